@@ -1,0 +1,120 @@
+"""Every error firnline raises, as one tree, grouped by what a person would do about it.
+
+    FirnlineError
+    ├── UsageError            fix the command line or the file you wrote
+    │   ├── BadTimestamp
+    │   └── PolicyError
+    ├── NoSuchTable           name another table
+    ├── RefusedForSafety      nothing was changed; the reason names the way out
+    │   ├── UnreadableMetadata
+    │   ├── UnsupportedFormat
+    │   ├── CollectionForbidden
+    │   └── BlastRadiusExceeded
+    ├── LeaseHeld             somebody else works on this table; wait
+    ├── TableMoved            the table is not the one that was planned; plan again
+    ├── OutcomeUnknown        read back before doing anything else
+    ├── DeletesFailed         rerun
+    └── StoreError            the object store said no
+
+`kind` is stable and part of the JSON output; `exit_code` is part of the command line's contract.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+
+class FirnlineError(Exception):
+    """The base of the tree. Carries a message for people, a stable kind, an exit code and a hint."""
+
+    kind: ClassVar[str] = "error"
+    exit_code: ClassVar[int] = 1
+
+    def __init__(self, message: str, hint: str = "") -> None:
+        super().__init__(message, hint)
+        self.message = message
+        self.hint = hint
+
+    def __str__(self) -> str:
+        return self.message
+
+
+class UsageError(FirnlineError):
+    kind = "usage"
+    exit_code = 2
+
+
+class BadTimestamp(UsageError):
+    kind = "bad-timestamp"
+
+
+class PolicyError(UsageError):
+    kind = "policy"
+
+
+class NoSuchTable(FirnlineError):
+    kind = "no-such-table"
+    exit_code = 10
+
+
+class LeaseHeld(FirnlineError):
+    kind = "lease-held"
+    exit_code = 11
+
+
+class TableMoved(FirnlineError):
+    kind = "table-moved"
+    exit_code = 12
+
+
+class OutcomeUnknown(FirnlineError):
+    kind = "outcome-unknown"
+    exit_code = 13
+
+
+class RefusedForSafety(FirnlineError):
+    kind = "refused"
+    exit_code = 14
+
+
+class UnreadableMetadata(RefusedForSafety):
+    """A root or a live unit cannot be read, so nobody can say what it needs."""
+
+    kind = "unreadable"
+
+
+class UnsupportedFormat(RefusedForSafety):
+    """The table uses something this version does not understand."""
+
+    kind = "unsupported"
+
+
+class CollectionForbidden(RefusedForSafety):
+    """The table says that nothing of it may be removed."""
+
+    kind = "collection-forbidden"
+
+
+class BlastRadiusExceeded(RefusedForSafety):
+    kind = "blast-radius"
+
+
+class DeletesFailed(FirnlineError):
+    kind = "deletes-failed"
+    exit_code = 3
+
+
+class StoreError(FirnlineError):
+    """The object store failed for a reason that is not 'no such object'."""
+
+    kind = "store"
+
+
+class ObjectNotFound(StoreError):
+    kind = "object-not-found"
+
+
+class AlreadyExists(StoreError):
+    """A conditional write lost: somebody else owns that name, or this very write was retried."""
+
+    kind = "already-exists"

@@ -1,0 +1,1 @@
+"""The nouns: snapshots, refs, holds, files, times and locations. Values only; no I/O."""

@@ -1,0 +1,76 @@
+"""Units (metadata objects that the walk opens) and files (objects that a snapshot needs), and their totals."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+
+class FileKind(StrEnum):
+    """What a file is to its table. The value is part of the JSON output."""
+
+    DATA = "data"
+    POSITION_DELETES = "position-deletes"
+    EQUALITY_DELETES = "equality-deletes"
+    DELETION_VECTORS = "deletion-vectors"
+    MANIFEST = "manifest"
+    MANIFEST_LIST = "manifest-list"
+    STATISTICS = "statistics"
+    PARTITION_STATISTICS = "partition-statistics"
+
+
+class UnitKind(StrEnum):
+    """What the walk opens."""
+
+    MANIFEST_LIST = "manifest-list"
+    MANIFEST = "manifest"
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """One metadata object to open. `size` is None where only opening it tells."""
+
+    kind: UnitKind
+    key: str
+    size: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """One object that a snapshot needs. `identity` decides equality, `key` is the spelling a delete would name."""
+
+    identity: str
+    key: str
+    size: int
+    kind: FileKind
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """A number of files and their bytes."""
+
+    files: int = 0
+    bytes: int = 0
+
+    def __add__(self, other: Tally) -> Tally:
+        return Tally(self.files + other.files, self.bytes + other.bytes)
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """Tallies by kind of file."""
+
+    by_kind: Mapping[FileKind, Tally] = field(default_factory=dict)
+
+    @property
+    def all(self) -> Tally:
+        return sum(self.by_kind.values(), Tally())
+
+    @staticmethod
+    def of(rows: Iterable[tuple[FileKind, Tally]]) -> Totals:
+        """Returns the sum of the rows, kind by kind, in the order the kinds are declared."""
+        sums: dict[FileKind, Tally] = {}
+        for kind, tally in rows:
+            sums[kind] = sums.get(kind, Tally()) + tally
+        return Totals({kind: sums[kind] for kind in FileKind if kind in sums})

@@ -1,0 +1,32 @@
+"""Holds and pins: what must stay whatever the policy says."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from firnline.model.snapshots import SnapshotId
+
+
+@dataclass(frozen=True, slots=True)
+class Hold:
+    """Somebody's word that a snapshot must stay; `snapshot` None holds the whole table.
+
+    It is in force until `until_ms` (None: until it is released). The boundary itself still holds.
+    """
+
+    name: str
+    who: str
+    why: str
+    snapshot: SnapshotId | None
+    until_ms: int | None = None
+
+    def in_force(self, now_ms: int) -> bool:
+        return self.until_ms is None or now_ms <= self.until_ms
+
+
+@dataclass(frozen=True, slots=True)
+class Pin:
+    """A snapshot that a program still needs: a consumer, a streaming offset, an undoable run."""
+
+    snapshot: SnapshotId
+    by: str

@@ -1,0 +1,57 @@
+"""One canonical identity per object, so that no two spellings of a path are ever compared as strings.
+
+Two rules keep this safe. Identities only ever merge spellings (s3a and s3, doubled slashes), so an error here
+makes a file look needed, never unneeded. And the spelling that the metadata used stays beside the identity: it,
+not the identity, is what a delete names.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+_SCHEME = re.compile(r"^([A-Za-z][A-Za-z0-9+.\-]*):(//([^/]*))?(.*)$", re.DOTALL)
+_SAME_SCHEME = {"s3a": "s3", "s3n": "s3", "gcs": "gs", "abfss": "abfs", "wasbs": "wasb"}
+_SLASHES = re.compile(r"/{2,}")
+
+
+class Location(NamedTuple):
+    """A parsed location. `authority` is the bucket or host, '' where there is none."""
+
+    scheme: str
+    authority: str
+    path: str
+
+    def __str__(self) -> str:
+        return f"{self.scheme}://{self.authority}{self.path}"
+
+
+def parse_location(text: str) -> Location:
+    """Returns scheme, authority and path; a bare path is a local file."""
+    match = _SCHEME.match(text)
+    if not match:
+        return Location("file", "", _one_slash(text))
+    scheme = match[1].lower()
+    authority = (match[3] or "").lower()
+    if scheme == "file" and authority == "localhost":
+        authority = ""
+    return Location(_SAME_SCHEME.get(scheme, scheme), authority, _one_slash(match[4]))
+
+
+def _one_slash(path: str) -> str:
+    joined = _SLASHES.sub("/", path)
+    return joined if joined.startswith("/") else "/" + joined
+
+
+def identity(text: str) -> str:
+    """Returns the canonical identity of an object: equal for every spelling of the same object."""
+    return str(parse_location(text))
+
+
+def within(root: str, text: str) -> bool:
+    """Tells whether an object lies under a folder; `…/t` does not contain `…/t2/x`."""
+    return identity(text).startswith(identity(root).rstrip("/") + "/")
+
+
+def join(root: str, *parts: str) -> str:
+    return "/".join([root.rstrip("/"), *(part.strip("/") for part in parts)])

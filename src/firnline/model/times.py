@@ -1,0 +1,67 @@
+"""Instants and durations: integers of milliseconds inside, ISO 8601 and short units outside. UTC only."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+
+from firnline.errors import BadTimestamp, UsageError
+
+SECOND_MS = 1_000
+MINUTE_MS = 60 * SECOND_MS
+HOUR_MS = 60 * MINUTE_MS
+DAY_MS = 24 * HOUR_MS
+WEEK_MS = 7 * DAY_MS
+
+_UNITS = {"s": SECOND_MS, "m": MINUTE_MS, "h": HOUR_MS, "d": DAY_MS, "w": WEEK_MS, "y": 365 * DAY_MS}
+_DURATION = re.compile(r"(?:\d+[smhdwy])+")
+_PART = re.compile(r"(\d+)([smhdwy])")
+
+
+def parse_duration(text: str) -> int:
+    """Returns milliseconds for texts such as 30d, 12h or 1d12h. A bare number has no unit and is refused."""
+    cleaned = text.strip().lower()
+    if not _DURATION.fullmatch(cleaned):
+        raise UsageError(f"not a duration: {text!r}", hint="write a number and a unit: 90s, 15m, 24h, 30d, 4w, 1y")
+    return sum(int(number) * _UNITS[unit] for number, unit in _PART.findall(cleaned))
+
+
+def format_duration(ms: int) -> str:
+    """Returns the shortest text that parse_duration reads back to the same value (whole seconds)."""
+    if ms < SECOND_MS:
+        return "0s" if ms == 0 else f"{ms} ms"
+    parts = []
+    for unit in ("d", "h", "m", "s"):
+        count, ms = divmod(ms, _UNITS[unit])
+        if count:
+            parts.append(f"{count}{unit}")
+    return "".join(parts)
+
+
+def parse_instant(text: str) -> int:
+    """Returns epoch milliseconds for ISO 8601 with a zone, or for a whole number of milliseconds.
+
+    A time without a zone means different instants on different machines, so it is refused.
+    """
+    cleaned = text.strip()
+    if re.fullmatch(r"-?\d{5,}", cleaned):
+        return int(cleaned)
+    try:
+        moment = datetime.fromisoformat(cleaned)
+    except ValueError:
+        raise BadTimestamp(f"not a timestamp: {text!r}", hint=_INSTANT_HINT) from None
+    if moment.tzinfo is None:
+        raise BadTimestamp(f"timestamp without a zone: {text!r}", hint=_INSTANT_HINT)
+    return round(moment.timestamp() * 1000)
+
+
+_INSTANT_HINT = "write ISO 8601 with a zone (2026-08-22T09:00:00Z) or epoch milliseconds (1787389200000)"
+
+
+def format_instant(ms: int) -> str:
+    """Returns ISO 8601 in UTC with milliseconds, which parse_instant reads back to the same value."""
+    try:
+        moment = datetime.fromtimestamp(ms // 1000, UTC)
+    except (OverflowError, ValueError, OSError):
+        return str(ms)
+    return f"{moment:%Y-%m-%dT%H:%M:%S}.{ms % 1000:03d}Z"

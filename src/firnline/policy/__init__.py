@@ -1,0 +1,1 @@
+"""What to keep, and why: rules, Iceberg's own retention, inheritance and the pure function `decide`."""

@@ -1,0 +1,32 @@
+"""Deleting table files. Only purge code may import this module; the import linter enforces it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Protocol
+
+
+class Fate(StrEnum):
+    DELETED = "deleted"
+    MISSING = "missing"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteOutcome:
+    """What became of one key. `error` says why where the fate is FAILED."""
+
+    key: str
+    fate: Fate
+    error: str = ""
+
+
+class Delete(Protocol):
+    def delete(self, keys: Sequence[str]) -> list[DeleteOutcome]:
+        """Deletes exactly these objects and returns one outcome per key, in order.
+
+        Never raises for a single key and never deletes a folder or prefix. An object that is not there is MISSING.
+        """
+        ...

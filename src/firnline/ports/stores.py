@@ -1,0 +1,62 @@
+"""Reading and writing objects. Every key is a full location (`file:///…`, `s3://bucket/…`, or a bare local path)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Protocol
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectMeta:
+    """What a store says of an object. `modified_ms` is the store's clock; None where it does not tell."""
+
+    key: str
+    size: int
+    modified_ms: int | None = None
+    etag: str | None = None
+
+
+class Get(Protocol):
+    def get(self, key: str) -> bytes:
+        """Returns the whole object. Raises ObjectNotFound, or StoreError for any other failure."""
+        ...
+
+
+class Head(Protocol):
+    def head(self, key: str) -> ObjectMeta:
+        """Returns what the store says of the object. Raises ObjectNotFound."""
+        ...
+
+
+class List(Protocol):
+    def list(self, prefix: str) -> Iterator[ObjectMeta]:
+        """Yields every object under the folder `prefix`, recursively, in no promised order.
+
+        `…/t` never yields `…/t2/x`. A folder that does not exist yields nothing. A failure raises StoreError
+        and is never an early end: a short listing would make live files look like garbage.
+        """
+        ...
+
+
+class Put(Protocol):
+    def put(self, key: str, data: bytes) -> None:
+        """Writes the object whole: a reader sees all of it or none."""
+        ...
+
+
+class PutIfAbsent(Protocol):
+    def put_if_absent(self, key: str, data: bytes) -> None:
+        """Writes the object, or raises AlreadyExists. Of racing callers exactly one returns.
+
+        A caller whose answer got lost may see AlreadyExists against its own write: stamp a write id and read back.
+        """
+        ...
+
+
+class Read(Get, Head, List, Protocol):
+    """Everything that planning may do."""
+
+
+class ReadWrite(Read, Put, PutIfAbsent, Protocol):
+    """What records and commits are made with. Still cannot delete."""
