@@ -1,0 +1,45 @@
+# Every target sets up what it needs: on a bare machine `make demo` or `make test` is all there is to type.
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test test-full check bench lock clean
+
+READY  := .venv/.ready
+PYTEST := .venv/bin/python -m pytest
+JOBS   ?= 2
+
+help: ## show this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+setup: $(READY) ## make .venv with .venv/bin/firnline in it, and see that Java 17+ is there
+	@scripts/java.sh > /dev/null
+
+$(READY): pyproject.toml requirements.lock scripts/setup.sh scripts/system.sh
+	@scripts/setup.sh
+	@touch $@
+
+demo: $(READY) ## build a small lake under .demo, plan it and explain the plan
+	@.venv/bin/python -m demo
+
+test: $(READY) ## the tests, some minutes on two cores; more arguments with ARGS="..."
+	@JAVA_HOME=$$(scripts/java.sh) && export JAVA_HOME && $(PYTEST) -n $(JOBS) --dist loadgroup $(ARGS)
+
+test-full: $(READY) ## every test at its long count
+	@JAVA_HOME=$$(scripts/java.sh) && export JAVA_HOME && FIRNLINE_FULL=1 $(PYTEST) -n $(JOBS) --dist loadgroup $(ARGS)
+
+check: $(READY) ## lint, format, types, import contracts, docs
+	.venv/bin/ruff check
+	.venv/bin/ruff format --check
+	.venv/bin/mypy --strict src
+	.venv/bin/lint-imports
+	@if [ -d tests/docs ]; then $(PYTEST) -q tests/docs; fi
+
+bench: $(READY) ## ratios against other tools; takes a while
+	@JAVA_HOME=$$(scripts/java.sh) && export JAVA_HOME && \
+	for each in bench/*.py; do [ -e "$$each" ] || continue; echo "== $$each"; .venv/bin/python "$$each" || exit 1; done
+
+lock: $(READY) ## resolve pyproject.toml to requirements.lock again (ARGS=--upgrade takes the newest)
+	@scripts/lock.sh $(ARGS)
+
+clean: ## remove what demo, tests and tools left behind; .venv stays
+	rm -rf .demo .cache .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf build dist spark-warehouse metastore_db artifacts derby.log
+	find src tests demo scripts -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,21 @@
+#!/bin/sh
+# Resolves pyproject.toml to requirements.lock: one name==version per line and nothing else, so that the lock
+# names no host and installs from whatever index a machine uses. Versions already in the lock stay when they can.
+#   scripts/lock.sh            keep what fits
+#   scripts/lock.sh --upgrade  take the newest
+set -eu
+cd "$(dirname "$0")/.."
+draft=$(mktemp)
+trap 'rm -f "$draft"' EXIT
+if [ -f requirements.lock ]; then cp requirements.lock "$draft"; fi
+
+.venv/bin/uv pip compile pyproject.toml --group dev --universal --python-version 3.11 \
+    --no-annotate --no-header --no-emit-index-url --quiet --output-file "$draft" "$@"
+
+# A marker only spares a platform a small pure package; without it a line is the same everywhere.
+sed -e 's/ *;.*//' -e '/^$/d' "$draft" | sort -u > requirements.lock
+repeated=$(sed 's/==.*//' requirements.lock | uniq -d)
+if [ -n "$repeated" ]; then
+    echo "lock: more than one version of: $repeated (needs an upper bound in pyproject.toml)" >&2
+    exit 1
+fi
