@@ -1,4 +1,4 @@
-"""Units (metadata objects that the walk opens) and files (objects that a snapshot needs), and their totals."""
+"""Files (objects that a snapshot needs), units (files that the walk opens) and their totals."""
 
 from __future__ import annotations
 
@@ -20,30 +20,25 @@ class FileKind(StrEnum):
     PARTITION_STATISTICS = "partition-statistics"
 
 
-class UnitKind(StrEnum):
-    """What the walk opens."""
-
-    MANIFEST_LIST = "manifest-list"
-    MANIFEST = "manifest"
-
-
-@dataclass(frozen=True, slots=True)
-class Unit:
-    """One metadata object to open. `size` is None where only opening it tells."""
-
-    kind: UnitKind
-    key: str
-    size: int | None = None
-
-
 @dataclass(frozen=True, slots=True)
 class File:
-    """One object that a snapshot needs. `identity` decides equality, `key` is the spelling a delete would name."""
+    """One object that a snapshot needs. Equal identities are one object; `key` is the spelling a delete would name.
 
-    identity: str
-    key: str
-    size: int
+    A unit is a file that the walk opens, because it names further files. `size` is None where only opening it tells.
+    """
+
     kind: FileKind
+    key: str
+    size: int | None = None
+    opens: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Root:
+    """Where the walk starts, and whether a kept snapshot needs it."""
+
+    file: File
+    needed: bool
 
 
 @dataclass(frozen=True, slots=True)

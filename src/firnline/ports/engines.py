@@ -6,19 +6,22 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-from firnline.model.files import File, Tally, Totals, Unit
+from firnline.model.files import Root, Tally, Totals
+from firnline.model.locations import identity
 from firnline.ports.formats import Expand
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 
-@dataclass(frozen=True, slots=True)
-class Root:
-    """Where the walk starts: a unit or a file, and whether a kept snapshot needs it."""
+FILE_COLUMNS = ("identity", "key", "size", "kind")
 
-    what: Unit | File
-    needed: bool
+OUTSIDE = "outside-location"
+NEAR_MISS = "near-miss"
+SPARED_REASONS = {
+    OUTSIDE: "lies outside the table's own folders",
+    NEAR_MISS: "has the path of a needed file under another scheme or authority",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +29,19 @@ class Territory:
     """Which victims may go: those under `owned`. None owns everything (the operator said so)."""
 
     owned: tuple[str, ...] | None
+
+
+def root_columns(roots: Iterable[Root]) -> dict[str, list[object]]:
+    """Returns the roots as columns, one row each: what every engine starts its walk from."""
+    rows = list(roots)
+    return {
+        "identity": [identity(root.file.key) for root in rows],
+        "key": [root.file.key for root in rows],
+        "size": [root.file.size for root in rows],
+        "kind": [root.file.kind.value for root in rows],
+        "opens": [root.file.opens for root in rows],
+        "needed": [root.needed for root in rows],
+    }
 
 
 class Survey(Protocol):

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Protocol
 
-from firnline.model.files import File, Unit
+from firnline.model.files import File, FileKind, Root
 from firnline.model.graph import Graph
 from firnline.model.holds import Hold, Pin
 from firnline.model.snapshots import Ref, SnapshotId
@@ -69,21 +69,25 @@ class State:
 class Expand(Protocol):
     """Opens units on an executor: small, picklable, no session, no JVM."""
 
-    def __call__(self, unit: Unit) -> Expansion: ...
+    @property
+    def order(self) -> tuple[FileKind, ...]:
+        """The kinds of units, outermost first: all units of one kind are opened before any of the next.
+
+        So a unit that one snapshot names directly and another through a list is still opened once, with both
+        snapshots' needs known.
+        """
+        ...
+
+    def __call__(self, unit: File) -> pa.RecordBatch:
+        """Returns the unit itself, with the size that was read, and what it names: a batch of ROW_COLUMNS.
+
+        Raises UnreadableMetadata where the unit is missing or damaged, UnsupportedFormat where it holds something
+        this version does not understand. Never returns a part of what the unit names.
+        """
+        ...
 
 
-@dataclass(frozen=True, slots=True)
-class Expansion:
-    """What one unit names: deeper units, and files as a batch of FILE_COLUMNS (identity, key, size, kind).
-
-    The unit itself is among the files, with the size that was read: each unit is a file of its table too.
-    """
-
-    units: tuple[Unit, ...]
-    files: pa.RecordBatch
-
-
-FILE_COLUMNS = ("identity", "key", "size", "kind")
+ROW_COLUMNS = ("identity", "key", "size", "kind", "opens")
 
 
 class TableFormat(Protocol):
@@ -99,10 +103,6 @@ class TableFormat(Protocol):
         """Returns the table's state from one read. Raises UnreadableMetadata or UnsupportedFormat."""
         ...
 
-    def units(self, state: State, snapshots: Iterable[SnapshotId]) -> Iterator[Unit]:
-        """Yields the units from which these snapshots are walked."""
-        ...
-
-    def files(self, state: State, snapshots: Iterable[SnapshotId]) -> Iterator[File]:
-        """Yields the files that the table's own document names for these snapshots (statistics and the like)."""
+    def roots(self, state: State, expired: Set[SnapshotId]) -> Iterator[Root]:
+        """Yields everything that the table's own document names, needed unless it belongs to an expired snapshot."""
         ...

@@ -1,0 +1,47 @@
+"""Columns of paths: the canonical identity of a whole Arrow array at once."""
+
+from __future__ import annotations
+
+import re
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from firnline.model.locations import identity
+
+ROW_SCHEMA = pa.schema(
+    [
+        pa.field("identity", pa.string(), nullable=False),
+        pa.field("key", pa.string(), nullable=False),
+        pa.field("size", pa.int64()),
+        pa.field("kind", pa.string(), nullable=False),
+        pa.field("opens", pa.bool_(), nullable=False),
+    ]
+)
+"""What `expand` returns: ROW_COLUMNS with their types."""
+
+_STEM = re.compile(r"^(?:[A-Za-z][A-Za-z0-9+.\-]*:)?(?://[^/]*)?/")
+
+
+def identities(keys: pa.Array) -> pa.Array:
+    """Returns the identity of each key; equal to `identity` one by one, which it falls back to.
+
+    Nearly every manifest spells all its paths alike, so one look at the common stem does for the whole column.
+    """
+    if len(keys) == 0:
+        return keys
+    stem = _STEM.match(keys[0].as_py())
+    if stem is None or not _spelled_alike(keys, stem[0]):
+        return pa.array([identity(key) for key in keys.to_pylist()], keys.type)
+    canonical = identity(stem[0])
+    return keys if canonical == stem[0] else pc.binary_replace_slice(keys, 0, len(stem[0].encode()), canonical)
+
+
+def _spelled_alike(keys: pa.Array, stem: str) -> bool:
+    """Tells whether every key is the stem and then a path without doubled slashes."""
+    doubled = pc.count_substring(keys, "//")
+    return bool(
+        pc.all(pc.starts_with(keys, stem)).as_py()
+        and pc.max(doubled).as_py() == stem.count("//")
+        and not pc.any(pc.starts_with(keys, stem + "/")).as_py()
+    )

@@ -1,0 +1,73 @@
+"""The metadata JSON as a document: decoded, checked for what firnline understands, and otherwise left alone."""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections.abc import Mapping
+from typing import Any
+
+from firnline.errors import ObjectNotFound, UnreadableMetadata, UnsupportedFormat
+from firnline.ports.stores import Get
+
+Document = Mapping[str, Any]
+
+FORMAT_VERSIONS = (1, 2, 3)
+LARGEST_DOCUMENT = 4 << 30
+_GZIP_MAGIC = b"\x1f\x8b"
+_HINT = "nothing was changed; restore the object or name another table"
+
+
+def read_document(store: Get, location: str) -> Document:
+    """Returns the metadata at `location`, plain or gzip. Raises where anything about it is not understood."""
+    try:
+        data = store.get(location)
+    except ObjectNotFound as missing:
+        raise UnreadableMetadata(f"metadata is missing: {location}", hint=_HINT) from missing
+    document = parse_document(data, location)
+    check_understood(document, location)
+    return document
+
+
+def parse_document(data: bytes, location: str) -> Document:
+    """Returns the JSON object in `data`; compression is told by the bytes, not by the name."""
+    try:
+        text = _gunzip(data) if data.startswith(_GZIP_MAGIC) else data
+        document = json.loads(text)
+    except (ValueError, zlib.error, RecursionError) as damage:
+        raise UnreadableMetadata(f"metadata is damaged: {location}: {damage}", hint=_HINT) from damage
+    if not isinstance(document, dict):
+        raise UnreadableMetadata(f"metadata is not a JSON object: {location}", hint=_HINT)
+    return document
+
+
+def _gunzip(data: bytes) -> bytes:
+    inflate = zlib.decompressobj(wbits=31)
+    text = inflate.decompress(data, LARGEST_DOCUMENT)
+    if not inflate.eof:
+        raise ValueError("compressed data is cut short or larger than the limit")
+    return text
+
+
+def check_understood(document: Document, location: str) -> None:
+    """Returns where this version of firnline understands the table; raises UnsupportedFormat where it does not."""
+    version = document.get("format-version")
+    if version not in FORMAT_VERSIONS:
+        raise UnsupportedFormat(
+            f"format version {version!r} is not understood: {location}",
+            hint=f"firnline reads Iceberg versions {', '.join(map(str, FORMAT_VERSIONS))}; nothing was changed",
+        )
+    if _is_encrypted(document):
+        raise UnsupportedFormat(
+            f"the table is encrypted and its keys are not available: {location}",
+            hint="without the keys nobody can tell which files are needed; nothing was changed",
+        )
+
+
+def _is_encrypted(document: Document) -> bool:
+    snapshots = document.get("snapshots")
+    return bool(
+        document.get("encryption-keys")
+        or "encryption.key-id" in (document.get("properties") or {})
+        or any("key-id" in s for s in (snapshots if isinstance(snapshots, list) else ()) if isinstance(s, dict))
+    )

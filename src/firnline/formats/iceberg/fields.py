@@ -1,0 +1,62 @@
+"""Typed access to a document's fields. A field of the wrong shape stops the run and is named."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from firnline.errors import UnreadableMetadata
+
+Fields = Mapping[str, Any]
+
+
+def damaged(where: str, problem: str) -> UnreadableMetadata:
+    return UnreadableMetadata(f"metadata is damaged: {where}: {problem}", hint="nothing was changed")
+
+
+def text(fields: Fields, name: str, where: str) -> str:
+    value = fields.get(name)
+    if not isinstance(value, str) or not value:
+        raise damaged(where, f"{name} is {value!r}, not a text")
+    return value
+
+
+def whole(fields: Fields, name: str, where: str) -> int:
+    value = fields.get(name)
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise damaged(where, f"{name} is {value!r}, not a whole number")
+    return value
+
+
+def whole_or_none(fields: Fields, name: str, where: str) -> int | None:
+    return None if fields.get(name) is None else whole(fields, name, where)
+
+
+def objects(fields: Fields, name: str, where: str) -> list[Fields]:
+    """Returns the list of JSON objects under `name`; a field that is absent or null is an empty list."""
+    value = fields.get(name)
+    if value is None:
+        return []
+    if not isinstance(value, list) or not all(isinstance(item, dict) for item in value):
+        raise damaged(where, f"{name} is not a list of objects")
+    return value
+
+
+def mapping(fields: Fields, name: str, where: str) -> Fields:
+    value = fields.get(name)
+    if value is None:
+        return {}
+    if not isinstance(value, dict):
+        raise damaged(where, f"{name} is not an object")
+    return value
+
+
+def property_number(properties: Mapping[str, str], name: str, default: int, where: str) -> int:
+    """Returns a numeric table property. A text that is no number stops the run: a guess would be a policy."""
+    value = properties.get(name)
+    if value is None:
+        return default
+    try:
+        return int(value)
+    except ValueError:
+        raise damaged(where, f"property {name} is {value!r}, not a whole number") from None

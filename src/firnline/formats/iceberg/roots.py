@@ -1,0 +1,41 @@
+"""What the metadata document itself names for a snapshot: its manifest list or manifests, and its statistics."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Set
+
+from firnline.formats.iceberg import fields
+from firnline.model.files import File, FileKind, Root
+from firnline.model.snapshots import SnapshotId
+from firnline.ports.formats import State
+
+
+def roots_of(state: State, expired: Set[SnapshotId]) -> Iterator[Root]:
+    """Yields the units and files that the document names, each needed unless its snapshot is expired.
+
+    Statistics of a snapshot that is not in the table stay in the document after a commit, so they count as needed:
+    their path may be shared with statistics that go.
+    """
+    for snapshot in fields.objects(state.document, "snapshots", state.fence):
+        needed = str(snapshot["snapshot-id"]) not in expired
+        yield from (Root(unit, needed) for unit in _units(snapshot, state.fence))
+    yield from _statistics(state, expired, "statistics", FileKind.STATISTICS)
+    yield from _statistics(state, expired, "partition-statistics", FileKind.PARTITION_STATISTICS)
+
+
+def _units(snapshot: fields.Fields, where: str) -> Iterator[File]:
+    if snapshot.get("manifest-list") is not None:
+        yield File(FileKind.MANIFEST_LIST, fields.text(snapshot, "manifest-list", where), opens=True)
+        return
+    manifests = snapshot.get("manifests")
+    if not isinstance(manifests, list) or not all(isinstance(path, str) and path for path in manifests):
+        raise fields.damaged(where, f"snapshot {snapshot['snapshot-id']} names neither a manifest list nor manifests")
+    yield from (File(FileKind.MANIFEST, path, opens=True) for path in manifests)
+
+
+def _statistics(state: State, expired: Set[SnapshotId], name: str, kind: FileKind) -> Iterator[Root]:
+    for each in fields.objects(state.document, name, state.fence):
+        path = fields.text(each, "statistics-path", state.fence)
+        size = fields.whole(each, "file-size-in-bytes", state.fence)
+        needed = str(fields.whole(each, "snapshot-id", state.fence)) not in expired
+        yield Root(File(kind, path, size), needed)

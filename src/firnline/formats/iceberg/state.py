@@ -1,0 +1,117 @@
+"""From the metadata document to the State that every other part of firnline works on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from firnline.formats.iceberg import fields
+from firnline.formats.iceberg.document import Document
+from firnline.model.graph import Graph
+from firnline.model.snapshots import MAIN, Ref, RefKind, Snapshot, SnapshotId
+from firnline.model.times import DAY_MS
+from firnline.policy.holds import parse_holds
+from firnline.policy.native import LONGEST_AGE_MS, NativeRetention
+from firnline.ports.formats import Capabilities, FenceKind, State, UndoWindow
+
+NO_SNAPSHOT = -1
+DEFAULT_MAX_SNAPSHOT_AGE_MS = 5 * DAY_MS
+DEFAULT_MIN_SNAPSHOTS = 1
+_OWNED_PATHS = ("write.data.path", "write.metadata.path", "write.object-storage.path", "write.folder-storage.path")
+
+
+def state_of(document: Document, table: str, metadata_location: str) -> State:
+    """Returns the table's state. Raises UnreadableMetadata, naming the field, where the document contradicts itself."""
+    where = metadata_location
+    properties = _properties(document, where)
+    location = fields.text(document, "location", where)
+    graph = _graph(document, where)
+    current = _current(document, graph, where)
+    return State(
+        table=table,
+        format="iceberg",
+        location=location,
+        uuid=document.get("table-uuid") or f"no uuid, at {location}",
+        fence=metadata_location,
+        graph=graph,
+        current=current,
+        refs=_refs(document, current, where),
+        native=_native(properties, where),
+        capabilities=Capabilities(FenceKind.SWAP, UndoWindow.AFTER_COMMIT, holes=True),
+        properties=properties,
+        document=document,
+        owned=(location, *(properties[name] for name in _OWNED_PATHS if properties.get(name))),
+        holds=parse_holds(properties),
+        forbidden=_forbidden(properties),
+    )
+
+
+def _properties(document: Document, where: str) -> Mapping[str, str]:
+    properties = fields.mapping(document, "properties", where)
+    return {name: str(value) for name, value in properties.items()}
+
+
+def _graph(document: Document, where: str) -> Graph:
+    snapshots = [_snapshot(each, where) for each in fields.objects(document, "snapshots", where)]
+    graph = Graph(snapshots)
+    if len(graph) != len(snapshots):
+        raise fields.damaged(where, "two snapshots share one id")
+    return graph
+
+
+def _snapshot(each: fields.Fields, where: str) -> Snapshot:
+    parent = fields.whole_or_none(each, "parent-snapshot-id", where)
+    summary = each.get("summary")
+    return Snapshot(
+        id=str(fields.whole(each, "snapshot-id", where)),
+        parent=None if parent is None or parent == NO_SNAPSHOT else str(parent),
+        timestamp_ms=fields.whole(each, "timestamp-ms", where),
+        operation=summary.get("operation") if isinstance(summary, dict) else None,
+    )
+
+
+def _current(document: Document, graph: Graph, where: str) -> SnapshotId | None:
+    current = fields.whole_or_none(document, "current-snapshot-id", where)
+    if current is None or current == NO_SNAPSHOT:
+        return None
+    if str(current) not in graph:
+        raise fields.damaged(where, f"the current snapshot {current} is not among the snapshots")
+    return str(current)
+
+
+def _refs(document: Document, current: SnapshotId | None, where: str) -> dict[str, Ref]:
+    """Returns every ref. Older writers name none: there the current snapshot is the head of main."""
+    refs = {name: _ref(name, each, where) for name, each in fields.mapping(document, "refs", where).items()}
+    if current is not None and MAIN not in refs:
+        refs[MAIN] = Ref(MAIN, RefKind.BRANCH, current)
+    return refs
+
+
+def _ref(name: str, each: Any, where: str) -> Ref:
+    if not isinstance(each, dict) or each.get("type") not in tuple(RefKind):
+        raise fields.damaged(where, f"ref {name!r} is neither a branch nor a tag")
+    return Ref(
+        name=name,
+        kind=RefKind(each["type"]),
+        snapshot=str(fields.whole(each, "snapshot-id", where)),
+        max_ref_age_ms=fields.whole_or_none(each, "max-ref-age-ms", where),
+        max_snapshot_age_ms=fields.whole_or_none(each, "max-snapshot-age-ms", where),
+        min_snapshots_to_keep=fields.whole_or_none(each, "min-snapshots-to-keep", where),
+    )
+
+
+def _native(properties: Mapping[str, str], where: str) -> NativeRetention:
+    def number(name: str, default: int) -> int:
+        return fields.property_number(properties, f"history.expire.{name}", default, where)
+
+    return NativeRetention(
+        max_snapshot_age_ms=number("max-snapshot-age-ms", DEFAULT_MAX_SNAPSHOT_AGE_MS),
+        min_snapshots_to_keep=number("min-snapshots-to-keep", DEFAULT_MIN_SNAPSHOTS),
+        max_ref_age_ms=number("max-ref-age-ms", LONGEST_AGE_MS),
+    )
+
+
+def _forbidden(properties: Mapping[str, str]) -> str | None:
+    """Returns why nothing may be removed. Java reads any text but 'true' as false, and so do we."""
+    value = properties.get("gc.enabled", "true")
+    return None if value.strip().lower() == "true" else f"the table property gc.enabled is {value!r}"

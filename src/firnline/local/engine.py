@@ -1,0 +1,96 @@
+"""The local engine behind the Engine port."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from firnline.local.judge import KEPT, VICTIM, verdicts
+from firnline.local.rows import ROWS, one_per_file, root_rows, split, with_need
+from firnline.model.files import File, FileKind, Root, Tally, Totals
+from firnline.ports.engines import FILE_COLUMNS, SPARED_REASONS, Territory
+from firnline.ports.formats import Expand
+from firnline.ports.progress import Progress, Silent
+
+BATCH_ROWS = 65_536
+
+
+@dataclass(frozen=True, slots=True)
+class LocalSurvey:
+    """A survey whose files are one Arrow table in this process."""
+
+    files: pa.Table
+    units_opened: int
+
+    @property
+    def kept(self) -> Totals:
+        return self._totals(KEPT)
+
+    @property
+    def victims(self) -> Totals:
+        return self._totals(VICTIM)
+
+    @property
+    def spared(self) -> dict[str, Tally]:
+        tallies = {reason: self._totals(reason).all for reason in SPARED_REASONS}
+        return {reason: tally for reason, tally in tallies.items() if tally.files}
+
+    def victim_batches(self) -> Iterator[pa.RecordBatch]:
+        return self._batches(VICTIM)
+
+    def kept_batches(self) -> Iterator[pa.RecordBatch]:
+        return self._batches(KEPT)
+
+    def close(self) -> None:
+        return None
+
+    def _batches(self, verdict: str) -> Iterator[pa.RecordBatch]:
+        chosen = self.files.filter(pc.equal(self.files.column("verdict"), verdict))
+        yield from chosen.select(list(FILE_COLUMNS)).to_batches(max_chunksize=BATCH_ROWS)
+
+    def _totals(self, verdict: str) -> Totals:
+        chosen = self.files.filter(pc.equal(self.files.column("verdict"), verdict))
+        sums = chosen.group_by("kind").aggregate([("size", "sum"), ([], "count_all")])
+        rows = zip(*(sums.column(name).to_pylist() for name in ("kind", "count_all", "size_sum")), strict=True)
+        return Totals.of((FileKind(kind), Tally(count, size or 0)) for kind, count, size in rows)
+
+
+@dataclass(frozen=True, slots=True)
+class LocalEngine:
+    """Opens units on threads: reading waits on the store and decoding leaves the interpreter lock alone."""
+
+    threads: int = 8
+    progress: Progress = field(default_factory=Silent)
+
+    @property
+    def name(self) -> str:
+        return "local"
+
+    def survey(self, roots: Iterable[Root], expand: Expand, territory: Territory) -> LocalSurvey:
+        files = one_per_file(root_rows(roots))
+        opened = 0
+        for kind in expand.order:
+            due, rest = split(files, pc.and_(files.column("opens"), pc.equal(files.column("kind"), kind.value)))
+            found = self._open_all(due, expand, kind)
+            opened += len(due)
+            files = one_per_file(pa.concat_tables([rest, *found]))
+        return LocalSurvey(verdicts(files, territory), opened)
+
+    def _open_all(self, due: pa.Table, expand: Expand, kind: FileKind) -> list[pa.Table]:
+        """Returns what the units name. The first unit that cannot be read ends the survey, by its name."""
+        keys, needs = due.column("key").to_pylist(), due.column("needed").to_pylist()
+        units = [File(kind, key, opens=True) for key in keys]
+        found: list[pa.Table] = []
+        with ThreadPoolExecutor(self.threads) as pool:
+            try:
+                for batch, needed in zip(pool.map(expand, units), needs, strict=True):
+                    found.append(pa.Table.from_batches([with_need(batch, needed)]).cast(ROWS))
+                    self.progress.step(f"opening {kind}s", len(found), len(units))
+            except BaseException:
+                pool.shutdown(cancel_futures=True)
+                raise
+        return found

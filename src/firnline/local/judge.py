@@ -1,0 +1,49 @@
+"""The verdict on each file: kept, victim, or spared and why."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from firnline.model.locations import identity
+from firnline.ports.engines import NEAR_MISS, OUTSIDE, Territory
+
+KEPT, VICTIM = "kept", "victim"
+_STEM = r"^[^:]+://[^/]*"
+
+
+def verdicts(files: pa.Table, territory: Territory) -> pa.Table:
+    """Returns the files with a column `verdict`. A file is a victim only if every check lets it go."""
+    needed = files.column("needed")
+    verdict = pc.if_else(needed, KEPT, VICTIM)
+    verdict = pc.if_else(pc.and_(pc.invert(needed), _outside(files, territory)), OUTSIDE, verdict)
+    verdict = pc.if_else(pc.and_(pc.invert(needed), _near_misses(files, needed)), NEAR_MISS, verdict)
+    return files.append_column("verdict", verdict)
+
+
+def _outside(files: pa.Table, territory: Territory) -> pa.ChunkedArray:
+    inside = pc.is_null(files.column("identity"))
+    if territory.owned is None:
+        return inside
+    for root in territory.owned:
+        inside = pc.or_(inside, pc.starts_with(files.column("identity"), identity(root).rstrip("/") + "/"))
+    return pc.invert(inside)
+
+
+def _near_misses(files: pa.Table, needed: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Tells which files have a needed file's path under another scheme or authority.
+
+    `hdfs:///t/x` and `hdfs://nn/t/x` may well be one object, and no metadata says which: such a file stays.
+    """
+    if _one_stem(files.column("identity")):
+        return pc.is_null(files.column("identity"))
+    paths = pc.replace_substring_regex(files.column("identity"), _STEM, "")
+    return pc.is_in(paths, value_set=paths.filter(needed).combine_chunks())
+
+
+def _one_stem(identities: pa.ChunkedArray) -> bool:
+    """Tells whether all files share scheme and authority, as nearly all tables' do: then no two are a near miss."""
+    if not len(identities):
+        return True
+    stem = "/".join(identities[0].as_py().split("/")[:3]) + "/"
+    return bool(pc.all(pc.starts_with(identities, stem)).as_py())

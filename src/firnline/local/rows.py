@@ -1,0 +1,46 @@
+"""The local walk's table of rows, and its aggregation to one row per file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from firnline.model.files import Root
+from firnline.ports.engines import root_columns
+
+ROWS = pa.schema(
+    [
+        ("identity", pa.string()),
+        ("key", pa.string()),
+        ("size", pa.int64()),
+        ("kind", pa.string()),
+        ("opens", pa.bool_()),
+        ("needed", pa.bool_()),
+    ]
+)
+
+
+def root_rows(roots: Iterable[Root]) -> pa.Table:
+    return pa.table(root_columns(roots), schema=ROWS)
+
+
+def with_need(batch: pa.RecordBatch, needed: bool) -> pa.RecordBatch:
+    """Returns the rows that a unit named, needed as the unit is."""
+    return batch.append_column("needed", pa.repeat(pa.scalar(needed), len(batch)))
+
+
+def one_per_file(rows: pa.Table) -> pa.Table:
+    """Returns one row per identity: needed if any row of it is, its bytes counted once."""
+    if not len(rows):
+        return rows
+    asked = [("key", "min"), ("size", "max"), ("kind", "min"), ("opens", "max"), ("needed", "max")]
+    grouped = rows.group_by("identity").aggregate(asked)
+    renamed = grouped.rename_columns([name.removesuffix("_min").removesuffix("_max") for name in grouped.column_names])
+    return renamed.select(ROWS.names).cast(ROWS)
+
+
+def split(rows: pa.Table, wanted: pa.ChunkedArray) -> tuple[pa.Table, pa.Table]:
+    """Returns the rows where `wanted` holds, and the others."""
+    return rows.filter(wanted), rows.filter(pc.invert(wanted))

@@ -1,0 +1,94 @@
+"""A plan as a page: the same list of stages that a run would carry out, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import assert_never
+
+from firnline.model.times import format_duration
+from firnline.plans.pages import Block, Grid, Hint, Line, Page
+from firnline.plans.plan import Plan
+from firnline.plans.stages import AwaitGrace, CommitExpiry, PurgeVictims, Stage
+from firnline.plans.wording import counted, minute, size, tally
+from firnline.ports.engines import SPARED_REASONS
+
+SHOWN = 20
+
+
+def explain(plan: Plan, everything: bool = False) -> Page:
+    """Returns what a person reads before anything changes; long lists are cut unless `everything` is asked for."""
+    return Page(tuple(_blocks(plan, len(plan.keep) + len(plan.expire) if everything else SHOWN)))
+
+
+def _blocks(plan: Plan, shown: int) -> Iterator[Block]:
+    snapshots = counted(len(plan.keep) + len(plan.expire), "snapshot")
+    yield Line(f"{plan.table} ({plan.format}), {snapshots}, {counted(_refs(plan), 'ref')}")
+    yield Line(f"policy: {plan.policy}")
+    yield from _keep(plan, shown)
+    yield from _expire(plan, shown)
+    for number, stage in enumerate(plan.stages, 1):
+        yield Line(f"{number}. {_stage(stage)}")
+    yield from _files(plan)
+    yield from _ending(plan)
+
+
+def _refs(plan: Plan) -> int:
+    return len({ref for each in plan.keep for ref in each.refs} | set(plan.expire_refs))
+
+
+def _keep(plan: Plan, shown: int) -> Iterator[Block]:
+    yield Line(f"keep {len(plan.keep):,}")
+    newest = sorted(plan.keep, key=lambda each: -each.timestamp_ms)
+    rows = tuple(
+        (each.id, minute(each.timestamp_ms), ", ".join(each.refs), ", ".join(each.reasons)) for each in newest[:shown]
+    )
+    if rows:
+        yield Grid(rows)
+    if len(newest) > shown:
+        yield Line(f"  … and {len(newest) - shown:,} older (--list shows them)")
+
+
+def _expire(plan: Plan, shown: int) -> Iterator[Block]:
+    if not plan.expire:
+        yield Line("expire 0")
+        return
+    times = [each.timestamp_ms for each in plan.expire]
+    yield Line(f"expire {len(plan.expire):,}, from {minute(min(times))} to {minute(max(times))}")
+    if shown >= len(plan.keep) + len(plan.expire):
+        yield Grid(tuple((each.id, minute(each.timestamp_ms)) for each in plan.expire))
+    if plan.expire_refs:
+        yield Line(f"expire refs: {', '.join(plan.expire_refs)}")
+
+
+def _stage(stage: Stage) -> str:
+    match stage:
+        case CommitExpiry(snapshots, refs):
+            also = f" and {counted(len(refs), 'ref')}" if refs else ""
+            return f"would remove {counted(len(snapshots), 'snapshot')}{also} from the metadata, in one commit"
+        case AwaitGrace(grace_ms):
+            return f"would then wait for readers, undo possible: {format_duration(grace_ms)}"
+        case PurgeVictims(victims):
+            return f"would then purge: {tally(victims)}"
+        case _:
+            assert_never(stage)
+
+
+def _files(plan: Plan) -> Iterator[Block]:
+    by_kind = plan.victims.by_kind
+    if by_kind:
+        rows = tuple((kind.value, f"{each.files:,}", size(each.bytes)) for kind, each in by_kind.items())
+        yield Grid(rows, ("would free", "files", "bytes"), right=frozenset({1, 2}))
+    for reason, spared in plan.spared.items():
+        yield Line(f"spared, because it {SPARED_REASONS[reason]}: {tally(spared)}")
+    if plan.kept is not None:
+        yield Line(f"remaining: {tally(plan.kept.all)}")
+
+
+def _ending(plan: Plan) -> Iterator[Block]:
+    if plan.refused:
+        yield Line(f"a run would refuse: {plan.refused}")
+    yield Line("nothing was changed" if plan.run is None else f"nothing was changed; saved as run: {plan.run}")
+    if plan.run is not None:
+        yield Hint(f"carry it out with `firnline commit {plan.run}`")
+    elif plan.expire:
+        yield Hint("`firnline why TABLE SNAPSHOT` explains one snapshot, `--files OUT.parquet` lists the files")

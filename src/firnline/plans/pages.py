@@ -1,0 +1,71 @@
+"""What a person reads, as a value: lines, grids and hints. Text and HTML are two renderings of the same page."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from html import escape
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """Rows of texts under optional headings; columns named in `right` align right."""
+
+    rows: tuple[tuple[str, ...], ...]
+    headings: tuple[str, ...] = ()
+    right: frozenset[int] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Hint:
+    text: str
+
+
+Block = Line | Grid | Hint
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    blocks: tuple[Block, ...]
+
+    def to_text(self) -> str:
+        """Returns the page for a terminal or a file: readable without colour, hints last."""
+        body = [line for block in self.blocks if not isinstance(block, Hint) for line in _block_lines(block)]
+        hints = [f"hint: {block.text}" for block in self.blocks if isinstance(block, Hint)]
+        return "\n".join([*body, "", *hints] if hints else body)
+
+    def to_html(self) -> str:
+        """Returns the page for a notebook."""
+        return "".join(_block_html(block) for block in self.blocks)
+
+
+def _block_lines(block: Line | Grid) -> list[str]:
+    if isinstance(block, Line):
+        return [block.text]
+    rows = [block.headings, *block.rows] if block.headings else list(block.rows)
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return ["  " + _padded(row, widths, block.right) for row in rows]
+
+
+def _padded(row: tuple[str, ...], widths: list[int], right: frozenset[int]) -> str:
+    cells = (
+        text.rjust(width) if column in right else text.ljust(width)
+        for column, (text, width) in enumerate(zip(row, widths, strict=True))
+    )
+    return "  ".join(cells).rstrip()
+
+
+def _block_html(block: Block) -> str:
+    match block:
+        case Line(text):
+            return f"<p>{escape(text)}</p>"
+        case Hint(text):
+            return f"<p><em>hint: {escape(text)}</em></p>"
+        case Grid(rows, headings, _):
+            head = "".join(f"<th>{escape(text)}</th>" for text in headings)
+            body = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows)
+            return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"

@@ -1,0 +1,93 @@
+"""The plan and its JSON form, which other programs rely on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from firnline.model.files import Tally, Totals
+from firnline.model.snapshots import SnapshotId
+from firnline.model.times import format_instant
+from firnline.plans.stages import Stage
+
+PLAN_VERSION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class KeptSnapshot:
+    id: SnapshotId
+    timestamp_ms: int
+    refs: tuple[str, ...]
+    reasons: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ExpiredSnapshot:
+    id: SnapshotId
+    timestamp_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What would go and why the rest stays. `kept` is None where nothing expires, since then nothing was walked."""
+
+    table: str
+    format: str
+    location: str
+    uuid: str
+    fence: str
+    now_ms: int
+    policy: str
+    keep: tuple[KeptSnapshot, ...]
+    expire: tuple[ExpiredSnapshot, ...]
+    expire_refs: tuple[str, ...]
+    kept: Totals | None
+    victims: Totals
+    spared: Mapping[str, Tally]
+    engine: str
+    units_opened: int
+    stages: tuple[Stage, ...]
+    refused: str | None = None
+    run: str | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """Returns the contract of `plan --json`: ids are strings, totals come by kind, instants are ISO 8601."""
+        return {
+            "version": PLAN_VERSION,
+            "table": self.table,
+            "format": self.format,
+            "location": self.location,
+            "uuid": self.uuid,
+            "fence": self.fence,
+            "now": format_instant(self.now_ms),
+            "policy": self.policy,
+            "keep": [_kept_json(each) for each in self.keep],
+            "expire": [each.id for each in self.expire],
+            "expire_refs": list(self.expire_refs),
+            "kept": None if self.kept is None else totals_json(self.kept),
+            "victims": totals_json(self.victims),
+            "spared": {reason: _tally_json(tally) for reason, tally in self.spared.items()},
+            "engine": self.engine,
+            "units_opened": self.units_opened,
+            "refused": self.refused,
+            "run": self.run,
+        }
+
+
+def _kept_json(each: KeptSnapshot) -> dict[str, Any]:
+    return {
+        "snapshot": each.id,
+        "timestamp": format_instant(each.timestamp_ms),
+        "refs": list(each.refs),
+        "reasons": list(each.reasons),
+    }
+
+
+def totals_json(totals: Totals) -> dict[str, Any]:
+    by_kind = {kind.value: _tally_json(tally) for kind, tally in totals.by_kind.items()}
+    return {**_tally_json(totals.all), "by_kind": by_kind}
+
+
+def _tally_json(tally: Tally) -> dict[str, int]:
+    return {"files": tally.files, "bytes": tally.bytes}

@@ -1,0 +1,22 @@
+"""One table, wherever it is registered: what a use case works on."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from firnline.ports.catalogs import TableName
+from firnline.ports.formats import State, TableFormat
+
+
+class TableSource(Protocol):
+    """A table that can be read again at any moment, because every decision is checked against a fresh read."""
+
+    @property
+    def name(self) -> TableName: ...
+
+    @property
+    def format(self) -> TableFormat: ...
+
+    def load(self) -> State:
+        """Returns the table as it is now. Raises NoSuchTable where it is gone."""
+        ...

@@ -1,0 +1,1 @@
+"""The engine for work of any size: DataFrames in, DataFrames out, no JVM access and no RDDs."""

@@ -1,0 +1,123 @@
+"""The survey as a pipeline of DataFrames: open units kind by kind, then one aggregation that judges every file.
+
+Rows travel through every round: a unit that is due is replaced by itself (now with its size) and by what it names,
+any other row passes unchanged. So the lineage is one chain, nothing is cached, and each unit is opened once.
+An executor that cannot read a unit sends a row that says so instead of failing its task: Spark would only try
+again and then bury the reason.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from firnline.errors import FirnlineError
+from firnline.model.files import File, FileKind
+from firnline.model.locations import identity
+from firnline.ports.engines import NEAR_MISS, OUTSIDE, Territory
+from firnline.ports.formats import Expand
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column
+
+ROWS = pa.schema(
+    [
+        ("identity", pa.string()),
+        ("key", pa.string()),
+        ("size", pa.int64()),
+        ("kind", pa.string()),
+        ("opens", pa.bool_()),
+        ("needed", pa.bool_()),
+        ("error", pa.string()),
+    ]
+)
+ROWS_DDL = "identity string, key string, size bigint, kind string, opens boolean, needed boolean, error string"
+KEPT, VICTIM, UNREADABLE = "kept", "victim", "unreadable"
+_STEM = r"^[^:]+://[^/]*"
+
+
+def walk(rows: DataFrame, expand: Expand, tasks: int) -> DataFrame:
+    """Returns one row per file that the rows reach."""
+    for kind in expand.order:
+        due = one_per_file(rows).repartition(tasks)
+        rows = due.mapInArrow(_opening(expand, kind), ROWS_DDL)
+    return one_per_file(rows)
+
+
+def one_per_file(rows: DataFrame) -> DataFrame:
+    """Returns one row per identity: needed if any row of it is, its bytes counted once."""
+    return rows.groupBy("identity").agg(
+        F.min("key").alias("key"),
+        F.max("size").alias("size"),
+        F.min("kind").alias("kind"),
+        F.max("opens").alias("opens"),
+        F.max("needed").alias("needed"),
+        F.max("error").alias("error"),
+    )
+
+
+def judge(files: DataFrame, territory: Territory) -> DataFrame:
+    """Returns the files with a column `verdict`. A file is a victim only if every check lets it go."""
+    verdict = (
+        F.when(F.col("error").isNotNull(), UNREADABLE)
+        .when(F.col("needed"), KEPT)
+        .when(F.col("near_miss"), NEAR_MISS)
+        .when(~_inside(territory), OUTSIDE)
+        .otherwise(VICTIM)
+    )
+    return _with_near_misses(files).withColumn("verdict", verdict).drop("near_miss", "opens", "needed")
+
+
+def _with_near_misses(files: DataFrame) -> DataFrame:
+    """Adds `near_miss`: a needed file has the same path under another scheme or authority."""
+    by_path = files.withColumn("path", F.regexp_replace("identity", _STEM, ""))
+    needed = by_path.filter("needed").select("path").distinct().withColumn("near_miss", F.lit(True))
+    joined = by_path.join(needed, "path", "left").drop("path")
+    return joined.withColumn("near_miss", F.coalesce("near_miss", F.lit(False)))
+
+
+def _inside(territory: Territory) -> Column:
+    if territory.owned is None:
+        return F.lit(True)
+    inside = F.lit(False)
+    for root in territory.owned:
+        inside = inside | F.col("identity").startswith(identity(root).rstrip("/") + "/")
+    return inside
+
+
+class _opening:
+    """Opens the units of one kind in each batch; picklable, so that it reaches executors as it is."""
+
+    def __init__(self, expand: Expand, kind: FileKind) -> None:
+        self._expand = expand
+        self._kind = kind
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            yield from self._through(batch)
+
+    def _through(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+        due = [opens and kind == self._kind for opens, kind in self._columns(batch, "opens", "kind")]
+        passing = batch.filter(pa.array([not each for each in due], pa.bool_()))
+        if len(passing):
+            yield passing.select(ROWS.names)
+        for key, needed in self._columns(batch.filter(pa.array(due, pa.bool_())), "key", "needed"):
+            yield self._opened(key, needed)
+
+    def _opened(self, key: str, needed: bool) -> pa.RecordBatch:
+        try:
+            named = self._expand(File(self._kind, key, opens=True))
+        except FirnlineError as problem:
+            said = f"{type(problem).__name__}\n{problem.message}\n{problem.hint}"
+            row = [[identity(key)], [key], [None], [self._kind.value], [False], [True], [said]]
+            return pa.record_batch(row, schema=ROWS)
+        columns = [*named.columns, pa.repeat(pa.scalar(needed), len(named)), pa.nulls(len(named), pa.string())]
+        return pa.record_batch(columns, schema=ROWS)
+
+    @staticmethod
+    def _columns(batch: pa.RecordBatch, *names: str) -> Iterator[tuple[object, ...]]:
+        return zip(*(batch.column(name).to_pylist() for name in names), strict=True)
