@@ -1,0 +1,73 @@
+"""A lake worth looking at: a catalog in SQLite, three tables of real Parquet and weeks of history in each."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from pyiceberg.catalog.sql import SqlCatalog
+
+from firnline.testing.artemis import DAY_MS, HOUR_MS, Scene, config, registry, telemetry
+from firnline.testing.backdate import Clock, pyiceberg_clock, shared_entries
+
+POLICY = """\
+keep:
+  within: 30d
+catalogs:
+  lake:
+    namespaces:
+      artemis:
+        tables:
+          registry: {keep: {within: 30d, monthly: 12, tags: ["audit-*"]}}
+          telemetry: {keep: {within: 7d, daily: 14}}
+          config: {keep: {within: 365d}}
+"""
+
+PYICEBERG = """\
+catalog:
+  lake:
+    type: sql
+    uri: {uri}
+    warehouse: {warehouse}
+"""
+
+
+def build(folder: Path, now_ms: int, days: int = 60) -> None:
+    """Fills folder with catalog.db, warehouse/, firnline.yaml and .pyiceberg.yaml; all commits before now_ms.
+
+    The folder must hold no lake yet: commits of two lakes in one catalog would not be in order of time.
+    """
+    folder = folder.resolve()
+    folder.mkdir(parents=True, exist_ok=True)
+    uri, warehouse = f"sqlite:///{folder}/catalog.db", f"file://{folder}/warehouse"
+    (folder / "firnline.yaml").write_text(POLICY)
+    (folder / ".pyiceberg.yaml").write_text(PYICEBERG.format(uri=uri, warehouse=warehouse))
+    catalog = SqlCatalog("lake", uri=uri, warehouse=warehouse)
+    try:
+        live_through(catalog, folder / "warehouse", now_ms, days)
+    finally:
+        catalog.close()
+
+
+def live_through(catalog: SqlCatalog, warehouse: Path, now_ms: int, days: int) -> None:
+    """Lets the days pass one by one; each table does its work of the day at an hour of its own."""
+    dated: set[str] = set()
+    with shared_entries(), pyiceberg_clock(Clock(now_ms - days * DAY_MS)) as clock:
+        catalog.create_namespace("artemis")
+        scene = Scene(catalog, clock, days)
+        lives = (telemetry(scene), registry(scene), config(scene))
+        for day in range(days):
+            dawn = now_ms - (days - day) * DAY_MS
+            for hour, life in enumerate(lives, start=1):
+                clock.now_ms = dawn + hour * HOUR_MS
+                next(life)
+            date_files(warehouse, dated, dawn + 4 * HOUR_MS)
+
+
+def date_files(warehouse: Path, dated: set[str], written_ms: int) -> None:
+    """Gives files that appeared since the last call an age that fits their commit."""
+    for folder, _, names in os.walk(warehouse):
+        for path in (os.path.join(folder, name) for name in names):
+            if path not in dated:
+                os.utime(path, (written_ms / 1000, written_ms / 1000))
+                dated.add(path)
