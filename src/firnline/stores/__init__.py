@@ -1,0 +1,3 @@
+"""Object stores: local files, memory and the buckets that obstore reaches, behind the verbs of
+`ports.stores`.
+"""

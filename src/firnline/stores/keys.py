@@ -1,0 +1,62 @@
+"""Splitting a full location into where it lives and what it is called, without changing one character of
+the name.
+
+Iceberg writes URL-encoded partition values into file names, so `a%20b` is the literal name of an object and
+nothing here decodes it. This differs from `model.locations`, which merges spellings in order to compare
+them.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from firnline.model.locations import parse_location
+from firnline.stores.failures import PermanentStoreError
+
+_URI = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:(?://([^/]*))?(.*)", re.DOTALL)
+
+
+class Key(NamedTuple):
+    """A location taken apart.
+
+    `text` is the caller's own spelling, `path` the literal rest with its first slash.
+    """
+
+    text: str
+    scheme: str
+    authority: str
+    path: str
+
+    @property
+    def home(self) -> tuple[str, str]:
+        """Returns what one opened store serves: scheme and bucket."""
+        return self.scheme, self.authority
+
+
+def object_key(text: str) -> Key:
+    """Returns the key of one object. Raises PermanentStoreError for a name that no object can have."""
+    key = folder_key(text)
+    if key.path.endswith("/"):
+        raise PermanentStoreError(f"{text!r} names a folder, not an object")
+    return key
+
+
+def folder_key(text: str) -> Key:
+    """Returns the key of a folder.
+
+    Relative paths and the segments `.` and `..` are refused: they give one object several names, and a file
+    that is needed under one name would look unneeded under another.
+    """
+    scheme = parse_location(text).scheme
+    match = _URI.fullmatch(text)
+    authority, path = (match[1] or "", match[2]) if match else ("", text)
+    if scheme == "file" and authority not in ("", "localhost"):
+        raise PermanentStoreError(
+            f"{text!r} is a file on the host {authority!r}", "only local files can be opened"
+        )
+    if not path.startswith("/") and (path or scheme == "file"):
+        raise PermanentStoreError(f"{text!r} is a relative location", "give the full path, from the root")
+    if not {".", ".."}.isdisjoint(path.split("/")) or "\0" in path:
+        raise PermanentStoreError(f"{text!r} is not a plain path", "write it without '.' and '..'")
+    return Key(text, scheme, "" if scheme == "file" else authority, path)

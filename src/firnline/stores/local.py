@@ -1,0 +1,179 @@
+"""Local files, by the operating system's own calls.
+
+obstore's LocalStore is not used: it never lists a file whose name ends in `#` and digits (its own temporary
+names), fails on control characters and has no word for a doubled slash. A listing that leaves out a file,
+or a file that cannot be named, is no basis for deciding what is garbage.
+
+A write goes to a hidden name `.firnline-tmp-<32 hex digits>` beside its target, is synced, and gets its
+real name in one step. Listings leave out exactly that pattern, so a half-written object never shows, and
+neither does the rest of a writer that was killed.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from uuid import uuid4
+
+from firnline.errors import AlreadyExists, ObjectNotFound, StoreError
+from firnline.ports.stores import ObjectMeta
+from firnline.stores.failures import PermanentStoreError
+from firnline.stores.keys import Key
+
+_UNFINISHED = re.compile(r"\.firnline-tmp-[0-9a-f]{32}")
+_NO_SUCH_FILE = (FileNotFoundError, NotADirectoryError, IsADirectoryError)
+
+
+class LocalFiles:
+    """Every verb on local files. Holds no state."""
+
+    def get(self, key: Key) -> bytes:
+        with _reading(key.text), open(key.path, "rb") as file:
+            return file.read()
+
+    def head(self, key: Key) -> ObjectMeta:
+        with _reading(key.text):
+            if os.path.isdir(key.path):
+                raise IsADirectoryError(f"{key.path} is a folder")
+            return _meta(key.text, os.stat(key.path))
+
+    def list(self, key: Key) -> Iterator[ObjectMeta]:
+        """Yields every file below the folder, hidden ones too, each named by the caller's spelling of the
+        folder.
+
+        Links to folders are not followed: what is behind one has another name already, and listing a needed
+        file under a second name would make it look unneeded. A link to a file is a file.
+        """
+        prefix = key.text if key.text.endswith("/") else key.text + "/"
+        folders = [(key.path, prefix)]
+        while folders:
+            folder, spelled = folders.pop()
+            with _failing(spelled):
+                for entry in _entries(folder, spelled):
+                    if entry.is_dir(follow_symlinks=False):
+                        folders.append((entry.path, f"{spelled}{entry.name}/"))
+                    elif (stat := _stat(entry)) is not None:
+                        yield _meta(spelled + entry.name, stat)
+
+    def put(self, key: Key, data: bytes) -> None:
+        with _writing(key.text), _written(key.path, data) as unfinished:
+            os.rename(unfinished, key.path)
+
+    def put_if_absent(self, key: Key, data: bytes) -> None:
+        """Writes the object unless it exists.
+
+        A hard link fails where the name is taken, so one caller wins.
+        """
+        with _writing(key.text), _written(key.path, data) as unfinished:
+            os.link(unfinished, key.path)
+
+
+def _entries(folder: str, spelled: str) -> list[os.DirEntry[str]]:
+    """Returns what a folder holds, read to its end before anything is yielded.
+
+    A folder that is gone holds nothing.
+    """
+    try:
+        with os.scandir(folder) as found:
+            return [entry for entry in found if _is_object_name(entry.name, spelled)]
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    except OSError as error:
+        raise StoreError(f"cannot list {spelled!r}: {error.strerror}") from error
+
+
+def _is_object_name(name: str, spelled: str) -> bool:
+    if not name.isascii():
+        try:
+            name.encode()
+        except UnicodeEncodeError as error:
+            raise PermanentStoreError(f"cannot list {spelled!r}: {name!r} is not UTF-8") from error
+    return not (name.startswith(".firnline-tmp-") and _UNFINISHED.fullmatch(name))
+
+
+def _stat(entry: os.DirEntry[str]) -> os.stat_result | None:
+    """Returns the state of a file; None for one that is gone by now and for a link to a folder."""
+    if entry.is_symlink():
+        return None if os.path.isdir(entry.path) else _link_stat(entry)
+    try:
+        return entry.stat()
+    except FileNotFoundError:
+        return None
+
+
+def _link_stat(entry: os.DirEntry[str]) -> os.stat_result:
+    """Returns the state of what a link leads to, or of the link itself where it leads nowhere."""
+    try:
+        return entry.stat()
+    except OSError:
+        return entry.stat(follow_symlinks=False)
+
+
+def _meta(spelled: str, stat: os.stat_result) -> ObjectMeta:
+    return ObjectMeta(spelled, stat.st_size, stat.st_mtime_ns // 1_000_000)
+
+
+@contextmanager
+def _written(path: str, data: bytes) -> Iterator[str]:
+    """Yields a hidden file beside `path` that durably holds the data; the caller gives it its name."""
+    folder = os.path.dirname(path)
+    _make_folder(folder)
+    unfinished = os.path.join(folder, f".firnline-tmp-{uuid4().hex}")
+    try:
+        with open(unfinished, "xb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        yield unfinished
+        _sync_folder(folder)
+    finally:
+        with suppress(OSError):  # renamed already; or a stray name that no listing shows
+            os.unlink(unfinished)
+
+
+def _make_folder(folder: str) -> None:
+    """Makes a folder and its parents so that they survive a power cut with what will be in them."""
+    if os.path.isdir(folder):
+        return
+    _make_folder(os.path.dirname(folder))
+    with suppress(FileExistsError):
+        os.mkdir(folder)
+    _sync_folder(os.path.dirname(folder))
+
+
+def _sync_folder(folder: str) -> None:
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+@contextmanager
+def _reading(key: str) -> Iterator[None]:
+    with _failing(key):
+        try:
+            yield
+        except _NO_SUCH_FILE as error:
+            raise ObjectNotFound(f"no object {key!r}") from error
+
+
+@contextmanager
+def _writing(key: str) -> Iterator[None]:
+    with _failing(key):
+        try:
+            yield
+        except FileExistsError as error:
+            raise AlreadyExists(f"{key!r} exists already") from error
+
+
+@contextmanager
+def _failing(key: str) -> Iterator[None]:
+    try:
+        yield
+    except PermissionError as error:
+        raise PermanentStoreError(f"no permission for {key!r}: {error.strerror}") from error
+    except OSError as error:
+        raise StoreError(f"{key!r} failed: {error.strerror or error}") from error

@@ -1,0 +1,45 @@
+"""One store for every location: local files, memory and buckets, told apart by the key itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from firnline.ports.stores import ObjectMeta
+from firnline.stores.buckets import Buckets
+from firnline.stores.keys import Key, folder_key, object_key
+from firnline.stores.local import LocalFiles
+
+
+class ObjectStores:
+    """Reads and writes objects wherever their location says. Cannot delete.
+
+    Safe to share between threads; a pickled copy carries its settings and opens its own connections. What
+    is in `memory://` belongs to one process and does not travel.
+    """
+
+    def __init__(self, options: Mapping[str, Mapping[str, str]] | None = None) -> None:
+        self._local = LocalFiles()
+        self._buckets = Buckets(options or {})
+
+    def get(self, key: str) -> bytes:
+        where = object_key(key)
+        return self._at(where).get(where)
+
+    def head(self, key: str) -> ObjectMeta:
+        where = object_key(key)
+        return self._at(where).head(where)
+
+    def list(self, prefix: str) -> Iterator[ObjectMeta]:
+        where = folder_key(prefix)
+        return self._at(where).list(where)
+
+    def put(self, key: str, data: bytes) -> None:
+        where = object_key(key)
+        self._at(where).put(where, data)
+
+    def put_if_absent(self, key: str, data: bytes) -> None:
+        where = object_key(key)
+        self._at(where).put_if_absent(where, data)
+
+    def _at(self, where: Key) -> LocalFiles | Buckets:
+        return self._local if where.scheme == "file" else self._buckets

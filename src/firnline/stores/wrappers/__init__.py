@@ -1,0 +1,1 @@
+"""Stores around a store: each adds or takes away one thing."""

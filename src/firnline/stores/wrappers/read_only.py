@@ -1,0 +1,26 @@
+"""A store that can only be read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from firnline.ports.stores import ObjectMeta, Read
+
+
+class ReadOnly:
+    """Hands on the three reading verbs.
+
+    It has no others, so code that is given one cannot write by any path.
+    """
+
+    def __init__(self, store: Read) -> None:
+        self._store = store
+
+    def get(self, key: str) -> bytes:
+        return self._store.get(key)
+
+    def head(self, key: str) -> ObjectMeta:
+        return self._store.head(key)
+
+    def list(self, prefix: str) -> Iterator[ObjectMeta]:
+        return self._store.list(prefix)

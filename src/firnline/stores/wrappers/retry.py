@@ -1,0 +1,128 @@
+"""A store that asks again when asking again can help."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import chain
+from typing import TypeVar
+
+from firnline.errors import AlreadyExists, ObjectNotFound, OutcomeUnknown, StoreError
+from firnline.ports.stores import ObjectMeta, ReadWrite
+from firnline.stores.failures import PermanentStoreError
+
+Answer = TypeVar("Answer")
+_FINAL = (ObjectNotFound, AlreadyExists, PermanentStoreError)
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """How long to go on: at most `attempts` calls, none later than `budget_s` after the first failure."""
+
+    attempts: int = 5
+    base_delay_s: float = 0.1
+    max_delay_s: float = 5.0
+    budget_s: float = 60.0
+
+    def pauses(self) -> Iterator[float]:
+        """Yields how long to wait before each further attempt: doubling, jittered over its whole length."""
+        started = time.monotonic()
+        for attempt in range(self.attempts - 1):
+            pause = random.uniform(0, min(self.max_delay_s, self.base_delay_s * 2**attempt))
+            if time.monotonic() - started + pause > self.budget_s:
+                return
+            yield pause
+
+
+class Retrying:
+    """Hands every verb on, again where the failure may pass. Missing, taken and denied are final."""
+
+    def __init__(self, store: ReadWrite, patience: Patience | None = None) -> None:
+        self._store = store
+        self._patience = patience or Patience()
+
+    def get(self, key: str) -> bytes:
+        return self._persist(lambda: self._store.get(key))
+
+    def head(self, key: str) -> ObjectMeta:
+        return self._persist(lambda: self._store.head(key))
+
+    def list(self, prefix: str) -> Iterator[ObjectMeta]:
+        """Yields the listing.
+
+        It starts again only before the first object: later, a failure is the caller's.
+        """
+        return self._persist(lambda: _begun(self._store.list(prefix)))
+
+    def put(self, key: str, data: bytes) -> None:
+        self._persist(lambda: self._store.put(key, data))
+
+    def put_if_absent(self, key: str, data: bytes) -> None:
+        """Writes the object unless it exists, and finds out by reading back where an answer got lost.
+
+        The data must be this caller's own (stamped with a write id): equal bytes are taken for its own write.
+        Raises OutcomeUnknown when patience ends before the store has said which it is.
+        """
+        try:
+            self._store.put_if_absent(key, data)
+        except _FINAL:
+            raise
+        except StoreError as error:
+            self._find_out(key, data, error)
+
+    def _find_out(self, key: str, data: bytes, error: StoreError) -> None:
+        for pause in self._patience.pauses():
+            time.sleep(pause)
+            try:
+                if self._is_mine(key, data) or self._lands(key, data):
+                    return
+            except AlreadyExists:
+                raise
+            except StoreError as another:
+                error = another
+        raise OutcomeUnknown(f"whether {key!r} was written is not known: {error}", "read it back") from error
+
+    def _lands(self, key: str, data: bytes) -> bool:
+        """Tells whether a further attempt wrote it.
+
+        A write of ours that was still under way may have come first.
+        """
+        try:
+            self._store.put_if_absent(key, data)
+        except AlreadyExists:
+            return self._is_mine(key, data)
+        return True
+
+    def _is_mine(self, key: str, data: bytes) -> bool:
+        """Tells whether the object is there with this caller's bytes.
+
+        Raises AlreadyExists if it has others.
+        """
+        try:
+            found = self._store.get(key)
+        except ObjectNotFound:
+            return False
+        if found != data:
+            raise AlreadyExists(f"{key!r} exists already")
+        return True
+
+    def _persist(self, call: Callable[[], Answer]) -> Answer:
+        pauses = self._patience.pauses()
+        while True:
+            try:
+                return call()
+            except _FINAL:
+                raise
+            except StoreError:
+                pause = next(pauses, None)
+                if pause is None:
+                    raise
+                time.sleep(pause)
+
+
+def _begun(listing: Iterator[ObjectMeta]) -> Iterator[ObjectMeta]:
+    """Returns the listing after its first object was asked for, so that a failure to begin shows here."""
+    first = next(listing, None)
+    return iter(()) if first is None else chain((first,), listing)
