@@ -13,7 +13,7 @@ if [ -f requirements.lock ]; then cp requirements.lock "$draft"; fi
     --no-annotate --no-header --no-emit-index-url --quiet --output-file "$draft" "$@"
 
 # A marker only spares a platform a small pure package; without it a line is the same everywhere.
-sed -e 's/ *;.*//' -e '/^$/d' "$draft" | sort -u > requirements.lock
+sed -e 's/ *;.*//' -e '/^$/d' "$draft" | LC_ALL=C sort -u > requirements.lock
 repeated=$(sed 's/==.*//' requirements.lock | uniq -d)
 if [ -n "$repeated" ]; then
     echo "lock: more than one version of: $repeated (needs an upper bound in pyproject.toml)" >&2

@@ -1,0 +1,1 @@
+"""`make demo`: firnline's main job on a lake that is made on the spot."""

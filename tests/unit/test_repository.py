@@ -1,0 +1,99 @@
+"""Promises of the repository itself: a lock without hosts, no traces of a machine, a light command line."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+MADE_HERE = {".git", ".venv", ".demo", ".cache", "__pycache__", ".hypothesis", ".mypy_cache", ".ruff_cache"}
+HEAVY = {"pyspark", "pyarrow", "numba", "obstore", "boto3", "sqlalchemy", "pyiceberg", "pandas"}
+
+REGISTRY_HOSTS = re.compile(r"pythonhosted|pypi\.org|repo1?\.maven|//[^/\s]*:[^/\s]*@")
+LOCKED = re.compile(r"[a-z0-9][a-z0-9._-]*==[0-9][a-z0-9.+!]*")
+MACHINE_PATHS = re.compile(r"(?<![\w.])/(?:home|Users|root|work)/\w")
+
+
+def tracked_files() -> list[Path]:
+    """What git tracks; in a copy without git, every file that no tool made."""
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=False)
+    if listed.returncode == 0 and listed.stdout:
+        return [path for name in listed.stdout.split("\0") if name and (path := ROOT / name).is_file()]
+    return [path for path in ROOT.rglob("*") if path.is_file() and not MADE_HERE & set(path.parts)]
+
+
+def lines_of(path: Path) -> list[str]:
+    try:
+        return path.read_text().splitlines()
+    except UnicodeDecodeError:
+        return []
+
+
+def found(pattern: re.Pattern[str]) -> list[str]:
+    return [
+        f"{path.relative_to(ROOT)}:{number}: {line.strip()}"
+        for path in tracked_files()
+        if path != Path(__file__).resolve()
+        for number, line in enumerate(lines_of(path), start=1)
+        if pattern.search(line)
+    ]
+
+
+def test_the_lock_holds_one_name_and_version_per_line_and_nothing_else() -> None:
+    lines = (ROOT / "requirements.lock").read_text().splitlines()
+    assert [line for line in lines if not LOCKED.fullmatch(line)] == []
+    assert lines == sorted(lines)
+    assert len({line.partition("==")[0] for line in lines}) == len(lines)
+
+
+def test_the_lock_covers_every_direct_dependency() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    wanted = project["project"]["dependencies"] + project["dependency-groups"]["dev"]
+    names = {re.split(r"[^A-Za-z0-9-]", requirement)[0].lower() for requirement in wanted}
+    locked = {line.partition("==")[0] for line in (ROOT / "requirements.lock").read_text().splitlines()}
+    assert names - locked == set()
+
+
+def test_no_tracked_file_names_a_package_registry() -> None:
+    assert found(REGISTRY_HOSTS) == []
+
+
+def test_no_tracked_file_names_a_path_of_one_machine() -> None:
+    assert found(MACHINE_PATHS) == []
+
+
+@pytest.mark.parametrize("script", [".ci/run", "scripts/setup.sh", "scripts/java.sh", "scripts/lock.sh"])
+def test_scripts_can_be_run_and_parse(script: str) -> None:
+    path = ROOT / script
+    assert path.stat().st_mode & 0o111
+    shell = "bash" if script == ".ci/run" else "sh"
+    subprocess.run([shell, "-n", path], check=True)
+
+
+def test_make_help_names_every_target_that_a_person_calls() -> None:
+    shown = subprocess.run(["make", "help"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    targets = set(re.findall(r"make ([a-z-]+)", shown))
+    assert targets >= {"setup", "demo", "test", "test-full", "check", "bench", "clean"}
+
+
+def test_help_imports_no_heavy_library() -> None:
+    runner = (
+        "import sys, json\n"
+        "from firnline.cli import main\n"
+        "sys.argv = ['firnline', '--help']\n"
+        "try:\n"
+        "    main()\n"
+        "except SystemExit as ended:\n"
+        "    assert not ended.code, ended.code\n"
+        "print(json.dumps(sorted({name.partition('.')[0] for name in sys.modules})), file=sys.stderr)\n"
+    )
+    ended = subprocess.run([sys.executable, "-c", runner], capture_output=True, text=True, check=False)
+    assert ended.returncode == 0, ended.stderr
+    assert "plan" in ended.stdout
+    assert set(json.loads(ended.stderr.splitlines()[-1])) & HEAVY == set()
