@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from firnline.model.times import format_duration, format_instant
+
 LONGEST_AGE_MS = 2**63 - 1
 
 
@@ -19,3 +21,18 @@ class NativeRetention:
     def cutoff(self, now_ms: int) -> int:
         """Returns the instant before which snapshots may go; a snapshot exactly at it stays."""
         return now_ms - self.max_snapshot_age_ms if self.older_than_ms is None else self.older_than_ms
+
+    def age_text(self) -> str:
+        """Returns which snapshots the default age keeps."""
+        if self.older_than_ms is not None:
+            return f"newer than {format_instant(self.older_than_ms)}"
+        return newer_than(self.max_snapshot_age_ms)
+
+    def describe(self) -> str:
+        """Returns the defaults in English."""
+        refs = "for ever" if self.max_ref_age_ms >= LONGEST_AGE_MS else format_duration(self.max_ref_age_ms)
+        return f"{self.min_snapshots_to_keep} per branch and what is {self.age_text()}; refs {refs}"
+
+
+def newer_than(age_ms: int) -> str:
+    return "of any age" if age_ms >= LONGEST_AGE_MS else f"newer than {format_duration(age_ms)}"

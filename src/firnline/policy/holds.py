@@ -1,0 +1,73 @@
+"""Holds as a table carries them: one property each, which every engine keeps and shows."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from firnline.errors import RefusedForSafety, UsageError
+from firnline.model.holds import Hold
+from firnline.model.times import format_instant, parse_instant
+
+HOLD_PREFIX = "firnline.hold."
+_FIELDS = frozenset({"who", "why", "snapshot", "until"})
+
+
+def parse_holds(properties: Mapping[str, str]) -> tuple[Hold, ...]:
+    """Returns the holds of a table, by name.
+
+    Raises RefusedForSafety for one that cannot be read: what it protects is unknown, so nothing may go.
+    """
+    keys = sorted(key for key in properties if key.startswith(HOLD_PREFIX))
+    return tuple(_parse(key, properties[key]) for key in keys)
+
+
+def format_hold(hold: Hold) -> tuple[str, str]:
+    """Returns the property's key and value, which parse_holds reads back to an equal hold."""
+    until = None if hold.until_ms is None else format_instant(hold.until_ms)
+    fields = {"who": hold.who, "why": hold.why, "snapshot": hold.snapshot, "until": until}
+    return HOLD_PREFIX + hold.name, json.dumps(fields, ensure_ascii=False)
+
+
+def _parse(key: str, text: str) -> Hold:
+    try:
+        fields = json.loads(text)
+        return _hold(key.removeprefix(HOLD_PREFIX), fields)
+    except (ValueError, RecursionError, UsageError) as error:
+        raise RefusedForSafety(
+            f"the hold in table property {key} cannot be read: {error}",
+            hint="correct or release the hold; until then nothing of this table may go",
+        ) from None
+
+
+def _hold(name: str, fields: Any) -> Hold:
+    if not name or not isinstance(fields, dict):
+        raise ValueError("a hold is a name and a JSON object with who, why, snapshot and until")
+    if strange := sorted(fields.keys() - _FIELDS):
+        raise ValueError(f"unknown field {strange[0]!r}")
+    if "snapshot" not in fields:
+        raise ValueError("snapshot is missing (null holds the whole table)")
+    return Hold(
+        name, _text(fields, "who"), _text(fields, "why"), _snapshot(fields), _until(fields.get("until"))
+    )
+
+
+def _text(fields: Mapping[str, Any], key: str) -> str:
+    value = fields.get(key)
+    if not isinstance(value, str):
+        raise ValueError(f"{key} is missing or not a text")
+    return value
+
+
+def _snapshot(fields: Mapping[str, Any]) -> str | None:
+    return None if fields["snapshot"] is None else _text(fields, "snapshot")
+
+
+def _until(value: Any) -> int | None:
+    if value is None:
+        return None
+    # A bare number could be a date such as 20270101 as well as milliseconds; one of the two ended in 1970.
+    if not isinstance(value, str) or value.strip().lstrip("-").isdigit():
+        raise ValueError("until must be ISO 8601 with a zone, or null")
+    return parse_instant(value)

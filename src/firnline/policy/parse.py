@@ -1,0 +1,144 @@
+"""Reads firnline.yaml. Every value remembers its line; what is not understood is an error, never ignored."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Any
+
+from firnline.errors import PolicyError
+from firnline.policy.config import Section
+from firnline.policy.policy import Level, Setting, Source
+from firnline.policy.rules import RULE_NAMES, Rule
+from firnline.policy.values import SETTINGS, parse_rule, parse_setting
+
+if TYPE_CHECKING:
+    import yaml
+
+_INSIDE = {
+    Level.GLOBAL: ("catalogs", Level.CATALOG),
+    Level.CATALOG: ("namespaces", Level.NAMESPACE),
+    Level.NAMESPACE: ("tables", Level.TABLE),
+}
+
+
+def parse_policy(text: str, path: str = "firnline.yaml") -> Section:
+    """Returns what the file says. Raises PolicyError with path, line and key; only that needs `path`."""
+    root = _compose(text, path)
+    if root is None:
+        return Section()
+    section = _Reader(path).section(root, Level.GLOBAL, "")
+    if section.keep and all(setting.value is None for setting in section.keep.values()):
+        first = next(iter(section.keep.values())).source.line
+        raise PolicyError(f"{path}:{first}: empty policy: every rule is off", hint=EMPTY_HINT)
+    return section
+
+
+EMPTY_HINT = (
+    "an empty policy would expire everything but the heads of branches and tags; "
+    "write at least one rule, or no keep at all for the table's own retention"
+)
+
+
+def unknown_key(where: str, key: str, allowed: Collection[str]) -> PolicyError:
+    """Returns the error for a key that nobody knows, with the nearest one that somebody does."""
+    near = get_close_matches(key, allowed, n=1)
+    guess = f" (did you mean {near[0]!r}?)" if near else ""
+    return PolicyError(f"{where}: unknown key {key!r}{guess}", hint=f"allowed: {', '.join(allowed)}")
+
+
+def _compose(text: str, path: str) -> yaml.Node | None:
+    import yaml
+
+    try:
+        root: yaml.Node | None = yaml.compose(text, Loader=yaml.SafeLoader)
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        line = f":{mark.line + 1}" if mark else ""
+        raise PolicyError(f"{path}{line}: not YAML: {error.problem}") from None
+    except (yaml.YAMLError, RecursionError, ValueError) as error:
+        raise PolicyError(f"{path}: not YAML: {str(error).splitlines()[0]}") from None
+    return root
+
+
+@dataclass(frozen=True, slots=True)
+class _Reader:
+    """Turns the nodes of one file into sections."""
+
+    path: str
+
+    def at(self, node: yaml.Node) -> str:
+        return f"{self.path}:{_line(node)}"
+
+    def section(self, node: yaml.Node, level: Level, name: str) -> Section:
+        """Returns one level of the file and all levels inside it."""
+        group, deeper = _INSIDE.get(level, ("", level))
+        allowed = ("keep", *SETTINGS, *([group] if group else []))
+        keep: dict[str, Setting[Rule | None]] = {}
+        settings: dict[str, Setting[Any]] = {}
+        inside: dict[str, Section] = {}
+        for key, child in self.pairs(node, name or "the file", allowed):
+            source = Source(level, name, self.path, _line(key))
+            if key.value == "keep":
+                keep = self.keep(key, child, level, name)
+            elif key.value == group:
+                inside = self.named(child, group, deeper)
+            else:
+                text = self.text(child, key.value)
+                settings[key.value] = Setting(parse_setting(key.value, text, self.where(key)), source)
+        return Section(keep, settings, inside)
+
+    def where(self, key: yaml.ScalarNode) -> str:
+        return f"{self.at(key)}: {key.value}"
+
+    def keep(
+        self, at: yaml.Node, node: yaml.Node, level: Level, name: str
+    ) -> dict[str, Setting[Rule | None]]:
+        rules: dict[str, Setting[Rule | None]] = {}
+        for key, child in self.pairs(node, "keep", RULE_NAMES):
+            rule = parse_rule(key.value, self.text(child, key.value), self.where(key))
+            rules[key.value] = Setting(rule, Source(level, name, self.path, _line(key)))
+        if not rules:
+            raise PolicyError(f"{self.at(at)}: empty policy: keep has no rule", hint=EMPTY_HINT)
+        return rules
+
+    def named(self, node: yaml.Node, group: str, level: Level) -> dict[str, Section]:
+        return {key.value: self.section(child, level, key.value) for key, child in self.pairs(node, group)}
+
+    def pairs(
+        self, node: yaml.Node, what: str, allowed: Collection[str] | None = None
+    ) -> Iterator[tuple[yaml.ScalarNode, yaml.Node]]:
+        """Yields the keys and values of a mapping. Raises for anything else, unknown or repeated keys."""
+        import yaml
+
+        if not isinstance(node, yaml.MappingNode):
+            raise PolicyError(f"{self.at(node)}: {what} must be a mapping of keys to values")
+        lines: dict[str, int] = {}
+        for key, child in node.value:
+            if not isinstance(key, yaml.ScalarNode):
+                raise PolicyError(f"{self.at(key)}: a key in {what} must be a plain word")
+            if allowed is not None and key.value not in allowed:
+                raise unknown_key(self.at(key), key.value, allowed)
+            if key.value in lines:
+                raise PolicyError(
+                    f"{self.at(key)}: {key.value!r} is written twice, first on line {lines[key.value]}"
+                )
+            lines[key.value] = _line(key)
+            yield key, child
+
+    def text(self, node: yaml.Node, key: str) -> str | list[str]:
+        """Returns a value as it is written; a list of such for a list."""
+        import yaml
+
+        if isinstance(node, yaml.ScalarNode):
+            return str(node.value)
+        if isinstance(node, yaml.SequenceNode) and all(
+            isinstance(item, yaml.ScalarNode) for item in node.value
+        ):
+            return [str(item.value) for item in node.value]
+        raise PolicyError(f"{self.at(node)}: {key}: a plain value is needed, not a mapping")
+
+
+def _line(node: yaml.Node) -> int:
+    return int(node.start_mark.line) + 1

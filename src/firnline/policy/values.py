@@ -1,0 +1,142 @@
+"""From texts to values: one parser per key, the same for files, table properties and flags."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from firnline.errors import PolicyError, UsageError
+from firnline.model.times import parse_duration
+from firnline.policy.periods import Period
+from firnline.policy.rules import RULE_NAMES, KeepLast, KeepPeriods, KeepTags, KeepWithin, Rule
+
+OFF = "off"
+ALL = "all"
+
+_WHOLE_NUMBER = re.compile(r"[+-]?[0-9]{1,18}")
+_PERCENT = re.compile(r"([0-9]{1,3}(?:\.[0-9]{1,6})?)\s*%")
+_LONGEST_TEXT = 64
+"""No sensible number or duration is longer; it also keeps Python's limit on digits out of reach."""
+
+
+def parse_rule(name: str, text: str | Sequence[str], where: str) -> Rule | None:
+    """Returns the rule that a text means; None where the text is `off`. `where` begins every error."""
+    if text == OFF:
+        return None
+    try:
+        return _RULES[name](text)
+    except UsageError as error:
+        raise PolicyError(f"{where}: {error.message}", hint=f"{name} takes {_ALLOWED[name]}") from None
+
+
+def parse_setting(name: str, text: str | Sequence[str], where: str) -> Any:
+    """Returns the value of a key that is not a rule. `where` begins every error."""
+    try:
+        return SETTINGS[name](_one(text))
+    except UsageError as error:
+        raise PolicyError(f"{where}: {error.message}", hint=f"{name} takes {_ALLOWED[name]}") from None
+
+
+def _one(text: str | Sequence[str]) -> str:
+    if isinstance(text, str):
+        return text
+    raise PolicyError("a list is not allowed here")
+
+
+def _number(text: str) -> int | None:
+    if text == ALL:
+        return None
+    if not _WHOLE_NUMBER.fullmatch(text):
+        raise PolicyError(f"{_shown(text)} is not a number")
+    return int(text)
+
+
+def _duration(text: str) -> int:
+    if len(text) > _LONGEST_TEXT:
+        raise PolicyError(f"{_shown(text)} is not a duration")
+    return parse_duration(text)
+
+
+def _shown(text: str) -> str:
+    return repr(text if len(text) <= _LONGEST_TEXT else text[:_LONGEST_TEXT] + "…")
+
+
+def _last(text: str | Sequence[str]) -> Rule:
+    return KeepLast(_number(_one(text)))
+
+
+def _within(text: str | Sequence[str]) -> Rule:
+    return KeepWithin(_duration(_one(text)))
+
+
+def _periods(period: Period) -> Callable[[str | Sequence[str]], Rule]:
+    def parse(text: str | Sequence[str]) -> Rule:
+        value = _one(text)
+        if value == ALL or _WHOLE_NUMBER.fullmatch(value):
+            return KeepPeriods(period, count=_number(value))
+        return KeepPeriods(period, window_ms=_duration(value))
+
+    return parse
+
+
+def _tags(text: str | Sequence[str]) -> Rule:
+    patterns = text.split(",") if isinstance(text, str) else text
+    return KeepTags(tuple(pattern.strip() for pattern in patterns))
+
+
+_RULES: dict[str, Callable[[str | Sequence[str]], Rule]] = {
+    "last": _last,
+    "within": _within,
+    **{period.value: _periods(period) for period in Period},
+    "tags": _tags,
+}
+
+
+def _records(text: str) -> str:
+    if not text:
+        raise PolicyError("a location must not be empty")
+    return text
+
+
+def _share(text: str) -> float:
+    match = _PERCENT.fullmatch(text)
+    if not match or not 0 < float(match[1]) <= 100:
+        raise PolicyError(f"{_shown(text)} is not a share of the table")
+    return float(match[1]) / 100
+
+
+def _one_of(*allowed: str) -> Callable[[str], str]:
+    def parse(text: str) -> str:
+        if text not in allowed:
+            raise PolicyError(f"{_shown(text)} is not one of {', '.join(allowed)}")
+        return text
+
+    return parse
+
+
+def _truth(text: str) -> bool:
+    return _one_of("true", "false")(text) == "true"
+
+
+SETTINGS: dict[str, Callable[[str], Any]] = {
+    "records": _records,
+    "grace": _duration,
+    "blast-radius": _share,
+    "engine": _one_of("auto", "local", "spark"),
+    "include-outside": _truth,
+}
+"""The keys that are not rules, each with its parser."""
+
+_COUNT_OR_WINDOW = "a number of 1 or more, a duration such as 30d, all, or off"
+_ALLOWED = {
+    **dict.fromkeys(RULE_NAMES, _COUNT_OR_WINDOW),
+    "last": "a number of 1 or more, all, or off",
+    "within": "a duration such as 90s, 15m, 24h, 30d, 4w or 1y, or off",
+    "tags": "a list of patterns such as [audit-*, release-?], or off",
+    "records": "a location",
+    "grace": "a duration such as 24h, or 0s",
+    "blast-radius": "a share of the table's files and bytes, above 0% and up to 100%",
+    "engine": "auto, local or spark",
+    "include-outside": "true or false",
+}
