@@ -29,6 +29,22 @@ from firnline.stores.failures import PermanentStoreError
 from firnline.stores.keys import Key
 
 _REMOTE = ("s3", "gs", "abfs", "az")
+_CONNECTION = frozenset(
+    [
+        "allow_http",
+        "allow_invalid_certificates",
+        "connect_timeout",
+        "timeout",
+        "user_agent",
+        "http1_only",
+        "http2_only",
+        "pool_idle_timeout",
+        "pool_max_idle_per_host",
+        "proxy_url",
+        "proxy_ca_certificate",
+        "proxy_excludes",
+    ]
+)
 _HOPELESS = (
     InvalidPathError,
     PermissionDeniedError,
@@ -55,50 +71,64 @@ class Buckets:
 
     def get(self, key: Key) -> bytes:
         with _failing(key):
-            return bytes(obstore.get(self._bucket(key), _name(key)).bytes())
+            return bytes(obstore.get(self.opened(key), _name(key)).bytes())
 
     def head(self, key: Key) -> ObjectMeta:
         with _failing(key):
-            return _meta(key.text, obstore.head(self._bucket(key), _name(key)))
+            return _meta(key.text, obstore.head(self.opened(key), _name(key)))
 
     def list(self, key: Key) -> Iterator[ObjectMeta]:
         folder = _name(key)
         prefix = key.text if key.text.endswith("/") else key.text + "/"
         skip = len(folder.rstrip("/")) + 1 if folder else 0
         with _failing(key, missing=StoreError):
-            for chunk in obstore.list(self._bucket(key), prefix=folder):
+            for chunk in obstore.list(self.opened(key), prefix=folder):
                 for found in chunk:
                     yield _meta(prefix + found["path"][skip:], found)
 
     def put(self, key: Key, data: bytes) -> None:
         with _failing(key):
-            obstore.put(self._bucket(key), _name(key), data)
+            obstore.put(self.opened(key), _name(key), data)
 
     def put_if_absent(self, key: Key, data: bytes) -> None:
         with _failing(key):
-            obstore.put(self._bucket(key), _name(key), data, mode="create", use_multipart=False)
+            obstore.put(self.opened(key), _name(key), data, mode="create", use_multipart=False)
 
     def delete(self, key: Key) -> None:
         """Deletes one object. Raises ObjectNotFound where there is none: obstore alone would not tell."""
         with _failing(key):
-            bucket = self._bucket(key)
+            bucket = self.opened(key)
             obstore.head(bucket, _name(key))
             obstore.delete(bucket, _name(key))
 
-    def _bucket(self, key: Key) -> ObjectStore:
+    def opened(self, key: Key) -> ObjectStore:
+        """Returns the store that holds this key, the same one every time."""
         with _opening:
             if key.home not in self._open:
-                self._open[key.home] = self._opened(*key.home)
+                self._open[key.home] = self._open_new(*key.home)
             return self._open[key.home]
 
-    def _opened(self, scheme: str, authority: str) -> ObjectStore:
+    def _open_new(self, scheme: str, authority: str) -> ObjectStore:
         if scheme == "memory":
-            return _memories.setdefault(authority, MemoryStore())
+            return memory(authority)
         if scheme not in _REMOTE:
             known = ", ".join(("file", "memory", *_REMOTE))
             raise PermanentStoreError(f"no store for {scheme}:// is known", f"known are {known}")
-        settings: Any = self._options.get(scheme, {}) | self._options.get(f"{scheme}://{authority}", {})
-        return from_url(f"{scheme}://{authority}", config=settings or None)
+        settings = self._options.get(scheme, {}) | self._options.get(f"{scheme}://{authority}", {})
+        return _remote(f"{scheme}://{authority}", settings)
+
+
+def _remote(url: str, settings: Mapping[str, str]) -> ObjectStore:
+    """Returns the opened bucket. obstore panics on a setting of the connection among those of the bucket."""
+    connection: Any = {name: value for name, value in settings.items() if name in _CONNECTION}
+    bucket: Any = {name: value for name, value in settings.items() if name not in _CONNECTION}
+    # These retries also cover the pages of a listing, which nobody above can ask for again.
+    return from_url(url, config=bucket, client_options=connection, retry_config={"max_retries": 4})
+
+
+def memory(name: str) -> MemoryStore:
+    """Returns this process's memory of that name, empty at first."""
+    return _memories.setdefault(name, MemoryStore())
 
 
 def _name(key: Key) -> str:

@@ -1,0 +1,304 @@
+"""What every store must do: subclass a contract, say where and how, and pytest runs it.
+
+`raw_put` and `raw_get` go around the store under test, so that a store which changes names or bytes both
+when it writes and when it reads is found out.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import pickle
+from collections.abc import Callable
+from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
+from typing import ClassVar
+
+import pytest
+
+from firnline.errors import AlreadyExists, ObjectNotFound, StoreError
+from firnline.model.locations import join
+from firnline.ports.delete import Delete, Fate
+from firnline.ports.stores import PutIfAbsent, Read, ReadWrite
+
+AWKWARD_NAMES = (
+    "a b",
+    "a%20b",
+    "a%2Fb",
+    "100%",
+    "a+b",
+    "a#b",
+    "part#1",
+    "a?b",
+    "a&b=c",
+    "day=2024-01-01/x",
+    "grün/雪.parquet",
+    "a:b",
+    "back\\slash",
+    "quote'\"",
+    "~tilde",
+    ".hidden/.x",
+    "_under/x",
+    "..double",
+    "day=a%20b/x y",
+    "star*[x]",
+)
+RACERS = 4
+ROUNDS = 12
+
+
+class Around:
+    """Where the objects are, and a way to them that does not pass the store under test."""
+
+    awkward: ClassVar[tuple[str, ...]] = AWKWARD_NAMES
+
+    @pytest.fixture
+    def root(self) -> str:
+        raise NotImplementedError("return the location of an empty folder")
+
+    def raw_put(self, key: str, data: bytes) -> None:
+        raise NotImplementedError
+
+    def raw_get(self, key: str) -> bytes:
+        """Returns the bytes, or raises KeyError if there is no such object."""
+        raise NotImplementedError
+
+
+class ReadContract(Around):
+    """The contract of Get, Head and List. Objects are put there by `raw_put`."""
+
+    travels: ClassVar[bool] = True
+    """Whether the store can be pickled."""
+
+    @pytest.fixture
+    def store(self) -> Read:
+        raise NotImplementedError
+
+    def test_reads_the_literal_name(self, store: Read, root: str) -> None:
+        for number, name in enumerate(self.awkward):
+            self.raw_put(join(root, name), b"%d" % number)
+        for number, name in enumerate(self.awkward):
+            assert store.get(join(root, name)) == b"%d" % number
+            assert store.head(join(root, name)).size == len(b"%d" % number)
+
+    def test_lists_the_literal_names(self, store: Read, root: str) -> None:
+        for name in self.awkward:
+            self.raw_put(join(root, name), b"x")
+        assert sorted(found.key for found in store.list(root)) == sorted(
+            join(root, name) for name in self.awkward
+        )
+
+    def test_lists_inside_an_awkward_folder(self, store: Read, root: str) -> None:
+        for name in self.awkward:
+            self.raw_put(join(root, name + ".d", "x"), b"x")
+        for name in self.awkward:
+            assert [found.key for found in store.list(join(root, name + ".d"))] == [
+                join(root, name + ".d", "x")
+            ]
+
+    def test_what_is_listed_can_be_read(self, store: Read, root: str) -> None:
+        for name in self.awkward:
+            self.raw_put(join(root, name), name.encode())
+        for found in store.list(root):
+            assert join(root, store.get(found.key).decode()) == found.key
+            assert store.head(found.key) == found
+
+    def test_head_tells_size_and_a_time_of_this_century(self, store: Read, root: str) -> None:
+        self.raw_put(join(root, "x"), b"12345")
+        head = store.head(join(root, "x"))
+        assert (head.key, head.size) == (join(root, "x"), 5)
+        assert head.modified_ms is not None
+        assert 1_600_000_000_000 < head.modified_ms < 4_000_000_000_000
+
+    def test_an_empty_object_is_an_object(self, store: Read, root: str) -> None:
+        self.raw_put(join(root, "empty"), b"")
+        assert store.get(join(root, "empty")) == b""
+        assert [found.size for found in store.list(root)] == [0]
+
+    def test_a_missing_object_is_named(self, store: Read, root: str) -> None:
+        self.raw_put(join(root, "a"), b"x")
+        for missing in ("b", "a/below"):
+            with pytest.raises(ObjectNotFound, match="no object .*" + missing):
+                store.get(join(root, missing))
+            with pytest.raises(ObjectNotFound, match="no object .*" + missing):
+                store.head(join(root, missing))
+
+    def test_a_folder_is_no_object(self, store: Read, root: str) -> None:
+        self.raw_put(join(root, "folder", "x"), b"x")
+        with pytest.raises(ObjectNotFound):
+            store.get(join(root, "folder"))
+        with pytest.raises(ObjectNotFound):
+            store.head(join(root, "folder"))
+        with pytest.raises(StoreError):
+            store.get(join(root, "folder", "x") + "/")
+
+    def test_a_listing_stays_in_its_folder(self, store: Read, root: str) -> None:
+        for name in ("t/x", "t/deep/er/y", "t2/x", "t.x", "s/t/x"):
+            self.raw_put(join(root, name), b"x")
+        expected = [join(root, "t/deep/er/y"), join(root, "t/x")]
+        assert sorted(found.key for found in store.list(join(root, "t"))) == expected
+        assert sorted(found.key for found in store.list(join(root, "t") + "/")) == expected
+
+    def test_a_missing_folder_lists_nothing(self, store: Read, root: str) -> None:
+        self.raw_put(join(root, "there"), b"x")
+        assert list(store.list(join(root, "not-there"))) == []
+        assert list(store.list(join(root, "there"))) == []
+
+    def test_dots_and_relative_locations_are_refused(self, store: Read, root: str) -> None:
+        self.raw_put(join(root, "x"), b"x")
+        for bad in (join(root, "folder/../x"), join(root, "./x"), "relative/x"):
+            with pytest.raises(StoreError):
+                store.get(bad)
+            with pytest.raises(StoreError):
+                list(store.list(bad))
+
+    def test_an_unknown_scheme_says_what_is_known(self, store: Read) -> None:
+        with pytest.raises(StoreError) as refused:
+            store.get("gopher://hole/x")
+        assert "gopher" in refused.value.message
+        assert "s3" in refused.value.hint
+
+    def test_travels_in_a_pickle(self, store: Read, root: str) -> None:
+        if not self.travels:
+            with pytest.raises(TypeError):
+                pickle.dumps(store)
+            return
+        self.raw_put(join(root, "x"), b"x")
+        assert store.get(join(root, "x")) == b"x"
+        assert pickle.loads(pickle.dumps(store)).get(join(root, "x")) == b"x"
+
+
+class StoreContract(ReadContract):
+    """The contract of ReadWrite."""
+
+    across_processes: ClassVar[bool] = True
+    """Whether another process sees the same objects."""
+
+    @pytest.fixture
+    def store(self) -> ReadWrite:
+        raise NotImplementedError
+
+    def test_writes_the_literal_name(self, store: ReadWrite, root: str) -> None:
+        for name in self.awkward:
+            store.put(join(root, name), name.encode())
+            store.put_if_absent(join(root, name) + ".new", name.encode())
+        for name in self.awkward:
+            assert self.raw_get(join(root, name)) == name.encode()
+            assert self.raw_get(join(root, name) + ".new") == name.encode()
+        assert sum(1 for _ in store.list(root)) == 2 * len(self.awkward)
+
+    def test_put_replaces(self, store: ReadWrite, root: str) -> None:
+        store.put(join(root, "x"), b"a longer first")
+        store.put(join(root, "x"), b"second")
+        assert self.raw_get(join(root, "x")) == b"second"
+
+    def test_put_if_absent_never_replaces(self, store: ReadWrite, root: str) -> None:
+        self.raw_put(join(root, "x"), b"first")
+        with pytest.raises(AlreadyExists, match="x"):
+            store.put_if_absent(join(root, "x"), b"second")
+        assert self.raw_get(join(root, "x")) == b"first"
+        assert [found.key for found in store.list(root)] == [join(root, "x")]
+
+    def test_of_racing_writers_one_returns(self, store: ReadWrite, root: str) -> None:
+        with self._racers() as racers:
+            for number in range(ROUNDS):
+                key = join(root, f"race-{number}")
+                entered = [racers.submit(_try_put, store, key, b"%d" % racer) for racer in range(RACERS)]
+                won = [racer for racer, entry in enumerate(entered) if entry.result()]
+                assert len(won) == 1
+                assert self.raw_get(key) == b"%d" % won[0]
+
+    def test_a_reader_sees_all_or_nothing(self, store: ReadWrite, root: str) -> None:
+        key = join(root, "x")
+        store.put(key, bytes(1 << 20))
+        with self._racers() as racers:
+            writing = racers.submit(_rewrite, store, key)
+            while not writing.done():
+                seen = store.get(key)
+                assert len(seen) == 1 << 20
+                assert seen.count(seen[0]) == 1 << 20
+            writing.result()
+        assert [found.key for found in store.list(root)] == [key]
+
+    def _racers(self) -> Executor:
+        if self.across_processes and self.travels:
+            return ProcessPoolExecutor(RACERS, multiprocessing.get_context("spawn"))
+        return ThreadPoolExecutor(RACERS)
+
+
+def _try_put(store: PutIfAbsent, key: str, data: bytes) -> bool:
+    try:
+        store.put_if_absent(key, data)
+    except AlreadyExists:
+        return False
+    return True
+
+
+def _rewrite(store: ReadWrite, key: str) -> None:
+    for number in range(40):
+        store.put(key, bytes([number % 2]) * (1 << 20))
+
+
+class DeleteContract(Around):
+    """The contract of Delete."""
+
+    folder_fates: ClassVar[frozenset[Fate]] = frozenset({Fate.FAILED})
+    """What may become of a key that names a folder; never DELETED."""
+
+    @pytest.fixture
+    def deleter(self) -> Delete:
+        raise NotImplementedError
+
+    def test_deletes_the_literal_names_and_nothing_else(self, deleter: Delete, root: str) -> None:
+        keys = [join(root, name) for name in self.awkward]
+        for key in keys:
+            self.raw_put(key, b"x")
+        for key in keys:
+            assert [outcome.fate for outcome in deleter.delete([key])] == [Fate.DELETED]
+            assert self._there(keys) == keys[keys.index(key) + 1 :]
+
+    def test_one_outcome_per_key_in_order(self, deleter: Delete, root: str) -> None:
+        self.raw_put(join(root, "a"), b"x")
+        self.raw_put(join(root, "c"), b"x")
+        keys = [join(root, name) for name in ("a", "b", "c", "a")]
+        outcomes = deleter.delete(keys)
+        assert [outcome.key for outcome in outcomes] == keys
+        assert [outcome.fate for outcome in outcomes] == [
+            Fate.DELETED,
+            Fate.MISSING,
+            Fate.DELETED,
+            Fate.MISSING,
+        ]
+
+    def test_a_folder_stays(self, deleter: Delete, root: str) -> None:
+        self.raw_put(join(root, "folder", "x"), b"x")
+        for spelled in (join(root, "folder"), join(root, "folder") + "/"):
+            assert deleter.delete([spelled])[0].fate in self.folder_fates
+        assert self.raw_get(join(root, "folder", "x")) == b"x"
+
+    def test_below_a_file_there_is_nothing(self, deleter: Delete, root: str) -> None:
+        self.raw_put(join(root, "x"), b"x")
+        assert deleter.delete([join(root, "x", "y")])[0].fate is Fate.MISSING
+        assert self.raw_get(join(root, "x")) == b"x"
+
+    def test_a_bad_key_fails_alone(self, deleter: Delete, root: str) -> None:
+        self.raw_put(join(root, "x"), b"x")
+        self.raw_put(join(root, "y"), b"y")
+        bad = [join(root, "folder/../y"), "relative/y", "gopher://hole/y", ""]
+        outcomes = deleter.delete([*bad, join(root, "x")])
+        assert [outcome.fate for outcome in outcomes] == [Fate.FAILED] * 4 + [Fate.DELETED]
+        assert all(outcome.error for outcome in outcomes[:4])
+        assert self.raw_get(join(root, "y")) == b"y"
+
+    def test_travels_in_a_pickle(self, deleter: Delete, root: str) -> None:
+        self.raw_put(join(root, "x"), b"x")
+        assert pickle.loads(pickle.dumps(deleter)).delete([join(root, "x")])[0].fate is Fate.DELETED
+
+    def _there(self, keys: list[str]) -> list[str]:
+        return [key for key in keys if _exists(self.raw_get, key)]
+
+
+def _exists(raw_get: Callable[[str], bytes], key: str) -> bool:
+    try:
+        raw_get(key)
+    except KeyError:
+        return False
+    return True

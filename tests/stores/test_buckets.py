@@ -1,0 +1,101 @@
+"""What obstore reaches keeps the store's contract; memory stands in for a bucket."""
+
+from __future__ import annotations
+
+import pickle
+from uuid import uuid4
+
+import obstore
+import pytest
+
+from firnline.errors import StoreError
+from firnline.ports.delete import Fate
+from firnline.ports.stores import ReadWrite
+from firnline.stores.buckets import Buckets, memory
+from firnline.stores.delete import ObjectDelete
+from firnline.stores.keys import object_key
+from firnline.stores.objects import ObjectStores
+from firnline.testing.stores import Around, DeleteContract, StoreContract
+
+
+class InMemory(Around):
+    @pytest.fixture
+    def root(self) -> str:
+        return f"memory://{uuid4().hex}/lake"
+
+    def raw_put(self, key: str, data: bytes) -> None:
+        authority, _, name = key.removeprefix("memory://").partition("/")
+        obstore.put(memory(authority), name, data)
+
+    def raw_get(self, key: str) -> bytes:
+        authority, _, name = key.removeprefix("memory://").partition("/")
+        try:
+            return bytes(obstore.get(memory(authority), name).bytes())
+        except FileNotFoundError as error:
+            raise KeyError(key) from error
+
+
+class TestMemory(InMemory, StoreContract):
+    across_processes = False
+
+    @pytest.fixture
+    def store(self) -> ReadWrite:
+        return ObjectStores()
+
+
+class TestMemoryDelete(InMemory, DeleteContract):
+    folder_fates = frozenset({Fate.FAILED, Fate.MISSING})
+
+    @pytest.fixture
+    def deleter(self) -> ObjectDelete:
+        return ObjectDelete()
+
+
+def test_a_whole_memory_can_be_listed() -> None:
+    name = f"memory://{uuid4().hex}"
+    ObjectStores().put(f"{name}/a/x", b"x")
+    assert [found.key for found in ObjectStores().list(name)] == [f"{name}/a/x"]
+    assert [found.key for found in ObjectStores().list(f"{name}/")] == [f"{name}/a/x"]
+
+
+def test_a_doubled_slash_is_refused_rather_than_taken_for_its_neighbour() -> None:
+    name = f"memory://{uuid4().hex}"
+    store = ObjectStores()
+    store.put(f"{name}/a/x", b"x")
+    for refused in (
+        lambda: store.get(f"{name}/a//x"),
+        lambda: store.head(f"{name}//a/x"),
+        lambda: store.put(f"{name}/a//x", b"y"),
+        lambda: list(store.list(f"{name}/a//")),
+    ):
+        with pytest.raises(StoreError, match="doubled slash"):
+            refused()
+    assert ObjectDelete().delete([f"{name}/a//x"])[0].fate is Fate.FAILED
+    assert store.get(f"{name}/a/x") == b"x"
+
+
+def test_s3_spellings_share_one_opened_bucket_with_its_own_settings() -> None:
+    buckets = Buckets({"s3": {"region": "eu-north-1"}, "s3://mine": {"region": "eu-west-3"}})
+    mine = buckets.opened(object_key("s3://mine/x"))
+    assert buckets.opened(object_key("s3a://mine/y")) is mine
+    assert mine.config["region"] == "eu-west-3"
+    assert buckets.opened(object_key("s3n://other/x")).config["region"] == "eu-north-1"
+
+
+def test_settings_travel_and_open_connections_do_not() -> None:
+    buckets = Buckets({"s3": {"region": "eu-north-1"}})
+    here = buckets.opened(object_key("s3://mine/x"))
+    there = pickle.loads(pickle.dumps(buckets)).opened(object_key("s3://mine/x"))
+    assert there is not here
+    assert there.config["region"] == "eu-north-1"
+
+
+def test_a_setting_that_does_not_exist_is_named() -> None:
+    with pytest.raises(StoreError, match="regoin"):
+        ObjectStores({"s3": {"regoin": "x"}}).get("s3://mine/x")
+
+
+def test_a_bucket_out_of_reach_is_a_store_error_with_the_key() -> None:
+    options = {"s3": {"endpoint": "http://127.0.0.1:9", "allow_http": "true", "skip_signature": "true"}}
+    with pytest.raises(StoreError, match=r"s3://mine/x"):
+        ObjectStores(options).get("s3://mine/x")
