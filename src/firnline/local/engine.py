@@ -82,8 +82,8 @@ class LocalEngine:
 
     def _open_all(self, due: pa.Table, expand: Expand, kind: FileKind) -> list[pa.Table]:
         """Returns what the units name. The first unit that cannot be read ends the survey, by its name."""
-        keys, needs = due.column("key").to_pylist(), due.column("needed").to_pylist()
-        units = [File(kind, key, opens=True) for key in keys]
+        keys, sizes, needs = (due.column(name).to_pylist() for name in ("key", "size", "needed"))
+        units = [File(kind, key, size, opens=True) for key, size in zip(keys, sizes, strict=True)]
         found: list[pa.Table] = []
         with ThreadPoolExecutor(self.threads) as pool:
             try:

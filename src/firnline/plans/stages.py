@@ -33,7 +33,9 @@ class PurgeVictims:
 Stage = CommitExpiry | AwaitGrace | PurgeVictims
 
 
-def stages_of(expire: tuple[SnapshotId, ...], refs: tuple[str, ...], grace_ms: int, victims: Tally) -> tuple[Stage, ...]:
+def stages_of(
+    expire: tuple[SnapshotId, ...], refs: tuple[str, ...], grace_ms: int, victims: Tally
+) -> tuple[Stage, ...]:
     """Returns what a run would do; nothing at all where nothing expires."""
     if not expire and not refs:
         return ()

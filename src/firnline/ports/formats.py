@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Set
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Protocol
 
-from firnline.model.files import File, FileKind, Root
+from firnline.model.files import File, FileKind
 from firnline.model.graph import Graph
 from firnline.model.holds import Hold, Pin
 from firnline.model.snapshots import Ref, SnapshotId
@@ -99,10 +99,21 @@ class TableFormat(Protocol):
     @property
     def expand(self) -> Expand: ...
 
+    @property
+    def purge_order(self) -> tuple[FileKind, ...]:
+        """Every kind of file, in the order of deletion: what names others goes after what it names.
+
+        So a purge that is cut short never leaves a file that nothing names any more.
+        """
+        ...
+
     def load(self, table: str, metadata_location: str) -> State:
         """Returns the table's state from one read. Raises UnreadableMetadata or UnsupportedFormat."""
         ...
 
-    def roots(self, state: State, expired: Set[SnapshotId]) -> Iterator[Root]:
-        """Yields everything that the table's own document names, needed unless it belongs to an expired snapshot."""
+    def roots(self, state: State) -> Iterator[tuple[SnapshotId, File]]:
+        """Yields everything that the table's own document names, each with the snapshot it belongs to.
+
+        The snapshot may be one that the table does not have any more; what belongs to it still counts as needed.
+        """
         ...

@@ -101,7 +101,7 @@ def _summary(judged: DataFrame) -> tuple[tuple[str, str, int, int, str | None], 
     sums = judged.groupBy("verdict", "kind").agg(
         F.count("*").alias("count"), F.coalesce(F.sum("size"), F.lit(0)).alias("bytes"), F.max("error").alias("error")
     )
-    return tuple(tuple(row[name] for name in _SUMMARY) for row in sums.collect())  # type: ignore[misc]
+    return tuple(tuple(row[name] for name in _SUMMARY) for row in sums.collect())
 
 
 def _raise_unreadable(summary: Iterable[tuple[str, str, int, int, str | None]]) -> None:

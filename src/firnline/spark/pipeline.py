@@ -9,7 +9,7 @@ again and then bury the reason.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
@@ -105,19 +105,19 @@ class _opening:
         passing = batch.filter(pa.array([not each for each in due], pa.bool_()))
         if len(passing):
             yield passing.select(ROWS.names)
-        for key, needed in self._columns(batch.filter(pa.array(due, pa.bool_())), "key", "needed"):
-            yield self._opened(key, needed)
+        for key, size, needed in self._columns(batch.filter(pa.array(due, pa.bool_())), "key", "size", "needed"):
+            yield self._opened(File(self._kind, key, size, opens=True), needed)
 
-    def _opened(self, key: str, needed: bool) -> pa.RecordBatch:
+    def _opened(self, unit: File, needed: bool) -> pa.RecordBatch:
         try:
-            named = self._expand(File(self._kind, key, opens=True))
+            named = self._expand(unit)
         except FirnlineError as problem:
             said = f"{type(problem).__name__}\n{problem.message}\n{problem.hint}"
-            row = [[identity(key)], [key], [None], [self._kind.value], [False], [True], [said]]
+            row = [[identity(unit.key)], [unit.key], [None], [self._kind.value], [False], [True], [said]]
             return pa.record_batch(row, schema=ROWS)
         columns = [*named.columns, pa.repeat(pa.scalar(needed), len(named)), pa.nulls(len(named), pa.string())]
         return pa.record_batch(columns, schema=ROWS)
 
     @staticmethod
-    def _columns(batch: pa.RecordBatch, *names: str) -> Iterator[tuple[object, ...]]:
+    def _columns(batch: pa.RecordBatch, *names: str) -> Iterator[tuple[Any, ...]]:
         return zip(*(batch.column(name).to_pylist() for name in names), strict=True)

@@ -38,7 +38,7 @@ class IcebergExpand:
 
     def __call__(self, unit: File) -> pa.RecordBatch:
         try:
-            data = self.store.get(unit.key)
+            data = _whole(unit, self.store.get(unit.key))
             rows = _manifests(data) if unit.kind is FileKind.MANIFEST_LIST else _live_files(data)
         except ObjectNotFound as missing:
             raise UnreadableMetadata(f"{unit.kind} is missing: {unit.key}", hint=_REPAIR) from missing
@@ -50,6 +50,16 @@ class IcebergExpand:
 
 
 _REPAIR = "nothing was changed; without it nobody can tell which files are needed"
+
+
+def _whole(unit: File, data: bytes) -> bytes:
+    """Returns the data where it is as long as its list says.
+
+    A manifest cut exactly between two blocks still decodes, with fewer files: they would look like garbage.
+    """
+    if unit.size is not None and len(data) != unit.size:
+        raise CorruptAvro(f"it has {len(data)} bytes, its list says {unit.size}")
+    return data
 
 
 def _itself(unit: File, size: int) -> pa.RecordBatch:

@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Set
+from collections.abc import Iterator
 
 from firnline.formats.iceberg import fields
-from firnline.model.files import File, FileKind, Root
+from firnline.model.files import File, FileKind
 from firnline.model.snapshots import SnapshotId
 from firnline.ports.formats import State
 
 
-def roots_of(state: State, expired: Set[SnapshotId]) -> Iterator[Root]:
-    """Yields the units and files that the document names, each needed unless its snapshot is expired.
+def roots_of(state: State) -> Iterator[tuple[SnapshotId, File]]:
+    """Yields the units and files that the document names, each with its snapshot.
 
-    Statistics of a snapshot that is not in the table stay in the document after a commit, so they count as needed:
-    their path may be shared with statistics that go.
+    Statistics may belong to a snapshot that is not in the table: they stay in the document after a commit, and their
+    path may be shared with statistics that go.
     """
     for snapshot in fields.objects(state.document, "snapshots", state.fence):
-        needed = str(snapshot["snapshot-id"]) not in expired
-        yield from (Root(unit, needed) for unit in _units(snapshot, state.fence))
-    yield from _statistics(state, expired, "statistics", FileKind.STATISTICS)
-    yield from _statistics(state, expired, "partition-statistics", FileKind.PARTITION_STATISTICS)
+        owner = str(snapshot["snapshot-id"])
+        yield from ((owner, unit) for unit in _units(snapshot, state.fence))
+    yield from _statistics(state, "statistics", FileKind.STATISTICS)
+    yield from _statistics(state, "partition-statistics", FileKind.PARTITION_STATISTICS)
 
 
 def _units(snapshot: fields.Fields, where: str) -> Iterator[File]:
@@ -33,9 +33,8 @@ def _units(snapshot: fields.Fields, where: str) -> Iterator[File]:
     yield from (File(FileKind.MANIFEST, path, opens=True) for path in manifests)
 
 
-def _statistics(state: State, expired: Set[SnapshotId], name: str, kind: FileKind) -> Iterator[Root]:
+def _statistics(state: State, name: str, kind: FileKind) -> Iterator[tuple[SnapshotId, File]]:
     for each in fields.objects(state.document, name, state.fence):
         path = fields.text(each, "statistics-path", state.fence)
         size = fields.whole(each, "file-size-in-bytes", state.fence)
-        needed = str(fields.whole(each, "snapshot-id", state.fence)) not in expired
-        yield Root(File(kind, path, size), needed)
+        yield str(fields.whole(each, "snapshot-id", state.fence)), File(kind, path, size)

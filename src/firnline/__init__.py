@@ -1,0 +1,23 @@
+"""firnline keeps the history that matters and safely removes the rest.
+
+>>> import firnline
+>>> lake = firnline.open()                       # doctest: +SKIP
+>>> lake.plan("lake.artemis.registry")           # doctest: +SKIP
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from firnline.app import Lake
+
+__all__ = ["__version__", "open"]
+__version__ = "0.1.0"
+
+
+def open(config: str | None = None, **options: Any) -> Lake:
+    """Returns the lake that the configuration describes; every option of the command line has its keyword."""
+    from firnline.app import open_lake
+
+    return open_lake(config, **options)

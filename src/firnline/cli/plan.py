@@ -1,0 +1,53 @@
+"""`firnline plan`: what would go, what stays and why, before anything changes."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from firnline.cli import options
+from firnline.cli.output import output_for
+from firnline.cli.progress import progress_for
+from firnline.plans.explain import explain
+
+
+def register(app: typer.Typer) -> None:
+    app.command("plan")(plan)
+
+
+def plan(
+    table: options.TableArg,
+    older_than: options.OlderThan = None,
+    retain_last: options.RetainLast = None,
+    now: options.Now = None,
+    keep_last: options.KeepLast = None,
+    keep_within: options.KeepWithin = None,
+    keep_hourly: options.KeepHourly = None,
+    keep_daily: options.KeepDaily = None,
+    keep_weekly: options.KeepWeekly = None,
+    keep_monthly: options.KeepMonthly = None,
+    keep_yearly: options.KeepYearly = None,
+    keep_tag: options.KeepTag = None,
+    include_outside: options.IncludeOutside = None,
+    files: options.Files = None,
+    save: Annotated[bool, typer.Option("--save", help="Write the plan into a run record.")] = False,
+    everything: options.Everything = False,
+    policy: options.Policy = None,
+    config: options.Config = None,
+    engine: options.Engine = "auto",
+    as_json: options.Json = False,
+) -> None:
+    """Show which snapshots of TABLE would expire, why the others stay, and which files that frees. Changes nothing."""
+    from firnline.app import open_lake
+
+    lake = open_lake(policy or config, engine=engine, progress=progress_for(as_json))
+    keep = options.keep_flags(
+        last=keep_last, within=keep_within, hourly=keep_hourly, daily=keep_daily,
+        weekly=keep_weekly, monthly=keep_monthly, yearly=keep_yearly, tags=options.tags_flag(keep_tag),
+    )  # fmt: skip
+    view = lake.plan(
+        table, older_than=older_than, retain_last=retain_last, now=now, keep=keep,
+        include_outside=include_outside, save=save, files=files,
+    )  # fmt: skip
+    output_for(as_json).show(explain(view.plan, everything), view.to_json())

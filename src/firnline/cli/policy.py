@@ -1,0 +1,82 @@
+"""`firnline policy`: what is in force, and where each value was written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import typer
+
+from firnline.cli import options
+from firnline.cli.output import output_for
+from firnline.model.times import format_duration
+from firnline.plans.pages import Block, Grid, Hint, Line, Page
+from firnline.policy.config import Section
+from firnline.policy.inherit import Effective
+from firnline.policy.policy import Setting
+from firnline.settings import read_config
+
+policy_app = typer.Typer(help="Show and check retention policies.", no_args_is_help=True)
+
+
+def register(app: typer.Typer) -> None:
+    app.add_typer(policy_app, name="policy")
+
+
+@policy_app.command("show")
+def show(table: options.TableArg, config: options.Config = None, as_json: options.Json = False) -> None:
+    """Show the policy in force on TABLE: each value, where it was written and what it replaced."""
+    from firnline.app import open_lake
+
+    state, effective = open_lake(config).policy(table)
+    rows = [*_settings(effective)]
+    facts = {"table": state.table, "native": effective.policy.is_native, "settings": [_facts(*row) for row in rows]}
+    heading = Line(f"{state.table}: {effective.policy.describe(state.native)}")
+    grid = Grid(tuple(_row(*row) for row in rows), ("setting", "value", "written in", "replaces"))
+    output_for(as_json).show(Page((heading, grid)), facts)
+
+
+@policy_app.command("check")
+def check(config: options.Config = None, as_json: options.Json = False) -> None:
+    """Read the policy file and say what is wrong with it, by line and key."""
+    section = read_config(config)
+    levels = [*_levels(section, "")]
+    blocks: list[Block] = [Line("the policy is sound"), Grid(tuple(levels))]
+    if not levels:
+        blocks = [Line("no policy is written")]
+    hint = Hint("without one, the table's own retention counts")
+    output_for(as_json).show(Page((*blocks, *(() if levels else (hint,)))), {"levels": [list(row) for row in levels]})
+
+
+def _settings(effective: Effective) -> Iterator[tuple[str, Setting[Any]]]:
+    yield from ((f"keep {name}", setting) for name, setting in effective.keep.items())
+    yield "grace", effective.grace
+    yield "blast-radius", effective.blast_radius
+    yield "include-outside", effective.include_outside
+    yield "records", effective.records
+
+
+def _row(name: str, setting: Setting[Any]) -> tuple[str, ...]:
+    before = ", ".join(f"{_said(name, each.value)} ({each.source})" for each in setting.overridden())
+    return (name, _said(name, setting.value), str(setting.source), before)
+
+
+def _facts(name: str, setting: Setting[Any]) -> dict[str, Any]:
+    overrides = [{"value": _said(name, each.value), "source": str(each.source)} for each in setting.overridden()]
+    return {"name": name, "value": _said(name, setting.value), "source": str(setting.source), "overrides": overrides}
+
+
+def _said(name: str, value: Any) -> str:
+    if value is None:
+        return "off" if name.startswith("keep ") else "in the table's folder"
+    if name == "grace":
+        return format_duration(value)
+    return f"{value:.0%}" if name == "blast-radius" else str(value)
+
+
+def _levels(section: Section, path: str) -> Iterator[tuple[str, str]]:
+    rules = ", ".join(str(setting.value or f"{name} off") for name, setting in section.keep.items())
+    if rules:
+        yield path or "global", f"keep {rules}"
+    for name, inner in section.inside.items():
+        yield from _levels(inner, f"{path}.{name}".lstrip("."))

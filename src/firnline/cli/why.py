@@ -1,0 +1,62 @@
+"""`firnline why`: the answer to "why is this still here?"."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Annotated
+
+import typer
+
+from firnline.cli import options
+from firnline.cli.output import output_for
+from firnline.cli.progress import progress_for
+from firnline.ops.why import Answer, SnapshotAnswer
+from firnline.plans.pages import Block, Grid, Hint, Line, Page
+from firnline.plans.wording import counted, minute
+
+
+def register(app: typer.Typer) -> None:
+    app.command("why")(why)
+
+
+def why(
+    table: options.TableArg,
+    what: Annotated[str, typer.Argument(metavar="SNAPSHOT|REF|FILE", help="A snapshot id, a ref, or a file's path.")],
+    older_than: options.OlderThan = None,
+    retain_last: options.RetainLast = None,
+    now: options.Now = None,
+    config: options.Config = None,
+    as_json: options.Json = False,
+) -> None:
+    """Say which rule, ref, hold or pin keeps a snapshot, or which snapshots need a file."""
+    from firnline.app import open_lake
+
+    lake = open_lake(config, progress=progress_for(as_json))
+    answer = lake.why(table, what, older_than=older_than, retain_last=retain_last, now=now)
+    output_for(as_json).show(Page(tuple(_blocks(answer))), answer.to_json())
+
+
+def _blocks(answer: Answer) -> Iterator[Block]:
+    if answer.file is None:
+        yield from _snapshot(answer.needed_by[0])
+        return
+    yield Line(f"{answer.file}")
+    if not answer.needed_by:
+        yield Line(f"no snapshot of {answer.table} needs this file")
+        yield Hint("it belongs to another table, or to none")
+        return
+    kept = sum(each.kept for each in answer.needed_by)
+    yield Line(f"needed by {counted(len(answer.needed_by), 'snapshot')}, of which stay: {kept:,}")
+    yield Grid(tuple(map(_row, answer.needed_by)), ("snapshot", "time", "", "refs", "why"))
+
+
+def _row(each: SnapshotAnswer) -> tuple[str, ...]:
+    verdict = "stays" if each.kept else "would expire"
+    return (each.snapshot, minute(each.timestamp_ms), verdict, ", ".join(each.refs), "; ".join(each.reasons))
+
+
+def _snapshot(each: SnapshotAnswer) -> Iterator[Block]:
+    named = f" ({', '.join(each.refs)})" if each.refs else ""
+    verdict = "stays, because:" if each.kept else "would expire, because nothing keeps it:"
+    yield Line(f"snapshot {each.snapshot}{named} of {minute(each.timestamp_ms)} {verdict}")
+    yield Grid(tuple((reason,) for reason in each.reasons))

@@ -1,0 +1,83 @@
+"""Where a run's record lies, and what a run is called.
+
+    ROOT/runs/20260822T090000Z-3f9a2c/plan.json            what was decided, written last: with it the run exists
+                                      victims/0-00000.parquet  the written list, in the order of deletion
+                                      walked/00000.parquet     units that kept snapshots reach
+                                      events/000001.json       what happened, one object each
+                                      outcomes/0-00000-1.parquet
+    ROOT/lease/000000000001.json
+
+ROOT is `_firnline` in the table's own folder, where orphan removal of other engines does not look, unless the
+operator names another place with `records`.
+"""
+
+from __future__ import annotations
+
+import secrets
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from firnline.errors import UsageError
+from firnline.model.locations import join
+
+FOLDER = "_firnline"
+
+
+@dataclass(frozen=True, slots=True)
+class RunId:
+    """`TABLE@STAMP-RANDOM`: it names the table, so a run id alone finds its record."""
+
+    table: str
+    stamp: str
+
+    def __str__(self) -> str:
+        return f"{self.table}@{self.stamp}"
+
+    @staticmethod
+    def new(table: str, now_ms: int) -> RunId:
+        moment = datetime.fromtimestamp(now_ms / 1000, UTC)
+        return RunId(table, f"{moment:%Y%m%dT%H%M%SZ}-{secrets.token_hex(3)}")
+
+    @staticmethod
+    def parse(text: str) -> RunId:
+        table, at, stamp = text.rpartition("@")
+        if not at or not table or not stamp or "/" in stamp:
+            raise UsageError(f"not a run: {text!r}", hint="a run is named TABLE@STAMP, as `firnline runs` shows it")
+        return RunId(table, stamp)
+
+
+@dataclass(frozen=True, slots=True)
+class RecordFolder:
+    """The names of all objects of one run's record."""
+
+    root: str
+    stamp: str
+
+    @property
+    def folder(self) -> str:
+        return join(self.root, "runs", self.stamp)
+
+    @property
+    def plan(self) -> str:
+        return join(self.folder, "plan.json")
+
+    @property
+    def victims(self) -> str:
+        return join(self.folder, "victims")
+
+    @property
+    def walked(self) -> str:
+        return join(self.folder, "walked")
+
+    @property
+    def events(self) -> str:
+        return join(self.folder, "events")
+
+    @property
+    def outcomes(self) -> str:
+        return join(self.folder, "outcomes")
+
+
+def records_root(location: str, uuid: str, records: str | None) -> str:
+    """Returns where a table's runs are recorded; outside the table, each table has a folder of its own."""
+    return join(location, FOLDER) if records is None else join(records, uuid)

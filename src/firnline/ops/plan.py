@@ -1,0 +1,114 @@
+"""Planning: load, decide, survey. Nothing here can change a table or delete a file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+
+from firnline.model.files import Root, Tally, Totals
+from firnline.model.snapshots import SnapshotId
+from firnline.ops.settle import Settled, settle
+from firnline.plans.plan import ExpiredSnapshot, KeptSnapshot, Plan
+from firnline.plans.request import Request
+from firnline.plans.stages import stages_of
+from firnline.policy.config import Section
+from firnline.ports.engines import Engine, Survey, Territory
+from firnline.ports.formats import State, TableFormat
+from firnline.ports.tables import TableSource
+
+ChooseEngine = Callable[[State], Engine]
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """A plan and the survey behind it; None where nothing expires and so nothing was walked."""
+
+    plan: Plan
+    survey: Survey | None
+    state: State
+    request: Request
+
+
+def make_plan(source: TableSource, config: Section, request: Request, choose: ChooseEngine, now_ms: int) -> Planned:
+    """Returns what a run on the table would do. Raises, with nothing changed, where anything cannot be read."""
+    state = source.load()
+    settled = settle(state, source.name, config, request, now_ms)
+    plan = _without_files(state, settled)
+    if not settled.decision.expired:
+        return Planned(plan, None, state, request)
+    engine = choose(state)
+    territory = territory_of(state, settled, request)
+    survey = engine.survey(roots(source.format, state, set(settled.decision.expired)), source.format.expand, territory)
+    return Planned(_with_files(plan, settled, survey, engine.name), survey, state, request)
+
+
+def roots(table_format: TableFormat, state: State, expired: set[SnapshotId]) -> Iterator[Root]:
+    """Yields every root of the table, needed unless its snapshot is expired."""
+    return (Root(file, needed=snapshot not in expired) for snapshot, file in table_format.roots(state))
+
+
+def territory_of(state: State, settled: Settled, request: Request) -> Territory:
+    asked = settled.effective.include_outside.value if request.include_outside is None else request.include_outside
+    return Territory(None if asked else state.owned)
+
+
+def _without_files(state: State, settled: Settled) -> Plan:
+    decision = settled.decision
+    stamp = state.graph.by_id
+    return Plan(
+        table=state.table,
+        format=state.format,
+        location=state.location,
+        uuid=state.uuid,
+        fence=state.fence,
+        now_ms=decision.now_ms,
+        policy=settled.policy_text,
+        keep=tuple(_kept(state, settled)),
+        expire=tuple(ExpiredSnapshot(each, stamp[each].timestamp_ms) for each in decision.expired),
+        expire_refs=decision.expired_refs,
+        kept=None,
+        victims=Totals(),
+        spared={},
+        engine="none",
+        units_opened=0,
+        stages=stages_of(decision.expired, decision.expired_refs, settled.effective.grace.value, Tally()),
+    )
+
+
+def _kept(state: State, settled: Settled) -> Iterator[KeptSnapshot]:
+    names: dict[SnapshotId, list[str]] = {}
+    for ref in state.refs.values():
+        if ref.name not in settled.decision.expired_refs:
+            names.setdefault(ref.snapshot, []).append(ref.name)
+    for snapshot in state.graph:
+        reasons = settled.decision.kept.get(snapshot.id)
+        if reasons is not None:
+            refs = tuple(names.get(snapshot.id, ()))
+            yield KeptSnapshot(snapshot.id, snapshot.timestamp_ms, refs, tuple(map(str, reasons)))
+
+
+def _with_files(plan: Plan, settled: Settled, survey: Survey, engine: str) -> Plan:
+    victims, kept = survey.victims, survey.kept
+    refs = settled.decision.expired_refs
+    return replace(
+        plan,
+        kept=kept,
+        victims=victims,
+        spared=survey.spared,
+        engine=engine,
+        units_opened=survey.units_opened,
+        stages=stages_of(settled.decision.expired, refs, settled.effective.grace.value, victims.all),
+        refused=blast_radius_refusal(kept.all, victims.all, settled.effective.blast_radius.value),
+    )
+
+
+def blast_radius_refusal(kept: Tally, victims: Tally, cap: float) -> str | None:
+    """Returns why a run would refuse: it removes a larger share of the table than the cap allows."""
+    shares = {
+        "files": victims.files / max(1, kept.files + victims.files),
+        "bytes": victims.bytes / max(1, kept.bytes + victims.bytes),
+    }
+    what, share = max(shares.items(), key=lambda item: item[1])
+    if share <= cap:
+        return None
+    return f"it would remove {share:.1%} of the table's {what}, the cap is {cap:.0%} (blast-radius)"

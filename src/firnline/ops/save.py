@@ -1,0 +1,61 @@
+"""Saving a plan: the written list first, the plan last, so that a run exists only when its record is whole."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from firnline.journal.layout import RecordFolder, RunId, records_root
+from firnline.journal.parts import PartWriter
+from firnline.model.files import FileKind
+from firnline.ops.plan import Planned
+from firnline.plans.plan import Plan
+from firnline.ports.stores import PutIfAbsent
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from firnline.ports.engines import Survey
+    from firnline.ports.formats import TableFormat
+
+
+def save_plan(
+    planned: Planned, table_format: TableFormat, store: PutIfAbsent, records: str | None, now_ms: int
+) -> Plan:
+    """Returns the plan with the run it was saved as. Touches nothing but the run's own new folder."""
+    run = RunId.new(planned.plan.table, now_ms)
+    root = records_root(planned.state.location, planned.state.uuid, records)
+    folder = RecordFolder(root, run.stamp)
+    if planned.survey is not None:
+        _write_victims(planned.survey, table_format.purge_order, store, folder.victims)
+        _write_walked(planned.survey, table_format.expand.order, store, folder.walked)
+    plan = replace(planned.plan, run=str(run))
+    record = {**plan.to_json(), "request": planned.request.to_json()}
+    store.put_if_absent(folder.plan, json.dumps(record, indent=1).encode())
+    return plan
+
+
+def _write_victims(survey: Survey, order: tuple[FileKind, ...], store: PutIfAbsent, folder: str) -> None:
+    """Writes the list in the order of deletion: parts are named by their kind's place in it."""
+    writers = {kind: PartWriter(store, folder, f"{place}-") for place, kind in enumerate(order)}
+    for batch in survey.victim_batches():
+        for kind in set(batch.column("kind").to_pylist()):
+            writers[FileKind(kind)].add(_of_kind(batch, kind))
+    for writer in writers.values():
+        writer.flush()
+
+
+def _write_walked(survey: Survey, units: tuple[FileKind, ...], store: PutIfAbsent, folder: str) -> None:
+    """Writes the units that kept snapshots reach: a purge need not walk them again, they never change."""
+    writer = PartWriter(store, folder)
+    for batch in survey.kept_batches():
+        for kind in units:
+            writer.add(_of_kind(batch, kind.value))
+    writer.flush()
+
+
+def _of_kind(batch: pa.RecordBatch, kind: str) -> pa.RecordBatch:
+    import pyarrow.compute as pc
+
+    return batch.filter(pc.equal(batch.column("kind"), kind))

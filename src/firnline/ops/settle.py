@@ -1,0 +1,55 @@
+"""Settling what stays: the policy in force, then the decision. Every use case that decides goes through here."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from firnline.errors import CollectionForbidden
+from firnline.plans.request import Request
+from firnline.policy.config import Section
+from firnline.policy.decide import Decision, decide
+from firnline.policy.inherit import Effective, effective, with_native_flags
+from firnline.policy.native import NativeRetention
+from firnline.ports.catalogs import TableName
+from firnline.ports.formats import State
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """A decision with the policy that made it."""
+
+    effective: Effective
+    native: NativeRetention
+    decision: Decision
+
+    @property
+    def policy_text(self) -> str:
+        return self.effective.policy.describe(self.native)
+
+
+def settle(state: State, name: TableName, config: Section, request: Request, now_ms: int) -> Settled:
+    """Returns what stays in this state of the table, and why. Raises where the table forbids any removal."""
+    if state.forbidden:
+        raise CollectionForbidden(
+            f"nothing of {state.table} may be removed: {state.forbidden}",
+            hint="set the table property gc.enabled to true first, if that is really meant",
+        )
+    in_force = policy_in_force(state, name, config, request)
+    native = with_native_flags(state.native, in_force.policy, request.older_than_ms, request.retain_last)
+    at = now_ms if request.now_ms is None else request.now_ms
+    chosen = decide(
+        state.graph,
+        state.refs,
+        state.current,
+        native,
+        in_force.policy,
+        now_ms=at,
+        holds=state.holds,
+        pins=state.pins,
+    )
+    return Settled(in_force, native, chosen)
+
+
+def policy_in_force(state: State, name: TableName, config: Section, request: Request) -> Effective:
+    catalog = name.catalog or None
+    return effective(config, catalog, name.namespace, name.name, properties=state.properties, flags=request.keep)

@@ -1,0 +1,42 @@
+"""Tables that can be read again at any moment: by their catalog's pointer, or by their location."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from firnline.errors import UnreadableMetadata
+from firnline.ports.catalogs import Catalog, TableName
+from firnline.ports.formats import State, TableFormat
+
+_TRIES = 3
+
+
+@dataclass(frozen=True, slots=True)
+class LocatedTable:
+    """A table whose current metadata is found by `locate`, afresh at every load."""
+
+    name: TableName
+    format: TableFormat
+    locate: Callable[[], str]
+
+    def load(self) -> State:
+        """Returns the table as it is now.
+
+        A writer that cleans up its old metadata may remove what was located before it is read. Where the pointer
+        moved on meanwhile that is no damage, so the new place is read; where it did not, it is.
+        """
+        location = self.locate()
+        for _ in range(_TRIES):
+            try:
+                return self.format.load(str(self.name), location)
+            except UnreadableMetadata:
+                moved = self.locate()
+                if moved == location:
+                    raise
+                location = moved
+        return self.format.load(str(self.name), location)
+
+
+def catalog_table(catalog: Catalog, name: TableName, table_format: TableFormat) -> LocatedTable:
+    return LocatedTable(name, table_format, lambda: catalog.locate(name))

@@ -1,0 +1,148 @@
+"""Answering "why is this still here?" for a snapshot, a ref or a file."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+from firnline.errors import UsageError
+from firnline.model.files import File, FileKind
+from firnline.model.locations import identity
+from firnline.model.snapshots import SnapshotId
+from firnline.model.times import format_instant
+from firnline.ops.settle import Settled, settle
+from firnline.plans.request import Request
+from firnline.policy.config import Section
+from firnline.policy.why import explain_expired
+from firnline.ports.formats import Expand, State, TableFormat
+from firnline.ports.progress import Progress
+from firnline.ports.tables import TableSource
+
+_THREADS = 8
+
+
+@dataclass(frozen=True, slots=True)
+class SnapshotAnswer:
+    """Why one snapshot stays, or why nothing keeps it."""
+
+    snapshot: SnapshotId
+    timestamp_ms: int
+    kept: bool
+    refs: tuple[str, ...]
+    reasons: tuple[str, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "snapshot": self.snapshot,
+            "timestamp": format_instant(self.timestamp_ms),
+            "kept": self.kept,
+            "refs": list(self.refs),
+            "reasons": list(self.reasons),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """Why something is here. `file` None: the question was about a snapshot. `needed_by` is newest first."""
+
+    table: str
+    file: str | None
+    needed_by: tuple[SnapshotAnswer, ...]
+
+    @property
+    def kept(self) -> bool:
+        return any(each.kept for each in self.needed_by)
+
+    def to_json(self) -> dict[str, Any]:
+        answers = [each.to_json() for each in self.needed_by]
+        if self.file is None:
+            return {"table": self.table, **answers[0]}
+        return {"table": self.table, "file": self.file, "kept": self.kept, "needed_by": answers}
+
+
+def why(source: TableSource, config: Section, request: Request, what: str, now_ms: int, progress: Progress) -> Answer:
+    """Returns the answer for a snapshot id, a ref's name or a file's path. Raises where the table has no such thing."""
+    state = source.load()
+    settled = settle(state, source.name, config, request, now_ms)
+    snapshot = what if what in state.graph else (state.refs[what].snapshot if what in state.refs else None)
+    if snapshot is not None and snapshot in state.graph:
+        return Answer(state.table, None, (_about(snapshot, state, settled),))
+    if "/" not in what:
+        raise UsageError(
+            f"{state.table} has no snapshot or ref {what!r}",
+            hint="`firnline plan TABLE --list` shows the snapshots; a file is named by its path",
+        )
+    needing = _needing(identity(what), state, source.format, progress)
+    ordered = sorted(needing, key=lambda each: -state.graph[each].timestamp_ms)
+    return Answer(state.table, what, tuple(_about(each, state, settled) for each in ordered))
+
+
+def _about(snapshot: SnapshotId, state: State, settled: Settled) -> SnapshotAnswer:
+    refs = tuple(ref.name for ref in state.refs.values() if ref.snapshot == snapshot)
+    reasons = settled.decision.kept.get(snapshot)
+    kept = reasons is not None
+    words = tuple(map(str, reasons)) if reasons is not None else _why_expired(snapshot, state, settled)
+    return SnapshotAnswer(snapshot, state.graph[snapshot].timestamp_ms, kept, refs, words)
+
+
+def _why_expired(snapshot: SnapshotId, state: State, settled: Settled) -> tuple[str, ...]:
+    now_ms, policy = settled.decision.now_ms, settled.effective.policy
+    return explain_expired(
+        snapshot, state.graph, state.refs, state.current, settled.native, policy=policy, now_ms=now_ms
+    )
+
+
+def _needing(target: str, state: State, table_format: TableFormat, progress: Progress) -> set[SnapshotId]:
+    """Returns the snapshots that reach the target, by climbing from it to the roots that name it."""
+    owners: dict[str, set[SnapshotId]] = {}
+    due: dict[str, File] = {}
+    for snapshot, file in table_format.roots(state):
+        owners.setdefault(identity(file.key), set()).add(snapshot)
+        if file.opens:
+            due[identity(file.key)] = file
+    parents = _parents(due, target, table_format.expand, progress)
+    return {each for name in _climb(target, parents) for each in owners.get(name, ()) if each in state.graph}
+
+
+def _parents(due: dict[str, File], target: str, expand: Expand, progress: Progress) -> dict[str, set[str]]:
+    """Returns, for the target and every unit, the units that name it. Opens each unit once."""
+    parents: dict[str, set[str]] = {}
+    for kind in expand.order:
+        opened = [(name, file) for name, file in due.items() if file.kind is kind]
+        with ThreadPoolExecutor(_THREADS) as pool:
+            found = pool.map(lambda each: _named(expand, each[1], target), opened)
+            for count, ((name, _), units) in enumerate(zip(opened, found, strict=True), 1):
+                for child, unit in units:
+                    parents.setdefault(child, set()).add(name)
+                    if unit is not None:
+                        due.setdefault(child, unit)
+                progress.step(f"opening {kind}s", count, len(opened))
+    return parents
+
+
+def _named(expand: Expand, unit: File, target: str) -> list[tuple[str, File | None]]:
+    """Returns what matters of what a unit names: deeper units, and the target itself."""
+    import pyarrow.compute as pc
+
+    batch = expand(unit)
+    wanted = batch.filter(pc.or_(batch.column("opens"), pc.equal(batch.column("identity"), target)))
+    rows = zip(*(wanted.column(name).to_pylist() for name in ("identity", "key", "size", "kind", "opens")), strict=True)
+    own = identity(unit.key)
+    return [
+        (name, File(FileKind(kind), key, size, opens=True) if opens else None)
+        for name, key, size, kind, opens in rows
+        if name != own
+    ]
+
+
+def _climb(target: str, parents: dict[str, set[str]]) -> set[str]:
+    seen = {target}
+    todo = [target]
+    while todo:
+        name = todo.pop()
+        for parent in parents.get(name, ()):
+            if parent not in seen:
+                seen.add(parent)
+                todo.append(parent)
+    return seen

@@ -1,0 +1,31 @@
+"""What was asked for: the options of one run, kept in its record so that a resumed run decides by the same ones."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """The options that change what a run does. `now_ms` None means: the clock, read again at every decision."""
+
+    keep: Mapping[str, str] = field(default_factory=dict)
+    older_than_ms: int | None = None
+    retain_last: int | None = None
+    now_ms: int | None = None
+    include_outside: bool | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "keep": dict(self.keep),
+            "older_than_ms": self.older_than_ms,
+            "retain_last": self.retain_last,
+            "now_ms": self.now_ms,
+            "include_outside": self.include_outside,
+        }
+
+    @staticmethod
+    def from_json(fields: Mapping[str, Any]) -> Request:
+        return Request(**fields)

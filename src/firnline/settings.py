@@ -1,0 +1,38 @@
+"""Finding and reading firnline.yaml, and the FIRNLINE_* environment."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from firnline.errors import PolicyError
+from firnline.policy.config import Section
+from firnline.policy.parse import parse_policy
+
+NAME = "firnline.yaml"
+
+
+def read_config(named: str | None) -> Section:
+    """Returns what the configuration file says; nothing where there is none and none was named.
+
+    Looked for in this order: `--config` or FIRNLINE_CONFIG, ./firnline.yaml, the user's configuration folder.
+    """
+    asked = named or os.environ.get("FIRNLINE_CONFIG")
+    if asked:
+        return _read(Path(asked))
+    for path in (Path(NAME), user_folder() / NAME):
+        if path.is_file():
+            return _read(path)
+    return Section()
+
+
+def user_folder() -> Path:
+    return Path(os.environ.get("XDG_CONFIG_HOME", Path.home() / ".config")) / "firnline"
+
+
+def _read(path: Path) -> Section:
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as problem:
+        raise PolicyError(f"cannot read {path}: {problem}", hint="name a file with --config") from problem
+    return parse_policy(text, str(path))
