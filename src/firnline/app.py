@@ -29,6 +29,7 @@ from firnline.settings import read_config
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from firnline.catalogs.config import CatalogSettings
     from firnline.formats.iceberg.table import IcebergFormat
     from firnline.ports.engines import Engine
     from firnline.ports.formats import State
@@ -92,14 +93,23 @@ class Lake:
         return IcebergFormat(ReadOnly(self.store))
 
     @cached_property
-    def catalogs(self) -> Mapping[str, Catalog]:
-        from firnline.catalogs.config import load_catalogs, open_catalog
+    def catalogs(self) -> Mapping[str, CatalogSettings]:
+        """The configured catalogs, none of them opened: one that cannot be read must not hide the others."""
+        from firnline.catalogs.config import load_catalogs
 
-        return {name: open_catalog(settings) for name, settings in load_catalogs().items()}
+        return load_catalogs()
 
-    def tables(self) -> list[TableName]:
-        """Returns every table of every configured catalog."""
-        return [table for catalog in self.catalogs.values() for table in catalog.tables()]
+    def catalog(self, name: str) -> Catalog:
+        from firnline.catalogs.config import open_catalog
+
+        return open_catalog(self.catalogs[name])
+
+    def tables(self, catalog: str | None = None) -> list[TableName]:
+        """Returns every table of every configured catalog, or of one."""
+        if catalog is not None and catalog not in self.catalogs:
+            raise UsageError(f"no catalog {catalog!r}", hint=f"configured are: {', '.join(self.catalogs) or 'none'}")
+        names = self.catalogs if catalog is None else [catalog]
+        return [table for name in names for table in self.catalog(name).tables()]
 
     def plan(
         self,
@@ -154,10 +164,10 @@ class Lake:
     def _named(self, table: str) -> tuple[Catalog, TableName]:
         first, *rest = table.split(".")
         if first in self.catalogs and len(rest) > 1:
-            return self.catalogs[first], TableName(first, ".".join(rest[:-1]), rest[-1])
+            return self.catalog(first), TableName(first, ".".join(rest[:-1]), rest[-1])
         if len(self.catalogs) == 1 and rest:
-            (name, catalog), *_ = self.catalogs.items()
-            return catalog, TableName(name, ".".join([first, *rest[:-1]]), rest[-1])
+            (name,) = self.catalogs
+            return self.catalog(name), TableName(name, ".".join([first, *rest[:-1]]), rest[-1])
         known = ", ".join(self.catalogs) or "none is configured"
         raise NoSuchTable(
             f"no such table: {table}", hint=f"name it CATALOG.NAMESPACE.NAME, or give its location; catalogs: {known}"

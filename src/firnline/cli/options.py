@@ -18,9 +18,7 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON on stdout, errors
 Engine = Annotated[str, typer.Option("--engine", help="auto, local or spark.", envvar="FIRNLINE_ENGINE")]
 OlderThan = Annotated[
     str | None,
-    typer.Option(
-        "--older-than", metavar="T", help="Replaces the table's own maximum snapshot age; ISO 8601 with a zone, or ms."
-    ),
+    typer.Option("--older-than", metavar="T", help="Replaces the table's own maximum age: ISO 8601 with zone, or ms."),
 ]
 RetainLast = Annotated[
     int | None, typer.Option("--retain-last", metavar="N", help="Replaces the table's own minimum of snapshots.")

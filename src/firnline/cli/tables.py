@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import typer
 
 from firnline.cli import options
@@ -16,11 +18,15 @@ def register(app: typer.Typer) -> None:
     app.command("tables")(tables)
 
 
-def tables(config: options.Config = None, as_json: options.Json = False) -> None:
+def tables(
+    catalog: Annotated[str | None, typer.Argument(metavar="[CATALOG]", help="Only this catalog.")] = None,
+    config: options.Config = None,
+    as_json: options.Json = False,
+) -> None:
     """List the tables of every configured catalog."""
     from firnline.app import open_lake
 
-    names = [str(name) for name in open_lake(config).tables()]
+    names = [str(name) for name in open_lake(config).tables(catalog)]
     output_for(as_json).show(_page(names), {"tables": names})
 
 

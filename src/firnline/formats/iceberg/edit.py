@@ -1,0 +1,131 @@
+"""Changing the metadata as a document: what is not named here survives untouched, known to firnline or not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Set
+from typing import Any
+
+from firnline.errors import RefusedForSafety
+from firnline.formats.iceberg import fields
+from firnline.formats.iceberg.document import Document
+
+Entry = Mapping[str, Any]
+Removal = Mapping[str, Any]
+"""What an expiry took out of a document, as JSON: all that `restored` needs to put it back."""
+
+_BY_SNAPSHOT = ("statistics", "partition-statistics")
+DEFAULT_LOG_LENGTH = 100
+
+
+def expired(document: Document, snapshots: Set[str], refs: Set[str]) -> tuple[dict[str, Any], Removal]:
+    """Returns the document without these snapshots and refs, and what was taken out.
+
+    Raises RefusedForSafety where a ref that stays, or the current snapshot, would be left without its snapshot:
+    other writers drop such a ref without a word.
+    """
+    _refuse_dangling(document, snapshots, refs)
+    gone = _member(snapshots)
+    edited = dict(document)
+    removal: dict[str, Any] = {"snapshots": _pick(document, "snapshots", gone)}
+    edited["snapshots"] = _drop(document, "snapshots", gone)
+    if "refs" in document:
+        removal["refs"] = {name: ref for name, ref in document["refs"].items() if name in refs}
+        edited["refs"] = {name: ref for name, ref in document["refs"].items() if name not in refs}
+    for name in _BY_SNAPSHOT:
+        if document.get(name):
+            removal[name] = _pick(document, name, gone)
+            edited[name] = _drop(document, name, gone)
+    if document.get("snapshot-log"):
+        edited["snapshot-log"] = truncated_log(edited, document["snapshot-log"])
+        removal["snapshot-log"] = [entry for entry in document["snapshot-log"] if entry not in edited["snapshot-log"]]
+    return edited, removal
+
+
+def restored(document: Document, removal: Removal) -> tuple[dict[str, Any], list[str]]:
+    """Returns the document with the removal put back, and the refs that were left as they are now.
+
+    A ref that somebody created since keeps what it says now, whatever it said before.
+    """
+    present = {str(each["snapshot-id"]) for each in document.get("snapshots") or ()}
+    edited = dict(document)
+    returning = [each for each in removal["snapshots"] if str(each["snapshot-id"]) not in present]
+    edited["snapshots"] = [*returning, *(document.get("snapshots") or ())]
+    contested = [name for name in removal.get("refs", {}) if name in document.get("refs", {})]
+    if removal.get("refs"):
+        edited["refs"] = {**removal["refs"], **document.get("refs", {})}
+    for name in _BY_SNAPSHOT:
+        if removal.get(name):
+            edited[name] = _with_missing(document.get(name) or [], removal[name])
+    if removal.get("snapshot-log"):
+        both = sorted([*removal["snapshot-log"], *(document.get("snapshot-log") or ())], key=_moment)
+        edited["snapshot-log"] = truncated_log(edited, both)
+    return edited, contested
+
+
+def truncated_log(document: Document, log: Iterable[Entry]) -> list[Entry]:
+    """Returns the log from after its last entry whose snapshot is gone.
+
+    Time travel reads this log: an entry before a hole would answer for times at which another snapshot was current.
+    """
+    known = {each["snapshot-id"] for each in document.get("snapshots") or ()}
+    kept: list[Entry] = []
+    for entry in log:
+        if entry["snapshot-id"] in known:
+            kept.append(entry)
+        else:
+            kept.clear()
+    return kept
+
+
+def stamped(edited: dict[str, Any], base_location: str, now_ms: int) -> dict[str, Any]:
+    """Returns the document as the successor of the metadata at `base_location`: log extended, time moved on."""
+    before = int(edited.get("last-updated-ms") or 0)
+    longest = max(1, _log_length(edited, base_location))
+    entry = {"timestamp-ms": before, "metadata-file": base_location}
+    log = [*(edited.get("metadata-log") or ()), entry][-longest:]
+    return {**edited, "metadata-log": log, "last-updated-ms": max(now_ms, before)}
+
+
+def forgotten_metadata(base: Document, successor: Document) -> list[str]:
+    """Returns the metadata files that fell off the log, where the table asks for their removal."""
+    properties = base.get("properties") or {}
+    if str(properties.get("write.metadata.delete-after-commit.enabled", "false")).lower() != "true":
+        return []
+    kept = {entry["metadata-file"] for entry in successor.get("metadata-log") or ()}
+    return [entry["metadata-file"] for entry in base.get("metadata-log") or () if entry["metadata-file"] not in kept]
+
+
+def _log_length(document: Document, where: str) -> int:
+    name = "write.metadata.previous-versions-max"
+    return fields.property_number(document.get("properties") or {}, name, DEFAULT_LOG_LENGTH, where)
+
+
+def _refuse_dangling(document: Document, snapshots: Set[str], refs: Set[str]) -> None:
+    heads = {
+        f"ref {name}": ref["snapshot-id"] for name, ref in (document.get("refs") or {}).items() if name not in refs
+    }
+    heads["the current snapshot"] = document.get("current-snapshot-id")
+    for what, snapshot in heads.items():
+        if str(snapshot) in snapshots:
+            raise RefusedForSafety(f"{what} needs snapshot {snapshot}, which was to be removed", hint="plan again")
+
+
+def _member(snapshots: Set[str]) -> Callable[[Entry], bool]:
+    return lambda entry: str(entry["snapshot-id"]) in snapshots
+
+
+def _pick(document: Document, name: str, wanted: Callable[[Entry], bool]) -> list[Entry]:
+    return [each for each in document.get(name) or () if wanted(each)]
+
+
+def _drop(document: Document, name: str, unwanted: Callable[[Entry], bool]) -> list[Entry]:
+    return [each for each in document.get(name) or () if not unwanted(each)]
+
+
+def _with_missing(present: list[Entry], removed: Iterable[Entry]) -> list[Entry]:
+    taken = {each["snapshot-id"] for each in present}
+    return [*present, *(each for each in removed if each["snapshot-id"] not in taken)]
+
+
+def _moment(entry: Entry) -> int:
+    return int(entry["timestamp-ms"])
