@@ -1,0 +1,151 @@
+"""Tables known by their path alone: the file system is the catalog.
+
+Such a table's name is its location: `TableName("", "", location)`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import suppress
+
+from firnline.catalogs.versions import HINT, Gap, counted_version, current_name, is_metadata_file
+from firnline.errors import (
+    AlreadyExists,
+    NoSuchTable,
+    ObjectNotFound,
+    OutcomeUnknown,
+    RefusedForSafety,
+    StoreError,
+    UnreadableMetadata,
+)
+from firnline.model.locations import identity, join, parse_location
+from firnline.ports.catalogs import SwapOutcome, TableName
+from firnline.ports.stores import Read, ReadWrite
+
+_EXCLUSIVE = ("file", "memory")
+_GZIP_MAGIC = b"\x1f\x8b"
+_PLAIN, _GZIP, _OLD_GZIP = ".metadata.json", ".gz.metadata.json", ".metadata.json.gz"
+
+
+def locate_path_table(location: str, store: Read) -> str:
+    """Returns the location of the current metadata file of the table in this folder, or of the file it names.
+
+    Raises NoSuchTable where the folder holds no metadata, UnreadableMetadata where two files may be meant.
+    """
+    if is_metadata_file(location):
+        return location
+    try:
+        return _look(location, store)
+    except Gap:
+        # A folder is not read in one instant: two commits during the read can show the second without the first.
+        return _look(location, store)
+
+
+def _look(location: str, store: Read) -> str:
+    hint = _hint(location, store)  # before the listing, which then holds at least what the hint says
+    try:
+        name = current_name(_names(location, store), hint)
+    except UnreadableMetadata as error:
+        raise type(error)(f"{location}: {error.message}", error.hint) from error
+    if name is None:
+        raise NoSuchTable(f"no Iceberg table at {location}", "a table's folder has a folder `metadata` in it")
+    return join(location, "metadata", name)
+
+
+def _hint(location: str, store: Read) -> str | None:
+    try:
+        return store.get(join(location, "metadata", HINT)).decode("ascii", "replace")
+    except ObjectNotFound:
+        return None
+
+
+def _names(location: str, store: Read) -> list[str]:
+    """Returns the names directly in the metadata folder."""
+    folder = join(location, "metadata") + "/"
+    below = (found.key.removeprefix(folder) for found in store.list(folder))
+    return [name for name in below if "/" not in name]
+
+
+class PathTables:
+    """The read side. Paths cannot be enumerated, so `tables` is empty."""
+
+    def __init__(self, store: Read) -> None:
+        self._store = store
+
+    @property
+    def name(self) -> str:
+        return ""
+
+    def tables(self) -> Iterator[TableName]:
+        return iter(())
+
+    def locate(self, table: TableName) -> str:
+        return locate_path_table(table.name, self._store)
+
+
+class PathCommits:
+    """The write side: the next version's name is the lock, and who creates that file has committed."""
+
+    def __init__(self, store: ReadWrite) -> None:
+        self._store = store
+
+    def commit(self, table: TableName, expected: str, document: bytes) -> SwapOutcome:
+        """Writes the document as the version after `expected`, plain or gzip by what its bytes are.
+
+        LOST: `expected` is not current any more. UNKNOWN: the write's answer got lost, or a version of the
+        other compression appeared at the same time; read back. Raises RefusedForSafety on object stores.
+        """
+        version = _next_version(table.name, expected)
+        if identity(locate_path_table(table.name, self._store)) != identity(expected):
+            return SwapOutcome.LOST
+        suffix = _GZIP if document.startswith(_GZIP_MAGIC) else _PLAIN
+        names = [_version_file(table.name, version, each) for each in (_PLAIN, _GZIP, _OLD_GZIP)]
+        target = _version_file(table.name, version, suffix)
+        outcome = self._create(target, [name for name in names if name != target], document)
+        if outcome is SwapOutcome.DONE:
+            self._leave_hint(table.name, version)
+        return outcome
+
+    def _create(self, target: str, others: list[str], document: bytes) -> SwapOutcome:
+        if self._any(others):
+            return SwapOutcome.LOST
+        try:
+            self._store.put_if_absent(target, document)
+            return SwapOutcome.UNKNOWN if self._any(others) else SwapOutcome.DONE
+        except AlreadyExists:
+            return SwapOutcome.LOST
+        except (StoreError, OutcomeUnknown):
+            return SwapOutcome.UNKNOWN
+
+    def _any(self, keys: list[str]) -> bool:
+        return any(self._exists(key) for key in keys)
+
+    def _exists(self, key: str) -> bool:
+        try:
+            self._store.head(key)
+        except ObjectNotFound:
+            return False
+        return True
+
+    def _leave_hint(self, location: str, version: int) -> None:
+        with suppress(StoreError):  # readers walk on from an older hint, or from none
+            self._store.put(join(location, "metadata", HINT), b"%d" % version)
+
+
+def _version_file(location: str, version: int, suffix: str) -> str:
+    return join(location, "metadata", f"v{version}{suffix}")
+
+
+def _next_version(location: str, expected: str) -> int:
+    if is_metadata_file(location):
+        raise RefusedForSafety(f"{location} is a metadata file, which has no pointer to move", "name the folder")
+    if (scheme := parse_location(location).scheme) not in _EXCLUSIVE:
+        raise RefusedForSafety(
+            f"a path table on {scheme}:// has no safe commit: Iceberg's own rename there overwrites what another "
+            "writer has just committed",
+            "register the table in a catalog",
+        )
+    version = counted_version(expected.rpartition("/")[2])
+    if version is None:
+        raise RefusedForSafety(f"{expected} was written through a catalog", "name the table by its catalog")
+    return version + 1

@@ -1,0 +1,98 @@
+"""The SQL catalog that Iceberg's JdbcCatalog and PyIceberg's SqlCatalog share: one row of `iceberg_tables`
+per table.
+
+Reading and writing are two connections. The reading one cannot write (SQLite opens the file read-only) and
+neither ever creates a table or a file, so looking at a catalog provably changes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import sqlalchemy as sa
+from sqlalchemy.exc import SQLAlchemyError
+
+from firnline.catalogs.connections import Connections, shown
+from firnline.catalogs.near import no_such_table
+from firnline.catalogs.rows import Rows
+from firnline.errors import StoreError, UnreadableMetadata
+from firnline.ports.catalogs import SwapOutcome, TableName
+
+
+class SqlCatalog:
+    """One catalog of a database. A pickled copy opens its own connections."""
+
+    def __init__(self, name: str, uri: str) -> None:
+        self._name = name
+        self._uri = uri
+        self._connections = Connections(uri)
+
+    @property
+    def name(self) -> str:
+        return self._name
+
+    def __reduce__(self) -> tuple[type[SqlCatalog], tuple[str, str]]:
+        return SqlCatalog, (self._name, self._uri)
+
+    def tables(self) -> Iterator[TableName]:
+        with self._reading() as connection:
+            rows = Rows(connection, self._name)
+            query = sa.select(rows.table.c.table_namespace, rows.table.c.table_name).where(rows.mine)
+            found = sorted((namespace, name) for namespace, name in connection.execute(query))
+        return (TableName(self._name, namespace, name) for namespace, name in found)
+
+    def locate(self, table: TableName) -> str:
+        with self._reading() as connection:
+            rows = Rows(connection, self._name)
+            query = sa.select(rows.table.c.metadata_location).where(rows.mine, rows.named(table))
+            found = connection.scalars(query).all()
+        if not found:
+            raise no_such_table(table, self.tables())
+        if not found[0]:
+            raise UnreadableMetadata(f"the catalog's row of {table} names no metadata")
+        return str(found[0])
+
+    def swap(self, table: TableName, expected: str, new: str) -> SwapOutcome:
+        """Moves the pointer in one UPDATE that only matches where it stands at `expected`.
+
+        A failure before the commit was sent changed nothing and raises StoreError; one while it was sent is
+        UNKNOWN.
+        """
+        with self._working(), self._connections.writer().connect() as connection:
+            if self._update(connection, table, expected, new):
+                return _committed(connection)
+        self.locate(table)  # raises NoSuchTable, which is another thing than a lost race
+        return SwapOutcome.LOST
+
+    def close(self) -> None:
+        """Gives the connections back; the catalog opens new ones when it is asked again."""
+        self._connections.close()
+
+    def _update(self, connection: sa.Connection, table: TableName, expected: str, new: str) -> int:
+        rows = Rows(connection, self._name)
+        unmoved = rows.table.c.metadata_location == expected
+        update = sa.update(rows.table).where(rows.mine, rows.named(table), unmoved)
+        values = {"metadata_location": new, "previous_metadata_location": expected}
+        return connection.execute(update.values(values)).rowcount
+
+    @contextmanager
+    def _reading(self) -> Iterator[sa.Connection]:
+        with self._working(), self._connections.reader().connect() as connection:
+            yield connection
+
+    @contextmanager
+    def _working(self) -> Iterator[None]:
+        try:
+            yield
+        except SQLAlchemyError as error:
+            reason = getattr(error, "orig", None) or error
+            raise StoreError(f"the catalog {self._name} at {shown(self._uri)} failed: {reason}") from error
+
+
+def _committed(connection: sa.Connection) -> SwapOutcome:
+    try:
+        connection.commit()
+    except SQLAlchemyError:
+        return SwapOutcome.UNKNOWN
+    return SwapOutcome.DONE
