@@ -1,0 +1,1 @@
+"""The table formats firnline reads and commits to."""

@@ -1,0 +1,10 @@
+"""What can be wrong with a file, as one error, so that a caller has one thing to catch."""
+
+from __future__ import annotations
+
+
+class CorruptAvro(ValueError):
+    """The bytes are no readable Avro file, or hold another type than the one asked for.
+
+    Nothing decoded from such a file may be used: who goes on would take a live file for an unneeded one.
+    """
