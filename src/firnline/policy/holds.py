@@ -48,9 +48,7 @@ def _hold(name: str, fields: Any) -> Hold:
         raise ValueError(f"unknown field {strange[0]!r}")
     if "snapshot" not in fields:
         raise ValueError("snapshot is missing (null holds the whole table)")
-    return Hold(
-        name, _text(fields, "who"), _text(fields, "why"), _snapshot(fields), _until(fields.get("until"))
-    )
+    return Hold(name, _text(fields, "who"), _text(fields, "why"), _snapshot(fields), _until(fields.get("until")))
 
 
 def _text(fields: Mapping[str, Any], key: str) -> str:

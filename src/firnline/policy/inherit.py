@@ -70,9 +70,7 @@ def effective(
     )
 
 
-def _levels(
-    config: Section, catalog: str | None, namespace: str, table: str
-) -> tuple[list[Section], Section]:
+def _levels(config: Section, catalog: str | None, namespace: str, table: str) -> tuple[list[Section], Section]:
     """Returns the levels around a table, outermost first, and the table's own entry."""
     if catalog is None:
         return [config], _NOTHING

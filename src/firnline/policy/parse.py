@@ -92,9 +92,7 @@ class _Reader:
     def where(self, key: yaml.ScalarNode) -> str:
         return f"{self.at(key)}: {key.value}"
 
-    def keep(
-        self, at: yaml.Node, node: yaml.Node, level: Level, name: str
-    ) -> dict[str, Setting[Rule | None]]:
+    def keep(self, at: yaml.Node, node: yaml.Node, level: Level, name: str) -> dict[str, Setting[Rule | None]]:
         rules: dict[str, Setting[Rule | None]] = {}
         for key, child in self.pairs(node, "keep", RULE_NAMES):
             rule = parse_rule(key.value, self.text(child, key.value), self.where(key))
@@ -121,9 +119,7 @@ class _Reader:
             if allowed is not None and key.value not in allowed:
                 raise unknown_key(self.at(key), key.value, allowed)
             if key.value in lines:
-                raise PolicyError(
-                    f"{self.at(key)}: {key.value!r} is written twice, first on line {lines[key.value]}"
-                )
+                raise PolicyError(f"{self.at(key)}: {key.value!r} is written twice, first on line {lines[key.value]}")
             lines[key.value] = _line(key)
             yield key, child
 
@@ -133,9 +129,7 @@ class _Reader:
 
         if isinstance(node, yaml.ScalarNode):
             return str(node.value)
-        if isinstance(node, yaml.SequenceNode) and all(
-            isinstance(item, yaml.ScalarNode) for item in node.value
-        ):
+        if isinstance(node, yaml.SequenceNode) and all(isinstance(item, yaml.ScalarNode) for item in node.value):
             return [str(item.value) for item in node.value]
         raise PolicyError(f"{self.at(node)}: {key}: a plain value is needed, not a mapping")
 

@@ -69,7 +69,9 @@ class Policy:
 
     @property
     def tag_patterns(self) -> tuple[str, ...]:
-        return tuple(p for s in self.rules if isinstance(s.value, KeepTags) for p in s.value.patterns)
+        """Returns the patterns of all rules on tags, each once and sorted."""
+        rules = (setting.value for setting in self.rules)
+        return tuple(sorted({p for rule in rules if isinstance(rule, KeepTags) for p in rule.patterns}))
 
     def describe(self, native: NativeRetention | None = None) -> str:
         """Returns the policy in English, each rule with its source."""

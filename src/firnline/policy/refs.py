@@ -9,7 +9,7 @@ from fnmatch import fnmatchcase
 from firnline.errors import UnreadableMetadata
 from firnline.model.graph import Graph
 from firnline.model.snapshots import MAIN, Ref, RefKind, SnapshotId
-from firnline.policy.native import NativeRetention
+from firnline.policy.native import NativeRetention, cutoff_of
 from firnline.policy.reasons import Judgement, Reason
 
 
@@ -46,8 +46,8 @@ class Case:
 
     def ref_overdue_ms(self, ref: Ref) -> int:
         """Returns for how long a ref has outlived its age; zero or less: it stays."""
-        age = self.now_ms - self.graph[ref.snapshot].timestamp_ms
-        return age - (self.native.max_ref_age_ms if ref.max_ref_age_ms is None else ref.max_ref_age_ms)
+        limit = self.native.max_ref_age_ms if ref.max_ref_age_ms is None else ref.max_ref_age_ms
+        return cutoff_of(limit, self.now_ms) - self.graph[ref.snapshot].timestamp_ms
 
 
 def _need(graph: Graph, snapshot: SnapshotId, who: str) -> None:

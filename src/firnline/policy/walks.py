@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from firnline.model.snapshots import Ref, Snapshot, SnapshotId
-from firnline.policy.native import newer_than
+from firnline.policy.native import cutoff_of, newer_than
 from firnline.policy.reasons import Judgement, Reason
 from firnline.policy.refs import Case, StandingRefs
 
@@ -53,7 +53,7 @@ def own_walk(case: Case, ref: Ref) -> Walk:
     at_least, age = ref.min_snapshots_to_keep or 0, ref.max_snapshot_age_ms
     if age is None:
         return Walk(ref.name, ref.snapshot, at_least, None, "")
-    return Walk(ref.name, ref.snapshot, at_least, case.now_ms - age, newer_than(age))
+    return Walk(ref.name, ref.snapshot, at_least, cutoff_of(age, case.now_ms), newer_than(age))
 
 
 def referenced(case: Case, refs: StandingRefs) -> set[SnapshotId]:

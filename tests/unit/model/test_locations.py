@@ -1,0 +1,76 @@
+"""One identity per object: every spelling of it is equal, and no two objects are."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from firnline.model.locations import identity, join, parse_location, within
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("s3a://bucket/a/b", "s3://bucket/a/b"),
+        ("s3n://bucket/a/b", "s3://bucket/a/b"),
+        ("S3://Bucket/a/b", "s3://bucket/a/b"),
+        ("s3://bucket//a///b", "s3://bucket/a/b"),
+        ("gcs://bucket/a", "gs://bucket/a"),
+        ("abfss://c@account.dfs.core.windows.net/a", "abfs://c@account.dfs.core.windows.net/a"),
+        ("/a/b", "file:///a/b"),
+        ("file:/a/b", "file:///a/b"),
+        ("file://localhost/a/b", "file:///a/b"),
+        ("/a//b", "/a/b"),
+    ],
+)
+def test_spellings_of_one_object(one: str, other: str) -> None:
+    assert identity(one) == identity(other)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("s3://bucket/a", "s3://bucket2/a"),
+        ("s3://bucket/a", "gs://bucket/a"),
+        ("s3://bucket/A", "s3://bucket/a"),
+        ("s3://bucket/a%20b", "s3://bucket/a b"),
+        ("hdfs://one:8020/a", "hdfs://two:8020/a"),
+        ("/a/b", "/a/b/"),
+        ("/a/./b", "/a/b"),
+    ],
+)
+def test_different_objects(one: str, other: str) -> None:
+    assert identity(one) != identity(other)
+
+
+@given(st.text(min_size=1))
+def test_an_identity_is_its_own_identity(path: str) -> None:
+    found = identity("/" + path)
+    assert identity(found) == found
+
+
+@pytest.mark.parametrize(
+    ("root", "text", "inside"),
+    [
+        ("s3://b/t", "s3a://b/t/x", True),
+        ("s3://b/t/", "s3://b//t/x", True),
+        ("s3://b/t", "s3://b/t2/x", False),
+        ("s3://b/t", "s3://b/t", False),
+        ("s3://b", "s3://b/x", True),
+        ("s3://b", "s3://b2/x", False),
+        ("/", "/x", True),
+        ("/t", "file:/t/x", True),
+    ],
+)
+def test_within_a_folder(root: str, text: str, inside: bool) -> None:
+    assert within(root, text) is inside
+
+
+def test_parts() -> None:
+    assert parse_location("s3a://Bucket/a//b") == ("s3", "bucket", "/a/b")
+    assert parse_location("a/b") == ("file", "", "/a/b")
+
+
+def test_join_puts_one_slash_between() -> None:
+    assert join("s3://b/t/", "/metadata/", "x.json") == "s3://b/t/metadata/x.json"

@@ -1,0 +1,82 @@
+"""Instants and durations: what is read, what is refused, and that both come back as they were."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from firnline.errors import BadTimestamp, UsageError
+from firnline.model.times import format_duration, format_instant, parse_duration, parse_instant
+
+
+@pytest.mark.parametrize(
+    ("text", "ms"),
+    [
+        ("0s", 0),
+        ("90s", 90_000),
+        ("15m", 900_000),
+        ("24h", 86_400_000),
+        ("30d", 2_592_000_000),
+        ("4w", 2_419_200_000),
+        ("1y", 31_536_000_000),
+        ("1d12h", 129_600_000),
+        (" 7D ", 604_800_000),
+    ],
+)
+def test_durations(text: str, ms: int) -> None:
+    assert parse_duration(text) == ms
+
+
+@pytest.mark.parametrize("text", ["", "30", "d", "1.5d", "-1d", "1 d", "1d 2h", "1month", "soon", "1d-2h"])
+def test_what_is_no_duration_is_refused(text: str) -> None:
+    with pytest.raises(UsageError, match="not a duration") as caught:
+        parse_duration(text)
+    assert "30d" in caught.value.hint
+
+
+@given(st.integers(0, 10**9))
+def test_whole_seconds_come_back(seconds: int) -> None:
+    assert parse_duration(format_duration(seconds * 1000)) == seconds * 1000
+
+
+@pytest.mark.parametrize(("ms", "text"), [(0, "0s"), (5, "5 ms"), (86_400_000, "1d"), (90_061_000, "1d1h1m1s")])
+def test_durations_are_written_short(ms: int, text: str) -> None:
+    assert format_duration(ms) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "ms"),
+    [
+        ("2026-08-22T09:00:00Z", 1_787_389_200_000),
+        ("2026-08-22T11:00:00+02:00", 1_787_389_200_000),
+        ("2026-08-22 09:00:00.250+00:00", 1_787_389_200_250),
+        ("1787389200000", 1_787_389_200_000),
+        ("-86400000", -86_400_000),
+    ],
+)
+def test_instants(text: str, ms: int) -> None:
+    assert parse_instant(text) == ms
+
+
+@pytest.mark.parametrize("text", ["2026-08-22T09:00:00", "2026-08-22", "2026-08-22 09:00"])
+def test_an_instant_without_a_zone_is_refused(text: str) -> None:
+    with pytest.raises(BadTimestamp, match="timestamp without a zone") as caught:
+        parse_instant(text)
+    assert "with a zone" in caught.value.hint
+
+
+@pytest.mark.parametrize("text", ["", "yesterday", "2026-13-01T00:00:00Z", "12", "2026-08-22T25:00Z"])
+def test_what_is_no_instant_is_refused(text: str) -> None:
+    with pytest.raises(BadTimestamp, match="not a timestamp"):
+        parse_instant(text)
+
+
+@given(st.integers(-30_610_224_000_000, 253_402_300_799_999))
+def test_every_instant_from_the_year_1000_to_9999_comes_back(ms: int) -> None:
+    assert parse_instant(format_instant(ms)) == ms
+
+
+@pytest.mark.parametrize("ms", [2**63 - 1, -(2**63)])
+def test_an_instant_outside_the_calendar_is_written_as_its_number(ms: int) -> None:
+    assert format_instant(ms) == str(ms)
