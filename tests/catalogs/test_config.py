@@ -10,8 +10,10 @@ from pathlib import Path
 import pytest
 from pyiceberg.catalog.sql import SqlCatalog as PyIcebergCatalog
 
-from firnline.catalogs.config import CatalogSettings, load_catalogs, open_catalog
-from firnline.errors import UnsupportedFormat, UsageError
+from firnline.catalogs.config import CatalogSettings, load_catalogs, open_catalog, open_commits
+from firnline.errors import NoSuchTable, UnsupportedFormat, UsageError
+from firnline.ports.catalogs import TableName
+from firnline.stores.objects import ObjectStores
 
 
 @pytest.fixture(autouse=True)
@@ -65,7 +67,10 @@ def test_a_relative_path_starts_from_the_current_folder_as_in_pyiceberg(tmp_path
     uri = "sqlite:///catalog.db"
     PyIcebergCatalog("lake", uri=uri, warehouse=str(tmp_path)).create_namespace("a")
     assert (tmp_path / "catalog.db").exists()
-    assert list(open_catalog(CatalogSettings("lake", "sql", uri)).tables()) == []
+    settings = CatalogSettings("lake", "sql", uri)
+    assert list(open_catalog(settings).tables()) == []
+    with pytest.raises(NoSuchTable):
+        open_commits(settings, ObjectStores()).commit(TableName("lake", "a", "t"), "x", "y", b"")
 
 
 @pytest.mark.parametrize(

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import gzip
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
 
 from firnline.catalogs.paths import PathCommits, PathTables, locate_path_table
 from firnline.errors import NoSuchTable, RefusedForSafety, StoreError, UnreadableMetadata
-from firnline.ports.catalogs import Catalog, SwapOutcome, TableName
+from firnline.ports.catalogs import Catalog, Commit, SwapOutcome, TableName
+from firnline.ports.stores import ObjectMeta
 from firnline.stores.objects import ObjectStores
 from firnline.stores.wrappers.read_only import ReadOnly
-from firnline.testing.catalogs import Advance, CatalogContract
+from firnline.testing.catalogs import CatalogContract
 
 
 def make_table(folder: Path, *names: str, hint: str | None = None) -> str:
@@ -31,14 +30,6 @@ def located(location: str) -> str:
     return found.removeprefix(f"{location}/metadata/")
 
 
-@dataclass(frozen=True)
-class PathAdvance:
-    commits: PathCommits = field(default_factory=lambda: PathCommits(ObjectStores()))
-
-    def __call__(self, table: TableName, expected: str, writer: str) -> SwapOutcome:
-        return self.commits.commit(table, expected, writer.encode())
-
-
 class TestPathTables(CatalogContract):
     enumerates = False
 
@@ -49,8 +40,8 @@ class TestPathTables(CatalogContract):
         return PathTables(ReadOnly(ObjectStores()))
 
     @pytest.fixture
-    def advance(self) -> Advance:
-        return PathAdvance()
+    def commits(self) -> Commit:
+        return PathCommits(ObjectStores())
 
     @pytest.fixture
     def table(self, tmp_path: Path) -> TableName:
@@ -128,7 +119,7 @@ def test_a_metadata_file_is_taken_at_its_word(tmp_path: Path, name: str) -> None
     file = f"{table}/metadata/{name}"
     assert locate_path_table(file, ObjectStores()) == file
     with pytest.raises(RefusedForSafety, match="metadata file"):
-        PathAdvance()(TableName("", "", file), file, "me")
+        PathCommits(ObjectStores()).successor(TableName("", "", file), file, "x.metadata.json")
 
 
 def test_the_spelling_of_the_location_stays(tmp_path: Path) -> None:
@@ -138,30 +129,55 @@ def test_the_spelling_of_the_location_stays(tmp_path: Path) -> None:
         assert locate_path_table(location + "/", ObjectStores()) == f"{location}/metadata/{V(1)}"
 
 
-def commit(location: str, expected: str, document: bytes) -> SwapOutcome:
-    name = TableName("", "", location)
-    return PathCommits(ObjectStores()).commit(name, f"{location}/metadata/{expected}", document)
+def commit(location: str, base: str, suggested: str = "x.metadata.json") -> SwapOutcome:
+    """Returns the outcome of one commit after the version file `base`."""
+    commits, name = PathCommits(ObjectStores()), TableName("", "", location)
+    base = f"{location}/metadata/{base}"
+    return commits.commit(name, base, commits.successor(name, base, suggested), b"{}")
 
 
 def test_a_commit_writes_the_next_version_and_the_hint(tmp_path: Path) -> None:
     table = make_table(tmp_path / "t", V(9), hint="9")
-    assert commit(table, V(9), b"{}") is SwapOutcome.DONE
+    assert commit(table, V(9)) is SwapOutcome.DONE
     assert located(table) == V(10)
     assert (tmp_path / "t/metadata/version-hint.text").read_text() == "10"
-    assert commit(f"file://{table}", V(10), gzip.compress(b"{}")) is SwapOutcome.DONE
+    assert commit(f"file://{table}", V(10), "x.gz.metadata.json") is SwapOutcome.DONE
     assert located(table) == "v11.gz.metadata.json"
-    assert commit(table, "v11.gz.metadata.json", b"{}") is SwapOutcome.DONE
+    assert commit(table, "v11.gz.metadata.json") is SwapOutcome.DONE
 
 
 def test_a_table_a_catalog_wrote_cannot_be_committed_by_path(tmp_path: Path) -> None:
     table = make_table(tmp_path / "t", "00001-a.metadata.json")
     with pytest.raises(RefusedForSafety, match="catalog"):
-        commit(table, "00001-a.metadata.json", b"{}")
+        commit(table, "00001-a.metadata.json")
+
+
+def test_only_the_next_version_may_be_written(tmp_path: Path) -> None:
+    table = make_table(tmp_path / "t", V(1))
+    for wrong in (V(1), V(3), "x.metadata.json"):
+        with pytest.raises(RefusedForSafety, match="not the version after"):
+            PathCommits(ObjectStores()).commit(
+                TableName("", "", table), f"{table}/metadata/{V(1)}", f"{table}/metadata/{wrong}", b"{}"
+            )
+
+
+def test_a_version_under_its_other_name_is_a_lost_race(tmp_path: Path) -> None:
+    """The other name appears after the current version was looked up."""
+    table = make_table(tmp_path / "t", V(1))
+
+    class Late(ObjectStores):
+        def head(self, key: str) -> ObjectMeta:
+            make_table(tmp_path / "t", "v2.gz.metadata.json")
+            return super().head(key)
+
+    first, second = f"{table}/metadata/{V(1)}", f"{table}/metadata/{V(2)}"
+    assert PathCommits(Late()).commit(TableName("", "", table), first, second, b"mine") is SwapOutcome.LOST
+    assert located(table) == "v2.gz.metadata.json"
 
 
 def test_object_stores_are_refused_with_the_reason() -> None:
     with pytest.raises(RefusedForSafety, match="overwrites"):
-        commit("s3://bucket/t", V(1), b"{}")
+        commit("s3://bucket/t", V(1))
 
 
 class OtherCompression(ObjectStores):
@@ -196,5 +212,6 @@ class NoHint(ObjectStores):
 def test_what_is_not_sure_is_unknown(tmp_path: Path, store: ObjectStores, outcome: SwapOutcome) -> None:
     table = make_table(tmp_path / "t", V(1), hint="1")
     name = TableName("", "", table)
-    assert PathCommits(store).commit(name, f"{table}/metadata/{V(1)}", b"mine") is outcome
+    first, second = f"{table}/metadata/{V(1)}", f"{table}/metadata/{V(2)}"
+    assert PathCommits(store).commit(name, first, second, b"mine") is outcome
     assert (tmp_path / "t/metadata" / V(2)).read_bytes() == b"mine"

@@ -14,11 +14,15 @@ import pytest
 from pyiceberg.catalog.sql import SqlCatalog as PyIcebergCatalog
 from pyiceberg.schema import Schema
 from pyiceberg.types import LongType, NestedField
+from sqlalchemy.exc import OperationalError
 
+from firnline.catalogs.commits import SqlCommits
+from firnline.catalogs.connections import Connections
 from firnline.catalogs.sql import SqlCatalog
-from firnline.errors import NoSuchTable, StoreError, UnreadableMetadata, UsageError
-from firnline.ports.catalogs import Catalog, SwapOutcome, TableName
-from firnline.testing.catalogs import Advance, CatalogContract, Swapping
+from firnline.errors import AlreadyExists, NoSuchTable, StoreError, UnreadableMetadata, UsageError
+from firnline.ports.catalogs import Catalog, Commit, SwapOutcome, TableName
+from firnline.stores.objects import ObjectStores
+from firnline.testing.catalogs import CatalogContract
 
 TABLES = ("sales.events", "sales.orders", "eu.west.events", "ops.audit")
 
@@ -50,8 +54,8 @@ class TestSqlite(CatalogContract):
         return SqlCatalog("lake", make_catalog(tmp_path))
 
     @pytest.fixture
-    def advance(self, catalog: SqlCatalog) -> Advance:
-        return Swapping(catalog)
+    def commits(self, catalog: SqlCatalog) -> Commit:
+        return SqlCommits(catalog, ObjectStores())
 
     @pytest.fixture
     def table(self) -> TableName:
@@ -168,6 +172,13 @@ def test_a_missing_file_is_named_and_not_created(tmp_path: Path) -> None:
     assert os.listdir(tmp_path) == []
 
 
+def test_the_reading_side_cannot_write(tmp_path: Path, uri: str) -> None:
+    before = digest(tmp_path)
+    with Connections(uri).reader().connect() as connection, pytest.raises(OperationalError, match="readonly"):
+        connection.exec_driver_sql("delete from iceberg_tables")
+    assert digest(tmp_path) == before
+
+
 def test_a_database_without_the_table_is_no_catalog_and_stays_so(tmp_path: Path) -> None:
     run(tmp_path, "create table other (x)")
     before = digest(tmp_path)
@@ -240,3 +251,22 @@ def test_reading_a_write_ahead_log_changes_no_database_byte(tmp_path: Path, uri:
     after = {name: hashed for name, (hashed, _) in digest(tmp_path).items() if not name.endswith("-shm")}
     keeper.close()
     assert after == before
+
+
+def test_a_commit_never_takes_a_name_that_holds_other_data(uri: str) -> None:
+    catalog, orders = SqlCatalog("lake", uri), TableName("lake", "sales", "orders")
+    commits, base = SqlCommits(catalog, ObjectStores()), catalog.locate(orders)
+    taken = base.replace("00000-", "00001-")
+    ObjectStores().put(taken, b"somebody's")
+    with pytest.raises(AlreadyExists):
+        commits.commit(orders, base, taken, b"mine")
+    assert ObjectStores().get(taken) == b"somebody's"
+    assert catalog.locate(orders) == base
+
+
+def test_a_lost_commit_writes_no_object(tmp_path: Path, uri: str) -> None:
+    catalog, orders = SqlCatalog("lake", uri), TableName("lake", "sales", "orders")
+    before = sorted(tmp_path.rglob("*"))
+    stale = catalog.locate(orders) + ".stale"
+    assert SqlCommits(catalog, ObjectStores()).commit(orders, stale, f"{tmp_path}/new", b"x") is SwapOutcome.LOST
+    assert sorted(tmp_path.rglob("*")) == before

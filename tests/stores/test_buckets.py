@@ -36,8 +36,6 @@ class InMemory(Around):
 
 
 class TestMemory(InMemory, StoreContract):
-    across_processes = False
-
     @pytest.fixture
     def store(self) -> ReadWrite:
         return ObjectStores()

@@ -19,7 +19,14 @@ from firnline.stores.objects import ObjectStores
 from firnline.stores.wrappers.counting import Counting, CountingLog
 from firnline.stores.wrappers.read_only import ReadOnly
 from firnline.stores.wrappers.retry import Retrying
-from firnline.testing.stores import AWKWARD_NAMES, Around, DeleteContract, ReadContract, StoreContract
+from firnline.testing.stores import (
+    AWKWARD_NAMES,
+    Around,
+    DeleteContract,
+    ReadContract,
+    SharedStoreContract,
+    StoreContract,
+)
 
 
 class OnDisk(Around):
@@ -41,15 +48,13 @@ class OnDisk(Around):
             raise KeyError(key) from error
 
 
-class TestBarePaths(OnDisk, StoreContract):
+class TestBarePaths(OnDisk, SharedStoreContract):
     @pytest.fixture
     def store(self) -> ReadWrite:
         return ObjectStores()
 
 
 class TestFileUris(OnDisk, StoreContract):
-    across_processes = False
-
     @pytest.fixture
     def root(self, tmp_path: Path) -> str:
         return f"file://{tmp_path}/lake"
@@ -60,8 +65,6 @@ class TestFileUris(OnDisk, StoreContract):
 
 
 class TestRetrying(OnDisk, StoreContract):
-    across_processes = False
-
     @pytest.fixture
     def store(self) -> ReadWrite:
         return Retrying(ObjectStores())
@@ -76,8 +79,6 @@ class TestCounting(OnDisk, StoreContract):
 
 
 class TestCountingLog(OnDisk, StoreContract):
-    across_processes = False
-
     @pytest.fixture
     def store(self, tmp_path: Path) -> ReadWrite:
         return CountingLog(ObjectStores(), str(tmp_path / "calls.log"))

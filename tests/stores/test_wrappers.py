@@ -152,6 +152,4 @@ class TestCounting:
             store.put(key, b"x")
         with ProcessPoolExecutor(2, multiprocessing.get_context("spawn")) as processes:
             list(processes.map(store.get, keys * 20))
-        assert store.calls() == Counter(
-            {("put", key): 1 for key in keys} | {("get", key): 20 for key in keys}
-        )
+        assert store.calls() == Counter({("put", key): 1 for key in keys} | {("get", key): 20 for key in keys})

@@ -8,9 +8,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from firnline.catalogs.commits import SqlCommits
 from firnline.catalogs.sql import SqlCatalog
 from firnline.errors import UnsupportedFormat, UsageError
-from firnline.ports.catalogs import Catalog
+from firnline.ports.catalogs import Catalog, Commit
+from firnline.ports.stores import ReadWrite
 
 _SUPPORTED = "sql (SQLite or PostgreSQL)"
 _TYPE_OF_SCHEME = {"sqlite": "sql", "postgresql": "sql", "http": "rest", "https": "rest", "thrift": "hive"}
@@ -40,7 +42,19 @@ def load_catalogs() -> dict[str, CatalogSettings]:
 
 
 def open_catalog(settings: CatalogSettings) -> Catalog:
-    """Returns the catalog, not connected yet. Raises UnsupportedFormat for a type that is not there (yet)."""
+    """Returns the read side of the catalog, not connected yet.
+
+    Raises UnsupportedFormat for a type that is not supported, UsageError where the configuration says too little.
+    """
+    return _sql(settings)
+
+
+def open_commits(settings: CatalogSettings, store: ReadWrite) -> Commit:
+    """Returns the write side of the same catalog; new metadata goes to the store."""
+    return SqlCommits(_sql(settings), store)
+
+
+def _sql(settings: CatalogSettings) -> SqlCatalog:
     if settings.kind != "sql":
         raise UnsupportedFormat(
             f"catalog {settings.name} is of type {settings.kind or 'unknown'}", f"supported is {_SUPPORTED}"

@@ -5,7 +5,7 @@ Such a table's name is its location: `TableName("", "", location)`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from contextlib import suppress
 
 from firnline.catalogs.versions import HINT, Gap, counted_version, current_name, is_metadata_file
@@ -23,7 +23,6 @@ from firnline.ports.catalogs import SwapOutcome, TableName
 from firnline.ports.stores import Read, ReadWrite
 
 _EXCLUSIVE = ("file", "memory")
-_GZIP_MAGIC = b"\x1f\x8b"
 _PLAIN, _GZIP, _OLD_GZIP = ".metadata.json", ".gz.metadata.json", ".metadata.json.gz"
 
 
@@ -89,35 +88,42 @@ class PathCommits:
     def __init__(self, store: ReadWrite) -> None:
         self._store = store
 
-    def commit(self, table: TableName, expected: str, document: bytes) -> SwapOutcome:
-        """Writes the document as the version after `expected`, plain or gzip by what its bytes are.
+    def successor(self, table: TableName, base: str, suggested: str) -> str:
+        """Returns the location of the version after `base`; of a suggestion only its compression counts.
 
-        LOST: `expected` is not current any more. UNKNOWN: the write's answer got lost, or a version of the
-        other compression appeared at the same time; read back. Raises RefusedForSafety on object stores.
+        Raises RefusedForSafety where no commit is safe: on object stores, and for a table that a catalog wrote.
         """
-        version = _next_version(table.name, expected)
-        if identity(locate_path_table(table.name, self._store)) != identity(expected):
+        suffix = _GZIP if suggested.endswith((_GZIP, _OLD_GZIP)) else _PLAIN
+        return _version_file(table.name, _next_version(table.name, base), suffix)
+
+    def commit(self, table: TableName, base: str, new: str, data: bytes) -> SwapOutcome:
+        """Writes the data as the version after `base`.
+
+        UNKNOWN also means that the same version appeared under the name of another compression meanwhile.
+        """
+        version = _next_version(table.name, base)
+        names = {_version_file(table.name, version, each) for each in (_PLAIN, _GZIP, _OLD_GZIP)}
+        if new not in names:
+            raise RefusedForSafety(f"{new} is not the version after {base}")
+        if identity(locate_path_table(table.name, self._store)) != identity(base):
             return SwapOutcome.LOST
-        suffix = _GZIP if document.startswith(_GZIP_MAGIC) else _PLAIN
-        names = [_version_file(table.name, version, each) for each in (_PLAIN, _GZIP, _OLD_GZIP)]
-        target = _version_file(table.name, version, suffix)
-        outcome = self._create(target, [name for name in names if name != target], document)
+        outcome = self._create(new, names - {new}, data)
         if outcome is SwapOutcome.DONE:
             self._leave_hint(table.name, version)
         return outcome
 
-    def _create(self, target: str, others: list[str], document: bytes) -> SwapOutcome:
+    def _create(self, new: str, others: Set[str], data: bytes) -> SwapOutcome:
         if self._any(others):
             return SwapOutcome.LOST
         try:
-            self._store.put_if_absent(target, document)
+            self._store.put_if_absent(new, data)
             return SwapOutcome.UNKNOWN if self._any(others) else SwapOutcome.DONE
         except AlreadyExists:
             return SwapOutcome.LOST
         except (StoreError, OutcomeUnknown):
             return SwapOutcome.UNKNOWN
 
-    def _any(self, keys: list[str]) -> bool:
+    def _any(self, keys: Set[str]) -> bool:
         return any(self._exists(key) for key in keys)
 
     def _exists(self, key: str) -> bool:
@@ -136,7 +142,8 @@ def _version_file(location: str, version: int, suffix: str) -> str:
     return join(location, "metadata", f"v{version}{suffix}")
 
 
-def _next_version(location: str, expected: str) -> int:
+def _next_version(location: str, base: str) -> int:
+    """Returns the number of the version after `base`. Raises RefusedForSafety where it cannot be committed safely."""
     if is_metadata_file(location):
         raise RefusedForSafety(f"{location} is a metadata file, which has no pointer to move", "name the folder")
     if (scheme := parse_location(location).scheme) not in _EXCLUSIVE:
@@ -145,7 +152,7 @@ def _next_version(location: str, expected: str) -> int:
             "writer has just committed",
             "register the table in a catalog",
         )
-    version = counted_version(expected.rpartition("/")[2])
+    version = counted_version(base.rpartition("/")[2])
     if version is None:
-        raise RefusedForSafety(f"{expected} was written through a catalog", "name the table by its catalog")
+        raise RefusedForSafety(f"{base} was written through a catalog", "name the table by its catalog")
     return version + 1

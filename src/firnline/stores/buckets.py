@@ -134,9 +134,7 @@ def memory(name: str) -> MemoryStore:
 def _name(key: Key) -> str:
     """Returns the object's name in its bucket."""
     if "//" in key.path:
-        raise PermanentStoreError(
-            f"{key.text!r} has a doubled slash, which cannot be named in {key.scheme}://"
-        )
+        raise PermanentStoreError(f"{key.text!r} has a doubled slash, which cannot be named in {key.scheme}://")
     return key.path.removeprefix("/")
 
 

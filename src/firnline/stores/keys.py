@@ -52,9 +52,7 @@ def folder_key(text: str) -> Key:
     match = _URI.fullmatch(text)
     authority, path = (match[1] or "", match[2]) if match else ("", text)
     if scheme == "file" and authority not in ("", "localhost"):
-        raise PermanentStoreError(
-            f"{text!r} is a file on the host {authority!r}", "only local files can be opened"
-        )
+        raise PermanentStoreError(f"{text!r} is a file on the host {authority!r}", "only local files can be opened")
     if not path.startswith("/") and (path or scheme == "file"):
         raise PermanentStoreError(f"{text!r} is a relative location", "give the full path, from the root")
     if not {".", ".."}.isdisjoint(path.split("/")) or "\0" in path:

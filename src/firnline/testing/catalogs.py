@@ -1,4 +1,4 @@
-"""What every catalog must do: subclass the contract, say how a table is made and advanced, and pytest runs
+"""What every catalog must do: subclass the contract, say how a table is found and committed to, and pytest runs
 it.
 """
 
@@ -7,41 +7,23 @@ from __future__ import annotations
 import multiprocessing
 from collections import Counter
 from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
-from dataclasses import dataclass
-from typing import ClassVar, Protocol
+from typing import ClassVar
+from uuid import uuid4
 
 import pytest
 
 from firnline.errors import NoSuchTable
-from firnline.ports.catalogs import Catalog, Swap, SwapOutcome, TableName
+from firnline.ports.catalogs import Catalog, Commit, SwapOutcome, TableName
 
 RACERS = 4
 ROUNDS = 8
 
 
-class Advance(Protocol):
-    """One attempt to move a table's pointer on from `expected`; `writer` makes the attempt tell itself
-    apart.
-    """
-
-    def __call__(self, table: TableName, expected: str, writer: str) -> SwapOutcome: ...
-
-
-@dataclass(frozen=True)
-class Swapping:
-    """Advances by the Swap port, to a new name that nothing is written under."""
-
-    catalog: Swap
-
-    def __call__(self, table: TableName, expected: str, writer: str) -> SwapOutcome:
-        return self.catalog.swap(table, expected, f"{expected}.{writer}")
-
-
 class CatalogContract:
-    """The contract of Catalog, and of moving a pointer by compare-and-swap.
+    """The contract of Catalog and Commit.
 
-    A subclass gives the fixtures: `catalog`, `advance` (picklable), `table` (one that exists), `absent`
-    (one that does not), and `contents`, which returns every byte the catalog stands on.
+    A subclass gives the fixtures: `catalog`, `commits` (picklable), `table` (one that exists) and `absent` (one that
+    does not); and `contents`, which returns every byte the catalog stands on.
     """
 
     enumerates: ClassVar[bool] = True
@@ -52,7 +34,7 @@ class CatalogContract:
         raise NotImplementedError
 
     @pytest.fixture
-    def advance(self) -> Advance:
+    def commits(self) -> Commit:
         raise NotImplementedError
 
     @pytest.fixture
@@ -78,9 +60,13 @@ class CatalogContract:
         assert absent.name in missing.value.message
         assert missing.value.hint
 
-    def test_an_unknown_table_cannot_be_advanced(self, advance: Advance, absent: TableName) -> None:
+    def test_nothing_is_committed_to_an_unknown_table(
+        self, catalog: Catalog, commits: Commit, absent: TableName
+    ) -> None:
+        before = self.contents(catalog)
         with pytest.raises(NoSuchTable):
-            advance(absent, f"{absent.name}/metadata/v1.metadata.json", "nobody")
+            advance(commits, absent, "/nowhere/metadata/v1.metadata.json", "nobody")
+        assert self.contents(catalog) == before
 
     def test_reading_changes_no_byte(self, catalog: Catalog, table: TableName, absent: TableName) -> None:
         before = self.contents(catalog)
@@ -90,37 +76,50 @@ class CatalogContract:
             catalog.locate(absent)
         assert self.contents(catalog) == before
 
-    def test_an_advanced_pointer_has_moved(self, catalog: Catalog, advance: Advance, table: TableName) -> None:
+    def test_an_advanced_pointer_has_moved(self, catalog: Catalog, commits: Commit, table: TableName) -> None:
         before = catalog.locate(table)
-        assert advance(table, before, "first") is SwapOutcome.DONE
+        assert advance(commits, table, before, "first") is SwapOutcome.DONE
         after = catalog.locate(table)
         assert after != before
-        assert advance(table, after, "second") is SwapOutcome.DONE
+        assert advance(commits, table, after, "second") is SwapOutcome.DONE
         assert catalog.locate(table) not in (before, after)
 
     def test_a_stale_expectation_loses_and_changes_nothing(
-        self, catalog: Catalog, advance: Advance, table: TableName
+        self, catalog: Catalog, commits: Commit, table: TableName
     ) -> None:
         stale = catalog.locate(table)
-        assert advance(table, stale, "first") is SwapOutcome.DONE
+        assert advance(commits, table, stale, "first") is SwapOutcome.DONE
         before = self.contents(catalog)
-        assert advance(table, stale, "late") is SwapOutcome.LOST
+        assert advance(commits, table, stale, "late") is SwapOutcome.LOST
         assert self.contents(catalog) == before
 
-    def test_of_racing_threads_one_wins(self, catalog: Catalog, advance: Advance, table: TableName) -> None:
+    def test_the_same_commit_succeeds_at_most_once(self, catalog: Catalog, commits: Commit, table: TableName) -> None:
+        base = catalog.locate(table)
+        new = commits.successor(table, base, f"{base.rpartition('/')[0]}/again.metadata.json")
+        sent = [commits.commit(table, base, new, b"the same") for _ in range(3)]
+        assert sent == [SwapOutcome.DONE, SwapOutcome.LOST, SwapOutcome.LOST]
+        assert catalog.locate(table) == new
+
+    def test_of_racing_threads_one_wins(self, catalog: Catalog, commits: Commit, table: TableName) -> None:
         with ThreadPoolExecutor(RACERS) as racers:
-            _race(racers, catalog, advance, table)
+            _race(racers, catalog, commits, table)
 
-    def test_of_racing_processes_one_wins(self, catalog: Catalog, advance: Advance, table: TableName) -> None:
+    def test_of_racing_processes_one_wins(self, catalog: Catalog, commits: Commit, table: TableName) -> None:
         with ProcessPoolExecutor(RACERS, multiprocessing.get_context("spawn")) as racers:
-            _race(racers, catalog, advance, table)
+            _race(racers, catalog, commits, table)
 
 
-def _race(racers: Executor, catalog: Catalog, advance: Advance, table: TableName) -> None:
+def advance(commits: Commit, table: TableName, base: str, writer: str) -> SwapOutcome:
+    """Makes one commit after `base`, whose name and data tell its writer."""
+    suggested = f"{base.rpartition('/')[0]}/{uuid4()}-{writer}.metadata.json"
+    return commits.commit(table, base, commits.successor(table, base, suggested), writer.encode())
+
+
+def _race(racers: Executor, catalog: Catalog, commits: Commit, table: TableName) -> None:
     seen = {catalog.locate(table)}
     for number in range(ROUNDS):
         expected = catalog.locate(table)
-        entered = [racers.submit(advance, table, expected, f"{number}-{racer}") for racer in range(RACERS)]
+        entered = [racers.submit(advance, commits, table, expected, f"{number}-{racer}") for racer in range(RACERS)]
         outcomes = Counter(entry.result() for entry in entered)
         assert outcomes == {SwapOutcome.DONE: 1, SwapOutcome.LOST: RACERS - 1}
         seen.add(catalog.locate(table))
