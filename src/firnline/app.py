@@ -2,42 +2,53 @@
 
 from __future__ import annotations
 
+import os
+import socket
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from firnline.errors import NoSuchTable, UsageError
-from firnline.model.times import parse_instant
+from firnline.errors import BlastRadiusExceeded, NoSuchTable, UsageError
+from firnline.journal.layout import RunId
+from firnline.journal.lease import Lease, LeaseTimes, new_owner
+from firnline.journal.runs import Run
+from firnline.model.times import parse_duration, parse_instant
+from firnline.ops.carry import Carried, carry, carry_all, commit_only, report
+from firnline.ops.check import Checked, check
 from firnline.ops.files import check_listing_name, write_listing
 from firnline.ops.plan import Planned, make_plan
+from firnline.ops.purge import Shovel
 from firnline.ops.save import save_plan
 from firnline.ops.settle import policy_in_force
 from firnline.ops.sources import LocatedTable, catalog_table
+from firnline.ops.undo import undo_run
 from firnline.ops.why import Answer, why
+from firnline.ops.workplace import Workplace
 from firnline.plans.explain import explain
 from firnline.plans.plan import Plan
 from firnline.plans.request import Request
 from firnline.policy.config import Section
 from firnline.policy.inherit import Effective
-from firnline.ports.catalogs import Catalog, TableName
+from firnline.ports.catalogs import Catalog, Commit, TableName
 from firnline.ports.progress import Progress, Silent
 from firnline.settings import read_config
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
     from firnline.catalogs.config import CatalogSettings
     from firnline.formats.iceberg.table import IcebergFormat
     from firnline.ports.engines import Engine
     from firnline.ports.formats import State
+    from firnline.spark.session import Session
     from firnline.stores.objects import ObjectStores
 
 ENGINES = ("auto", "local", "spark")
 _LARGE_SNAPSHOTS = 20_000
 _LARGE_FILES = 2_000_000
+_LARGE_PURGE = 1_000_000
 
 Moment = str | int
 
@@ -76,8 +87,9 @@ class Lake:
 
     config: Section
     engine: str = "auto"
-    session: SparkSession | None = None
+    session: Session | None = None
     progress: Progress = field(default_factory=Silent)
+    interrupted: Callable[[], bool] = lambda: False
 
     @cached_property
     def store(self) -> ObjectStores:
@@ -120,23 +132,125 @@ class Lake:
         now: Moment | None = None,
         keep: Mapping[str, str] | None = None,
         include_outside: bool | None = None,
+        blast_radius: float | None = None,
         save: bool = False,
         files: str | Path | None = None,
     ) -> PlanView:
         """Returns what a run would do. Changes nothing; `save` writes the plan into a new run record."""
         if files is not None:
             check_listing_name(Path(files))
-        request = request_of(older_than, retain_last, now, keep, include_outside)
+        request = request_of(older_than, retain_last, now, keep, include_outside, blast_radius)
         source = self.source(table)
         planned = make_plan(source, self.config, request, self._choose, now_ms())
         plan = planned.plan
         if save:
-            records = policy_in_force(planned.state, source.name, self.config, request).records.value
-            plan = save_plan(planned, source.format, self.store, records, now_ms())
+            plan = self._saved(self.workplace(table), planned, grace=None, meant=False)
         view = PlanView(planned, plan)
         if files is not None:
             view.write_files(files)
         return view
+
+    def expire(
+        self,
+        table: str,
+        *,
+        older_than: Moment | None = None,
+        retain_last: int | None = None,
+        now: Moment | None = None,
+        keep: Mapping[str, str] | None = None,
+        include_outside: bool | None = None,
+        blast_radius: float | None = None,
+        grace: str | None = None,
+        break_lease: bool = False,
+    ) -> Carried | PlanView:
+        """Returns the run: planned, committed, and purged if its grace is over. A plan where nothing expires."""
+        request = request_of(older_than, retain_last, now, keep, include_outside, blast_radius)
+        work = self.workplace(table)
+        planned = make_plan(work.source, self.config, request, self._choose, now_ms())
+        if not planned.plan.stages:
+            return PlanView(planned, planned.plan)
+        if planned.plan.refused:
+            raise BlastRadiusExceeded(planned.plan.refused, hint="raise --blast-radius, if that is really meant")
+        plan = self._saved(work, planned, grace, meant=True)
+        return self.carry(str(plan.run), break_lease=break_lease)
+
+    def _saved(self, work: Workplace, planned: Planned, grace: str | None, *, meant: bool) -> Plan:
+        effective = policy_in_force(planned.state, work.source.name, self.config, planned.request)
+        grace_ms = effective.grace.value if grace is None else parse_duration(grace)
+        root = work.root(planned.state)
+        return save_plan(planned, work.source.format, self.store, root, grace_ms, now_ms(), meant=meant)
+
+    def carry(self, run: str, *, break_lease: bool = False) -> Carried:
+        """Returns the run, taken as far as it may go now."""
+        with self._on_run(run, break_lease) as (work, lease, found):
+            return carry(work, lease, found, self._shovel(found))
+
+    def commit(self, run: str, *, break_lease: bool = False) -> Carried:
+        with self._on_run(run, break_lease) as (work, lease, found):
+            return commit_only(work, lease, found)
+
+    def undo(self, run: str, *, break_lease: bool = False) -> Carried:
+        """Returns the run, undone: its snapshots, refs and log are back. Raises once its purge has started."""
+        with self._on_run(run, break_lease) as (work, lease, found):
+            return report(work, undo_run(work, lease, found))
+
+    def resume(self, table: str, *, break_lease: bool = False) -> list[Carried]:
+        """Returns every unfinished run of a table, each taken as far as it may go now."""
+        work = self.workplace(table)
+        state = work.source.load()
+        if all(run.is_finished for run in work.runs(state)):
+            return []
+        with work.lease(state, break_lease) as lease:
+            return carry_all(work, lease, self._shovel(None))
+
+    def runs(self, table: str) -> list[Carried]:
+        """Returns every recorded run of a table, in the order of planning. Changes nothing."""
+        work = self.workplace(table)
+        return [report(work, run) for run in work.runs(work.source.load())]
+
+    def run(self, run: str) -> Carried:
+        work = self.workplace(RunId.parse(run).table)
+        return report(work, work.run(RunId.parse(run))[1])
+
+    def check(self, table: str) -> Checked:
+        """Returns whether every file that the table's snapshots need exists, with its size. Changes nothing."""
+        return check(self.source(table), self.store, self._choose, self.progress)
+
+    def workplace(self, table: str) -> Workplace:
+        """Returns everything that is needed to change a table, except the power to delete."""
+        return Workplace(
+            source=self.source(table),
+            store=self.store,
+            config=self.config,
+            choose=self._choose,
+            now=now_ms,
+            owner=new_owner(socket.gethostname(), os.getpid()),
+            lease_times=lease_times(),
+            progress=self.progress,
+            interrupted=self.interrupted,
+        )
+
+    @contextmanager
+    def _on_run(self, run: str, break_lease: bool) -> Iterator[tuple[Workplace, Lease, Run]]:
+        """Holds the lease and hands out the run as it is then: another process may have moved it just before."""
+        named = RunId.parse(run)
+        work = self.workplace(named.table)
+        state, _ = work.run(named)
+        with work.lease(state, break_lease) as lease:
+            yield work, lease, work.run(named)[1]
+
+    def _shovel(self, run: Run | None) -> Shovel:
+        """Returns the power to delete: on executors where Spark was asked for or the list is long, else here."""
+        from firnline.local.delete import LocalDeleteMany
+        from firnline.stores.delete import ObjectDelete
+
+        many = run is not None and run.plan["victims"]["files"] > _LARGE_PURGE
+        if self.engine == "spark" or (self.engine == "auto" and many):
+            from firnline.spark.delete import SparkDeleteMany
+            from firnline.spark.session import session
+
+            return Shovel(ObjectDelete(), SparkDeleteMany(self.session or session()))
+        return Shovel(ObjectDelete(), LocalDeleteMany())
 
     def why(self, table: str, what: str, **options: Any) -> Answer:
         """Returns what keeps a snapshot, a ref or a file; or why nothing does."""
@@ -152,22 +266,28 @@ class Lake:
         """Returns the table of this name or location. Raises NoSuchTable."""
         if "/" in table:
             return self._at_location(table)
-        catalog, name = self._named(table)
-        return catalog_table(catalog, name, self.iceberg)
+        name = self._named(table)
+        return catalog_table(self.catalog(name.catalog), name, self.iceberg, lambda: self._commits(name.catalog))
+
+    def _commits(self, catalog: str) -> Commit:
+        from firnline.catalogs.config import open_commits
+
+        return open_commits(self.catalogs[catalog], self.store)
 
     def _at_location(self, location: str) -> LocatedTable:
-        from firnline.catalogs.paths import locate_path_table
+        from firnline.catalogs.paths import PathCommits, PathTables
 
-        name = TableName("", "", location.rstrip("/"))
-        return LocatedTable(name, self.iceberg, lambda: locate_path_table(location, self.store))
+        absolute = location if "://" in location or location.startswith("file:") else os.path.abspath(location)
+        name = TableName("", "", absolute.rstrip("/"))
+        return catalog_table(PathTables(self.store), name, self.iceberg, lambda: PathCommits(self.store))
 
-    def _named(self, table: str) -> tuple[Catalog, TableName]:
+    def _named(self, table: str) -> TableName:
         first, *rest = table.split(".")
         if first in self.catalogs and len(rest) > 1:
-            return self.catalog(first), TableName(first, ".".join(rest[:-1]), rest[-1])
+            return TableName(first, ".".join(rest[:-1]), rest[-1])
         if len(self.catalogs) == 1 and rest:
             (name,) = self.catalogs
-            return self.catalog(name), TableName(name, ".".join([first, *rest[:-1]]), rest[-1])
+            return TableName(name, ".".join([first, *rest[:-1]]), rest[-1])
         known = ", ".join(self.catalogs) or "none is configured"
         raise NoSuchTable(
             f"no such table: {table}", hint=f"name it CATALOG.NAMESPACE.NAME, or give its location; catalogs: {known}"
@@ -197,13 +317,14 @@ def open_lake(
     config: str | None = None,
     *,
     engine: str = "auto",
-    session: SparkSession | None = None,
+    session: Session | None = None,
     progress: Progress | None = None,
+    interrupted: Callable[[], bool] = lambda: False,
 ) -> Lake:
     """Returns the lake that firnline.yaml and PyIceberg's configuration describe."""
     if engine not in ENGINES:
         raise UsageError(f"unknown engine {engine!r}", hint=f"one of: {', '.join(ENGINES)}")
-    return Lake(read_config(config), engine, session, progress or Silent())
+    return Lake(read_config(config), engine, session, progress or Silent(), interrupted)
 
 
 def request_of(
@@ -212,12 +333,19 @@ def request_of(
     now: Moment | None = None,
     keep: Mapping[str, str] | None = None,
     include_outside: bool | None = None,
+    blast_radius: float | None = None,
 ) -> Request:
-    return Request(keep or {}, _instant(older_than), retain_last, _instant(now), include_outside)
+    return Request(keep or {}, _instant(older_than), retain_last, _instant(now), include_outside, blast_radius)
 
 
 def _instant(moment: Moment | None) -> int | None:
     return moment if moment is None or isinstance(moment, int) else parse_instant(moment)
+
+
+def lease_times() -> LeaseTimes:
+    """Returns how long a lease lasts: FIRNLINE_LEASE, with a quarter of it as the margin on both sides."""
+    length = parse_duration(os.environ.get("FIRNLINE_LEASE", "2m"))
+    return LeaseTimes(length, length // 4)
 
 
 def now_ms() -> int:

@@ -14,6 +14,7 @@
     ├── TableMoved            the table is not the one that was planned; plan again
     ├── OutcomeUnknown        read back before doing anything else
     ├── DeletesFailed         rerun
+    ├── Interrupted           you stopped it; resume goes on
     └── StoreError            the object store said no
 
 `kind` is stable and part of the JSON output; `exit_code` is part of the command line's contract.
@@ -102,6 +103,11 @@ class BlastRadiusExceeded(RefusedForSafety):
 class DeletesFailed(FirnlineError):
     kind = "deletes-failed"
     exit_code = 3
+
+
+class Interrupted(FirnlineError):
+    kind = "interrupted"
+    exit_code = 130
 
 
 class StoreError(FirnlineError):

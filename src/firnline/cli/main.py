@@ -8,7 +8,7 @@ import sys
 import click
 import typer
 
-from firnline.cli import plan, policy, tables, why
+from firnline.cli import check, marks, plan, policy, runs, tables, why
 from firnline.cli.output import output_for
 from firnline.errors import FirnlineError, UsageError
 
@@ -25,6 +25,9 @@ tables.register(app)
 plan.register(app)
 why.register(app)
 policy.register(app)
+runs.register(app)
+check.register(app)
+marks.register(app)
 
 
 def main(arguments: list[str] | None = None) -> None:

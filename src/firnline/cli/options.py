@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from firnline.errors import UsageError
+
 TableArg = Annotated[str, typer.Argument(metavar="TABLE", help="CATALOG.NAMESPACE.NAME, or a location.")]
 Config = Annotated[
     str | None, typer.Option("--config", metavar="FILE", help="firnline.yaml to use instead of the one found.")
@@ -43,6 +45,22 @@ KeepYearly = Annotated[str | None, typer.Option("--keep-yearly", metavar="N|AGE"
 KeepTag = Annotated[
     list[str] | None, typer.Option("--keep-tag", metavar="PATTERN", help="Keep what such tags mark; repeatable.")
 ]
+
+
+BlastRadius = Annotated[
+    str | None,
+    typer.Option("--blast-radius", metavar="SHARE", help="The largest share that a run may remove: 90%."),
+]
+
+
+def share(text: str | None) -> float | None:
+    """Returns a share of one for texts such as 90%."""
+    if text is None:
+        return None
+    digits = text.strip().removesuffix("%")
+    if not text.strip().endswith("%") or not digits.replace(".", "", 1).isdigit() or float(digits) > 100:
+        raise UsageError(f"not a share: {text!r}", hint="write it as a percentage: 95%")
+    return float(digits) / 100
 
 
 def keep_flags(**given: str | None) -> dict[str, str]:

@@ -11,7 +11,7 @@ from firnline.ports.stores import Get, List, PutIfAbsent
 if TYPE_CHECKING:
     import pyarrow as pa
 
-PART_ROWS = 20_000
+PART_ROWS = 10_000
 
 
 class ListAndGet(Get, List, Protocol):
@@ -74,8 +74,8 @@ def read_parts(store: ListAndGet, folder: str) -> Iterator[pa.Table]:
     return (read_part(store, key) for key in part_keys(store, folder))
 
 
-def write_parts(store: PutIfAbsent, folder: str, batches: Iterable[pa.RecordBatch]) -> None:
-    writer = PartWriter(store, folder)
+def write_parts(store: PutIfAbsent, folder: str, batches: Iterable[pa.RecordBatch], prefix: str = "") -> None:
+    writer = PartWriter(store, folder, prefix)
     for batch in batches:
         writer.add(batch)
     writer.flush()

@@ -18,6 +18,7 @@ class FileKind(StrEnum):
     MANIFEST_LIST = "manifest-list"
     STATISTICS = "statistics"
     PARTITION_STATISTICS = "partition-statistics"
+    METADATA = "metadata"
 
 
 @dataclass(frozen=True, slots=True)

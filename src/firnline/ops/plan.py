@@ -39,7 +39,7 @@ def make_plan(source: TableSource, config: Section, request: Request, choose: Ch
     engine = choose(state)
     territory = territory_of(state, settled, request)
     survey = engine.survey(roots(source.format, state, set(settled.decision.expired)), source.format.expand, territory)
-    return Planned(_with_files(plan, settled, survey, engine.name), survey, state, request)
+    return Planned(_with_files(plan, settled, survey, engine.name, request), survey, state, request)
 
 
 def roots(table_format: TableFormat, state: State, expired: set[SnapshotId]) -> Iterator[Root]:
@@ -87,8 +87,9 @@ def _kept(state: State, settled: Settled) -> Iterator[KeptSnapshot]:
             yield KeptSnapshot(snapshot.id, snapshot.timestamp_ms, refs, tuple(map(str, reasons)))
 
 
-def _with_files(plan: Plan, settled: Settled, survey: Survey, engine: str) -> Plan:
+def _with_files(plan: Plan, settled: Settled, survey: Survey, engine: str, request: Request) -> Plan:
     victims, kept = survey.victims, survey.kept
+    cap = settled.effective.blast_radius.value if request.blast_radius is None else request.blast_radius
     refs = settled.decision.expired_refs
     return replace(
         plan,
@@ -98,7 +99,7 @@ def _with_files(plan: Plan, settled: Settled, survey: Survey, engine: str) -> Pl
         engine=engine,
         units_opened=survey.units_opened,
         stages=stages_of(settled.decision.expired, refs, settled.effective.grace.value, victims.all),
-        refused=blast_radius_refusal(kept.all, victims.all, settled.effective.blast_radius.value),
+        refused=blast_radius_refusal(kept.all, victims.all, cap),
     )
 
 

@@ -6,8 +6,10 @@ import json
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from firnline.journal.layout import RecordFolder, RunId, records_root
+from firnline.journal.events import EventStore, append_event
+from firnline.journal.layout import RecordFolder, RunId
 from firnline.journal.parts import PartWriter
+from firnline.journal.states import RunState
 from firnline.model.files import FileKind
 from firnline.ops.plan import Planned
 from firnline.plans.plan import Plan
@@ -21,17 +23,27 @@ if TYPE_CHECKING:
 
 
 def save_plan(
-    planned: Planned, table_format: TableFormat, store: PutIfAbsent, records: str | None, now_ms: int
+    planned: Planned,
+    table_format: TableFormat,
+    store: EventStore,
+    root: str,
+    grace_ms: int,
+    now_ms: int,
+    *,
+    meant: bool,
 ) -> Plan:
-    """Returns the plan with the run it was saved as. Touches nothing but the run's own new folder."""
+    """Returns the plan with the run it was saved as. Touches nothing but the run's own new folder.
+
+    `meant`: the operator asked for the run itself, so whoever resumes may commit it; a plan to be looked at waits.
+    """
     run = RunId.new(planned.plan.table, now_ms)
-    root = records_root(planned.state.location, planned.state.uuid, records)
     folder = RecordFolder(root, run.stamp)
     if planned.survey is not None:
         _write_victims(planned.survey, table_format.purge_order, store, folder.victims)
         _write_walked(planned.survey, table_format.expand.order, store, folder.walked)
     plan = replace(planned.plan, run=str(run))
-    record = {**plan.to_json(), "request": planned.request.to_json()}
+    record = {**plan.to_json(), "request": planned.request.to_json(), "grace_ms": grace_ms, "meant": meant}
+    append_event(store, folder, None, RunState.PLANNED, now_ms)
     store.put_if_absent(folder.plan, json.dumps(record, indent=1).encode())
     return plan
 

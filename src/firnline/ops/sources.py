@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from firnline.errors import UnreadableMetadata
-from firnline.ports.catalogs import Catalog, TableName
+from firnline.ports.catalogs import Catalog, Commit, TableName
 from firnline.ports.formats import State, TableFormat
 
 _TRIES = 3
@@ -19,6 +19,12 @@ class LocatedTable:
     name: TableName
     format: TableFormat
     locate: Callable[[], str]
+    open_commits: Callable[[], Commit]
+
+    @property
+    def commits(self) -> Commit:
+        """Opened only when something is really committed: reading needs no writing connection."""
+        return self.open_commits()
 
     def load(self) -> State:
         """Returns the table as it is now.
@@ -38,5 +44,7 @@ class LocatedTable:
         return self.format.load(str(self.name), location)
 
 
-def catalog_table(catalog: Catalog, name: TableName, table_format: TableFormat) -> LocatedTable:
-    return LocatedTable(name, table_format, lambda: catalog.locate(name))
+def catalog_table(
+    catalog: Catalog, name: TableName, table_format: TableFormat, open_commits: Callable[[], Commit]
+) -> LocatedTable:
+    return LocatedTable(name, table_format, lambda: catalog.locate(name), open_commits)

@@ -16,6 +16,7 @@ class Request:
     retain_last: int | None = None
     now_ms: int | None = None
     include_outside: bool | None = None
+    blast_radius: float | None = None
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -24,6 +25,7 @@ class Request:
             "retain_last": self.retain_last,
             "now_ms": self.now_ms,
             "include_outside": self.include_outside,
+            "blast_radius": self.blast_radius,
         }
 
     @staticmethod

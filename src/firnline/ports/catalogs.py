@@ -41,12 +41,17 @@ class SwapOutcome(StrEnum):
     UNKNOWN = "unknown"
 
 
-class Swap(Protocol):
-    """The write side: one compare-and-swap on the metadata location."""
+class Commit(Protocol):
+    """The write side: one compare-and-swap from a table's current metadata to the next."""
 
-    def swap(self, table: TableName, expected: str, new: str) -> SwapOutcome:
-        """Moves the pointer from `expected` to `new`.
+    def successor(self, table: TableName, base: str, suggested: str) -> str:
+        """Returns where the metadata after `base` is going to lie; known before the commit, so it can be recorded."""
+        ...
 
-        LOST: the pointer was not at `expected` and nothing changed. UNKNOWN: no answer came; read back, never guess.
+    def commit(self, table: TableName, base: str, new: str, data: bytes) -> SwapOutcome:
+        """Makes `data` at `new` the table's metadata if it still is the one at `base`.
+
+        LOST: it was not, and nothing changed. UNKNOWN: no answer came; read back, never guess. Sending the very same
+        commit again is safe: it succeeds at most once.
         """
         ...

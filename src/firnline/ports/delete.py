@@ -30,3 +30,11 @@ class Delete(Protocol):
         Never raises for a single key and never deletes a folder or prefix. An object that is not there is MISSING.
         """
         ...
+
+
+class DeleteMany(Protocol):
+    """Carries out a list of deletes at the engine's scale: threads here, or executors."""
+
+    def delete_many(self, keys: Sequence[str], delete: Delete) -> list[DeleteOutcome]:
+        """Returns one outcome per key, in order. `delete` is picklable, so that it may run elsewhere."""
+        ...

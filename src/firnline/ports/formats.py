@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Protocol
@@ -90,8 +90,57 @@ class Expand(Protocol):
 ROW_COLUMNS = ("identity", "key", "size", "kind", "opens")
 
 
-class TableFormat(Protocol):
-    """The read side of a format."""
+@dataclass(frozen=True, slots=True)
+class Edited:
+    """The next version of a table's metadata, not yet committed.
+
+    `removal` is what was taken out, as JSON, and all that is needed to put it back. `left_alone` names refs that a
+    restore did not touch because somebody created them since. `forgotten` are metadata files that fall off the log.
+    """
+
+    data: bytes
+    location: str
+    removal: Mapping[str, Any] = field(default_factory=dict)
+    left_alone: tuple[str, ...] = ()
+    forgotten: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Amendment:
+    """Refs and table properties to write, and names of either to remove."""
+
+    refs: tuple[Ref, ...] = ()
+    refs_gone: frozenset[str] = frozenset()
+    properties: Mapping[str, str] = field(default_factory=dict)
+    properties_gone: frozenset[str] = frozenset()
+
+    @property
+    def is_empty(self) -> bool:
+        return not (self.refs or self.refs_gone or self.properties or self.properties_gone)
+
+
+class EditTable(Protocol):
+    """The write side of a format: pure edits of a state's document. Committing them is the catalog's part."""
+
+    def expire(self, state: State, snapshots: Set[SnapshotId], refs: Set[str], now_ms: int) -> Edited:
+        """Returns the table without these. Raises RefusedForSafety where a ref that stays needs one of them."""
+        ...
+
+    def restore(self, state: State, removal: Mapping[str, Any], now_ms: int) -> Edited:
+        """Returns the table with a removal put back; a ref that was created since is left as it is."""
+        ...
+
+    def amend(self, state: State, amendment: Amendment, now_ms: int) -> Edited:
+        """Returns the table with refs and properties written or gone, in one version."""
+        ...
+
+    def with_removal(self, state: State, removal: Mapping[str, Any]) -> State:
+        """Returns the state as if a removal had been put back: for walking what an undo would bring back."""
+        ...
+
+
+class TableFormat(EditTable, Protocol):
+    """A table format: what it reads, and what it can change."""
 
     @property
     def name(self) -> str: ...
@@ -109,6 +158,10 @@ class TableFormat(Protocol):
 
     def load(self, table: str, metadata_location: str) -> State:
         """Returns the table's state from one read. Raises UnreadableMetadata or UnsupportedFormat."""
+        ...
+
+    def metadata_files(self, state: State) -> Iterator[str]:
+        """Yields the metadata objects that the table names itself: the current one and those its log remembers."""
         ...
 
     def roots(self, state: State) -> Iterator[tuple[SnapshotId, File]]:

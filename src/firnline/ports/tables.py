@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from firnline.ports.catalogs import TableName
+from firnline.ports.catalogs import Commit, TableName
 from firnline.ports.formats import State, TableFormat
 
 
@@ -20,3 +20,10 @@ class TableSource(Protocol):
     def load(self) -> State:
         """Returns the table as it is now. Raises NoSuchTable where it is gone."""
         ...
+
+
+class WritableTable(TableSource, Protocol):
+    """A table whose metadata can be moved on."""
+
+    @property
+    def commits(self) -> Commit: ...

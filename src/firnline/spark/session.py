@@ -7,6 +7,8 @@ import sys
 
 from pyspark.sql import SparkSession
 
+Session = SparkSession
+
 _QUIET = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",

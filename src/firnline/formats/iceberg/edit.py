@@ -8,6 +8,8 @@ from typing import Any
 from firnline.errors import RefusedForSafety
 from firnline.formats.iceberg import fields
 from firnline.formats.iceberg.document import Document
+from firnline.model.snapshots import MAIN, Ref, RefKind
+from firnline.ports.formats import Amendment
 
 Entry = Mapping[str, Any]
 Removal = Mapping[str, Any]
@@ -60,6 +62,45 @@ def restored(document: Document, removal: Removal) -> tuple[dict[str, Any], list
         both = sorted([*removal["snapshot-log"], *(document.get("snapshot-log") or ())], key=_moment)
         edited["snapshot-log"] = truncated_log(edited, both)
     return edited, contested
+
+
+def amended(document: Document, amendment: Amendment) -> dict[str, Any]:
+    """Returns the document with the refs and properties of the amendment, and nothing else changed."""
+    edited = dict(document)
+    if amendment.refs or amendment.refs_gone:
+        edited["refs"] = _refs_with(document, amendment.refs, amendment.refs_gone)
+    if amendment.properties or amendment.properties_gone:
+        present = document.get("properties") or {}
+        kept = {name: value for name, value in present.items() if name not in amendment.properties_gone}
+        edited["properties"] = {**kept, **amendment.properties}
+    return edited
+
+
+def _refs_with(document: Document, refs: Iterable[Ref], gone: Set[str]) -> dict[str, Entry]:
+    """Returns the refs with these written and those names gone.
+
+    A document of an older writer names no refs: then main is written too, or a reader would take it for gone.
+    """
+    present = dict(document.get("refs") or _implied_main(document))
+    kept = {name: ref for name, ref in present.items() if name not in gone}
+    return {**kept, **{ref.name: _ref_entry(ref, kept.get(ref.name)) for ref in refs}}
+
+
+def _implied_main(document: Document) -> dict[str, Entry]:
+    current = document.get("current-snapshot-id")
+    return {} if current in (None, -1) else {MAIN: {"snapshot-id": current, "type": RefKind.BRANCH.value}}
+
+
+def _ref_entry(ref: Ref, before: Entry | None) -> Entry:
+    """Returns the ref as JSON, with what its old entry says beyond what firnline knows."""
+    retention = {
+        "max-ref-age-ms": ref.max_ref_age_ms,
+        "max-snapshot-age-ms": ref.max_snapshot_age_ms,
+        "min-snapshots-to-keep": ref.min_snapshots_to_keep,
+    }
+    unknown = {name: value for name, value in (before or {}).items() if name not in retention}
+    said = {name: value for name, value in retention.items() if value is not None}
+    return {**unknown, "snapshot-id": int(ref.snapshot), "type": ref.kind.value, **said}
 
 
 def truncated_log(document: Document, log: Iterable[Entry]) -> list[Entry]:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Set
+from dataclasses import dataclass, replace
+from typing import Any
 
-from firnline.formats.iceberg.document import read_document
+from firnline.formats.iceberg import edit
+from firnline.formats.iceberg.document import Document, read_document
 from firnline.formats.iceberg.expand import IcebergExpand
 from firnline.formats.iceberg.roots import roots_of
+from firnline.formats.iceberg.serialise import document_bytes, successor_name
 from firnline.formats.iceberg.state import state_of
 from firnline.model.files import File, FileKind
 from firnline.model.snapshots import SnapshotId
-from firnline.ports.formats import State
+from firnline.ports.formats import Amendment, Edited, State
 from firnline.ports.stores import Get
 
 _PURGE_ORDER = (
@@ -23,12 +26,13 @@ _PURGE_ORDER = (
     FileKind.MANIFEST_LIST,
     FileKind.STATISTICS,
     FileKind.PARTITION_STATISTICS,
+    FileKind.METADATA,
 )
 
 
 @dataclass(frozen=True, slots=True)
 class IcebergFormat:
-    """Reads Iceberg tables through any store."""
+    """Reads Iceberg tables through any store, and edits what it read."""
 
     store: Get
 
@@ -47,5 +51,29 @@ class IcebergFormat:
     def load(self, table: str, metadata_location: str) -> State:
         return state_of(read_document(self.store, metadata_location), table, metadata_location)
 
+    def metadata_files(self, state: State) -> Iterator[str]:
+        yield state.fence
+        yield from (entry["metadata-file"] for entry in state.document.get("metadata-log") or ())
+
+    def expire(self, state: State, snapshots: Set[SnapshotId], refs: Set[str], now_ms: int) -> Edited:
+        edited, removal = edit.expired(state.document, snapshots, refs)
+        return replace(_successor(state, edited, now_ms), removal=removal)
+
+    def restore(self, state: State, removal: Mapping[str, Any], now_ms: int) -> Edited:
+        edited, contested = edit.restored(state.document, removal)
+        return replace(_successor(state, edited, now_ms), left_alone=tuple(contested))
+
+    def amend(self, state: State, amendment: Amendment, now_ms: int) -> Edited:
+        return _successor(state, edit.amended(state.document, amendment), now_ms)
+
+    def with_removal(self, state: State, removal: Mapping[str, Any]) -> State:
+        return state_of(edit.restored(state.document, removal)[0], state.table, state.fence)
+
     def roots(self, state: State) -> Iterator[tuple[SnapshotId, File]]:
         return roots_of(state)
+
+
+def _successor(state: State, edited: dict[str, Any], now_ms: int) -> Edited:
+    document: Document = edit.stamped(edited, state.fence, now_ms)
+    forgotten = tuple(edit.forgotten_metadata(state.document, document))
+    return Edited(document_bytes(document), successor_name(document, state.fence), forgotten=forgotten)

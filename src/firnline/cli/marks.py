@@ -1,0 +1,149 @@
+"""The commands that mark what must stay: tag, hold, adopt."""
+
+from __future__ import annotations
+
+import getpass
+from typing import Annotated, Any
+
+import typer
+
+from firnline.cli import options
+from firnline.cli.output import output_for
+from firnline.cli.runs import Yes, ask
+from firnline.model.holds import Hold
+from firnline.model.snapshots import Ref, RefKind
+from firnline.model.times import format_duration, format_instant, parse_duration, parse_instant
+from firnline.ops.adopt import Adoption, adopt, adoption_of
+from firnline.ops.holds import add_hold, release_hold
+from firnline.ops.tags import FOREVER, add_tag, remove_tag, resolve
+from firnline.plans.pages import Grid, Line, Page
+
+tag_app = typer.Typer(help="Name snapshots that every engine keeps.", no_args_is_help=True)
+hold_app = typer.Typer(help="Hold snapshots or whole tables: who, why, until when.", no_args_is_help=True)
+
+
+def register(app: typer.Typer) -> None:
+    app.add_typer(tag_app, name="tag")
+    app.add_typer(hold_app, name="hold")
+    app.command("adopt")(adopt_table)
+
+
+def _workplace(table: str, config: str | None) -> Any:
+    from firnline.app import open_lake
+
+    return open_lake(config).workplace(table)
+
+
+@tag_app.command("add")
+def tag_add(
+    table: options.TableArg,
+    name: Annotated[str, typer.Argument(metavar="NAME")],
+    snapshot: Annotated[str | None, typer.Argument(metavar="[SNAPSHOT|REF]", help="Default: the current one.")] = None,
+    retain: Annotated[str | None, typer.Option("--retain", metavar="AGE|forever", help="30d, or forever.")] = None,
+    config: options.Config = None,
+    as_json: options.Json = False,
+) -> None:
+    """Tag a snapshot. Without --retain, the table's own default age for refs counts."""
+    age = None if retain is None else FOREVER if retain.lower() == "forever" else parse_duration(retain)
+    tag = add_tag(_workplace(table, config), name, snapshot, age)
+    output_for(as_json).show(Page((Line(f"tagged {tag.snapshot} as {tag.name}: {_age(tag)}"),)), _ref_facts(tag))
+
+
+@tag_app.command("remove")
+def tag_remove(
+    table: options.TableArg,
+    name: Annotated[str, typer.Argument(metavar="NAME")],
+    config: options.Config = None,
+    as_json: options.Json = False,
+) -> None:
+    """Remove a tag; its snapshot then falls under the policy."""
+    remove_tag(_workplace(table, config), name)
+    output_for(as_json).show(Page((Line(f"removed the tag: {name}"),)), {"removed": name})
+
+
+@tag_app.command("list")
+def tag_list(table: options.TableArg, config: options.Config = None, as_json: options.Json = False) -> None:
+    """List the tags of TABLE."""
+    refs = [ref for ref in _workplace(table, config).source.load().refs.values() if ref.kind is RefKind.TAG]
+    rows = tuple((ref.name, ref.snapshot, _age(ref)) for ref in refs)
+    page = Page((Grid(rows) if rows else Line("no tags"),))
+    output_for(as_json).show(page, {"tags": [_ref_facts(ref) for ref in refs]})
+
+
+def _age(ref: Ref) -> str:
+    if ref.max_ref_age_ms is None:
+        return "kept as long as the table's default says"
+    return "kept forever" if ref.max_ref_age_ms >= FOREVER else f"kept for {format_duration(ref.max_ref_age_ms)}"
+
+
+def _ref_facts(ref: Ref) -> dict[str, Any]:
+    return {"name": ref.name, "snapshot": ref.snapshot, "max_ref_age_ms": ref.max_ref_age_ms}
+
+
+@hold_app.command("add")
+def hold_add(
+    table: options.TableArg,
+    name: Annotated[str, typer.Argument(metavar="NAME")],
+    snapshot: Annotated[str | None, typer.Argument(metavar="[SNAPSHOT|REF]", help="Default: the whole table.")] = None,
+    why: Annotated[str, typer.Option("--why", help="The reason, for whoever finds it.")] = "",
+    who: Annotated[str | None, typer.Option("--who", help="Default: you.")] = None,
+    until: Annotated[str | None, typer.Option("--until", metavar="T", help="ISO 8601 with a zone.")] = None,
+    config: options.Config = None,
+    as_json: options.Json = False,
+) -> None:
+    """Hold a snapshot, or the whole table, whatever the policy says."""
+    work = _workplace(table, config)
+    state = work.source.load()
+    held = resolve(state, snapshot) if snapshot is not None and snapshot in state.refs else snapshot
+    hold = Hold(name, who or getpass.getuser(), why, held, None if until is None else parse_instant(until))
+    output_for(as_json).show(Page((Line(f"held: {add_hold(work, hold)}"),)), _hold_facts(hold))
+
+
+@hold_app.command("list")
+def hold_list(table: options.TableArg, config: options.Config = None, as_json: options.Json = False) -> None:
+    """List the holds on TABLE."""
+    holds = _workplace(table, config).source.load().holds
+    rows = tuple((h.name, h.snapshot or "whole table", h.who, h.why, _until(h)) for h in holds)
+    page = Page((Grid(rows, ("hold", "on", "by", "why", "until")) if rows else Line("no holds"),))
+    output_for(as_json).show(page, {"holds": [_hold_facts(hold) for hold in holds]})
+
+
+@hold_app.command("release")
+def hold_release(
+    table: options.TableArg,
+    name: Annotated[str, typer.Argument(metavar="NAME")],
+    config: options.Config = None,
+    as_json: options.Json = False,
+) -> None:
+    """Release a hold; what it kept then falls under the policy."""
+    release_hold(_workplace(table, config), name)
+    output_for(as_json).show(Page((Line(f"released: {name}"),)), {"released": name})
+
+
+def _until(hold: Hold) -> str:
+    return "released" if hold.until_ms is None else format_instant(hold.until_ms)
+
+
+def _hold_facts(hold: Hold) -> dict[str, Any]:
+    until = None if hold.until_ms is None else format_instant(hold.until_ms)
+    return {"name": hold.name, "who": hold.who, "why": hold.why, "snapshot": hold.snapshot, "until": until}
+
+
+def adopt_table(
+    table: options.TableArg, yes: Yes = False, config: options.Config = None, as_json: options.Json = False
+) -> None:
+    """Write the policy's reach into the table's own retention, so that no other engine's expiry undercuts it."""
+    work = _workplace(table, config)
+    _, wanted = adoption_of(work, work.source.load())
+    if wanted and not yes:
+        ask(_adoption_page(wanted, "would write"), as_json)
+    written = adopt(work) if wanted else ()
+    facts = [{"what": each.what, "before": each.before, "after": each.after} for each in written]
+    output_for(as_json).show(_adoption_page(written, "wrote"), {"table": table, "written": facts})
+
+
+def _adoption_page(adoptions: tuple[Adoption, ...], verb: str) -> Page:
+    if not adoptions:
+        return Page((Line("nothing to write: the table's own retention already reaches as far as the policy"),))
+    rows = tuple((each.what, each.before, each.after) for each in adoptions)
+    return Page((Grid(rows, (verb, "before", "after")),))

@@ -1,0 +1,189 @@
+"""The commands that carry runs: expire, commit, purge, undo, resume, runs."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from firnline.cli import options
+from firnline.cli.interrupts import stop_on_interrupt
+from firnline.cli.output import output_for
+from firnline.cli.progress import progress_for
+from firnline.errors import UsageError
+from firnline.model.files import Tally
+from firnline.plans.explain import explain
+from firnline.plans.pages import Block, Grid, Hint, Line, Page
+from firnline.plans.wording import counted, tally
+
+if TYPE_CHECKING:
+    from firnline.app import Lake
+    from firnline.ops.carry import Carried
+
+RunArg = Annotated[str, typer.Argument(metavar="RUN", help="A run, as `firnline runs` shows it.")]
+BreakLease = Annotated[bool, typer.Option("--break-lease", help="Take the lease of a process that is certainly gone.")]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
+
+
+def register(app: typer.Typer) -> None:
+    app.command("expire")(expire)
+    app.command("commit")(commit)
+    app.command("purge")(purge)
+    app.command("undo")(undo)
+    app.command("resume")(resume)
+    app.command("runs")(runs)
+
+
+def _lake(config: str | None, engine: str, as_json: bool) -> Lake:
+    from firnline.app import open_lake
+
+    return open_lake(config, engine=engine, progress=progress_for(as_json), interrupted=stop_on_interrupt())
+
+
+def expire(
+    table: options.TableArg,
+    older_than: options.OlderThan = None,
+    retain_last: options.RetainLast = None,
+    now: options.Now = None,
+    keep_last: options.KeepLast = None,
+    keep_within: options.KeepWithin = None,
+    keep_hourly: options.KeepHourly = None,
+    keep_daily: options.KeepDaily = None,
+    keep_weekly: options.KeepWeekly = None,
+    keep_monthly: options.KeepMonthly = None,
+    keep_yearly: options.KeepYearly = None,
+    keep_tag: options.KeepTag = None,
+    include_outside: options.IncludeOutside = None,
+    blast_radius: options.BlastRadius = None,
+    grace: Annotated[str | None, typer.Option("--grace", metavar="AGE", help="Between commit and purge: 24h.")] = None,
+    yes: Yes = False,
+    break_lease: BreakLease = False,
+    policy: options.Policy = None,
+    config: options.Config = None,
+    engine: options.Engine = "auto",
+    as_json: options.Json = False,
+) -> None:
+    """Plan and commit, then purge once grace is over (at once with --grace 0s). Until then `undo` works."""
+    lake = _lake(policy or config, engine, as_json)
+    keep = options.keep_flags(
+        last=keep_last, within=keep_within, hourly=keep_hourly, daily=keep_daily,
+        weekly=keep_weekly, monthly=keep_monthly, yearly=keep_yearly, tags=options.tags_flag(keep_tag),
+    )  # fmt: skip
+    asked: dict[str, Any] = {
+        "older_than": older_than, "retain_last": retain_last, "now": now, "keep": keep,
+        "include_outside": include_outside, "blast_radius": options.share(blast_radius),
+    }  # fmt: skip
+    if not yes:
+        ask(explain(lake.plan(table, **asked).plan), as_json)
+    result = lake.expire(table, grace=grace, break_lease=break_lease, **asked)
+    _show_expired(result, as_json)
+
+
+def _show_expired(result: Any, as_json: bool) -> None:
+    from firnline.app import PlanView
+
+    if isinstance(result, PlanView):
+        output_for(as_json).show(explain(result.plan), {"run": None, "state": None, **result.to_json()})
+    else:
+        show_runs([result], as_json, single=True)
+
+
+def ask(page: Page, as_json: bool) -> None:
+    """Shows what would happen and asks; where nobody can answer, nothing is done."""
+    if as_json or not sys.stdin.isatty():
+        raise UsageError("this changes the table", hint="add --yes to say that it is meant")
+    print(page.to_text(), file=sys.stderr)
+    if not typer.confirm("carry this out?", err=True):
+        raise typer.Abort
+
+
+def commit(
+    run: RunArg,
+    break_lease: BreakLease = False,
+    config: options.Config = None,
+    engine: options.Engine = "auto",
+    as_json: options.Json = False,
+) -> None:
+    """Commit a saved plan: what it names and is still expired by a fresh decision."""
+    show_runs([_lake(config, engine, as_json).commit(run, break_lease=break_lease)], as_json, single=True)
+
+
+def purge(
+    run: Annotated[str | None, typer.Argument(metavar="[RUN|TABLE]", help="Default: every due run.")] = None,
+    break_lease: BreakLease = False,
+    config: options.Config = None,
+    engine: options.Engine = "auto",
+    as_json: options.Json = False,
+) -> None:
+    """Delete what committed runs have written down, once their grace is over; each batch is checked again first."""
+    resume(run, break_lease, config, engine, as_json)
+
+
+def undo(
+    run: RunArg,
+    break_lease: BreakLease = False,
+    config: options.Config = None,
+    engine: options.Engine = "auto",
+    as_json: options.Json = False,
+) -> None:
+    """Bring the snapshots, refs and log of a run back. Works until its purge starts."""
+    show_runs([_lake(config, engine, as_json).undo(run, break_lease=break_lease)], as_json, single=True)
+
+
+def resume(
+    target: Annotated[str | None, typer.Argument(metavar="[RUN|TABLE]", help="Default: every table.")] = None,
+    break_lease: BreakLease = False,
+    config: options.Config = None,
+    engine: options.Engine = "auto",
+    as_json: options.Json = False,
+) -> None:
+    """Finish every unfinished run that may be finished now, from its record alone."""
+    lake = _lake(config, engine, as_json)
+    if target is not None and "@" in target:
+        show_runs([lake.carry(target, break_lease=break_lease)], as_json, single=True)
+        return
+    tables = [target] if target is not None else [str(name) for name in lake.tables()]
+    show_runs([each for table in tables for each in lake.resume(table, break_lease=break_lease)], as_json)
+
+
+def runs(
+    show: Annotated[str | None, typer.Argument(metavar="[show|TABLE]", help="`show RUN`, or a table.")] = None,
+    run: Annotated[str | None, typer.Argument(metavar="[RUN]", help="With `show`: the run.")] = None,
+    config: options.Config = None,
+    as_json: options.Json = False,
+) -> None:
+    """List the runs of every table, or of one; `runs show RUN` shows one."""
+    lake = _lake(config, "auto", as_json)
+    if show == "show":
+        if run is None:
+            raise UsageError("runs show needs a RUN", hint="`firnline runs` lists them")
+        show_runs([lake.run(run)], as_json, single=True)
+        return
+    tables = [show] if show is not None else [str(name) for name in lake.tables()]
+    show_runs([each for table in tables for each in lake.runs(table)], as_json)
+
+
+def show_runs(carried: Iterable[Carried], as_json: bool, single: bool = False) -> None:
+    """Says where the runs stand. One run that was asked for by name is a JSON object of its own."""
+    listed = list(carried)
+    facts = listed[0].facts if single else {"runs": [each.facts for each in listed]}
+    blocks = [block for each in listed for block in _blocks(each)]
+    output_for(as_json).show(Page(tuple(blocks) or (Line("no runs"),)), facts)
+
+
+def _blocks(carried: Carried) -> Iterator[Block]:
+    facts = carried.facts
+    yield Line(f"{facts['run']}: {facts['state']}" + (f", waits for {carried.waits}" if carried.waits else ""))
+    if facts["expired"]:
+        refs = f", {counted(len(facts['expired_refs']), 'ref')}" if facts["expired_refs"] else ""
+        yield Line(f"  expired: {counted(len(facts['expired']), 'snapshot')}{refs}")
+    if facts["outcomes"]:
+        yield Grid(
+            tuple((kind, tally(Tally(said["files"], said["bytes"]))) for kind, said in facts["outcomes"].items())
+        )
+    if facts["left_alone"]:
+        yield Line(f"  left alone, since created again: {', '.join(facts['left_alone'])}")
+    if facts["state"] == "committed":
+        yield Hint(f"`firnline undo {facts['run']}` brings everything back until the purge starts")

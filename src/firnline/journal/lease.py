@@ -1,0 +1,131 @@
+"""One process at a time works on a table: a lease as a log of numbered claims.
+
+Each claim, renewal and release is a new object, written with put-if-absent: of racing processes exactly one gets
+the next number, on any store that honours conditional writes. The holder stops before its claim runs out; others
+wait a margin beyond it. Between the two lies the time that a request in flight may still take.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+from firnline.errors import AlreadyExists, LeaseHeld, OutcomeUnknown, UnreadableMetadata
+from firnline.model.locations import join
+from firnline.model.times import SECOND_MS, format_instant
+from firnline.ports.stores import Get, List, PutIfAbsent
+
+
+class LeaseStore(Get, List, PutIfAbsent, Protocol):
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class LeaseTimes:
+    """How long a claim lasts, and the margin on both sides of its end."""
+
+    length_ms: int = 120 * SECOND_MS
+    margin_ms: int = 30 * SECOND_MS
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    number: int
+    owner: str
+    until_ms: int
+    released: bool = False
+
+    def to_bytes(self) -> bytes:
+        said = {"owner": self.owner, "until_ms": self.until_ms, "released": self.released}
+        return json.dumps(said).encode()
+
+
+class Lease:
+    """A held lease. `check` before every request that changes anything; `renew` as often as you like."""
+
+    def __init__(self, store: LeaseStore, folder: str, times: LeaseTimes, owner: str, now: Callable[[], int]) -> None:
+        self._store = store
+        self._folder = folder
+        self._times = times
+        self._now = now
+        self.owner = owner
+        self._claim: Claim | None = None
+        self._safe_until = 0.0
+
+    @property
+    def key(self) -> str:
+        """The newest claim's object: what the store says of its time tells whether the clocks agree."""
+        number = 0 if self._claim is None else self._claim.number
+        return join(self._folder, f"{number:012d}.json")
+
+    def acquire(self, break_it: bool = False) -> None:
+        """Takes the lease. Raises LeaseHeld, saying until when, while another process may be working."""
+        latest = latest_claim(self._store, self._folder)
+        if latest is not None and not latest.released and not break_it:
+            free_at = latest.until_ms + self._times.margin_ms
+            if self._now() <= free_at:
+                raise LeaseHeld(
+                    f"another process ({latest.owner}) works on this table until {format_instant(free_at)}",
+                    hint="wait, or add --break-lease if that process is certainly gone",
+                )
+        self._write(latest.number + 1 if latest else 1, released=False)
+
+    def check(self) -> None:
+        """Returns while it is safe to send a request; raises LeaseHeld from a margin before the claim's end.
+
+        The monotonic clock is asked: a process that was frozen finds its time used up when it wakes.
+        """
+        if time.monotonic() >= self._safe_until:
+            raise LeaseHeld("the lease on this table ran out; nothing more was sent", hint="`firnline resume` goes on")
+
+    def renew(self) -> None:
+        """Extends the claim when half of it is used. Raises LeaseHeld where another process took over."""
+        self.check()
+        half = (self._times.length_ms - self._times.margin_ms) / 2 / SECOND_MS
+        if self._claim is not None and self._safe_until - time.monotonic() < half:
+            self._write(self._claim.number + 1, released=False)
+
+    def release(self) -> None:
+        """Lets others work at once. A lease that was lost meanwhile is nobody's to release."""
+        if self._claim is not None and time.monotonic() < self._safe_until:
+            self._write(self._claim.number + 1, released=True)
+        self._claim, self._safe_until = None, 0.0
+
+    def _write(self, number: int, released: bool) -> None:
+        begun = time.monotonic()
+        claim = Claim(number, self.owner, self._now() + self._times.length_ms, released)
+        key = join(self._folder, f"{number:012d}.json")
+        try:
+            self._store.put_if_absent(key, claim.to_bytes())
+        except (AlreadyExists, OutcomeUnknown) as unclear:
+            if _read(self._store, key, number) != claim:
+                raise LeaseHeld("another process took the lease on this table", hint="wait and try again") from unclear
+        self._claim = claim
+        self._safe_until = begun + (self._times.length_ms - self._times.margin_ms) / SECOND_MS
+
+
+def new_owner(host: str, pid: int) -> str:
+    return f"{host}:{pid}:{secrets.token_hex(4)}"
+
+
+def latest_claim(store: LeaseStore, folder: str) -> Claim | None:
+    """Returns the newest claim. One that cannot be read stops: it may be somebody's."""
+    keys = [each.key for each in store.list(folder) if each.key.endswith(".json")]
+    if not keys:
+        return None
+    newest = max(keys)
+    return _read(store, newest, int(newest.rpartition("/")[2].removesuffix(".json")))
+
+
+def _read(store: Get, key: str, number: int) -> Claim:
+    try:
+        said = json.loads(store.get(key))
+        return Claim(number, said["owner"], said["until_ms"], said["released"])
+    except (ValueError, KeyError, TypeError) as damage:
+        raise UnreadableMetadata(
+            f"the lease {key} is damaged: {damage}", hint="remove it if nobody works here"
+        ) from damage

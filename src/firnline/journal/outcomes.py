@@ -1,0 +1,95 @@
+"""What became of each file on the written list: one Parquet object per part and attempt."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from firnline.errors import AlreadyExists
+from firnline.journal.layout import RecordFolder
+from firnline.journal.parts import ListAndGet, as_parquet, part_keys, read_part
+from firnline.model.files import Tally
+from firnline.model.locations import join
+from firnline.ports.stores import PutIfAbsent
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_NAME = re.compile(r"(.+)-(\d+)\.parquet$")
+
+
+class Outcome(StrEnum):
+    DELETED = "deleted"
+    MISSING = "missing"
+    FAILED = "failed"
+    SPARED = "spared"
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One file's end. `why` says what spared it or why its delete failed."""
+
+    key: str
+    kind: str
+    size: int
+    outcome: Outcome
+    why: str = ""
+
+
+def outcome_keys(store: ListAndGet, folder: RecordFolder) -> dict[str, list[str]]:
+    """Returns the objects of outcomes by part, attempts in order."""
+    found: dict[str, list[tuple[int, str]]] = {}
+    for key in part_keys(store, folder.outcomes):
+        match = _NAME.match(key.rpartition("/")[2])
+        if match:
+            found.setdefault(match[1], []).append((int(match[2]), key))
+    return {part: [key for _, key in sorted(attempts)] for part, attempts in found.items()}
+
+
+def write_outcomes(store: PutIfAbsent, folder: RecordFolder, part: str, attempt: int, rows: Iterable[Row]) -> None:
+    """Writes what happened. After a crash the same part is done again: then the first account stands."""
+    import pyarrow as pa
+
+    listed = list(rows)
+    table = pa.table(
+        {
+            "path": pa.array([row.key for row in listed], pa.string()),
+            "kind": pa.array([row.kind for row in listed], pa.string()),
+            "size": pa.array([row.size for row in listed], pa.int64()),
+            "outcome": pa.array([row.outcome.value for row in listed], pa.string()),
+            "why": pa.array([row.why for row in listed], pa.string()),
+        }
+    )
+    try:
+        store.put_if_absent(join(folder.outcomes, f"{part}-{attempt}.parquet"), as_parquet(table))
+    except AlreadyExists:
+        return
+
+
+def failed_rows(store: ListAndGet, key: str) -> pa.Table:
+    """Returns the files of an attempt whose delete failed: what the next attempt is about."""
+    import pyarrow.compute as pc
+
+    table = read_part(store, key)
+    return table.filter(pc.equal(table.column("outcome"), Outcome.FAILED.value))
+
+
+def outcome_totals(store: ListAndGet, folder: RecordFolder) -> Mapping[str, Tally]:
+    """Returns files and bytes by outcome; a file that failed first counts by its last attempt only."""
+    files: Counter[str] = Counter()
+    sizes: Counter[str] = Counter()
+    for attempts in outcome_keys(store, folder).values():
+        for key in attempts:
+            table = read_part(store, key)
+            superseded = key != attempts[-1]
+            for outcome, size in zip(
+                table.column("outcome").to_pylist(), table.column("size").to_pylist(), strict=True
+            ):
+                if not (superseded and outcome == Outcome.FAILED):
+                    files[outcome] += 1
+                    sizes[outcome] += size
+    return {outcome: Tally(files[outcome], sizes[outcome]) for outcome in Outcome if files[outcome]}

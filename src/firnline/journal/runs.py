@@ -1,0 +1,110 @@
+"""Runs as they are recorded: the plan as it was saved, and the events since."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from firnline.errors import ObjectNotFound, UnreadableMetadata, UnsupportedFormat, UsageError
+from firnline.journal.events import Event, EventStore, append_event, read_events
+from firnline.journal.layout import RecordFolder, RunId
+from firnline.journal.states import FINISHED, UNDOABLE, RunState
+from firnline.model.locations import join
+from firnline.plans.plan import PLAN_VERSION
+from firnline.plans.request import Request
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One run: everything that any process needs to go on with it."""
+
+    id: RunId
+    folder: RecordFolder
+    plan: Mapping[str, Any]
+    events: tuple[Event, ...]
+
+    @property
+    def state(self) -> RunState:
+        return self.events[-1].state
+
+    @property
+    def uuid(self) -> str:
+        return str(self.plan["uuid"])
+
+    @property
+    def request(self) -> Request:
+        return Request.from_json(self.plan["request"])
+
+    @property
+    def grace_ms(self) -> int:
+        return int(self.plan["grace_ms"])
+
+    @property
+    def is_meant(self) -> bool:
+        """Whether the operator asked for the run itself, not only for a plan to look at."""
+        return bool(self.plan["meant"])
+
+    @property
+    def attempts(self) -> tuple[Event, ...]:
+        """Every commit that was tried, oldest first; any of them may be the one that landed."""
+        return tuple(event for event in self.events if event.state is RunState.COMMITTING)
+
+    @property
+    def committed(self) -> Event | None:
+        """The event that says what was really committed; its detail names snapshots, refs and the removal."""
+        return next((event for event in reversed(self.events) if event.state is RunState.COMMITTED), None)
+
+    @property
+    def removals(self) -> tuple[Mapping[str, Any], ...]:
+        """What later runs must treat as roots while this run may still be undone."""
+        if self.state not in UNDOABLE:
+            return ()
+        known = [self.committed] if self.committed else self.attempts
+        return tuple(event.detail["removal"] for event in known)
+
+    @property
+    def purge_due_ms(self) -> int | None:
+        """When grace ends; None before the commit."""
+        first = next((event for event in self.events if event.state is RunState.COMMITTED), None)
+        return None if first is None else first.at_ms + self.grace_ms
+
+    @property
+    def is_finished(self) -> bool:
+        return self.state in FINISHED
+
+    def moved(self, store: EventStore, state: RunState, at_ms: int, **detail: Any) -> Run:
+        """Returns the run in its new state, written first. Raises LeaseHeld where another process moved it."""
+        event = append_event(store, self.folder, self.events[-1], state, at_ms, **detail)
+        return replace(self, events=(*self.events, event))
+
+
+def load_run(store: EventStore, root: str, run: RunId) -> Run:
+    """Returns the run. Raises UsageError where there is no such run, and refuses a record it does not understand."""
+    folder = RecordFolder(root, run.stamp)
+    try:
+        plan = json.loads(store.get(folder.plan))
+    except ObjectNotFound as missing:
+        raise UsageError(f"no such run: {run}", hint="`firnline runs` shows them") from missing
+    except ValueError as damage:
+        raise UnreadableMetadata(f"the record {folder.plan} is damaged: {damage}", hint="restore it") from damage
+    if plan.get("version") != PLAN_VERSION:
+        raise UnsupportedFormat(
+            f"the record {folder.plan} has version {plan.get('version')!r}", hint="upgrade firnline"
+        )
+    return Run(RunId.parse(plan["run"]), folder, plan, tuple(read_events(store, folder)))
+
+
+def list_runs(store: EventStore, root: str, table: str) -> list[Run]:
+    """Returns every run that was recorded under `root`, in the order of planning."""
+    base = join(root, "runs") + "/"
+    plans = sorted(each.key for each in store.list(base) if each.key.endswith("/plan.json"))
+    stamps = [key.removesuffix("/plan.json").rpartition("/")[2] for key in plans]
+    return [load_run(store, root, RunId(table, stamp)) for stamp in stamps]
+
+
+def in_commit_order(runs: list[Run]) -> list[Run]:
+    """Returns the runs that were committed, or may have been, by the time of their first attempt."""
+    tried = [run for run in runs if run.attempts]
+    return sorted(tried, key=lambda run: (run.attempts[0].at_ms, run.id.stamp))

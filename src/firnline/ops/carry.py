@@ -1,0 +1,96 @@
+"""Carrying runs on: from wherever a run's record says it stands to as far as it may go now."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, assert_never
+
+from firnline.errors import UsageError
+from firnline.journal.lease import Lease
+from firnline.journal.outcomes import outcome_totals
+from firnline.journal.runs import Run, in_commit_order
+from firnline.journal.states import RunState
+from firnline.model.times import format_instant
+from firnline.ops.commit import commit_run
+from firnline.ops.purge import Shovel, blocked_by, purge_run, waits_for_grace
+from firnline.ops.undo import undo_run
+from firnline.ops.workplace import Workplace
+
+
+@dataclass(frozen=True, slots=True)
+class Carried:
+    """Where a run stands now, and what it waits for."""
+
+    run: Run
+    waits: str | None
+    facts: dict[str, Any]
+
+
+def carry(work: Workplace, lease: Lease, run: Run, shovel: Shovel) -> Carried:
+    """Returns the run as far as it may go now: committed if it was meant, purged if its grace is over."""
+    match run.state:
+        case RunState.PLANNED | RunState.ARCHIVED if not run.is_meant:
+            return report(work, run, f"`firnline commit {run.id}`")
+        case RunState.PLANNED | RunState.ARCHIVED | RunState.COMMITTING:
+            return _purge_if_due(work, lease, commit_run(work, lease, run), shovel)
+        case RunState.COMMITTED | RunState.PURGING:
+            return _purge_if_due(work, lease, run, shovel)
+        case RunState.UNDOING:
+            return report(work, undo_run(work, lease, run))
+        case RunState.DONE | RunState.UNDONE | RunState.CANCELLED:
+            return report(work, run)
+        case _:
+            assert_never(run.state)
+
+
+def _purge_if_due(work: Workplace, lease: Lease, run: Run, shovel: Shovel) -> Carried:
+    """Purges what may be purged now; runs of one table go in the order of their commits."""
+    if run.is_finished:
+        return report(work, run)
+    waits = _waits(work, run)
+    return report(work, run, waits) if waits else report(work, purge_run(work, lease, run, shovel))
+
+
+def _waits(work: Workplace, run: Run) -> str | None:
+    earlier = blocked_by(run, work.runs(work.source.load()))
+    if earlier is not None:
+        return f"the earlier run {earlier.id}, which is {earlier.state}"
+    grace = waits_for_grace(run, work.now())
+    return f"the end of grace at {grace}" if grace and run.state is RunState.COMMITTED else None
+
+
+def carry_all(work: Workplace, lease: Lease, shovel: Shovel) -> list[Carried]:
+    """Returns every unfinished run of the table, each as far as it may go now, in the order of their commits."""
+    runs = work.runs(work.source.load())
+    tried = in_commit_order(runs)
+    waiting = [run for run in runs if run not in tried]
+    return [carry(work, lease, run, shovel) for run in (*tried, *waiting) if not run.is_finished]
+
+
+def commit_only(work: Workplace, lease: Lease, run: Run) -> Carried:
+    if run.state not in (RunState.PLANNED, RunState.ARCHIVED, RunState.COMMITTING):
+        raise UsageError(f"{run.id} is {run.state}: there is nothing left to commit", hint="`firnline runs show RUN`")
+    committed = commit_run(work, lease, run)
+    return report(work, committed, None if committed.is_finished else _waits(work, committed))
+
+
+def report(work: Workplace, run: Run, waits: str | None = None) -> Carried:
+    """Returns the run with the facts that people and programs read."""
+    committed = run.committed
+    removal = committed.detail["removal"] if committed else {"snapshots": [], "refs": {}}
+    totals = outcome_totals(work.store, run.folder)
+    due = run.purge_due_ms
+    facts: dict[str, Any] = {
+        "run": str(run.id),
+        "table": run.plan["table"],
+        "state": run.state.value,
+        "waits_for": waits,
+        "planned_at": format_instant(run.events[0].at_ms),
+        "grace_ends": None if due is None else format_instant(due),
+        "planned": {"snapshots": len(run.plan["expire"]), "victims": run.plan["victims"]},
+        "expired": [str(each["snapshot-id"]) for each in removal["snapshots"]],
+        "expired_refs": sorted(removal.get("refs") or {}),
+        "outcomes": {kind: {"files": tally.files, "bytes": tally.bytes} for kind, tally in totals.items()},
+        "left_alone": list(run.events[-1].detail.get("left_alone", ())),
+    }
+    return Carried(run, waits, facts)

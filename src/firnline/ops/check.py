@@ -1,0 +1,47 @@
+"""Checking a table: every file that each of its snapshots needs exists, with its size."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from firnline.model.files import Root
+from firnline.ops.plan import ChooseEngine
+from firnline.ops.presence import Presence, look
+from firnline.ports.engines import Territory
+from firnline.ports.progress import Progress
+from firnline.ports.stores import Head
+from firnline.ports.tables import TableSource
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    table: str
+    snapshots: int
+    presence: Presence
+
+    @property
+    def sound(self) -> bool:
+        return self.presence.faults == 0
+
+    def to_json(self) -> dict[str, Any]:
+        listed = [{"path": each.path, "kind": each.kind, "problem": each.problem} for each in self.presence.listed]
+        return {
+            "table": self.table,
+            "sound": self.sound,
+            "snapshots": self.snapshots,
+            "files": self.presence.looked_at,
+            "bytes": self.presence.bytes,
+            "faults": self.presence.faults,
+            "listed": listed,
+        }
+
+
+def check(source: TableSource, store: Head, choose: ChooseEngine, progress: Progress) -> Checked:
+    """Returns what is missing. Raises UnreadableMetadata where a list or manifest itself cannot be read."""
+    state = source.load()
+    roots = (Root(file, needed=True) for _, file in source.format.roots(state))
+    survey = choose(state).survey(roots, source.format.expand, Territory(None))
+    presence = look(store, survey.kept_batches(), progress)
+    survey.close()
+    return Checked(state.table, len(state.graph), presence)

@@ -1,0 +1,154 @@
+"""Committing a run: what was planned and is still expired by a fresh decision, in one compare-and-swap."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+from firnline.errors import AlreadyExists, BlastRadiusExceeded, ObjectNotFound, RefusedForSafety
+from firnline.journal.lease import Lease
+from firnline.journal.parts import write_parts
+from firnline.journal.runs import Run
+from firnline.journal.states import RunState
+from firnline.model.files import FileKind
+from firnline.model.locations import identity
+from firnline.ops.change import change, digest_of, was_committed
+from firnline.ops.settle import settle
+from firnline.ops.workplace import Workplace, same_table
+from firnline.ports.formats import Edited, State
+from firnline.ports.stores import Get
+
+_OPEN = (RunState.PLANNED, RunState.ARCHIVED, RunState.COMMITTING)
+
+
+@dataclass
+class _Attempt:
+    """Records each try before it is sent, and remembers the run as it moves."""
+
+    work: Workplace
+    lease: Lease
+    run: Run
+
+    def edit(self, state: State) -> Edited | None:
+        """Returns planned ∩ decided afresh: a snapshot that anything keeps now is not touched."""
+        same_table(state, self.run)
+        now = self.work.now()
+        decision = settle(state, self.work.source.name, self.work.config, self.run.request, now).decision
+        snapshots = set(self.run.plan["expire"]) & set(decision.expired)
+        refs = set(self.run.plan["expire_refs"]) & set(decision.expired_refs)
+        if not snapshots and not refs:
+            return None
+        return self.work.source.format.expire(state, snapshots, refs, now)
+
+    def before_send(self, base: State, edited: Edited, location: str) -> None:
+        self.lease.renew()
+        self.run = self.run.moved(
+            self.work.store, RunState.COMMITTING, self.work.now(), **attempt_detail(base, edited, location)
+        )
+        self.lease.check()
+
+
+def attempt_detail(base: State, edited: Edited, location: str) -> dict[str, Any]:
+    return {
+        "base": base.fence,
+        "location": location,
+        "digest": digest_of(edited.data),
+        "removal": edited.removal,
+        "forgotten": list(edited.forgotten),
+        "refs_before": sorted(base.refs),
+    }
+
+
+def commit_run(work: Workplace, lease: Lease, run: Run) -> Run:
+    """Returns the run, committed; or cancelled where nothing was left to expire, with the metadata unchanged.
+
+    A run that died while committing is first read back: whichever of its tries landed is the commit.
+    """
+    if run.state not in _OPEN:
+        return run
+    if run.plan["refused"]:
+        raise BlastRadiusExceeded(run.plan["refused"], hint="plan again with a larger --blast-radius, if meant")
+    settled = commit_landed(work, lease, run)
+    if settled is not None:
+        return settled
+    attempt = _Attempt(work, lease, run)
+    changed = change(work.source, work.store, attempt.edit, attempt.before_send)
+    if changed is None:
+        return attempt.run.moved(work.store, RunState.CANCELLED, work.now(), why="nothing is left to expire")
+    return _committed(work, lease, attempt.run, attempt.run.events[-1].detail)
+
+
+def commit_landed(work: Workplace, lease: Lease, run: Run) -> Run | None:
+    """Returns the run, committed, where one of its tries had landed before it could say so."""
+    landed = _landed_before(work.source.load(), work.store, run)
+    return None if landed is None else _committed(work, lease, run, landed)
+
+
+def _landed_before(state: State, store: Get, run: Run) -> Mapping[str, Any] | None:
+    """Returns the try that landed, of a run that died before it could say so.
+
+    The table's log names it. On a table that moved on so far that its log forgot, the snapshots tell: where all that
+    the last try took out are gone, it counts as landed, whoever took them out; purge goes by reachability anyway.
+    """
+    same_table(state, run)
+    for event in reversed(run.attempts):
+        if was_committed(state, store, event.detail["location"], event.detail["digest"]):
+            return event.detail
+    if run.attempts:
+        last = run.attempts[-1].detail
+        gone = {str(each["snapshot-id"]) for each in last["removal"]["snapshots"]}
+        if gone and not any(snapshot in state.graph for snapshot in gone):
+            return last
+    return None
+
+
+def _committed(work: Workplace, lease: Lease, run: Run, detail: Mapping[str, Any]) -> Run:
+    lease.renew()
+    _list_forgotten(work, run, detail["forgotten"])
+    run = run.moved(work.store, RunState.COMMITTED, work.now(), **detail)
+    _refuse_lost_refs(work, run, detail)
+    return run
+
+
+def _list_forgotten(work: Workplace, run: Run, forgotten: list[str]) -> None:
+    """Adds metadata files that fell off the table's log to the written list: they go with the rest, after grace."""
+    import pyarrow as pa
+
+    found = [(key, size) for key in forgotten if (size := _size(work, key)) is not None]
+    if found:
+        place = work.source.format.purge_order.index(FileKind.METADATA)
+        columns = {
+            "identity": [identity(key) for key, _ in found],
+            "key": [key for key, _ in found],
+            "size": [size for _, size in found],
+            "kind": [FileKind.METADATA.value] * len(found),
+        }
+        with suppress(AlreadyExists):  # the same list, from before a crash
+            write_parts(work.store, run.folder.victims, pa.table(columns).to_batches(), f"{place}-")
+
+
+def _size(work: Workplace, key: str) -> int | None:
+    try:
+        return work.store.head(key).size
+    except ObjectNotFound:
+        return None
+
+
+def _refuse_lost_refs(work: Workplace, run: Run, detail: Mapping[str, Any]) -> None:
+    """Compares refs with the metadata that the commit was built on: one that got lost must stop the purge."""
+    lost = lost_refs(work.source.load(), detail)
+    if lost:
+        raise RefusedForSafety(
+            f"the commit of {run.id} lost refs that nobody removed: {', '.join(lost)}; nothing will be purged",
+            hint=f"`firnline undo {run.id}` brings their snapshots back",
+        )
+
+
+def lost_refs(state: State, detail: Mapping[str, Any]) -> list[str]:
+    """Returns the refs that vanished with the commit itself: only the table right after it can tell."""
+    if state.fence != detail["location"]:
+        return []
+    meant = set(detail["removal"].get("refs") or {})
+    return sorted(set(detail["refs_before"]) - set(state.refs) - meant)

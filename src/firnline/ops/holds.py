@@ -1,0 +1,93 @@
+"""Holds: who needs what, why and until when; written so that every other engine keeps it too."""
+
+from __future__ import annotations
+
+from firnline.errors import UsageError
+from firnline.journal.runs import Run
+from firnline.model.holds import Hold
+from firnline.model.snapshots import Ref, RefKind
+from firnline.ops.amend import amend
+from firnline.ops.tags import FOREVER, hold_tag, resolve
+from firnline.ops.workplace import Workplace
+from firnline.policy.holds import HOLD_PREFIX, format_hold
+from firnline.ports.formats import Amendment, State
+
+GC = "gc.enabled"
+GC_BEFORE = "firnline.gc-before-hold"
+_ABSENT = "(absent)"
+
+
+def add_hold(work: Workplace, hold: Hold) -> str:
+    """Returns what now protects it, in words. A hold on the table forbids every engine to collect anything.
+
+    A snapshot that a run has already taken out of the table can still be held while its files are there: no tag can
+    name it then, but the purge reads the hold and spares them.
+    """
+
+    def wanted(state: State) -> Amendment:
+        if any(each.name == hold.name for each in state.holds):
+            raise UsageError(f"{state.table} has a hold {hold.name!r} already", hint="release it first")
+        return _table_hold(state, hold) if hold.snapshot is None else _snapshot_hold(work, state, hold)
+
+    amend(work, wanted)
+    return _protection(work.source.load(), hold)
+
+
+def release_hold(work: Workplace, name: str) -> None:
+    """Releases a hold. When the last hold on the table goes, collection is as it was before the first."""
+
+    def wanted(state: State) -> Amendment:
+        hold = next((each for each in state.holds if each.name == name), None)
+        if hold is None:
+            raise UsageError(f"{state.table} has no hold {name!r}", hint="`firnline hold list TABLE` shows them")
+        gone = frozenset({HOLD_PREFIX + name})
+        if hold.snapshot is not None:
+            tags = frozenset({hold_tag(name)} & state.refs.keys())
+            return Amendment(refs_gone=tags, properties_gone=gone)
+        if any(each.snapshot is None and each.name != name for each in state.holds):
+            return Amendment(properties_gone=gone)
+        return _collect_as_before(state, gone)
+
+    amend(work, wanted)
+
+
+def _snapshot_hold(work: Workplace, state: State, hold: Hold) -> Amendment:
+    properties = dict([format_hold(hold)])
+    if hold.snapshot is not None and hold.snapshot in state.graph:
+        tag = Ref(hold_tag(hold.name), RefKind.TAG, resolve(state, hold.snapshot), max_ref_age_ms=FOREVER)
+        return Amendment(refs=(tag,), properties=properties)
+    if not any(_took_out(run, hold.snapshot) for run in work.runs(state)):
+        raise UsageError(
+            f"{state.table} has no snapshot {hold.snapshot!r}", hint="`firnline plan TABLE --list` shows them"
+        )
+    return Amendment(properties=properties)
+
+
+def _took_out(run: Run, snapshot: str | None) -> bool:
+    """Tells whether an unfinished run removed the snapshot: what is left of its files can still be spared."""
+    if run.is_finished:
+        return False
+    removals = (event.detail["removal"] for event in run.attempts)
+    return any(str(each["snapshot-id"]) == snapshot for removal in removals for each in removal["snapshots"])
+
+
+def _table_hold(state: State, hold: Hold) -> Amendment:
+    properties = dict([format_hold(hold)])
+    if GC_BEFORE not in state.properties:
+        properties[GC_BEFORE] = state.properties.get(GC, _ABSENT)
+    return Amendment(properties={**properties, GC: "false"})
+
+
+def _collect_as_before(state: State, gone: frozenset[str]) -> Amendment:
+    before = state.properties.get(GC_BEFORE, _ABSENT)
+    if before == _ABSENT:
+        return Amendment(properties_gone=gone | {GC_BEFORE, GC})
+    return Amendment(properties={GC: before}, properties_gone=gone | {GC_BEFORE})
+
+
+def _protection(state: State, hold: Hold) -> str:
+    if hold.snapshot is None:
+        return "the whole table: gc.enabled is false, so no engine removes anything"
+    if hold.snapshot in state.graph:
+        return f"snapshot {hold.snapshot}: by the tag {hold_tag(hold.name)} with unlimited age"
+    return f"the files of snapshot {hold.snapshot}, which a run took out of the table: undo that run to read it again"

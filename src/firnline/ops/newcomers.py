@@ -1,0 +1,59 @@
+"""What became reachable since the plan: only units that the plan had not walked as kept are opened."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+
+from firnline.model.files import File, FileKind
+from firnline.model.locations import identity, parse_location
+from firnline.ports.formats import Expand
+
+_THREADS = 8
+
+
+class Newcomers:
+    """Remembers what is needed beyond what the plan had seen. Units never change, so each is opened once."""
+
+    def __init__(self, expand: Expand, walked: Iterable[str]) -> None:
+        self._expand = expand
+        self._known = set(walked)
+        self._reached: set[str] = set()
+        self._paths: set[str] = set()
+
+    def add(self, roots: Iterable[File]) -> None:
+        """Walks from these roots. Raises UnreadableMetadata where a unit cannot be read: then nothing may go."""
+        due: dict[str, File] = {}
+        for file in roots:
+            name = identity(file.key)
+            self.reach(name)
+            if file.opens and name not in self._known:
+                due.setdefault(name, file)
+        for kind in self._expand.order:
+            opened = {name: file for name, file in due.items() if file.kind is kind and name not in self._known}
+            with ThreadPoolExecutor(_THREADS) as pool:
+                for found in pool.map(self._named, opened.values()):
+                    due.update(found)
+            self._known |= opened.keys()
+
+    def _named(self, unit: File) -> dict[str, File]:
+        """Returns the deeper units that are new; what the unit names is remembered as reached."""
+        batch = self._expand(unit)
+        rows = zip(
+            *(batch.column(name).to_pylist() for name in ("identity", "key", "size", "kind", "opens")), strict=True
+        )
+        units: dict[str, File] = {}
+        for name, key, size, kind, opens in rows:
+            self.reach(name)
+            if opens:
+                units[name] = File(FileKind(kind), key, size, opens=True)
+        return units
+
+    def reach(self, name: str) -> None:
+        """Remembers an identity as needed, and its path: under another authority it may be the same object."""
+        self._reached.add(name)
+        self._paths.add(parse_location(name).path)
+
+    def spare(self, key: str) -> bool:
+        """Tells whether a file on the written list must stay."""
+        return identity(key) in self._reached or parse_location(key).path in self._paths

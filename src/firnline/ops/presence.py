@@ -1,0 +1,70 @@
+"""Looking whether files exist, with their size: what `check` reports and what `undo` must know first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from firnline.errors import ObjectNotFound
+from firnline.ports.progress import Progress
+from firnline.ports.stores import Head
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_THREADS = 16
+LISTED = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """A file that is not as its table says."""
+
+    path: str
+    kind: str
+    problem: str
+
+
+@dataclass(frozen=True, slots=True)
+class Presence:
+    """How many files were looked at, how many are not as they should be, and the first of those by name."""
+
+    looked_at: int
+    bytes: int
+    faults: int
+    listed: tuple[Fault, ...]
+
+
+def look(store: Head, batches: Iterable[pa.RecordBatch], progress: Progress) -> Presence:
+    """Returns which files are missing or have another size. Memory does not grow with the files."""
+    count = size = faulty = 0
+    listed: list[Fault] = []
+    for batch in batches:
+        for fault in _faults(store, batch):
+            faulty += 1
+            if len(listed) < LISTED:
+                listed.append(fault)
+        count += len(batch)
+        size += sum(batch.column("size").to_pylist())
+        progress.step("looking at files", count)
+    return Presence(count, size, faulty, tuple(listed))
+
+
+def _faults(store: Head, batch: pa.RecordBatch) -> Iterator[Fault]:
+    rows = list(zip(*(batch.column(name).to_pylist() for name in ("key", "kind", "size")), strict=True))
+    with ThreadPoolExecutor(_THREADS) as pool:
+        for (key, kind, _), problem in zip(
+            rows, pool.map(lambda row: _problem(store, row[0], row[2]), rows), strict=True
+        ):
+            if problem:
+                yield Fault(key, kind, problem)
+
+
+def _problem(store: Head, key: str, size: int) -> str | None:
+    try:
+        found = store.head(key).size
+    except ObjectNotFound:
+        return "missing"
+    return None if found == size else f"has {found} bytes, not {size}"

@@ -1,0 +1,60 @@
+"""Tags: names for snapshots that every engine keeps."""
+
+from __future__ import annotations
+
+from firnline.errors import UsageError
+from firnline.model.snapshots import Ref, RefKind, SnapshotId
+from firnline.ops.amend import amend
+from firnline.ops.workplace import Workplace
+from firnline.policy.native import LONGEST_AGE_MS
+from firnline.ports.formats import Amendment, State
+
+FOREVER = LONGEST_AGE_MS
+"""An unlimited age is written out: a ref without one falls under the table's default, which may be short."""
+
+
+def add_tag(work: Workplace, name: str, snapshot: str | None, max_age_ms: int | None) -> Ref:
+    """Returns the tag, now in the table. Raises UsageError where the name is taken by something else."""
+
+    def wanted(state: State) -> Amendment:
+        tag = Ref(name, RefKind.TAG, resolve(state, snapshot), max_age_ms)
+        present = state.refs.get(name)
+        if present == tag:
+            return Amendment()
+        if present is not None:
+            raise UsageError(
+                f"{state.table} has a {present.kind} {name} at {present.snapshot} already", hint="remove it first"
+            )
+        return Amendment(refs=(tag,))
+
+    amend(work, wanted)
+    return work.source.load().refs[name]
+
+
+def remove_tag(work: Workplace, name: str) -> None:
+    """Removes a tag. A branch is never removed, and a hold's tag only by releasing the hold."""
+
+    def wanted(state: State) -> Amendment:
+        present = state.refs.get(name)
+        if present is None or present.kind is not RefKind.TAG:
+            raise UsageError(f"{state.table} has no tag {name!r}", hint="`firnline tag list TABLE` shows them")
+        if name in {hold_tag(hold.name) for hold in state.holds}:
+            raise UsageError(f"the tag {name} belongs to a hold", hint="release the hold instead")
+        return Amendment(refs_gone=frozenset({name}))
+
+    amend(work, wanted)
+
+
+def hold_tag(hold: str) -> str:
+    """Returns the name of the tag that makes other engines respect a hold."""
+    return f"firnline-hold-{hold}"
+
+
+def resolve(state: State, snapshot: str | None) -> SnapshotId:
+    """Returns the snapshot that an id or a ref means; none given means the current one."""
+    wanted = state.current if snapshot is None else snapshot
+    if wanted is not None and wanted in state.refs:
+        return state.refs[wanted].snapshot
+    if wanted is None or wanted not in state.graph:
+        raise UsageError(f"{state.table} has no snapshot {wanted!r}", hint="`firnline plan TABLE --list` shows them")
+    return wanted

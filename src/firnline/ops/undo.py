@@ -1,0 +1,117 @@
+"""Undo: snapshots, refs and log come back, until the purge starts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from firnline.errors import RefusedForSafety, UnreadableMetadata
+from firnline.journal.lease import Lease
+from firnline.journal.runs import Run
+from firnline.journal.states import RunState
+from firnline.model.files import Root
+from firnline.ops.change import change, digest_of, was_committed
+from firnline.ops.commit import commit_landed
+from firnline.ops.presence import look
+from firnline.ops.workplace import Workplace, same_table
+from firnline.ports.engines import Territory
+from firnline.ports.formats import Edited, State
+
+
+def undo_run(work: Workplace, lease: Lease, run: Run) -> Run:
+    """Returns the run, undone; or cancelled where it had not been committed.
+
+    Raises RefusedForSafety where the purge has started, or where a file that would come back is not there any more:
+    a snapshot without its files is worse than none.
+    """
+    run = _settled(work, lease, run)
+    if run.state in (RunState.PLANNED, RunState.ARCHIVED, RunState.COMMITTING):
+        return run.moved(work.store, RunState.CANCELLED, work.now(), why="undone before it was committed")
+    if run.state not in (RunState.COMMITTED, RunState.UNDOING):
+        raise RefusedForSafety(
+            f"{run.id} is {run.state} and cannot be undone", hint="undo works until the purge starts"
+        )
+    return _bring_back(work, lease, run)
+
+
+def _settled(work: Workplace, lease: Lease, run: Run) -> Run:
+    """Returns the run with an interrupted commit or undo read back first."""
+    if run.state is RunState.COMMITTING:
+        return commit_landed(work, lease, run) or run
+    return run
+
+
+def _bring_back(work: Workplace, lease: Lease, run: Run) -> Run:
+    committed = run.committed
+    assert committed is not None  # a run that is committed or undoing has that event
+    removal = committed.detail["removal"]
+    landed = _undo_landed(work, run)
+    if landed is not None:
+        return run.moved(work.store, RunState.UNDONE, work.now(), left_alone=landed)
+    _refuse_missing_or_step_back(work, run, removal)
+    undoing = _Undoing(work, lease, run, removal)
+    changed = change(work.source, work.store, undoing.edit, undoing.before_send)
+    left = [] if changed is None else list(changed.edited.left_alone)
+    lease.renew()
+    return undoing.run.moved(work.store, RunState.UNDONE, work.now(), left_alone=left)
+
+
+class _Undoing:
+    """Records each try before it is sent, and remembers the run as it moves."""
+
+    def __init__(self, work: Workplace, lease: Lease, run: Run, removal: Mapping[str, Any]) -> None:
+        self.work = work
+        self.lease = lease
+        self.run = run
+        self.removal = removal
+
+    def edit(self, state: State) -> Edited | None:
+        same_table(state, self.run)
+        return self.work.source.format.restore(state, self.removal, self.work.now())
+
+    def before_send(self, base: State, edited: Edited, location: str) -> None:
+        self.lease.renew()
+        detail = {"location": location, "digest": digest_of(edited.data), "left_alone": list(edited.left_alone)}
+        self.run = self.run.moved(self.work.store, RunState.UNDOING, self.work.now(), **detail)
+        self.lease.check()
+
+
+def _undo_landed(work: Workplace, run: Run) -> list[str] | None:
+    """Returns the refs that an earlier, interrupted undo left alone, if one of its tries is in the table."""
+    state = work.source.load()
+    same_table(state, run)
+    for event in reversed(run.events):
+        if event.state is RunState.UNDOING and was_committed(
+            state, work.store, event.detail["location"], event.detail["digest"]
+        ):
+            return list(event.detail["left_alone"])
+    return None
+
+
+def _refuse_missing_or_step_back(work: Workplace, run: Run, removal: Mapping[str, Any]) -> None:
+    """Refuses where files are missing; a run that had begun to undo is committed again, so that a purge can end it."""
+    try:
+        _refuse_missing(work, run, removal)
+    except RefusedForSafety:
+        if run.state is RunState.UNDOING and run.committed is not None:
+            run.moved(work.store, RunState.COMMITTED, work.now(), **run.committed.detail)
+        raise
+
+
+def _refuse_missing(work: Workplace, run: Run, removal: Mapping[str, Any]) -> None:
+    """Returns where every file that the snapshots need exists, also those that other snapshots shared at plan time."""
+    state = work.source.load()
+    same_table(state, run)
+    returning = {str(each["snapshot-id"]) for each in removal["snapshots"]}
+    revived = work.source.format.with_removal(state, removal)
+    roots = (Root(f, needed=True) for owner, f in work.source.format.roots(revived) if owner in returning)
+    hint = "another tool removed them; plan again if the rest may go"
+    try:
+        survey = work.choose(state).survey(roots, work.source.format.expand, Territory(None))
+    except UnreadableMetadata as missing:
+        raise RefusedForSafety(f"{run.id} cannot be undone: {missing.message}", hint=hint) from missing
+    presence = look(work.store, survey.kept_batches(), work.progress)
+    survey.close()
+    if presence.faults:
+        named = "; ".join(f"{each.path} ({each.problem})" for each in presence.listed[:5])
+        raise RefusedForSafety(f"{run.id} cannot be undone, {presence.faults} files are gone: {named}", hint=hint)

@@ -1,0 +1,83 @@
+"""Where a run works: one table, its records, its lease and a clock that agrees with the store's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from firnline.errors import RefusedForSafety, TableMoved
+from firnline.journal.layout import RunId, records_root
+from firnline.journal.lease import Lease, LeaseTimes
+from firnline.journal.runs import Run, list_runs, load_run
+from firnline.model.locations import join
+from firnline.model.times import MINUTE_MS, format_duration
+from firnline.ops.plan import ChooseEngine
+from firnline.ops.settle import policy_in_force
+from firnline.plans.request import Request
+from firnline.policy.config import Section
+from firnline.ports.formats import State
+from firnline.ports.progress import Progress, Silent
+from firnline.ports.stores import ReadWrite
+from firnline.ports.tables import WritableTable
+
+LARGEST_SKEW_MS = 5 * MINUTE_MS
+
+
+@dataclass(frozen=True, slots=True)
+class Workplace:
+    """Everything a use case needs to change a table, except the power to delete."""
+
+    source: WritableTable
+    store: ReadWrite
+    config: Section
+    choose: ChooseEngine
+    now: Callable[[], int]
+    owner: str
+    lease_times: LeaseTimes = field(default_factory=LeaseTimes)
+    progress: Progress = field(default_factory=Silent)
+    interrupted: Callable[[], bool] = lambda: False
+
+    def root(self, state: State) -> str:
+        """Returns where this table's runs are recorded."""
+        records = policy_in_force(state, self.source.name, self.config, Request()).records.value
+        return records_root(state.location, state.uuid, records)
+
+    def runs(self, state: State) -> list[Run]:
+        return list_runs(self.store, self.root(state), state.table)
+
+    def run(self, run: RunId) -> tuple[State, Run]:
+        """Returns the table and the run. Raises TableMoved where the table is not the one that was planned."""
+        state = self.source.load()
+        found = load_run(self.store, self.root(state), run)
+        same_table(state, found)
+        return state, found
+
+    @contextmanager
+    def lease(self, state: State, break_it: bool = False) -> Iterator[Lease]:
+        """Holds the table's lease for the time of the block. Raises where clocks disagree: ages would be wrong."""
+        folder = join(self.root(state), "lease")
+        held = Lease(self.store, folder, self.lease_times, self.owner, self.now)
+        held.acquire(break_it)
+        try:
+            self._check_clock(held)
+            yield held
+        finally:
+            held.release()
+
+    def _check_clock(self, held: Lease) -> None:
+        written = self.store.head(held.key)
+        skew = abs(self.now() - written.modified_ms) if written.modified_ms is not None else 0
+        if skew > LARGEST_SKEW_MS:
+            raise RefusedForSafety(
+                f"this machine's clock and the store's differ by {format_duration(skew)}",
+                hint=f"set the clock; more than {format_duration(LARGEST_SKEW_MS)} makes every age wrong",
+            )
+
+
+def same_table(state: State, run: Run) -> None:
+    """Returns where the run was planned on this very table; a re-created table of the same name is another one."""
+    if state.uuid != run.uuid:
+        raise TableMoved(
+            f"{state.table} is another table now: planned on {run.uuid}, found {state.uuid}", hint="plan again"
+        )

@@ -1,0 +1,42 @@
+"""Deletes on executors: each task sends its keys and reports key by key."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+from pyspark.sql import SparkSession
+
+from firnline.ports.delete import Delete, DeleteOutcome, Fate
+
+_KEYS_PER_TASK = 2_000
+_OUTCOME = "key string, fate string, error string"
+
+
+@dataclass(frozen=True, slots=True)
+class SparkDeleteMany:
+    session: SparkSession
+
+    def delete_many(self, keys: Sequence[str], delete: Delete) -> list[DeleteOutcome]:
+        tasks = max(1, len(keys) // _KEYS_PER_TASK)
+        rows = self.session.createDataFrame(pa.table({"key": list(keys)})).repartition(tasks)
+        done = rows.mapInArrow(_deleting(delete), _OUTCOME).collect()
+        by_key = {row.key: DeleteOutcome(row.key, Fate(row.fate), row.error) for row in done}
+        return [by_key[key] for key in keys]
+
+
+class _deleting:
+    """Deletes each batch of keys; picklable, so that it reaches executors as it is.
+
+    A task that Spark runs again deletes again: what is gone already is reported as missing, which is no failure.
+    """
+
+    def __init__(self, delete: Delete) -> None:
+        self._delete = delete
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            outcomes = self._delete.delete(batch.column("key").to_pylist())
+            columns = ([o.key for o in outcomes], [o.fate.value for o in outcomes], [o.error for o in outcomes])
+            yield pa.record_batch([pa.array(c, pa.string()) for c in columns], names=["key", "fate", "error"])
