@@ -17,7 +17,7 @@ from firnline.journal.layout import RunId
 from firnline.journal.lease import Lease, LeaseTimes, new_owner
 from firnline.journal.runs import Run
 from firnline.model.times import parse_duration, parse_instant
-from firnline.ops.carry import Carried, carry, carry_all, commit_only, report
+from firnline.ops.carry import Carried, carry, carry_all, commit_only, purge_all, purge_only, report
 from firnline.ops.check import Checked, check
 from firnline.ops.files import check_listing_name, write_listing
 from firnline.ops.plan import Planned, make_plan
@@ -194,14 +194,31 @@ class Lake:
         with self._on_run(run, break_lease) as (work, lease, found):
             return report(work, undo_run(work, lease, found))
 
+    def purge(self, run: str, *, break_lease: bool = False) -> Carried:
+        """Returns the run, purged where its grace is over. Raises where it was never committed."""
+        with self._on_run(run, break_lease) as (work, lease, found):
+            return purge_only(work, lease, found, self._shovel(found))
+
+    def purge_table(self, table: str, *, break_lease: bool = False) -> list[Carried]:
+        """Returns the committed runs of a table, each purged where it may be."""
+        return self._on_table(table, break_lease, purge_all)
+
     def resume(self, table: str, *, break_lease: bool = False) -> list[Carried]:
         """Returns every unfinished run of a table, each taken as far as it may go now."""
+        return self._on_table(table, break_lease, carry_all)
+
+    def _on_table(
+        self, table: str, break_lease: bool, act: Callable[[Workplace, Lease, Shovel], list[Carried]]
+    ) -> list[Carried]:
+        """Holds the lease only where there is something to do: looking at every table must not stop anybody."""
         work = self.workplace(table)
         state = work.source.load()
-        if all(run.is_finished for run in work.runs(state)):
+        unfinished = [run for run in work.runs(state) if not run.is_finished]
+        if not unfinished:
             return []
+        largest = max(unfinished, key=lambda run: int(run.plan["victims"]["files"]))
         with work.lease(state, break_lease) as lease:
-            return carry_all(work, lease, self._shovel(None))
+            return act(work, lease, self._shovel(largest))
 
     def runs(self, table: str) -> list[Carried]:
         """Returns every recorded run of a table, in the order of planning. Changes nothing."""
@@ -239,12 +256,12 @@ class Lake:
         with work.lease(state, break_lease) as lease:
             yield work, lease, work.run(named)[1]
 
-    def _shovel(self, run: Run | None) -> Shovel:
+    def _shovel(self, run: Run) -> Shovel:
         """Returns the power to delete: on executors where Spark was asked for or the list is long, else here."""
         from firnline.local.delete import LocalDeleteMany
         from firnline.stores.delete import ObjectDelete
 
-        many = run is not None and run.plan["victims"]["files"] > _LARGE_PURGE
+        many = run.plan["victims"]["files"] > _LARGE_PURGE
         if self.engine == "spark" or (self.engine == "auto" and many):
             from firnline.spark.delete import SparkDeleteMany
             from firnline.spark.session import session

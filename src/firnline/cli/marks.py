@@ -121,7 +121,7 @@ def hold_release(
 
 
 def _until(hold: Hold) -> str:
-    return "released" if hold.until_ms is None else format_instant(hold.until_ms)
+    return "it is released" if hold.until_ms is None else format_instant(hold.until_ms)
 
 
 def _hold_facts(hold: Hold) -> dict[str, Any]:

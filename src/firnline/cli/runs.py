@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -12,7 +12,7 @@ from firnline.cli import options
 from firnline.cli.interrupts import stop_on_interrupt
 from firnline.cli.output import output_for
 from firnline.cli.progress import progress_for
-from firnline.errors import UsageError
+from firnline.errors import FirnlineError, Interrupted, UsageError
 from firnline.model.files import Tally
 from firnline.plans.explain import explain
 from firnline.plans.pages import Block, Grid, Hint, Line, Page
@@ -116,9 +116,13 @@ def purge(
     config: options.Config = None,
     engine: options.Engine = "auto",
     as_json: options.Json = False,
-) -> None:
+) -> int:
     """Delete what committed runs have written down, once their grace is over; each batch is checked again first."""
-    resume(run, break_lease, config, engine, as_json)
+    lake = _lake(config, engine, as_json)
+    if run is not None and "@" in run:
+        show_runs([lake.purge(run, break_lease=break_lease)], as_json, single=True)
+        return 0
+    return _on_tables(lake, run, as_json, lambda table: lake.purge_table(table, break_lease=break_lease))
 
 
 def undo(
@@ -138,14 +142,32 @@ def resume(
     config: options.Config = None,
     engine: options.Engine = "auto",
     as_json: options.Json = False,
-) -> None:
+) -> int:
     """Finish every unfinished run that may be finished now, from its record alone."""
     lake = _lake(config, engine, as_json)
     if target is not None and "@" in target:
         show_runs([lake.carry(target, break_lease=break_lease)], as_json, single=True)
-        return
-    tables = [target] if target is not None else [str(name) for name in lake.tables()]
-    show_runs([each for table in tables for each in lake.resume(table, break_lease=break_lease)], as_json)
+        return 0
+    return _on_tables(lake, target, as_json, lambda table: lake.resume(table, break_lease=break_lease))
+
+
+def _on_tables(lake: Lake, table: str | None, as_json: bool, act: Callable[[str], list[Carried]]) -> int:
+    """Returns the exit code of acting on one table, or on every table: trouble with one does not stop the others."""
+    if table is not None:
+        show_runs(act(table), as_json)
+        return 0
+    carried: list[Carried] = []
+    code = 0
+    for name in lake.tables():
+        try:
+            carried += act(str(name))
+        except Interrupted:
+            raise
+        except FirnlineError as problem:
+            output_for(as_json).fail(type(problem)(f"{name}: {problem.message}", problem.hint))
+            code = code or problem.exit_code
+    show_runs(carried, as_json)
+    return code
 
 
 def runs(

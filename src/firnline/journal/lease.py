@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import json
 import secrets
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Protocol
 
-from firnline.errors import AlreadyExists, LeaseHeld, OutcomeUnknown, UnreadableMetadata
+from firnline.errors import AlreadyExists, FirnlineError, LeaseHeld, OutcomeUnknown, UnreadableMetadata
 from firnline.model.locations import join
 from firnline.model.times import SECOND_MS, format_instant
 from firnline.ports.stores import Get, List, PutIfAbsent
@@ -55,6 +57,7 @@ class Lease:
         self.owner = owner
         self._claim: Claim | None = None
         self._safe_until = 0.0
+        self._writing = threading.Lock()
 
     @property
     def key(self) -> str:
@@ -84,16 +87,41 @@ class Lease:
 
     def renew(self) -> None:
         """Extends the claim when half of it is used. Raises LeaseHeld where another process took over."""
-        self.check()
-        half = (self._times.length_ms - self._times.margin_ms) / 2 / SECOND_MS
-        if self._claim is not None and self._safe_until - time.monotonic() < half:
-            self._write(self._claim.number + 1, released=False)
+        with self._writing:
+            self.check()
+            half = (self._times.length_ms - self._times.margin_ms) / 2 / SECOND_MS
+            if self._claim is not None and self._safe_until - time.monotonic() < half:
+                self._write(self._claim.number + 1, released=False)
 
     def release(self) -> None:
         """Lets others work at once. A lease that was lost meanwhile is nobody's to release."""
-        if self._claim is not None and time.monotonic() < self._safe_until:
-            self._write(self._claim.number + 1, released=True)
-        self._claim, self._safe_until = None, 0.0
+        with self._writing:
+            if self._claim is not None and time.monotonic() < self._safe_until:
+                self._write(self._claim.number + 1, released=True)
+            self._claim, self._safe_until = None, 0.0
+
+    @contextmanager
+    def heartbeat(self) -> Iterator[None]:
+        """Renews in the background for the time of the block, so that one long step does not outlive its claim.
+
+        A process that was frozen longer than its claim cannot renew: its time is used up when it wakes, and every
+        `check` says so. A renewal that fails leaves the claim to run out by itself, which `check` sees too.
+        """
+        done = threading.Event()
+        pause = self._times.length_ms / 4 / SECOND_MS
+
+        def beat() -> None:
+            while not done.wait(pause):
+                with suppress(FirnlineError):
+                    self.renew()
+
+        thread = threading.Thread(target=beat, name="firnline-heartbeat", daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            done.set()
+            thread.join()
 
     def _write(self, number: int, released: bool) -> None:
         begun = time.monotonic()
@@ -103,6 +131,7 @@ class Lease:
             self._store.put_if_absent(key, claim.to_bytes())
         except (AlreadyExists, OutcomeUnknown) as unclear:
             if _read(self._store, key, number) != claim:
+                self._safe_until = 0.0
                 raise LeaseHeld("another process took the lease on this table", hint="wait and try again") from unclear
         self._claim = claim
         self._safe_until = begun + (self._times.length_ms - self._times.margin_ms) / SECOND_MS

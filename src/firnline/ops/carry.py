@@ -17,6 +17,9 @@ from firnline.ops.undo import undo_run
 from firnline.ops.workplace import Workplace
 
 
+_PURGEABLE = (RunState.COMMITTED, RunState.PURGING)
+
+
 @dataclass(frozen=True, slots=True)
 class Carried:
     """Where a run stands now, and what it waits for."""
@@ -65,6 +68,18 @@ def carry_all(work: Workplace, lease: Lease, shovel: Shovel) -> list[Carried]:
     tried = in_commit_order(runs)
     waiting = [run for run in runs if run not in tried]
     return [carry(work, lease, run, shovel) for run in (*tried, *waiting) if not run.is_finished]
+
+
+def purge_all(work: Workplace, lease: Lease, shovel: Shovel) -> list[Carried]:
+    """Returns the committed runs of the table, each purged where it may be; nothing that is not committed is touched."""
+    tried = in_commit_order(work.runs(work.source.load()))
+    return [purge_only(work, lease, run, shovel) for run in tried if run.state in _PURGEABLE]
+
+
+def purge_only(work: Workplace, lease: Lease, run: Run, shovel: Shovel) -> Carried:
+    if run.state not in _PURGEABLE and not run.is_finished:
+        raise UsageError(f"{run.id} is {run.state}: only what is committed can be purged", hint="`firnline resume RUN`")
+    return _purge_if_due(work, lease, run, shovel)
 
 
 def commit_only(work: Workplace, lease: Lease, run: Run) -> Carried:

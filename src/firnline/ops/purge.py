@@ -139,7 +139,7 @@ def _ends(table: Any, lease: Lease, shovel: Shovel, newcomers: Newcomers) -> Ite
         for key, kind, size in chunk:
             if newcomers.spare(key):
                 yield Row(key, kind, size, Outcome.SPARED, _SPARED)
-        lease.check()
+        lease.renew()
         outcomes = shovel.many.delete_many([key for key, _, _ in victims], shovel.delete)
         for (key, kind, size), said in zip(victims, outcomes, strict=True):
             yield Row(key, kind, size, Outcome(said.fate.value), said.error)

@@ -61,7 +61,8 @@ class Workplace:
         held.acquire(break_it)
         try:
             self._check_clock(held)
-            yield held
+            with held.heartbeat():
+                yield held
         finally:
             held.release()
 
