@@ -160,11 +160,12 @@ class Lake:
         keep: Mapping[str, str] | None = None,
         include_outside: bool | None = None,
         blast_radius: float | None = None,
+        clean: bool = False,
         grace: str | None = None,
         break_lease: bool = False,
     ) -> Carried | PlanView:
         """Returns the run: planned, committed, and purged if its grace is over. A plan where nothing expires."""
-        request = request_of(older_than, retain_last, now, keep, include_outside, blast_radius)
+        request = request_of(older_than, retain_last, now, keep, include_outside, blast_radius, clean)
         work = self.workplace(table)
         planned = make_plan(work.source, self.config, request, self._choose, now_ms())
         if not planned.plan.stages:
@@ -235,6 +236,8 @@ class Lake:
 
     def workplace(self, table: str) -> Workplace:
         """Returns everything that is needed to change a table, except the power to delete."""
+        from firnline.stores.discard import OwnDiscard
+
         return Workplace(
             source=self.source(table),
             store=self.store,
@@ -245,6 +248,7 @@ class Lake:
             lease_times=lease_times(),
             progress=self.progress,
             interrupted=self.interrupted,
+            discard=OwnDiscard(),
         )
 
     @contextmanager
@@ -351,8 +355,9 @@ def request_of(
     keep: Mapping[str, str] | None = None,
     include_outside: bool | None = None,
     blast_radius: float | None = None,
+    clean: bool = False,
 ) -> Request:
-    return Request(keep or {}, _instant(older_than), retain_last, _instant(now), include_outside, blast_radius)
+    return Request(keep or {}, _instant(older_than), retain_last, _instant(now), include_outside, blast_radius, clean)
 
 
 def _instant(moment: Moment | None) -> int | None:

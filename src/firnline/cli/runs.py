@@ -58,6 +58,9 @@ def expire(
     include_outside: options.IncludeOutside = None,
     blast_radius: options.BlastRadius = None,
     grace: Annotated[str | None, typer.Option("--grace", metavar="AGE", help="Between commit and purge: 24h.")] = None,
+    clean: Annotated[
+        bool, typer.Option("--clean-metadata", help="Also drop schemas and partition specs that nothing uses then.")
+    ] = False,
     yes: Yes = False,
     break_lease: BreakLease = False,
     policy: options.Policy = None,
@@ -77,7 +80,7 @@ def expire(
     }  # fmt: skip
     if not yes:
         ask(explain(lake.plan(table, **asked).plan), as_json)
-    result = lake.expire(table, grace=grace, break_lease=break_lease, **asked)
+    result = lake.expire(table, grace=grace, clean=clean, break_lease=break_lease, **asked)
     _show_expired(result, as_json)
 
 

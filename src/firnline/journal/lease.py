@@ -19,7 +19,10 @@ from typing import Protocol
 from firnline.errors import AlreadyExists, FirnlineError, LeaseHeld, OutcomeUnknown, UnreadableMetadata
 from firnline.model.locations import join
 from firnline.model.times import SECOND_MS, format_instant
+from firnline.ports.discard import OwnKey
 from firnline.ports.stores import Get, List, PutIfAbsent
+
+_CLAIMS_KEPT = 8
 
 
 class LeaseStore(Get, List, PutIfAbsent, Protocol):
@@ -99,6 +102,11 @@ class Lease:
             if self._claim is not None and time.monotonic() < self._safe_until:
                 self._write(self._claim.number + 1, released=True)
             self._claim, self._safe_until = None, 0.0
+
+    def superseded(self) -> list[OwnKey]:
+        """Returns the claims that no longer say anything: a few stay, so that the newest is never among them."""
+        names = sorted(each.key.rpartition("/")[2] for each in self._store.list(self._folder))
+        return [OwnKey(self._folder, name) for name in names[:-_CLAIMS_KEPT]]
 
     @contextmanager
     def heartbeat(self) -> Iterator[None]:

@@ -16,7 +16,6 @@ from firnline.ops.purge import Shovel, blocked_by, purge_run, waits_for_grace
 from firnline.ops.undo import undo_run
 from firnline.ops.workplace import Workplace
 
-
 _PURGEABLE = (RunState.COMMITTED, RunState.PURGING)
 
 
@@ -71,7 +70,7 @@ def carry_all(work: Workplace, lease: Lease, shovel: Shovel) -> list[Carried]:
 
 
 def purge_all(work: Workplace, lease: Lease, shovel: Shovel) -> list[Carried]:
-    """Returns the committed runs of the table, each purged where it may be; nothing that is not committed is touched."""
+    """Returns the committed runs of the table, each purged where it may be; no other run is touched."""
     tried = in_commit_order(work.runs(work.source.load()))
     return [purge_only(work, lease, run, shovel) for run in tried if run.state in _PURGEABLE]
 

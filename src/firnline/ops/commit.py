@@ -40,7 +40,7 @@ class _Attempt:
         refs = set(self.run.plan["expire_refs"]) & set(decision.expired_refs)
         if not snapshots and not refs:
             return None
-        return self.work.source.format.expire(state, snapshots, refs, now)
+        return self.work.source.format.expire(state, snapshots, refs, now, clean=self.run.request.clean)
 
     def before_send(self, base: State, edited: Edited, location: str) -> None:
         self.lease.renew()

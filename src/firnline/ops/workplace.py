@@ -16,6 +16,7 @@ from firnline.ops.plan import ChooseEngine
 from firnline.ops.settle import policy_in_force
 from firnline.plans.request import Request
 from firnline.policy.config import Section
+from firnline.ports.discard import Discard
 from firnline.ports.formats import State
 from firnline.ports.progress import Progress, Silent
 from firnline.ports.stores import ReadWrite
@@ -37,6 +38,7 @@ class Workplace:
     lease_times: LeaseTimes = field(default_factory=LeaseTimes)
     progress: Progress = field(default_factory=Silent)
     interrupted: Callable[[], bool] = lambda: False
+    discard: Discard | None = None
 
     def root(self, state: State) -> str:
         """Returns where this table's runs are recorded."""
@@ -65,6 +67,8 @@ class Workplace:
                 yield held
         finally:
             held.release()
+        if self.discard is not None:
+            self.discard.discard(held.superseded())
 
     def _check_clock(self, held: Lease) -> None:
         written = self.store.head(held.key)

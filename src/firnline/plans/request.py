@@ -17,6 +17,7 @@ class Request:
     now_ms: int | None = None
     include_outside: bool | None = None
     blast_radius: float | None = None
+    clean: bool = False
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -26,6 +27,7 @@ class Request:
             "now_ms": self.now_ms,
             "include_outside": self.include_outside,
             "blast_radius": self.blast_radius,
+            "clean": self.clean,
         }
 
     @staticmethod

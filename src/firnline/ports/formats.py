@@ -122,8 +122,13 @@ class Amendment:
 class EditTable(Protocol):
     """The write side of a format: pure edits of a state's document. Committing them is the catalog's part."""
 
-    def expire(self, state: State, snapshots: Set[SnapshotId], refs: Set[str], now_ms: int) -> Edited:
-        """Returns the table without these. Raises RefusedForSafety where a ref that stays needs one of them."""
+    def expire(
+        self, state: State, snapshots: Set[SnapshotId], refs: Set[str], now_ms: int, *, clean: bool = False
+    ) -> Edited:
+        """Returns the table without these; `clean` also takes out schemas and specs that nothing uses then.
+
+        Raises RefusedForSafety where a ref that stays needs one of the snapshots.
+        """
         ...
 
     def restore(self, state: State, removal: Mapping[str, Any], now_ms: int) -> Edited:

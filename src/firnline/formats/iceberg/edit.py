@@ -16,6 +16,7 @@ Removal = Mapping[str, Any]
 """What an expiry took out of a document, as JSON: all that `restored` needs to put it back."""
 
 _BY_SNAPSHOT = ("statistics", "partition-statistics")
+_BY_ID = {"schemas": "schema-id", "partition-specs": "spec-id"}
 DEFAULT_LOG_LENGTH = 100
 
 
@@ -55,9 +56,9 @@ def restored(document: Document, removal: Removal) -> tuple[dict[str, Any], list
     contested = [name for name in removal.get("refs", {}) if name in document.get("refs", {})]
     if removal.get("refs"):
         edited["refs"] = {**removal["refs"], **document.get("refs", {})}
-    for name in _BY_SNAPSHOT:
+    for name, key in {**dict.fromkeys(_BY_SNAPSHOT, "snapshot-id"), **_BY_ID}.items():
         if removal.get(name):
-            edited[name] = _with_missing(document.get(name) or [], removal[name])
+            edited[name] = _with_missing(document.get(name) or [], removal[name], key)
     if removal.get("snapshot-log"):
         both = sorted([*removal["snapshot-log"], *(document.get("snapshot-log") or ())], key=_moment)
         edited["snapshot-log"] = truncated_log(edited, both)
@@ -163,9 +164,9 @@ def _drop(document: Document, name: str, unwanted: Callable[[Entry], bool]) -> l
     return [each for each in document.get(name) or () if not unwanted(each)]
 
 
-def _with_missing(present: list[Entry], removed: Iterable[Entry]) -> list[Entry]:
-    taken = {each["snapshot-id"] for each in present}
-    return [*present, *(each for each in removed if each["snapshot-id"] not in taken)]
+def _with_missing(present: list[Entry], removed: Iterable[Entry], key: str) -> list[Entry]:
+    taken = {each[key] for each in present}
+    return [*present, *(each for each in removed if each[key] not in taken)]
 
 
 def _moment(entry: Entry) -> int:

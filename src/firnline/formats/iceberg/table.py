@@ -12,6 +12,7 @@ from firnline.formats.iceberg.expand import IcebergExpand
 from firnline.formats.iceberg.roots import roots_of
 from firnline.formats.iceberg.serialise import document_bytes, successor_name
 from firnline.formats.iceberg.state import state_of
+from firnline.formats.iceberg.unused import without_unused
 from firnline.model.files import File, FileKind
 from firnline.model.snapshots import SnapshotId
 from firnline.ports.formats import Amendment, Edited, State
@@ -55,8 +56,13 @@ class IcebergFormat:
         yield state.fence
         yield from (entry["metadata-file"] for entry in state.document.get("metadata-log") or ())
 
-    def expire(self, state: State, snapshots: Set[SnapshotId], refs: Set[str], now_ms: int) -> Edited:
+    def expire(
+        self, state: State, snapshots: Set[SnapshotId], refs: Set[str], now_ms: int, *, clean: bool = False
+    ) -> Edited:
         edited, removal = edit.expired(state.document, snapshots, refs)
+        if clean:
+            edited, unused = without_unused(edited, self.store)
+            removal = {**removal, **unused}
         return replace(_successor(state, edited, now_ms), removal=removal)
 
     def restore(self, state: State, removal: Mapping[str, Any], now_ms: int) -> Edited:
