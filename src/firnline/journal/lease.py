@@ -103,6 +103,15 @@ class Lease:
                 self._write(self._claim.number + 1, released=True)
             self._claim, self._safe_until = None, 0.0
 
+    def _refuse_old_number(self, number: int) -> None:
+        """Raises where newer claims exist: a process that slept between looking and writing may get a number that
+        was used and discarded meanwhile, and would hold a lease that somebody else holds too.
+        """
+        latest = latest_claim(self._store, self._folder)
+        if latest is not None and latest.number > number:
+            self._safe_until = 0.0
+            raise LeaseHeld("another process took the lease on this table", hint="wait and try again")
+
     def superseded(self) -> list[OwnKey]:
         """Returns the claims that no longer say anything: a few stay, so that the newest is never among them."""
         names = sorted(each.key.rpartition("/")[2] for each in self._store.list(self._folder))
@@ -141,6 +150,7 @@ class Lease:
             if _read(self._store, key, number) != claim:
                 self._safe_until = 0.0
                 raise LeaseHeld("another process took the lease on this table", hint="wait and try again") from unclear
+        self._refuse_old_number(number)
         self._claim = claim
         self._safe_until = begun + (self._times.length_ms - self._times.margin_ms) / SECOND_MS
 
