@@ -31,7 +31,7 @@ def expired(document: Document, snapshots: Set[str], refs: Set[str]) -> tuple[di
     edited = dict(document)
     removal: dict[str, Any] = {"snapshots": _pick(document, "snapshots", gone)}
     edited["snapshots"] = _drop(document, "snapshots", gone)
-    if "refs" in document:
+    if document.get("refs"):
         removal["refs"] = {name: ref for name, ref in document["refs"].items() if name in refs}
         edited["refs"] = {name: ref for name, ref in document["refs"].items() if name not in refs}
     for name in _BY_SNAPSHOT:
@@ -39,30 +39,62 @@ def expired(document: Document, snapshots: Set[str], refs: Set[str]) -> tuple[di
             removal[name] = _pick(document, name, gone)
             edited[name] = _drop(document, name, gone)
     if document.get("snapshot-log"):
-        edited["snapshot-log"] = truncated_log(edited, document["snapshot-log"])
-        removal["snapshot-log"] = [entry for entry in document["snapshot-log"] if entry not in edited["snapshot-log"]]
+        kept = edited["snapshot-log"] = truncated_log(edited, document["snapshot-log"])
+        removal["snapshot-log"] = document["snapshot-log"][: len(document["snapshot-log"]) - len(kept)]
+        removal["snapshot-log-next"] = kept[0] if kept else None
     return edited, removal
 
 
 def restored(document: Document, removal: Removal) -> tuple[dict[str, Any], list[str]]:
-    """Returns the document with the removal put back, and the refs that were left as they are now.
+    """Returns the document with the removal put back, and the refs that were not.
 
-    A ref that somebody created since keeps what it says now, whatever it said before.
+    A ref that somebody created since keeps what it says now, whatever it said before; one whose snapshot is gone,
+    because something else removed it since, stays away: readers fail on a ref that leads nowhere.
     """
     present = {str(each["snapshot-id"]) for each in document.get("snapshots") or ()}
     edited = dict(document)
     returning = [each for each in removal["snapshots"] if str(each["snapshot-id"]) not in present]
     edited["snapshots"] = [*returning, *(document.get("snapshots") or ())]
-    contested = [name for name in removal.get("refs", {}) if name in document.get("refs", {})]
-    if removal.get("refs"):
-        edited["refs"] = {**removal["refs"], **document.get("refs", {})}
+    back = _returning_refs(edited, removal)
+    if back:
+        edited["refs"] = {**back, **(document.get("refs") or {})}
     for name, key in {**dict.fromkeys(_BY_SNAPSHOT, "snapshot-id"), **_BY_ID}.items():
         if removal.get(name):
             edited[name] = _with_missing(document.get(name) or [], removal[name], key)
-    if removal.get("snapshot-log"):
-        both = sorted([*removal["snapshot-log"], *(document.get("snapshot-log") or ())], key=_moment)
-        edited["snapshot-log"] = truncated_log(edited, both)
-    return edited, contested
+    if _log_goes_on(document, removal):
+        edited["snapshot-log"] = truncated_log(
+            edited, [*removal["snapshot-log"], *(document.get("snapshot-log") or ())]
+        )
+    return edited, [name for name in removal.get("refs") or () if name not in back]
+
+
+def _returning_refs(edited: Document, removal: Removal) -> dict[str, Entry]:
+    known = {each["snapshot-id"] for each in edited["snapshots"]}
+    taken = edited.get("refs") or {}
+    wanted = (removal.get("refs") or {}).items()
+    return {name: ref for name, ref in wanted if name not in taken and ref["snapshot-id"] in known}
+
+
+def _log_goes_on(document: Document, removal: Removal) -> bool:
+    """Tells whether the log still begins where the removed part ended.
+
+    Where a later expiry cut more of it, putting the older part back would hide a hole: time travel into the hole
+    would answer with a snapshot that was not current then.
+    """
+    log = document.get("snapshot-log") or ()
+    return bool(removal.get("snapshot-log")) and (log[0] if log else None) == removal["snapshot-log-next"]
+
+
+def refuse_reused_ids(document: Document, removal: Removal) -> None:
+    """Refuses where a schema's or spec's id means something else by now: writers number on from the largest."""
+    for name, key in _BY_ID.items():
+        now = {each[key]: each for each in document.get(name) or ()}
+        for each in removal.get(name) or ():
+            if now.get(each[key], each) != each:
+                raise RefusedForSafety(
+                    f"the {key} {each[key]} means something else now than in the snapshots that would come back",
+                    hint="they can be read from the metadata before the run, not put back beside what came since",
+                )
 
 
 def amended(document: Document, amendment: Amendment) -> dict[str, Any]:
@@ -167,7 +199,3 @@ def _drop(document: Document, name: str, unwanted: Callable[[Entry], bool]) -> l
 def _with_missing(present: list[Entry], removed: Iterable[Entry], key: str) -> list[Entry]:
     taken = {each[key] for each in present}
     return [*present, *(each for each in removed if each[key] not in taken)]
-
-
-def _moment(entry: Entry) -> int:
-    return int(entry["timestamp-ms"])

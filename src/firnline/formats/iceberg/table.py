@@ -66,8 +66,9 @@ class IcebergFormat:
         return replace(_successor(state, edited, now_ms), removal=removal)
 
     def restore(self, state: State, removal: Mapping[str, Any], now_ms: int) -> Edited:
-        edited, contested = edit.restored(state.document, removal)
-        return replace(_successor(state, edited, now_ms), left_alone=tuple(contested))
+        edit.refuse_reused_ids(state.document, removal)
+        edited, left_alone = edit.restored(state.document, removal)
+        return replace(_successor(state, edited, now_ms), left_alone=tuple(left_alone))
 
     def amend(self, state: State, amendment: Amendment, now_ms: int) -> Edited:
         return _successor(state, edit.amended(state.document, amendment), now_ms)
