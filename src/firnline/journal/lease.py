@@ -83,10 +83,14 @@ class Lease:
     def check(self) -> None:
         """Returns while it is safe to send a request; raises LeaseHeld from a margin before the claim's end.
 
-        The monotonic clock is asked: a process that was frozen finds its time used up when it wakes.
+        Two clocks are asked, so that a process that was frozen finds its time used up when it wakes: the monotonic
+        one, which nobody can set back, and the wall's, since the other stands still while a machine is suspended.
         """
-        if time.monotonic() >= self._safe_until:
+        if time.monotonic() >= self._safe_until or self._claim is None or self._now() >= self._last_moment(self._claim):
             raise LeaseHeld("the lease on this table ran out; nothing more was sent", hint="`firnline resume` goes on")
+
+    def _last_moment(self, claim: Claim) -> int:
+        return claim.until_ms - self._times.margin_ms
 
     def renew(self) -> None:
         """Extends the claim when half of it is used. Raises LeaseHeld where another process took over."""
@@ -97,10 +101,13 @@ class Lease:
                 self._write(self._claim.number + 1, released=False)
 
     def release(self) -> None:
-        """Lets others work at once. A lease that was lost meanwhile is nobody's to release."""
+        """Lets others work at once. A lease that was lost meanwhile is nobody's to release; one whose release could
+        not be written runs out by itself. Neither may hide what became of the work.
+        """
         with self._writing:
             if self._claim is not None and time.monotonic() < self._safe_until:
-                self._write(self._claim.number + 1, released=True)
+                with suppress(FirnlineError):
+                    self._write(self._claim.number + 1, released=True)
             self._claim, self._safe_until = None, 0.0
 
     def _refuse_old_number(self, number: int) -> None:
@@ -165,14 +172,23 @@ def latest_claim(store: LeaseStore, folder: str) -> Claim | None:
     if not keys:
         return None
     newest = max(keys)
-    return _read(store, newest, int(newest.rpartition("/")[2].removesuffix(".json")))
+    return _read(store, newest, _number(newest))
+
+
+def _number(key: str) -> int:
+    try:
+        return int(key.rpartition("/")[2].removesuffix(".json"))
+    except ValueError as strange:
+        raise _damaged(key, strange) from strange
 
 
 def _read(store: Get, key: str, number: int) -> Claim:
     try:
         said = json.loads(store.get(key))
-        return Claim(number, said["owner"], said["until_ms"], said["released"])
+        return Claim(number, str(said["owner"]), int(said["until_ms"]), bool(said["released"]))
     except (ValueError, KeyError, TypeError) as damage:
-        raise UnreadableMetadata(
-            f"the lease {key} is damaged: {damage}", hint="remove it if nobody works here"
-        ) from damage
+        raise _damaged(key, damage) from damage
+
+
+def _damaged(key: str, damage: Exception) -> UnreadableMetadata:
+    return UnreadableMetadata(f"the lease {key} is damaged: {damage}", hint="remove it if nobody works here")
