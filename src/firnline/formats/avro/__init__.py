@@ -5,7 +5,7 @@ runs it in one loop over all blocks, and lays the results into Arrow buffers.
 """
 
 from firnline.formats.avro.blocks import MAX_BYTES, MAX_ROWS
-from firnline.formats.avro.decode import Decoded, decode
+from firnline.formats.avro.decoding import Decoded, decode
 from firnline.formats.avro.faults import CorruptAvro
 from firnline.formats.avro.header import Header, read_header
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
+from struct import Struct
 from typing import Any, Final
 
 import cramjam
@@ -26,6 +29,7 @@ ZSTD_RATIO: Final = 1 << 15
 # Times the compressed size: room for a first try where a block does not say how large it is.
 DEFLATE_GUESS: Final = 8
 ZSTD_GUESS: Final = 16
+_FOUR_BYTES: Final = Struct(">I")
 
 Numbers = np.ndarray[tuple[int], np.dtype[np.int64]]
 _CODEC_ERRORS: Final[Any] = (isal_zlib.error, zstandard.ZstdError, cramjam.DecompressionError)
@@ -69,85 +73,80 @@ def expand(blocks: Blocks, codec: str, limit: int) -> Blocks:
         return blocks
     if codec not in CODECS:
         raise CorruptAvro(f"unknown codec {codec[:40]!r}")
-    view, spans = memoryview(blocks.data), zip(blocks.starts.tolist(), blocks.ends.tolist(), strict=True)
-    pieces: list[Any] = []
+    packed = [blocks.data[start:end] for start, end in zip(blocks.starts.tolist(), blocks.ends.tolist(), strict=True)]
     try:
-        pieces.extend(CODECS[codec]([view[start:end] for start, end in spans], limit))
+        pieces = CODECS[codec](packed, limit)
     except _CODEC_ERRORS as error:
-        raise CorruptAvro(f"block {len(pieces)}: {codec}: {error}") from None
+        raise CorruptAvro(f"a {codec} block cannot be expanded: {error}") from None
     ends = np.cumsum(list(map(len, pieces)), dtype=np.int64)
     starts = np.concatenate([np.zeros(1, dtype=np.int64), ends])[:-1]
     return Blocks(b"".join(pieces), starts, ends, blocks.counts)
 
 
-def _too_large(left: int) -> CorruptAvro:
-    return CorruptAvro(f"the file holds too much: a block is larger than the {left} bytes that were left")
+def _too_large(limit: int) -> CorruptAvro:
+    return CorruptAvro(f"the file claims to hold, or holds, more than {limit} bytes")
 
 
-def _deflate(blocks: list[memoryview], left: int) -> Iterator[Any]:
-    """libdeflate is the fastest on tiny blocks but must be told how large they may be; isal decides all the rest."""
-    whole, ratio = deflate.deflate_decompress, DEFLATE_GUESS
-    for block in blocks:
-        room = len(block) * ratio
-        try:
-            out = whole(block, room) if 0 < room <= left else _up_to(block, left)
-        except deflate.DeflateError:
-            out = _up_to(block, left)
-            ratio *= 2
-        left -= len(out)
-        yield out
+def _deflate(packed: list[bytes], limit: int) -> list[Any]:
+    """libdeflate is fastest on tiny blocks, but must be told how large they may be; isal decides all other cases."""
+    rooms = [DEFLATE_GUESS * len(block) for block in packed]
+    if sum(rooms) <= limit:
+        with suppress(deflate.DeflateError):
+            return list(map(deflate.deflate_decompress, packed, rooms))
+    return _each(_inflate, packed, limit)
 
 
-def _up_to(block: memoryview, left: int) -> bytes:
-    """A deflate stream, inflated no further than what is left."""
+def _snappy(packed: list[bytes], limit: int) -> list[Any]:
+    bodies = [block[:-4] for block in packed]
+    claims = list(map(cramjam.snappy.decompress_raw_len, bodies))
+    if sum(claims) > limit or any(claim > SNAPPY_RATIO * len(body) for claim, body in zip(claims, bodies, strict=True)):
+        raise _too_large(limit)
+    pieces = list(map(cramjam.snappy.decompress_raw, bodies))
+    if b"".join(map(_FOUR_BYTES.pack, map(isal_zlib.crc32, pieces))) != b"".join(block[-4:] for block in packed):
+        raise CorruptAvro("a snappy block has a wrong checksum")
+    return pieces
+
+
+def _zstandard(packed: list[bytes], limit: int) -> list[bytes]:
+    frames = zstandard.ZstdDecompressor()  # one per file: it is fast to use again but not safe to share
+    claims = list(map(zstandard.frame_content_size, packed))
+    if min(claims, default=0) < 0:  # streaming writers do not say how large a frame is
+        return _each(partial(_unpack, frames), packed, limit)
+    if sum(claims) > limit or any(claim > ZSTD_RATIO * len(block) for claim, block in zip(claims, packed, strict=True)):
+        raise _too_large(limit)
+    return list(map(frames.decompress, packed))
+
+
+def _each(expand_one: Callable[[bytes, int], bytes], packed: list[bytes], limit: int) -> list[bytes]:
+    """Block by block, each held to what the ones before have left."""
+    pieces = []
+    left = limit
+    for block in packed:
+        pieces.append(expand_one(block, left))
+        left -= len(pieces[-1])
+        if left < 0:
+            raise _too_large(limit)
+    return pieces
+
+
+def _inflate(block: bytes, left: int) -> bytes:
+    """A deflate stream, inflated at most one byte beyond what is left."""
     stream = isal_zlib.decompressobj(-15)
     out: bytes = stream.decompress(block, left + 1)
-    if len(out) > left:
-        raise _too_large(left)
-    if not stream.eof:
+    if len(out) <= left and not stream.eof:
         raise CorruptAvro("a deflate stream is not complete")
     return out
 
 
-def _snappy(blocks: list[memoryview], left: int) -> Iterator[Any]:
-    claim, whole, checksum = cramjam.snappy.decompress_raw_len, cramjam.snappy.decompress_raw, isal_zlib.crc32
-    for block in blocks:
-        body = block[:-4]
-        if claim(body) > min(left, SNAPPY_RATIO * len(body)):
-            raise _too_large(left)
-        out = whole(body)
-        if checksum(out) != int.from_bytes(block[-4:], "big"):
-            raise CorruptAvro("a snappy block has a wrong checksum")
-        left -= len(out)
-        yield out
-
-
-def _zstandard(blocks: list[memoryview], left: int) -> Iterator[bytes]:
-    frames = zstandard.ZstdDecompressor()  # one per file: it is fast to use again but not safe to share
-    for block in blocks:
-        claimed = zstandard.frame_content_size(block)
-        if claimed > min(left, ZSTD_RATIO * len(block)):
-            raise _too_large(left)
-        out = frames.decompress(block) if claimed >= 0 else _unsized(frames, block, left)
-        left -= len(out)
-        yield out
-
-
-def _unsized(frames: zstandard.ZstdDecompressor, block: memoryview, left: int) -> bytes:
-    """A frame that does not say how large it is, as streaming writers make them."""
-    try:
+def _unpack(frames: zstandard.ZstdDecompressor, block: bytes, left: int) -> bytes:
+    """A zstd frame, expanded at most one piece beyond what is left."""
+    with suppress(zstandard.ZstdError):
         return frames.decompress(block, max_output_size=min(ZSTD_GUESS * len(block), left))
-    except zstandard.ZstdError:
-        return _in_pieces(frames, block, left)
-
-
-def _in_pieces(frames: zstandard.ZstdDecompressor, block: memoryview, left: int) -> bytes:
-    """A frame of unknown size, piece by piece, so that no more than the limit is ever held."""
     out = bytearray()
     for piece in frames.read_to_iter(block):
         out += piece
         if len(out) > left:
-            raise _too_large(left)
+            break
     return bytes(out)
 
 

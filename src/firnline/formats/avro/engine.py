@@ -17,7 +17,7 @@ from firnline.formats.avro import kernel
 Way = Literal["auto", "python", "compiled"]
 
 # Plain Python decodes about this much in the time that numba needs to be imported and to load its cache.
-PATIENCE: Final = 2 << 20
+PATIENCE: Final = 4 << 20
 
 
 @dataclass(frozen=True, slots=True)

@@ -98,7 +98,7 @@ def read_count(buf: bytes, pos: int, end: int) -> tuple[int, int]:
 
 
 def skip_varints(buf: bytes, pos: int, end: int, count: int) -> int:
-    """The position after `count` numbers. Counts their last bytes without a branch: lengths are hard to predict."""
+    """The position after `count` numbers. Without a branch for their length, which is hard to predict."""
     run = 0
     while count > 0:
         if pos >= end:
