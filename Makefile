@@ -20,10 +20,10 @@ demo: $(READY) ## build a small lake under .demo, plan it and explain the plan
 	@.venv/bin/python -m demo
 
 test: $(READY) ## the tests, some minutes on two cores; more arguments with ARGS="..."
-	@JAVA_HOME=$$(scripts/java.sh) && export JAVA_HOME && $(PYTEST) -n $(JOBS) --dist loadfile $(ARGS)
+	@JAVA_HOME=$$(scripts/java.sh) && export JAVA_HOME && $(PYTEST) -n $(JOBS) --dist loadgroup $(ARGS)
 
 test-full: $(READY) ## every test at its long count
-	@JAVA_HOME=$$(scripts/java.sh) && export JAVA_HOME && FIRNLINE_FULL=1 $(PYTEST) -n $(JOBS) --dist loadfile $(ARGS)
+	@JAVA_HOME=$$(scripts/java.sh) && export JAVA_HOME && FIRNLINE_FULL=1 $(PYTEST) -n $(JOBS) --dist loadgroup $(ARGS)
 
 check: $(READY) ## lint, format, types, import contracts, docs
 	.venv/bin/ruff check
