@@ -1,0 +1,92 @@
+"""A picture of a world without what differs between two equal ones: random names, times, lengths of logs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from firnline.journal.runs import Run
+from firnline.journal.states import RunState
+from firnline.testing.processes import Process
+from firnline.testing.writers import Document, Writer, local
+
+_OF_THE_MOMENT = ("last-updated-ms", "metadata-log", "table-uuid", "location")
+
+
+@dataclass(frozen=True)
+class Picture:
+    """Two worlds with one history and equal pictures are equal to every reader and to firnline itself.
+
+    `strays` are metadata files that no log names: a commit that lost or died leaves one, and it is no harm.
+    """
+
+    document: str
+    files: tuple[str, ...]
+    runs: tuple[str, ...]
+    strays: int
+
+
+def picture_of(writer: Writer, process: Process, table: str) -> Picture:
+    names = _short_names(writer)
+    document = writer.document()
+    return Picture(
+        document=json.dumps(_renamed(_lasting(document), names), sort_keys=True, indent=1),
+        files=tuple(sorted(names[path] for path in _on_disk(writer) if path in names)),
+        runs=tuple(sorted(_story(carried.run) for carried in process.runs(table))),
+        strays=_strays(writer, document),
+    )
+
+
+def _short_names(writer: Writer) -> dict[str, str]:
+    """Returns every path ever written by its number and kind: the random part in the middle is left out."""
+    return {path: _short(path) for path in writer.ledger.contents}
+
+
+def _short(path: str) -> str:
+    number, _, kind = path.rpartition("/")[2].split("-", 2)
+    return f"{number}-{kind}"
+
+
+def _lasting(document: Document) -> Document:
+    lasting = {name: value for name, value in document.items() if name not in _OF_THE_MOMENT}
+    lasting["snapshots"] = sorted(
+        ({**each, "timestamp-ms": 0} for each in document["snapshots"]), key=lambda each: each["snapshot-id"]
+    )
+    lasting["snapshot-log"] = [each["snapshot-id"] for each in document["snapshot-log"]]
+    lasting["statistics"] = sorted(document["statistics"], key=lambda each: int(each["snapshot-id"]))
+    return lasting
+
+
+def _renamed(value: Any, names: dict[str, str]) -> Any:
+    if isinstance(value, dict):
+        return {key: _renamed(each, names) for key, each in value.items()}
+    if isinstance(value, list):
+        return [_renamed(each, names) for each in value]
+    return names.get(value, value) if isinstance(value, str) else value
+
+
+def _on_disk(writer: Writer) -> Iterable[str]:
+    return (f"file://{path}" for path in local(writer.location).rglob("*") if path.is_file())
+
+
+def _strays(writer: Writer, document: Document) -> int:
+    named = {writer.place(), *(each["metadata-file"] for each in document["metadata-log"])}
+    return sum(path.endswith(".metadata.json") and path not in named for path in _on_disk(writer))
+
+
+def _story(run: Run) -> str:
+    """Returns what a run came to: where it stands, what it was to expire and what it really took out."""
+    committed = run.committed
+    removal = committed.detail["removal"] if committed else {"snapshots": [], "refs": {}}
+    facts = {
+        "state": run.state.value,
+        "planned": sorted(run.plan["expire"]),
+        "victims": run.plan["victims"],
+        "snapshots": sorted(str(each["snapshot-id"]) for each in removal["snapshots"]),
+        "refs": sorted(removal.get("refs") or {}),
+        "left_alone": list(run.events[-1].detail.get("left_alone", ())),
+        "spared": run.events[-1].detail.get("outcomes", {}).get("spared") if run.state is RunState.DONE else None,
+    }
+    return json.dumps(facts, sort_keys=True)

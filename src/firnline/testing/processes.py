@@ -1,0 +1,114 @@
+"""One firnline process on a small world: the real composition root, with every port behind a fault."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from itertools import count
+from typing import TYPE_CHECKING
+
+from firnline.app import Lake, now_ms
+from firnline.catalogs.commits import SqlCommits
+from firnline.catalogs.sql import SqlCatalog
+from firnline.journal.lease import LeaseTimes
+from firnline.journal.runs import Run
+from firnline.local.delete import LocalDeleteMany
+from firnline.model.holds import Hold
+from firnline.ops.adopt import Adoption, adopt
+from firnline.ops.holds import add_hold, release_hold
+from firnline.ops.purge import Shovel
+from firnline.ops.sources import LocatedTable, catalog_table
+from firnline.ops.tags import add_tag, remove_tag
+from firnline.ops.workplace import Workplace
+from firnline.policy.config import Section
+from firnline.policy.parse import parse_policy
+from firnline.ports.catalogs import TableName
+from firnline.stores.delete import ObjectDelete
+from firnline.stores.discard import OwnDiscard
+from firnline.stores.objects import ObjectStores
+from firnline.stores.wrappers.retry import Patience, Retrying
+from firnline.testing.faults import Fault, NoFault
+from firnline.testing.faulty import FaultyCatalog, FaultyCommits, FaultyDelete, FaultyDiscard, FaultyStore
+
+if TYPE_CHECKING:
+    from firnline.ports.stores import ReadWrite
+
+_numbers = count(1)
+_HASTY = Patience(attempts=4, base_delay_s=0.0, max_delay_s=0.0)
+
+
+@dataclass
+class Clock:
+    """The time of a world: the real one, moved on by hand, so that leases and grace can end at once."""
+
+    ahead_ms: int = 0
+
+    def __call__(self) -> int:
+        return now_ms() + self.ahead_ms
+
+    def advance(self, ms: int) -> None:
+        self.ahead_ms += ms
+
+
+class Process(Lake):
+    """Everything that the command line can do, as one process does it. Make a new one after every crash.
+
+    `retrying` puts the store's own retries between the process and the fault.
+    """
+
+    def __init__(
+        self,
+        catalog: SqlCatalog,
+        fault: Fault | None = None,
+        *,
+        clock: Clock | None = None,
+        policy: str = "",
+        lease: LeaseTimes | None = None,
+        retrying: bool = False,
+    ) -> None:
+        super().__init__(parse_policy(policy, "a test's policy") if policy else Section(), engine="local")
+        self.fault = fault or NoFault()
+        self.sql = catalog
+        self.clock = clock or Clock()
+        self.lease_times = lease or LeaseTimes(40_000, 10_000)
+        self.owner = f"process {next(_numbers)}"
+        store: ReadWrite = FaultyStore(ObjectStores(), self.fault)
+        vars(self)["store"] = Retrying(store, _HASTY) if retrying else store
+
+    # ---- marks: what the command line does with a workplace
+
+    def tag_add(self, table: str, name: str, snapshot: int | None = None, age_ms: int | None = None) -> None:
+        add_tag(self.workplace(table), name, None if snapshot is None else str(snapshot), age_ms)
+
+    def tag_remove(self, table: str, name: str) -> None:
+        remove_tag(self.workplace(table), name)
+
+    def hold_add(self, table: str, name: str, snapshot: int | None = None, until_ms: int | None = None) -> None:
+        """Holds a snapshot, or the whole table where none is named."""
+        held = None if snapshot is None else str(snapshot)
+        add_hold(self.workplace(table), Hold(name, "somebody", "a test", held, until_ms))
+
+    def hold_release(self, table: str, name: str) -> None:
+        release_hold(self.workplace(table), name)
+
+    def adopt(self, table: str) -> tuple[Adoption, ...]:
+        return adopt(self.workplace(table))
+
+    # ---- where faults come in
+
+    def source(self, table: str) -> LocatedTable:
+        catalog, namespace, name = table.split(".")
+        located = FaultyCatalog(self.sql, self.fault)
+        commits = FaultyCommits(SqlCommits(self.sql, self.store), self.fault)
+        return catalog_table(located, TableName(catalog, namespace, name), self.iceberg, lambda: commits)
+
+    def workplace(self, table: str) -> Workplace:
+        return replace(
+            super().workplace(table),
+            now=self.clock,
+            owner=self.owner,
+            lease_times=self.lease_times,
+            discard=FaultyDiscard(OwnDiscard(), self.fault),
+        )
+
+    def _shovel(self, run: Run) -> Shovel:
+        return Shovel(FaultyDelete(ObjectDelete(), self.fault), LocalDeleteMany())

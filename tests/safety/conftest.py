@@ -1,0 +1,62 @@
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from firnline.testing.world import World
+
+_MEMORY = Path("/dev/shm")
+MakeWorld = Callable[..., World]
+
+
+@pytest.fixture
+def quick_folder(tmp_path: Path) -> Iterator[Path]:
+    """A folder in memory where there is one: every record is synced to its disk, which is what takes time."""
+    if not os.access(_MEMORY, os.W_OK):
+        yield tmp_path
+        return
+    folder = Path(tempfile.mkdtemp(prefix="firnline-safety-", dir=_MEMORY))
+    yield folder
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture
+def make_world(quick_folder: Path) -> MakeWorld:
+    """Makes new worlds; arguments as of World.make."""
+    made = Counter[str]()
+
+    def make(**options: Any) -> World:
+        made["worlds"] += 1
+        return World.make(quick_folder / str(made["worlds"]), **options)
+
+    return make
+
+
+@pytest.fixture
+def world(make_world: MakeWorld) -> World:
+    return make_world()
+
+
+@pytest.fixture
+def count_cases(record_property: Callable[[str, object], None]) -> Callable[[str, int], None]:
+    """Adds to the number of cases that the end of the session prints under a heading."""
+    return lambda heading, number: record_property("cases", {heading: number})
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    total: Counter[str] = Counter()
+    for report in [each for reports in terminalreporter.stats.values() for each in reports]:
+        for name, value in getattr(report, "user_properties", []):
+            if name == "cases" and report.when == "call":
+                total.update(value)
+    if total:
+        terminalreporter.section("generated safety cases")
+        for heading, number in sorted(total.items()):
+            terminalreporter.write_line(f"{number:7,}  {heading}")
