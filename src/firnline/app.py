@@ -90,6 +90,7 @@ class Lake:
     session: Session | None = None
     progress: Progress = field(default_factory=Silent)
     interrupted: Callable[[], bool] = lambda: False
+    clock: Callable[[], int] = field(default_factory=lambda: now_ms)
 
     @cached_property
     def store(self) -> ObjectStores:
@@ -141,7 +142,7 @@ class Lake:
             check_listing_name(Path(files))
         request = request_of(older_than, retain_last, now, keep, include_outside, blast_radius)
         source = self.source(table)
-        planned = make_plan(source, self.config, request, self._choose, now_ms())
+        planned = make_plan(source, self.config, request, self._choose, self.clock())
         plan = planned.plan
         if save:
             plan = self._saved(self.workplace(table), planned, grace=None, meant=False)
@@ -167,7 +168,7 @@ class Lake:
         """Returns the run: planned, committed, and purged if its grace is over. A plan where nothing expires."""
         request = request_of(older_than, retain_last, now, keep, include_outside, blast_radius, clean)
         work = self.workplace(table)
-        planned = make_plan(work.source, self.config, request, self._choose, now_ms())
+        planned = make_plan(work.source, self.config, request, self._choose, self.clock())
         if not planned.plan.stages:
             return PlanView(planned, planned.plan)
         if planned.plan.refused:
@@ -179,7 +180,7 @@ class Lake:
         effective = policy_in_force(planned.state, work.source.name, self.config, planned.request)
         grace_ms = effective.grace.value if grace is None else parse_duration(grace)
         root = work.root(planned.state)
-        return save_plan(planned, work.source.format, self.store, root, grace_ms, now_ms(), meant=meant)
+        return save_plan(planned, work.source.format, self.store, root, grace_ms, self.clock(), meant=meant)
 
     def carry(self, run: str, *, break_lease: bool = False) -> Carried:
         """Returns the run, taken as far as it may go now."""
@@ -243,7 +244,7 @@ class Lake:
             store=self.store,
             config=self.config,
             choose=self._choose,
-            now=now_ms,
+            now=self.clock,
             owner=new_owner(socket.gethostname(), os.getpid()),
             lease_times=lease_times(),
             progress=self.progress,
@@ -275,7 +276,7 @@ class Lake:
 
     def why(self, table: str, what: str, **options: Any) -> Answer:
         """Returns what keeps a snapshot, a ref or a file; or why nothing does."""
-        return why(self.source(table), self.config, request_of(**options), what, now_ms(), self.progress)
+        return why(self.source(table), self.config, request_of(**options), what, self.clock(), self.progress)
 
     def policy(self, table: str, keep: Mapping[str, str] | None = None) -> tuple[State, Effective]:
         """Returns the policy in force on a table, every value with its source."""
