@@ -75,8 +75,9 @@ def commit_run(work: Workplace, lease: Lease, run: Run) -> Run:
         return settled
     attempt = _Attempt(work, lease, run)
     changed = change(work.source, work.store, attempt.edit, attempt.before_send)
-    if changed is None:
-        return attempt.run.moved(work.store, RunState.CANCELLED, work.now(), why="nothing is left to expire")
+    if changed is None:  # also where a try landed and the table's log forgot it before we could look
+        landed = commit_landed(work, lease, attempt.run)
+        return landed or attempt.run.moved(work.store, RunState.CANCELLED, work.now(), why="nothing is left to expire")
     return _committed(work, lease, attempt.run, attempt.run.events[-1].detail)
 
 
@@ -107,8 +108,13 @@ def _landed_before(state: State, store: Get, run: Run) -> Mapping[str, Any] | No
 def _committed(work: Workplace, lease: Lease, run: Run, detail: Mapping[str, Any]) -> Run:
     lease.renew()
     _list_forgotten(work, run, detail["forgotten"])
-    run = run.moved(work.store, RunState.COMMITTED, work.now(), **detail)
-    _refuse_lost_refs(work, run, detail)
+    lost = lost_refs(work.source.load(), detail)
+    run = run.moved(work.store, RunState.COMMITTED, work.now(), **{**detail, "lost_refs": lost})
+    if lost:
+        raise RefusedForSafety(
+            f"the commit of {run.id} lost refs that nobody removed: {', '.join(lost)}; nothing will be purged",
+            hint=f"`firnline undo {run.id}` brings their snapshots back",
+        )
     return run
 
 
@@ -134,16 +140,6 @@ def _size(work: Workplace, key: str) -> int | None:
         return work.store.head(key).size
     except ObjectNotFound:
         return None
-
-
-def _refuse_lost_refs(work: Workplace, run: Run, detail: Mapping[str, Any]) -> None:
-    """Compares refs with the metadata that the commit was built on: one that got lost must stop the purge."""
-    lost = lost_refs(work.source.load(), detail)
-    if lost:
-        raise RefusedForSafety(
-            f"the commit of {run.id} lost refs that nobody removed: {', '.join(lost)}; nothing will be purged",
-            hint=f"`firnline undo {run.id}` brings their snapshots back",
-        )
 
 
 def lost_refs(state: State, detail: Mapping[str, Any]) -> list[str]:

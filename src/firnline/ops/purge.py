@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from firnline.errors import CollectionForbidden, DeletesFailed, Interrupted
+from firnline.errors import CollectionForbidden, DeletesFailed, Interrupted, RefusedForSafety
 from firnline.journal.lease import Lease
 from firnline.journal.outcomes import Outcome, Row, failed_rows, outcome_keys, outcome_totals, write_outcomes
 from firnline.journal.parts import part_keys, read_part, read_parts
@@ -37,6 +37,7 @@ def purge_run(work: Workplace, lease: Lease, run: Run, shovel: Shovel) -> Run:
     Before each batch the table is read again; whatever came back since the plan is spared, with the reason. A crash
     at any point loses nothing: the part is done again, and what is gone already counts as missing.
     """
+    _refuse_lost_refs(run)
     if run.state is RunState.COMMITTED:
         run = run.moved(work.store, RunState.PURGING, work.now())
     newcomers = _newcomers(work, run)
@@ -48,6 +49,16 @@ def purge_run(work: Workplace, lease: Lease, run: Run, shovel: Shovel) -> Run:
         _purge_part(work, lease, run, shovel, newcomers, key, done.get(part, []))
         work.progress.step("purging parts", count, len(parts))
     return _finish(work, lease, run)
+
+
+def _refuse_lost_refs(run: Run) -> None:
+    """Refuses for good where the commit itself lost refs: only an undo brings back what they named."""
+    lost = run.committed.detail.get("lost_refs") if run.committed else None
+    if lost:
+        raise RefusedForSafety(
+            f"the commit of {run.id} lost refs that nobody removed: {', '.join(lost)}; nothing is purged",
+            hint=f"`firnline undo {run.id}` brings their snapshots back",
+        )
 
 
 def stop_if_asked(work: Workplace, run: Run) -> None:
@@ -116,10 +127,14 @@ def _may_come_back(work: Workplace, state: State, run: Run, now: int) -> Iterato
         if other.id.stamp != run.id.stamp:
             yield from map(dict, other.removals)
     held = {hold.snapshot for hold in state.holds if hold.in_force(now)}
-    removal = dict(run.committed.detail["removal"]) if run.committed else {"snapshots": []}
-    kept = [each for each in removal["snapshots"] if str(each["snapshot-id"]) in held]
-    if kept:
-        yield {"snapshots": kept}
+    yield _of_snapshots(run.committed.detail["removal"] if run.committed else {}, held)
+
+
+def _of_snapshots(removal: Mapping[str, Any], wanted: set[str | None]) -> dict[str, Any]:
+    """Returns what of a removal belongs to some snapshots: themselves, their statistics, all that names them."""
+    lists = {name: entries for name, entries in removal.items() if isinstance(entries, list)}
+    kept = {name: [e for e in entries if str(e.get("snapshot-id")) in wanted] for name, entries in lists.items()}
+    return {"snapshots": [], **kept, "snapshot-log": []}
 
 
 def _newcomers(work: Workplace, run: Run) -> Newcomers:
