@@ -50,13 +50,13 @@ class Timeline:
             yield snapshot.id, self.numbered(rule.name, number)
 
     def _periods(self, rule: KeepPeriods, now_ms: int) -> Iterator[Judgement]:
-        number, chosen = 0, None
+        number = 0
         starts = newest_of_each(rule.period, self.eligible(rule, now_ms))
-        for number, chosen in enumerate(islice(starts, rule.count), 1):
-            yield chosen.id, self.numbered(rule.name, number)
-        # Fewer periods than asked for: the start of the history stands in for those that are missing.
-        short = rule.window_ms is None and (rule.count is None or number < rule.count)
-        if short and self.by_time[-1] is not chosen:
+        for number, snapshot in enumerate(islice(starts, rule.count), 1):
+            yield snapshot.id, self.numbered(rule.name, number)
+        # Fewer periods than asked for: the start of the history stands in for those that are missing. Where it
+        # is the newest of its own period as well, its first reason counts.
+        if rule.window_ms is None and (rule.count is None or number < rule.count):
             yield self.by_time[-1].id, self.numbered(rule.name, number + 1, " (oldest)")
 
 

@@ -156,3 +156,9 @@ def test_a_flag_that_is_not_understood_is_an_error(flags: dict[str, str], messag
 def test_tags_of_a_property_are_a_list_with_commas() -> None:
     found = effective(Section(), None, "", "t", properties={"firnline.keep.tags": "audit-*, v?"})
     assert found.policy.tag_patterns == ("audit-*", "v?")
+
+
+def test_tag_patterns_are_sorted_whatever_the_hash_seed() -> None:
+    patterns = [f"p{number}" for number in range(30)]
+    found = effective(Section(), None, "", "t", flags={"tags": ",".join(patterns)})
+    assert found.policy.tag_patterns == tuple(sorted(patterns))

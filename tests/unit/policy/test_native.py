@@ -65,6 +65,18 @@ def test_a_tag_protects_only_its_own_snapshot(history) -> None:
     assert history.decide().expired == ("parent",)
 
 
+def test_a_tagged_snapshot_is_not_unreferenced(history) -> None:
+    history.chain("2026-08-22 00:00").commit("beside", "2026-08-21 00:00").tag("v1", "beside")
+    assert history.kept()["beside"] == ["tag v1"]
+
+
+def test_branches_that_share_snapshots_do_not_hide_a_third(history) -> None:
+    """What the third branch's walk drops must not come back as unreferenced."""
+    history.chain("2026-08-20 00:00", "2026-08-22 00:00").branch("same", "2026-08-22 00:00")
+    history.chain("2026-08-21 00:00", "2026-08-01 00:00", "2026-08-21 09:00", branch="third")
+    assert history.decide().expired == ("2026-08-01 00:00", "2026-08-21 00:00")
+
+
 @pytest.mark.parametrize(("age_ms", "stays"), [(36 * 3_600_000, True), (36 * 3_600_000 - 1, False)])
 def test_a_ref_stays_up_to_and_at_its_age(history, age_ms: int, stays: bool) -> None:
     history.chain("2026-08-21 00:00", "2026-08-22 00:00").tag("v1", "2026-08-21 00:00", max_ref_age_ms=age_ms)
