@@ -155,7 +155,7 @@ def _ends(table: Any, lease: Lease, shovel: Shovel, newcomers: Newcomers) -> Ite
             if newcomers.spare(key):
                 yield Row(key, kind, size, Outcome.SPARED, _SPARED)
         lease.renew()
-        outcomes = shovel.many.delete_many([key for key, _, _ in victims], shovel.delete)
+        outcomes = shovel.many.delete_many([key for key, _, _ in victims], shovel.delete, lease.check)
         for (key, kind, size), said in zip(victims, outcomes, strict=True):
             yield Row(key, kind, size, Outcome(said.fate.value), said.error)
 

@@ -46,7 +46,8 @@ class Workplace:
         return records_root(state.location, state.uuid, records)
 
     def runs(self, state: State) -> list[Run]:
-        return list_runs(self.store, self.root(state), state.table)
+        """Returns the runs of this very table: one that was dropped may have left records in the same folder."""
+        return [run for run in list_runs(self.store, self.root(state), state.table) if run.uuid == state.uuid]
 
     def run(self, run: RunId) -> tuple[State, Run]:
         """Returns the table and the run. Raises TableMoved where the table is not the one that was planned."""

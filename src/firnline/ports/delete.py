@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
@@ -35,6 +35,10 @@ class Delete(Protocol):
 class DeleteMany(Protocol):
     """Carries out a list of deletes at the engine's scale: threads here, or executors."""
 
-    def delete_many(self, keys: Sequence[str], delete: Delete) -> list[DeleteOutcome]:
-        """Returns one outcome per key, in order. `delete` is picklable, so that it may run elsewhere."""
+    def delete_many(self, keys: Sequence[str], delete: Delete, may_send: Callable[[], None]) -> list[DeleteOutcome]:
+        """Returns one outcome per key, in order. `delete` is picklable, so that it may run elsewhere.
+
+        `may_send` is asked here, before anything is sent and as often as possible afterwards; where it raises,
+        nothing more is sent.
+        """
         ...

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -18,7 +18,9 @@ _OUTCOME = "key string, fate string, error string"
 class SparkDeleteMany:
     session: SparkSession
 
-    def delete_many(self, keys: Sequence[str], delete: Delete) -> list[DeleteOutcome]:
+    def delete_many(self, keys: Sequence[str], delete: Delete, may_send: Callable[[], None]) -> list[DeleteOutcome]:
+        """Asks once, before the job: executors do not know the lease, so a call must be short against its margin."""
+        may_send()
         tasks = max(1, len(keys) // _KEYS_PER_TASK)
         rows = self.session.createDataFrame(pa.table({"key": list(keys)})).repartition(tasks)
         done = rows.mapInArrow(_deleting(delete), _OUTCOME).collect()
