@@ -22,10 +22,12 @@ Rules == {
     "order",        \* runs purge in commit order
     "roots",        \* snapshots of other undoable runs are roots of a batch ...
     "bothways",     \* ... of runs that committed later, too, not only of those before
-    "settle",       \* a commit that may have landed counts as undoable, and is settled before the next one
+    "attempts",     \* ... and of runs whose commit was tried and may have landed
+    "readback",     \* a commit that was tried before is read back before the run goes on or is cancelled
     "lease",        \* nothing is sent after the lease ran out
     "takeover",     \* a lease that ran out can be taken over ...
     "wait",         \* ... by who waits until nothing of the old holder is in flight
+    "quiet",        \* a process that got no answer leaves its lease to run out instead of giving it back
     "intent",       \* undo writes that it begins before it touches the table, so no purge can start
     "undocheck",    \* undo sees every file it brings back
     "keeprefs",     \* undo leaves a ref alone that exists again
@@ -56,7 +58,7 @@ VARIABLES
     hold,      \* one hold on a snapshot in grace
     tx,        \* a writer's open transaction: the files it saw, the runs not committed then
     left,      \* how much of each budget is left
-    want,      \* ghost: the refs as users last left them
+    want,      \* ghost: the refs as users last left them, and the snapshots that others took out
     foreign,   \* ghost: files that another tool deleted
     excused    \* ghost: files that were gone already when somebody registered old metadata
 
@@ -82,7 +84,7 @@ Init ==
     /\ tx = [saw |-> {}, since |-> {}]
     /\ left = [write |-> Writes, tag |-> Tags, register |-> Registers, tx |-> Transactions,
                foreign |-> Foreign, hold |-> Holds, undo |-> Undos, fault |-> Faults]
-    /\ want = [main |-> 3, tag |-> 0]
+    /\ want = [main |-> 3, tag |-> 0, out |-> {}]
     /\ foreign = {}
     /\ excused = {}
 
@@ -102,9 +104,8 @@ Without(t, snaps) ==   \* removing a snapshot removes the refs to it, as metadat
               !.tag = IF @ \in snaps THEN 0 ELSE @,
               !.aged = IF t.tag \in snaps THEN FALSE ELSE @]
 
-Unsettled == {r \in Runs : rec[r].st \in {"committing", "undoing"}}
 Undoable == {r \in Runs : rec[r].st \in {"committed", "undoing"}
-                          \/ (rec[r].st = "committing" /\ On("settle"))}
+                          \/ (rec[r].st = "committing" /\ On("attempts"))}
 UndoFrom == IF On("intent") THEN "undoing" ELSE "committed"
 Ended == {"done", "undone", "cancelled"}
 
@@ -151,6 +152,12 @@ Crash(p) ==  \* memory is lost; the lease and whatever was sent are not
     /\ me' = [me EXCEPT ![p] = Off]
     /\ UNCHANGED <<world, table, rec, flight, lease>>
 
+GivesUp(p) ==   \* no answer in time: what was sent may still arrive
+    /\ me[p].at = "sent" /\ Spend("fault")
+    /\ me' = [me EXCEPT ![p] = Off]
+    /\ lease' = IF On("quiet") THEN lease ELSE Freed(p)
+    /\ UNCHANGED <<world, table, rec, flight>>
+
 -----------------------------------------------------------------------------
 (* Plan and commit *)
 
@@ -167,18 +174,18 @@ Plan(r) ==   \* any policy: some of what no ref needs.  Everything may change be
     /\ UNCHANGED <<world, table, me, flight, lease, left>>
 
 NextOrder == 1 + Cardinality({q \in Runs : rec[q].ord # 0})
-Committed(r) == [rec EXCEPT ![r].st = "committed", ![r].ord = NextOrder]
+Moved(r, st) == [rec EXCEPT ![r].st = st]
+Landed(r) == On("readback") /\ rec[r].st = "committing" /\ rec[r].exp \cap table.snaps = {}
 
 CommitLoad(p, r) ==   \* reload, read back an earlier attempt, decide again, write the intent
     /\ me[p].at = "on" /\ MaySend(p)
     /\ rec[r].st \in {"planned", "committing"}
-    /\ On("settle") => Unsettled \subseteq {r}
     /\ LET snaps == rec[r].planned \cap (IF On("decide") THEN Expirable(table) ELSE table.snaps)
-           landed == rec[r].st = "committing" /\ rec[r].exp \cap table.snaps = {}
-       IN CASE landed -> rec' = Committed(r) /\ Finish(p)
-            [] ~landed /\ snaps = {} -> rec' = [rec EXCEPT ![r].st = "cancelled"] /\ Finish(p)
+       IN CASE Landed(r) -> rec' = Moved(r, "committed") /\ Finish(p)
+            [] ~Landed(r) /\ snaps = {} -> rec' = Moved(r, "cancelled") /\ Finish(p)
             [] OTHER ->
                 /\ rec' = [rec EXCEPT ![r].st = "committing", ![r].exp = snaps,
+                                      ![r].ord = IF @ = 0 THEN NextOrder ELSE @,   \* of the first attempt
                                       ![r].tag = IF table.tag \in snaps THEN table.tag ELSE 0]
                 /\ me' = [me EXCEPT ![p] = [at |-> "cas", run |-> r, goal |-> "committed", fence |-> table,
                                             new |-> Without(table, snaps), batch |-> {}]]
@@ -208,8 +215,8 @@ SwapRecorded(p) ==
     /\ me[p].at = "won" /\ MaySend(p)
     /\ LET r == me[p].run
            now == <<rec[r].st, me[p].goal>>
-       IN rec' = CASE now = <<"committing", "committed">> -> Committed(r)
-                   [] now = <<UndoFrom, "undone">> -> [rec EXCEPT ![r].st = "undone"]
+       IN rec' = CASE now = <<"committing", "committed">> -> Moved(r, "committed")
+                   [] now = <<UndoFrom, "undone">> -> Moved(r, "undone")
                    [] OTHER -> rec          \* put-if-absent: somebody else settled it
     /\ Finish(p)
     /\ UNCHANGED <<world, table, flight, left>>
@@ -258,11 +265,16 @@ DeleteRecorded(p) ==
 -----------------------------------------------------------------------------
 (* Undo, and a hold on a snapshot in grace *)
 
+Cancel(p, r) ==   \* undo of a run that is not committed
+    /\ me[p].at = "on" /\ MaySend(p)
+    /\ rec[r].st \in {"planned", "committing"} /\ ~Landed(r) /\ Spend("undo")
+    /\ rec' = Moved(r, "cancelled") /\ Finish(p)
+    /\ UNCHANGED <<world, table, flight>>
+
 UndoStart(p, r) ==
     /\ me[p].at = "on" /\ MaySend(p)
     /\ On("intent") /\ rec[r].st = "committed" /\ Spend("undo")
-    /\ On("settle") => Unsettled = {}
-    /\ rec' = [rec EXCEPT ![r].st = "undoing"]
+    /\ rec' = Moved(r, "undoing")
     /\ Stay(p)
     /\ UNCHANGED <<world, table, flight>>
 
@@ -278,8 +290,8 @@ UndoLoad(p, r) ==
     /\ IF On("intent") THEN UNCHANGED left ELSE Spend("undo")
     /\ LET back == rec[r].exp \subseteq table.snaps
            missing == On("undocheck") /\ FilesOf(rec[r].exp) \cap gone # {}
-       IN CASE back -> rec' = [rec EXCEPT ![r].st = "undone"] /\ Finish(p)
-            [] ~back /\ missing -> rec' = [rec EXCEPT ![r].st = "committed"] /\ Finish(p)
+       IN CASE back -> rec' = Moved(r, "undone") /\ Finish(p)
+            [] ~back /\ missing -> rec' = Moved(r, "committed") /\ Finish(p)
             [] OTHER ->
                 /\ me' = [me EXCEPT ![p] = [at |-> "cas", run |-> r, goal |-> "undone", fence |-> table,
                                             new |-> Restored(r), batch |-> {}]]
@@ -351,7 +363,7 @@ Register ==   \* the oldest metadata becomes current again: a restore, a second 
     /\ Spend("register")
     /\ On("batchwindow") => ~InBatchWindow
     /\ table' = First
-    /\ want' = [main |-> First.main, tag |-> 0]
+    /\ want' = [main |-> First.main, tag |-> 0, out |-> want.out \cup (table.snaps \ First.snaps)]
     /\ excused' = excused \cup (gone \cap FilesOf(First.snaps))
     /\ ByUser /\ UNCHANGED <<files, tx, foreign>>
 
@@ -366,14 +378,15 @@ OtherToolDeletes ==   \* it knows the table, not our runs
 OtherToolExpires ==   \* it too waits for open transactions
     /\ tx.saw = {}
     /\ \E s \in table.snaps \ {table.main, table.tag} :
-        Spend("foreign") /\ SetRefs([table EXCEPT !.snaps = @ \ {s}], want)
+        Spend("foreign") /\ SetRefs([table EXCEPT !.snaps = @ \ {s}], [want EXCEPT !.out = @ \cup {s}])
 
 -----------------------------------------------------------------------------
 Firnline ==
     \/ \E r \in Runs : Plan(r)
-    \/ \E p \in Procs : Acquire(p) \/ Quit(p) \/ Crash(p) \/ Send(p) \/ SwapRecorded(p) \/ DeleteRecorded(p)
+    \/ \E p \in Procs : Acquire(p) \/ Quit(p) \/ Crash(p) \/ GivesUp(p)
+    \/ \E p \in Procs : Send(p) \/ SwapRecorded(p) \/ DeleteRecorded(p)
     \/ \E p \in Procs, r \in Runs :
-        CommitLoad(p, r) \/ StartPurge(p, r) \/ Batch(p, r) \/ UndoStart(p, r) \/ UndoLoad(p, r)
+        CommitLoad(p, r) \/ Cancel(p, r) \/ StartPurge(p, r) \/ Batch(p, r) \/ UndoStart(p, r) \/ UndoLoad(p, r)
     \/ RunsOut
     \/ HoldLook \/ HoldWrite \/ HoldConfirm
 Arrivals == \E p \in Procs : Swap(p) \/ Delete(p)
@@ -406,6 +419,9 @@ NewRefWins ==       \* branch main and a tag that a user set are where that user
 OrderedPurge ==
     \A r, q \in Runs : rec[r].st \in {"purging", "done"} /\ rec[q].ord # 0 /\ rec[q].ord < rec[r].ord
         => rec[q].st \in Ended
+Accounted ==        \* every snapshot that left the table is in the record of a run that may undo or purge it
+    DOMAIN files \ (table.snaps \cup want.out)
+        \subseteq UNION {rec[r].exp : r \in {q \in Runs : rec[q].st \notin {"planned", "cancelled", "undone"}}}
 NoLeak ==           \* when all is done, no file is left that only our expired snapshots needed
     (AllEnded /\ \A p \in Procs : flight[p].at = "off")
         => FilesOf(UNION {rec[r].exp : r \in Runs}) \ FilesOf(table.snaps) \subseteq gone

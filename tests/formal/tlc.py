@@ -13,6 +13,8 @@ MODEL = Path(__file__).parents[2] / "formal"
 VIOLATED = re.compile(r"Invariant (\w+) is violated")
 STATES = re.compile(r"([\d,]+) states generated, ([\d,]+) distinct states found, ([\d,]+) states left")
 STEP = re.compile(r"^State \d+: <(\w+)", re.MULTILINE)
+BRIEF = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")  # a short search ends before the optimiser pays off
+LONG = ("-XX:+UseParallelGC",)
 DONE = "Model checking completed. No error has been found."
 STUCK = "Deadlock reached."
 
@@ -55,12 +57,15 @@ def configured(changes: dict[str, str], invariants: tuple[str, ...] = ()) -> str
 
 
 def check(config: str, scratch: Path, workers: int) -> Verdict:
-    """TLC's verdict on the model under config. One worker finds the same shortest counterexample each time."""
+    """TLC's verdict on the model under config. One worker finds the same shortest counterexample each time.
+
+    TLC unpacks its own modules into java's temporary folder: two of them must not share one.
+    """
     path = scratch / "model.cfg"
     path.write_text(config)
     ran = subprocess.run(
-        [java(), "-XX:+UseParallelGC", *(["-XX:TieredStopAtLevel=1"] if workers == 1 else []), "-cp", str(jar()),
-         "tlc2.TLC", "-workers", str(workers), "-metadir", str(scratch), "-config", str(path), "Lifecycle"],
+        [java(), *(BRIEF if workers == 1 else LONG), f"-Djava.io.tmpdir={scratch}", "-cp", str(jar()), "tlc2.TLC",
+         "-workers", str(workers), "-metadir", str(scratch), "-config", str(path), "Lifecycle"],
         cwd=MODEL, capture_output=True, text=True, check=False,
     )  # fmt: skip
     return read_verdict(ran.stdout)
