@@ -61,7 +61,7 @@ def _compile() -> Engine:
     return Engine(scope["frame"], scope["run_blocks"], scope["gather"], _array_of, np.asarray, _empty)
 
 
-class _Choice:
+class Choice:
     """Counts the bytes this process has seen, so that many small files get compiled loops too."""
 
     def __init__(self) -> None:
@@ -84,7 +84,7 @@ class _Choice:
         return self.compiled() if worth_it and _numba_is_there() else PYTHON
 
 
-_CHOICE: Final = _Choice()
+_CHOICE: Final = Choice()
 
 
 @functools.cache
