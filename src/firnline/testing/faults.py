@@ -84,14 +84,15 @@ class Counting:
 
 @dataclass
 class _AtEffect:
-    """Counts requests that change something, over all ports and threads."""
+    """Counts requests that change something, over all ports and threads; `verb` counts only that verb's."""
 
     at: int
+    verb: str | None = field(default=None, kw_only=True)
     count: int = field(default=0, init=False)
     lock: Any = field(default_factory=RLock, init=False, repr=False)
 
     def is_due(self, request: Request[Answer]) -> bool:
-        if not request.changes:
+        if not request.changes or self.verb not in (None, request.verb):
             return False
         with self.lock:
             self.count += 1
@@ -192,13 +193,17 @@ class Throttling:
 class Acting:
     """Somebody else acts just before the n-th request of any kind: between any two steps.
 
-    `before` is the request that came next, once the action took place; None if the operation ended before.
+    `before` is the request that came next, once the action took place; None if the operation ended before. `blind`
+    are the objects deleted after the action and before the table was looked at again: no store can tell a delete to
+    wait for a commit, so a path that is taken up again in just that moment is lost, and only such a path.
     """
 
     at: int
     action: Callable[[], Any]
     count: int = field(default=0, init=False)
     before: tuple[str, str] | None = field(default=None, init=False)
+    blind: list[str] = field(default_factory=list, init=False)
+    _looked: bool = field(default=False, init=False)
     _lock: Any = field(default_factory=RLock, init=False, repr=False)
 
     def pass_on(self, request: Request[Answer]) -> Answer:
@@ -207,4 +212,11 @@ class Acting:
             if self.count == self.at:
                 self.before = (request.verb, request.key)
                 self.action()
+            self._watch(request.verb, request.key)
         return request.send()
+
+    def _watch(self, verb: str, key: str) -> None:
+        if self.before is not None:
+            self._looked = self._looked or verb == "locate"
+            if verb == "delete" and not self._looked:
+                self.blind.append(key)

@@ -13,29 +13,44 @@ from firnline.testing.rows import read_rows
 from firnline.testing.writers import Document, Ledger, Truth, local, read_document
 
 
+class Looked:
+    """What was wrong with each file at one moment; each is looked at once, however many snapshots need it."""
+
+    def __init__(self, ledger: Ledger, without: frozenset[str]) -> None:
+        self.without = without
+        self._ledger = ledger
+        self.at = cache(self._look_at)
+
+    def _look_at(self, path: str) -> tuple[str, ...]:
+        try:
+            same = local(path).read_bytes() == self._ledger.contents[path]
+        except FileNotFoundError:
+            return () if path in self.without else (f"{path} is missing",)
+        return () if same else (f"{path} has other bytes than were written",)
+
+
 class Judge:
-    """Judges one moment of a world. `without` names files whose absence is no surprise.
+    """Judges a world by its ledger, which was written when each snapshot was committed.
 
     Reads as a reader would, from the pointer on: metadata, lists and manifests by firnline's own decoder, rows from
-    the data files. Compares with the ledger, which was written when each snapshot was committed.
+    the data files. Every file's bytes are looked at every time; what they mean is remembered, for it cannot change.
     """
 
-    def __init__(self, ledger: Ledger, without: frozenset[str] = frozenset()) -> None:
+    def __init__(self, ledger: Ledger) -> None:
         self.ledger = ledger
-        self.without = without
         self._expand = IcebergExpand(ObjectStores())
         self._named = cache(self._names)
         self._rows = cache(_rows_at)
-        self._wrong = cache(self._wrong_with)
 
-    def problems(self, pointers: Pointers) -> Iterator[str]:
-        """Yields everything that is wrong with any table of the catalog."""
+    def problems(self, pointers: Pointers, without: frozenset[str] = frozenset()) -> Iterator[str]:
+        """Yields what is wrong with any table of the catalog; `without` are files whose absence is no surprise."""
+        looked = Looked(self.ledger, without)
         for name in pointers.names():
             place = pointers.get(name)
             if place is None or not local(place).exists():
                 yield f"the metadata of {name} is gone: {place}"
             else:
-                yield from self._of_table(read_document(place))
+                yield from self._of_table(read_document(place), looked)
 
     def reached(self, manifest_list: str) -> frozenset[str]:
         """Returns every path that firnline's decoder reaches from a manifest list, the list itself included."""
@@ -49,7 +64,7 @@ class Judge:
         places = ((path, place, row) for path in truth.data for place, row in enumerate(self._rows(path)))
         return tuple(sorted(row for path, place, row in places if (path, place) not in gone))
 
-    def _of_table(self, document: Document) -> Iterator[str]:
+    def _of_table(self, document: Document, looked: Looked) -> Iterator[str]:
         snapshots = {each["snapshot-id"]: each for each in document["snapshots"]}
         for name, ref in document["refs"].items():
             if ref["snapshot-id"] not in snapshots:
@@ -60,26 +75,20 @@ class Judge:
         if document.get("x-of-another-engine") != {"must": ["stay"]}:
             yield "a field of another engine is gone"
         for each in document.get("statistics", ()):
-            yield from self._wrong(each["statistics-path"])
+            yield from looked.at(each["statistics-path"])
         for snapshot, fields in snapshots.items():
-            yield from self._of_snapshot(snapshot, fields["manifest-list"])
+            yield from self._of_snapshot(snapshot, fields["manifest-list"], looked)
 
-    def _of_snapshot(self, snapshot: int, listed: str) -> Iterator[str]:
+    def _of_snapshot(self, snapshot: int, listed: str, looked: Looked) -> Iterator[str]:
         truth = self.ledger.truths[snapshot]
-        wrong = [problem for path in sorted(truth.files) for problem in self._wrong(path)]
+        wrong = [problem for path in sorted(truth.files) for problem in looked.at(path)]
         yield from (f"snapshot {snapshot}: {problem}" for problem in wrong)
-        if wrong or not truth.files.isdisjoint(self.without):
+        if wrong or not truth.files.isdisjoint(looked.without):
             return
         if self.reached(listed) != truth.files:
             yield f"snapshot {snapshot} reaches other files than it was committed with"
         if self.rows(truth) != truth.rows:
             yield f"snapshot {snapshot} has other rows than it was committed with"
-
-    def _wrong_with(self, path: str) -> tuple[str, ...]:
-        if not local(path).exists():
-            return () if path in self.without else (f"{path} is missing",)
-        same = local(path).read_bytes() == self.ledger.contents[path]
-        return () if same else (f"{path} has other bytes than were written",)
 
     def _names(self, kind: FileKind, unit: str) -> frozenset[str]:
         rows = self._expand(File(kind, unit, opens=True))

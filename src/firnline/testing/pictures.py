@@ -40,13 +40,8 @@ def picture_of(writer: Writer, process: Process, table: str) -> Picture:
 
 
 def _short_names(writer: Writer) -> dict[str, str]:
-    """Returns every path ever written by its number and kind: the random part in the middle is left out."""
-    return {path: _short(path) for path in writer.ledger.contents}
-
-
-def _short(path: str) -> str:
-    number, _, kind = path.rpartition("/")[2].split("-", 2)
-    return f"{number}-{kind}"
+    """Returns every path ever written without the folder, which each world has for itself."""
+    return {path: path.rpartition("/")[2] for path in writer.ledger.contents}
 
 
 def _lasting(document: Document) -> Document:
@@ -83,10 +78,12 @@ def _story(run: Run) -> str:
     facts = {
         "state": run.state.value,
         "planned": sorted(run.plan["expire"]),
-        "victims": run.plan["victims"],
+        "victims": run.plan["victims"]["files"],
         "snapshots": sorted(str(each["snapshot-id"]) for each in removal["snapshots"]),
         "refs": sorted(removal.get("refs") or {}),
         "left_alone": list(run.events[-1].detail.get("left_alone", ())),
-        "spared": run.events[-1].detail.get("outcomes", {}).get("spared") if run.state is RunState.DONE else None,
+        "spared": run.events[-1].detail.get("outcomes", {}).get("spared", {}).get("files")
+        if run.state is RunState.DONE
+        else None,
     }
     return json.dumps(facts, sort_keys=True)

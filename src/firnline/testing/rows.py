@@ -36,7 +36,7 @@ def deletes_file(positions: Collection[tuple[str, int]]) -> bytes:
 
 
 def read_rows(data: bytes) -> list[int]:
-    return list(pyarrow.parquet.read_table(pa.BufferReader(data)).column("x").to_pylist())
+    return list(pyarrow.parquet.ParquetFile(pa.BufferReader(data)).read(use_threads=False).column("x").to_pylist())
 
 
 def _parquet(table: pa.Table) -> bytes:

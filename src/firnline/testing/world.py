@@ -43,6 +43,8 @@ class World:
     clock: Clock
     writer: Writer
     actions: Actions
+    judge: Judge
+    catalog: SqlCatalog
     snapshots: dict[str, int] = field(default_factory=dict)
     policy: str = ""
 
@@ -53,7 +55,8 @@ class World:
         pointers, clock = Pointers(folder / "catalog.db"), Clock()
         pointers.create()
         writer = Writer(f"file://{folder}/warehouse/{name}", pointers, name, clock, Ledger())
-        world = World(folder, pointers, clock, writer, Actions(writer))
+        catalog = SqlCatalog(CATALOG, pointers.uri)
+        world = World(folder, pointers, clock, writer, Actions(writer), Judge(writer.ledger), catalog)
         world._live_through(history, properties or {})
         return world
 
@@ -61,10 +64,6 @@ class World:
     def table(self) -> str:
         """The table's name as the command line takes it; follows a rename."""
         return f"{CATALOG}.{NAMESPACE}.{self.writer.name}"
-
-    @property
-    def catalog(self) -> SqlCatalog:
-        return SqlCatalog(CATALOG, self.pointers.uri)
 
     def process(self, fault: Fault | None = None, *, retrying: bool = False) -> Process:
         """Returns a firnline process of its own. One that died is never used again: make another."""
@@ -76,7 +75,7 @@ class World:
 
     def problems(self, without: frozenset[str] = frozenset()) -> list[str]:
         """Returns what any retained snapshot of any table lost; `without` names files that may be missing."""
-        found = Judge(self.writer.ledger, without).problems(self.pointers)
+        found = self.judge.problems(self.pointers, without)
         return [*found, *self._lost_refs()]
 
     def check(self, without: frozenset[str] = frozenset()) -> None:

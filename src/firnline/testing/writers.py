@@ -198,7 +198,7 @@ class Writer:
 
     def write(self, folder: str, name: str, data: bytes) -> str:
         """Returns where the file was written, dated by the writer's clock: other tools go by a file's age."""
-        path = join(self.location, folder, f"{next(self.ledger.numbers):05d}-{uuid4().hex[:6]}-{name}")
+        path = join(self.location, folder, f"{next(self.ledger.numbers):05d}-{name}")
         local(path).parent.mkdir(parents=True, exist_ok=True)
         local(path).write_bytes(data)
         seconds = self.now() / 1000

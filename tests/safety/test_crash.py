@@ -1,0 +1,104 @@
+"""Cut every operation at every place where something durable happens; whoever comes next brings it to the same end."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
+
+import pytest
+
+from firnline.errors import FirnlineError
+from firnline.testing.faults import Counting, Delaying, Died, Duplicating, Dying, Fault, Losing
+from firnline.testing.operations import Operation, operations
+from firnline.testing.pictures import Picture
+from firnline.testing.world import World
+
+FULL = bool(os.environ.get("FIRNLINE_FULL"))
+OPERATIONS = {each.name: each for each in operations()}
+STRAYS = 2
+"""An interrupted commit leaves its metadata file behind, and so may the one that follows it."""
+
+MakeWorld = Callable[..., World]
+CountCases = Callable[[str, int], None]
+pytestmark = pytest.mark.filterwarnings("error::pytest.PytestUnhandledThreadExceptionWarning")
+
+
+@pytest.fixture(params=OPERATIONS)
+def operation(request: pytest.FixtureRequest) -> Operation:
+    return OPERATIONS[request.param]
+
+
+def lasting(picture: Picture) -> Picture:
+    """Returns the picture where a plan that was saved twice counts once, and stray metadata is no difference."""
+    assert picture.strays <= STRAYS
+    return replace(picture, runs=tuple(sorted(set(picture.runs))), strays=0)
+
+
+class Uncut:
+    """The operation as it goes when nothing happens: what it leaves behind, and where it can be cut."""
+
+    def __init__(self, operation: Operation, world: World) -> None:
+        self.counting = Counting()
+        operation.ready(world)
+        operation.act(world.process(self.counting), world)
+        world.check()
+        self.picture = lasting(world.picture())
+        self.effects = [each for each in self.counting.trace if Counting([each]).effects]
+
+
+@pytest.fixture
+def uncut(operation: Operation, make_world: MakeWorld) -> Uncut:
+    return Uncut(operation, make_world())
+
+
+def cut(operation: Operation, world: World, fault: Fault) -> None:
+    """Runs the operation under a fault. Whatever happens to it, no snapshot may have lost anything."""
+    operation.ready(world)
+    with suppress(Died, FirnlineError):
+        operation.act(world.process(fault), world)
+    world.check()
+
+
+def brought_to_an_end(operation: Operation, world: World) -> Picture:
+    world.wait_for_lease()
+    operation.again(world.process(), world)
+    world.check()
+    return lasting(world.picture())
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_dies_at_every_effect(
+    operation: Operation, uncut: Uncut, make_world: MakeWorld, when: str, count_cases: CountCases
+) -> None:
+    for at, effect in enumerate(uncut.effects, 1):
+        world = make_world()
+        fault = Dying(at, when=when)
+        cut(operation, world, fault)
+        assert fault.dead
+        assert brought_to_an_end(operation, world) == uncut.picture, f"died {when} {effect}"
+    count_cases("died at an effect, and went on", len(uncut.effects))
+
+
+@pytest.mark.parametrize("retrying", [False, True])
+@pytest.mark.parametrize("kind", [Losing, Duplicating, Delaying])
+def test_one_request_goes_wrong(
+    operation: Operation,
+    uncut: Uncut,
+    make_world: MakeWorld,
+    kind: type[Losing | Duplicating | Delaying],
+    retrying: bool,
+    count_cases: CountCases,
+) -> None:
+    for at, effect in enumerate(uncut.effects, 1):
+        world = make_world()
+        operation.ready(world)
+        fault = kind(at)
+        with suppress(FirnlineError):
+            operation.act(world.process(fault, retrying=retrying), world)
+        if isinstance(fault, Delaying):
+            fault.land()
+        world.check()
+        assert brought_to_an_end(operation, world) == uncut.picture, f"{kind.__name__} {effect}"
+    count_cases(f"{kind.__name__.lower()} one request", len(uncut.effects))
