@@ -14,8 +14,10 @@ DAY_MS = 24 * HOUR_MS
 WEEK_MS = 7 * DAY_MS
 
 _UNITS = {"s": SECOND_MS, "m": MINUTE_MS, "h": HOUR_MS, "d": DAY_MS, "w": WEEK_MS, "y": 365 * DAY_MS}
-_DURATION = re.compile(r"(?:\d+[smhdwy])+")
+_DURATION = re.compile(r"(?:\d{1,12}[smhdwy])+")
 _PART = re.compile(r"(\d+)([smhdwy])")
+_DAY = re.compile(r"(19|20)\d{6}")
+_MILLISECONDS = re.compile(r"-?\d{5,18}")
 
 
 def parse_duration(text: str) -> int:
@@ -44,7 +46,9 @@ def parse_instant(text: str) -> int:
     A time without a zone means different instants on different machines, so it is refused.
     """
     cleaned = text.strip()
-    if re.fullmatch(r"-?\d{5,}", cleaned):
+    if _DAY.fullmatch(cleaned):
+        raise BadTimestamp(f"a date or milliseconds? {text!r}", hint=_INSTANT_HINT)
+    if _MILLISECONDS.fullmatch(cleaned):
         return int(cleaned)
     try:
         moment = datetime.fromisoformat(cleaned)

@@ -15,7 +15,7 @@ from firnline.policy.reasons import Judgement, Ledger, Reason
 from firnline.policy.refs import Case, StandingRefs, judge_refs, keep_heads, keep_tags
 from firnline.policy.rules import RULE_NAMES, KeepLast, KeepPeriods, KeepWithin, Rule
 from firnline.policy.timelines import timelines
-from firnline.policy.walks import keep_natively, own_walk
+from firnline.policy.walks import keep_natively, keep_unreferenced, own_walk
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +76,8 @@ def _keep_by_policy(ledger: Ledger, case: Case, refs: StandingRefs, policy: Poli
     ledger.add_all(keep_tags(refs, policy.tag_patterns))
     for ref in refs.branches:
         ledger.add_all(own_walk(case, ref).judge(case))
+    # A commit that was staged a minute ago is on no timeline yet: no rule would see it before somebody publishes it.
+    ledger.add_all(keep_unreferenced(case, refs))
     for rule in rules:
         if isinstance(rule, KeepWithin):
             ledger.add_all(keep_within(case, rule))

@@ -15,7 +15,7 @@ from firnline.policy.policy import Policy
 from firnline.policy.refs import Case, StandingRefs, judge_refs
 from firnline.policy.rules import KeepLast, KeepPeriods, KeepTags, KeepWithin, Rule
 from firnline.policy.timelines import Timeline, timelines
-from firnline.policy.walks import Walk, native_walk, own_walk
+from firnline.policy.walks import Walk, native_walk, own_walk, referenced
 
 
 def explain_expired(
@@ -40,6 +40,8 @@ def explain_expired(
         return (*lines, *_natively(case, standing, gone))
     lines += [line for ref in standing.branches for line in _walked(case, own_walk(case, ref), gone)]
     found = [timeline for timeline in timelines(case, standing) if gone in timeline.lineage]
+    if gone.id not in referenced(case, standing):
+        lines.append(_unreferenced(case, gone))
     for rule in in_order(setting.value for setting in policy.rules):
         lines += _by_rule(case, rule, found, gone)
     return tuple(lines)
@@ -54,8 +56,12 @@ def _expired_refs(case: Case, standing: StandingRefs, gone: Snapshot) -> Iterato
 
 def _natively(case: Case, standing: StandingRefs, gone: Snapshot) -> Iterator[str]:
     walked = [line for ref in standing.branches for line in _walked(case, native_walk(case, ref), gone)]
+    return iter(walked or [_unreferenced(case, gone)])
+
+
+def _unreferenced(case: Case, gone: Snapshot) -> str:
     late = case.native.cutoff(case.now_ms) - gone.timestamp_ms
-    return iter(walked or [f"unreferenced: not {case.native.age_text()}, {_too_old(late)}"])
+    return f"unreferenced: not {case.native.age_text()}, {_too_old(late)}"
 
 
 def _walked(case: Case, walk: Walk, gone: Snapshot) -> Iterator[str]:

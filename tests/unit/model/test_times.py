@@ -72,6 +72,19 @@ def test_what_is_no_instant_is_refused(text: str) -> None:
         parse_instant(text)
 
 
+@pytest.mark.parametrize("text", ["20260822", "19991231"])
+def test_a_date_without_signs_is_not_taken_for_milliseconds(text: str) -> None:
+    with pytest.raises(BadTimestamp, match="a date or milliseconds"):
+        parse_instant(text)
+
+
+def test_more_digits_than_any_time_has_are_refused() -> None:
+    with pytest.raises(BadTimestamp):
+        parse_instant("9" * 5000)
+    with pytest.raises(UsageError):
+        parse_duration("9" * 5000 + "d")
+
+
 @given(st.integers(-30_610_224_000_000, 253_402_300_799_999))
 def test_every_instant_from_the_year_1000_to_9999_comes_back(ms: int) -> None:
     assert parse_instant(format_instant(ms)) == ms

@@ -29,10 +29,15 @@ def test_last_keeps_the_newest_in_lineage_order(history) -> None:
 
 
 def test_last_all_keeps_the_whole_timeline_but_nothing_beside_it(history) -> None:
-    history.chain("2026-08-20 01:00", "2026-08-21 01:00").commit("staged", "2026-08-22 01:00", "2026-08-20 01:00")
+    history.chain("2026-08-20 01:00", "2026-08-21 01:00").commit("staged", "2026-08-11 01:00", "2026-08-20 01:00")
     decision = history.decide(KeepLast(None))
     assert set(decision.kept) == {"2026-08-20 01:00", "2026-08-21 01:00"}
     assert decision.expired == ("staged",)
+
+
+def test_a_fresh_staged_commit_stays_under_any_policy_until_somebody_can_publish_it(history) -> None:
+    history.chain("2026-08-20 01:00", "2026-08-21 01:00").commit("staged", "2026-08-22 01:00", "2026-08-20 01:00")
+    assert history.kept(KeepLast(1))["staged"] == ["unreferenced, newer than 5d"]
 
 
 def test_last_goes_by_lineage_even_where_clocks_went_backwards(history) -> None:
@@ -58,7 +63,7 @@ def test_within_keeps_its_boundary(history, time: str, stays: bool) -> None:
 
 def test_within_sees_staged_and_unreferenced_snapshots(history) -> None:
     history.chain("2026-08-01 01:00", "2026-08-22 01:00")
-    history.commit("staged", "2026-08-21 01:00", "2026-08-01 01:00").commit("root", "2026-08-20 01:00")
+    history.commit("staged", "2026-08-16 01:00", "2026-08-01 01:00").commit("root", "2026-08-17 01:00")
     history.commit("old", "2026-08-02 01:00")
     assert reasons_of_rule(history.kept(KeepWithin(7 * DAY))) == {
         "2026-08-22 01:00": ["within 7d"],

@@ -29,13 +29,20 @@ from firnline.policy.why import rough_duration
             "monthly all: a newer snapshot of the same month stays on main (2026-08-22 00:00)",
         ),
         (KeepTags(("audit-*",)), "2026-08-03 12:00", "tags audit-*: no tag of such a name points at it"),
-        (KeepLast(1), "staged", "last 1: on no branch that stays"),
     ],
 )
 def test_each_rule_says_why_not(history, rule: Rule, gone: str, line: str) -> None:
     history.chain("2026-08-01 12:00", "2026-08-03 12:00", "2026-08-20 09:00", "2026-08-20 10:00", "2026-08-21 00:00")
     history.chain("2026-08-22 00:00", onto="2026-08-21 00:00").commit("staged", "2026-08-02 00:00")
     assert history.why_gone(gone, rule) == (line,)
+
+
+def test_a_snapshot_on_no_branch_says_so(history) -> None:
+    history.chain("2026-08-21 00:00", "2026-08-22 00:00").commit("staged", "2026-08-02 00:00")
+    assert history.why_gone("staged", KeepLast(1)) == (
+        "unreferenced: not newer than 5d, 15d too old",
+        "last 1: on no branch that stays",
+    )
 
 
 def test_every_rule_and_every_branch_speaks(history) -> None:
