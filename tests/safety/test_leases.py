@@ -121,6 +121,8 @@ def test_a_suspended_machine_wakes_up_and_sends_nothing(folder: str, clock: Cloc
     clock.suspend_s(600)
     with pytest.raises(LeaseHeld, match="nothing more was sent"):
         suspended.check()
+    suspended.release()
+    assert len(list(ObjectStores().list(folder))) == 1
 
 
 def test_a_wall_clock_that_was_set_back_gives_no_more_time(folder: str, clock: Clock) -> None:

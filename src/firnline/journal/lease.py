@@ -86,11 +86,13 @@ class Lease:
         Two clocks are asked, so that a process that was frozen finds its time used up when it wakes: the monotonic
         one, which nobody can set back, and the wall's, since the other stands still while a machine is suspended.
         """
-        if time.monotonic() >= self._safe_until or self._claim is None or self._now() >= self._last_moment(self._claim):
+        if not self._is_safe():
             raise LeaseHeld("the lease on this table ran out; nothing more was sent", hint="`firnline resume` goes on")
 
-    def _last_moment(self, claim: Claim) -> int:
-        return claim.until_ms - self._times.margin_ms
+    def _is_safe(self) -> bool:
+        if self._claim is None or time.monotonic() >= self._safe_until:
+            return False
+        return self._now() < self._claim.until_ms - self._times.margin_ms
 
     def renew(self) -> None:
         """Extends the claim when half of it is used. Raises LeaseHeld where another process took over."""
@@ -105,7 +107,7 @@ class Lease:
         not be written runs out by itself. Neither may hide what became of the work.
         """
         with self._writing:
-            if self._claim is not None and time.monotonic() < self._safe_until:
+            if self._claim is not None and self._is_safe():
                 with suppress(FirnlineError):
                     self._write(self._claim.number + 1, released=True)
             self._claim, self._safe_until = None, 0.0
