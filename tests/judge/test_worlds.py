@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from pathlib import Path
 
+import pytest
+
 from .jvm import Jvm
 from .places import size_on_disk
 from .verdict import Court
 from .worlds import EVERY_OPERATION, World, build
 
+pytestmark = pytest.mark.xdist_group("judge-0")  # shares that group's JVM
 COVERING = [29, 47, 20, 3, 7]  # together these seeds reach every operation
 
 
