@@ -1,0 +1,59 @@
+"""Every example of the guides runs and prints what its page shows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from .pages import GUIDES, ROOT, blocks
+from .shell import CUT, Example, Shell, examples, shape
+
+README = ROOT / "README.md"
+PYTHON = ROOT / "docs" / "guides" / "python.md"
+SHELL_GUIDES = [guide for guide in GUIDES if blocks(guide, "console")]
+
+
+@pytest.mark.parametrize("guide", [README, *SHELL_GUIDES], ids=lambda path: path.stem)
+def test_shell_examples_print_what_the_page_shows(
+    guide: Path, small_lake: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shell = Shell(small_lake, capsys)
+    ran = [shell.run(example) for block in blocks(guide, "console") for example in examples(block)]
+    assert len(ran) >= 5
+
+
+def test_python_examples_run_in_order(small_lake: Path) -> None:
+    names: dict[str, Any] = {}
+    for number, block in enumerate(blocks(PYTHON, "python"), 1):
+        exec(compile(block, f"{PYTHON.name}, block {number}", "exec"), names)
+    assert names["undone"].facts["state"] == "undone"
+    assert (small_lake / "going.parquet").is_file()
+
+
+def test_a_block_is_split_into_commands_with_their_output_and_exit_code() -> None:
+    block = "$ firnline a\none\n\ntwo\n$ firnline b\nno\n$ echo $?\n14\n"
+    assert list(examples(block)) == [
+        Example("firnline a", ["one", "", "two"], 0),
+        Example("firnline b", ["no"], 14),
+    ]
+
+
+def test_shapes_differ_in_words_only() -> None:
+    assert shape("  data   23  638.1 KiB") == shape("data 5 1.0 MiB")
+    assert shape("t@20261115T032035Z-7db52a: done") == shape("t@20270101T000000Z-abcdef: done")
+    assert shape("keep 44") != shape("expire 44")
+
+
+@pytest.mark.parametrize("shown", [["no such line"], ["  lake.artemis.config"], [CUT, "  lake.artemis.nothing", CUT]])
+def test_an_example_that_shows_something_else_fails(
+    shown: list[str], tiny_lake: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(AssertionError, match="the page"):
+        Shell(tiny_lake, capsys).run(Example("firnline tables", shown, 0))
+
+
+def test_an_example_with_another_exit_code_fails(tiny_lake: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(AssertionError, match="exit code 0"):
+        Shell(tiny_lake, capsys).run(Example("firnline tables", [], 14))
