@@ -15,9 +15,10 @@ from firnline.model.files import FileKind, Root, Tally, Totals
 from firnline.ports.engines import FILE_COLUMNS, SPARED_REASONS, Territory, root_columns
 from firnline.ports.formats import Expand
 from firnline.ports.progress import Progress, Silent
-from firnline.spark.pipeline import KEPT, ROWS, UNREADABLE, VICTIM, judge, walk
+from firnline.spark.pipeline import KEPT, ROWS, UNREADABLE, VICTIM, has_several_stems, judge, walk
 
 _FEWEST_TASKS, _MOST_TASKS, _UNITS_PER_TASK = 8, 2_000, 16
+_ROWS_PER_JOB = 250_000
 _SUMMARY = ("verdict", "kind", "count", "bytes", "error")
 
 
@@ -25,6 +26,7 @@ _SUMMARY = ("verdict", "kind", "count", "bytes", "error")
 class SparkSurvey:
     """A survey whose files stay on the cluster; totals were computed once, batches are streamed."""
 
+    files: DataFrame
     judged: DataFrame
     summary: tuple[tuple[str, str, int, int, str | None], ...]
     units_opened: int
@@ -49,14 +51,18 @@ class SparkSurvey:
         return self._batches(KEPT)
 
     def close(self) -> None:
-        self.judged.unpersist()
+        self.files.unpersist()
 
     def _totals(self, verdict: str) -> Totals:
         return Totals.of((FileKind(kind), Tally(n, size)) for said, kind, n, size, _ in self.summary if said == verdict)
 
     def _batches(self, verdict: str) -> Iterator[pa.RecordBatch]:
-        """Yields one partition's batches at a time: each batch crosses as one Arrow message, not row by row."""
-        chosen = self.judged.filter(F.col("verdict") == verdict).select(*FILE_COLUMNS)
+        """Yields one partition's batches at a time: each batch crosses as one Arrow message, not row by row.
+
+        Every partition costs a job of its own, so there are only as many as the rows need.
+        """
+        parts = 1 + self._totals(verdict).all.files // _ROWS_PER_JOB
+        chosen = self.judged.filter(F.col("verdict") == verdict).select(*FILE_COLUMNS).coalesce(parts)
         for row in chosen.mapInArrow(_as_messages, "message binary").toLocalIterator():
             with pa.ipc.open_stream(row.message) as stream:
                 yield from stream
@@ -85,11 +91,12 @@ class SparkEngine:
         start = _root_table(roots)
         tasks = min(_MOST_TASKS, max(_FEWEST_TASKS, len(start) // _UNITS_PER_TASK))
         self.progress.step("walking on Spark", 0, None)
-        judged = judge(walk(self.session.createDataFrame(start), expand, tasks), territory).persist()
+        files = walk(self.session.createDataFrame(start), expand, tasks).persist()
+        judged = judge(files, territory, near_misses=has_several_stems(files))
         summary = _summary(judged)
         _raise_unreadable(summary)
         opened = sum(count for _, kind, count, _, _ in summary if kind in {k.value for k in expand.order})
-        return SparkSurvey(judged, summary, opened)
+        return SparkSurvey(files, judged, summary, opened)
 
 
 def _root_table(roots: Iterable[Root]) -> pa.Table:

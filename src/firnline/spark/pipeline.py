@@ -60,7 +60,12 @@ def one_per_file(rows: DataFrame) -> DataFrame:
     )
 
 
-def judge(files: DataFrame, territory: Territory) -> DataFrame:
+def has_several_stems(files: DataFrame) -> bool:
+    """Tells whether the files have more than one scheme and authority; with one, no two can be a near miss."""
+    return files.select(F.regexp_extract("identity", _STEM, 0).alias("stem")).distinct().limit(2).count() > 1
+
+
+def judge(files: DataFrame, territory: Territory, near_misses: bool) -> DataFrame:
     """Returns the files with a column `verdict`. A file is a victim only if every check lets it go."""
     verdict = (
         F.when(F.col("error").isNotNull(), UNREADABLE)
@@ -69,7 +74,8 @@ def judge(files: DataFrame, territory: Territory) -> DataFrame:
         .when(~_inside(territory), OUTSIDE)
         .otherwise(VICTIM)
     )
-    return _with_near_misses(files).withColumn("verdict", verdict).drop("near_miss", "opens", "needed")
+    checked = _with_near_misses(files) if near_misses else files.withColumn("near_miss", F.lit(False))
+    return checked.withColumn("verdict", verdict).drop("near_miss", "opens", "needed")
 
 
 def _with_near_misses(files: DataFrame) -> DataFrame:

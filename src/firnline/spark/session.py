@@ -10,6 +10,7 @@ from pyspark.sql import SparkSession
 Session = SparkSession
 
 _QUIET = {
+    "spark.sql.shuffle.partitions": str(4 * (os.cpu_count() or 2)),
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.sql.execution.arrow.maxRecordsPerBatch": "65536",
