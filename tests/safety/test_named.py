@@ -253,6 +253,18 @@ def test_a_hold_in_grace_that_ran_out_before_the_purge_holds_nothing(world: Worl
     world.check()
 
 
+def test_a_hold_outlives_the_run_that_took_its_snapshot_out(two_runs: TwoRuns) -> None:
+    """The first run is done and spared the held snapshot; the second has a file of it on its list."""
+    world = two_runs.world
+    held = world.writer.ledger.truths[world.snapshots["old"]].files
+    process_on_its_day(world).hold_add(world.table, "lawsuit", world.snapshots["old"])
+    world.clock.advance(25 * HOUR_MS)
+    states = [each.facts["state"] for each in process_on_its_day(world).resume(world.table)]
+    assert states == ["done", "done"]
+    assert there(held) == held
+    world.check()
+
+
 @pytest.mark.usefixtures("small_batches")
 def test_old_metadata_registered_again_between_two_batches_stops_the_harm(world: World) -> None:
     before, old = world.writer.place(), set(world.rows())

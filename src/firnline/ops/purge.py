@@ -122,15 +122,18 @@ def _table_hold(state: State, now: int) -> str | None:
 
 
 def _may_come_back(work: Workplace, state: State, run: Run, now: int) -> Iterator[dict[str, Any]]:
-    """Yields what other undoable runs took out, and what of this run's removal a hold names since."""
-    for other in work.runs(state):
-        if other.id.stamp != run.id.stamp:
-            yield from map(dict, other.removals)
-    held = {hold.snapshot for hold in state.holds if hold.in_force(now)}
-    yield _of_snapshots(run.committed.detail["removal"] if run.committed else {}, held)
+    """Yields what other undoable runs took out, and what of any run's removal a hold names: also of runs that are
+    done, since the files of a held snapshot outlive the run that took it out.
+    """
+    held = {hold.snapshot for hold in state.holds if hold.snapshot is not None and hold.in_force(now)}
+    for each in work.runs(state):
+        if each.id.stamp != run.id.stamp:
+            yield from map(dict, each.removals)
+        for event in each.attempts if held else ():
+            yield _of_snapshots(event.detail["removal"], held)
 
 
-def _of_snapshots(removal: Mapping[str, Any], wanted: set[str | None]) -> dict[str, Any]:
+def _of_snapshots(removal: Mapping[str, Any], wanted: set[str]) -> dict[str, Any]:
     """Returns what of a removal belongs to some snapshots: themselves, their statistics, all that names them."""
     lists = {name: entries for name, entries in removal.items() if isinstance(entries, list)}
     kept = {name: [e for e in entries if str(e.get("snapshot-id")) in wanted] for name, entries in lists.items()}
