@@ -47,16 +47,4 @@ def world(make_world: MakeWorld) -> World:
 @pytest.fixture
 def count_cases(record_property: Callable[[str, object], None]) -> Callable[[str, int], None]:
     """Adds to the number of cases that the end of the session prints under a heading."""
-    return lambda heading, number: record_property("cases", {heading: number})
-
-
-def pytest_terminal_summary(terminalreporter: Any) -> None:
-    total: Counter[str] = Counter()
-    for report in [each for reports in terminalreporter.stats.values() for each in reports]:
-        for name, value in getattr(report, "user_properties", []):
-            if name == "cases" and report.when == "call":
-                total.update(value)
-    if total:
-        terminalreporter.section("generated safety cases")
-        for heading, number in sorted(total.items()):
-            terminalreporter.write_line(f"{number:7,}  {heading}")
+    return lambda heading, number: record_property("count: generated safety cases", {heading: number})
