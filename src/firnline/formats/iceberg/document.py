@@ -52,7 +52,7 @@ def _gunzip(data: bytes) -> bytes:
 def check_understood(document: Document, location: str) -> None:
     """Returns where this version of firnline understands the table; raises UnsupportedFormat where it does not."""
     version = document.get("format-version")
-    if version not in FORMAT_VERSIONS:
+    if version not in FORMAT_VERSIONS or not isinstance(version, int) or isinstance(version, bool):
         raise UnsupportedFormat(
             f"format version {version!r} is not understood: {location}",
             hint=f"firnline reads Iceberg versions {', '.join(map(str, FORMAT_VERSIONS))}; nothing was changed",
@@ -65,9 +65,10 @@ def check_understood(document: Document, location: str) -> None:
 
 
 def _is_encrypted(document: Document) -> bool:
-    snapshots = document.get("snapshots")
+    """Tells it from a document whose fields may still have any shape: who reads them next says what is wrong."""
+    properties, snapshots = document.get("properties"), document.get("snapshots")
     return bool(
         document.get("encryption-keys")
-        or "encryption.key-id" in (document.get("properties") or {})
+        or (isinstance(properties, dict) and "encryption.key-id" in properties)
         or any("key-id" in s for s in (snapshots if isinstance(snapshots, list) else ()) if isinstance(s, dict))
     )

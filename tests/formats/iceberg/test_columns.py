@@ -1,0 +1,35 @@
+"""The identity of a whole column of paths is the identity of each of them."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from firnline.formats.columns import identities
+from firnline.model.locations import identity
+
+STEMS = ["", "/", "//", "file:", "file:/", "file:///", "file://localhost/", "s3://Bucket/", "s3a://bucket/", "S3N://b//"]
+STEMS += ["hdfs://nn:8020/", "hdfs:///", "gs://b/", "memory://m/", "abfss://c@a/", "odd:"]
+PARTS = st.sampled_from(["a", "b c", "a%20b", "x//y", "/lead", "day=1/z", "é", "s3://inside/", "", "end/"])
+SPELLED_ALIKE = st.builds(
+    lambda stem, rests: [stem + rest for rest in rests], st.sampled_from(STEMS), st.lists(PARTS, min_size=1)
+)
+MIXED = st.lists(st.builds(str.__add__, st.sampled_from(STEMS), PARTS))
+
+
+@settings(deadline=None)
+@given(st.one_of(SPELLED_ALIKE, MIXED))
+@example(["s3a://b/x", "s3a://b//x"])
+@example(["file:///a", "file:////a"])
+@example(["s3://b/x", "s3://b/x://y"])
+@example([])
+def test_a_column_has_the_identities_of_its_paths(paths: list[str]) -> None:
+    assert identities(pa.array(paths, pa.string())).to_pylist() == [identity(path) for path in paths]
+
+
+@settings(deadline=None)
+@given(SPELLED_ALIKE)
+def test_a_slice_of_a_column_has_them_too(paths: list[str]) -> None:
+    column = pa.array(["other://x/y", *paths], pa.string()).slice(1)
+    assert identities(column).to_pylist() == [identity(path) for path in paths]
