@@ -82,9 +82,7 @@ def records(lake: Path) -> Iterator[Path]:
     shutil.rmtree(folder, ignore_errors=True)
 
 
-def test_saving_a_plan_adds_only_its_record(
-    in_lake: Path, records: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_saving_a_plan_adds_only_its_record(in_lake: Path, records: Path, capsys: pytest.CaptureFixture[str]) -> None:
     before = everything(in_lake)
     options = ["--keep-within", "2d", "--keep-monthly", "off", "--keep-tag", "none-*"]
     assert run(["plan", "lake.artemis.registry", *options, "--save", "--json"]) == 0
@@ -108,9 +106,7 @@ def test_saving_a_plan_adds_only_its_record(
 
 
 def test_the_written_list_is_in_the_order_of_deletion(in_lake: Path, records: Path) -> None:
-    firnline.open().plan(
-        "lake.artemis.registry", keep={"within": "2d", "monthly": "off", "tags": "none-*"}, save=True
-    )
+    firnline.open().plan("lake.artemis.registry", keep={"within": "2d", "monthly": "off", "tags": "none-*"}, save=True)
     (folder,) = (records / "runs").iterdir()
     parts = sorted((folder / "victims").iterdir())
     kinds = [kind for part in parts for kind in pyarrow.parquet.read_table(part).column("kind").to_pylist()]

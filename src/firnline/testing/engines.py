@@ -52,9 +52,7 @@ class EngineContract:
         assert answer.victims
         assert answer.kept
 
-    def test_each_unit_is_opened_once(
-        self, engine: Engine, store: ObjectStores, small: Small, tmp_path: Path
-    ) -> None:
+    def test_each_unit_is_opened_once(self, engine: Engine, store: ObjectStores, small: Small, tmp_path: Path) -> None:
         table, expired = a_long_life(small(3))
         counting = CountingLog(store, str(tmp_path / "calls.log"))
         answer = survey(engine, table, expired, counting)
@@ -63,17 +61,13 @@ class EngineContract:
         assert calls == Counter(dict.fromkeys(asked, 1))
         assert answer.units_opened == len(_units(table))
 
-    def test_where_nothing_expires_nothing_goes(
-        self, engine: Engine, store: ObjectStores, small: Small
-    ) -> None:
+    def test_where_nothing_expires_nothing_goes(self, engine: Engine, store: ObjectStores, small: Small) -> None:
         table, _ = a_long_life(small(2))
         answer = survey(engine, table, (), store)
         assert not answer.victims
         assert answer.kept.keys() == table.made.keys()
 
-    def test_where_everything_expires_everything_goes(
-        self, engine: Engine, store: ObjectStores, small: Small
-    ) -> None:
+    def test_where_everything_expires_everything_goes(self, engine: Engine, store: ObjectStores, small: Small) -> None:
         table, _ = a_long_life(small(2))
         answer = survey(engine, table, table.changes, store, outside=True)
         assert answer.victims.keys() == table.made.keys()
@@ -119,16 +113,12 @@ class EngineContract:
             survey(engine, table, {first}, store)
         assert manifest in stopped.value.message
 
-    def test_a_file_of_an_unknown_status_is_refused(
-        self, engine: Engine, store: ObjectStores, small: Small
-    ) -> None:
+    def test_a_file_of_an_unknown_status_is_refused(self, engine: Engine, store: ObjectStores, small: Small) -> None:
         table = small(2)
         strange = Entry(3, Item("file:///x", 1), 1)  # type: ignore[arg-type]
         _assert_refused(engine, store, table, strange, "status 3")
 
-    def test_a_file_of_unknown_content_is_refused(
-        self, engine: Engine, store: ObjectStores, small: Small
-    ) -> None:
+    def test_a_file_of_unknown_content_is_refused(self, engine: Engine, store: ObjectStores, small: Small) -> None:
         table = small(2)
         strange = Entry(Status.ADDED, Item("file:///x", 1, 7), 1)  # type: ignore[arg-type]
         _assert_refused(engine, store, table, strange, "content 7")
@@ -156,9 +146,7 @@ class EngineContract:
 
     # ---- what stays although nothing needs it
 
-    def test_victims_outside_the_table_are_spared(
-        self, engine: Engine, store: ObjectStores, small: Small
-    ) -> None:
+    def test_victims_outside_the_table_are_spared(self, engine: Engine, store: ObjectStores, small: Small) -> None:
         table = small(2)
         inside, outside = table.append(2), table.append(3, outside=True)
         table.overwrite(table.live())

@@ -121,9 +121,7 @@ class SmallTable:
     ) -> int:
         """Returns a snapshot without some data files (and their deletion vectors), with new ones instead."""
         gone = {item for item in self._held(on) if item.path in removed or item.referenced in removed}
-        return self.commit(
-            operation, [self._data(join(self.location, "data")) for _ in range(files)], gone, on=on
-        )
+        return self.commit(operation, [self._data(join(self.location, "data")) for _ in range(files)], gone, on=on)
 
     def delete_rows(self, targets: Collection[str], *, equality: bool = False, on: str | None = MAIN) -> int:
         """Returns a snapshot with rows deleted: from version 3 on, one Puffin that holds a vector for each target."""

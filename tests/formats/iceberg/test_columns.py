@@ -9,7 +9,18 @@ from hypothesis import strategies as st
 from firnline.formats.columns import identities
 from firnline.model.locations import identity
 
-STEMS = ["", "/", "//", "file:", "file:/", "file:///", "file://localhost/", "s3://Bucket/", "s3a://bucket/", "S3N://b//"]
+STEMS = [
+    "",
+    "/",
+    "//",
+    "file:",
+    "file:/",
+    "file:///",
+    "file://localhost/",
+    "s3://Bucket/",
+    "s3a://bucket/",
+    "S3N://b//",
+]
 STEMS += ["hdfs://nn:8020/", "hdfs:///", "gs://b/", "memory://m/", "abfss://c@a/", "odd:"]
 PARTS = st.sampled_from(["a", "b c", "a%20b", "x//y", "/lead", "day=1/z", "é", "s3://inside/", "", "end/"])
 SPELLED_ALIKE = st.builds(

@@ -33,7 +33,9 @@ def test_pyiceberg_reads_what_the_writer_remembers(tmp_path: Path, version: int)
         entries = [entry for each in manifests for entry in each.fetch_manifest_entry(io, discard_deleted=False)]
         live = {entry.data_file.file_path for entry in entries if entry.status != ManifestEntryStatus.DELETED}
         assert named | live == table.reachable(snapshot.snapshot_id)
-        assert all(entry.data_file.file_size_in_bytes == table.made[entry.data_file.file_path].size for entry in entries)
+        assert all(
+            entry.data_file.file_size_in_bytes == table.made[entry.data_file.file_path].size for entry in entries
+        )
 
 
 @pytest.mark.parametrize("version", [1, 2, 3])
