@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
@@ -38,9 +39,10 @@ def jar() -> Path:
 
 def java() -> str:
     """The path of the java command. A missing one is an error, never a skipped check."""
-    found = shutil.which("java")
+    home = os.environ.get("JAVA_HOME")
+    found = shutil.which("java", path=f"{home}/bin" if home else None)
     if found is None:
-        raise FileNotFoundError("the formal model needs java on the PATH")
+        raise FileNotFoundError("the formal model needs java, in JAVA_HOME or on the PATH")
     return found
 
 
