@@ -1,9 +1,9 @@
 """Shell examples, run: each `$ firnline …` of a page in order, its output compared with what the page shows.
 
-A page's figures are those of another lake than the test's, so shapes are compared: numbers, times, sizes and blanks may
-differ, words may not. A line `[…]` stands for any number of lines. `$ echo $?` shows the exit code of the command before
-it; without it the command must have succeeded. Runs, snapshots and paths that the page shows are remembered with what
-they really are, so that a later command may name them.
+A page's figures are those of another lake than the test's, so shapes are compared: numbers, times, sizes and blanks
+may differ, words may not. A line `[…]` stands for any number of lines. `$ echo $?` shows the exit code of the command
+before it; without it the command must have succeeded. Runs, snapshots and paths that the page shows are remembered
+with what they really are, so that a later command may name them.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ _SHAPES = (
     (re.compile(r"[\d.,]+ (?:[KMGT]i)?B\b"), "SIZE"),
     (re.compile(r"\b(?:\d+[dhms])+\b"), "DURATION"),
     (re.compile(r"\d+"), "0"),
+    (re.compile(r"\b0 (file|snapshot|ref)s\b"), r"0 \1"),
     (re.compile(r"\s+"), " "),
 )
 
@@ -87,7 +88,7 @@ class Shell:
         """
         if word.startswith("file:///") and word not in self.known:
             (listing,) = self.lake.glob("*.csv")
-            rows = csv.DictReader(listing.open())
+            rows = csv.DictReader(listing.read_text().splitlines())
             self.known[word] = next(row["path"] for row in rows if row["kind"] == "data")
         return self.known.get(word, word)
 
