@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import takewhile
 from typing import Any
 
 from firnline.errors import RefusedForSafety, UnreadableMetadata
@@ -45,15 +46,15 @@ def _bring_back(work: Workplace, lease: Lease, run: Run) -> Run:
     committed = run.committed
     assert committed is not None  # a run that is committed or undoing has that event
     removal = committed.detail["removal"]
-    landed = _undo_landed(work, run)
-    if landed is not None:
-        return run.moved(work.store, RunState.UNDONE, work.now(), left_alone=landed)
-    _refuse_missing_or_step_back(work, run, removal)
-    undoing = _Undoing(work, lease, run, removal)
-    changed = change(work.source, work.store, undoing.edit, undoing.before_send)
-    left = [] if changed is None else list(changed.edited.left_alone)
+    left = _undo_landed(work, run)
+    if left is None:
+        _refuse_missing_or_step_back(work, run, removal)
+        undoing = _Undoing(work, lease, run, removal)
+        changed = change(work.source, work.store, undoing.edit, undoing.before_send)
+        left, run = [] if changed is None else list(changed.edited.left_alone), undoing.run
     lease.renew()
-    return undoing.run.moved(work.store, RunState.UNDONE, work.now(), left_alone=left)
+    _take_out_what_is_incomplete(work, lease, run, removal, left)
+    return run.moved(work.store, RunState.UNDONE, work.now(), left_alone=left)
 
 
 class _Undoing:
@@ -80,12 +81,51 @@ def _undo_landed(work: Workplace, run: Run) -> list[str] | None:
     """Returns the refs that an earlier, interrupted undo left alone, if one of its tries is in the table."""
     state = work.source.load()
     same_table(state, run)
-    for event in reversed(run.events):
-        if event.state is RunState.UNDOING and was_committed(
-            state, work.store, event.detail["location"], event.detail["digest"]
-        ):
+    tries = takewhile(lambda event: event.state is RunState.UNDOING, reversed(run.events))
+    for event in tries:  # those before a step back were taken out again
+        if was_committed(state, work.store, event.detail["location"], event.detail["digest"]):
             return list(event.detail["left_alone"])
     return None
+
+
+def _take_out_what_is_incomplete(
+    work: Workplace, lease: Lease, run: Run, removal: Mapping[str, Any], left_alone: list[str]
+) -> None:
+    """Looks once more, now that the snapshots are in the table and no other tool takes their files for garbage.
+
+    One that looked just before may have removed some since our first look; then the snapshots go again, all but those
+    that somebody named meanwhile, and the undo is refused.
+    """
+    try:
+        _refuse_missing(work, run, removal)
+    except RefusedForSafety:
+        ours = {name: ref for name, ref in (removal.get("refs") or {}).items() if name not in left_alone}
+        change(
+            work.source,
+            work.store,
+            lambda state: _without(work, run, state, removal, ours),
+            lambda base, edited, location: lease.renew(),
+        )
+        _step_back(work, run)
+        raise
+
+
+def _without(
+    work: Workplace, run: Run, state: State, removal: Mapping[str, Any], ours: Mapping[str, Any]
+) -> Edited | None:
+    """Returns the table without what the undo put back; what anything else names by now stays."""
+    same_table(state, run)
+    refs = {name for name, ref in ours.items() if name in state.refs and _names(state, name, ref)}
+    named = {ref.snapshot for name, ref in state.refs.items() if name not in refs} | {state.current}
+    returned = {str(each["snapshot-id"]) for each in removal["snapshots"]}
+    snapshots = {each for each in returned if each in state.graph and each not in named}
+    if not snapshots and not refs:
+        return None
+    return work.source.format.expire(state, snapshots, refs, work.now())
+
+
+def _names(state: State, name: str, ref: Mapping[str, Any]) -> bool:
+    return state.refs[name].snapshot == str(ref["snapshot-id"])
 
 
 def _refuse_missing_or_step_back(work: Workplace, run: Run, removal: Mapping[str, Any]) -> None:
@@ -93,9 +133,13 @@ def _refuse_missing_or_step_back(work: Workplace, run: Run, removal: Mapping[str
     try:
         _refuse_missing(work, run, removal)
     except RefusedForSafety:
-        if run.state is RunState.UNDOING and run.committed is not None:
-            run.moved(work.store, RunState.COMMITTED, work.now(), **run.committed.detail)
+        _step_back(work, run)
         raise
+
+
+def _step_back(work: Workplace, run: Run) -> None:
+    if run.state is RunState.UNDOING and run.committed is not None:
+        run.moved(work.store, RunState.COMMITTED, work.now(), **run.committed.detail)
 
 
 def _refuse_missing(work: Workplace, run: Run, removal: Mapping[str, Any]) -> None:

@@ -35,6 +35,7 @@ class Operation:
         """Returns the world where the operation can start."""
         world.policy = self.policy
         self.prepare(world.process(), world)
+        world.run = next(reversed(world.runs()), "")
         return world
 
 
@@ -89,15 +90,15 @@ def _expire(process: Process, world: World) -> None:
 
 
 def _commit(process: Process, world: World) -> None:
-    process.commit(world.runs()[-1])
+    process.commit(world.run)
 
 
 def _purge(process: Process, world: World) -> None:
-    process.purge(world.runs()[-1])
+    process.purge(world.run)
 
 
 def _undo(process: Process, world: World) -> None:
-    process.undo(world.runs()[-1])
+    process.undo(world.run)
 
 
 def _resume(process: Process, world: World) -> None:
@@ -146,7 +147,7 @@ def _die(world: World, fault: Dying) -> None:
 
 
 def _state(process: Process, world: World) -> RunState:
-    return process.runs(world.table)[-1].run.state
+    return process.run(world.run).run.state
 
 
 def _commit_unless_done(process: Process, world: World) -> None:

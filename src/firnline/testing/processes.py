@@ -111,4 +111,5 @@ class Process(Lake):
         )
 
     def _shovel(self, run: Run) -> Shovel:
-        return Shovel(FaultyDelete(ObjectDelete(), self.fault), LocalDeleteMany())
+        """Returns the power to delete, one key after another: so that the n-th delete is always the same."""
+        return Shovel(FaultyDelete(ObjectDelete(), self.fault), LocalDeleteMany(threads=1))

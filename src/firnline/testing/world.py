@@ -36,7 +36,10 @@ _DAYS_AGO = (30, 27, 24, 21, 18, 15, 12, 2, 1, 0)
 
 @dataclass
 class World:
-    """One table and everything around it. `snapshots` are the ids by their names in the picture above."""
+    """One table and everything around it. `snapshots` are the ids by their names in the picture above.
+
+    `policy` is the firnline.yaml of every process made here; `run` is for the test that works on one run.
+    """
 
     folder: Path
     pointers: Pointers
@@ -47,6 +50,7 @@ class World:
     catalog: SqlCatalog
     snapshots: dict[str, int] = field(default_factory=dict)
     policy: str = ""
+    run: str = ""
 
     @staticmethod
     def make(folder: Path, *, history: bool = True, name: str = "t", properties: dict[str, str] | None = None) -> World:
