@@ -20,8 +20,10 @@ def test_shell_examples_print_what_the_page_shows(
     guide: Path, small_lake: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     shell = Shell(small_lake, capsys)
-    ran = [shell.run(example) for block in blocks(guide, "console") for example in examples(block)]
-    assert len(ran) >= 5
+    shown = [example for block in blocks(guide, "console") for example in examples(block)]
+    for example in shown:
+        shell.run(example)
+    assert len(shown) >= 5
 
 
 def test_python_examples_run_in_order(small_lake: Path) -> None:
