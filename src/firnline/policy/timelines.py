@@ -1,4 +1,4 @@
-"""Rules judged on a timeline: the lineage of one branch."""
+"""Rules judged on a timeline: the lineage of one branch, across the holes that earlier expiries left."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Timeline:
 
     @staticmethod
     def of(case: Case, ref: Ref) -> Timeline:
-        lineage = list(case.graph.lineage(ref.snapshot))
+        lineage = list(case.graph.history(ref.snapshot))
         by_time = sorted(lineage, key=lambda snapshot: snapshot.timestamp_ms, reverse=True)
         return Timeline(ref.name, lineage, by_time)
 

@@ -57,7 +57,7 @@ def own_walk(case: Case, ref: Ref) -> Walk:
 
 
 def referenced(case: Case, refs: StandingRefs) -> set[SnapshotId]:
-    """Returns the ancestors of branches that stay and the heads, no more, of tags that stay."""
+    """Returns the ancestors of branches that stay, as Iceberg sees them, and the heads of tags that stay."""
     found: set[SnapshotId] = set()
     for ref in refs.branches:
         for snapshot in case.graph.lineage(ref.snapshot):
@@ -68,7 +68,7 @@ def referenced(case: Case, refs: StandingRefs) -> set[SnapshotId]:
 
 
 def keep_unreferenced(case: Case, refs: StandingRefs) -> Iterator[Judgement]:
-    """Yields what no ref reaches (staged, or left by a rollback) and the default age keeps."""
+    """Yields what no ref reaches (staged, left by a rollback, below a hole) and the default age keeps."""
     reached, cutoff = referenced(case, refs), case.native.cutoff(case.now_ms)
     reason = Reason("unreferenced", f", {case.native.age_text()}")
     for snapshot in case.graph:

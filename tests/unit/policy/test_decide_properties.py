@@ -133,6 +133,21 @@ def test_adding_a_rule_never_expires_more(world: World, policy: list[Rule], extr
 
 
 @many
+@given(protected_worlds, policies)
+def test_deciding_again_on_what_stayed_expires_nothing(world: World, given_rules: list[Rule]) -> None:
+    """Holes that the first run left must not cut the history that the second one sees."""
+    first, graph = world.decide(*given_rules), Graph(world.snapshots)
+    gone = set(first.expired)
+    left = Graph((each for each in graph if each.id not in gone), graph.bridges_without(gone))
+    refs = {name: ref for name, ref in world.refs.items() if name not in first.expired_refs}
+    again = decide(
+        left, refs, world.current, world.native, policy(*given_rules),
+        now_ms=NOW, holds=world.holds, pins=world.pins,
+    )  # fmt: skip
+    assert again.expired == ()
+
+
+@many
 @given(protected_worlds, any_policy, st.randoms(use_true_random=False))
 def test_the_order_of_rules_snapshots_and_refs_changes_nothing(world: World, policy: list[Rule], random) -> None:
     shuffled = random.sample(policy, len(policy))

@@ -7,6 +7,7 @@ from typing import Any
 
 from firnline.formats.iceberg import fields
 from firnline.formats.iceberg.document import Document
+from firnline.formats.iceberg.lineage import parse_bridges
 from firnline.model.graph import Graph
 from firnline.model.snapshots import MAIN, Ref, RefKind, Snapshot, SnapshotId
 from firnline.model.times import DAY_MS
@@ -25,7 +26,7 @@ def state_of(document: Document, table: str, metadata_location: str) -> State:
     where = metadata_location
     properties = _properties(document, where)
     location = fields.text(document, "location", where)
-    graph = _graph(document, where)
+    graph = _graph(document, properties, where)
     current = _current(document, graph, where)
     return State(
         table=table,
@@ -51,9 +52,9 @@ def _properties(document: Document, where: str) -> Mapping[str, str]:
     return {name: str(value) for name, value in properties.items()}
 
 
-def _graph(document: Document, where: str) -> Graph:
+def _graph(document: Document, properties: Mapping[str, str], where: str) -> Graph:
     snapshots = [_snapshot(each, where) for each in fields.objects(document, "snapshots", where)]
-    graph = Graph(snapshots)
+    graph = Graph(snapshots, parse_bridges(properties))
     if len(graph) != len(snapshots):
         raise fields.damaged(where, "two snapshots share one id")
     return graph

@@ -9,6 +9,7 @@ from typing import Any
 from firnline.formats.iceberg import edit
 from firnline.formats.iceberg.document import Document, read_document
 from firnline.formats.iceberg.expand import IcebergExpand
+from firnline.formats.iceberg.lineage import with_bridges
 from firnline.formats.iceberg.roots import roots_of
 from firnline.formats.iceberg.serialise import document_bytes, successor_name
 from firnline.formats.iceberg.state import state_of
@@ -60,6 +61,7 @@ class IcebergFormat:
         self, state: State, snapshots: Set[SnapshotId], refs: Set[str], now_ms: int, *, clean: bool = False
     ) -> Edited:
         edited, removal = edit.expired(state.document, snapshots, refs)
+        edited = with_bridges(edited, state.graph.bridges_without(snapshots))
         if clean:
             edited, unused = without_unused(edited, self.store)
             removal = {**removal, **unused}
@@ -68,6 +70,8 @@ class IcebergFormat:
     def restore(self, state: State, removal: Mapping[str, Any], now_ms: int) -> Edited:
         edit.refuse_reused_ids(state.document, removal)
         edited, left_alone = edit.restored(state.document, removal)
+        graph = state_of(edited, state.table, state.fence).graph
+        edited = with_bridges(edited, graph.bridges_without(frozenset()))
         return replace(_successor(state, edited, now_ms), left_alone=tuple(left_alone))
 
     def amend(self, state: State, amendment: Amendment, now_ms: int) -> Edited:
