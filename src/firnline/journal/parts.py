@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Protocol
 
+from firnline.errors import AlreadyExists
 from firnline.model.locations import join
 from firnline.ports.stores import Get, List, PutIfAbsent
 
@@ -18,10 +19,26 @@ class ListAndGet(Get, List, Protocol):
     pass
 
 
+class PutAndGet(Get, PutIfAbsent, Protocol):
+    pass
+
+
+def put_own(store: PutAndGet, key: str, data: bytes) -> None:
+    """Writes an object that only this process can be writing.
+
+    A request that was sent twice meets its own first write: the same bytes are no one else's.
+    """
+    try:
+        store.put_if_absent(key, data)
+    except AlreadyExists:
+        if store.get(key) != data:
+            raise
+
+
 class PartWriter:
     """Collects rows and writes them as parts of at most PART_ROWS rows, named `PREFIX00000.parquet` and on."""
 
-    def __init__(self, store: PutIfAbsent, folder: str, prefix: str = "") -> None:
+    def __init__(self, store: PutAndGet, folder: str, prefix: str = "") -> None:
         self._store = store
         self._folder = folder
         self._prefix = prefix
@@ -45,7 +62,7 @@ class PartWriter:
         if not self._rows:
             return
         name = f"{self._prefix}{self._written:05d}.parquet"
-        self._store.put_if_absent(join(self._folder, name), as_parquet(pa.Table.from_batches(self._waiting)))
+        put_own(self._store, join(self._folder, name), as_parquet(pa.Table.from_batches(self._waiting)))
         self._waiting, self._rows, self._written = [], 0, self._written + 1
 
 
@@ -74,7 +91,7 @@ def read_parts(store: ListAndGet, folder: str) -> Iterator[pa.Table]:
     return (read_part(store, key) for key in part_keys(store, folder))
 
 
-def write_parts(store: PutIfAbsent, folder: str, batches: Iterable[pa.RecordBatch], prefix: str = "") -> None:
+def write_parts(store: PutAndGet, folder: str, batches: Iterable[pa.RecordBatch], prefix: str = "") -> None:
     writer = PartWriter(store, folder, prefix)
     for batch in batches:
         writer.add(batch)

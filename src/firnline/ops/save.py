@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING
 
 from firnline.journal.events import EventStore, append_event
 from firnline.journal.layout import RecordFolder, RunId
-from firnline.journal.parts import PartWriter
+from firnline.journal.parts import PartWriter, PutAndGet, put_own
 from firnline.journal.states import RunState
 from firnline.model.files import FileKind
 from firnline.ops.plan import Planned
 from firnline.plans.plan import Plan
-from firnline.ports.stores import PutIfAbsent
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -44,11 +43,11 @@ def save_plan(
     plan = replace(planned.plan, run=str(run))
     record = {**plan.to_json(), "request": planned.request.to_json(), "grace_ms": grace_ms, "meant": meant}
     append_event(store, folder, None, RunState.PLANNED, now_ms)
-    store.put_if_absent(folder.plan, json.dumps(record, indent=1).encode())
+    put_own(store, folder.plan, json.dumps(record, indent=1).encode())
     return plan
 
 
-def _write_victims(survey: Survey, order: tuple[FileKind, ...], store: PutIfAbsent, folder: str) -> None:
+def _write_victims(survey: Survey, order: tuple[FileKind, ...], store: PutAndGet, folder: str) -> None:
     """Writes the list in the order of deletion: parts are named by their kind's place in it."""
     writers = {kind: PartWriter(store, folder, f"{place}-") for place, kind in enumerate(order)}
     for batch in survey.victim_batches():
@@ -58,7 +57,7 @@ def _write_victims(survey: Survey, order: tuple[FileKind, ...], store: PutIfAbse
         writer.flush()
 
 
-def _write_walked(survey: Survey, units: tuple[FileKind, ...], store: PutIfAbsent, folder: str) -> None:
+def _write_walked(survey: Survey, units: tuple[FileKind, ...], store: PutAndGet, folder: str) -> None:
     """Writes the units that kept snapshots reach: a purge need not walk them again, they never change."""
     writer = PartWriter(store, folder)
     for batch in survey.kept_batches():
