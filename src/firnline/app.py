@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-import socket
+import re
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from firnline.errors import BlastRadiusExceeded, NoSuchTable, UsageError
 from firnline.journal.layout import RunId
-from firnline.journal.lease import Lease, LeaseTimes, new_owner
+from firnline.journal.lease import Lease, LeaseTimes
+from firnline.journal.processes import this_process
 from firnline.journal.runs import Run
 from firnline.model.times import parse_duration, parse_instant
 from firnline.ops.carry import Carried, carry, carry_all, commit_only, purge_all, purge_only, report
@@ -49,6 +50,7 @@ ENGINES = ("auto", "local", "spark")
 _LARGE_SNAPSHOTS = 20_000
 _LARGE_FILES = 2_000_000
 _LARGE_PURGE = 1_000_000
+_NUMBER = re.compile(r"[0-9]{1,18}")
 
 Moment = str | int
 
@@ -245,7 +247,7 @@ class Lake:
             config=self.config,
             choose=self._choose,
             now=self.clock,
-            owner=new_owner(socket.gethostname(), os.getpid()),
+            owner=this_process(),
             lease_times=lease_times(),
             progress=self.progress,
             interrupted=self.interrupted,
@@ -315,9 +317,10 @@ class Lake:
             f"no such table: {table}", hint=f"name it CATALOG.NAMESPACE.NAME, or give its location; catalogs: {known}"
         )
 
-    def _choose(self, state: State) -> Engine:
+    def _choose(self, state: State, named: str) -> Engine:
         """Returns Spark for large work or where it was asked for; a small table must not wait for a session."""
-        if self.engine == "spark" or (self.engine == "auto" and is_large(state)):
+        asked = named if self.engine == "auto" else self.engine
+        if asked == "spark" or (asked == "auto" and is_large(state)):
             from firnline.spark.engine import SparkEngine
             from firnline.spark.session import session
 
@@ -330,8 +333,9 @@ class Lake:
 def is_large(state: State) -> bool:
     """Tells whether a walk is worth a Spark session, by what the metadata says without opening anything."""
     snapshots = state.document.get("snapshots") or ()
-    totals = (s.get("summary", {}).get("total-data-files", "0") for s in snapshots if isinstance(s, dict))
-    files = max((int(text) for text in totals if str(text).isdigit()), default=0)
+    summaries = (s.get("summary") for s in snapshots if isinstance(s, dict))
+    totals = (str(each.get("total-data-files")) for each in summaries if isinstance(each, dict))
+    files = max((int(text) for text in totals if _NUMBER.fullmatch(text)), default=0)
     return len(state.graph) > _LARGE_SNAPSHOTS or files > _LARGE_FILES
 
 

@@ -16,13 +16,14 @@ from firnline.errors import AlreadyExists, LeaseHeld, OutcomeUnknown, RefusedFor
 from firnline.journal import lease as lease_module
 from firnline.journal.events import append_event, read_events
 from firnline.journal.layout import RecordFolder
-from firnline.journal.lease import Lease, LeaseTimes, latest_claim, new_owner
+from firnline.journal.lease import Lease, LeaseTimes, latest_claim
+from firnline.journal.processes import is_certainly_gone, this_process
 from firnline.journal.states import FINISHED, MOVES, RunState
 from firnline.ports.stores import ObjectMeta
 from firnline.stores.discard import OwnDiscard
 from firnline.stores.objects import ObjectStores
 
-TIMES = LeaseTimes(length_ms=120_000, margin_ms=30_000)
+TIMES = LeaseTimes(length_ms=120_000, margin_ms=30_000, skew_ms=0)
 NOON = 1_800_000_000_000
 
 
@@ -55,7 +56,7 @@ def folder(tmp_path: Path) -> str:
 
 def make(folder: str, clock: Clock, owner: str = "", store: object | None = None) -> Lease:
     chosen = ObjectStores() if store is None else store
-    return Lease(chosen, folder, TIMES, owner or new_owner("host", 1), lambda: clock.wall_ms)  # type: ignore[arg-type]
+    return Lease(chosen, folder, TIMES, owner or this_process(), lambda: clock.wall_ms)  # type: ignore[arg-type]
 
 
 # ---------------------------------------------------------------- one holder at a time
@@ -404,3 +405,33 @@ def test_what_is_no_event_is_passed_over(record: RecordFolder) -> None:
     store = Untidy()
     _some_events(record, store)
     assert [event.number for event in read_events(store, record)] == [1, 2, 3]
+
+
+def test_who_takes_over_also_waits_out_the_difference_of_two_clocks(folder: str, clock: Clock) -> None:
+    """A machine whose clock is minutes ahead must not take a lease that is still in use."""
+    times = LeaseTimes(length_ms=120_000, margin_ms=30_000)
+    Lease(ObjectStores(), folder, times, "elsewhere:1:::aa", lambda: clock.wall_ms).acquire()
+    ahead = Lease(ObjectStores(), folder, times, this_process(), lambda: clock.wall_ms + 4 * 60_000)
+    with pytest.raises(LeaseHeld):
+        ahead.acquire()
+
+
+def test_the_lease_of_a_process_that_died_on_this_machine_is_free_at_once(folder: str, clock: Clock) -> None:
+    script = "from firnline.journal.processes import this_process; print(this_process())"
+    died = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout.strip()
+    assert is_certainly_gone(died)
+    make(folder, clock, died).acquire()
+    make(folder, clock).acquire()
+
+
+@pytest.mark.parametrize("owner", ["host:1:aa", "", "h:1:::aa", "h:x:home:12:aa"])
+def test_nothing_is_certain_of_a_process_elsewhere(owner: str) -> None:
+    assert not is_certainly_gone(owner)
+
+
+def test_a_process_that_lives_is_not_gone_and_a_number_used_again_is_another_process() -> None:
+    mine = this_process()
+    assert not is_certainly_gone(mine)
+    host, pid, home, started, token = mine.rsplit(":", 4)
+    assert is_certainly_gone(f"{host}:{pid}:{home}:{int(started) - 1}:{token}")
+    assert not is_certainly_gone(f"{host}:{pid}:another-boot/1:{int(started) - 1}:{token}")

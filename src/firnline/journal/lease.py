@@ -8,7 +8,6 @@ wait a margin beyond it. Between the two lies the time that a request in flight 
 from __future__ import annotations
 
 import json
-import secrets
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -17,12 +16,15 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from firnline.errors import AlreadyExists, FirnlineError, LeaseHeld, OutcomeUnknown, UnreadableMetadata
-from firnline.model.locations import join
-from firnline.model.times import SECOND_MS, format_instant
+from firnline.journal.processes import is_certainly_gone
+from firnline.model.locations import join, parse_location
+from firnline.model.times import MINUTE_MS, SECOND_MS, format_instant
 from firnline.ports.discard import OwnKey
 from firnline.ports.stores import Get, List, PutIfAbsent
 
 _CLAIMS_KEPT = 8
+LARGEST_SKEW_MS = 5 * MINUTE_MS
+"""By how much clocks may differ: a run refuses to work on a machine whose clock is further off the store's."""
 
 
 class LeaseStore(Get, List, PutIfAbsent, Protocol):
@@ -31,10 +33,14 @@ class LeaseStore(Get, List, PutIfAbsent, Protocol):
 
 @dataclass(frozen=True, slots=True)
 class LeaseTimes:
-    """How long a claim lasts, and the margin on both sides of its end."""
+    """How long a claim lasts, the margin on both sides of its end, and by how much two machines' clocks may differ.
+
+    A claim's end is told by its holder's clock and judged by another's: who takes over waits out the difference too.
+    """
 
     length_ms: int = 120 * SECOND_MS
     margin_ms: int = 30 * SECOND_MS
+    skew_ms: int = 2 * LARGEST_SKEW_MS
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,13 +78,20 @@ class Lease:
         """Takes the lease. Raises LeaseHeld, saying until when, while another process may be working."""
         latest = latest_claim(self._store, self._folder)
         if latest is not None and not latest.released and not break_it:
-            free_at = latest.until_ms + self._times.margin_ms
-            if self._now() <= free_at:
+            free_at = latest.until_ms + self._times.margin_ms + self._times.skew_ms
+            if self._now() <= free_at and not self._died_here(latest):
                 raise LeaseHeld(
                     f"another process ({latest.owner}) works on this table until {format_instant(free_at)}",
                     hint="wait, or add --break-lease if that process is certainly gone",
                 )
         self._write(latest.number + 1 if latest else 1, released=False)
+
+    def _died_here(self, claim: Claim) -> bool:
+        """Tells whether the claim's process died on this machine, with nothing of it left on its way.
+
+        Local files take effect before a process can die; a request to a remote store may still be travelling.
+        """
+        return parse_location(self._folder).scheme == "file" and is_certainly_gone(claim.owner)
 
     def check(self) -> None:
         """Returns while it is safe to send a request; raises LeaseHeld from a margin before the claim's end.
@@ -110,6 +123,11 @@ class Lease:
             if self._claim is not None and self._is_safe():
                 with suppress(FirnlineError):
                     self._write(self._claim.number + 1, released=True)
+            self._claim, self._safe_until = None, 0.0
+
+    def let_run_out(self) -> None:
+        """Gives the lease up without a word: others wait until whatever was sent has arrived or never will."""
+        with self._writing:
             self._claim, self._safe_until = None, 0.0
 
     def _refuse_old_number(self, number: int) -> None:
@@ -162,10 +180,6 @@ class Lease:
         self._refuse_old_number(number)
         self._claim = claim
         self._safe_until = begun + (self._times.length_ms - self._times.margin_ms) / SECOND_MS
-
-
-def new_owner(host: str, pid: int) -> str:
-    return f"{host}:{pid}:{secrets.token_hex(4)}"
 
 
 def latest_claim(store: LeaseStore, folder: str) -> Claim | None:

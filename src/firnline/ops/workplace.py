@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from firnline.errors import RefusedForSafety, TableMoved
+from firnline.errors import OutcomeUnknown, RefusedForSafety, TableMoved
 from firnline.journal.layout import RunId, records_root
-from firnline.journal.lease import Lease, LeaseTimes
+from firnline.journal.lease import LARGEST_SKEW_MS, Lease, LeaseTimes
 from firnline.journal.runs import Run, list_runs, load_run
 from firnline.model.locations import join
-from firnline.model.times import MINUTE_MS, format_duration
+from firnline.model.times import format_duration
 from firnline.ops.plan import ChooseEngine
 from firnline.ops.settle import policy_in_force
 from firnline.plans.request import Request
@@ -21,8 +21,6 @@ from firnline.ports.formats import State
 from firnline.ports.progress import Progress, Silent
 from firnline.ports.stores import ReadWrite
 from firnline.ports.tables import WritableTable
-
-LARGEST_SKEW_MS = 5 * MINUTE_MS
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +56,11 @@ class Workplace:
 
     @contextmanager
     def lease(self, state: State, break_it: bool = False) -> Iterator[Lease]:
-        """Holds the table's lease for the time of the block. Raises where clocks disagree: ages would be wrong."""
+        """Holds the table's lease for the time of the block. Raises where clocks disagree: ages would be wrong.
+
+        Where a commit got no answer the lease is not released: the commit may still arrive, and whoever comes next
+        would take it for lost, cancel the run, and then see its snapshots go.
+        """
         folder = join(self.root(state), "lease")
         held = Lease(self.store, folder, self.lease_times, self.owner, self.now)
         held.acquire(break_it)
@@ -66,6 +68,9 @@ class Workplace:
             self._check_clock(held)
             with held.heartbeat():
                 yield held
+        except (OutcomeUnknown, KeyboardInterrupt):
+            held.let_run_out()
+            raise
         finally:
             held.release()
         if self.discard is not None:
