@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-import pytest
+from pathlib import Path
 
+import pytest
+from pyspark.sql import SparkSession
+
+import firnline
 from firnline.ports.engines import Engine
-from firnline.testing.engines import EngineContract
+from firnline.testing.engines import EngineContract, a_long_life
+from firnline.testing.tables import QuickFiles, SmallTable
 
 pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
 
@@ -14,3 +19,15 @@ class TestSparkEngine(EngineContract):
     @pytest.fixture
     def engine(self, spark: Engine) -> Engine:
         return spark
+
+
+def test_a_policy_that_names_spark_gets_spark(tmp_path: Path, spark_session: SparkSession) -> None:
+    table, _ = a_long_life(SmallTable(QuickFiles(), f"file://{tmp_path}/t"))
+    table.publish()
+    config = tmp_path / "firnline.yaml"
+    config.write_text("engine: spark\n")
+    there = firnline.open(str(config), session=spark_session).plan(table.location, now=table.now_ms)
+    here = firnline.open(str(config), engine="local").plan(table.location, now=table.now_ms)
+    assert (there.plan.engine, here.plan.engine) == ("spark", "local")
+    assert there.plan.victims == here.plan.victims
+    assert sorted(each["path"] for each in there.files()) == sorted(each["path"] for each in here.files())

@@ -5,11 +5,10 @@ from __future__ import annotations
 import os
 import sys
 
-import click
 import typer
 
 from firnline.cli import check, marks, plan, policy, runs, tables, why
-from firnline.cli.output import output_for
+from firnline.cli.output import Output, output_for
 from firnline.errors import FirnlineError, UsageError
 
 INTERRUPTED = 130
@@ -40,20 +39,28 @@ def run(arguments: list[str]) -> int:
     """Returns the exit code of one command."""
     output = output_for("--json" in arguments)
     try:
-        return int(app(arguments, standalone_mode=False) or 0)
+        code = int(app(arguments, standalone_mode=False) or 0)
+        sys.stdout.flush()  # a reader that went away shows here, not while Python shuts down
+        return code
     except FirnlineError as problem:
         output.fail(problem)
         return problem.exit_code
-    except click.exceptions.NoArgsIsHelpError as asked:
-        asked.show()
-        return UsageError.exit_code
-    except click.ClickException as problem:
-        output.fail(UsageError(problem.format_message(), hint="`firnline --help` shows the commands and their options"))
-        return UsageError.exit_code
-    except (click.Abort, KeyboardInterrupt):
+    except typer.TyperException as problem:
+        return _misused(problem, output)
+    except (typer.Abort, KeyboardInterrupt):
         print("\ninterrupted", file=sys.stderr)
         return INTERRUPTED
     except BrokenPipeError:
         # The reader of our stdout went away, as `firnline … | head` does; there is nobody left to tell.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
+
+
+def _misused(problem: typer.TyperException, output: Output) -> int:
+    """Returns the exit code of a command that makes no sense. One without any argument gets its help instead."""
+    message = problem.format_message()
+    if message.startswith("Usage: "):
+        print(message, file=sys.stderr)
+    else:
+        output.fail(UsageError(message, hint="`firnline --help` shows the commands and their options"))
+    return UsageError.exit_code

@@ -52,6 +52,7 @@ def _settings(effective: Effective) -> Iterator[tuple[str, Setting[Any]]]:
     yield from ((f"keep {name}", setting) for name, setting in effective.keep.items())
     yield "grace", effective.grace
     yield "blast-radius", effective.blast_radius
+    yield "engine", effective.engine
     yield "include-outside", effective.include_outside
     yield "records", effective.records
 

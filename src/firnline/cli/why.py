@@ -43,7 +43,7 @@ def _blocks(answer: Answer) -> Iterator[Block]:
     yield Line(f"{answer.file}")
     if not answer.needed_by:
         yield Line(f"no snapshot of {answer.table} needs this file")
-        yield Hint("it belongs to another table, or to none")
+        yield Hint("metadata documents belong to no snapshot; anything else is another table's, or nobody's")
         return
     kept = sum(each.kept for each in answer.needed_by)
     yield Line(f"needed by {counted(len(answer.needed_by), 'snapshot')}, of which stay: {kept:,}")

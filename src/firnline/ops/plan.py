@@ -16,7 +16,8 @@ from firnline.ports.engines import Engine, Survey, Territory
 from firnline.ports.formats import State, TableFormat
 from firnline.ports.tables import TableSource
 
-ChooseEngine = Callable[[State], Engine]
+ChooseEngine = Callable[[State, str], Engine]
+"""Takes the table and the engine that its policy names; whoever asks for one outright is served first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +37,7 @@ def make_plan(source: TableSource, config: Section, request: Request, choose: Ch
     plan = _without_files(state, settled)
     if not settled.decision.expired:
         return Planned(plan, None, state, request)
-    engine = choose(state)
+    engine = choose(state, settled.effective.engine.value)
     territory = territory_of(state, settled, request)
     survey = engine.survey(roots(source.format, state, set(settled.decision.expired)), source.format.expand, territory)
     return Planned(_with_files(plan, settled, survey, engine.name, request), survey, state, request)

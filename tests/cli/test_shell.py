@@ -1,0 +1,108 @@
+"""The command line as a whole: help, completion, streams and exit codes as a shell sees them."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.main import get_command
+
+from firnline.cli.main import app, run
+
+FIRNLINE = Path(sys.executable).with_name("firnline")
+PLAN = ("plan", "lake.ns.events", "--retain-last", "1")
+Lake = Any
+
+
+def shell(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Runs the installed command, its output going to pipes."""
+    variables = {**os.environ, **environment}
+    return subprocess.run([FIRNLINE, *arguments], env=variables, capture_output=True, text=True, check=False)
+
+
+def commands(command: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    """Yields every command and group of the command line."""
+    yield path
+    for name, inner in getattr(command, "commands", {}).items():
+        yield from commands(inner, (*path, name))
+
+
+EVERY = list(commands(get_command(app)))
+
+
+@pytest.mark.parametrize("path", EVERY, ids=lambda path: " ".join(path) or "firnline")
+def test_every_command_has_help(path: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
+    assert run([*path, "--help"]) == 0
+    shown = capsys.readouterr()
+    usage, _, rest = shown.out.partition("\n\n")
+    assert usage.startswith("Usage: ")
+    assert all(name in usage for name in path)
+    assert len(rest.strip().splitlines()[0].split()) >= 2, "it says what the command does"
+    assert shown.err == ""
+
+
+def test_there_are_the_commands_that_others_rely_on() -> None:
+    assert {("tables",), ("plan",), ("why",), ("policy", "show"), ("policy", "check")} <= set(EVERY)
+
+
+@pytest.mark.parametrize("arguments", [[], ["policy"]])
+def test_a_bare_command_shows_its_help_and_fails(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(arguments) == 2
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert shown.err.startswith("Usage: ")
+
+
+@pytest.mark.parametrize("extra", [[], ["--json"]])
+def test_in_a_pipe_data_is_on_stdout_and_stderr_is_empty(lake: Lake, extra: list[str]) -> None:
+    ended = shell(*PLAN, *extra)
+    assert ended.returncode == 0
+    assert ended.stderr == ""
+    assert "lake.ns.events" in ended.stdout
+    assert "\x1b" not in ended.stdout
+    if extra:
+        assert json.loads(ended.stdout)["table"] == "lake.ns.events"
+
+
+def test_an_error_ends_with_its_exit_code_and_no_traceback(lake: Lake) -> None:
+    ended = shell("plan", "lake.ns.event")
+    assert (ended.returncode, ended.stdout) == (10, "")
+    assert ended.stderr == "error: no table lake.ns.event\n\nhint: did you mean lake.ns.events?\n"
+
+
+@pytest.mark.parametrize("arguments", [PLAN, ("--help",)], ids=" ".join)
+def test_a_reader_that_went_away_is_no_reason_to_complain(lake: Lake, arguments: tuple[str, ...]) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    try:
+        ended = subprocess.run([FIRNLINE, *arguments], stdout=writing, stderr=subprocess.PIPE, text=True, check=False)
+    finally:
+        os.close(writing)
+    assert ended.stderr == ""
+    assert ended.returncode == 1
+
+
+@pytest.mark.parametrize("name", ["bash", "zsh", "fish"])
+def test_completion_can_be_installed_in_a_shell(name: str) -> None:
+    ended = shell(_FIRNLINE_COMPLETE=f"source_{name}")
+    assert ended.returncode == 0, ended.stderr
+    assert "_FIRNLINE_COMPLETE=complete_" in ended.stdout
+
+
+@pytest.mark.parametrize(("words", "meant"), [("firnline pl", "plan"), ("firnline policy sh", "show")])
+def test_commands_are_completed(words: str, meant: str) -> None:
+    place = str(len(words.split()) - 1)
+    ended = shell(_FIRNLINE_COMPLETE="complete_bash", COMP_WORDS=words, COMP_CWORD=place)
+    assert ended.stdout.split() == [meant]
+    assert ended.stderr == ""
+
+
+def test_options_are_completed() -> None:
+    ended = shell(_FIRNLINE_COMPLETE="complete_bash", COMP_WORDS="firnline plan --keep-m", COMP_CWORD="2")
+    assert ended.stdout.split() == ["--keep-monthly"]
