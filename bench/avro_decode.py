@@ -87,7 +87,7 @@ def compare(data: bytes) -> tuple[float, float]:
         return decode(data, COLUMNS, way="compiled").batch
 
     assert with_decode().equals(with_fastavro())
-    pairs = [(seconds(with_fastavro), min(seconds(with_decode) for _ in range(5))) for _ in range(ROUNDS)]
+    pairs = [(seconds(with_fastavro), min(seconds(with_decode) for _ in range(20))) for _ in range(ROUNDS)]
     return min(pair[0] for pair in pairs), min(pair[1] for pair in pairs)
 
 

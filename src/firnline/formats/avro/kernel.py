@@ -73,7 +73,7 @@ def read_varint(buf: bytes, pos: int, end: int) -> tuple[int, int]:
 
 
 def read_size(buf: bytes, pos: int, end: int) -> tuple[int, int]:
-    """A length, known to lie within what is left, and the position after it."""
+    """A length, known to lie within what is left, and the position after it; a fault has length 0."""
     size, pos = read_varint(buf, pos, end)
     if pos >= 0 and size < 0:
         return 0, NEGATIVE
@@ -156,8 +156,7 @@ def run_record(  # noqa: PLR0912, PLR0915 - one branch for each opcode, in one p
             pos = skip_varints(buf, pos, end, a)
         elif op == SKIP_BYTES:
             size, pos = read_size(buf, pos, end)
-            if pos >= 0:
-                pos += size
+            pos += size
         elif op == TAKE_VARINT:
             value[a, row], pos = read_varint(buf, pos, end)
             length[a, row] = 0
@@ -165,8 +164,7 @@ def run_record(  # noqa: PLR0912, PLR0915 - one branch for each opcode, in one p
             size, pos = read_size(buf, pos, end)
             value[a, row] = pos
             length[a, row] = size
-            if pos >= 0:
-                pos += size
+            pos += size
         elif op == SKIP_FIXED:
             pos = pos + a if a <= end - pos else TRUNCATED
         elif op == TAKE_FIXED:
