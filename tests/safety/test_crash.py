@@ -10,8 +10,9 @@ from dataclasses import replace
 
 import pytest
 
-from firnline.errors import DeletesFailed, FirnlineError, OutcomeUnknown, StoreError
-from firnline.testing.faults import Counting, Delaying, Died, Duplicating, Dying, Fault, Losing
+from firnline.errors import DeletesFailed, FirnlineError, LeaseHeld, OutcomeUnknown, StoreError
+from firnline.journal.states import RunState
+from firnline.testing.faults import Counting, Delaying, Died, Duplicating, Dying, Fault, Losing, Throttling, Unanswered
 from firnline.testing.operations import Operation, operations
 from firnline.testing.pictures import Picture
 from firnline.testing.world import World
@@ -114,6 +115,35 @@ def test_one_request_goes_wrong(
         effect = uncut.effects[at - 1]
         assert brought_to_an_end(operation, world) == uncut.picture, f"{kind.__name__} {effect}"
     count_cases(f"{kind.__name__.lower()} one request", len(chosen))
+
+
+def test_a_commit_that_arrives_late_is_not_taken_for_lost(world: World) -> None:
+    """Its sender gave up without knowing. Whoever comes next has to wait, and then finds it landed."""
+    planned = OPERATIONS["commit"].ready(world)
+    late = Unanswered("commit")
+    with pytest.raises(OutcomeUnknown):
+        world.process(late).commit(planned.run)
+    with pytest.raises(LeaseHeld):
+        world.process().undo(planned.run)
+    late.land()
+    assert len(world.rows()) < len(world.snapshots), "the late commit must take snapshots out"
+    world.wait_for_lease()
+    assert world.process().undo(planned.run).run.state is RunState.UNDONE
+    assert set(world.rows()) == set(world.snapshots.values())
+    world.check()
+
+
+@pytest.mark.parametrize("every", [2, 3, 5])
+def test_every_few_requests_are_turned_away(operation: Operation, make_world: MakeWorld, every: int) -> None:
+    """With retries below it an operation gets through; what cannot be retried is done again by a person."""
+    world = operation.ready(make_world())
+    fault = Throttling(every)
+    for _ in range(every + 1):
+        with suppress(DeletesFailed, StoreError, OutcomeUnknown):
+            operation.again(world.process(fault, retrying=True), world)
+        world.check()
+        world.wait_for_lease()
+    assert brought_to_an_end(operation, world) == Uncut(operation, make_world()).picture
 
 
 def some(effects: list[tuple[str, str]], *names: str) -> list[int]:

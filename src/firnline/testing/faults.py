@@ -15,7 +15,8 @@ A run under `Counting` says how many of either there are.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from threading import RLock
 from typing import Any, Generic, Literal, Protocol, TypeVar
 
@@ -168,10 +169,40 @@ class Delaying(_AtEffect):
         """Lets the request arrive now, if it has not: whatever it then answers, nobody listens."""
         late, self._waiting = self._waiting, None
         if late is not None:
-            try:
+            with suppress(StoreError):
                 late()
-            except StoreError:
-                return
+
+
+@dataclass
+class Unanswered:
+    """No request of one verb is answered any more. They are on their way all the same, and arrive at `land()`."""
+
+    verb: str
+    waiting: list[Callable[[], Any]] = field(default_factory=list, init=False)
+
+    def pass_on(self, request: Request[Answer]) -> Answer:
+        if request.verb != self.verb:
+            return request.send()
+        self.waiting.append(request.send)
+        return request.silence()
+
+    def land(self) -> None:
+        """Lets them arrive, in the order of sending."""
+        late, self.waiting, self.verb = self.waiting, [], ""
+        for send in late:
+            with suppress(StoreError):
+                send()
+
+
+@dataclass
+class Together:
+    """Two faults at once: the first sees a request before the second does."""
+
+    first: Fault
+    second: Fault
+
+    def pass_on(self, request: Request[Answer]) -> Answer:
+        return self.first.pass_on(replace(request, send=lambda: self.second.pass_on(request)))
 
 
 @dataclass

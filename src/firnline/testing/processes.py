@@ -69,7 +69,7 @@ class Process(Lake):
         self.fault = fault or NoFault()
         self.sql = catalog
         self.clock = clock or Clock()
-        self.lease_times = lease or LeaseTimes(40_000, 10_000, skew_ms=0)
+        self.lease_times = lease or LeaseTimes(24_000, 6_000, skew_ms=0)
         self.owner = f"process {next(_numbers)}"
         store: ReadWrite = FaultyStore(ObjectStores(), self.fault)
         vars(self)["store"] = Retrying(store, _HASTY) if retrying else store

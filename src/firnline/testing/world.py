@@ -30,7 +30,7 @@ from firnline.testing.pointers import CATALOG, NAMESPACE, Pointers
 from firnline.testing.processes import Clock, Process
 from firnline.testing.writers import Ledger, Writer
 
-LEASE = LeaseTimes(40_000, 10_000, skew_ms=0)
+LEASE = LeaseTimes(24_000, 6_000, skew_ms=0)
 _DAYS_AGO = (30, 27, 24, 21, 18, 15, 12, 2, 1, 0)
 
 
