@@ -11,7 +11,9 @@ from dataclasses import replace
 import pytest
 
 from firnline.errors import DeletesFailed, FirnlineError, LeaseHeld, OutcomeUnknown, StoreError
+from firnline.journal.lease import latest_claim
 from firnline.journal.states import RunState
+from firnline.stores.objects import ObjectStores
 from firnline.testing.faults import Counting, Delaying, Died, Duplicating, Dying, Fault, Losing, Throttling, Unanswered
 from firnline.testing.operations import Operation, operations
 from firnline.testing.pictures import Picture
@@ -121,8 +123,13 @@ def test_a_commit_that_arrives_late_is_not_taken_for_lost(world: World) -> None:
     """Its sender gave up without knowing. Whoever comes next has to wait, and then finds it landed."""
     planned = OPERATIONS["commit"].ready(world)
     late = Unanswered("commit")
+    first = world.process(late)
+    first.owner = "this-machine:1:a-boot:a-start:0"
     with pytest.raises(OutcomeUnknown):
-        world.process(late).commit(planned.run)
+        first.commit(planned.run)
+    claim = latest_claim(ObjectStores(), f"{world.writer.location}/_firnline/lease")
+    assert claim is not None
+    assert ":" not in claim.owner, "a name that looks like a process could be found dead, and its lease taken at once"
     with pytest.raises(LeaseHeld):
         world.process().undo(planned.run)
     late.land()

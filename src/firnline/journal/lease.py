@@ -126,9 +126,16 @@ class Lease:
             self._claim, self._safe_until = None, 0.0
 
     def let_run_out(self) -> None:
-        """Gives the lease up without a word: others wait until whatever was sent has arrived or never will."""
-        with self._writing:
-            self._claim, self._safe_until = None, 0.0
+        """Gives the lease up without releasing it: others wait until whatever was sent has arrived or never will.
+
+        The claim is written once more under a name that is no process: a catalog elsewhere may still act on what a
+        process sent that is certainly gone by then.
+        """
+        self.owner = f"a commit without an answer, by {self.owner.replace(':', ' ')}"
+        with self._writing, suppress(FirnlineError):
+            if self._claim is not None and self._is_safe():
+                self._write(self._claim.number + 1, released=False)
+        self._claim, self._safe_until = None, 0.0
 
     def _refuse_old_number(self, number: int) -> None:
         """Raises where newer claims exist: a process that slept between looking and writing may get a number that
