@@ -166,8 +166,12 @@ class Lake:
         clean: bool = False,
         grace: str | None = None,
         break_lease: bool = False,
+        confirm: Callable[[Plan], None] = lambda plan: None,
     ) -> Carried | PlanView:
-        """Returns the run: planned, committed, and purged if its grace is over. A plan where nothing expires."""
+        """Returns the run: planned, committed, and purged if its grace is over. A plan where nothing expires.
+
+        `confirm` is shown the very plan that is then carried out; it raises to stop.
+        """
         request = request_of(older_than, retain_last, now, keep, include_outside, blast_radius, clean)
         work = self.workplace(table)
         planned = make_plan(work.source, self.config, request, self._choose, self.clock())
@@ -175,6 +179,7 @@ class Lake:
             return PlanView(planned, planned.plan)
         if planned.plan.refused:
             raise BlastRadiusExceeded(planned.plan.refused, hint="raise --blast-radius, if that is really meant")
+        confirm(planned.plan)
         plan = self._saved(work, planned, grace, meant=True)
         return self.carry(str(plan.run), break_lease=break_lease)
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import sys
+from typing import Annotated
 
 import typer
 
+from firnline import __version__
 from firnline.cli import check, marks, plan, policy, runs, tables, why
 from firnline.cli.output import Output, output_for
 from firnline.errors import FirnlineError, UsageError
@@ -27,6 +29,12 @@ policy.register(app)
 runs.register(app)
 check.register(app)
 marks.register(app)
+
+
+@app.callback(invoke_without_command=True)
+def version(show: Annotated[bool, typer.Option("--version", help="Show the version.")] = False) -> None:
+    if show:
+        print(__version__)
 
 
 def main(arguments: list[str] | None = None) -> None:

@@ -21,6 +21,9 @@ from firnline.plans.pages import Grid, Line, Page
 tag_app = typer.Typer(help="Name snapshots that every engine keeps.", no_args_is_help=True)
 hold_app = typer.Typer(help="Hold snapshots or whole tables: who, why, until when.", no_args_is_help=True)
 
+TagName = Annotated[str, typer.Argument(metavar="NAME", help="The tag's name.")]
+HoldName = Annotated[str, typer.Argument(metavar="NAME", help="The hold's name: a case, a ticket.")]
+
 
 def register(app: typer.Typer) -> None:
     app.add_typer(tag_app, name="tag")
@@ -37,7 +40,7 @@ def _workplace(table: str, config: str | None) -> Any:
 @tag_app.command("add")
 def tag_add(
     table: options.TableArg,
-    name: Annotated[str, typer.Argument(metavar="NAME")],
+    name: TagName,
     snapshot: Annotated[str | None, typer.Argument(metavar="[SNAPSHOT|REF]", help="Default: the current one.")] = None,
     retain: Annotated[str | None, typer.Option("--retain", metavar="AGE|forever", help="30d, or forever.")] = None,
     config: options.Config = None,
@@ -52,7 +55,7 @@ def tag_add(
 @tag_app.command("remove")
 def tag_remove(
     table: options.TableArg,
-    name: Annotated[str, typer.Argument(metavar="NAME")],
+    name: TagName,
     config: options.Config = None,
     as_json: options.Json = False,
 ) -> None:
@@ -83,7 +86,7 @@ def _ref_facts(ref: Ref) -> dict[str, Any]:
 @hold_app.command("add")
 def hold_add(
     table: options.TableArg,
-    name: Annotated[str, typer.Argument(metavar="NAME")],
+    name: HoldName,
     snapshot: Annotated[str | None, typer.Argument(metavar="[SNAPSHOT|REF]", help="Default: the whole table.")] = None,
     why: Annotated[str, typer.Option("--why", help="The reason, for whoever finds it.")] = "",
     who: Annotated[str | None, typer.Option("--who", help="Default: you.")] = None,
@@ -111,7 +114,7 @@ def hold_list(table: options.TableArg, config: options.Config = None, as_json: o
 @hold_app.command("release")
 def hold_release(
     table: options.TableArg,
-    name: Annotated[str, typer.Argument(metavar="NAME")],
+    name: HoldName,
     config: options.Config = None,
     as_json: options.Json = False,
 ) -> None:

@@ -41,6 +41,7 @@ KeepHourly = Annotated[str | None, typer.Option("--keep-hourly", metavar="N|AGE"
 KeepDaily = Annotated[str | None, typer.Option("--keep-daily", metavar="N|AGE", help="Keep one a day.")]
 KeepWeekly = Annotated[str | None, typer.Option("--keep-weekly", metavar="N|AGE", help="Keep one a week.")]
 KeepMonthly = Annotated[str | None, typer.Option("--keep-monthly", metavar="N|AGE", help="Keep one a month.")]
+KeepQuarterly = Annotated[str | None, typer.Option("--keep-quarterly", metavar="N|AGE", help="Keep one a quarter.")]
 KeepYearly = Annotated[str | None, typer.Option("--keep-yearly", metavar="N|AGE", help="Keep one a year.")]
 KeepTag = Annotated[
     list[str] | None, typer.Option("--keep-tag", metavar="PATTERN", help="Keep what such tags mark; repeatable.")

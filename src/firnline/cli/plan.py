@@ -27,9 +27,11 @@ def plan(
     keep_daily: options.KeepDaily = None,
     keep_weekly: options.KeepWeekly = None,
     keep_monthly: options.KeepMonthly = None,
+    keep_quarterly: options.KeepQuarterly = None,
     keep_yearly: options.KeepYearly = None,
     keep_tag: options.KeepTag = None,
     include_outside: options.IncludeOutside = None,
+    blast_radius: options.BlastRadius = None,
     files: options.Files = None,
     save: Annotated[bool, typer.Option("--save", help="Write the plan into a run record.")] = False,
     everything: options.Everything = False,
@@ -44,10 +46,11 @@ def plan(
     lake = open_lake(policy or config, engine=engine, progress=progress_for(as_json))
     keep = options.keep_flags(
         last=keep_last, within=keep_within, hourly=keep_hourly, daily=keep_daily,
-        weekly=keep_weekly, monthly=keep_monthly, yearly=keep_yearly, tags=options.tags_flag(keep_tag),
+        weekly=keep_weekly, monthly=keep_monthly, quarterly=keep_quarterly, yearly=keep_yearly,
+        tags=options.tags_flag(keep_tag),
     )  # fmt: skip
     view = lake.plan(
         table, older_than=older_than, retain_last=retain_last, now=now, keep=keep,
-        include_outside=include_outside, save=save, files=files,
+        include_outside=include_outside, blast_radius=options.share(blast_radius), save=save, files=files,
     )  # fmt: skip
     output_for(as_json).show(explain(view.plan, everything), view.to_json())

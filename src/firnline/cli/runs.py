@@ -12,6 +12,7 @@ from firnline.cli import options
 from firnline.cli.interrupts import stop_on_interrupt
 from firnline.cli.output import output_for
 from firnline.cli.progress import progress_for
+from firnline.cli.tables import every_table
 from firnline.errors import FirnlineError, Interrupted, UsageError
 from firnline.model.files import Tally
 from firnline.plans.explain import explain
@@ -53,6 +54,7 @@ def expire(
     keep_daily: options.KeepDaily = None,
     keep_weekly: options.KeepWeekly = None,
     keep_monthly: options.KeepMonthly = None,
+    keep_quarterly: options.KeepQuarterly = None,
     keep_yearly: options.KeepYearly = None,
     keep_tag: options.KeepTag = None,
     include_outside: options.IncludeOutside = None,
@@ -72,15 +74,17 @@ def expire(
     lake = _lake(policy or config, engine, as_json)
     keep = options.keep_flags(
         last=keep_last, within=keep_within, hourly=keep_hourly, daily=keep_daily,
-        weekly=keep_weekly, monthly=keep_monthly, yearly=keep_yearly, tags=options.tags_flag(keep_tag),
+        weekly=keep_weekly, monthly=keep_monthly, quarterly=keep_quarterly, yearly=keep_yearly,
+        tags=options.tags_flag(keep_tag),
     )  # fmt: skip
     asked: dict[str, Any] = {
         "older_than": older_than, "retain_last": retain_last, "now": now, "keep": keep,
         "include_outside": include_outside, "blast_radius": options.share(blast_radius),
     }  # fmt: skip
-    if not yes:
-        ask(explain(lake.plan(table, **asked).plan), as_json)
-    result = lake.expire(table, grace=grace, clean=clean, break_lease=break_lease, **asked)
+    result = lake.expire(
+        table, grace=grace, clean=clean, break_lease=break_lease,
+        confirm=lambda plan: None if yes else ask(explain(plan), as_json), **asked,
+    )  # fmt: skip
     _show_expired(result, as_json)
 
 
@@ -160,8 +164,8 @@ def _on_tables(lake: Lake, table: str | None, as_json: bool, act: Callable[[str]
         show_runs(act(table), as_json)
         return 0
     carried: list[Carried] = []
-    code = 0
-    for name in lake.tables():
+    names, code = every_table(lake, output_for(as_json))
+    for name in names:
         try:
             carried += act(str(name))
         except Interrupted:
@@ -178,16 +182,21 @@ def runs(
     run: Annotated[str | None, typer.Argument(metavar="[RUN]", help="With `show`: the run.")] = None,
     config: options.Config = None,
     as_json: options.Json = False,
-) -> None:
+) -> int:
     """List the runs of every table, or of one; `runs show RUN` shows one."""
     lake = _lake(config, "auto", as_json)
     if show == "show":
         if run is None:
             raise UsageError("runs show needs a RUN", hint="`firnline runs` lists them")
-        show_runs([lake.run(run)], as_json, single=True)
-        return
-    tables = [show] if show is not None else [str(name) for name in lake.tables()]
-    show_runs([each for table in tables for each in lake.runs(table)], as_json)
+        found = lake.run(run)
+        output_for(as_json).show(Page((*_blocks(found), _events(found))), found.facts)
+        return 0
+    return _on_tables(lake, show, as_json, lake.runs)
+
+
+def _events(carried: Carried) -> Grid:
+    rows = tuple((str(each["number"]), each["at"], each["state"]) for each in carried.facts["events"])
+    return Grid(rows, ("event", "at", "state"))
 
 
 def show_runs(carried: Iterable[Carried], as_json: bool, single: bool = False) -> None:
@@ -201,7 +210,7 @@ def show_runs(carried: Iterable[Carried], as_json: bool, single: bool = False) -
 def _blocks(carried: Carried) -> Iterator[Block]:
     facts = carried.facts
     yield Line(f"{facts['run']}: {facts['state']}" + (f", waits for {carried.waits}" if carried.waits else ""))
-    if facts["expired"]:
+    if facts["expired"] and facts["state"] not in ("undone", "cancelled"):
         refs = f", {counted(len(facts['expired_refs']), 'ref')}" if facts["expired_refs"] else ""
         yield Line(f"  expired: {counted(len(facts['expired']), 'snapshot')}{refs}")
     if facts["outcomes"]:

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from firnline.cli import options
-from firnline.cli.output import output_for
+from firnline.cli.output import Output, output_for
+from firnline.errors import FirnlineError
 from firnline.plans.pages import Block, Grid, Hint, Line, Page
+from firnline.ports.catalogs import TableName
+
+if TYPE_CHECKING:
+    from firnline.app import Lake
 
 _PLAN = "`firnline plan TABLE` shows what a run would free"
 _CONFIGURE = "catalogs come from PyIceberg's configuration: .pyiceberg.yaml or PYICEBERG_CATALOG__NAME__URI"
@@ -22,12 +27,31 @@ def tables(
     catalog: Annotated[str | None, typer.Argument(metavar="[CATALOG]", help="Only this catalog.")] = None,
     config: options.Config = None,
     as_json: options.Json = False,
-) -> None:
+) -> int:
     """List the tables of every configured catalog."""
     from firnline.app import open_lake
 
-    names = [str(name) for name in open_lake(config).tables(catalog)]
-    output_for(as_json).show(_page(names), {"tables": names})
+    lake, output = open_lake(config), output_for(as_json)
+    names, code = every_table(lake, output) if catalog is None else (lake.tables(catalog), 0)
+    shown = [str(name) for name in names]
+    output.show(_page(shown), {"tables": shown})
+    return code
+
+
+def every_table(lake: Lake, output: Output) -> tuple[list[TableName], int]:
+    """Returns the tables of every catalog that can be read, and the exit code of the first that cannot.
+
+    Trouble with one catalog is said and does not hide the others.
+    """
+    names: list[TableName] = []
+    code = 0
+    for catalog in lake.catalogs:
+        try:
+            names += lake.tables(catalog)
+        except FirnlineError as problem:
+            output.fail(problem)
+            code = code or problem.exit_code
+    return names, code
 
 
 def _page(names: list[str]) -> Page:

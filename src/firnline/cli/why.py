@@ -25,13 +25,14 @@ def why(
     older_than: options.OlderThan = None,
     retain_last: options.RetainLast = None,
     now: options.Now = None,
+    policy: options.Policy = None,
     config: options.Config = None,
     as_json: options.Json = False,
 ) -> None:
     """Say which rule, ref, hold or pin keeps a snapshot, or which snapshots need a file."""
     from firnline.app import open_lake
 
-    lake = open_lake(config, progress=progress_for(as_json))
+    lake = open_lake(policy or config, progress=progress_for(as_json))
     answer = lake.why(table, what, older_than=older_than, retain_last=retain_last, now=now)
     output_for(as_json).show(Page(tuple(_blocks(answer))), answer.to_json())
 

@@ -105,6 +105,9 @@ def report(work: Workplace, run: Run, waits: str | None = None) -> Carried:
         "expired": [str(each["snapshot-id"]) for each in removal["snapshots"]],
         "expired_refs": sorted(removal.get("refs") or {}),
         "outcomes": {kind: {"files": tally.files, "bytes": tally.bytes} for kind, tally in totals.items()},
+        "events": [
+            {"number": each.number, "at": format_instant(each.at_ms), "state": each.state.value} for each in run.events
+        ],
         "left_alone": list(run.events[-1].detail.get("left_alone", ())),
     }
     return Carried(run, waits, facts)

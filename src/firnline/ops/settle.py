@@ -30,10 +30,7 @@ class Settled:
 def settle(state: State, name: TableName, config: Section, request: Request, now_ms: int) -> Settled:
     """Returns what stays in this state of the table, and why. Raises where the table forbids any removal."""
     if state.forbidden:
-        raise CollectionForbidden(
-            f"nothing of {state.table} may be removed: {state.forbidden}",
-            hint="set the table property gc.enabled to true first, if that is really meant",
-        )
+        raise CollectionForbidden(f"nothing of {state.table} may be removed: {state.forbidden}", hint=_way_out(state))
     in_force = policy_in_force(state, name, config, request)
     native = with_native_flags(state.native, in_force.policy, request.older_than_ms, request.retain_last)
     at = now_ms if request.now_ms is None else request.now_ms
@@ -48,6 +45,13 @@ def settle(state: State, name: TableName, config: Section, request: Request, now
         pins=state.pins,
     )
     return Settled(in_force, native, chosen)
+
+
+def _way_out(state: State) -> str:
+    held = next((hold.name for hold in state.holds if hold.snapshot is None), None)
+    if held is not None:
+        return f"`firnline hold release {state.table} {held}` ends the hold on the whole table, if its time has come"
+    return "set the table property gc.enabled to true first, if that is really meant"
 
 
 def policy_in_force(state: State, name: TableName, config: Section, request: Request) -> Effective:
