@@ -24,6 +24,7 @@ Rules == {
     "bothways",     \* ... of runs that committed later, too, not only of those before
     "attempts",     \* ... and of runs whose commit was tried and may have landed
     "readback",     \* a commit that was tried before is read back before the run goes on or is cancelled
+    "settle",       \* an interrupted commit or undo is settled before another run commits or is undone
     "lease",        \* nothing is sent after the lease ran out
     "takeover",     \* a lease that ran out can be taken over ...
     "wait",         \* ... by who waits until nothing of the old holder is in flight
@@ -106,6 +107,7 @@ Without(t, snaps) ==   \* removing a snapshot removes the refs to it, as metadat
 
 Undoable == {r \in Runs : rec[r].st \in {"committed", "undoing"}
                           \/ (rec[r].st = "committing" /\ On("attempts"))}
+Settled(r) == On("settle") => \A q \in Runs \ {r} : rec[q].st \notin {"committing", "undoing"}
 UndoFrom == IF On("intent") THEN "undoing" ELSE "committed"
 Ended == {"done", "undone", "cancelled"}
 
@@ -179,7 +181,7 @@ Landed(r) == On("readback") /\ rec[r].st = "committing" /\ rec[r].exp \cap table
 
 CommitLoad(p, r) ==   \* reload, read back an earlier attempt, decide again, write the intent
     /\ me[p].at = "on" /\ MaySend(p)
-    /\ rec[r].st \in {"planned", "committing"}
+    /\ rec[r].st \in {"planned", "committing"} /\ Settled(r)
     /\ LET snaps == rec[r].planned \cap (IF On("decide") THEN Expirable(table) ELSE table.snaps)
        IN CASE Landed(r) -> rec' = Moved(r, "committed") /\ Finish(p)
             [] ~Landed(r) /\ snaps = {} -> rec' = Moved(r, "cancelled") /\ Finish(p)
@@ -267,13 +269,13 @@ DeleteRecorded(p) ==
 
 Cancel(p, r) ==   \* undo of a run that is not committed
     /\ me[p].at = "on" /\ MaySend(p)
-    /\ rec[r].st \in {"planned", "committing"} /\ ~Landed(r) /\ Spend("undo")
+    /\ rec[r].st \in {"planned", "committing"} /\ ~Landed(r) /\ Settled(r) /\ Spend("undo")
     /\ rec' = Moved(r, "cancelled") /\ Finish(p)
     /\ UNCHANGED <<world, table, flight>>
 
 UndoStart(p, r) ==
     /\ me[p].at = "on" /\ MaySend(p)
-    /\ On("intent") /\ rec[r].st = "committed" /\ Spend("undo")
+    /\ On("intent") /\ rec[r].st = "committed" /\ Settled(r) /\ Spend("undo")
     /\ rec' = Moved(r, "undoing")
     /\ Stay(p)
     /\ UNCHANGED <<world, table, flight>>

@@ -77,6 +77,9 @@ MUTATIONS: list[Mutation] = [
     (("fullplan",), "NoLeak", bound(NRuns=2)),
     (("oneplan",), "NoLeak", bound(NRuns=2)),
 ]
+LARGE_MUTATIONS: list[Mutation] = [
+    (("settle", "oneplan"), "Accounted", bound(NRuns=2, Undos=1, Faults=2)),
+]
 ASSUMPTIONS: list[Mutation] = [
     (("grace",), "NoLiveFileLost", bound(Writes=1, Transactions=1)),
     (("batchwindow",), "NoLiveFileLost", bound(Registers=1)),
@@ -115,7 +118,10 @@ def test_no_file_of_an_expired_snapshot_is_left_behind(name: str, tmp_path: Path
 
 @pytest.mark.parametrize(
     ("off", "invariant", "budgets"),
-    [pytest.param(*each, id=f"{'+'.join(each[0])}-{each[1]}") for each in MUTATIONS + ASSUMPTIONS],
+    [
+        pytest.param(*each, id=f"{'+'.join(each[0])}-{each[1]}")
+        for each in MUTATIONS + ASSUMPTIONS + (LARGE_MUTATIONS if FULL else [])
+    ],
 )
 def test_without_the_rule_the_invariant_breaks(
     off: tuple[str, ...], invariant: str, budgets: dict[str, str], tmp_path: Path
