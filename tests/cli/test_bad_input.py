@@ -1,4 +1,4 @@
-"""Whatever is wrong, the command says what kind of error it is, which thing is meant and what helps; nothing changes."""
+"""Whatever is wrong, the command says which kind of error it is, what is meant and what helps; nothing changes."""
 
 from __future__ import annotations
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from firnline.local.engine import LocalEngine
 from firnline.ports.engines import Engine
@@ -31,10 +32,9 @@ def test_the_local_engine_is_right(script: Script) -> None:
 @pytest.mark.spark
 @pytest.mark.xdist_group("spark")
 @settings(max_examples=150 if FULL else 12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(script=scripts())
-def test_spark_and_local_say_the_same(script: Script, spark: Engine, tmp_path: Path) -> None:
+@given(script=scripts(), outside=st.booleans())
+def test_spark_and_local_say_the_same(script: Script, outside: bool, spark: Engine, tmp_path: Path) -> None:
     store = ObjectStores()
     table, expired = script.play(QuickFiles(), f"file://{tmp_path}/{next(FOLDERS)}/t")
-    for outside in (False, True):
-        answer = survey(LocalEngine(), table, expired, store, outside=outside)
-        assert survey(spark, table, expired, store, outside=outside) == answer
+    answer = survey(LocalEngine(), table, expired, store, outside=outside)
+    assert survey(spark, table, expired, store, outside=outside) == answer

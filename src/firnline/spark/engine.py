@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
@@ -92,9 +93,13 @@ class SparkEngine:
         tasks = min(_MOST_TASKS, max(_FEWEST_TASKS, len(start) // _UNITS_PER_TASK))
         self.progress.step("walking on Spark", 0, None)
         files = walk(self.session.createDataFrame(start), expand, tasks).persist()
-        judged = judge(files, territory, near_misses=has_several_stems(files))
-        summary = _summary(judged)
-        _raise_unreadable(summary)
+        try:
+            judged = judge(files, territory, near_misses=has_several_stems(files))
+            summary = _summary(judged)
+            _raise_unreadable(summary)
+        except BaseException:
+            files.unpersist()
+            raise
         opened = sum(count for _, kind, count, _, _ in summary if kind in {k.value for k in expand.order})
         return SparkSurvey(files, judged, summary, opened)
 
@@ -114,5 +119,5 @@ def _summary(judged: DataFrame) -> tuple[tuple[str, str, int, int, str | None], 
 def _raise_unreadable(summary: Iterable[tuple[str, str, int, int, str | None]]) -> None:
     for verdict, _, _, _, said in summary:
         if verdict == UNREADABLE and said:
-            name, message, hint = said.split("\n", 2)
-            raise getattr(errors, name)(message, hint)
+            kind, message, hint = json.loads(said)
+            raise getattr(errors, kind)(message, hint)

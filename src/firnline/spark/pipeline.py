@@ -8,8 +8,10 @@ again and then bury the reason.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
+from uuid import uuid4
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
@@ -41,10 +43,15 @@ _STEM = r"^[^:]+://[^/]*"
 
 
 def walk(rows: DataFrame, expand: Expand, tasks: int) -> DataFrame:
-    """Returns one row per file that the rows reach."""
+    """Returns one row per file that the rows reach.
+
+    Every walk looks for itself: a session hands out what it holds in memory of any plan that is equal, so an earlier
+    walk from the same roots would answer for a unit that is gone by now.
+    """
+    look = uuid4().hex
     for kind in expand.order:
         due = one_per_file(rows).repartition(tasks)
-        rows = due.mapInArrow(_opening(expand, kind), ROWS_DDL)
+        rows = due.mapInArrow(_opening(expand, kind, look), ROWS_DDL)
     return one_per_file(rows)
 
 
@@ -96,11 +103,15 @@ def _inside(territory: Territory) -> Column:
 
 
 class _opening:
-    """Opens the units of one kind in each batch; picklable, so that it reaches executors as it is."""
+    """Opens the units of one kind in each batch; picklable, so that it reaches executors as it is.
 
-    def __init__(self, expand: Expand, kind: FileKind) -> None:
+    `look` makes this walk's function another one than every other walk's.
+    """
+
+    def __init__(self, expand: Expand, kind: FileKind, look: str) -> None:
         self._expand = expand
         self._kind = kind
+        self._look = look
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
@@ -118,7 +129,7 @@ class _opening:
         try:
             named = self._expand(unit)
         except FirnlineError as problem:
-            said = f"{type(problem).__name__}\n{problem.message}\n{problem.hint}"
+            said = json.dumps([_known_kind(problem), problem.message, problem.hint])
             row = [[identity(unit.key)], [unit.key], [None], [self._kind.value], [False], [True], [said]]
             return pa.record_batch(row, schema=ROWS)
         columns = [*named.columns, pa.repeat(pa.scalar(needed), len(named)), pa.nulls(len(named), pa.string())]
@@ -127,3 +138,8 @@ class _opening:
     @staticmethod
     def _columns(batch: pa.RecordBatch, *names: str) -> Iterator[tuple[Any, ...]]:
         return zip(*(batch.column(name).to_pylist() for name in names), strict=True)
+
+
+def _known_kind(problem: FirnlineError) -> str:
+    """Returns the name of the error's nearest class in the tree that everybody knows; adapters have finer ones."""
+    return next(each.__name__ for each in type(problem).__mro__ if each.__module__ == FirnlineError.__module__)

@@ -15,15 +15,22 @@ import pytest
 from firnline.errors import StoreError, UnreadableMetadata, UnsupportedFormat
 from firnline.formats.iceberg.table import IcebergFormat
 from firnline.model.files import FileKind, Tally
+from firnline.ops.plan import roots
 from firnline.ports.engines import NEAR_MISS, OUTSIDE, Engine, Territory
 from firnline.stores.objects import ObjectStores
 from firnline.stores.wrappers.counting import CountingLog
-from firnline.testing.damage import SPOILED, Spoil, cut_between_blocks
+from firnline.testing.damage import SPOILED, cut_between_blocks, remove
 from firnline.testing.manifests import Entry, Item, Layout, Manifest, Status
 from firnline.testing.surveys import expected, found, survey
 from firnline.testing.tables import QuickFiles, SmallTable
 
 Small = Callable[[int], SmallTable]
+
+UNREADABLE = [
+    *((how, kind, True) for how in SPOILED for kind in (FileKind.MANIFEST_LIST, FileKind.MANIFEST)),
+    *(("missing", kind, False) for kind in (FileKind.MANIFEST_LIST, FileKind.MANIFEST)),
+]
+"""How a unit is spoiled, which one, and whether its snapshot expires: one that expires is no less needed to judge."""
 
 
 class EngineContract:
@@ -80,22 +87,14 @@ class EngineContract:
 
     # ---- what cannot be read stops everything
 
-    @pytest.mark.parametrize("spoil", SPOILED.values(), ids=list(SPOILED))
-    @pytest.mark.parametrize("kind", [FileKind.MANIFEST_LIST, FileKind.MANIFEST])
-    @pytest.mark.parametrize("expires", [False, True], ids=["of a kept snapshot", "of an expired snapshot"])
+    @pytest.mark.parametrize(("how", "kind", "expires"), UNREADABLE)
     def test_a_unit_that_cannot_be_read_is_named(
-        self,
-        engine: Engine,
-        store: ObjectStores,
-        small: Small,
-        kind: FileKind,
-        expires: bool,
-        spoil: Spoil,
+        self, engine: Engine, store: ObjectStores, small: Small, how: str, kind: FileKind, expires: bool
     ) -> None:
         table = small(2)
         first, second = table.append(3), table.overwrite(table.live())
         unit = _unit_of(table, first if expires else second, kind)
-        spoil(unit.removeprefix("file://"))
+        SPOILED[how](unit.removeprefix("file://"))
         with pytest.raises(UnreadableMetadata) as stopped:
             survey(engine, table, {first}, store)
         assert unit in stopped.value.message
@@ -143,6 +142,19 @@ class EngineContract:
             survey(engine, table, {first}, store)
         store.put(table.changes[first].manifest_list or "", whole)
         assert survey(engine, table, {first}, store) == expected(table, {first})
+
+    def test_every_survey_looks_for_itself(self, engine: Engine, store: ObjectStores, small: Small) -> None:
+        """A survey that is still open must not answer for what has changed since."""
+        table = small(2)
+        first, _ = table.append(), table.overwrite(table.live())
+        table_format = IcebergFormat(store)
+        state = table_format.load("table", table.publish())
+        territory = Territory(state.owned)
+        earlier = engine.survey(roots(table_format, state, {str(first)}), table_format.expand, territory)
+        remove(_unit_of(table, first, FileKind.MANIFEST).removeprefix("file://"))
+        with pytest.raises(UnreadableMetadata):
+            engine.survey(roots(table_format, state, {str(first)}), table_format.expand, territory)
+        assert found(earlier) == expected(table, {first}), "what was found before stays as it was found"
 
     # ---- what stays although nothing needs it
 
