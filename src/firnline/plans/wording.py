@@ -12,7 +12,7 @@ def size(count: int) -> str:
     """Returns bytes as people say them: 0 B, 999 B, 1.5 KiB, 3.1 TiB."""
     value = float(count)
     for unit in _UNITS:
-        if value < 1024 or unit == _UNITS[-1]:
+        if round(value, 1) < 1024 or unit == _UNITS[-1]:
             break
         value /= 1024
     return f"{count} B" if unit == "B" else f"{value:.1f} {unit}"
