@@ -14,15 +14,27 @@ from firnline.errors import DeletesFailed, FirnlineError, LeaseHeld, OutcomeUnkn
 from firnline.journal.lease import latest_claim
 from firnline.journal.states import RunState
 from firnline.stores.objects import ObjectStores
-from firnline.testing.faults import Counting, Delaying, Died, Duplicating, Dying, Fault, Losing, Throttling, Unanswered
+from firnline.testing.faults import (
+    Counting,
+    Delaying,
+    Died,
+    Duplicating,
+    Dying,
+    Fault,
+    Losing,
+    Throttling,
+    Unanswered,
+    When,
+)
 from firnline.testing.operations import Operation, operations
 from firnline.testing.pictures import Picture
 from firnline.testing.world import World
 
 FULL = bool(os.environ.get("FIRNLINE_FULL"))
 OPERATIONS = {each.name: each for each in operations()}
-STRAYS = 2
-"""An interrupted commit leaves its metadata file behind, and so may the one that follows it."""
+WHEN: tuple[When, ...] = ("before", "after")
+STRAYS = 3
+"""An interrupted commit leaves its metadata file behind, and so may those that follow it."""
 
 MakeWorld = Callable[..., World]
 CountCases = Callable[[str, int], None]
@@ -72,9 +84,9 @@ def brought_to_an_end(operation: Operation, world: World) -> Picture:
     return lasting(world.picture())
 
 
-@pytest.mark.parametrize("when", ["before", "after"])
+@pytest.mark.parametrize("when", WHEN)
 def test_dies_at_every_effect(
-    operation: Operation, uncut: Uncut, make_world: MakeWorld, when: str, count_cases: CountCases
+    operation: Operation, uncut: Uncut, make_world: MakeWorld, when: When, count_cases: CountCases
 ) -> None:
     for at, effect in enumerate(uncut.effects, 1):
         world = make_world()
@@ -83,6 +95,24 @@ def test_dies_at_every_effect(
         assert fault.dead
         assert brought_to_an_end(operation, world) == uncut.picture, f"died {when} {effect}"
     count_cases("died at an effect, and went on", len(uncut.effects))
+
+
+def test_dies_again_while_going_on(
+    operation: Operation, uncut: Uncut, make_world: MakeWorld, count_cases: CountCases
+) -> None:
+    """Any two cuts, one in the operation and one in what a person does after it, lead to the same end."""
+    chance = random.Random(operation.name)
+    cuts = 40 if FULL else 2
+    for _ in range(cuts):
+        first, second = (Dying(chance.randint(1, len(uncut.effects)), when=chance.choice(WHEN)) for _ in "12")
+        world = make_world()
+        cut(operation, world, first)
+        world.wait_for_lease()
+        with suppress(Died):
+            operation.again(world.process(second), world)
+        world.check()
+        assert brought_to_an_end(operation, world) == uncut.picture, f"{first}, then {second}"
+    count_cases("died twice, and went on", cuts)
 
 
 TROUBLE: dict[tuple[type[Fault], bool], tuple[type[FirnlineError], ...]] = {
