@@ -5,6 +5,8 @@
 READY  := .venv/.ready
 PYTEST := .venv/bin/python -m pytest
 JOBS   ?= 2
+# What `make check` runs itself.
+LANE   := --ignore tests/docs --ignore tests/formal
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -16,21 +18,21 @@ $(READY): pyproject.toml requirements.lock scripts/setup.sh scripts/system.sh
 	@scripts/setup.sh
 	@touch $@
 
-demo: $(READY) ## build a small lake under .demo, plan it and explain the plan
+demo: $(READY) ## build a small lake under .demo; plan, expire, undo and purge it
 	@.venv/bin/python -m demo
 
 test: $(READY) ## the tests, some minutes on two cores; more arguments with ARGS="..."
-	@JAVA_HOME=$$(scripts/java.sh) && export JAVA_HOME && $(PYTEST) -n $(JOBS) --dist loadgroup $(ARGS)
+	@JAVA_HOME=$$(scripts/java.sh) && export JAVA_HOME && $(PYTEST) -n $(JOBS) --dist loadgroup $(LANE) $(ARGS)
 
 test-full: $(READY) ## every test at its long count
-	@JAVA_HOME=$$(scripts/java.sh) && export JAVA_HOME && FIRNLINE_FULL=1 $(PYTEST) -n $(JOBS) --dist loadgroup $(ARGS)
+	@JAVA_HOME=$$(scripts/java.sh) && export JAVA_HOME && FIRNLINE_FULL=1 $(PYTEST) -n $(JOBS) --dist loadgroup $(LANE) $(ARGS)
 
-check: $(READY) ## lint, format, types, import contracts, docs
+check: $(READY) ## lint, format, types, import contracts, docs, the formal model
 	.venv/bin/ruff check
 	.venv/bin/ruff format --check
 	.venv/bin/mypy --strict src
 	.venv/bin/lint-imports
-	@if [ -d tests/docs ]; then $(PYTEST) -q tests/docs; fi
+	@JAVA_HOME=$$(scripts/java.sh) && export JAVA_HOME && $(PYTEST) -q -n $(JOBS) --dist loadgroup tests/docs tests/formal
 
 bench: $(READY) ## ratios against other tools; takes a while
 	@JAVA_HOME=$$(scripts/java.sh) && export JAVA_HOME && \

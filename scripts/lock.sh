@@ -12,8 +12,9 @@ if [ -f requirements.lock ]; then cp requirements.lock "$draft"; fi
 .venv/bin/uv pip compile pyproject.toml --group dev --universal --python-version 3.11 \
     --no-annotate --no-header --no-emit-index-url --quiet --output-file "$draft" "$@"
 
-# A marker only spares a platform a small pure package; without it a line is the same everywhere.
-sed -e 's/ *;.*//' -e '/^$/d' "$draft" | LC_ALL=C sort -u > requirements.lock
+# A platform's marker only spares it a small pure package; without it a line is the same everywhere. A marker of the
+# Python version stays: what has no build for a version cannot be installed there.
+sed -e '/python_full_version/!s/ *;.*//' -e '/^$/d' "$draft" | LC_ALL=C sort -u > requirements.lock
 repeated=$(sed 's/==.*//' requirements.lock | uniq -d)
 if [ -n "$repeated" ]; then
     echo "lock: more than one version of: $repeated (needs an upper bound in pyproject.toml)" >&2

@@ -18,7 +18,7 @@ from firnline.journal.lease import Lease, LeaseTimes
 from firnline.journal.processes import this_process
 from firnline.journal.runs import Run
 from firnline.model.times import parse_duration, parse_instant
-from firnline.ops.carry import Carried, carry, carry_all, commit_only, purge_all, purge_only, report
+from firnline.ops.carry import Carried, carry, carry_all, commit_only, purge_all, purge_only, report, settle_others
 from firnline.ops.check import Checked, check
 from firnline.ops.files import check_listing_name, write_listing
 from firnline.ops.plan import Planned, make_plan
@@ -266,7 +266,9 @@ class Lake:
         work = self.workplace(named.table)
         state, _ = work.run(named)
         with work.lease(state, break_lease) as lease:
-            yield work, lease, work.run(named)[1]
+            found = work.run(named)[1]
+            settle_others(work, lease, found)
+            yield work, lease, found
 
     def _shovel(self, run: Run) -> Shovel:
         """Returns the power to delete: on executors where Spark was asked for or the list is long, else here."""

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import pytest
 
-from firnline.errors import DeletesFailed, FirnlineError, LeaseHeld, OutcomeUnknown, StoreError
+from firnline.errors import DeletesFailed, FirnlineError, LeaseHeld, OutcomeUnknown, RefusedForSafety, StoreError
 from firnline.journal.lease import latest_claim
 from firnline.journal.states import RunState
 from firnline.stores.objects import ObjectStores
@@ -21,6 +21,7 @@ from firnline.testing.faults import (
     Duplicating,
     Dying,
     Fault,
+    Freezing,
     Losing,
     Throttling,
     Unanswered,
@@ -167,6 +168,34 @@ def test_a_commit_that_arrives_late_is_not_taken_for_lost(world: World) -> None:
     world.wait_for_lease()
     assert world.process().undo(planned.run).run.state is RunState.UNDONE
     assert set(world.rows()) == set(world.snapshots.values())
+    world.check()
+
+
+def test_a_commit_of_a_frozen_process_cannot_land_after_its_run_was_cancelled(world: World) -> None:
+    """Its lease ran out, another process cancelled the run, and then it wakes and sends what it was about to send."""
+    planned = OPERATIONS["commit"].ready(world)
+    frozen = Freezing(1, verb="commit")
+    with pytest.raises(Died):
+        world.process(frozen).commit(planned.run)
+    world.wait_for_lease()
+    assert world.process().undo(planned.run).run.state is RunState.CANCELLED
+    frozen.wake()
+    assert set(world.rows()) == set(world.snapshots.values())
+    world.check()
+
+
+def test_an_undo_of_a_frozen_process_cannot_land_after_another_stepped_back(world: World) -> None:
+    """Otherwise the snapshots come back after the purge, which went on because the undo had been refused."""
+    committed = OPERATIONS["purge"].ready(world)
+    frozen = Freezing(1, verb="commit")
+    with pytest.raises(Died):
+        world.process(frozen).undo(committed.run)
+    world.actions.other_orphan_removal()
+    world.wait_for_lease()
+    with pytest.raises(RefusedForSafety):
+        world.process().undo(committed.run)
+    assert world.process().purge(committed.run).run.state is RunState.DONE
+    frozen.wake()
     world.check()
 
 

@@ -430,11 +430,11 @@ def test_a_lease_that_was_broken_stops_the_first_process_at_its_next_event(world
 
 
 def test_a_run_commits_while_a_writer_never_stops(world: World) -> None:
-    """Commits come as fast as the writer can, all through a plan and a commit whose every request is slow."""
+    """Several commits a second, all through a plan and a commit whose every request is slow."""
 
     class Slow:
         def pass_on(self, request: Request[Answer]) -> Answer:
-            time.sleep(0.004)
+            time.sleep(0.01)
             return request.send()
 
     stop, commits = threading.Event(), count()
@@ -444,7 +444,7 @@ def test_a_run_commits_while_a_writer_never_stops(world: World) -> None:
         while not stop.is_set():
             world.writer.append()
             made[0] = next(commits) + 1
-            time.sleep(0.01)
+            time.sleep(0.2)
 
     writer = threading.Thread(target=write)
     writer.start()
@@ -454,7 +454,7 @@ def test_a_run_commits_while_a_writer_never_stops(world: World) -> None:
         stop.set()
         writer.join()
     assert run.facts["state"] == "done"
-    assert made[0] > 10
+    assert made[0] > 3
     assert set(run.facts["expired"]) == {str(world.snapshots[name]) for name in ("s1", "s3", "s4", "s5", "s7")}
     world.check()
 

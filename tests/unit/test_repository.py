@@ -16,7 +16,7 @@ MADE_HERE = {".git", ".venv", ".demo", ".cache", "__pycache__", ".hypothesis", "
 HEAVY = {"pyspark", "pyarrow", "numba", "obstore", "boto3", "sqlalchemy", "pyiceberg", "pandas"}
 
 REGISTRY_HOSTS = re.compile(r"pythonhosted|pypi\.org|repo1?\.maven|//[^/\s]*:[^/\s]*@")
-LOCKED = re.compile(r"[a-z0-9][a-z0-9._-]*==[0-9][a-z0-9.+!]*")
+LOCKED = re.compile(r"[a-z0-9][a-z0-9.-]*==[0-9][A-Za-z0-9.+]*( ; python_full_version [<>=]+ '[0-9.]+')?")
 MACHINE_PATHS = re.compile(r"(?<![\w.])/(?:home|Users|root|work)/\w")
 
 
@@ -55,7 +55,7 @@ def test_the_lock_holds_one_name_and_version_per_line_and_nothing_else() -> None
 def test_the_lock_covers_every_direct_dependency() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())
     wanted = project["project"]["dependencies"] + project["dependency-groups"]["dev"]
-    names = {re.split(r"[^A-Za-z0-9-]", requirement)[0].lower() for requirement in wanted}
+    names = {re.split(r"[^A-Za-z0-9.-]", requirement)[0].lower().replace(".", "-") for requirement in wanted}
     locked = {line.partition("==")[0] for line in (ROOT / "requirements.lock").read_text().splitlines()}
     assert names - locked == set()
 

@@ -11,9 +11,9 @@ from firnline.journal.outcomes import outcome_totals
 from firnline.journal.runs import Run, in_commit_order
 from firnline.journal.states import RunState
 from firnline.model.times import format_instant
-from firnline.ops.commit import commit_run
+from firnline.ops.commit import commit_landed, commit_run
 from firnline.ops.purge import Shovel, blocked_by, purge_run, waits_for_grace
-from firnline.ops.undo import undo_run
+from firnline.ops.undo import undo_landed, undo_run
 from firnline.ops.workplace import Workplace
 
 _PURGEABLE = (RunState.COMMITTED, RunState.PURGING)
@@ -59,6 +59,18 @@ def _waits(work: Workplace, run: Run) -> str | None:
         return f"the earlier run {earlier.id}, which is {earlier.state}"
     grace = waits_for_grace(run, work.now())
     return f"the end of grace at {grace}" if grace and run.state is RunState.COMMITTED else None
+
+
+def settle_others(work: Workplace, lease: Lease, run: Run) -> None:
+    """Reads back every other run that stopped in the middle of a commit or an undo, before this one acts.
+
+    Afterwards the table's log may have forgotten them, and what they took out could look like this run's work.
+    """
+    for other in work.runs(work.source.load()):
+        if other.id.stamp != run.id.stamp and other.state is RunState.COMMITTING:
+            commit_landed(work, lease, other)
+        elif other.id.stamp != run.id.stamp and other.state is RunState.UNDOING:
+            undo_landed(work, lease, other)
 
 
 def carry_all(work: Workplace, lease: Lease, shovel: Shovel) -> list[Carried]:

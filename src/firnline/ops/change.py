@@ -25,10 +25,10 @@ BeforeSend = Callable[[State, Edited, str], None]
 class Patience:
     """How long lost races are run again: a busy table moves on every second, and a run must not starve."""
 
-    tries: int = 60
-    budget_s: float = 120.0
+    tries: int = 200
+    budget_s: float = 300.0
     first_pause_s: float = 0.05
-    longest_pause_s: float = 5.0
+    longest_pause_s: float = 2.0
 
     def pause(self, attempt: int) -> float:
         return random.uniform(0, min(self.longest_pause_s, self.first_pause_s * 2.0**attempt))

@@ -15,6 +15,7 @@ from firnline.journal.states import RunState
 from firnline.model.files import FileKind
 from firnline.model.locations import identity
 from firnline.ops.change import change, digest_of, was_committed
+from firnline.ops.fence import fence_off
 from firnline.ops.settle import settle
 from firnline.ops.workplace import Workplace, same_table
 from firnline.ports.formats import Edited, State
@@ -75,10 +76,16 @@ def commit_run(work: Workplace, lease: Lease, run: Run) -> Run:
         return settled
     attempt = _Attempt(work, lease, run)
     changed = change(work.source, work.store, attempt.edit, attempt.before_send)
-    if changed is None:  # also where a try landed and the table's log forgot it before we could look
-        landed = commit_landed(work, lease, attempt.run)
-        return landed or attempt.run.moved(work.store, RunState.CANCELLED, work.now(), why="nothing is left to expire")
+    if changed is None:
+        return cancelled(work, lease, attempt.run, "nothing is left to expire")
     return _committed(work, lease, attempt.run, attempt.run.events[-1].detail)
+
+
+def cancelled(work: Workplace, lease: Lease, run: Run, why: str) -> Run:
+    """Returns the run, cancelled; or committed where one of its tries had landed, or lands before it is fenced off."""
+    fence_off(work, lease, run.attempts)
+    landed = commit_landed(work, lease, run)
+    return landed or run.moved(work.store, RunState.CANCELLED, work.now(), why=why)
 
 
 def commit_landed(work: Workplace, lease: Lease, run: Run) -> Run | None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from firnline.errors import UsageError
+from firnline.errors import RefusedForSafety, UsageError
 from firnline.journal.runs import Run
+from firnline.journal.states import RunState
 from firnline.model.holds import Hold
 from firnline.model.snapshots import Ref, RefKind
 from firnline.ops.amend import amend
@@ -15,6 +16,7 @@ from firnline.ports.formats import Amendment, State
 GC = "gc.enabled"
 GC_BEFORE = "firnline.gc-before-hold"
 _ABSENT = "(absent)"
+_LATE = (RunState.PURGING, RunState.DONE)
 
 
 def add_hold(work: Workplace, hold: Hold) -> str:
@@ -30,7 +32,25 @@ def add_hold(work: Workplace, hold: Hold) -> str:
         return _table_hold(state, hold) if hold.snapshot is None else _snapshot_hold(work, state, hold)
 
     amend(work, wanted)
-    return _protection(work.source.load(), hold)
+    state = work.source.load()
+    _withdraw_if_late(work, state, hold)
+    return _protection(state, hold)
+
+
+def _withdraw_if_late(work: Workplace, state: State, hold: Hold) -> None:
+    """Refuses where a purge began before it could see the hold: some of the files may be gone already.
+
+    Looked at after the hold was written: a purge that starts later reads it and spares everything it names.
+    """
+    if hold.snapshot is None or hold.snapshot in state.graph:
+        return
+    late = next((run for run in work.runs(state) if _took_out(run, hold.snapshot) and run.state in _LATE), None)
+    if late is not None:
+        release_hold(work, hold.name)
+        raise RefusedForSafety(
+            f"snapshot {hold.snapshot} cannot be held any more: {late.id} is {late.state}",
+            hint="its files are going or gone; nothing was held",
+        )
 
 
 def release_hold(work: Workplace, name: str) -> None:
@@ -56,7 +76,7 @@ def _snapshot_hold(work: Workplace, state: State, hold: Hold) -> Amendment:
     if hold.snapshot is not None and hold.snapshot in state.graph:
         tag = Ref(hold_tag(hold.name), RefKind.TAG, resolve(state, hold.snapshot), max_ref_age_ms=FOREVER)
         return Amendment(refs=(tag,), properties=properties)
-    if not any(_took_out(run, hold.snapshot) for run in work.runs(state)):
+    if not any(_took_out(run, hold.snapshot) and not run.is_finished for run in work.runs(state)):
         raise UsageError(
             f"{state.table} has no snapshot {hold.snapshot!r}", hint="`firnline plan TABLE --list` shows them"
         )
@@ -64,9 +84,7 @@ def _snapshot_hold(work: Workplace, state: State, hold: Hold) -> Amendment:
 
 
 def _took_out(run: Run, snapshot: str | None) -> bool:
-    """Tells whether an unfinished run removed the snapshot: what is left of its files can still be spared."""
-    if run.is_finished:
-        return False
+    """Tells whether a run removed the snapshot, or may have."""
     removals = (event.detail["removal"] for event in run.attempts)
     return any(str(each["snapshot-id"]) == snapshot for removal in removals for each in removal["snapshots"])
 

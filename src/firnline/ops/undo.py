@@ -7,12 +7,14 @@ from itertools import takewhile
 from typing import Any
 
 from firnline.errors import RefusedForSafety, UnreadableMetadata
+from firnline.journal.events import Event
 from firnline.journal.lease import Lease
 from firnline.journal.runs import Run
 from firnline.journal.states import RunState
 from firnline.model.files import Root
 from firnline.ops.change import change, digest_of, was_committed
-from firnline.ops.commit import commit_landed
+from firnline.ops.commit import cancelled
+from firnline.ops.fence import fence_off
 from firnline.ops.presence import look
 from firnline.ops.workplace import Workplace, same_table
 from firnline.ports.engines import Territory
@@ -25,9 +27,10 @@ def undo_run(work: Workplace, lease: Lease, run: Run) -> Run:
     Raises RefusedForSafety where the purge has started, or where a file that would come back is not there any more:
     a snapshot without its files is worse than none.
     """
-    run = _settled(work, lease, run)
     if run.state in (RunState.PLANNED, RunState.ARCHIVED, RunState.COMMITTING):
-        return run.moved(work.store, RunState.CANCELLED, work.now(), why="undone before it was committed")
+        run = cancelled(work, lease, run, "undone before it was committed")
+        if run.state is RunState.CANCELLED:
+            return run
     if run.state not in (RunState.COMMITTED, RunState.UNDOING):
         raise RefusedForSafety(
             f"{run.id} is {run.state} and cannot be undone", hint="undo works until the purge starts"
@@ -35,11 +38,9 @@ def undo_run(work: Workplace, lease: Lease, run: Run) -> Run:
     return _bring_back(work, lease, run)
 
 
-def _settled(work: Workplace, lease: Lease, run: Run) -> Run:
-    """Returns the run with an interrupted commit or undo read back first."""
-    if run.state is RunState.COMMITTING:
-        return commit_landed(work, lease, run) or run
-    return run
+def undo_landed(work: Workplace, lease: Lease, run: Run) -> Run | None:
+    """Returns the run, undone, where one of its tries had landed before it could say so."""
+    return None if _undo_landed(work, run) is None else undo_run(work, lease, run)
 
 
 def _bring_back(work: Workplace, lease: Lease, run: Run) -> Run:
@@ -48,7 +49,7 @@ def _bring_back(work: Workplace, lease: Lease, run: Run) -> Run:
     removal = committed.detail["removal"]
     left = _undo_landed(work, run)
     if left is None:
-        _refuse_missing_or_step_back(work, run, removal)
+        _refuse_missing_or_step_back(work, lease, run, removal)
         undoing = _Undoing(work, lease, run, removal)
         changed = change(work.source, work.store, undoing.edit, undoing.before_send)
         left, run = [] if changed is None else list(changed.edited.left_alone), undoing.run
@@ -72,8 +73,9 @@ class _Undoing:
 
     def before_send(self, base: State, edited: Edited, location: str) -> None:
         self.lease.renew()
-        detail = {"location": location, "digest": digest_of(edited.data), "left_alone": list(edited.left_alone)}
-        self.run = self.run.moved(self.work.store, RunState.UNDOING, self.work.now(), **detail)
+        detail = {"base": base.fence, "location": location, "digest": digest_of(edited.data)}
+        left = list(edited.left_alone)
+        self.run = self.run.moved(self.work.store, RunState.UNDOING, self.work.now(), **detail, left_alone=left)
         self.lease.check()
 
 
@@ -81,11 +83,15 @@ def _undo_landed(work: Workplace, run: Run) -> list[str] | None:
     """Returns the refs that an earlier, interrupted undo left alone, if one of its tries is in the table."""
     state = work.source.load()
     same_table(state, run)
-    tries = takewhile(lambda event: event.state is RunState.UNDOING, reversed(run.events))
-    for event in tries:  # those before a step back were taken out again
+    for event in _tries(run):
         if was_committed(state, work.store, event.detail["location"], event.detail["digest"]):
             return list(event.detail["left_alone"])
     return None
+
+
+def _tries(run: Run) -> list[Event]:
+    """Returns the tries of this undo, newest first; those before a step back were taken out again or fenced off."""
+    return list(takewhile(lambda event: event.state is RunState.UNDOING, reversed(run.events)))
 
 
 def _take_out_what_is_incomplete(
@@ -106,7 +112,7 @@ def _take_out_what_is_incomplete(
             lambda state: _without(work, run, state, removal, ours),
             lambda base, edited, location: lease.renew(),
         )
-        _step_back(work, run)
+        _step_back(work, lease, run)
         raise
 
 
@@ -128,17 +134,19 @@ def _names(state: State, name: str, ref: Mapping[str, Any]) -> bool:
     return state.refs[name].snapshot == str(ref["snapshot-id"])
 
 
-def _refuse_missing_or_step_back(work: Workplace, run: Run, removal: Mapping[str, Any]) -> None:
+def _refuse_missing_or_step_back(work: Workplace, lease: Lease, run: Run, removal: Mapping[str, Any]) -> None:
     """Refuses where files are missing; a run that had begun to undo is committed again, so that a purge can end it."""
     try:
         _refuse_missing(work, run, removal)
     except RefusedForSafety:
-        _step_back(work, run)
+        _step_back(work, lease, run)
         raise
 
 
-def _step_back(work: Workplace, run: Run) -> None:
+def _step_back(work: Workplace, lease: Lease, run: Run) -> None:
+    """Lets the run count as committed again, once no try of its undo can land any more: a purge may follow."""
     if run.state is RunState.UNDOING and run.committed is not None:
+        fence_off(work, lease, _tries(run))
         run.moved(work.store, RunState.COMMITTED, work.now(), **run.committed.detail)
 
 

@@ -20,7 +20,7 @@ from dataclasses import dataclass, field, replace
 from threading import RLock
 from typing import Any, Generic, Literal, Protocol, TypeVar
 
-from firnline.errors import StoreError
+from firnline.errors import FirnlineError, StoreError
 
 Answer = TypeVar("Answer")
 When = Literal["before", "after"]
@@ -125,6 +125,30 @@ class Dying(_AtEffect):
         if self.dead:
             raise Died("died meanwhile")
         return answer
+
+
+@dataclass
+class Freezing(_AtEffect):
+    """The process is frozen with the n-th durable effect on its lips: it is sent when the process wakes.
+
+    To the caller it looks like dying. `wake` sends that one request, as a process does that checked its lease just
+    before it was frozen; then it is dead.
+    """
+
+    asleep: Callable[[], Any] | None = field(default=None, init=False)
+
+    def pass_on(self, request: Request[Answer]) -> Answer:
+        if self.asleep is None and not self.is_due(request):
+            return request.send()
+        self.asleep = self.asleep or request.send
+        raise Died(f"frozen before {request.verb} {request.key}")
+
+    def wake(self) -> None:
+        """Sends what was to be sent; whatever is answered, the process goes no further."""
+        send, self.asleep = self.asleep, None
+        assert send is not None, "the process was never frozen"
+        with suppress(FirnlineError):
+            send()
 
 
 class Losing(_AtEffect):
