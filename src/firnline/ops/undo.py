@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from itertools import takewhile
 from typing import Any
 
@@ -95,7 +95,7 @@ def _tries(run: Run) -> list[Event]:
 
 
 def _take_out_what_is_incomplete(
-    work: Workplace, lease: Lease, run: Run, removal: Mapping[str, Any], left_alone: list[str]
+    work: Workplace, lease: Lease, run: Run, removal: Mapping[str, Any], left_alone: Collection[str]
 ) -> None:
     """Looks once more, now that the snapshots are in the table and no other tool takes their files for garbage.
 
@@ -105,14 +105,7 @@ def _take_out_what_is_incomplete(
     try:
         _refuse_missing(work, run, removal)
     except RefusedForSafety:
-        ours = {name: ref for name, ref in (removal.get("refs") or {}).items() if name not in left_alone}
-        change(
-            work.source,
-            work.store,
-            lambda state: _without(work, run, state, removal, ours),
-            lambda base, edited, location: lease.renew(),
-        )
-        _step_back(work, lease, run)
+        _step_back(work, lease, run, removal, left_alone)
         raise
 
 
@@ -139,15 +132,29 @@ def _refuse_missing_or_step_back(work: Workplace, lease: Lease, run: Run, remova
     try:
         _refuse_missing(work, run, removal)
     except RefusedForSafety:
-        _step_back(work, lease, run)
+        newest = next(iter(_tries(run)), None)
+        _step_back(work, lease, run, removal, [] if newest is None else newest.detail["left_alone"])
         raise
 
 
-def _step_back(work: Workplace, lease: Lease, run: Run) -> None:
-    """Lets the run count as committed again, once no try of its undo can land any more: a purge may follow."""
-    if run.state is RunState.UNDOING and run.committed is not None:
-        fence_off(work, lease, _tries(run))
-        run.moved(work.store, RunState.COMMITTED, work.now(), **run.committed.detail)
+def _step_back(
+    work: Workplace, lease: Lease, run: Run, removal: Mapping[str, Any], left_alone: Collection[str]
+) -> None:
+    """Lets a run that had begun to undo count as committed again, for a purge may follow.
+
+    First no try of its undo can land any more, and one that had landed, or did so just now, is taken out again.
+    """
+    if run.state is not RunState.UNDOING or run.committed is None:
+        return
+    fence_off(work, lease, _tries(run))
+    ours = {name: ref for name, ref in (removal.get("refs") or {}).items() if name not in left_alone}
+    change(
+        work.source,
+        work.store,
+        lambda state: _without(work, run, state, removal, ours),
+        lambda base, edited, location: lease.renew(),
+    )
+    run.moved(work.store, RunState.COMMITTED, work.now(), **run.committed.detail)
 
 
 def _refuse_missing(work: Workplace, run: Run, removal: Mapping[str, Any]) -> None:
