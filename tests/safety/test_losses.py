@@ -17,6 +17,7 @@ import pytest
 from firnline.app import Lake
 from firnline.errors import (
     BadTimestamp,
+    LeaseHeld,
     OutcomeUnknown,
     RefusedForSafety,
     StoreError,
@@ -51,13 +52,8 @@ def days_of(world: World, *acts: Callable[[], Any], newest: int = 10) -> list[An
 
 
 @pytest.fixture
-def empty(tmp_path: Path) -> World:
-    return World.make(tmp_path / "world", history=False)
-
-
-@pytest.fixture
-def world(tmp_path: Path) -> World:
-    return World.make(tmp_path / "world")
+def empty(quick_folder: Path) -> World:
+    return World.make(quick_folder / "world", history=False)
 
 
 def expire_and_purge(world: World, **options: Any) -> Carried:
@@ -81,8 +77,8 @@ def purge_small(table: SmallTable) -> tuple[set[str], set[str]]:
 
 
 @pytest.fixture(params=[1, 2, 3])
-def small(request: pytest.FixtureRequest, tmp_path: Path) -> SmallTable:
-    return SmallTable(QuickFiles(), str(tmp_path / "small"), Layout(version=request.param))
+def small(request: pytest.FixtureRequest, quick_folder: Path) -> SmallTable:
+    return SmallTable(QuickFiles(), str(quick_folder / "small"), Layout(version=request.param))
 
 
 # ---------------------------------------------------------------- 1 to 4: lineage is not reachability
@@ -159,9 +155,9 @@ def test_loss_04_added_again(empty: World) -> None:
         ("hdfs://old-name/t/x", "hdfs://new-name/t/x"),
     ],
 )
-def test_loss_06_spellings(tmp_path: Path, expired: str, kept: str) -> None:
+def test_loss_06_spellings(quick_folder: Path, expired: str, kept: str) -> None:
     """s3 and s3a, or two authorities, compared as strings: a live file looks unneeded (iceberg#4194)."""
-    table = SmallTable(QuickFiles(), str(tmp_path / "small"))
+    table = SmallTable(QuickFiles(), str(quick_folder / "small"))
     garbage = "s3://bucket/t/garbage"
     table.register([Item(expired, 10), Item(garbage, 10)])
     table.overwrite({expired, garbage}, 1)
@@ -216,9 +212,9 @@ def test_loss_07_puffin_and_statistics(small: SmallTable) -> None:
         assert all(local(path).exists() for path in small.reachable(snapshot))
 
 
-def test_loss_07_one_live_vector_keeps_its_puffin(tmp_path: Path) -> None:
+def test_loss_07_one_live_vector_keeps_its_puffin(quick_folder: Path) -> None:
     """One vector of a Puffin is replaced, its neighbours are live: the file must stay (iceberg#17456)."""
-    small = SmallTable(QuickFiles(), str(tmp_path / "small"), Layout(version=3))
+    small = SmallTable(QuickFiles(), str(quick_folder / "small"), Layout(version=3))
     small.append(3)
     small.delete_rows(small.live())
     small.delete_rows(small.live()[:1])
@@ -446,9 +442,9 @@ def test_loss_19_unknown_feature(world: World, what: str, when: str) -> None:
     assert (world.writer.place(), world.files()) == (place, files)
 
 
-def test_loss_19_unknown_content(tmp_path: Path) -> None:
+def test_loss_19_unknown_content(quick_folder: Path) -> None:
     """A manifest lists a kind of file that this version does not know: nobody can say what keeps it alive."""
-    small = SmallTable(QuickFiles(), str(tmp_path / "small"))
+    small = SmallTable(QuickFiles(), str(quick_folder / "small"))
     small.append(1)
     small.register([Item(f"{small.location}/data/new-kind", 10, 3)])  # type: ignore[arg-type]
     small.append(1)
@@ -517,16 +513,19 @@ def test_loss_16_unknown_outcome(world: World, monkeypatch: pytest.MonkeyPatch, 
     assert process_on_its_day(world).run(run).facts["state"] == "committing"
     world.check()
     assert (set(world.rows()) == before) is not lands
+    with pytest.raises(LeaseHeld, match="without an answer"):
+        process_on_its_day(world).carry(run)
+    world.wait_for_lease()
     settled = process_on_its_day(world).carry(run)
     assert settled.facts["state"] == "done"
     assert len(settled.run.attempts) == (1 if lands else 2)
     world.check()
 
 
-def test_loss_16_unknown_outcome_that_the_log_forgot(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_loss_16_unknown_outcome_that_the_log_forgot(quick_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It landed, and a busy table's short log forgot it before anybody looked: the run still knows what it did."""
     monkeypatch.setattr("firnline.ops.change.time.sleep", lambda _: None)
-    world = World.make(tmp_path / "world")
+    world = World.make(quick_folder / "world")
 
     class Forgetful(Hushed):
         def commit(self, table: TableName, base: str, new: str, data: bytes) -> SwapOutcome:

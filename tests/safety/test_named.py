@@ -44,11 +44,6 @@ from firnline.testing.writers import local
 
 
 @pytest.fixture
-def world(tmp_path: Path) -> World:
-    return World.make(tmp_path / "world")
-
-
-@pytest.fixture
 def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     """Makes every file a batch of its own, so that a few victims are many batches."""
     monkeypatch.setattr(parts, "PART_ROWS", 1)
@@ -110,11 +105,11 @@ class TwoRuns:
 
 
 @pytest.fixture
-def two_runs(tmp_path: Path) -> TwoRuns:
+def two_runs(quick_folder: Path) -> TwoRuns:
     """Two runs in grace. The file `shared` is needed by what either took out and by nothing else; only the second
     has it on its list, since at the time of the first plan another snapshot still needed it.
     """
-    world = World.make(tmp_path / "two", history=False)
+    world = World.make(quick_folder / "two", history=False)
     days = iter((30, 20, 10, 1))
     for name, act in {
         "old": lambda: world.writer.append(2),
@@ -477,8 +472,8 @@ def test_clocks_that_differ_by_more_than_five_minutes_refuse(world: World, minut
 # ---------------------------------------------------------------- what a run may and may not do
 
 
-def test_a_run_that_would_remove_nearly_everything_is_refused(tmp_path: Path) -> None:
-    world = World.make(tmp_path / "world", history=False)
+def test_a_run_that_would_remove_nearly_everything_is_refused(quick_folder: Path) -> None:
+    world = World.make(quick_folder / "world", history=False)
     world.clock.ahead_ms = -30 * DAY_MS
     world.writer.append(60)
     world.clock.ahead_ms = 0
@@ -531,9 +526,9 @@ def test_a_policy_that_was_shortened_after_the_plan_takes_no_more_than_was_shown
     assert process_on_its_day(world).commit(run).facts["expired"] == [str(world.snapshots["s1"])]
 
 
-def test_metadata_that_fell_off_the_log_goes_with_the_purge_and_not_before(tmp_path: Path) -> None:
+def test_metadata_that_fell_off_the_log_goes_with_the_purge_and_not_before(quick_folder: Path) -> None:
     properties = {"write.metadata.delete-after-commit.enabled": "true", "write.metadata.previous-versions-max": "3"}
-    world = World.make(tmp_path / "world", properties=properties)
+    world = World.make(quick_folder / "world", properties=properties)
     versions = {path for path in world.files() if path.endswith(".metadata.json")}
     run = expired(world)
     assert versions <= world.files()
