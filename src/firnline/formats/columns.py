@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from firnline.model.locations import identity
+from firnline.model.locations import DOTTED, identity
 
 ROW_SCHEMA = pa.schema(
     [
@@ -35,6 +36,23 @@ def identities(keys: pa.Array) -> pa.Array:
         return pa.array([identity(key) for key in keys.to_pylist()], keys.type)
     canonical = identity(stem[0])
     return keys if canonical == stem[0] else pc.binary_replace_slice(keys, 0, len(stem[0].encode()), canonical)
+
+
+def first_dotted(keys: pa.Array) -> str | None:
+    """Returns the first key with a segment `.` or `..`; equal to `is_dotted` one by one.
+
+    Most columns are cleared by plain searches; the expression only runs where one of them finds something.
+    """
+    if not any(pc.any(test).as_py() for test in _suspicions(keys)):
+        return None
+    found = keys.filter(pc.match_substring_regex(keys, DOTTED))
+    return str(found[0].as_py()) if len(found) else None
+
+
+def _suspicions(keys: pa.Array) -> Iterator[pa.Array]:
+    yield pc.match_substring(keys, "/.")
+    yield pc.match_substring(keys, ":.")
+    yield pc.starts_with(keys, ".")
 
 
 def _spelled_alike(keys: pa.Array, stem: str) -> bool:

@@ -13,6 +13,9 @@ from typing import NamedTuple
 _SCHEME = re.compile(r"^([A-Za-z][A-Za-z0-9+.\-]*):(//([^/]*))?(.*)$", re.DOTALL)
 _SAME_SCHEME = {"s3a": "s3", "s3n": "s3", "gcs": "gs", "abfss": "abfs", "wasbs": "wasb"}
 _SLASHES = re.compile(r"/{2,}")
+DOTTED = r"(?:^|[:/])\.\.?(?:/|$)"
+"""Matches a path with a segment `.` or `..`; in a syntax that Arrow's expressions understand too."""
+_DOTTED = re.compile(DOTTED.replace("$", r"\Z"))
 
 
 class Location(NamedTuple):
@@ -46,6 +49,15 @@ def _one_slash(path: str) -> str:
 def identity(text: str) -> str:
     """Returns the canonical identity of an object: equal for every spelling of the same object."""
     return str(parse_location(text))
+
+
+def is_dotted(text: str) -> bool:
+    """Tells whether a path has a segment `.` or `..`.
+
+    Some stores walk such a segment and others take it for a name, so one object may have two identities: a caller
+    that decides what is needed must refuse it.
+    """
+    return _DOTTED.search(text) is not None
 
 
 def within(root: str, text: str) -> bool:

@@ -6,8 +6,8 @@ import pyarrow as pa
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from firnline.formats.columns import identities
-from firnline.model.locations import identity
+from firnline.formats.columns import first_dotted, identities
+from firnline.model.locations import identity, is_dotted
 
 STEMS = [
     "",
@@ -23,6 +23,7 @@ STEMS = [
 ]
 STEMS += ["hdfs://nn:8020/", "hdfs:///", "gs://b/", "memory://m/", "abfss://c@a/", "odd:"]
 PARTS = st.sampled_from(["a", "b c", "a%20b", "x//y", "/lead", "day=1/z", "é", "s3://inside/", "", "end/"])
+DOTTED_PARTS = st.sampled_from([".", "..", "a/../b", "./a", ".a", "a..", "...", "..\n", "b/.", "x:../y"])
 SPELLED_ALIKE = st.builds(
     lambda stem, rests: [stem + rest for rest in rests], st.sampled_from(STEMS), st.lists(PARTS, min_size=1)
 )
@@ -44,3 +45,10 @@ def test_a_column_has_the_identities_of_its_paths(paths: list[str]) -> None:
 def test_a_slice_of_a_column_has_them_too(paths: list[str]) -> None:
     column = pa.array(["other://x/y", *paths], pa.string()).slice(1)
     assert identities(column).to_pylist() == [identity(path) for path in paths]
+
+
+@settings(deadline=None)
+@given(st.lists(st.builds(str.__add__, st.sampled_from(STEMS), st.one_of(PARTS, DOTTED_PARTS))))
+def test_a_column_finds_the_first_path_with_a_dotted_segment(paths: list[str]) -> None:
+    expected = next((path for path in paths if is_dotted(path)), None)
+    assert first_dotted(pa.array(paths, pa.string())) == expected

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import pickle
+import re
 from typing import Any
 
 import fastavro
@@ -152,3 +153,12 @@ def test_a_unit_of_another_length_than_its_list_says_is_refused(off: int) -> Non
 def test_it_travels_to_other_processes() -> None:
     copy = pickle.loads(pickle.dumps(IcebergExpand(ObjectStores())))
     assert copy.order == (FileKind.MANIFEST_LIST, FileKind.MANIFEST)
+
+
+@pytest.mark.parametrize("path", ["memory://expand/data/../data/x", "memory://expand/./x", "memory://expand/../o/x"])
+def test_a_path_with_a_dotted_segment_may_be_another_file_and_is_refused(path: str) -> None:
+    entry = {"status": 1, "snapshot_id": 1, "data_file": GOOD_FILE | {"file_path": path}}
+    with pytest.raises(UnsupportedFormat, match=rf"{re.escape(MANIFEST)}.*{re.escape(path)}"):
+        opened(FileKind.MANIFEST, MANIFEST, avro(entry_schema(2), entry))
+    with pytest.raises(UnsupportedFormat, match=rf"{re.escape(LIST)}.*{re.escape(path)}"):
+        opened(FileKind.MANIFEST_LIST, LIST, avro(list_schema(2), GOOD_MANIFEST | {"manifest_path": path}))

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from firnline.errors import RefusedForSafety, UnreadableMetadata
+from firnline.errors import RefusedForSafety, UnreadableMetadata, UnsupportedFormat
 from firnline.formats.iceberg.roots import roots_of
 from firnline.formats.iceberg.state import state_of
 from firnline.model.files import FileKind
@@ -185,4 +185,30 @@ def test_statistics_without_a_field_stop_everything(table: SmallTable, field: st
     document = document_of(table)
     del document["statistics"][0][field]
     with pytest.raises(UnreadableMetadata, match=field):
+        list(roots_of(state_of(document, "lake.ns.t", HERE)))
+
+
+DOTTED = "memory://states/t/../u"
+DOTTED_FIELDS: list[dict[str, Any]] = [
+    {"location": DOTTED},
+    {"properties": {"write.data.path": DOTTED}},
+    {"metadata-log": [{"timestamp-ms": 1, "metadata-file": DOTTED}]},
+]
+
+
+@pytest.mark.parametrize("fields", DOTTED_FIELDS)
+def test_a_folder_with_a_dotted_segment_is_refused(table: SmallTable, fields: dict[str, Any]) -> None:
+    with pytest.raises(UnsupportedFormat, match=r"v1.metadata.json.*t/\.\./u"):
+        state(table, **fields)
+
+
+@pytest.mark.parametrize("field", ["manifest-list", "manifests", "statistics"])
+def test_a_root_with_a_dotted_segment_is_refused(table: SmallTable, field: str) -> None:
+    document = document_of(table) | {"format-version": 1}
+    if field == "statistics":
+        document["statistics"] = [{"snapshot-id": 1, "statistics-path": DOTTED, "file-size-in-bytes": 1}]
+    else:
+        first = {**document["snapshots"][0], "manifest-list": None, field: [DOTTED] if field == "manifests" else DOTTED}
+        document["snapshots"] = [first, *document["snapshots"][1:]]
+    with pytest.raises(UnsupportedFormat, match=r"t/\.\./u"):
         list(roots_of(state_of(document, "lake.ns.t", HERE)))

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from firnline.model.locations import identity, join, parse_location, within
+from firnline.model.locations import identity, is_dotted, join, parse_location, within
 
 
 @pytest.mark.parametrize(
@@ -74,3 +74,17 @@ def test_parts() -> None:
 
 def test_join_puts_one_slash_between() -> None:
     assert join("s3://b/t/", "/metadata/", "x.json") == "s3://b/t/metadata/x.json"
+
+
+@pytest.mark.parametrize(
+    "path", ["../x", "./x", "a/..", "a/.", "s3://b/t/../o/x", "s3://b/./x", "file:../x", "/..", ".", "s3://b/..\n/../x"]
+)
+def test_a_segment_of_one_or_two_dots_is_seen(path: str) -> None:
+    assert is_dotted(path)
+
+
+@pytest.mark.parametrize(
+    "path", ["s3://b/.hidden/x", "s3://b/a..b/x", "s3://b/.../x", "/a/x.", "/a/..x", "/a/..\n", ""]
+)
+def test_a_name_with_dots_in_it_is_no_such_segment(path: str) -> None:
+    assert not is_dotted(path)

@@ -8,6 +8,7 @@ from typing import Any
 from firnline.errors import RefusedForSafety
 from firnline.formats.iceberg import fields
 from firnline.formats.iceberg.document import Document
+from firnline.model.locations import identity
 from firnline.model.snapshots import MAIN, Ref, RefKind
 from firnline.ports.formats import Amendment
 
@@ -165,8 +166,9 @@ def forgotten_metadata(base: Document, successor: Document) -> list[str]:
     properties = base.get("properties") or {}
     if str(properties.get("write.metadata.delete-after-commit.enabled", "false")).lower() != "true":
         return []
-    kept = {entry["metadata-file"] for entry in successor.get("metadata-log") or ()}
-    return [entry["metadata-file"] for entry in base.get("metadata-log") or () if entry["metadata-file"] not in kept]
+    kept = {identity(entry["metadata-file"]) for entry in successor.get("metadata-log") or ()}
+    before = (entry["metadata-file"] for entry in base.get("metadata-log") or ())
+    return [key for key in before if identity(key) not in kept]
 
 
 def _log_length(document: Document, where: str) -> int:

@@ -9,7 +9,8 @@ import pyarrow.compute as pc
 
 from firnline.errors import FirnlineError, ObjectNotFound, UnreadableMetadata, UnsupportedFormat
 from firnline.formats.avro import CorruptAvro, decode
-from firnline.formats.columns import ROW_SCHEMA, identities
+from firnline.formats.columns import ROW_SCHEMA, first_dotted, identities
+from firnline.formats.iceberg.paths import dotted
 from firnline.model.files import File, FileKind
 from firnline.model.locations import identity
 from firnline.ports.stores import Get
@@ -100,6 +101,9 @@ def _kinds(live: pa.RecordBatch) -> pa.Array:
 
 
 def _rows(keys: pa.Array, sizes: pa.Array, kinds: pa.Array, opens: bool) -> pa.RecordBatch:
+    strange = first_dotted(keys)
+    if strange is not None:
+        raise dotted(strange)
     columns = [identities(keys), keys, sizes, kinds, pa.repeat(pa.scalar(opens), len(keys))]
     return pa.record_batch(columns, schema=ROW_SCHEMA)
 

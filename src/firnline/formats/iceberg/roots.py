@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from firnline.formats.iceberg import fields
+from firnline.formats.iceberg.paths import plain_path
 from firnline.model.files import File, FileKind
 from firnline.model.snapshots import SnapshotId
 from firnline.ports.formats import State
@@ -25,16 +26,16 @@ def roots_of(state: State) -> Iterator[tuple[SnapshotId, File]]:
 
 def _units(snapshot: fields.Fields, where: str) -> Iterator[File]:
     if snapshot.get("manifest-list") is not None:
-        yield File(FileKind.MANIFEST_LIST, fields.text(snapshot, "manifest-list", where), opens=True)
+        yield File(FileKind.MANIFEST_LIST, plain_path(fields.text(snapshot, "manifest-list", where), where), opens=True)
         return
     manifests = snapshot.get("manifests")
     if not isinstance(manifests, list) or not all(isinstance(path, str) and path for path in manifests):
         raise fields.damaged(where, f"snapshot {snapshot['snapshot-id']} names neither a manifest list nor manifests")
-    yield from (File(FileKind.MANIFEST, path, opens=True) for path in manifests)
+    yield from (File(FileKind.MANIFEST, plain_path(path, where), opens=True) for path in manifests)
 
 
 def _statistics(state: State, name: str, kind: FileKind) -> Iterator[tuple[SnapshotId, File]]:
     for each in fields.objects(state.document, name, state.fence):
-        path = fields.text(each, "statistics-path", state.fence)
+        path = plain_path(fields.text(each, "statistics-path", state.fence), state.fence)
         size = fields.whole(each, "file-size-in-bytes", state.fence)
         yield str(fields.whole(each, "snapshot-id", state.fence)), File(kind, path, size)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from firnline.formats.iceberg import fields
 from firnline.formats.iceberg.document import Document
 from firnline.formats.iceberg.lineage import parse_bridges
+from firnline.formats.iceberg.paths import plain_path
 from firnline.model.graph import Graph
 from firnline.model.snapshots import MAIN, Ref, RefKind, Snapshot, SnapshotId
 from firnline.model.times import DAY_MS
@@ -25,7 +26,8 @@ def state_of(document: Document, table: str, metadata_location: str) -> State:
     """Returns the table's state. Raises UnreadableMetadata, naming the field, where the document contradicts itself."""
     where = metadata_location
     properties = _properties(document, where)
-    location = fields.text(document, "location", where)
+    location = plain_path(fields.text(document, "location", where), where)
+    _check_log(document, where)
     graph = _graph(document, properties, where)
     current = _current(document, graph, where)
     return State(
@@ -41,7 +43,7 @@ def state_of(document: Document, table: str, metadata_location: str) -> State:
         capabilities=Capabilities(FenceKind.SWAP, UndoWindow.AFTER_COMMIT, holes=True),
         properties=properties,
         document=document,
-        owned=(location, *(properties[name] for name in _OWNED_PATHS if properties.get(name))),
+        owned=(location, *_owned(properties, where)),
         holds=parse_holds(properties),
         forbidden=_forbidden(properties),
     )
@@ -50,6 +52,17 @@ def state_of(document: Document, table: str, metadata_location: str) -> State:
 def _properties(document: Document, where: str) -> Mapping[str, str]:
     properties = fields.mapping(document, "properties", where)
     return {name: str(value) for name, value in properties.items()}
+
+
+def _check_log(document: Document, where: str) -> None:
+    """Returns where every earlier metadata file has one plain path: a table may ask for their removal."""
+    for entry in fields.objects(document, "metadata-log", where):
+        plain_path(fields.text(entry, "metadata-file", where), where)
+
+
+def _owned(properties: Mapping[str, str], where: str) -> Iterator[str]:
+    """Yields the folders beside its location that the table writes to."""
+    return (plain_path(properties[name], where) for name in _OWNED_PATHS if properties.get(name))
 
 
 def _graph(document: Document, properties: Mapping[str, str], where: str) -> Graph:

@@ -58,10 +58,18 @@ class IcebergFormat:
         yield from (entry["metadata-file"] for entry in state.document.get("metadata-log") or ())
 
     def expire(
-        self, state: State, snapshots: Set[SnapshotId], refs: Set[str], now_ms: int, *, clean: bool = False
+        self,
+        state: State,
+        snapshots: Set[SnapshotId],
+        refs: Set[str],
+        now_ms: int,
+        *,
+        clean: bool = False,
+        amendment: Amendment | None = None,
     ) -> Edited:
         edited, removal = edit.expired(state.document, snapshots, refs)
         edited = with_bridges(edited, state.graph.bridges_without(snapshots))
+        edited = edit.amended(edited, amendment or Amendment())
         if clean:
             edited, unused = without_unused(edited, self.store)
             removal = {**removal, **unused}

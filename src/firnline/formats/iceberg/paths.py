@@ -1,0 +1,21 @@
+"""Paths that a table names: each must have one identity, or a file that is needed may look like another's."""
+
+from __future__ import annotations
+
+from firnline.errors import UnsupportedFormat
+from firnline.model.locations import is_dotted
+
+
+def plain_path(path: str, where: str) -> str:
+    """Returns the path. Raises UnsupportedFormat, with `where` it is named, for a segment `.` or `..` in it."""
+    if is_dotted(path):
+        problem = dotted(path)
+        raise UnsupportedFormat(f"{where}: {problem.message}", hint=problem.hint)
+    return path
+
+
+def dotted(path: str) -> UnsupportedFormat:
+    return UnsupportedFormat(
+        f"the path {path!r} has a segment '.' or '..'",
+        hint="nobody can tell whether it is the same file as another path; nothing was changed",
+    )
