@@ -50,6 +50,8 @@ def _of_runs() -> list[Operation]:
         Operation("purge", _purge, _purge, _commit_with_short_grace),
         Operation("undo", _undo, _undo_unless_done, _commit_with_long_grace),
         Operation("undo before commit", _undo, _undo_unless_done, _plan),
+        Operation("undo after an unsent commit", _undo, _undo_unless_done, _die_before_commit),
+        Operation("undo after an unsaid commit", _undo, _undo_unless_done, _die_after_commit),
         Operation("expire --grace 0s", _expire, _resume_or_expire),
         Operation("resume after planning", _resume, _resume, _die_before_commit),
         Operation("resume after commit", _resume, _resume, _die_after_commit),

@@ -31,7 +31,7 @@ def hold_table(world: World) -> bool:
 def _held(world: World, name: str, snapshot: int | None) -> bool:
     try:
         world.process().hold_add(world.table, name, snapshot)
-    except UsageError:
+    except (UsageError, RefusedForSafety):
         return False
     tagged = world.writer.document()["refs"].get(f"firnline-hold-{name}")
     if tagged is not None:
@@ -62,14 +62,10 @@ REFUSALS: dict[str, tuple[type[FirnlineError], ...]] = {
     "drop and re-create": (TableMoved, UsageError),
     "rename": (NoSuchTable,),
     "hold on the table": (CollectionForbidden,),
-    "hold": (UnreadableMetadata,),
     "another tool's expiry": (UnreadableMetadata, RefusedForSafety, UsageError),
     "another tool's orphan removal": (RefusedForSafety,),
 }
-"""How an operation may end because of an action; for every other action it must succeed.
-
-A hold may come when the purge has half removed what it names: then nobody can tell what is left to be held.
-"""
+"""How an operation may end because of an action; for every other action it must succeed."""
 
 
 def verbs_of(operation: Operation, world: World) -> tuple[str, ...]:
