@@ -1,4 +1,4 @@
-"""Ctrl-C: the first asks the run to stop at its next batch boundary, the second stops at once."""
+"""Ctrl-C: plain until a purge begins; from then on the first asks it to stop at its next batch boundary."""
 
 from __future__ import annotations
 
@@ -9,8 +9,13 @@ from types import FrameType
 
 
 def stop_on_interrupt() -> Callable[[], bool]:
-    """Returns a question: has somebody asked to stop? Either way the run is left so that it can go on."""
+    """Returns a question for the boundaries of batches: has somebody asked to stop?
+
+    Asking it for the first time is what changes Ctrl-C: before that, nothing is under way that a boundary would
+    protect, and whoever stops a plan or a prompt wants it to stop there.
+    """
     asked: list[int] = []
+    listening: list[bool] = []
 
     def ask(number: int, frame: FrameType | None) -> None:
         if asked:
@@ -18,5 +23,10 @@ def stop_on_interrupt() -> Callable[[], bool]:
         asked.append(number)
         print("\nstopping at the next batch; once more stops at once", file=sys.stderr)
 
-    signal.signal(signal.SIGINT, ask)
-    return lambda: bool(asked)
+    def was_asked() -> bool:
+        if not listening:
+            listening.append(True)
+            signal.signal(signal.SIGINT, ask)
+        return bool(asked)
+
+    return was_asked

@@ -17,7 +17,7 @@ from firnline.model.locations import join
 from firnline.ports.stores import PutIfAbsent
 
 if TYPE_CHECKING:
-    import pyarrow as pa
+    pass
 
 _NAME = re.compile(r"(.+)-(\d+)\.parquet$")
 
@@ -70,12 +70,11 @@ def write_outcomes(store: PutIfAbsent, folder: RecordFolder, part: str, attempt:
         return
 
 
-def failed_rows(store: ListAndGet, key: str) -> pa.Table:
+def failed_paths(store: ListAndGet, key: str) -> list[str]:
     """Returns the files of an attempt whose delete failed: what the next attempt is about."""
-    import pyarrow.compute as pc
-
     table = read_part(store, key)
-    return table.filter(pc.equal(table.column("outcome"), Outcome.FAILED.value))
+    rows = zip(table.column("path").to_pylist(), table.column("outcome").to_pylist(), strict=True)
+    return [path for path, outcome in rows if outcome == Outcome.FAILED]
 
 
 def outcome_totals(store: ListAndGet, folder: RecordFolder) -> Mapping[str, Tally]:

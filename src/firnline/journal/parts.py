@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from typing import TYPE_CHECKING, Protocol
 
-from firnline.errors import AlreadyExists
+from firnline.errors import AlreadyExists, UnreadableMetadata
 from firnline.model.locations import join
 from firnline.ports.stores import Get, List, PutIfAbsent
 
@@ -35,6 +37,14 @@ def put_own(store: PutAndGet, key: str, data: bytes) -> None:
             raise
 
 
+Seals = dict[str, str]
+"""Parts by name, each with the digest of its bytes: a part that was changed, lost or added since is noticed."""
+
+
+def seal(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
 class PartWriter:
     """Collects rows and writes them as parts of at most PART_ROWS rows, named `PREFIX00000.parquet` and on."""
 
@@ -44,7 +54,7 @@ class PartWriter:
         self._prefix = prefix
         self._waiting: list[pa.RecordBatch] = []
         self._rows = 0
-        self._written = 0
+        self.seals: Seals = {}
 
     def add(self, batch: pa.RecordBatch) -> None:
         while len(batch):
@@ -61,9 +71,11 @@ class PartWriter:
 
         if not self._rows:
             return
-        name = f"{self._prefix}{self._written:05d}.parquet"
-        put_own(self._store, join(self._folder, name), as_parquet(pa.Table.from_batches(self._waiting)))
-        self._waiting, self._rows, self._written = [], 0, self._written + 1
+        name = f"{self._prefix}{len(self.seals):05d}.parquet"
+        data = as_parquet(pa.Table.from_batches(self._waiting))
+        put_own(self._store, join(self._folder, name), data)
+        self.seals[name] = seal(data)
+        self._waiting, self._rows = [], 0
 
 
 def as_parquet(table: pa.Table) -> bytes:
@@ -75,11 +87,32 @@ def as_parquet(table: pa.Table) -> bytes:
     return bytes(sink.getvalue())
 
 
-def read_part(store: Get, key: str) -> pa.Table:
+def read_part(store: Get, key: str, sealed: str | None = None) -> pa.Table:
+    """Returns the part's rows. Raises UnreadableMetadata where its bytes are not those that were sealed."""
     import pyarrow as pa
     import pyarrow.parquet
 
-    return pyarrow.parquet.read_table(pa.BufferReader(store.get(key)))
+    data = store.get(key)
+    if sealed is not None and seal(data) != sealed:
+        raise UnreadableMetadata(f"{key} is not as it was written", hint="somebody changed the run's record")
+    try:
+        return pyarrow.parquet.read_table(pa.BufferReader(data))
+    except (pa.ArrowException, OSError) as damage:
+        raise UnreadableMetadata(f"{key} is damaged: {damage}", hint="restore the run's record") from damage
+
+
+def refuse_unsealed(store: ListAndGet, folder: str, seals: Seals) -> None:
+    """Returns where the folder holds exactly the sealed parts, each as it was written; raises where it does not."""
+    found = {key.rpartition("/")[2]: key for key in part_keys(store, folder)}
+    if found.keys() != seals.keys():
+        odd = ", ".join(sorted(found.keys() ^ seals.keys()))
+        raise UnreadableMetadata(f"the parts in {folder} are not those that were written: {odd}", hint=_CHANGED)
+    for name, key in found.items():
+        if seal(store.get(key)) != seals[name]:
+            raise UnreadableMetadata(f"{key} is not as it was written", hint=_CHANGED)
+
+
+_CHANGED = "somebody changed the run's record; nothing was deleted, and `firnline undo` still works before a purge"
 
 
 def part_keys(store: List, folder: str) -> list[str]:
@@ -87,8 +120,11 @@ def part_keys(store: List, folder: str) -> list[str]:
     return sorted(each.key for each in store.list(folder) if each.key.endswith(".parquet"))
 
 
-def read_parts(store: ListAndGet, folder: str) -> Iterator[pa.Table]:
-    return (read_part(store, key) for key in part_keys(store, folder))
+def read_sound_parts(store: ListAndGet, folder: str, seals: Seals) -> Iterator[pa.Table]:
+    """Yields the parts that are as they were written, and leaves out the others."""
+    for key in part_keys(store, folder):
+        with suppress(UnreadableMetadata):
+            yield read_part(store, key, seals.get(key.rpartition("/")[2], "unknown"))
 
 
 def write_parts(store: PutAndGet, folder: str, batches: Iterable[pa.RecordBatch], prefix: str = "") -> None:

@@ -21,9 +21,22 @@ def is_certainly_gone(owner: str) -> bool:
     """
     match owner.rsplit(":", 4):
         case [_, pid, home, started, _] if pid.isdigit() and home and started:
-            return home == _home() and started != _started(int(pid))
+            return home == _home() and started != _started(int(pid)) and not _is_hidden(int(pid))
         case _:
             return False
+
+
+def _is_hidden(pid: int) -> bool:
+    """Tells whether a process of that number lives although /proc does not show it, as some systems are set up."""
+    if _started(pid):
+        return False
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        return True
+    return True
 
 
 def _home() -> str:

@@ -10,6 +10,7 @@ from typing import Any
 from firnline.errors import ObjectNotFound, UnreadableMetadata, UnsupportedFormat, UsageError
 from firnline.journal.events import Event, EventStore, append_event, read_events
 from firnline.journal.layout import RecordFolder, RunId
+from firnline.journal.parts import Seals
 from firnline.journal.states import FINISHED, UNDOABLE, RunState
 from firnline.model.locations import join
 from firnline.plans.plan import PLAN_VERSION
@@ -45,6 +46,12 @@ class Run:
     def is_meant(self) -> bool:
         """Whether the operator asked for the run itself, not only for a plan to look at."""
         return bool(self.plan["meant"])
+
+    @property
+    def victim_seals(self) -> Seals:
+        """The written list, part by part: what was planned, and metadata that fell off the log at the commit."""
+        late = self.committed.detail.get("forgotten_parts", {}) if self.committed else {}
+        return {**self.plan["parts"]["victims"], **late}
 
     @property
     def attempts(self) -> tuple[Event, ...]:
@@ -89,11 +96,24 @@ def load_run(store: EventStore, root: str, run: RunId) -> Run:
         raise UsageError(f"no such run: {run}", hint="`firnline runs` shows them") from missing
     except ValueError as damage:
         raise UnreadableMetadata(f"the record {folder.plan} is damaged: {damage}", hint="restore it") from damage
+    if not isinstance(plan, dict):
+        raise UnreadableMetadata(f"the record {folder.plan} is not a JSON object", hint="restore it")
     if plan.get("version") != PLAN_VERSION:
         raise UnsupportedFormat(
             f"the record {folder.plan} has version {plan.get('version')!r}", hint="upgrade firnline"
         )
-    return Run(RunId.parse(plan["run"]), folder, plan, tuple(read_events(store, folder)))
+    events = tuple(read_events(store, folder))
+    missing_keys = sorted(_NEEDED - plan.keys())
+    if missing_keys or not events:
+        raise UnreadableMetadata(
+            f"the record in {folder.folder} lacks {', '.join(missing_keys) or 'its events'}", hint="restore it"
+        )
+    return Run(run, folder, plan, events)
+
+
+_NEEDED = frozenset(
+    {"table", "uuid", "request", "grace_ms", "meant", "expire", "expire_refs", "victims", "refused", "parts"}
+)
 
 
 def list_runs(store: EventStore, root: str, table: str) -> list[Run]:

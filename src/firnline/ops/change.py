@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from firnline.errors import OutcomeUnknown, StoreError, TableMoved
+from firnline.errors import ObjectNotFound, OutcomeUnknown, StoreError, TableMoved
 from firnline.ports.catalogs import SwapOutcome
 from firnline.ports.formats import Edited, State
 from firnline.ports.stores import Get
@@ -79,6 +79,8 @@ def _landed(source: WritableTable, store: Get, base: State, edited: Edited, loca
 
     That is safe: it can succeed once only. If it loses, the table's own log says whether the first one had won.
     """
+    failure: StoreError | None = None
+    unanswered = False
     for pause in (0.0, 0.1, 0.5, 2.0):
         time.sleep(pause)
         try:
@@ -87,8 +89,11 @@ def _landed(source: WritableTable, store: Get, base: State, edited: Edited, loca
                 return True
             if outcome is SwapOutcome.LOST:
                 return was_committed(source.load(), store, location, digest_of(edited.data))
-        except StoreError:
-            continue
+            unanswered = True
+        except StoreError as known:
+            failure = known
+    if failure is not None and not unanswered:
+        raise failure  # nothing was ever sent that could still land
     raise OutcomeUnknown(
         f"nobody answered whether {source.name} is at {location} now", hint="`firnline resume` reads it back"
     )
@@ -101,7 +106,10 @@ def was_committed(state: State, store: Get, location: str, digest: str) -> bool:
     """
     log = state.document.get("metadata-log") or ()
     known = state.fence == location or any(entry.get("metadata-file") == location for entry in log)
-    return known and digest_of(store.get(location)) == digest
+    try:
+        return known and digest_of(store.get(location)) == digest
+    except ObjectNotFound:
+        return False  # somebody removed it although the log names it: it cannot tell any more
 
 
 def digest_of(data: bytes) -> str:

@@ -9,16 +9,16 @@ from typing import Any
 
 from firnline.errors import AlreadyExists, BlastRadiusExceeded, ObjectNotFound, RefusedForSafety
 from firnline.journal.lease import Lease
-from firnline.journal.parts import write_parts
+from firnline.journal.parts import Seals, part_keys, seal, write_parts
 from firnline.journal.runs import Run
 from firnline.journal.states import RunState
 from firnline.model.files import FileKind
-from firnline.model.locations import identity
+from firnline.model.locations import identity, within
 from firnline.ops.change import change, digest_of, was_committed
 from firnline.ops.fence import fence_off
 from firnline.ops.settle import settle
-from firnline.ops.workplace import Workplace, same_table
-from firnline.ports.formats import Edited, State
+from firnline.ops.workplace import RECORDS, Workplace, same_table
+from firnline.ports.formats import Amendment, Edited, State
 from firnline.ports.stores import Get
 
 _OPEN = (RunState.PLANNED, RunState.ARCHIVED, RunState.COMMITTING)
@@ -41,7 +41,16 @@ class _Attempt:
         refs = set(self.run.plan["expire_refs"]) & set(decision.expired_refs)
         if not snapshots and not refs:
             return None
-        return self.work.source.format.expire(state, snapshots, refs, now, clean=self.run.request.clean)
+        root = self.run.folder.root
+        if self.work.root(state) != root:
+            raise RefusedForSafety(
+                f"{state.table} keeps the records of its runs in {self.work.root(state)}, this run is in {root}",
+                hint="plan again; two places would know nothing of each other's runs",
+            )
+        pinned = Amendment(properties={RECORDS: root})
+        return self.work.source.format.expire(
+            state, snapshots, refs, now, clean=self.run.request.clean, amendment=pinned
+        )
 
     def before_send(self, base: State, edited: Edited, location: str) -> None:
         self.lease.renew()
@@ -114,9 +123,11 @@ def _landed_before(state: State, store: Get, run: Run) -> Mapping[str, Any] | No
 
 def _committed(work: Workplace, lease: Lease, run: Run, detail: Mapping[str, Any]) -> Run:
     lease.renew()
-    _list_forgotten(work, run, detail["forgotten"])
-    lost = lost_refs(work.source.load(), detail)
-    run = run.moved(work.store, RunState.COMMITTED, work.now(), **{**detail, "lost_refs": lost})
+    state = work.source.load()
+    late = _list_forgotten(work, run, state, detail["forgotten"])
+    lost = lost_refs(state, detail)
+    said = {**detail, "lost_refs": lost, "forgotten_parts": late}
+    run = run.moved(work.store, RunState.COMMITTED, work.now(), **said)
     if lost:
         raise RefusedForSafety(
             f"the commit of {run.id} lost refs that nobody removed: {', '.join(lost)}; nothing will be purged",
@@ -125,13 +136,17 @@ def _committed(work: Workplace, lease: Lease, run: Run, detail: Mapping[str, Any
     return run
 
 
-def _list_forgotten(work: Workplace, run: Run, forgotten: list[str]) -> None:
-    """Adds metadata files that fell off the table's log to the written list: they go with the rest, after grace."""
+def _list_forgotten(work: Workplace, run: Run, state: State, forgotten: list[str]) -> Seals:
+    """Adds metadata files that fell off the table's log to the written list, and returns the parts that were added.
+
+    They go with the rest, after grace. A log may name files of another place, where the table once was: those stay.
+    """
     import pyarrow as pa
 
-    found = [(key, size) for key in forgotten if (size := _size(work, key)) is not None]
+    own = [key for key in forgotten if any(within(root, key) for root in state.owned)]
+    found = [(key, size) for key in own if (size := _size(work, key)) is not None]
+    prefix = f"{work.source.format.purge_order.index(FileKind.METADATA)}-"
     if found:
-        place = work.source.format.purge_order.index(FileKind.METADATA)
         columns = {
             "identity": [identity(key) for key, _ in found],
             "key": [key for key, _ in found],
@@ -139,7 +154,10 @@ def _list_forgotten(work: Workplace, run: Run, forgotten: list[str]) -> None:
             "kind": [FileKind.METADATA.value] * len(found),
         }
         with suppress(AlreadyExists):  # the same list, from before a crash
-            write_parts(work.store, run.folder.victims, pa.table(columns).to_batches(), f"{place}-")
+            write_parts(work.store, run.folder.victims, pa.table(columns).to_batches(), prefix)
+    keys = part_keys(work.store, run.folder.victims)
+    late = {key.rpartition("/")[2]: key for key in keys if key.rpartition("/")[2].startswith(prefix)}
+    return {name: seal(work.store.get(key)) for name, key in late.items()}
 
 
 def _size(work: Workplace, key: str) -> int | None:

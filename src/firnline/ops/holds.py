@@ -8,7 +8,7 @@ from firnline.journal.states import RunState
 from firnline.model.holds import Hold
 from firnline.model.snapshots import Ref, RefKind
 from firnline.ops.amend import amend
-from firnline.ops.tags import FOREVER, hold_tag, resolve
+from firnline.ops.tags import FOREVER, check_name, hold_tag, resolve
 from firnline.ops.workplace import Workplace
 from firnline.policy.holds import HOLD_PREFIX, format_hold
 from firnline.ports.formats import Amendment, State
@@ -26,9 +26,13 @@ def add_hold(work: Workplace, hold: Hold) -> str:
     name it then, but the purge reads the hold and spares them.
     """
 
+    check_name(hold.name, "hold")
+
     def wanted(state: State) -> Amendment:
         if any(each.name == hold.name for each in state.holds):
             raise UsageError(f"{state.table} has a hold {hold.name!r} already", hint="release it first")
+        if hold_tag(hold.name) in state.refs:
+            raise UsageError(f"{state.table} has a ref {hold_tag(hold.name)} already", hint="name the hold otherwise")
         return _table_hold(state, hold) if hold.snapshot is None else _snapshot_hold(work, state, hold)
 
     amend(work, wanted)
@@ -97,7 +101,9 @@ def _table_hold(state: State, hold: Hold) -> Amendment:
 
 
 def _collect_as_before(state: State, gone: frozenset[str]) -> Amendment:
-    before = state.properties.get(GC_BEFORE, _ABSENT)
+    before = state.properties.get(GC_BEFORE)
+    if before is None:  # the hold was not written by us, and neither was gc.enabled
+        return Amendment(properties_gone=gone)
     if before == _ABSENT:
         return Amendment(properties_gone=gone | {GC_BEFORE, GC})
     return Amendment(properties={GC: before}, properties_gone=gone | {GC_BEFORE})

@@ -8,8 +8,8 @@ from typing import Any
 
 from firnline.errors import CollectionForbidden, DeletesFailed, Interrupted, RefusedForSafety
 from firnline.journal.lease import Lease
-from firnline.journal.outcomes import Outcome, Row, failed_rows, outcome_keys, outcome_totals, write_outcomes
-from firnline.journal.parts import part_keys, read_part, read_parts
+from firnline.journal.outcomes import Outcome, Row, failed_paths, outcome_keys, outcome_totals, write_outcomes
+from firnline.journal.parts import part_keys, read_part, read_sound_parts, refuse_unsealed
 from firnline.journal.runs import Run, in_commit_order
 from firnline.journal.states import RunState
 from firnline.model.locations import identity
@@ -38,6 +38,7 @@ def purge_run(work: Workplace, lease: Lease, run: Run, shovel: Shovel) -> Run:
     at any point loses nothing: the part is done again, and what is gone already counts as missing.
     """
     _refuse_lost_refs(run)
+    refuse_unsealed(work.store, run.folder.victims, run.victim_seals)
     if run.state is RunState.COMMITTED:
         run = run.moved(work.store, RunState.PURGING, work.now())
     newcomers = _newcomers(work, run)
@@ -87,14 +88,26 @@ def _purge_part(
     work: Workplace, lease: Lease, run: Run, shovel: Shovel, newcomers: Newcomers, key: str, before: list[str]
 ) -> None:
     """Deletes one part of the list, or what of it failed before. Nothing is sent before the part was checked again."""
-    table = failed_rows(work.store, before[-1]) if before else read_part(work.store, key)
+    name = key.rpartition("/")[2]
+    table = _due(read_part(work.store, key, run.victim_seals[name]), work, before)
     if not len(table):
         return
     lease.renew()
     look_again(work, run, newcomers)
     rows = list(_ends(table, lease, shovel, newcomers))
-    part = key.rpartition("/")[2].removesuffix(".parquet")
+    part = name.removesuffix(".parquet")
     write_outcomes(work.store, run.folder, part, len(before) + 1, rows)
+
+
+def _due(part: Any, work: Workplace, before: list[str]) -> Any:
+    """Returns what of a part is still to do: all of it, or what failed before. Only the written list names files."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if not before:
+        return part
+    failed = failed_paths(work.store, before[-1])
+    return part.filter(pc.is_in(part.column("key"), value_set=pa.array(failed, pa.string())))
 
 
 def look_again(work: Workplace, run: Run, newcomers: Newcomers) -> None:
@@ -141,16 +154,15 @@ def _of_snapshots(removal: Mapping[str, Any], wanted: set[str]) -> dict[str, Any
 
 
 def _newcomers(work: Workplace, run: Run) -> Newcomers:
-    walked = (
-        name for table in read_parts(work.store, run.folder.walked) for name in table.column("identity").to_pylist()
-    )
+    # A part that was changed since only means that more is walked again: the safe direction.
+    parts = read_sound_parts(work.store, run.folder.walked, run.plan["parts"]["walked"])
+    walked = (name for table in parts for name in table.column("identity").to_pylist())
     return Newcomers(work.source.format.expand, walked)
 
 
 def _ends(table: Any, lease: Lease, shovel: Shovel, newcomers: Newcomers) -> Iterator[Row]:
     """Yields one row per file: spared where it came back, else what the store said."""
-    column = "key" if "key" in table.column_names else "path"
-    rows = list(zip(*(table.column(name).to_pylist() for name in (column, "kind", "size")), strict=True))
+    rows = list(zip(*(table.column(name).to_pylist() for name in ("key", "kind", "size")), strict=True))
     for start in range(0, len(rows), SEND_ROWS):
         chunk = rows[start : start + SEND_ROWS]
         victims = [row for row in chunk if not newcomers.spare(row[0])]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from firnline.journal.events import EventStore, append_event
 from firnline.journal.layout import RecordFolder, RunId
-from firnline.journal.parts import PartWriter, PutAndGet, put_own
+from firnline.journal.parts import PartWriter, PutAndGet, Seals, put_own
 from firnline.journal.states import RunState
 from firnline.model.files import FileKind
 from firnline.ops.plan import Planned
@@ -37,17 +37,19 @@ def save_plan(
     """
     run = RunId.new(planned.plan.table, now_ms)
     folder = RecordFolder(root, run.stamp)
+    seals: dict[str, Seals] = {"victims": {}, "walked": {}}
     if planned.survey is not None:
-        _write_victims(planned.survey, table_format.purge_order, store, folder.victims)
-        _write_walked(planned.survey, table_format.expand.order, store, folder.walked)
+        seals["victims"] = _write_victims(planned.survey, table_format.purge_order, store, folder.victims)
+        seals["walked"] = _write_walked(planned.survey, table_format.expand.order, store, folder.walked)
     plan = replace(planned.plan, run=str(run))
-    record = {**plan.to_json(), "request": planned.request.to_json(), "grace_ms": grace_ms, "meant": meant}
+    asked = {"request": planned.request.to_json(), "grace_ms": grace_ms, "meant": meant}
+    record = {**plan.to_json(), **asked, "parts": seals}
     append_event(store, folder, None, RunState.PLANNED, now_ms)
     put_own(store, folder.plan, json.dumps(record, indent=1).encode())
     return plan
 
 
-def _write_victims(survey: Survey, order: tuple[FileKind, ...], store: PutAndGet, folder: str) -> None:
+def _write_victims(survey: Survey, order: tuple[FileKind, ...], store: PutAndGet, folder: str) -> Seals:
     """Writes the list in the order of deletion: parts are named by their kind's place in it."""
     writers = {kind: PartWriter(store, folder, f"{place}-") for place, kind in enumerate(order)}
     for batch in survey.victim_batches():
@@ -55,15 +57,17 @@ def _write_victims(survey: Survey, order: tuple[FileKind, ...], store: PutAndGet
             writers[FileKind(kind)].add(_of_kind(batch, kind))
     for writer in writers.values():
         writer.flush()
+    return {name: sealed for writer in writers.values() for name, sealed in writer.seals.items()}
 
 
-def _write_walked(survey: Survey, units: tuple[FileKind, ...], store: PutAndGet, folder: str) -> None:
+def _write_walked(survey: Survey, units: tuple[FileKind, ...], store: PutAndGet, folder: str) -> Seals:
     """Writes the units that kept snapshots reach: a purge need not walk them again, they never change."""
     writer = PartWriter(store, folder)
     for batch in survey.kept_batches():
         for kind in units:
             writer.add(_of_kind(batch, kind.value))
     writer.flush()
+    return writer.seals
 
 
 def _of_kind(batch: pa.RecordBatch, kind: str) -> pa.RecordBatch:

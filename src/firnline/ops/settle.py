@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from firnline.errors import CollectionForbidden
+from firnline.model.holds import Hold
 from firnline.plans.request import Request
 from firnline.policy.config import Section
 from firnline.policy.decide import Decision, decide
@@ -41,10 +42,15 @@ def settle(state: State, name: TableName, config: Section, request: Request, now
         native,
         in_force.policy,
         now_ms=at,
-        holds=state.holds,
+        holds=_holds_in_force(state, now_ms),
         pins=state.pins,
     )
     return Settled(in_force, native, chosen)
+
+
+def _holds_in_force(state: State, now_ms: int) -> tuple[Hold, ...]:
+    """Returns the holds; one that is in force today counts at whatever instant the decision is made for."""
+    return tuple(replace(hold, until_ms=None) if hold.in_force(now_ms) else hold for hold in state.holds)
 
 
 def _way_out(state: State) -> str:

@@ -15,6 +15,9 @@ FOREVER = LONGEST_AGE_MS
 
 def add_tag(work: Workplace, name: str, snapshot: str | None, max_age_ms: int | None) -> Ref:
     """Returns the tag, now in the table. Raises UsageError where the name is taken by something else."""
+    check_name(name, "tag")
+    if max_age_ms is not None and max_age_ms < 1:
+        raise UsageError("a tag that is kept for no time is no tag", hint="write an age such as 30d, or forever")
 
     def wanted(state: State) -> Amendment:
         tag = Ref(name, RefKind.TAG, resolve(state, snapshot), max_age_ms)
@@ -29,6 +32,12 @@ def add_tag(work: Workplace, name: str, snapshot: str | None, max_age_ms: int | 
 
     amend(work, wanted)
     return work.source.load().refs[name]
+
+
+def check_name(name: str, what: str) -> None:
+    """Refuses names that other engines, or our own properties, could not carry."""
+    if not name.strip() or name != name.strip() or not name.isprintable():
+        raise UsageError(f"{name!r} is no name for a {what}", hint="write letters, digits and signs")
 
 
 def remove_tag(work: Workplace, name: str) -> None:

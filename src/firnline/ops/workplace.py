@@ -22,6 +22,9 @@ from firnline.ports.progress import Progress, Silent
 from firnline.ports.stores import ReadWrite
 from firnline.ports.tables import WritableTable
 
+RECORDS = "firnline.records"
+"""The table property that says where the records of its runs are."""
+
 
 @dataclass(frozen=True, slots=True)
 class Workplace:
@@ -39,7 +42,14 @@ class Workplace:
     discard: Discard | None = None
 
     def root(self, state: State) -> str:
-        """Returns where this table's runs are recorded."""
+        """Returns where this table's runs are recorded: where its first commit pinned it, whatever is configured now.
+
+        Settings differ between machines and change over time, and a table may move: a process that looked elsewhere
+        would hold another lease and know nothing of runs that can still be undone.
+        """
+        pinned = state.properties.get(RECORDS)
+        if pinned:
+            return pinned
         records = policy_in_force(state, self.source.name, self.config, Request()).records.value
         return records_root(state.location, state.uuid, records)
 

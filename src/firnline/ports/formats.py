@@ -123,9 +123,18 @@ class EditTable(Protocol):
     """The write side of a format: pure edits of a state's document. Committing them is the catalog's part."""
 
     def expire(
-        self, state: State, snapshots: Set[SnapshotId], refs: Set[str], now_ms: int, *, clean: bool = False
+        self,
+        state: State,
+        snapshots: Set[SnapshotId],
+        refs: Set[str],
+        now_ms: int,
+        *,
+        clean: bool = False,
+        amendment: Amendment | None = None,
     ) -> Edited:
-        """Returns the table without these; `clean` also takes out schemas and specs that nothing uses then.
+        """Returns the table without these, and with the amendment in the same version.
+
+        `clean` also takes out schemas and specs that nothing uses then.
 
         Raises RefusedForSafety where a ref that stays needs one of the snapshots.
         """

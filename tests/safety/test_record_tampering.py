@@ -1,0 +1,180 @@
+"""The run's own record is no more trusted than anything else: what was changed in it must never cost a live file."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from firnline.errors import UnreadableMetadata, UsageError
+from firnline.model.holds import Hold
+from firnline.ops.carry import Carried
+from firnline.ops.workplace import RECORDS
+from firnline.policy.holds import format_hold
+from firnline.policy.parse import parse_policy
+from firnline.testing.days import process_on_its_day
+from firnline.testing.processes import Process
+from firnline.testing.world import World
+from firnline.testing.writers import local
+
+
+@pytest.fixture
+def in_grace(world: World) -> Carried:
+    carried = process_on_its_day(world).expire(world.table, grace="1h")
+    assert isinstance(carried, Carried)
+    return carried
+
+
+def folder(carried: Carried, name: str) -> Path:
+    return local(getattr(carried.run.folder, name))
+
+
+def live_file(world: World) -> str:
+    truths = world.writer.ledger.truths
+    return next(path for path in truths[next(iter(world.rows()))].files if "/data/" in path)
+
+
+def add_row(part: Path, path: str) -> None:
+    table = pq.read_table(part)
+    row = table.slice(0, 1).to_pylist()[0] | {"identity": path, "key": path}
+    pq.write_table(pa.concat_tables([table, pa.Table.from_pylist([row], table.schema)]), part)
+
+
+def purge(world: World, carried: Carried) -> Carried:
+    world.clock.advance(2 * 3_600_000)
+    return process_on_its_day(world).purge(str(carried.run.id))
+
+
+def victims_part(carried: Carried) -> Path:
+    return min(folder(carried, "victims").iterdir())
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        pytest.param(add_row, id="a live file was added to the list"),
+        pytest.param(lambda part, live: part.write_bytes(part.read_bytes()[:-7]), id="the list was cut"),
+        pytest.param(lambda part, live: part.unlink(), id="a part of the list is gone"),
+        pytest.param(lambda part, live: shutil.copy(part, part.with_name("0-00099.parquet")), id="a part was added"),
+    ],
+)
+def test_a_list_that_was_changed_deletes_nothing_and_can_be_undone(
+    world: World, in_grace: Carried, change: Callable[[Path, str], object]
+) -> None:
+    live = live_file(world)
+    change(victims_part(in_grace), live)
+    before = {path for path in local(world.writer.location).rglob("*") if "_firnline" not in path.parts}
+    with pytest.raises(UnreadableMetadata):
+        purge(world, in_grace)
+    assert before == {path for path in local(world.writer.location).rglob("*") if "_firnline" not in path.parts}
+    assert process_on_its_day(world).undo(str(in_grace.run.id)).facts["state"] == "undone"
+    world.check()
+
+
+def test_units_that_somebody_declared_walked_are_walked_all_the_same(world: World, in_grace: Carried) -> None:
+    """A forged part would hide from the purge that a path on its list is needed again."""
+    listed = pq.read_table(victims_part(in_grace)).column("key").to_pylist()
+    back = next(path for path in listed if "/data/" in path)
+    world.writer.commit("append", [world.writer.ledger.items[back]])
+    document = world.writer.document()
+    for part in folder(in_grace, "walked").iterdir():
+        for snapshot in document["snapshots"]:
+            add_row(part, snapshot["manifest-list"])
+    assert purge(world, in_grace).facts["state"] == "done"
+    assert local(back).exists()
+    world.check()
+
+
+@pytest.mark.parametrize("damage", ["[]", '{"version": 1}', "{"])
+def test_a_plan_that_cannot_be_read_is_refused_by_name(world: World, in_grace: Carried, damage: str) -> None:
+    folder(in_grace, "plan").write_text(damage)
+    with pytest.raises(UnreadableMetadata, match=r"plan\.json|lacks"):
+        process_on_its_day(world).runs(world.table)
+
+
+def test_a_run_without_events_is_refused(world: World, in_grace: Carried) -> None:
+    shutil.rmtree(folder(in_grace, "events"))
+    with pytest.raises(UnreadableMetadata, match="lacks its events"):
+        process_on_its_day(world).runs(world.table)
+
+
+def elsewhere(world: World, folder: Path) -> Process:
+    """A process of another machine, whose settings keep records in another place."""
+    process = process_on_its_day(world)
+    process.config = replace(process.config, settings=parse_policy(f"records: file://{folder}").settings)
+    return process
+
+
+def test_records_stay_where_the_first_commit_pinned_them(world: World, in_grace: Carried, tmp_path: Path) -> None:
+    """Another machine's `records` would give it another lease, and no knowledge of what can still be undone."""
+    seen = elsewhere(world, tmp_path).runs(world.table)
+    assert [each.facts["run"] for each in seen] == [str(in_grace.run.id)]
+    assert world.writer.document()["properties"][RECORDS] == in_grace.run.folder.root
+
+
+def test_a_run_that_was_planned_in_another_place_is_not_found_any_more(world: World, tmp_path: Path) -> None:
+    other = elsewhere(world, tmp_path)
+    saved = other.plan(world.table, save=True).plan
+    process_on_its_day(world).expire(world.table, grace="1h")
+    with pytest.raises(UsageError, match="no such run"):
+        other.commit(str(saved.run))
+
+
+def test_metadata_of_another_place_that_fell_off_the_log_stays(world: World, tmp_path: Path) -> None:
+    foreign = tmp_path / "v1.metadata.json"
+    foreign.write_text("{}")
+    entry = {"timestamp-ms": 1, "metadata-file": f"file://{foreign}"}
+    asked = {"write.metadata.delete-after-commit.enabled": "true", "write.metadata.previous-versions-max": "1"}
+
+    def plant(document: dict[str, Any]) -> None:
+        document["metadata-log"] = [entry, *(document.get("metadata-log") or ())]
+        document["properties"] = {**document["properties"], **asked}
+
+    world.writer.change(plant)
+    process_on_its_day(world).expire(world.table, grace="0s")
+    assert foreign.exists()
+
+
+@pytest.mark.parametrize("name", ["", " ", "a\nb", " a"])
+def test_names_that_nobody_can_carry_are_refused_before_anything_is_written(world: World, name: str) -> None:
+    process = process_on_its_day(world)
+    before = world.writer.document()
+    with pytest.raises(UsageError):
+        process.hold_add(world.table, name)
+    with pytest.raises(UsageError):
+        process.tag_add(world.table, name)
+    assert world.writer.document() == before
+
+
+def test_a_tag_that_is_kept_for_no_time_is_refused(world: World) -> None:
+    with pytest.raises(UsageError):
+        process_on_its_day(world).tag_add(world.table, "z", age_ms=0)
+
+
+def test_a_hold_takes_no_ref_of_somebody_else(world: World) -> None:
+    head = world.writer.document()["current-snapshot-id"]
+    world.writer.set_ref("firnline-hold-x", head, "branch")
+    with pytest.raises(UsageError, match="firnline-hold-x"):
+        process_on_its_day(world).hold_add(world.table, "x", head)
+
+
+def test_releasing_a_hold_that_somebody_wrote_by_hand_leaves_collection_as_it_is(world: World) -> None:
+    key, value = format_hold(Hold("case", "ann", "by hand", None))
+    world.writer.change(lambda document: document["properties"].update({key: value, "gc.enabled": "false"}))
+    process_on_its_day(world).hold_release(world.table, "case")
+    assert world.writer.document()["properties"]["gc.enabled"] == "false"
+
+
+def test_a_hold_counts_today_even_for_a_decision_about_tomorrow(world: World) -> None:
+    """Its tag is gone, so that only the hold itself speaks for the snapshot."""
+    process, old = process_on_its_day(world), world.snapshots["s1"]
+    process.hold_add(world.table, "case", old, until_ms=world.clock() + 3_600_000)
+    world.writer.change(lambda document: document["refs"].pop("firnline-hold-case"))
+    plan = process.plan(world.table, now=world.clock() + 10 * 86_400_000).plan
+    assert str(old) in {each.id for each in plan.keep}
