@@ -9,6 +9,7 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from firnline.ports.delete import Delete, DeleteOutcome, Fate
+from firnline.spark.importers import forget_zip_importers
 
 _KEYS_PER_TASK = 2_000
 _OUTCOME = "key string, fate string, error string"
@@ -38,6 +39,7 @@ class _deleting:
         self._delete = delete
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        forget_zip_importers()
         for batch in batches:
             outcomes = self._delete.delete(batch.column("key").to_pylist())
             columns = ([o.key for o in outcomes], [o.fate.value for o in outcomes], [o.error for o in outcomes])

@@ -16,6 +16,7 @@ from firnline.model.files import FileKind, Root, Tally, Totals
 from firnline.ports.engines import FILE_COLUMNS, SPARED_REASONS, Territory, root_columns
 from firnline.ports.formats import Expand
 from firnline.ports.progress import Progress, Silent
+from firnline.spark.importers import forget_zip_importers
 from firnline.spark.pipeline import KEPT, ROWS, UNREADABLE, VICTIM, has_several_stems, judge, walk
 
 _FEWEST_TASKS, _MOST_TASKS, _UNITS_PER_TASK = 8, 2_000, 16
@@ -70,6 +71,7 @@ class SparkSurvey:
 
 
 def _as_messages(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    forget_zip_importers()
     for batch in batches:
         sink = io.BytesIO()
         with pa.ipc.new_stream(sink, batch.schema) as stream:
