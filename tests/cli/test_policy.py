@@ -91,3 +91,36 @@ def test_a_removal_that_is_forbidden_does_not_hide_the_policy(lake: Lake, capsys
     lake.publish(edit=lambda document: document.update(properties={"gc.enabled": "false"}))
     assert run(["policy", "show", "lake.ns.events"]) == 0
     assert "lake.ns.events" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("written", "line", "said"),
+    [
+        (LAYERED.replace("  lake:", "  lakke:"), 5, "no catalog 'lakke' (did you mean 'lake'?)"),
+        (LAYERED.replace("      ns:", "      nss:"), 7, "no namespace 'nss' (did you mean 'ns'?)"),
+        (LAYERED.replace("events:", "evnets:"), 10, "no table 'evnets' (did you mean 'events'?)"),
+        (LAYERED.replace("events:", "zebras:"), 10, "no table 'zebras'"),
+    ],
+)
+def test_a_name_that_nothing_has_is_wrong_by_line(
+    lake: Lake, capsys: pytest.CaptureFixture[str], written: str, line: int, said: str
+) -> None:
+    lake.policy(written)
+    assert run(["policy", "check"]) == 2
+    assert f"firnline.yaml:{line}: {said}" in capsys.readouterr().err
+
+
+def test_a_catalog_in_other_letters_is_the_same(lake: Lake, capsys: pytest.CaptureFixture[str]) -> None:
+    lake.policy(LAYERED.replace("  lake:", "  LAKE:"))
+    assert run(["policy", "check"]) == 0
+    capsys.readouterr()
+    assert settings(capsys)["keep within"]["source"] == "firnline.yaml:10, table events"
+
+
+@pytest.mark.parametrize("command", [["plan", "lake.ns.events"], ["why", "lake.ns.events", "main"]])
+def test_a_misspelt_rule_stops_the_commands_it_was_meant_for(
+    lake: Lake, capsys: pytest.CaptureFixture[str], command: list[str]
+) -> None:
+    lake.policy(LAYERED.replace("events:", "evnets:"))
+    assert run(command) == 2
+    assert "firnline.yaml:10: 'evnets' is nearly the table 'events'" in capsys.readouterr().err

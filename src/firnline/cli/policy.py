@@ -13,6 +13,7 @@ from firnline.model.times import format_duration
 from firnline.plans.pages import Block, Grid, Hint, Line, Page
 from firnline.policy.config import Section
 from firnline.policy.inherit import Effective
+from firnline.policy.names import check_names
 from firnline.policy.policy import Setting
 from firnline.settings import read_config
 
@@ -38,14 +39,23 @@ def show(table: options.TableArg, config: options.Config = None, as_json: option
 
 @policy_app.command("check")
 def check(config: options.Config = None, as_json: options.Json = False) -> None:
-    """Read the policy file and say what is wrong with it, by line and key."""
+    """Read the policy file and say what is wrong with it, by line and key; names must be of the configured catalogs."""
     section = read_config(config)
+    if section.inside:
+        _check_names(section)
     levels = [*_levels(section, "")]
     blocks: list[Block] = [Line("the policy is sound"), Grid(tuple(levels))]
     if not levels:
         blocks = [Line("no policy is written")]
     hint = Hint("without one, the table's own retention counts")
     output_for(as_json).show(Page((*blocks, *(() if levels else (hint,)))), {"levels": [list(row) for row in levels]})
+
+
+def _check_names(section: Section) -> None:
+    from firnline.app import Lake
+
+    lake = Lake(section)
+    check_names(section, lake.catalogs, lambda name: ((each.namespace, each.name) for each in lake.tables(name)))
 
 
 def _settings(effective: Effective) -> Iterator[tuple[str, Setting[Any]]]:

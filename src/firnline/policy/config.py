@@ -14,9 +14,11 @@ from firnline.policy.rules import Rule
 class Section:
     """One level: its rules (None: turned off here), its other settings and the levels inside it by name.
 
-    The whole of a firnline.yaml is one section; catalogs, namespaces and tables are inside each other.
+    The whole of a firnline.yaml is one section; catalogs, namespaces and tables are inside each other. `at` is the
+    file and line of its name.
     """
 
     keep: Mapping[str, Setting[Rule | None]] = field(default_factory=dict)
     settings: Mapping[str, Setting[Any]] = field(default_factory=dict)
     inside: Mapping[str, Section] = field(default_factory=dict)
+    at: str = field(default="", compare=False)

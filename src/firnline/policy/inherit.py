@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from firnline.errors import PolicyError, UsageError
 from firnline.model.times import DAY_MS
 from firnline.policy.config import Section
+from firnline.policy.names import section_named, section_of_catalog, with_parents
 from firnline.policy.native import NativeRetention
 from firnline.policy.parse import EMPTY_HINT
 from firnline.policy.policy import Level, Policy, Setting, Source
@@ -53,7 +54,8 @@ def effective(
     """Returns the policy and settings of a table: each key from the most specific level that has it.
 
     A table without a catalog (one given by its location) gets what is global, its properties and the flags.
-    Raises PolicyError where every rule ended up turned off: such a policy would expire all but the heads.
+    Raises PolicyError where every rule ended up turned off: such a policy would expire all but the heads; and where
+    the file has a name that differs from the table's by a slip: its rule was meant for this table.
     """
     outer, entry = _levels(config, catalog, namespace, table)
     sections = [*outer, section_of_properties(properties or {}), entry, section_of_flags(flags or {})]
@@ -74,15 +76,10 @@ def _levels(config: Section, catalog: str | None, namespace: str, table: str) ->
     """Returns the levels around a table, outermost first, and the table's own entry."""
     if catalog is None:
         return [config], _NOTHING
-    inside = config.inside.get(catalog, _NOTHING)
-    spaces = [inside.inside.get(name, _NOTHING) for name in _with_parents(namespace)]
-    entry = spaces[-1].inside.get(table, _NOTHING)
+    inside = section_of_catalog(config, catalog)
+    spaces = [section_named(inside, name, "namespace") for name in with_parents(namespace)]
+    entry = section_named(spaces[-1], table, "table")
     return [config, inside, *spaces], entry
-
-
-def _with_parents(namespace: str) -> Iterator[str]:
-    parts = namespace.split(".")
-    return (".".join(parts[:end]) for end in range(1, len(parts) + 1))
 
 
 def _overlay(levels: Iterable[Mapping[str, Setting[T]]]) -> dict[str, Setting[T]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
@@ -102,7 +102,10 @@ class _Reader:
         return rules
 
     def named(self, node: yaml.Node, group: str, level: Level) -> dict[str, Section]:
-        return {key.value: self.section(child, level, key.value) for key, child in self.pairs(node, group)}
+        return {
+            key.value: replace(self.section(child, level, key.value), at=self.at(key))
+            for key, child in self.pairs(node, group)
+        }
 
     def pairs(
         self, node: yaml.Node, what: str, allowed: Collection[str] | None = None

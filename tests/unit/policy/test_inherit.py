@@ -59,7 +59,7 @@ LAST_1 = "last 1 (firnline.yaml:15, namespace artemis.raw)"
         ("prod", "artemis", "t", [LAST_5, WITHIN_30, DAILY, YEARLY]),
         ("prod", "artemis", "registry", [LAST_5, WITHIN_90, YEARLY]),
         ("prod", "artemis.raw", "registry", [LAST_1, WITHIN_30, DAILY, YEARLY]),
-        ("prod", "artemisx", "t", [LAST_5, DAILY, YEARLY]),
+        ("prod", "artemis2", "t", [LAST_5, DAILY, YEARLY]),
     ],
 )
 def test_each_key_comes_from_the_most_specific_level(config, catalog, namespace, table, expected) -> None:
@@ -162,3 +162,39 @@ def test_tag_patterns_are_sorted_whatever_the_hash_seed() -> None:
     patterns = [f"p{number}" for number in range(30)]
     found = effective(Section(), None, "", "t", flags={"tags": ",".join(patterns)})
     assert found.policy.tag_patterns == tuple(sorted(patterns))
+
+
+@pytest.mark.parametrize(
+    ("catalog", "namespace", "table", "line"),
+    [
+        ("prood", "artemis", "t", 4),
+        ("prdo", "artemis", "t", 4),
+        ("prod", "artemus", "t", 8),
+        ("prod", "Artemis", "t", 8),
+        ("prod", "artemis.rav", "t", 14),
+        ("prod", "artemis", "Registry", 12),
+        ("prod", "artemis", "measurement", 13),
+        ("prod", "artemis", "mesaurements", 13),
+    ],
+)
+def test_a_rule_under_nearly_the_tables_name_is_never_skipped_in_silence(
+    config: Section, catalog: str, namespace: str, table: str, line: int
+) -> None:
+    with pytest.raises(PolicyError, match=rf"firnline\.yaml:{line}: .* is nearly the"):
+        effective(config, catalog, namespace, table)
+
+
+@pytest.mark.parametrize("table", ["registry_2", "measurements1", "registers", "reg", "regsitrv"])
+def test_another_name_is_another_table(config: Section, table: str) -> None:
+    assert described(effective(config, "prod", "artemis", table)) == described(
+        effective(config, "prod", "artemis", "t")
+    )
+
+
+def test_an_entry_of_its_own_tells_a_table_from_its_near_namesake() -> None:
+    both = parse_policy("catalogs: {c: {namespaces: {n: {tables: {events: {keep: {last: 9}}, event: {}}}}}}")
+    assert effective(both, "c", "n", "event").policy.is_native
+
+
+def test_catalogs_are_known_without_regard_to_case(config: Section) -> None:
+    assert described(effective(config, "PROD", "other", "t")) == described(effective(config, "prod", "other", "t"))
