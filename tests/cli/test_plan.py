@@ -10,7 +10,9 @@ import pyarrow.parquet
 import pytest
 
 from firnline.cli.main import run
+from firnline.errors import UsageError
 from firnline.model.times import format_instant
+from firnline.ops.files import write_listing
 
 Lake = Any
 
@@ -123,6 +125,30 @@ def test_a_list_of_no_files_is_a_list(lake: Lake, form: str, capsys: pytest.Capt
         assert pyarrow.parquet.read_table(out).column_names == ["path", "kind", "size"]
     else:
         assert out.read_text().replace('"', "").split() == ["path,kind,size"]
+
+
+def test_a_list_of_files_replaces_an_earlier_list_and_nothing_else(
+    lake: Lake, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = lake.folder / "gone.parquet"
+    plan(capsys, lake, "--keep-within", "99d", "--files", str(out))
+    plan(capsys, lake, "--include-outside", "--files", str(out))
+    assert len(pyarrow.parquet.read_table(out))
+    (lake.folder / "folder.csv").mkdir()
+    live = next(str(lake.path(path)) for path in lake.events.live() if path.endswith(".parquet"))
+    before = lake.everything()
+    for taken in (live, str(lake.folder / "folder.csv")):
+        assert run(["plan", "lake.ns.events", "--files", taken]) == 2
+        assert taken in capsys.readouterr().err
+        after = lake.everything()
+        assert {path: what for path, (what, _) in after.items()} == {path: what for path, (what, _) in before.items()}
+
+
+def test_a_list_of_files_is_never_written_into_the_table(lake: Lake) -> None:
+    out = lake.path(lake.events.location) / "new.csv"
+    with pytest.raises(UsageError, match="inside the table"):
+        write_listing(None, out, owned=[lake.events.location])
+    assert not out.exists()
 
 
 def test_a_table_is_the_same_by_its_location(lake: Lake, capsys: pytest.CaptureFixture[str]) -> None:

@@ -88,10 +88,27 @@ def test_a_file_that_no_snapshot_needs_is_said_to_be_none_of_the_tables(
     assert "no snapshot of lake.ns.events needs this file" in why_in_words(capsys, lake, stray)
 
 
-def test_a_metadata_document_is_not_called_a_stranger(lake: Lake, capsys: pytest.CaptureFixture[str]) -> None:
-    words = why_in_words(capsys, lake, lake.events.documents[-1])
-    assert "no snapshot of lake.ns.events needs this file" in words
-    assert "metadata" in words.partition("hint: ")[2]
+def test_a_metadata_document_of_the_table_stays(lake: Lake, capsys: pytest.CaptureFixture[str]) -> None:
+    path = lake.publish()
+    answer = why(capsys, lake, path)
+    assert (answer["kept"], answer["needed_by"], answer["reasons"]) == (True, [], ["the table's own metadata"])
+    assert "stays: it is the table's own metadata" in why_in_words(capsys, lake, path)
+
+
+def test_a_relative_path_is_of_this_folder_or_of_the_table(lake: Lake, capsys: pytest.CaptureFixture[str]) -> None:
+    path = lake.events.live()[-1]
+    inside = path.removeprefix(lake.events.location + "/")
+    expected = why(capsys, lake, path)["needed_by"]
+    assert expected
+    for spelled in (inside, f"./{inside}", f"ns/events/{inside}", f"./ns/../ns/events/{inside}"):
+        assert why(capsys, lake, spelled)["needed_by"] == expected
+    assert why(capsys, lake, f"{lake.folder}/ns/../ns/events/{inside}")["needed_by"] == expected
+
+
+@pytest.mark.parametrize("path", ["data/nothing.parquet", "file:///a/../b.parquet"])
+def test_a_path_that_names_nothing_is_refused(lake: Lake, capsys: pytest.CaptureFixture[str], path: str) -> None:
+    assert run(["why", "lake.ns.events", path]) == 2
+    assert path in capsys.readouterr().err
 
 
 def test_statistics_are_files_too(lake: Lake, capsys: pytest.CaptureFixture[str]) -> None:

@@ -10,7 +10,7 @@ import typer
 from firnline.cli import options
 from firnline.cli.output import output_for
 from firnline.cli.progress import progress_for
-from firnline.ops.why import Answer, SnapshotAnswer
+from firnline.ops.why import OWN_METADATA, Answer, SnapshotAnswer
 from firnline.plans.pages import Block, Grid, Hint, Line, Page
 from firnline.plans.wording import counted, minute
 
@@ -42,9 +42,12 @@ def _blocks(answer: Answer) -> Iterator[Block]:
         yield from _snapshot(answer.needed_by[0])
         return
     yield Line(f"{answer.file}")
+    if answer.is_metadata:
+        yield Line(f"stays: it is {OWN_METADATA}")
+        return
     if not answer.needed_by:
         yield Line(f"no snapshot of {answer.table} needs this file")
-        yield Hint("metadata documents belong to no snapshot; anything else is another table's, or nobody's")
+        yield Hint("it may be another table's, or nobody's")
         return
     kept = sum(each.kept for each in answer.needed_by)
     yield Line(f"needed by {counted(len(answer.needed_by), 'snapshot')}, of which stay: {kept:,}")

@@ -2,33 +2,78 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from firnline.errors import UsageError
+from firnline.model.locations import within
 from firnline.ports.engines import Survey
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+_COLUMNS = ("path", "kind", "size")
+
 
 def check_listing_name(out: Path) -> None:
-    """Returns where the name says a known form; raises before any long work where it does not."""
+    """Returns where a listing can be written under this name; raises before any long work where it cannot.
+
+    A file that is already there is only replaced where it is an earlier listing: any other may be somebody's data.
+    """
     if out.suffix not in (".parquet", ".csv"):
         raise UsageError(f"cannot tell the form of {out}", hint="name it OUT.parquet or OUT.csv")
     if not out.parent.is_dir():
         raise UsageError(f"no such folder: {out.parent}", hint="make it first")
+    if out.exists() and not (out.is_file() and _is_listing(out)):
+        raise UsageError(f"{out} is there and is no list of files", hint="name a new file; nothing was overwritten")
+    with _beside(out):
+        pass
 
 
-def write_listing(survey: Survey | None, out: Path) -> int:
-    """Returns the number of files listed in `out` (columns path, kind, size)."""
+def write_listing(survey: Survey | None, out: Path, owned: Iterable[str] = ()) -> int:
+    """Returns the number of files listed in `out` (columns path, kind, size), which appears whole or not at all.
+
+    Raises UsageError where `out` lies in a folder that the table owns: there it would look like one of its files.
+    """
+    check_listing_name(out)
+    if any(within(folder, str(out.resolve())) for folder in owned):
+        raise UsageError(f"{out} lies inside the table", hint="name a file outside the table's folders")
+    with _beside(out) as folder:
+        unfinished = Path(folder, out.name)
+        listed = _write(survey, unfinished)
+        unfinished.replace(out)
+    return listed
+
+
+def _beside(out: Path) -> TemporaryDirectory[str]:
+    """Returns a folder that soon goes, on the same disk as `out`."""
+    try:
+        return TemporaryDirectory(dir=out.parent, prefix=".firnline-")
+    except OSError as refusal:
+        raise UsageError(f"cannot write to {out.parent}: {refusal.strerror}", hint="name another folder") from refusal
+
+
+def _is_listing(out: Path) -> bool:
+    import pyarrow as pa
+    import pyarrow.parquet
+
+    try:
+        if out.suffix == ".parquet":
+            return tuple(pyarrow.parquet.read_schema(out).names) == _COLUMNS
+        with out.open(encoding="utf-8") as lines:
+            return lines.readline(64).strip().replace('"', "") == ",".join(_COLUMNS)
+    except (OSError, pa.ArrowException, UnicodeDecodeError):
+        return False
+
+
+def _write(survey: Survey | None, out: Path) -> int:
     import pyarrow as pa
     import pyarrow.csv
     import pyarrow.parquet
 
-    check_listing_name(out)
-    schema = pa.schema([("path", pa.string()), ("kind", pa.string()), ("size", pa.int64())])
+    schema = pa.schema(zip(_COLUMNS, (pa.string(), pa.string(), pa.int64()), strict=True))
     writer = pyarrow.parquet.ParquetWriter if out.suffix == ".parquet" else pyarrow.csv.CSVWriter
     listed = 0
     with writer(out, schema) as sink:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import os
+import re
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from firnline.errors import UsageError
 from firnline.model.files import File, FileKind
-from firnline.model.locations import identity
+from firnline.model.locations import identity, is_dotted, join
 from firnline.model.snapshots import SnapshotId
 from firnline.model.times import format_instant
 from firnline.ops.settle import Settled, settle
@@ -20,6 +23,8 @@ from firnline.ports.progress import Progress
 from firnline.ports.tables import TableSource
 
 _THREADS = 8
+_WHOLE = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:")
+OWN_METADATA = "the table's own metadata"
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,21 +49,26 @@ class SnapshotAnswer:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """Why something is here. `file` None: the question was about a snapshot. `needed_by` is newest first."""
+    """Why something is here. `file` None: the question was about a snapshot. `needed_by` is newest first.
+
+    `is_metadata`: the table itself needs the file, whatever becomes of its snapshots.
+    """
 
     table: str
     file: str | None
     needed_by: tuple[SnapshotAnswer, ...]
+    is_metadata: bool = False
 
     @property
     def kept(self) -> bool:
-        return any(each.kept for each in self.needed_by)
+        return self.is_metadata or any(each.kept for each in self.needed_by)
 
     def to_json(self) -> dict[str, Any]:
         answers = [each.to_json() for each in self.needed_by]
         if self.file is None:
             return {"table": self.table, **answers[0]}
-        return {"table": self.table, "file": self.file, "kept": self.kept, "needed_by": answers}
+        reasons = {"reasons": [OWN_METADATA]} if self.is_metadata else {}
+        return {"table": self.table, "file": self.file, "kept": self.kept, "needed_by": answers, **reasons}
 
 
 def why(source: TableSource, config: Section, request: Request, what: str, now_ms: int, progress: Progress) -> Answer:
@@ -73,9 +83,33 @@ def why(source: TableSource, config: Section, request: Request, what: str, now_m
             f"{state.table} has no snapshot or ref {what!r}",
             hint="`firnline plan TABLE --list` shows the snapshots; a file is named by its path",
         )
-    needing = _needing(identity(what), state, source.format, progress)
+    return _about_file(what, state, settled, source.format, progress)
+
+
+def _about_file(what: str, state: State, settled: Settled, table_format: TableFormat, progress: Progress) -> Answer:
+    path = _resolved(what, state.location)
+    if identity(path) in {identity(each) for each in table_format.metadata_files(state)}:
+        return Answer(state.table, path, (), is_metadata=True)
+    needing = _needing(identity(path), state, table_format, progress)
+    if not needing and path != what and not Path(path).exists():
+        raise UsageError(f"{what!r} is no file here and none of {state.table}", hint="name the file by its whole path")
     ordered = sorted(needing, key=lambda each: -state.graph[each].timestamp_ms)
-    return Answer(state.table, what, tuple(_about(each, state, settled) for each in ordered))
+    return Answer(state.table, path, tuple(_about(each, state, settled) for each in ordered))
+
+
+def _resolved(what: str, location: str) -> str:
+    """Returns the whole path that is meant: a relative one is a file of this folder, or else of the table's.
+
+    Segments `.` and `..` are walked here for local paths: no path that a table names has any.
+    """
+    if _WHOLE.match(what):
+        if is_dotted(what):
+            raise UsageError(f"{what!r} has a segment '.' or '..'", hint="name the file by its plain path")
+        return what
+    here = Path(os.path.abspath(what))
+    if what.startswith("/"):
+        return str(here) if is_dotted(what) else what
+    return str(here) if here.exists() else join(location, os.path.normpath(what))
 
 
 def _about(snapshot: SnapshotId, state: State, settled: Settled) -> SnapshotAnswer:
