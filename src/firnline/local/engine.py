@@ -82,8 +82,8 @@ class LocalEngine:
 
     def _open_all(self, due: pa.Table, expand: Expand, kind: FileKind) -> list[pa.Table]:
         """Returns what the units name. The first unit that cannot be read ends the survey, by its name."""
-        keys, sizes, needs = (due.column(name).to_pylist() for name in ("key", "size", "needed"))
-        units = [File(kind, key, size, opens=True) for key, size in zip(keys, sizes, strict=True)]
+        needs, *facts = (due.column(name).to_pylist() for name in ("needed", "key", "size", "expects"))
+        units = [File(kind, key, size, True, expects) for key, size, expects in zip(*facts, strict=True)]
         found: list[pa.Table] = []
         with ThreadPoolExecutor(self.threads) as pool:
             try:

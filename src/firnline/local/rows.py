@@ -18,6 +18,7 @@ ROWS = pa.schema(
         ("kind", pa.string()),
         ("opens", pa.bool_()),
         ("needed", pa.bool_()),
+        ("expects", pa.int64()),
     ]
 )
 
@@ -28,14 +29,16 @@ def root_rows(roots: Iterable[Root]) -> pa.Table:
 
 def with_need(batch: pa.RecordBatch, needed: bool) -> pa.RecordBatch:
     """Returns the rows that a unit named, needed as the unit is."""
-    return batch.append_column("needed", pa.repeat(pa.scalar(needed), len(batch)))
+    rows = batch.append_column("needed", pa.repeat(pa.scalar(needed), len(batch)))
+    return rows.append_column("expects", pa.nulls(len(batch), pa.int64()))
 
 
 def one_per_file(rows: pa.Table) -> pa.Table:
     """Returns one row per identity: needed if any row of it is, its bytes counted once."""
     if not len(rows):
         return rows
-    asked = [("key", "min"), ("size", "max"), ("kind", "min"), ("opens", "max"), ("needed", "max")]
+    largest = [(name, "max") for name in ("size", "opens", "needed", "expects")]
+    asked = [("key", "min"), ("kind", "min"), *largest]
     grouped = rows.group_by("identity").aggregate(asked)
     renamed = grouped.rename_columns([name.removesuffix("_min").removesuffix("_max") for name in grouped.column_names])
     return renamed.select(ROWS.names).cast(ROWS)

@@ -26,12 +26,15 @@ class File:
     """One object that a snapshot needs. Equal identities are one object; `key` is the spelling a delete would name.
 
     A unit is a file that the walk opens, because it names further files. `size` is None where only opening it tells.
+    `expects` is the number of data files that the table says are below a unit, None where it does not say: a unit
+    that tells of fewer was cut short.
     """
 
     kind: FileKind
     key: str
     size: int | None = None
     opens: bool = False
+    expects: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,6 +41,7 @@ def root_columns(roots: Iterable[Root]) -> dict[str, list[object]]:
         "kind": [root.file.kind.value for root in rows],
         "opens": [root.file.opens for root in rows],
         "needed": [root.needed for root in rows],
+        "expects": [root.file.expects for root in rows],
     }
 
 

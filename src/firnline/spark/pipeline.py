@@ -22,6 +22,7 @@ from firnline.model.files import File, FileKind
 from firnline.model.locations import identity
 from firnline.ports.engines import NEAR_MISS, OUTSIDE, Territory
 from firnline.ports.formats import Expand
+from firnline.spark.importers import forget_zip_importers
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
@@ -34,10 +35,13 @@ ROWS = pa.schema(
         ("kind", pa.string()),
         ("opens", pa.bool_()),
         ("needed", pa.bool_()),
+        ("expects", pa.int64()),
         ("error", pa.string()),
     ]
 )
-ROWS_DDL = "identity string, key string, size bigint, kind string, opens boolean, needed boolean, error string"
+ROWS_DDL = (
+    "identity string, key string, size bigint, kind string, opens boolean, needed boolean, expects bigint, error string"
+)
 KEPT, VICTIM, UNREADABLE = "kept", "victim", "unreadable"
 _STEM = r"^[^:]+://[^/]*"
 
@@ -63,6 +67,7 @@ def one_per_file(rows: DataFrame) -> DataFrame:
         F.min("kind").alias("kind"),
         F.max("opens").alias("opens"),
         F.max("needed").alias("needed"),
+        F.max("expects").alias("expects"),
         F.max("error").alias("error"),
     )
 
@@ -82,7 +87,7 @@ def judge(files: DataFrame, territory: Territory, near_misses: bool) -> DataFram
         .otherwise(VICTIM)
     )
     checked = _with_near_misses(files) if near_misses else files.withColumn("near_miss", F.lit(False))
-    return checked.withColumn("verdict", verdict).drop("near_miss", "opens", "needed")
+    return checked.withColumn("verdict", verdict).drop("near_miss", "opens", "needed", "expects")
 
 
 def _with_near_misses(files: DataFrame) -> DataFrame:
@@ -114,6 +119,7 @@ class _opening:
         self._look = look
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        forget_zip_importers()
         for batch in batches:
             yield from self._through(batch)
 
@@ -122,17 +128,19 @@ class _opening:
         passing = batch.filter(pa.array([not each for each in due], pa.bool_()))
         if len(passing):
             yield passing.select(ROWS.names)
-        for key, size, needed in self._columns(batch.filter(pa.array(due, pa.bool_())), "key", "size", "needed"):
-            yield self._opened(File(self._kind, key, size, opens=True), needed)
+        units = batch.filter(pa.array(due, pa.bool_()))
+        for key, size, needed, expects in self._columns(units, "key", "size", "needed", "expects"):
+            yield self._opened(File(self._kind, key, size, True, expects), needed)
 
     def _opened(self, unit: File, needed: bool) -> pa.RecordBatch:
         try:
             named = self._expand(unit)
         except FirnlineError as problem:
             said = json.dumps([_known_kind(problem), problem.message, problem.hint])
-            row = [[identity(unit.key)], [unit.key], [None], [self._kind.value], [False], [True], [said]]
+            row = [[identity(unit.key)], [unit.key], [None], [self._kind.value], [False], [True], [None], [said]]
             return pa.record_batch(row, schema=ROWS)
-        columns = [*named.columns, pa.repeat(pa.scalar(needed), len(named)), pa.nulls(len(named), pa.string())]
+        nothing = [pa.nulls(len(named), kind) for kind in (pa.int64(), pa.string())]
+        columns = [*named.columns, pa.repeat(pa.scalar(needed), len(named)), *nothing]
         return pa.record_batch(columns, schema=ROWS)
 
     @staticmethod

@@ -9,7 +9,7 @@ from uuid import NAMESPACE_URL, uuid5
 
 from firnline.model.files import FileKind
 from firnline.model.snapshots import MAIN
-from firnline.testing.manifests import ROWS_PER_FILE, Item, Manifest
+from firnline.testing.manifests import ROWS_PER_FILE, Content, Item, Manifest
 
 _FIELDS = [{"id": 1, "name": "x", "required": False, "type": "long"}]
 _SCHEMA = {"type": "struct", "schema-id": 0, "fields": _FIELDS}
@@ -101,7 +101,7 @@ def _snapshot(change: Change, version: int) -> dict[str, Any]:
     fields: dict[str, Any] = {
         "snapshot-id": change.id,
         "timestamp-ms": change.timestamp_ms,
-        "summary": {"operation": change.operation, "total-data-files": str(len(change.live))},
+        "summary": {"operation": change.operation, "total-data-files": str(_data_files(change))},
         "schema-id": 0,
     }
     if change.parent is not None:
@@ -111,6 +111,10 @@ def _snapshot(change: Change, version: int) -> dict[str, Any]:
     if version > 2:
         fields |= {"first-row-id": 0, "added-rows": 0}
     return fields | _units(change.manifests, change.manifest_list)
+
+
+def _data_files(change: Change) -> int:
+    return sum(item.content is Content.DATA for item in change.live)
 
 
 def _units(manifests: Sequence[Manifest], manifest_list: str | None) -> dict[str, Any]:

@@ -13,8 +13,13 @@ import pytest
 from firnline.errors import UnreadableMetadata, UnsupportedFormat
 from firnline.formats.columns import ROW_SCHEMA
 from firnline.formats.iceberg.expand import IcebergExpand
-from firnline.model.files import File, FileKind
+from firnline.formats.iceberg.roots import roots_of
+from firnline.formats.iceberg.state import state_of
+from firnline.local.engine import LocalEngine
+from firnline.model.files import File, FileKind, Root
+from firnline.ports.engines import Territory
 from firnline.stores.objects import ObjectStores
+from firnline.testing.documents import document_of
 from firnline.testing.manifests import Content, Entry, Item, Layout, Status, entry_schema, list_schema
 from firnline.testing.tables import SmallTable
 
@@ -162,3 +167,33 @@ def test_a_path_with_a_dotted_segment_may_be_another_file_and_is_refused(path: s
         opened(FileKind.MANIFEST, MANIFEST, avro(entry_schema(2), entry))
     with pytest.raises(UnsupportedFormat, match=rf"{re.escape(LIST)}.*{re.escape(path)}"):
         opened(FileKind.MANIFEST_LIST, LIST, avro(list_schema(2), GOOD_MANIFEST | {"manifest_path": path}))
+
+
+def listing(expects: int | None, *manifests: dict[str, Any]) -> int:
+    """Returns how many manifests a list of these has, opened for a snapshot of so many data files."""
+    store = ObjectStores()
+    store.put(LIST, avro(list_schema(1), *manifests))
+    return len(IcebergExpand(store)(File(FileKind.MANIFEST_LIST, LIST, None, True, expects))) - 1
+
+
+def test_a_list_that_tells_of_fewer_files_than_its_snapshot_was_cut_short() -> None:
+    two = GOOD_MANIFEST | {"manifest_path": "memory://expand/2.avro", "added_files_count": 0, "existing_files_count": 2}
+    assert listing(3, GOOD_MANIFEST, two) == 2
+    assert listing(None) == listing(0) == 0
+    for cut in ([], [GOOD_MANIFEST], [two]):
+        with pytest.raises(UnreadableMetadata, match=rf"{LIST}.*its snapshot of 3"):
+            listing(3, *cut)
+
+
+def test_a_manifest_that_leaves_its_counts_out_is_no_sign_of_a_cut() -> None:
+    assert listing(9, GOOD_MANIFEST | {"added_files_count": None}) == 1
+
+
+def test_a_list_cut_between_two_blocks_is_refused_by_every_walk() -> None:
+    table = SmallTable(ObjectStores(), "memory://expand/cut", Layout(2))
+    table.append(3)
+    state = state_of(document_of(table), "lake.ns.cut", "memory://expand/cut/v1.metadata.json")
+    ((_, unit),) = roots_of(state)
+    ObjectStores().put(unit.key, avro(list_schema(2)))
+    with pytest.raises(UnreadableMetadata, match="its snapshot of 3"):
+        LocalEngine().survey([Root(unit, needed=True)], IcebergExpand(ObjectStores()), Territory(None))

@@ -84,7 +84,10 @@ def test_the_folders_that_properties_name_belong_to_the_table(table: SmallTable)
     assert state(table).owned == (table.location, "s3://b/data")
 
 
-@pytest.mark.parametrize(("value", "allowed"), [("true", True), ("TRUE", True), ("false", False), ("no", False)])
+@pytest.mark.parametrize(
+    ("value", "allowed"),
+    [("true", True), ("TRUE", True), ("false", False), ("no", False), (" true", False), ("true\n", False)],
+)
 def test_only_true_allows_to_remove_anything(table: SmallTable, value: str, allowed: bool) -> None:
     table.properties["gc.enabled"] = value
     assert (state(table).forbidden is None) is allowed
@@ -123,6 +126,14 @@ DAMAGED = {
     "a ref of another kind": spoil("refs", "main", "type", value="bookmark"),
     "a ref without a snapshot": spoil("refs", "main", "snapshot-id", value=None),
     "a ref whose age is a text": spoil("refs", "main", "max-ref-age-ms", value="1d"),
+    "a main that is a tag": spoil("refs", "main", "type", value="tag"),
+    "a time beyond 64 bits": spoil("snapshots", 1, "timestamp-ms", value=10**30),
+    "a uuid that is a number": spoil("table-uuid", value=5),
+    "a location with half a character": spoil("location", value="memory://states/\ud800"),
+    "an age with an underscore": spoil("properties", value={"history.expire.max-snapshot-age-ms": "5_000"}),
+    "an age with a space": spoil("properties", value={"history.expire.max-snapshot-age-ms": " 5000"}),
+    "an age in other digits": spoil("properties", value={"history.expire.max-snapshot-age-ms": "\u0665"}),
+    "an age beyond 64 bits": spoil("properties", value={"history.expire.max-snapshot-age-ms": "9" * 19}),
     "refs that are a list": spoil("refs", value=[]),
     "an age that is no number": spoil("properties", value={"history.expire.max-snapshot-age-ms": "5 days"}),
 }
@@ -212,3 +223,31 @@ def test_a_root_with_a_dotted_segment_is_refused(table: SmallTable, field: str) 
         document["snapshots"] = [first, *document["snapshots"][1:]]
     with pytest.raises(UnsupportedFormat, match=r"t/\.\./u"):
         list(roots_of(state_of(document, "lake.ns.t", HERE)))
+
+
+def test_a_snapshot_of_a_newer_version_must_have_a_manifest_list() -> None:
+    old = SmallTable(ObjectStores(), "memory://states/inline", Layout(1))
+    old.append(inline=True)
+    assert list(roots_of(state(old)))
+    with pytest.raises(UnreadableMetadata, match="manifest list"):
+        list(roots_of(state(old, **{"format-version": 2})))
+
+
+@pytest.mark.parametrize(
+    ("summary", "expected"),
+    [({"total-data-files": "7"}, 7), ({"total-data-files": "-1"}, None), ({"total-data-files": 7}, None), (None, None)],
+)
+def test_a_list_has_to_tell_of_as_many_files_as_its_snapshot(
+    table: SmallTable, summary: Any, expected: int | None
+) -> None:
+    document = document_of(table)
+    document["snapshots"][0]["summary"] = summary
+    first = next(file for _, file in roots_of(state_of(document, "lake.ns.t", HERE)))
+    assert first.expects == expected
+
+
+@pytest.mark.parametrize("size", [-1, 10**30, True, None])
+def test_statistics_of_an_impossible_size_stop_everything(table: SmallTable, size: Any) -> None:
+    each = {"snapshot-id": 1, "statistics-path": "memory://states/t/s", "file-size-in-bytes": size}
+    with pytest.raises(UnreadableMetadata, match="file-size-in-bytes"):
+        list(roots_of(state(table, statistics=[each])))

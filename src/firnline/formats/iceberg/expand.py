@@ -15,7 +15,16 @@ from firnline.model.files import File, FileKind
 from firnline.model.locations import identity
 from firnline.ports.stores import Get
 
-_LIST_COLUMNS = {"manifest_path": pa.string(), "manifest_length": pa.int64(), "key_metadata": pa.binary()}
+_LIST_COLUMNS = {
+    "manifest_path": pa.string(),
+    "manifest_length": pa.int64(),
+    "key_metadata": pa.binary(),
+    "content": pa.int64(),
+    "added_files_count": pa.int64(),
+    "added_data_files_count": pa.int64(),
+    "existing_files_count": pa.int64(),
+    "existing_data_files_count": pa.int64(),
+}
 _ENTRY_COLUMNS = {
     "status": pa.int64(),
     "data_file.content": pa.int64(),
@@ -40,7 +49,7 @@ class IcebergExpand:
     def __call__(self, unit: File) -> pa.RecordBatch:
         try:
             data = _whole(unit, self.store.get(unit.key))
-            rows = _manifests(data) if unit.kind is FileKind.MANIFEST_LIST else _live_files(data)
+            rows = _manifests(data, unit.expects) if unit.kind is FileKind.MANIFEST_LIST else _live_files(data)
         except ObjectNotFound as missing:
             raise UnreadableMetadata(f"{unit.kind} is missing: {unit.key}", hint=_REPAIR) from missing
         except CorruptAvro as damage:
@@ -68,14 +77,35 @@ def _itself(unit: File, size: int) -> pa.RecordBatch:
     return pa.record_batch(row, schema=ROW_SCHEMA)
 
 
-def _manifests(data: bytes) -> pa.RecordBatch:
+def _manifests(data: bytes, expects: int | None) -> pa.RecordBatch:
     """Returns the manifests that a list names, each as a unit to open."""
     entries = decode(data, _LIST_COLUMNS).batch
+    _enough(entries, expects or 0)
     keys = _required(entries, "manifest_path")
     sizes = _lengths(entries, "manifest_length")
     if entries.column("key_metadata").null_count < len(entries):
         raise UnsupportedFormat("it names encrypted manifests", hint="without the keys nobody can tell what is needed")
     return _rows(keys, sizes, pa.repeat(FileKind.MANIFEST.value, len(entries)), opens=True)
+
+
+def _enough(entries: pa.RecordBatch, expects: int) -> None:
+    """Returns where the manifests tell of at least as many data files as the snapshot does.
+
+    Nothing says how long a list is, and one cut between two blocks still decodes: without its last manifests.
+    Writers of version 1 may leave the counts out; then only a list without any manifest of data is seen.
+    """
+    data = entries.filter(pc.equal(pc.fill_null(entries.column("content"), 0), 0))
+    counts = pc.add(_count(data, "added"), _count(data, "existing"))
+    if counts.null_count:
+        return
+    found = pc.sum(counts).as_py() or 0
+    if found < expects:
+        raise CorruptAvro(f"it tells of {found} data files, its snapshot of {expects}; it was cut short")
+
+
+def _count(data: pa.RecordBatch, which: str) -> pa.Array:
+    """Returns a column of counts; some writers use its older name."""
+    return pc.coalesce(data.column(f"{which}_files_count"), data.column(f"{which}_data_files_count"))
 
 
 def _live_files(data: bytes) -> pa.RecordBatch:

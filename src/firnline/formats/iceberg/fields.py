@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
 from firnline.errors import UnreadableMetadata
 
 Fields = Mapping[str, Any]
+
+SMALLEST, LARGEST = -(1 << 63), (1 << 63) - 1
+_LONG = re.compile(r"[+-]?[0-9]{1,64}")
+"""What Java reads as a long; Python's own `int` also takes spaces and underscores."""
+_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def damaged(where: str, problem: str) -> UnreadableMetadata:
@@ -18,6 +24,8 @@ def text(fields: Fields, name: str, where: str) -> str:
     value = fields.get(name)
     if not isinstance(value, str) or not value:
         raise damaged(where, f"{name} is {value!r}, not a text")
+    if _SURROGATE.search(value):
+        raise damaged(where, f"{name} is {value!r}, which has half a character")
     return value
 
 
@@ -25,6 +33,15 @@ def whole(fields: Fields, name: str, where: str) -> int:
     value = fields.get(name)
     if not isinstance(value, int) or isinstance(value, bool):
         raise damaged(where, f"{name} is {value!r}, not a whole number")
+    if not SMALLEST <= value <= LARGEST:
+        raise damaged(where, f"{name} is larger than 64 bits hold")
+    return value
+
+
+def size(fields: Fields, name: str, where: str) -> int:
+    value = whole(fields, name, where)
+    if value < 0:
+        raise damaged(where, f"{name} is {value}, less than nothing")
     return value
 
 
@@ -56,7 +73,6 @@ def property_number(properties: Mapping[str, str], name: str, default: int, wher
     value = properties.get(name)
     if value is None:
         return default
-    try:
-        return int(value)
-    except ValueError:
-        raise damaged(where, f"property {name} is {value!r}, not a whole number") from None
+    if not _LONG.fullmatch(value) or not SMALLEST <= int(value) <= LARGEST:
+        raise damaged(where, f"property {name} is {value!r}, not a whole number")
+    return int(value)

@@ -34,7 +34,7 @@ def state_of(document: Document, table: str, metadata_location: str) -> State:
         table=table,
         format="iceberg",
         location=location,
-        uuid=document.get("table-uuid") or f"no uuid, at {location}",
+        uuid=_uuid(document, location, where),
         fence=metadata_location,
         graph=graph,
         current=current,
@@ -52,6 +52,13 @@ def state_of(document: Document, table: str, metadata_location: str) -> State:
 def _properties(document: Document, where: str) -> Mapping[str, str]:
     properties = fields.mapping(document, "properties", where)
     return {name: str(value) for name, value in properties.items()}
+
+
+def _uuid(document: Document, location: str, where: str) -> str:
+    """Returns what tells the table from one re-created in its place. Version 1 may have none."""
+    if document.get("table-uuid") is None:
+        return f"no uuid, at {location}"
+    return fields.text(document, "table-uuid", where)
 
 
 def _check_log(document: Document, where: str) -> None:
@@ -104,6 +111,8 @@ def _refs(document: Document, current: SnapshotId | None, where: str) -> dict[st
 def _ref(name: str, each: Any, where: str) -> Ref:
     if not isinstance(each, dict) or each.get("type") not in tuple(RefKind):
         raise fields.damaged(where, f"ref {name!r} is neither a branch nor a tag")
+    if name == MAIN and each["type"] != RefKind.BRANCH:
+        raise fields.damaged(where, "the ref main is a tag, not a branch")
     return Ref(
         name=name,
         kind=RefKind(each["type"]),
@@ -128,4 +137,4 @@ def _native(properties: Mapping[str, str], where: str) -> NativeRetention:
 def _forbidden(properties: Mapping[str, str]) -> str | None:
     """Returns why nothing may be removed. Java reads any text but 'true' as false, and so do we."""
     value = properties.get("gc.enabled", "true")
-    return None if value.strip().lower() == "true" else f"the table property gc.enabled is {value!r}"
+    return None if value.lower() == "true" else f"the table property gc.enabled is {value!r}"
