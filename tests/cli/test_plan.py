@@ -201,3 +201,11 @@ def test_a_flag_beats_the_configured_engine(lake: Lake, capsys: pytest.CaptureFi
 def test_a_strange_summary_is_no_reason_to_fail(lake: Lake, summary: Any, capsys: pytest.CaptureFixture[str]) -> None:
     lake.publish(edit=lambda document: document["snapshots"][0].update(summary=summary))
     assert plan(capsys, lake)["engine"] == "local"
+
+
+@pytest.mark.parametrize("share", ["0%", "101%", "0.9", "٩٠%", "1.%", "-5%"])
+def test_a_share_is_read_as_in_a_policy_file(lake: Lake, capsys: pytest.CaptureFixture[str], share: str) -> None:
+    assert run(["plan", "lake.ns.events", f"--blast-radius={share}"]) == 2
+    assert "share of the table" in capsys.readouterr().err
+    lake.policy(f"blast-radius: {share}\n")
+    assert run(["policy", "check"]) == 2

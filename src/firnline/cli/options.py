@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from firnline.errors import UsageError
+from firnline.policy.values import parse_setting
 
 TableArg = Annotated[str, typer.Argument(metavar="TABLE", help="CATALOG.NAMESPACE.NAME, or a location.")]
 Config = Annotated[
@@ -55,13 +55,8 @@ BlastRadius = Annotated[
 
 
 def share(text: str | None) -> float | None:
-    """Returns a share of one for texts such as 90%."""
-    if text is None:
-        return None
-    digits = text.strip().removesuffix("%")
-    if not text.strip().endswith("%") or not digits.replace(".", "", 1).isdigit() or float(digits) > 100:
-        raise UsageError(f"not a share: {text!r}", hint="write it as a percentage: 95%")
-    return float(digits) / 100
+    """Returns a share of one for texts such as 90%; read as in a policy file."""
+    return None if text is None else float(parse_setting("blast-radius", text, "--blast-radius"))
 
 
 def keep_flags(**given: str | None) -> dict[str, str]:

@@ -17,7 +17,8 @@ _UNITS = {"s": SECOND_MS, "m": MINUTE_MS, "h": HOUR_MS, "d": DAY_MS, "w": WEEK_M
 _DURATION = re.compile(r"(?:\d{1,12}[smhdwy])+")
 _PART = re.compile(r"(\d+)([smhdwy])")
 _DAY = re.compile(r"(19|20)\d{6}")
-_MILLISECONDS = re.compile(r"-?\d{5,18}")
+_MILLISECONDS = re.compile(r"-?[0-9]{5,18}")
+_FIRST_MS, _LAST_MS = -62_135_596_800_000, 253_402_300_799_999
 
 
 def parse_duration(text: str) -> int:
@@ -49,7 +50,7 @@ def parse_instant(text: str) -> int:
     if _DAY.fullmatch(cleaned):
         raise BadTimestamp(f"a date or milliseconds? {text!r}", hint=_INSTANT_HINT)
     if _MILLISECONDS.fullmatch(cleaned):
-        return int(cleaned)
+        return _before_the_end(int(cleaned), text)
     try:
         moment = datetime.fromisoformat(cleaned)
     except ValueError:
@@ -57,6 +58,13 @@ def parse_instant(text: str) -> int:
     if moment.tzinfo is None:
         raise BadTimestamp(f"timestamp without a zone: {text!r}", hint=_INSTANT_HINT)
     return round(moment.timestamp() * 1000)
+
+
+def _before_the_end(ms: int, text: str) -> int:
+    """Returns the instant. One that no calendar shows was meant in another unit, such as microseconds."""
+    if not _FIRST_MS <= ms <= _LAST_MS:
+        raise BadTimestamp(f"outside the years 1 to 9999: {text!r}", hint=_INSTANT_HINT)
+    return ms
 
 
 _INSTANT_HINT = "write ISO 8601 with a zone (2026-08-22T09:00:00Z) or epoch milliseconds (1787389200000)"
@@ -68,4 +76,4 @@ def format_instant(ms: int) -> str:
         moment = datetime.fromtimestamp(ms // 1000, UTC)
     except (OverflowError, ValueError, OSError):
         return str(ms)
-    return f"{moment:%Y-%m-%dT%H:%M:%S}.{ms % 1000:03d}Z"
+    return f"{moment.year:04d}-{moment:%m-%dT%H:%M:%S}.{ms % 1000:03d}Z"

@@ -93,3 +93,17 @@ def test_every_instant_from_the_year_1000_to_9999_comes_back(ms: int) -> None:
 @pytest.mark.parametrize("ms", [2**63 - 1, -(2**63)])
 def test_an_instant_outside_the_calendar_is_written_as_its_number(ms: int) -> None:
     assert format_instant(ms) == str(ms)
+
+
+@pytest.mark.parametrize("text", ["253402300800000", "1787389200000000", "-62135596800001"])
+def test_an_instant_that_no_calendar_shows_is_refused(text: str) -> None:
+    with pytest.raises(BadTimestamp, match=text):
+        parse_instant(text)
+
+
+@pytest.mark.parametrize(
+    ("ms", "text"), [(253402300799999, "9999-12-31T23:59:59.999Z"), (-62135596800000, "0001-01-01T00:00:00.000Z")]
+)
+def test_the_first_and_last_instants_are_read_back(ms: int, text: str) -> None:
+    assert format_instant(ms) == text
+    assert parse_instant(str(ms)) == parse_instant(text) == ms
