@@ -74,7 +74,7 @@ class PlanView:
 
     def write_files(self, out: str | Path) -> int:
         """Returns the number of files written to `out`, a .parquet or .csv."""
-        return write_listing(self.planned.survey, Path(out))
+        return write_listing(self.planned.survey, Path(out), self.planned.state.owned)
 
     def __str__(self) -> str:
         return explain(self.plan).to_text()

@@ -148,6 +148,7 @@ def test_a_list_of_files_is_never_written_into_the_table(lake: Lake) -> None:
     out = lake.path(lake.events.location) / "new.csv"
     with pytest.raises(UsageError, match="inside the table"):
         write_listing(None, out, owned=[lake.events.location])
+    assert run(["plan", "lake.ns.events", "--files", str(out)]) == UsageError.exit_code
     assert not out.exists()
 
 

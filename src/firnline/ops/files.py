@@ -32,7 +32,7 @@ def check_listing_name(out: Path) -> None:
         pass
 
 
-def write_listing(survey: Survey | None, out: Path, owned: Iterable[str] = ()) -> int:
+def write_listing(survey: Survey | None, out: Path, owned: Iterable[str]) -> int:
     """Returns the number of files listed in `out` (columns path, kind, size), which appears whole or not at all.
 
     Raises UsageError where `out` lies in a folder that the table owns: there it would look like one of its files.

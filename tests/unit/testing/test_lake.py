@@ -64,9 +64,7 @@ def test_every_snapshot_can_still_be_read(table: Table) -> None:
 
 
 def test_files_on_disk_are_as_old_as_their_commits(folder: Path) -> None:
-    ages = [
-        (NOW_MS / 1000 - path.stat().st_mtime) / 86_400 for path in (folder / "warehouse").rglob("*.parquet")
-    ]
+    ages = [(NOW_MS / 1000 - path.stat().st_mtime) / 86_400 for path in (folder / "warehouse").rglob("*.parquet")]
     assert min(ages) > 0
     assert max(ages) > 59
 
@@ -98,9 +96,7 @@ def test_telemetry_has_a_branch_of_its_own_a_staged_commit_and_one_rolled_back(f
 
 
 def test_telemetry_lost_rows_by_delete(folder: Path) -> None:
-    operations = [
-        s.summary.operation.value for s in named(folder, "telemetry").metadata.snapshots if s.summary
-    ]
+    operations = [s.summary.operation.value for s in named(folder, "telemetry").metadata.snapshots if s.summary]
     assert operations.count("overwrite") == 9
 
 
