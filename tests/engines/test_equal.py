@@ -31,7 +31,7 @@ def test_the_local_engine_is_right(script: Script) -> None:
 
 @pytest.mark.spark
 @pytest.mark.xdist_group("spark")
-@settings(max_examples=150 if FULL else 12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=150 if FULL else 10, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(script=scripts(), outside=st.booleans())
 def test_spark_and_local_say_the_same(script: Script, outside: bool, spark: Engine, tmp_path: Path) -> None:
     store = ObjectStores()
