@@ -32,7 +32,7 @@ def picture_of(writer: Writer, process: Process, table: str) -> Picture:
     names = _short_names(writer)
     document = writer.document()
     return Picture(
-        document=json.dumps(_renamed(_lasting(document), names), sort_keys=True, indent=1),
+        document=json.dumps(_renamed(_lasting(document), names), sort_keys=True, indent=1).replace(writer.location, ""),
         files=tuple(sorted(names[path] for path in _on_disk(writer) if path in names)),
         runs=tuple(sorted(_story(carried.run) for carried in process.runs(table))),
         strays=_strays(writer, document),
