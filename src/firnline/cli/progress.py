@@ -15,18 +15,18 @@ class TerminalProgress:
     """One line that is written over, at most ten times a second."""
 
     def __init__(self) -> None:
-        self._started: dict[str, float] = {}
+        self._started: dict[str, tuple[float, int]] = {}
         self._said = 0.0
 
     def step(self, what: str, done: int, total: int | None = None) -> None:
         now = time.monotonic()
-        begun = self._started.setdefault(what, now)
+        begun, already = self._started.setdefault(what, (now, done))
         finished = total is not None and done >= total
         if now - self._said < _PAUSE_S and not finished:
             return
         self._said = now
         of = "" if total is None else f" of {number(total)}"
-        rate = f", {number(round(done / (now - begun)))}/s" if done and now - begun >= 1 else ""
+        rate = f", {number(round((done - already) / (now - begun)))}/s" if now - begun >= 1 else ""
         sys.stderr.write(f"\r\x1b[2K{what}: {number(done)}{of}{rate}" + ("\r\x1b[2K" if finished else ""))
         sys.stderr.flush()
 

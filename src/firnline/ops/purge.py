@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,14 +12,17 @@ from firnline.journal.outcomes import Outcome, Row, failed_paths, outcome_keys, 
 from firnline.journal.parts import part_keys, read_part, read_sound_parts, refuse_unsealed
 from firnline.journal.runs import Run, in_commit_order
 from firnline.journal.states import RunState
+from firnline.model.files import Tally
 from firnline.model.locations import identity
 from firnline.model.times import format_instant
 from firnline.ops.newcomers import Newcomers
 from firnline.ops.workplace import Workplace, same_table
 from firnline.ports.delete import Delete, DeleteMany
 from firnline.ports.formats import State
+from firnline.ports.progress import Progress
 
 SEND_ROWS = 1_000
+_TELL_EVERY = 100
 _SPARED = "needed again: reachable from what the table, a hold or an undoable run names now"
 
 
@@ -43,13 +46,29 @@ def purge_run(work: Workplace, lease: Lease, run: Run, shovel: Shovel) -> Run:
         run = run.moved(work.store, RunState.PURGING, work.now())
     newcomers = _newcomers(work, run)
     done = outcome_keys(work.store, run.folder)
-    parts = part_keys(work.store, run.folder.victims)
-    for count, key in enumerate(parts, 1):
+    account = _Account(work.progress, outcome_totals(work.store, run.folder), run.plan["victims"]["files"])
+    for key in part_keys(work.store, run.folder.victims):
         part = key.rpartition("/")[2].removesuffix(".parquet")
         stop_if_asked(work, run)
-        _purge_part(work, lease, run, shovel, newcomers, key, done.get(part, []))
-        work.progress.step("purging parts", count, len(parts))
+        _purge_part(work, lease, run, shovel, newcomers, key, done.get(part, []), account)
     return _finish(work, lease, run)
+
+
+class _Account:
+    """Tells how many files came to their end; what an earlier purge did counts, what failed there does not."""
+
+    def __init__(self, progress: Progress, before: Mapping[str, Tally], planned: int) -> None:
+        self._progress = progress
+        self._ended = sum(tally.files for outcome, tally in before.items() if outcome != Outcome.FAILED)
+        self._planned = planned
+
+    def watched(self, rows: Iterable[Row]) -> Iterator[Row]:
+        """Yields the rows as they come; metadata that fell off the log comes on top of what was planned."""
+        for row in rows:
+            yield row
+            self._ended += 1
+            if self._ended % _TELL_EVERY == 0 or self._ended >= self._planned:
+                self._progress.step("purging files", self._ended, max(self._ended, self._planned))
 
 
 def _refuse_lost_refs(run: Run) -> None:
@@ -85,7 +104,14 @@ def waits_for_grace(run: Run, now_ms: int) -> str | None:
 
 
 def _purge_part(
-    work: Workplace, lease: Lease, run: Run, shovel: Shovel, newcomers: Newcomers, key: str, before: list[str]
+    work: Workplace,
+    lease: Lease,
+    run: Run,
+    shovel: Shovel,
+    newcomers: Newcomers,
+    key: str,
+    before: list[str],
+    account: _Account,
 ) -> None:
     """Deletes one part of the list, or what of it failed before. Nothing is sent before the part was checked again."""
     name = key.rpartition("/")[2]
@@ -94,7 +120,7 @@ def _purge_part(
         return
     lease.renew()
     look_again(work, run, newcomers)
-    rows = list(_ends(table, lease, shovel, newcomers))
+    rows = list(account.watched(_ends(table, lease, shovel, newcomers)))
     part = name.removesuffix(".parquet")
     write_outcomes(work.store, run.folder, part, len(before) + 1, rows)
 
