@@ -65,9 +65,15 @@ class Uncut:
         self.effects = [each for each in self.counting.trace if Counting([each]).effects]
 
 
+UNCUT: dict[str, Uncut] = {}
+
+
 @pytest.fixture
 def uncut(operation: Operation, make_world: MakeWorld) -> Uncut:
-    return Uncut(operation, make_world())
+    """The operation without a fault, run once for all tests of it: a picture does not depend on its world."""
+    if operation.name not in UNCUT:
+        UNCUT[operation.name] = Uncut(operation, make_world())
+    return UNCUT[operation.name]
 
 
 def cut(operation: Operation, world: World, fault: Fault) -> None:
@@ -200,7 +206,9 @@ def test_an_undo_of_a_frozen_process_cannot_land_after_another_stepped_back(worl
 
 
 @pytest.mark.parametrize("every", [2, 3, 5] if FULL else [3])
-def test_every_few_requests_are_turned_away(operation: Operation, make_world: MakeWorld, every: int) -> None:
+def test_every_few_requests_are_turned_away(
+    operation: Operation, uncut: Uncut, make_world: MakeWorld, every: int
+) -> None:
     """With retries below it an operation gets through; what cannot be retried is done again by a person."""
     world = operation.ready(make_world())
     fault = Throttling(every)
@@ -209,7 +217,7 @@ def test_every_few_requests_are_turned_away(operation: Operation, make_world: Ma
             operation.again(world.process(fault, retrying=True), world)
         world.check()
         world.wait_for_lease()
-    assert brought_to_an_end(operation, world) == Uncut(operation, make_world()).picture
+    assert brought_to_an_end(operation, world) == uncut.picture
 
 
 def some(effects: list[tuple[str, str]], *names: str) -> list[int]:

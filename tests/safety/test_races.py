@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 import random
 from collections.abc import Callable
-from functools import cache
-from pathlib import Path
 
 import pytest
 
@@ -26,9 +24,15 @@ MakeWorld = Callable[..., World]
 CountCases = Callable[[str, int], None]
 
 
-@cache
-def uncut(operation: str, folder: Path) -> tuple[str, ...]:
-    return verbs_of(OPERATIONS[operation], World.make(folder))
+UNCUT: dict[str, tuple[str, ...]] = {}
+
+
+@pytest.fixture
+def verbs(operation: str, make_world: MakeWorld) -> tuple[str, ...]:
+    """The requests of the operation when nobody interferes; noted once for all tests of it."""
+    if operation not in UNCUT:
+        UNCUT[operation] = verbs_of(OPERATIONS[operation], make_world())
+    return UNCUT[operation]
 
 
 def boundaries(operation: str, action: str, verbs: tuple[str, ...]) -> list[int]:
@@ -45,9 +49,9 @@ def boundaries(operation: str, action: str, verbs: tuple[str, ...]) -> list[int]
 @pytest.mark.parametrize("operation", OPERATIONS)
 @pytest.mark.parametrize("action", ACTIONS)
 def test_somebody_acts_between_two_steps(
-    operation: str, action: str, make_world: MakeWorld, quick_folder: Path, count_cases: CountCases
+    operation: str, action: str, verbs: tuple[str, ...], make_world: MakeWorld, count_cases: CountCases
 ) -> None:
-    chosen = boundaries(operation, action, uncut(operation, quick_folder / "uncut"))
+    chosen = boundaries(operation, action, verbs)
     for at in chosen:
         race(OPERATIONS[operation], action, at, make_world())
     count_cases("somebody acted between two steps", len(chosen))
