@@ -42,15 +42,17 @@ def settle(state: State, name: TableName, config: Section, request: Request, now
         native,
         in_force.policy,
         now_ms=at,
-        holds=_holds_in_force(state, now_ms),
+        holds=_holds_in_force(state, now_ms, at),
         pins=state.pins,
     )
     return Settled(in_force, native, chosen)
 
 
-def _holds_in_force(state: State, now_ms: int) -> tuple[Hold, ...]:
+def _holds_in_force(state: State, now_ms: int, at: int) -> tuple[Hold, ...]:
     """Returns the holds; one that is in force today counts at whatever instant the decision is made for."""
-    return tuple(replace(hold, until_ms=None) if hold.in_force(now_ms) else hold for hold in state.holds)
+    return tuple(
+        replace(hold, until_ms=at) if hold.in_force(now_ms) > hold.in_force(at) else hold for hold in state.holds
+    )
 
 
 def _way_out(state: State) -> str:
