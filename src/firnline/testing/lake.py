@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import os
+import shutil
+from contextlib import suppress
 from pathlib import Path
 
 from pyiceberg.catalog.sql import SqlCatalog
+from pyiceberg.exceptions import ValidationException
 
 from firnline.testing.artemis import DAY_MS, HOUR_MS, Scene, config, registry, telemetry
 from firnline.testing.backdate import Clock, pyiceberg_clock, shared_entries
+
+_TRIES = 2
 
 POLICY = """\
 keep:
@@ -37,7 +42,17 @@ def build(folder: Path, now_ms: int, days: int = 60) -> None:
 
     The folder must hold no lake yet: commits of two lakes in one catalog would not be in order of time.
     """
-    folder = folder.resolve()
+    for _ in range(_TRIES):
+        with suppress(ValidationException):
+            _build(folder.resolve(), now_ms, days)
+            return
+        # Seen once in many lakes on a busy machine: PyIceberg does not find a file that it has just listed itself.
+        shutil.rmtree(folder / "warehouse", ignore_errors=True)
+        (folder / "catalog.db").unlink(missing_ok=True)
+    _build(folder.resolve(), now_ms, days)
+
+
+def _build(folder: Path, now_ms: int, days: int) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     uri, warehouse = f"sqlite:///{folder}/catalog.db", f"file://{folder}/warehouse"
     (folder / "firnline.yaml").write_text(POLICY)
