@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from py4j.protocol import Py4JJavaError
+
 from .backdating import age
 from .subject import Subject
 
@@ -34,7 +36,12 @@ class HistoryCommits(Subject):
             return False
         chosen = self._rng.choice(staged)
         self._staged.remove(chosen)
-        self._table.manageSnapshots().cherrypick(chosen).commit()
+        try:
+            self._table.manageSnapshots().cherrypick(chosen).commit()
+        except Py4JJavaError as refused:  # its history was published another way already
+            if "DuplicateWAPCommitException" not in str(refused):
+                raise
+            return False
         return True
 
     def gap(self) -> bool:
