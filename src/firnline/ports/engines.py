@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from firnline.model.files import Root, Tally, Totals
 from firnline.model.locations import identity
 from firnline.ports.formats import Expand
+from firnline.ports.listings import KeyRange, ListRanges, ObjectClass, Sort
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -75,6 +76,50 @@ class Survey(Protocol):
         ...
 
 
+class Listing(Protocol):
+    """What was listed. Lives on the engine; it is complete before anybody looks at what is needed."""
+
+    @property
+    def all(self) -> Tally: ...
+
+    @property
+    def newest_ms(self) -> int | None:
+        """The newest time that the store gave any object; None where it gave none."""
+        ...
+
+    def close(self) -> None: ...
+
+
+class Census(Protocol):
+    """A listing held against everything that is needed: each object in exactly one class."""
+
+    @property
+    def classes(self) -> Mapping[ObjectClass, Tally]:
+        """Tallies that add up to the listing."""
+        ...
+
+    @property
+    def victims(self) -> Totals: ...
+
+    @property
+    def near_misses(self) -> Sequence[tuple[str, str]]:
+        """A few pairs (listed key, needed key) that differ by scheme, authority or encoding alone."""
+        ...
+
+    @property
+    def units_opened(self) -> int: ...
+
+    def victim_batches(self) -> Iterator[pa.RecordBatch]:
+        """Yields the victims as batches of VICTIM_COLUMNS, each a bounded number of rows, sorted by nothing."""
+        ...
+
+    def unit_batches(self) -> Iterator[pa.RecordBatch]:
+        """Yields the units that were opened, as batches of FILE_COLUMNS: a purge need not open them again."""
+        ...
+
+    def close(self) -> None: ...
+
+
 class Engine(Protocol):
     @property
     def name(self) -> str: ...
@@ -84,5 +129,18 @@ class Engine(Protocol):
 
         A file is a victim when some root that is not needed reaches it and no needed root does. Raises
         UnreadableMetadata, naming the unit, as soon as any unit cannot be read: nothing is assumed about it.
+        """
+        ...
+
+    def list(self, pieces: Iterable[KeyRange], source: ListRanges) -> Listing:
+        """Lists every piece to its end. Raises StoreError where any piece fails: a short listing is no listing."""
+        ...
+
+    def census(self, listing: Listing, roots: Iterable[Root], expand: Expand, sort: Sort) -> Census:
+        """Walks from the roots and puts every listed object into its class.
+
+        Reached from a needed root: NEEDED; from another root: ANOTHER_TABLE. What no root reaches is what `sort`
+        says, except that a victim whose path equals that of anything reached is a NEAR_MISS. Raises
+        UnreadableMetadata, naming the unit, where anything cannot be opened.
         """
         ...

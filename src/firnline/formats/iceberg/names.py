@@ -1,0 +1,38 @@
+r"""The names that Iceberg's writers give their files, so that nothing else is ever taken for one of them.
+
+Java and PyIceberg name metadata `00012-UUID.metadata.json`, `v12.metadata.json` (path tables), both also gzipped;
+lists `snap-ID-ATTEMPT-UUID.avro`; manifests `UUID-mN.avro` (Spark) or `optimized-m-UUID.avro`; statistics
+`*.stats` or `*.puffin`. Data files are told by their ending alone: every engine has a habit of its own.
+"""
+
+from __future__ import annotations
+
+from firnline.formats.sorting import Place
+from firnline.model.files import FileKind
+from firnline.model.locations import join
+
+METADATA_NAME = r"[^/]+\.metadata\.json(?:\.gz)?"
+METADATA_NAMES = (
+    (METADATA_NAME, FileKind.METADATA),
+    (r"[^/]+\.gz\.metadata\.json", FileKind.METADATA),
+    (r"partition-stats-[^/]+\.(?:parquet|orc|avro)", FileKind.PARTITION_STATISTICS),
+    (r"snap-[^/]+\.avro", FileKind.MANIFEST_LIST),
+    (r"[^/.][^/]*\.avro", FileKind.MANIFEST),
+    (r"[^/.][^/]*\.(?:stats|puffin)", FileKind.STATISTICS),
+)
+DATA_NAMES = (
+    (r"[^/._][^/]*\.(?:parquet|orc|avro)", FileKind.DATA),
+    (r"[^/._][^/]*\.puffin", FileKind.DELETION_VECTORS),
+)
+
+
+def places_of(location: str, properties: dict[str, str]) -> tuple[Place, ...]:
+    """Returns the folders that the table's writers use: its own `metadata` and `data`, and those its properties name."""
+    metadata = properties.get("write.metadata.path") or join(location, "metadata")
+    named = ("write.data.path", "write.object-storage.path", "write.folder-storage.path")
+    data = [join(location, "data"), *(properties[name] for name in named if properties.get(name))]
+    both = {join(location, "metadata"), metadata}
+    return (
+        *(Place(folder, METADATA_NAMES) for folder in sorted(both)),
+        *(Place(folder, DATA_NAMES) for folder in data),
+    )

@@ -1,0 +1,111 @@
+"""Sorting listed objects that nothing names: by their place, their name and their age. In this order, first match:
+
+firnline's own records, another table's folder, outside every folder that the table writes to, a name that no writer
+of the format gives, no age, too young; and only what is left is a victim.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from urllib.parse import unquote
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from firnline.formats.columns import identities
+from firnline.model.files import FileKind
+from firnline.model.locations import identity
+from firnline.ports.listings import LISTED_COLUMNS, SORTED_COLUMNS, ObjectClass
+
+_STEM = r"^[^:]+://[^/]*"
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A folder that a table writes to, and the names that its writers give: (expression, kind), first match wins."""
+
+    folder: str
+    names: tuple[tuple[str, FileKind], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Sorting:
+    """How objects are told apart that no root reaches. Holds no connection, so it travels to executors.
+
+    `cutoff_ms`: what the store says is younger stays. `same` are pairs of stems (scheme and authority) that the
+    operator says are one: a listed `s3://new/…` is then compared as `s3://old/…`.
+    """
+
+    cutoff_ms: int
+    places: tuple[Place, ...]
+    others: tuple[str, ...] = ()
+    own: tuple[str, ...] = ()
+    same: tuple[tuple[str, str], ...] = ()
+
+    def __call__(self, listed: pa.RecordBatch) -> pa.RecordBatch:
+        names = self._names(identities(listed.column("key")))
+        kind = self._kinds(names)
+        columns = [listed.column(name) for name in LISTED_COLUMNS]
+        columns += [names, plain_paths(names), self._classes(listed, names, kind), kind]
+        return pa.record_batch(columns, names=list(SORTED_COLUMNS))
+
+    def _names(self, names: pa.Array) -> pa.Array:
+        for listed, meant in self.same:
+            stem, other = identity(listed).rstrip("/") + "/", identity(meant).rstrip("/") + "/"
+            moved = pc.binary_replace_slice(names, 0, len(stem.encode()), other)
+            names = pc.if_else(pc.starts_with(names, stem), moved, names)
+        return names
+
+    def _classes(self, listed: pa.RecordBatch, names: pa.Array, kind: pa.Array) -> pa.Array:
+        modified = listed.column("modified_ms")
+        aged = pc.fill_null(pc.greater(modified, 0), False)
+        tests = {
+            ObjectClass.OWN_RECORDS: _under_any(names, self.own),
+            ObjectClass.ANOTHER_TABLE: _under_any(names, self.others),
+            ObjectClass.OUTSIDE: pc.invert(_under_any(names, tuple(place.folder for place in self.places))),
+            ObjectClass.UNKNOWN_KIND: pc.is_null(kind),
+            ObjectClass.UNKNOWN_AGE: pc.invert(aged),
+            # Exactly at the cut-off still counts as young: of two readings of a boundary the one that keeps.
+            ObjectClass.YOUNG: pc.fill_null(pc.greater_equal(modified, self.cutoff_ms), True),
+        }
+        conditions = pa.StructArray.from_arrays(list(tests.values()), names=[each.value for each in tests])
+        answers = [pa.scalar(each.value) for each in (*tests, ObjectClass.VICTIM)]
+        return pc.case_when(conditions, *answers)
+
+    def _kinds(self, names: pa.Array) -> pa.Array:
+        """Returns the kind that an object's name gives it in its place; null where no writer would name it so."""
+        kinds = pa.nulls(len(names), pa.string())
+        for place in self.places:
+            inside = pc.and_not(_under(names, place.folder), _hidden_below(names, place.folder))
+            for expression, kind in place.names:
+                fits = pc.and_(inside, pc.match_substring_regex(names, f"/{expression}$"))
+                kinds = pc.if_else(pc.and_(fits, pc.is_null(kinds)), kind.value, kinds)
+        return kinds
+
+
+def plain_paths(names: pa.Array) -> pa.Array:
+    """Returns identities without scheme and authority, percent-decoded: what near misses have in common."""
+    paths = pc.replace_substring_regex(names, _STEM, "")
+    if not pc.any(pc.match_substring(paths, "%")).as_py():
+        return paths
+    return pa.array([unquote(path) for path in paths.to_pylist()], pa.string())
+
+
+def _under(names: pa.Array, folder: str) -> pa.Array:
+    return pc.starts_with(names, identity(folder).rstrip("/") + "/")
+
+
+def _hidden_below(names: pa.Array, folder: str) -> pa.Array:
+    """Tells which objects lie in a hidden folder below this one, such as `_temporary`: some job's own affair.
+
+    A partition's folder has a name with `=` in it and is none, whatever its column is called.
+    """
+    below = pc.utf8_slice_codeunits(names, len(identity(folder).rstrip("/")))
+    return pc.match_substring_regex(below, r"/[._][^/=]*/")
+
+
+def _under_any(names: pa.Array, folders: tuple[str, ...]) -> pa.Array:
+    found = pa.repeat(pa.scalar(False), len(names))
+    for folder in folders:
+        found = pc.or_(found, _under(names, folder))
+    return found
