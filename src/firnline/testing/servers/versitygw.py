@@ -1,0 +1,75 @@
+"""versitygw: an S3 server over a folder, whose conditional writes hold in a race. Built once with Go, then kept."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from firnline.testing.servers.process import HOST, Command, Missing, Server, running
+from firnline.testing.servers.s3 import ACCESS, REGION, SECRET, answers_http, s3_settings
+
+VERSION = "v1.8.0"
+_MODULE = f"github.com/versity/versitygw/cmd/versitygw@{VERSION}"
+
+
+def cache_folder() -> Path:
+    """Returns where built programs and fetched jars stay between sessions."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "firnline"
+
+
+@contextmanager
+def versitygw(folder: Path) -> Iterator[Server]:
+    """Yields an S3 server over FOLDER/objects; a bucket is a folder there, an object a file."""
+    gateway = build()
+    objects = folder / "objects"
+    objects.mkdir(parents=True, exist_ok=True)
+    _check_attributes(objects)
+
+    def arguments(port: int) -> list[str]:
+        return [str(gateway), "--quiet", "--port", f"{HOST}:{port}", "--region", REGION, "posix", str(objects)]
+
+    keys = {"ROOT_ACCESS_KEY": ACCESS, "ROOT_SECRET_KEY": SECRET}
+    with running(Command("versitygw", arguments, answers_http, keys), folder) as (port, pid):
+        url = f"http://{HOST}:{port}"
+        yield Server("versitygw", url, pid, s3_settings(url))
+
+
+def build() -> Path:
+    """Returns the program; builds it where it is not there yet, which takes minutes. Raises Missing without Go."""
+    binaries = cache_folder() / "bin"
+    program = binaries / f"versitygw-{VERSION}"
+    if program.exists():
+        return program
+    go = shutil.which("go") or shutil.which("go", path="/usr/local/go/bin")
+    if go is None:
+        raise Missing(f"versitygw is not built and Go is not installed (system package golang, or {_MODULE} in PATH)")
+    binaries.mkdir(parents=True, exist_ok=True)
+    with (binaries / "versitygw.lock").open("w") as lock:
+        # Test workers may ask at the same moment: one builds, the others wait and find it.
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not program.exists():
+            _build(go, binaries, program)
+    return program
+
+
+def _build(go: str, binaries: Path, program: Path) -> None:
+    print(f"building {_MODULE}, once: some minutes", file=sys.stderr, flush=True)
+    environment = {**os.environ, "GOBIN": str(binaries), "GOFLAGS": "-buildvcs=false", "CGO_ENABLED": "0"}
+    built = subprocess.run([go, "install", _MODULE], env=environment, capture_output=True, text=True, check=False)
+    if built.returncode:
+        raise Missing(f"versitygw does not build with this Go:\n{built.stderr[-1000:]}")
+    (binaries / "versitygw").replace(program)
+
+
+def _check_attributes(folder: Path) -> None:
+    """Raises Missing where the file system keeps no extended attributes: ETags and metadata live in them."""
+    try:
+        os.setxattr(folder, "user.firnline", b"1")
+    except (OSError, AttributeError) as error:
+        raise Missing(f"versitygw needs a file system with extended attributes, {folder} has none: {error}") from error
