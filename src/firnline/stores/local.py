@@ -112,7 +112,9 @@ def _link_stat(entry: os.DirEntry[str]) -> os.stat_result:
 
 
 def _meta(spelled: str, stat: os.stat_result) -> ObjectMeta:
-    return ObjectMeta(spelled, stat.st_size, stat.st_mtime_ns // 1_000_000)
+    """Returns what is known of a file; its tag changes with every write, also with one inside the same millisecond."""
+    tag = f"{stat.st_ino:x}-{stat.st_mtime_ns:x}-{stat.st_size:x}"
+    return ObjectMeta(spelled, stat.st_size, stat.st_mtime_ns // 1_000_000, tag)
 
 
 @contextmanager
