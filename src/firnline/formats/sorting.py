@@ -15,38 +15,37 @@ import pyarrow.compute as pc
 from firnline.formats.columns import identities
 from firnline.model.files import FileKind
 from firnline.model.locations import identity
-from firnline.ports.listings import LISTED_COLUMNS, SORTED_COLUMNS, ObjectClass
+from firnline.ports.listings import LISTED_COLUMNS, SORTED_COLUMNS, ObjectClass, Place
 
 _STEM = r"^[^:]+://[^/]*"
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """A folder that a table writes to, and the names that its writers give: (expression, kind), first match wins."""
-
-    folder: str
-    names: tuple[tuple[str, FileKind], ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Sorting:
     """How objects are told apart that no root reaches. Holds no connection, so it travels to executors.
 
-    `cutoff_ms`: what the store says is younger stays. `same` are pairs of stems (scheme and authority) that the
+    `documents` are names of metadata that any table might have: they get their kind wherever they lie, so that a
+    table which nobody knows is noticed. `cutoff_ms`: what the store says is younger stays. `same` are pairs of stems (scheme and authority) that the
     operator says are one: a listed `s3://new/…` is then compared as `s3://old/…`.
     """
 
     cutoff_ms: int
     places: tuple[Place, ...]
+    documents: tuple[tuple[str, FileKind], ...] = ()
     others: tuple[str, ...] = ()
     own: tuple[str, ...] = ()
     same: tuple[tuple[str, str], ...] = ()
 
     def __call__(self, listed: pa.RecordBatch) -> pa.RecordBatch:
         names = self._names(identities(listed.column("key")))
-        kind = self._kinds(names)
+        kinds = self._kinds(names)
         columns = [listed.column(name) for name in LISTED_COLUMNS]
-        columns += [names, plain_paths(names), self._classes(listed, names, kind), kind]
+        columns += [
+            names,
+            plain_paths(names),
+            self._classes(listed, names, kinds),
+            _named(names, self.documents, kinds),
+        ]
         return pa.record_batch(columns, names=list(SORTED_COLUMNS))
 
     def _names(self, names: pa.Array) -> pa.Array:
@@ -56,14 +55,14 @@ class Sorting:
             names = pc.if_else(pc.starts_with(names, stem), moved, names)
         return names
 
-    def _classes(self, listed: pa.RecordBatch, names: pa.Array, kind: pa.Array) -> pa.Array:
+    def _classes(self, listed: pa.RecordBatch, names: pa.Array, kinds: pa.Array) -> pa.Array:
         modified = listed.column("modified_ms")
         aged = pc.fill_null(pc.greater(modified, 0), False)
         tests = {
             ObjectClass.OWN_RECORDS: _under_any(names, self.own),
             ObjectClass.ANOTHER_TABLE: _under_any(names, self.others),
             ObjectClass.OUTSIDE: pc.invert(_under_any(names, tuple(place.folder for place in self.places))),
-            ObjectClass.UNKNOWN_KIND: pc.is_null(kind),
+            ObjectClass.UNKNOWN_KIND: pc.is_null(kinds),
             ObjectClass.UNKNOWN_AGE: pc.invert(aged),
             # Exactly at the cut-off still counts as young: of two readings of a boundary the one that keeps.
             ObjectClass.YOUNG: pc.fill_null(pc.greater_equal(modified, self.cutoff_ms), True),
@@ -77,10 +76,16 @@ class Sorting:
         kinds = pa.nulls(len(names), pa.string())
         for place in self.places:
             inside = pc.and_not(_under(names, place.folder), _hidden_below(names, place.folder))
-            for expression, kind in place.names:
-                fits = pc.and_(inside, pc.match_substring_regex(names, f"/{expression}$"))
-                kinds = pc.if_else(pc.and_(fits, pc.is_null(kinds)), kind.value, kinds)
+            kinds = pc.if_else(inside, _named(names, place.names, kinds), kinds)
         return kinds
+
+
+def _named(names: pa.Array, expressions: tuple[tuple[str, FileKind], ...], kinds: pa.Array) -> pa.Array:
+    """Returns the kinds, and where one is null that of the first expression that the name fits."""
+    for expression, kind in expressions:
+        fits = pc.and_(pc.is_null(kinds), pc.match_substring_regex(names, f"/{expression}$"))
+        kinds = pc.if_else(fits, kind.value, kinds)
+    return kinds
 
 
 def plain_paths(names: pa.Array) -> pa.Array:

@@ -113,6 +113,10 @@ class Census(Protocol):
         """Yields the victims as batches of VICTIM_COLUMNS, each a bounded number of rows, sorted by nothing."""
         ...
 
+    def document_batches(self) -> Iterator[pa.RecordBatch]:
+        """Yields what looks like a table's metadata and no root reaches, whatever its class, as VICTIM_COLUMNS."""
+        ...
+
     def unit_batches(self) -> Iterator[pa.RecordBatch]:
         """Yields the units that were opened, as batches of FILE_COLUMNS: a purge need not open them again."""
         ...

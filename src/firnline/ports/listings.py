@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Protocol
 
+from firnline.model.files import FileKind
+
 if TYPE_CHECKING:
     import pyarrow as pa
 
@@ -26,6 +28,14 @@ class ObjectClass(StrEnum):
     OUTSIDE = "outside"
     NEAR_MISS = "near-miss"
     VICTIM = "victim"
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A folder that a table writes to, and the names that its writers give: (expression, kind), first match wins."""
+
+    folder: str
+    names: tuple[tuple[str, FileKind], ...]
 
 
 @dataclass(frozen=True, slots=True)

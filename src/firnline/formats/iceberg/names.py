@@ -7,14 +7,15 @@ lists `snap-ID-ATTEMPT-UUID.avro`; manifests `UUID-mN.avro` (Spark) or `optimize
 
 from __future__ import annotations
 
-from firnline.formats.sorting import Place
+from collections.abc import Mapping
+
 from firnline.model.files import FileKind
 from firnline.model.locations import join
+from firnline.ports.listings import Place
 
-METADATA_NAME = r"[^/]+\.metadata\.json(?:\.gz)?"
+DOCUMENT_NAMES = ((r"[^/]+\.metadata\.json(?:\.gz)?", FileKind.METADATA),)
 METADATA_NAMES = (
-    (METADATA_NAME, FileKind.METADATA),
-    (r"[^/]+\.gz\.metadata\.json", FileKind.METADATA),
+    *DOCUMENT_NAMES,
     (r"partition-stats-[^/]+\.(?:parquet|orc|avro)", FileKind.PARTITION_STATISTICS),
     (r"snap-[^/]+\.avro", FileKind.MANIFEST_LIST),
     (r"[^/.][^/]*\.avro", FileKind.MANIFEST),
@@ -26,8 +27,8 @@ DATA_NAMES = (
 )
 
 
-def places_of(location: str, properties: dict[str, str]) -> tuple[Place, ...]:
-    """Returns the folders that the table's writers use: its own `metadata` and `data`, and those its properties name."""
+def places_of(location: str, properties: Mapping[str, str]) -> tuple[Place, ...]:
+    """Returns the folders that the table's writers use: its own `metadata` and `data`, and what its properties name."""
     metadata = properties.get("write.metadata.path") or join(location, "metadata")
     named = ("write.data.path", "write.object-storage.path", "write.folder-storage.path")
     data = [join(location, "data"), *(properties[name] for name in named if properties.get(name))]
