@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 import time
@@ -36,9 +37,10 @@ from firnline.policy.config import Section
 from firnline.policy.inherit import Effective
 from firnline.ports.catalogs import Catalog, Commit, TableName
 from firnline.ports.progress import Progress, Silent
-from firnline.settings import read_config
+from firnline.settings import cache_folder, cache_setting, read_config, user_folder
 
 if TYPE_CHECKING:
+    from firnline.caches.opening import Memory
     from firnline.catalogs.config import CatalogSettings
     from firnline.formats.iceberg.table import IcebergFormat
     from firnline.ports.engines import Engine
@@ -108,6 +110,18 @@ class Lake:
         return IcebergFormat(ReadOnly(self.store))
 
     @cached_property
+    def memory(self) -> Memory:
+        """What earlier plans found in units. A cache that was asked for and cannot be used is said, and left alone."""
+        from firnline.caches.opening import open_memory
+
+        setting, asked = cache_setting(self.config)
+        key = os.environ.get("FIRNLINE_CACHE_KEY")
+        memory = open_memory(setting, key, user_folder() / "cache.key", cache_folder())
+        if memory.trouble and asked:
+            logging.getLogger("firnline").warning("the cache %s is not used: %s", memory.place, memory.trouble)
+        return memory
+
+    @cached_property
     def catalogs(self) -> Mapping[str, CatalogSettings]:
         """The configured catalogs, none of them opened: one that cannot be read must not hide the others."""
         from firnline.catalogs.config import load_catalogs
@@ -144,7 +158,7 @@ class Lake:
             check_listing_name(Path(files))
         request = request_of(older_than, retain_last, now, keep, include_outside, blast_radius)
         source = self.source(table)
-        planned = make_plan(source, self.config, request, self._choose, self.clock())
+        planned = make_plan(source, self.config, request, self._choose, self.clock(), self.memory.of(self.store))
         plan = planned.plan
         if save:
             plan = self._saved(self.workplace(table), planned, grace=None, meant=False)
@@ -174,7 +188,7 @@ class Lake:
         """
         request = request_of(older_than, retain_last, now, keep, include_outside, blast_radius, clean)
         work = self.workplace(table)
-        planned = make_plan(work.source, self.config, request, self._choose, self.clock())
+        planned = make_plan(work.source, self.config, request, self._choose, self.clock(), self.memory.of(self.store))
         if not planned.plan.stages:
             return PlanView(planned, planned.plan)
         if planned.plan.refused:

@@ -26,6 +26,17 @@ def read_config(named: str | None) -> Section:
     return Section()
 
 
+def cache_setting(config: Section) -> tuple[str, bool]:
+    """Returns where expansions are remembered, and whether somebody said so: FIRNLINE_CACHE, else the file."""
+    written = config.settings.get("cache")
+    said = os.environ.get("FIRNLINE_CACHE") or (written.value if written else None)
+    return said or "disk", said is not None
+
+
+def cache_folder() -> Path:
+    return Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "firnline" / "units"
+
+
 def user_folder() -> Path:
     return Path(os.environ.get("XDG_CONFIG_HOME", Path.home() / ".config")) / "firnline"
 

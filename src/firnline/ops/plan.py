@@ -12,8 +12,9 @@ from firnline.plans.plan import ExpiredSnapshot, KeptSnapshot, Plan
 from firnline.plans.request import Request
 from firnline.plans.stages import stages_of
 from firnline.policy.config import Section
+from firnline.ports.cache import Remember
 from firnline.ports.engines import Engine, Survey, Territory
-from firnline.ports.formats import State, TableFormat
+from firnline.ports.formats import Expand, State, TableFormat
 from firnline.ports.tables import TableSource
 
 ChooseEngine = Callable[[State, str], Engine]
@@ -30,7 +31,19 @@ class Planned:
     request: Request
 
 
-def make_plan(source: TableSource, config: Section, request: Request, choose: ChooseEngine, now_ms: int) -> Planned:
+def by_opening(table_format: TableFormat, state: State, window_ms: int) -> Expand:
+    """Returns the format's own expand: every unit is opened."""
+    return table_format.expand
+
+
+def make_plan(
+    source: TableSource,
+    config: Section,
+    request: Request,
+    choose: ChooseEngine,
+    now_ms: int,
+    remember: Remember = by_opening,
+) -> Planned:
     """Returns what a run on the table would do. Raises, with nothing changed, where anything cannot be read."""
     state = source.load()
     settled = settle(state, source.name, config, request, now_ms)
@@ -39,13 +52,20 @@ def make_plan(source: TableSource, config: Section, request: Request, choose: Ch
         return Planned(plan, None, state, request)
     engine = choose(state, settled.effective.engine.value)
     territory = territory_of(state, settled, request)
-    survey = engine.survey(roots(source.format, state, set(settled.decision.expired)), source.format.expand, territory)
+    expand = remember(source.format, state, window_ms(state, settled))
+    survey = engine.survey(roots(source.format, state, set(settled.decision.expired)), expand, territory)
     return Planned(_with_files(plan, settled, survey, engine.name, request), survey, state, request)
 
 
 def roots(table_format: TableFormat, state: State, expired: set[SnapshotId]) -> Iterator[Root]:
     """Yields every root of the table, needed unless its snapshot is expired."""
     return (Root(file, needed=snapshot not in expired) for snapshot, file in table_format.roots(state))
+
+
+def window_ms(state: State, settled: Settled) -> int:
+    """Returns how far back the kept history reaches: nobody asks for what is older, so nothing remembers it longer."""
+    kept = (state.graph.by_id[each].timestamp_ms for each in settled.decision.kept)
+    return settled.decision.now_ms - min(kept, default=settled.decision.now_ms)
 
 
 def territory_of(state: State, settled: Settled, request: Request) -> Territory:

@@ -11,7 +11,7 @@ from firnline.errors import PolicyError
 from firnline.policy.config import Section
 from firnline.policy.policy import Level, Setting, Source
 from firnline.policy.rules import RULE_NAMES, Rule
-from firnline.policy.values import SETTINGS, parse_rule, parse_setting
+from firnline.policy.values import SETTINGS, TOP_ONLY, parse_rule, parse_setting
 
 if TYPE_CHECKING:
     import yaml
@@ -74,7 +74,8 @@ class _Reader:
     def section(self, node: yaml.Node, level: Level, name: str) -> Section:
         """Returns one level of the file and all levels inside it."""
         group, deeper = _INSIDE.get(level, ("", level))
-        allowed = ("keep", *SETTINGS, *([group] if group else []))
+        settled = (each for each in SETTINGS if level is Level.GLOBAL or each not in TOP_ONLY)
+        allowed = ("keep", *settled, *([group] if group else []))
         keep: dict[str, Setting[Rule | None]] = {}
         settings: dict[str, Setting[Any]] = {}
         inside: dict[str, Section] = {}

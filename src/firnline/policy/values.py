@@ -119,12 +119,16 @@ def _truth(text: str) -> bool:
     return _one_of("true", "false")(text) == "true"
 
 
+TOP_ONLY = ("cache",)
+"""The settings that count for a whole lake: only the top of a file has them."""
+
 SETTINGS: dict[str, Callable[[str], Any]] = {
     "records": _records,
     "grace": _duration,
     "blast-radius": _share,
     "engine": _one_of("auto", "local", "spark"),
     "include-outside": _truth,
+    "cache": _records,
 }
 """The keys that are not rules, each with its parser."""
 
@@ -139,4 +143,5 @@ _ALLOWED = {
     "blast-radius": "a share of the table's files and bytes, above 0% and up to 100%",
     "engine": "auto, local or spark",
     "include-outside": "true or false",
+    "cache": "off, disk, a folder, or redis://HOST:PORT/DATABASE",
 }

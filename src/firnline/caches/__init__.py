@@ -1,0 +1,1 @@
+"""What units expand to, remembered between runs; and a budget of requests that processes share."""

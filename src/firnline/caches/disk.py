@@ -1,0 +1,120 @@
+"""Entries as files of this machine, the least used of which go when there are too many."""
+
+from __future__ import annotations
+
+import os
+import stat
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+LARGEST_ENTRY = 64 << 20
+LIMIT_BYTES = 2 << 30
+_DAY_S = 86_400
+_LEAVE_SHARE, _PRUNE_SHARE = 0.8, 0.05
+_PRUNED = "pruned"
+_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+
+
+@dataclass
+class DiskCache:
+    """A folder of entries. Writes are atomic by rename; what a crash leaves half written has no seal that fits."""
+
+    folder: str
+    limit_bytes: int = LIMIT_BYTES
+
+    def __post_init__(self) -> None:
+        self._written = 0
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"folder": self.folder, "limit_bytes": self.limit_bytes, "_written": 0}
+
+    def get(self, key: str) -> bytes | None:
+        try:
+            return _read(self._path(key))
+        except OSError:
+            return None
+
+    def put(self, key: str, data: bytes, ttl_s: int) -> None:
+        """Remembers the bytes; how long is a matter of room here, not of time."""
+        if len(data) > min(LARGEST_ENTRY, self.limit_bytes):
+            return
+        with suppress(OSError):
+            _write(self._path(key), data)
+            self._written += len(data)
+            if self._written > self.limit_bytes * _PRUNE_SHARE or self._is_prune_due():
+                self.prune()
+
+    def prune(self) -> None:
+        """Removes what was not used for longest, until there is some room again."""
+        self._written = 0
+        Path(self.folder, _PRUNED).touch()
+        entries = sorted(_entries(self.folder))
+        excess = sum(size for _, size, _ in entries) - self.limit_bytes
+        if excess > 0:
+            excess += int(self.limit_bytes * (1 - _LEAVE_SHARE))
+        for _, size, path in entries:
+            if excess <= 0:
+                return
+            with suppress(OSError):
+                os.unlink(path)
+            excess -= size
+
+    def _path(self, key: str) -> str:
+        return os.path.join(self.folder, key[:2], key)
+
+    def _is_prune_due(self) -> bool:
+        """Tells whether nobody looked for a day: many short runs together fill a disk too."""
+        try:
+            return time.time() - os.stat(os.path.join(self.folder, _PRUNED)).st_mtime > _DAY_S
+        except FileNotFoundError:
+            return True
+
+
+def _read(path: str) -> bytes | None:
+    """Returns the file; None where it is no plain file (a pipe would block) or longer than any entry."""
+    handle = os.open(path, _FLAGS)
+    with open(handle, "rb", buffering=0) as file:
+        found = os.fstat(handle)
+        if not stat.S_ISREG(found.st_mode) or found.st_size > LARGEST_ENTRY:
+            return None
+        data = file.read(LARGEST_ENTRY)
+    if time.time() - found.st_mtime > _DAY_S:
+        with suppress(OSError):
+            os.utime(path)
+    return data
+
+
+def _write(path: str, data: bytes) -> None:
+    folder = os.path.dirname(path)
+    unfinished = os.path.join(folder, f".{uuid4().hex}")
+    try:
+        handle = _created(unfinished)
+    except FileNotFoundError:
+        os.makedirs(folder, mode=0o700, exist_ok=True)
+        handle = _created(unfinished)
+    try:
+        with open(handle, "wb") as file:
+            file.write(data)
+        os.replace(unfinished, path)
+    except OSError:
+        os.unlink(unfinished)
+        raise
+
+
+def _created(path: str) -> int:
+    return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+
+
+def _entries(folder: str) -> Iterator[tuple[float, int, str]]:
+    """Yields when each entry was used last, its size and its path; also of entries that a crash left unfinished."""
+    for inner in os.scandir(folder):
+        if inner.is_dir(follow_symlinks=False) and len(inner.name) == 2:
+            for entry in os.scandir(inner.path):
+                with suppress(OSError):
+                    found = entry.stat(follow_symlinks=False)
+                    yield found.st_mtime, found.st_size, entry.path

@@ -1,0 +1,75 @@
+"""From a setting to a cache: off, disk, a folder, or Redis."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from firnline.caches.disk import DiskCache
+from firnline.caches.expand import CachedExpand
+from firnline.caches.seal import Seal
+from firnline.caches.secret import own_secret, shared_secret
+from firnline.caches.stamps import look_up
+from firnline.errors import UsageError
+from firnline.ports.cache import Cache, Remember
+from firnline.ports.formats import Expand, State, TableFormat
+from firnline.ports.stores import List
+
+OFF, DISK = "off", "disk"
+ALLOWED = "off, disk, a folder, or redis://HOST:PORT/DATABASE"
+_SHORTEST_S, _LONGEST_S = 3_600, 30 * 86_400
+_REDIS = ("redis://", "rediss://", "unix://")
+_NO_KEY = "it needs FIRNLINE_CACHE_KEY, the same on every machine: whoever reaches Redis could forge entries"
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """A cache and the seal that makes it safe. `place` is for people; `trouble` says why there is none."""
+
+    place: str
+    cache: Cache | None = None
+    seal: Seal | None = None
+    trouble: str = ""
+
+    def of(self, store: List) -> Remember:
+        """Returns what makes a format's expand remember, for tables in this store."""
+
+        def remember(table_format: TableFormat, state: State, window_ms: int) -> Expand:
+            expand = table_format.expand
+            if self.cache is None or self.seal is None:
+                return expand
+            stamps = look_up(store, (file for _, file in table_format.roots(state)))
+            ttl_s = min(max(window_ms // 1000, _SHORTEST_S), _LONGEST_S)
+            return CachedExpand(expand, table_format.name, self.cache, self.seal, stamps, ttl_s)
+
+        return remember
+
+
+def open_memory(setting: str, key: str | None, key_file: Path, folder: Path) -> Memory:
+    """Returns the cache that a setting names; nothing is connected or made yet, except the user's own secret.
+
+    Raises UsageError where the setting means nothing, or the shared key could be guessed.
+    """
+    if setting == OFF:
+        return Memory(OFF)
+    secret = own_secret(key_file) if key is None else shared_secret(key)
+    if setting.startswith(_REDIS):
+        if key is None:
+            return Memory(shown(setting), trouble=_NO_KEY)
+        from firnline.caches.redis_cache import RedisCache
+
+        return Memory(shown(setting), RedisCache(setting), Seal(shared_secret(key)))
+    if "://" in setting:
+        raise UsageError(f"no cache for {setting.partition('://')[0]}:// is known", hint=ALLOWED)
+    place = str(folder) if setting == DISK else os.path.abspath(os.path.expanduser(setting))
+    if secret is None:
+        return Memory(place, trouble=f"no secret: {key_file} cannot be made, or others than its owner may read it")
+    return Memory(place, DiskCache(place), Seal(secret))
+
+
+def shown(url: str) -> str:
+    """Returns an address for people to read: nobody's name, password or options."""
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"

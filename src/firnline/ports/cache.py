@@ -1,0 +1,26 @@
+"""Remembering bytes under a name. Whoever asks must be right without it: a cache may forget, lie or be gone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+from firnline.ports.formats import Expand, State, TableFormat
+
+Remember = Callable[[TableFormat, State, int], Expand]
+"""Returns what opens a table's units, where what it found may be remembered for this many milliseconds."""
+
+
+class Cache(Protocol):
+    """Picklable; a copy opens its own connection. Never raises and never blocks for long."""
+
+    def get(self, key: str) -> bytes | None:
+        """Returns what is there under the key; None where nothing is, or where it cannot be told quickly.
+
+        Nobody vouches for the bytes: anyone who reaches the cache may have written them.
+        """
+        ...
+
+    def put(self, key: str, data: bytes, ttl_s: int) -> None:
+        """Remembers the bytes for at most this long, where that is possible now."""
+        ...
