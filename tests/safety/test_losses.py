@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +30,8 @@ from firnline.model.times import DAY_MS, HOUR_MS, parse_instant
 from firnline.ops.carry import Carried
 from firnline.ops.sources import LocatedTable
 from firnline.policy.config import Section
-from firnline.ports.catalogs import Commit, SwapOutcome, TableName
+from firnline.ports.catalogs import Attempt, Commit, Step, SwapOutcome, TableName, Version
+from firnline.ports.formats import Amendment
 from firnline.testing.days import process_on_its_day
 from firnline.testing.faults import Answer, Died, Request
 from firnline.testing.manifests import Item, Layout
@@ -456,34 +458,50 @@ def test_loss_19_unknown_content(quick_folder: Path) -> None:
 # ---------------------------------------------------------------- 16, 18, 21: commits and plans
 
 
-class Hushed:
+class Around:
+    """Commits as they are; a subclass does something else when one is sent."""
+
+    def __init__(self, commits: Commit) -> None:
+        self._commits = commits
+
+    def prepare(self, table: TableName, step: Step) -> Attempt:
+        return self._commits.prepare(table, step)
+
+    def commit(self, attempt: Attempt) -> SwapOutcome:
+        return self._commits.commit(attempt)
+
+    def landed(self, proof: Mapping[str, Any], now: Version) -> bool:
+        return self._commits.landed(proof, now)
+
+    def fence(self, proofs: Sequence[Mapping[str, Any]], now: Version) -> Amendment | None:
+        return self._commits.fence(proofs, now)
+
+
+class Hushed(Around):
     """A catalog whose answer to a commit never comes; the commit lands or it does not."""
 
     def __init__(self, commits: Commit, lands: bool) -> None:
-        self._commits, self._lands = commits, lands
+        super().__init__(commits)
+        self._lands = lands
 
-    def successor(self, table: TableName, base: str, suggested: str) -> str:
-        return self._commits.successor(table, base, suggested)
-
-    def commit(self, table: TableName, base: str, new: str, data: bytes) -> SwapOutcome:
+    def commit(self, attempt: Attempt) -> SwapOutcome:
         if self._lands:
-            self._commits.commit(table, base, new, data)
+            self._commits.commit(attempt)
         return SwapOutcome.UNKNOWN
 
 
-class Dropping:
+class Dropping(Around):
     """A server that builds the commit on what it has and loses a tag on the way, without a word."""
 
     def __init__(self, commits: Commit, lost: str) -> None:
-        self._commits, self._lost = commits, lost
+        super().__init__(commits)
+        self._lost = lost
 
-    def successor(self, table: TableName, base: str, suggested: str) -> str:
-        return self._commits.successor(table, base, suggested)
-
-    def commit(self, table: TableName, base: str, new: str, data: bytes) -> SwapOutcome:
-        said = json.loads(data)
+    def commit(self, attempt: Attempt) -> SwapOutcome:
+        said = json.loads(attempt.step.data)
         said["refs"].pop(self._lost, None)
-        return self._commits.commit(table, base, new, json.dumps(said).encode())
+        dropped = replace(attempt.step, data=json.dumps(said).encode())
+        return self._commits.commit(replace(attempt, step=dropped))
 
 
 def with_commits(process: Process, wrap: Callable[[Commit], Commit]) -> Process:
@@ -528,8 +546,8 @@ def test_loss_16_unknown_outcome_that_the_log_forgot(quick_folder: Path, monkeyp
     world = World.make(quick_folder / "world")
 
     class Forgetful(Hushed):
-        def commit(self, table: TableName, base: str, new: str, data: bytes) -> SwapOutcome:
-            outcome = self._commits.commit(table, base, new, data)
+        def commit(self, attempt: Attempt) -> SwapOutcome:
+            outcome = self._commits.commit(attempt)
             if outcome is SwapOutcome.DONE:
                 world.writer.append()
                 world.writer.change(lambda document: document.update({"metadata-log": []}))

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from firnline.catalogs.pointers import is_in_log, proof_of, version_between
 from firnline.catalogs.sql import SqlCatalog
 from firnline.errors import AlreadyExists
-from firnline.ports.catalogs import SwapOutcome, TableName
+from firnline.ports.catalogs import Attempt, Step, SwapOutcome, TableName, Version
+from firnline.ports.formats import Amendment
 from firnline.ports.stores import ReadWrite
 
 
@@ -19,16 +24,23 @@ class SqlCommits:
         self._catalog = catalog
         self._store = store
 
-    def successor(self, table: TableName, base: str, suggested: str) -> str:
-        """Returns the suggestion as it is: any name will do that was never used before."""
-        return suggested
+    def prepare(self, table: TableName, step: Step) -> Attempt:
+        """Returns the step under its suggested name: any will do that was never used before."""
+        return Attempt(table, step, proof_of(step.base.location, step.suggested, step.data))
 
-    def commit(self, table: TableName, base: str, new: str, data: bytes) -> SwapOutcome:
-        """Writes the data and moves the row. Raises AlreadyExists where `new` holds other data already."""
-        if self._catalog.locate(table) != base:
+    def commit(self, attempt: Attempt) -> SwapOutcome:
+        """Writes the data and moves the row. Raises AlreadyExists where the name holds other data already."""
+        base, new = attempt.proof["base"], attempt.proof["location"]
+        if self._catalog.locate(attempt.table) != base:
             return SwapOutcome.LOST
-        self._write(new, data)
-        return self._catalog.swap(table, base, new)
+        self._write(new, attempt.step.data)
+        return self._catalog.swap(attempt.table, base, new)
+
+    def landed(self, proof: Mapping[str, Any], now: Version) -> bool:
+        return is_in_log(self._store, proof, now)
+
+    def fence(self, proofs: Sequence[Mapping[str, Any]], now: Version) -> Amendment | None:
+        return version_between(proofs, now)
 
     def _write(self, new: str, data: bytes) -> None:
         try:

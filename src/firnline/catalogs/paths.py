@@ -5,9 +5,11 @@ Such a table's name is its location: `TableName("", "", location)`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 from contextlib import suppress
+from typing import Any
 
+from firnline.catalogs.pointers import is_in_log, proof_of, version_between
 from firnline.catalogs.versions import HINT, Gap, counted_version, current_name, is_metadata_file
 from firnline.errors import (
     AlreadyExists,
@@ -19,7 +21,8 @@ from firnline.errors import (
     UnreadableMetadata,
 )
 from firnline.model.locations import identity, join, parse_location
-from firnline.ports.catalogs import SwapOutcome, TableName
+from firnline.ports.catalogs import Attempt, Step, SwapOutcome, TableName, Version
+from firnline.ports.formats import Amendment, UndoWindow
 from firnline.ports.stores import Read, ReadWrite
 
 _EXCLUSIVE = ("file", "memory")
@@ -75,11 +78,18 @@ class PathTables:
     def name(self) -> str:
         return ""
 
+    @property
+    def undo(self) -> UndoWindow:
+        return UndoWindow.AFTER_COMMIT
+
     def tables(self) -> Iterator[TableName]:
         return iter(())
 
     def locate(self, table: TableName) -> str:
         return locate_path_table(table.name, self._store)
+
+    def vended(self, table: TableName) -> Mapping[str, str]:
+        return {}
 
 
 class PathCommits:
@@ -88,29 +98,35 @@ class PathCommits:
     def __init__(self, store: ReadWrite) -> None:
         self._store = store
 
-    def successor(self, table: TableName, base: str, suggested: str) -> str:
-        """Returns the location of the version after `base`; of a suggestion only its compression counts.
+    def prepare(self, table: TableName, step: Step) -> Attempt:
+        """Returns the step as the version after its base; of the suggestion only its compression counts.
 
         Raises RefusedForSafety where no commit is safe: on object stores, and for a table that a catalog wrote.
         """
-        suffix = _GZIP if suggested.endswith((_GZIP, _OLD_GZIP)) else _PLAIN
-        return _version_file(table.name, _next_version(table.name, base), suffix)
+        suffix = _GZIP if step.suggested.endswith((_GZIP, _OLD_GZIP)) else _PLAIN
+        new = _version_file(table.name, _next_version(table.name, step.base.location), suffix)
+        return Attempt(table, step, proof_of(step.base.location, new, step.data))
 
-    def commit(self, table: TableName, base: str, new: str, data: bytes) -> SwapOutcome:
-        """Writes the data as the version after `base`.
+    def commit(self, attempt: Attempt) -> SwapOutcome:
+        """Writes the data as the version after the base.
 
         UNKNOWN also means that the same version appeared under the name of another compression meanwhile.
         """
-        version = _next_version(table.name, base)
-        names = {_version_file(table.name, version, each) for each in (_PLAIN, _GZIP, _OLD_GZIP)}
-        if new not in names:
-            raise RefusedForSafety(f"{new} is not the version after {base}")
-        if identity(locate_path_table(table.name, self._store)) != identity(base):
+        folder, base, new = attempt.table.name, attempt.proof["base"], attempt.proof["location"]
+        version = _next_version(folder, base)
+        names = {_version_file(folder, version, each) for each in (_PLAIN, _GZIP, _OLD_GZIP)}
+        if identity(locate_path_table(folder, self._store)) != identity(base):
             return SwapOutcome.LOST
-        outcome = self._create(new, names - {new}, data)
+        outcome = self._create(new, names - {new}, attempt.step.data)
         if outcome is SwapOutcome.DONE:
-            self._leave_hint(table.name, version)
+            self._leave_hint(folder, version)
         return outcome
+
+    def landed(self, proof: Mapping[str, Any], now: Version) -> bool:
+        return is_in_log(self._store, proof, now)
+
+    def fence(self, proofs: Sequence[Mapping[str, Any]], now: Version) -> Amendment | None:
+        return version_between(proofs, now)
 
     def _create(self, new: str, others: Set[str], data: bytes) -> SwapOutcome:
         if self._any(others):

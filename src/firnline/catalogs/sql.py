@@ -7,7 +7,7 @@ neither ever creates a table or a file, so looking at a catalog provably changes
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 import sqlalchemy as sa
@@ -18,6 +18,7 @@ from firnline.catalogs.near import no_such_table
 from firnline.catalogs.rows import Rows
 from firnline.errors import StoreError, UnreadableMetadata
 from firnline.ports.catalogs import SwapOutcome, TableName
+from firnline.ports.formats import UndoWindow
 
 
 class SqlCatalog:
@@ -31,6 +32,10 @@ class SqlCatalog:
     @property
     def name(self) -> str:
         return self._name
+
+    @property
+    def undo(self) -> UndoWindow:
+        return UndoWindow.AFTER_COMMIT
 
     def __reduce__(self) -> tuple[type[SqlCatalog], tuple[str, str]]:
         return SqlCatalog, (self._name, self._uri)
@@ -52,6 +57,9 @@ class SqlCatalog:
         if not found[0]:
             raise UnreadableMetadata(f"the catalog's row of {table} names no metadata")
         return str(found[0])
+
+    def vended(self, table: TableName) -> Mapping[str, str]:
+        return {}
 
     def swap(self, table: TableName, expected: str, new: str) -> SwapOutcome:
         """Moves the pointer in one UPDATE that only matches where it stands at `expected`.

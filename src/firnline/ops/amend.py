@@ -19,4 +19,4 @@ def amend(work: Workplace, wanted: Amend) -> Changed | None:
         amendment = wanted(state)
         return None if amendment.is_empty else work.source.format.amend(state, amendment, work.now())
 
-    return change(work.source, work.store, edit, lambda base, edited, location: None)
+    return change(work.source, edit, lambda base, edited, attempt: None)

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-import hashlib
 import random
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from firnline.errors import ObjectNotFound, OutcomeUnknown, StoreError, TableMoved
-from firnline.ports.catalogs import SwapOutcome
+from firnline.errors import FirnlineError, OutcomeUnknown, StoreError, TableMoved
+from firnline.ports.catalogs import Attempt, Step, SwapOutcome, Version
 from firnline.ports.formats import Edited, State
-from firnline.ports.stores import Get
 from firnline.ports.tables import WritableTable
 
 Edit = Callable[[State], Edited | None]
 """From a fresh state to its successor; None where nothing is left to change."""
 
-BeforeSend = Callable[[State, Edited, str], None]
-"""Called with the base, the edit and the location it is going to have, before anything is sent."""
+BeforeSend = Callable[[State, Edited, Attempt], None]
+"""Called with the base, the edit and the commit as it is going to be sent, before anything is sent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,32 +37,29 @@ PATIENT = Patience()
 
 @dataclass(frozen=True, slots=True)
 class Changed:
-    """The commit that landed: what it was built on, and where it lies."""
+    """The commit that landed, and the state that it was made from."""
 
     base: State
     edited: Edited
-    location: str
 
 
-def change(
-    source: WritableTable, store: Get, edit: Edit, before_send: BeforeSend, patience: Patience = PATIENT
-) -> Changed | None:
+def change(source: WritableTable, edit: Edit, before_send: BeforeSend, patience: Patience = PATIENT) -> Changed | None:
     """Returns the commit that landed, or None where the edit found nothing to do.
 
     Every try starts from a fresh read, so a ref that appeared meanwhile always wins. Raises TableMoved when the
     budget is used up, OutcomeUnknown when nobody can tell whether the last try landed.
     """
     deadline = time.monotonic() + patience.budget_s
-    for attempt in range(patience.tries):
+    for lost in range(patience.tries):
         base = source.load()
         edited = edit(base)
         if edited is None:
             return None
-        location = source.commits.successor(source.name, base.fence, edited.location)
-        before_send(base, edited, location)
-        if _landed(source, store, base, edited, location):
-            return Changed(base, edited, location)
-        pause = patience.pause(attempt)
+        attempt = source.commits.prepare(source.name, _step(base, edited))
+        before_send(base, edited, attempt)
+        if _landed(source, attempt):
+            return Changed(base, edited)
+        pause = patience.pause(lost)
         if time.monotonic() + pause > deadline:
             break
         time.sleep(pause)
@@ -74,43 +69,36 @@ def change(
     )
 
 
-def _landed(source: WritableTable, store: Get, base: State, edited: Edited, location: str) -> bool:
+def _landed(source: WritableTable, attempt: Attempt) -> bool:
     """Tells whether the commit is in the table. An unknown outcome is settled by sending the very same commit again.
 
-    That is safe: it can succeed once only. If it loses, the table's own log says whether the first one had won.
+    That is safe: it changes the table once only. If it loses, the table itself says whether the first one had won.
     """
-    failure: StoreError | None = None
+    failure: FirnlineError | None = None
     unanswered = False
     for pause in (0.0, 0.1, 0.5, 2.0):
         time.sleep(pause)
         try:
-            outcome = source.commits.commit(source.name, base.fence, location, edited.data)
+            outcome = source.commits.commit(attempt)
             if outcome is SwapOutcome.DONE:
                 return True
             if outcome is SwapOutcome.LOST:
-                return was_committed(source.load(), store, location, digest_of(edited.data))
+                return source.commits.landed(attempt.proof, version_of(source.load()))
             unanswered = True
-        except StoreError as known:
+        except FirnlineError as known:
+            if not unanswered and not isinstance(known, StoreError):
+                raise  # it will not go away, and nothing was sent that could still land
             failure = known
     if failure is not None and not unanswered:
         raise failure  # nothing was ever sent that could still land
     raise OutcomeUnknown(
-        f"nobody answered whether {source.name} is at {location} now", hint="`firnline resume` reads it back"
+        f"nobody answered whether the commit to {source.name} landed", hint="`firnline resume` reads it back"
     )
 
 
-def was_committed(state: State, store: Get, location: str, digest: str) -> bool:
-    """Tells whether our metadata at `location` is, or once was, the table's: the log of every successor names it.
-
-    On a path table another writer's commit may lie under that very name, so the bytes are compared too.
-    """
-    log = state.document.get("metadata-log") or ()
-    known = state.fence == location or any(entry.get("metadata-file") == location for entry in log)
-    try:
-        return known and digest_of(store.get(location)) == digest
-    except ObjectNotFound:
-        return False  # somebody removed it although the log names it: it cannot tell any more
+def version_of(state: State) -> Version:
+    return Version(state.fence, state.document)
 
 
-def digest_of(data: bytes) -> str:
-    return hashlib.sha256(data).hexdigest()
+def _step(base: State, edited: Edited) -> Step:
+    return Step(version_of(base), edited.document, edited.data, edited.location)

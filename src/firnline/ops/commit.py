@@ -14,12 +14,13 @@ from firnline.journal.runs import Run
 from firnline.journal.states import RunState
 from firnline.model.files import FileKind
 from firnline.model.locations import identity, within
-from firnline.ops.change import change, digest_of, was_committed
+from firnline.ops.built_on import refuse_lost_refs, what_landed
+from firnline.ops.change import change, version_of
 from firnline.ops.fence import fence_off
 from firnline.ops.settle import settle
 from firnline.ops.workplace import RECORDS, Workplace, same_table
-from firnline.ports.formats import Amendment, Edited, State
-from firnline.ports.stores import Get
+from firnline.ports.catalogs import Attempt
+from firnline.ports.formats import Amendment, Edited, State, UndoWindow
 
 _OPEN = (RunState.PLANNED, RunState.ARCHIVED, RunState.COMMITTING)
 
@@ -52,23 +53,13 @@ class _Attempt:
             state, snapshots, refs, now, clean=self.run.request.clean, amendment=pinned
         )
 
-    def before_send(self, base: State, edited: Edited, location: str) -> None:
+    def before_send(self, base: State, edited: Edited, attempt: Attempt) -> None:
         self.lease.renew()
-        self.run = self.run.moved(
-            self.work.store, RunState.COMMITTING, self.work.now(), **attempt_detail(base, edited, location)
-        )
+        # A server that names the new metadata itself also clears away the old.
+        forgotten = [] if attempt.proof["location"] is None else list(edited.forgotten)
+        detail = {**attempt.proof, "removal": edited.removal, "forgotten": forgotten}
+        self.run = self.run.moved(self.work.store, RunState.COMMITTING, self.work.now(), **detail)
         self.lease.check()
-
-
-def attempt_detail(base: State, edited: Edited, location: str) -> dict[str, Any]:
-    return {
-        "base": base.fence,
-        "location": location,
-        "digest": digest_of(edited.data),
-        "removal": edited.removal,
-        "forgotten": list(edited.forgotten),
-        "refs_before": sorted(base.refs),
-    }
 
 
 def commit_run(work: Workplace, lease: Lease, run: Run) -> Run:
@@ -84,7 +75,7 @@ def commit_run(work: Workplace, lease: Lease, run: Run) -> Run:
     if settled is not None:
         return settled
     attempt = _Attempt(work, lease, run)
-    changed = change(work.source, work.store, attempt.edit, attempt.before_send)
+    changed = change(work.source, attempt.edit, attempt.before_send)
     if changed is None:
         return cancelled(work, lease, attempt.run, "nothing is left to expire")
     return _committed(work, lease, attempt.run, attempt.run.events[-1].detail)
@@ -99,19 +90,21 @@ def cancelled(work: Workplace, lease: Lease, run: Run, why: str) -> Run:
 
 def commit_landed(work: Workplace, lease: Lease, run: Run) -> Run | None:
     """Returns the run, committed, where one of its tries had landed before it could say so."""
-    landed = _landed_before(work.source.load(), work.store, run)
+    landed = _landed_before(work, run)
     return None if landed is None else _committed(work, lease, run, landed)
 
 
-def _landed_before(state: State, store: Get, run: Run) -> Mapping[str, Any] | None:
+def _landed_before(work: Workplace, run: Run) -> Mapping[str, Any] | None:
     """Returns the try that landed, of a run that died before it could say so.
 
-    The table's log names it. On a table that moved on so far that its log forgot, the snapshots tell: where all that
-    the last try took out are gone, it counts as landed, whoever took them out; purge goes by reachability anyway.
+    The catalog tells by what the try left behind. On a table that moved on so far that its log forgot, the snapshots
+    tell: where all that the last try took out are gone, it counts as landed, whoever took them out; purge goes by
+    reachability anyway.
     """
+    state = work.source.load()
     same_table(state, run)
     for event in reversed(run.attempts):
-        if was_committed(state, store, event.detail["location"], event.detail["digest"]):
+        if work.source.commits.landed(event.detail, version_of(state)):
             return event.detail
     if run.attempts:
         last = run.attempts[-1].detail
@@ -125,14 +118,9 @@ def _committed(work: Workplace, lease: Lease, run: Run, detail: Mapping[str, Any
     lease.renew()
     state = work.source.load()
     late = _list_forgotten(work, run, state, detail["forgotten"])
-    lost = lost_refs(state, detail)
-    said = {**detail, "lost_refs": lost, "forgotten_parts": late}
-    run = run.moved(work.store, RunState.COMMITTED, work.now(), **said)
-    if lost:
-        raise RefusedForSafety(
-            f"the commit of {run.id} lost refs that nobody removed: {', '.join(lost)}; nothing will be purged",
-            hint=f"`firnline undo {run.id}` brings their snapshots back",
-        )
+    landed = what_landed(work.source, state, detail)
+    run = run.moved(work.store, RunState.COMMITTED, work.now(), **{**detail, **landed, "forgotten_parts": late})
+    refuse_lost_refs(run, state.capabilities.undo is UndoWindow.AFTER_COMMIT)
     return run
 
 
@@ -165,11 +153,3 @@ def _size(work: Workplace, key: str) -> int | None:
         return work.store.head(key).size
     except ObjectNotFound:
         return None
-
-
-def lost_refs(state: State, detail: Mapping[str, Any]) -> list[str]:
-    """Returns the refs that vanished with the commit itself: only the table right after it can tell."""
-    if state.fence != detail["location"]:
-        return []
-    meant = set(detail["removal"].get("refs") or {})
-    return sorted(set(detail["refs_before"]) - set(state.refs) - meant)

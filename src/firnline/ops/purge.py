@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from firnline.errors import CollectionForbidden, DeletesFailed, Interrupted, RefusedForSafety
+from firnline.errors import CollectionForbidden, DeletesFailed, Interrupted
 from firnline.journal.lease import Lease
 from firnline.journal.outcomes import Outcome, Row, failed_paths, outcome_keys, outcome_totals, write_outcomes
 from firnline.journal.parts import part_keys, read_part, read_sound_parts, refuse_unsealed
@@ -15,10 +15,11 @@ from firnline.journal.states import RunState
 from firnline.model.files import Tally
 from firnline.model.locations import identity
 from firnline.model.times import format_instant
+from firnline.ops.built_on import keeps_all_files, refuse_lost_refs
 from firnline.ops.newcomers import Newcomers
 from firnline.ops.workplace import Workplace, same_table
 from firnline.ports.delete import Delete, DeleteMany
-from firnline.ports.formats import State
+from firnline.ports.formats import State, UndoWindow
 from firnline.ports.progress import Progress
 
 SEND_ROWS = 1_000
@@ -40,7 +41,7 @@ def purge_run(work: Workplace, lease: Lease, run: Run, shovel: Shovel) -> Run:
     Before each batch the table is read again; whatever came back since the plan is spared, with the reason. A crash
     at any point loses nothing: the part is done again, and what is gone already counts as missing.
     """
-    _refuse_lost_refs(run)
+    refuse_lost_refs(run, work.source.load().capabilities.undo is UndoWindow.AFTER_COMMIT)
     refuse_unsealed(work.store, run.folder.victims, run.victim_seals)
     if run.state is RunState.COMMITTED:
         run = run.moved(work.store, RunState.PURGING, work.now())
@@ -71,16 +72,6 @@ class _Account:
                 self._progress.step("purging files", self._ended, max(self._ended, self._planned))
 
 
-def _refuse_lost_refs(run: Run) -> None:
-    """Refuses for good where the commit itself lost refs: only an undo brings back what they named."""
-    lost = run.committed.detail.get("lost_refs") if run.committed else None
-    if lost:
-        raise RefusedForSafety(
-            f"the commit of {run.id} lost refs that nobody removed: {', '.join(lost)}; nothing is purged",
-            hint=f"`firnline undo {run.id}` brings their snapshots back",
-        )
-
-
 def stop_if_asked(work: Workplace, run: Run) -> None:
     """Stops between two batches where somebody asked for it: the run is whole and can go on at any time."""
     if work.interrupted():
@@ -88,11 +79,14 @@ def stop_if_asked(work: Workplace, run: Run) -> None:
 
 
 def blocked_by(run: Run, runs: list[Run]) -> Run | None:
-    """Returns the earlier run that must be finished first: what it may still bring back shares files with this one."""
+    """Returns the earlier run that must be finished first: what it may still bring back shares files with this one.
+
+    One that will never purge is not waited for: what it took out is a root of every later run for good.
+    """
     for earlier in in_commit_order(runs):
         if earlier.id.stamp == run.id.stamp:
             return None
-        if not earlier.is_finished:
+        if not earlier.is_finished and not keeps_all_files(earlier):
             return earlier
     return None
 

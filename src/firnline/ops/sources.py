@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from firnline.errors import UnreadableMetadata
 from firnline.ports.catalogs import Catalog, Commit, TableName
-from firnline.ports.formats import State, TableFormat
+from firnline.ports.formats import State, TableFormat, UndoWindow
 
 _TRIES = 3
 
 
 @dataclass(frozen=True, slots=True)
 class LocatedTable:
-    """A table whose current metadata is found by `locate`, afresh at every load."""
+    """A table whose current metadata is found by `locate`, afresh at every load.
+
+    `undo` is what its catalog allows: a format that can put snapshots back may lie behind a catalog that cannot.
+    """
 
     name: TableName
     format: TableFormat
     locate: Callable[[], str]
     open_commits: Callable[[], Commit]
+    undo: UndoWindow = UndoWindow.AFTER_COMMIT
 
     @property
     def commits(self) -> Commit:
@@ -35,16 +39,22 @@ class LocatedTable:
         location = self.locate()
         for _ in range(_TRIES):
             try:
-                return self.format.load(str(self.name), location)
+                return self._read(location)
             except UnreadableMetadata:
                 moved = self.locate()
                 if moved == location:
                     raise
                 location = moved
-        return self.format.load(str(self.name), location)
+        return self._read(location)
+
+    def _read(self, location: str) -> State:
+        state = self.format.load(str(self.name), location)
+        if self.undo is UndoWindow.AFTER_COMMIT:
+            return state
+        return replace(state, capabilities=replace(state.capabilities, undo=self.undo))
 
 
 def catalog_table(
     catalog: Catalog, name: TableName, table_format: TableFormat, open_commits: Callable[[], Commit]
 ) -> LocatedTable:
-    return LocatedTable(name, table_format, lambda: catalog.locate(name), open_commits)
+    return LocatedTable(name, table_format, lambda: catalog.locate(name), open_commits, catalog.undo)

@@ -12,13 +12,14 @@ from firnline.journal.lease import Lease
 from firnline.journal.runs import Run
 from firnline.journal.states import RunState
 from firnline.model.files import Root
-from firnline.ops.change import change, digest_of, was_committed
+from firnline.ops.change import change, version_of
 from firnline.ops.commit import cancelled
 from firnline.ops.fence import fence_off
 from firnline.ops.presence import look
 from firnline.ops.workplace import Workplace, same_table
+from firnline.ports.catalogs import Attempt
 from firnline.ports.engines import Territory
-from firnline.ports.formats import Edited, State
+from firnline.ports.formats import Edited, State, UndoWindow
 
 
 def undo_run(work: Workplace, lease: Lease, run: Run) -> Run:
@@ -35,7 +36,20 @@ def undo_run(work: Workplace, lease: Lease, run: Run) -> Run:
         raise RefusedForSafety(
             f"{run.id} is {run.state} and cannot be undone", hint="undo works until the purge starts"
         )
+    _refuse_where_nothing_comes_back(work, run)
     return _bring_back(work, lease, run)
+
+
+def _refuse_where_nothing_comes_back(work: Workplace, run: Run) -> None:
+    """Refuses where the catalog takes no snapshot back: there the time to undo was before the commit."""
+    if work.source.load().capabilities.undo is UndoWindow.AFTER_COMMIT:
+        return
+    before = run.committed.detail.get("built_on") if run.committed else None
+    raise RefusedForSafety(
+        f"{run.id} is committed, and the catalog of {work.source.name} takes no snapshot back",
+        hint="until the purge `firnline hold add TABLE NAME --snapshot ID` keeps a snapshot's files"
+        + (f"; {before} still names them and can be registered as another table" if before else ""),
+    )
 
 
 def undo_landed(work: Workplace, lease: Lease, run: Run) -> Run | None:
@@ -51,7 +65,7 @@ def _bring_back(work: Workplace, lease: Lease, run: Run) -> Run:
     if left is None:
         _refuse_missing_or_step_back(work, lease, run, removal)
         undoing = _Undoing(work, lease, run, removal)
-        changed = change(work.source, work.store, undoing.edit, undoing.before_send)
+        changed = change(work.source, undoing.edit, undoing.before_send)
         left, run = [] if changed is None else list(changed.edited.left_alone), undoing.run
     lease.renew()
     _take_out_what_is_incomplete(work, lease, run, removal, left)
@@ -71,11 +85,10 @@ class _Undoing:
         same_table(state, self.run)
         return self.work.source.format.restore(state, self.removal, self.work.now())
 
-    def before_send(self, base: State, edited: Edited, location: str) -> None:
+    def before_send(self, base: State, edited: Edited, attempt: Attempt) -> None:
         self.lease.renew()
-        detail = {"base": base.fence, "location": location, "digest": digest_of(edited.data)}
         left = list(edited.left_alone)
-        self.run = self.run.moved(self.work.store, RunState.UNDOING, self.work.now(), **detail, left_alone=left)
+        self.run = self.run.moved(self.work.store, RunState.UNDOING, self.work.now(), **attempt.proof, left_alone=left)
         self.lease.check()
 
 
@@ -84,7 +97,7 @@ def _undo_landed(work: Workplace, run: Run) -> list[str] | None:
     state = work.source.load()
     same_table(state, run)
     for event in _tries(run):
-        if was_committed(state, work.store, event.detail["location"], event.detail["digest"]):
+        if work.source.commits.landed(event.detail, version_of(state)):
             return list(event.detail["left_alone"])
     return None
 
@@ -150,9 +163,8 @@ def _step_back(
     ours = {name: ref for name, ref in (removal.get("refs") or {}).items() if name not in left_alone}
     change(
         work.source,
-        work.store,
         lambda state: _without(work, run, state, removal, ours),
-        lambda base, edited, location: lease.renew(),
+        lambda base, edited, attempt: lease.renew(),
     )
     run.moved(work.store, RunState.COMMITTED, work.now(), **run.committed.detail)
 

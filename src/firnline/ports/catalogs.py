@@ -1,11 +1,13 @@
-"""Finding tables, and moving a table's pointer from one metadata object to the next."""
+"""Finding tables, and moving a table from one version of its metadata to the next."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Protocol
+from typing import Any, Protocol
+
+from firnline.ports.formats import Amendment, UndoWindow
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +28,11 @@ class Catalog(Protocol):
     @property
     def name(self) -> str: ...
 
+    @property
+    def undo(self) -> UndoWindow:
+        """Until when a change made through this catalog can be taken back."""
+        ...
+
     def tables(self) -> Iterator[TableName]:
         """Yields every table of the catalog, sorted by name."""
         ...
@@ -33,6 +40,44 @@ class Catalog(Protocol):
     def locate(self, table: TableName) -> str:
         """Returns the location of the table's current metadata object. Raises NoSuchTable, with near names."""
         ...
+
+    def vended(self, table: TableName) -> Mapping[str, str]:
+        """Returns the store settings that the catalog hands out for this table; empty where it hands out none.
+
+        They may hold credentials that end soon: ask again rather than keep them.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """One version of a table's metadata: where it lies and what it says."""
+
+    location: str
+    document: Mapping[str, Any] = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """From one version to the next, as the format made it. `suggested` is a name that was never used before."""
+
+    base: Version
+    document: Mapping[str, Any] = field(repr=False)
+    data: bytes = field(repr=False)
+    suggested: str
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One commit, ready to be sent.
+
+    `proof` is JSON for the run's record, written before anything is sent: all that another process needs to tell
+    whether the commit landed. `base` is in it, and `location`, None where a server will choose it.
+    """
+
+    table: TableName
+    step: Step
+    proof: Mapping[str, Any]
 
 
 class SwapOutcome(StrEnum):
@@ -42,16 +87,24 @@ class SwapOutcome(StrEnum):
 
 
 class Commit(Protocol):
-    """The write side: one compare-and-swap from a table's current metadata to the next."""
+    """The write side: a table goes from its current version to the next, or stays as it is."""
 
-    def successor(self, table: TableName, base: str, suggested: str) -> str:
-        """Returns where the metadata after `base` is going to lie; known before the commit, so it can be recorded."""
+    def prepare(self, table: TableName, step: Step) -> Attempt:
+        """Returns the commit as it would be sent. Sends nothing; raises where the step cannot be committed here."""
         ...
 
-    def commit(self, table: TableName, base: str, new: str, data: bytes) -> SwapOutcome:
-        """Makes `data` at `new` the table's metadata if it still is the one at `base`.
+    def commit(self, attempt: Attempt) -> SwapOutcome:
+        """Takes the step if the table still stands where it began.
 
-        LOST: it was not, and nothing changed. UNKNOWN: no answer came; read back, never guess. Sending the very same
-        commit again is safe: it succeeds at most once.
+        LOST: it did not, and nothing changed. UNKNOWN: no answer came; read back, never guess. Sending the very same
+        attempt again is safe: it changes the table at most once.
         """
+        ...
+
+    def landed(self, proof: Mapping[str, Any], now: Version) -> bool:
+        """Tells whether the table, as it is now, shows that this attempt landed."""
+        ...
+
+    def fence(self, proofs: Sequence[Mapping[str, Any]], now: Version) -> Amendment | None:
+        """Returns what has to be written so that none of these attempts can land any more; None: none can."""
         ...

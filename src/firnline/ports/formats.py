@@ -92,7 +92,7 @@ ROW_COLUMNS = ("identity", "key", "size", "kind", "opens")
 
 @dataclass(frozen=True, slots=True)
 class Edited:
-    """The next version of a table's metadata, not yet committed.
+    """The next version of a table's metadata, not yet committed: the document, and the bytes that say it.
 
     `removal` is what was taken out, as JSON, and all that is needed to put it back. `left_alone` names refs that a
     restore did not touch because somebody created them since. `forgotten` are metadata files that fall off the log.
@@ -100,6 +100,7 @@ class Edited:
 
     data: bytes
     location: str
+    document: Mapping[str, Any] = field(repr=False)
     removal: Mapping[str, Any] = field(default_factory=dict)
     left_alone: tuple[str, ...] = ()
     forgotten: tuple[str, ...] = ()

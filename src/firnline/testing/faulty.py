@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Never
+from typing import Any, Never
 
-from firnline.ports.catalogs import Catalog, Commit, SwapOutcome, TableName
+from firnline.ports.catalogs import Attempt, Catalog, Commit, Step, SwapOutcome, TableName, Version
 from firnline.ports.delete import Delete, DeleteOutcome, Fate
 from firnline.ports.discard import Discard, OwnKey
+from firnline.ports.formats import Amendment, UndoWindow
 from firnline.ports.stores import ObjectMeta, ReadWrite
 from firnline.testing.faults import Answer, Fault, Request, no_answer
 
@@ -73,18 +74,19 @@ class FaultyCommits:
     commits: Commit
     fault: Fault
 
-    def successor(self, table: TableName, base: str, suggested: str) -> str:
-        return self.commits.successor(table, base, suggested)
+    def prepare(self, table: TableName, step: Step) -> Attempt:
+        return self.commits.prepare(table, step)
 
-    def commit(self, table: TableName, base: str, new: str, data: bytes) -> SwapOutcome:
-        return self.fault.pass_on(
-            Request(
-                "commit",
-                new,
-                lambda: self.commits.commit(table, base, new, data),
-                lambda: SwapOutcome.UNKNOWN,
-            )
-        )
+    def commit(self, attempt: Attempt) -> SwapOutcome:
+        key = str(attempt.proof["location"] or attempt.table)
+        send = partial(self.commits.commit, attempt)
+        return self.fault.pass_on(Request("commit", key, send, lambda: SwapOutcome.UNKNOWN))
+
+    def landed(self, proof: Mapping[str, Any], now: Version) -> bool:
+        return self.commits.landed(proof, now)
+
+    def fence(self, proofs: Sequence[Mapping[str, Any]], now: Version) -> Amendment | None:
+        return self.commits.fence(proofs, now)
 
 
 @dataclass(frozen=True)
@@ -95,6 +97,13 @@ class FaultyCatalog:
     @property
     def name(self) -> str:
         return self.catalog.name
+
+    @property
+    def undo(self) -> UndoWindow:
+        return self.catalog.undo
+
+    def vended(self, table: TableName) -> Mapping[str, str]:
+        return self.catalog.vended(table)
 
     def tables(self) -> Iterator[TableName]:
         return self.catalog.tables()

@@ -95,4 +95,4 @@ class IcebergFormat:
 def _successor(state: State, edited: dict[str, Any], now_ms: int) -> Edited:
     document: Document = edit.stamped(edited, state.fence, now_ms)
     forgotten = tuple(edit.forgotten_metadata(state.document, document))
-    return Edited(document_bytes(document), successor_name(document, state.fence), forgotten=forgotten)
+    return Edited(document_bytes(document), successor_name(document, state.fence), document, forgotten=forgotten)
