@@ -24,9 +24,9 @@ _STEM = r"^[^:]+://[^/]*"
 class Sorting:
     """How objects are told apart that no root reaches. Holds no connection, so it travels to executors.
 
-    `documents` are names of metadata that any table might have: they get their kind wherever they lie, so that a
-    table which nobody knows is noticed. `cutoff_ms`: what the store says is younger stays. `same` are pairs of stems (scheme and authority) that the
-    operator says are one: a listed `s3://new/…` is then compared as `s3://old/…`.
+    `cutoff_ms`: what the store says is younger stays. `documents` are names of metadata that any table might have:
+    they get their kind wherever they lie, so that a table which nobody knows is noticed. `same` are pairs of stems
+    (scheme and authority) that the operator says are one: a listed `s3://new/…` is compared as `s3://old/…`.
     """
 
     cutoff_ms: int

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -39,8 +40,10 @@ def save_plan(
     folder = RecordFolder(root, run.stamp)
     seals: dict[str, Seals] = {"victims": {}, "walked": {}}
     if planned.survey is not None:
-        seals["victims"] = _write_victims(planned.survey, table_format.purge_order, store, folder.victims)
-        seals["walked"] = _write_walked(planned.survey, table_format.expand.order, store, folder.walked)
+        seals["victims"] = write_victims(
+            planned.survey.victim_batches(), table_format.purge_order, store, folder.victims
+        )
+        seals["walked"] = write_units(_units(planned.survey, table_format.expand.order), store, folder.walked)
     plan = replace(planned.plan, run=str(run))
     asked = {"request": planned.request.to_json(), "grace_ms": grace_ms, "meant": meant}
     record = {**plan.to_json(), **asked, "parts": seals}
@@ -49,10 +52,12 @@ def save_plan(
     return plan
 
 
-def _write_victims(survey: Survey, order: tuple[FileKind, ...], store: PutAndGet, folder: str) -> Seals:
+def write_victims(
+    batches: Iterator[pa.RecordBatch], order: tuple[FileKind, ...], store: PutAndGet, folder: str
+) -> Seals:
     """Writes the list in the order of deletion: parts are named by their kind's place in it."""
     writers = {kind: PartWriter(store, folder, f"{place}-") for place, kind in enumerate(order)}
-    for batch in survey.victim_batches():
+    for batch in batches:
         for kind in set(batch.column("kind").to_pylist()):
             writers[FileKind(kind)].add(_of_kind(batch, kind))
     for writer in writers.values():
@@ -60,14 +65,17 @@ def _write_victims(survey: Survey, order: tuple[FileKind, ...], store: PutAndGet
     return {name: sealed for writer in writers.values() for name, sealed in writer.seals.items()}
 
 
-def _write_walked(survey: Survey, units: tuple[FileKind, ...], store: PutAndGet, folder: str) -> Seals:
-    """Writes the units that kept snapshots reach: a purge need not walk them again, they never change."""
+def write_units(batches: Iterator[pa.RecordBatch], store: PutAndGet, folder: str) -> Seals:
+    """Writes the units that the plan opened as needed: a purge need not walk them again, they never change."""
     writer = PartWriter(store, folder)
-    for batch in survey.kept_batches():
-        for kind in units:
-            writer.add(_of_kind(batch, kind.value))
+    for batch in batches:
+        writer.add(batch)
     writer.flush()
     return writer.seals
+
+
+def _units(survey: Survey, kinds: tuple[FileKind, ...]) -> Iterator[pa.RecordBatch]:
+    return (_of_kind(batch, kind.value) for batch in survey.kept_batches() for kind in kinds)
 
 
 def _of_kind(batch: pa.RecordBatch, kind: str) -> pa.RecordBatch:

@@ -67,7 +67,7 @@ class Plan:
             "expire_refs": list(self.expire_refs),
             "kept": None if self.kept is None else totals_json(self.kept),
             "victims": totals_json(self.victims),
-            "spared": {reason: _tally_json(tally) for reason, tally in self.spared.items()},
+            "spared": {reason: tally_json(tally) for reason, tally in self.spared.items()},
             "engine": self.engine,
             "units_opened": self.units_opened,
             "refused": self.refused,
@@ -85,9 +85,9 @@ def _kept_json(each: KeptSnapshot) -> dict[str, Any]:
 
 
 def totals_json(totals: Totals) -> dict[str, Any]:
-    by_kind = {kind.value: _tally_json(tally) for kind, tally in totals.by_kind.items()}
-    return {**_tally_json(totals.all), "by_kind": by_kind}
+    by_kind = {kind.value: tally_json(tally) for kind, tally in totals.by_kind.items()}
+    return {**tally_json(totals.all), "by_kind": by_kind}
 
 
-def _tally_json(tally: Tally) -> dict[str, int]:
+def tally_json(tally: Tally) -> dict[str, int]:
     return {"files": tally.files, "bytes": tally.bytes}

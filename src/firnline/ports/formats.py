@@ -12,6 +12,7 @@ from firnline.model.graph import Graph
 from firnline.model.holds import Hold, Pin
 from firnline.model.snapshots import Ref, SnapshotId
 from firnline.policy.native import NativeRetention
+from firnline.ports.listings import Place
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -177,6 +178,14 @@ class TableFormat(EditTable, Protocol):
 
     def metadata_files(self, state: State) -> Iterator[str]:
         """Yields the metadata objects that the table names itself: the current one and those its log remembers."""
+        ...
+
+    def places(self, state: State) -> tuple[Place, ...]:
+        """Returns the folders that the table's writers use, with the names that they give their files there."""
+        ...
+
+    def table_of(self, key: str) -> str:
+        """Returns the uuid of the table that a metadata object belongs to. Raises where nobody can tell."""
         ...
 
     def roots(self, state: State) -> Iterator[tuple[SnapshotId, File]]:

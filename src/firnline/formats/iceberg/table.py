@@ -10,13 +10,16 @@ from firnline.formats.iceberg import edit
 from firnline.formats.iceberg.document import Document, read_document
 from firnline.formats.iceberg.expand import IcebergExpand
 from firnline.formats.iceberg.lineage import with_bridges
+from firnline.formats.iceberg.names import places_of
 from firnline.formats.iceberg.roots import roots_of
 from firnline.formats.iceberg.serialise import document_bytes, successor_name
 from firnline.formats.iceberg.state import state_of
 from firnline.formats.iceberg.unused import without_unused
+from firnline.formats.strangers import refuse_stranger
 from firnline.model.files import File, FileKind
 from firnline.model.snapshots import SnapshotId
 from firnline.ports.formats import Amendment, Edited, State
+from firnline.ports.listings import Place
 from firnline.ports.stores import Get
 
 _PURGE_ORDER = (
@@ -56,6 +59,13 @@ class IcebergFormat:
     def metadata_files(self, state: State) -> Iterator[str]:
         yield state.fence
         yield from (entry["metadata-file"] for entry in state.document.get("metadata-log") or ())
+
+    def places(self, state: State) -> tuple[Place, ...]:
+        return places_of(state.location, state.properties)
+
+    def table_of(self, key: str) -> str:
+        refuse_stranger(key)
+        return self.load(key, key).uuid
 
     def expire(
         self,

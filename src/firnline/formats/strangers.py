@@ -1,0 +1,25 @@
+"""What the metadata of tables looks like that this version cannot read: noticed by name, so that the search for
+orphans stops before such a table's data is taken for garbage.
+"""
+
+from __future__ import annotations
+
+import re
+
+from firnline.errors import UnsupportedFormat
+from firnline.model.files import FileKind
+
+STRANGERS = {
+    "Delta Lake": r"_delta_log/[0-9]{20}\.(?:json|checkpoint\.parquet)",
+    "Apache Hudi": r"\.hoodie/hoodie\.properties",
+    "Apache Paimon": r"schema/schema-[0-9]+",
+    "Icechunk": r"(?:repo|refs/branch\.[^/]+/ref\.json)",
+}
+STRANGE_NAMES = tuple((expression, FileKind.METADATA) for expression in STRANGERS.values())
+
+
+def refuse_stranger(key: str) -> None:
+    """Raises UnsupportedFormat where the name is that of another format's metadata."""
+    for name, expression in STRANGERS.items():
+        if re.search(f"/{expression}$", key):
+            raise UnsupportedFormat(f"{key} belongs to a table of {name}, which this version cannot read")

@@ -1,0 +1,47 @@
+"""Everything that a table needs, or may need again: where every look for files that nobody needs starts from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from firnline.model.files import File, FileKind
+from firnline.ops.workplace import Workplace
+from firnline.ports.formats import State
+
+
+def needed_files(work: Workplace, state: State, now_ms: int, but: str | None = None) -> Iterator[File]:
+    """Yields the roots of all snapshots on all branches and tags, staged ones too, the metadata that the table names,
+    and what undoable runs or holds may bring back; `but` is the stamp of a run that does not count.
+    """
+    table_format = work.source.format
+    yield from (file for _, file in table_format.roots(state))
+    yield from (File(FileKind.METADATA, name) for name in table_format.metadata_files(state))
+    for removal in _may_come_back(work, state, now_ms, but):
+        revived = table_format.with_removal(state, removal)
+        yield from (file for _, file in table_format.roots(revived))
+
+
+def _may_come_back(work: Workplace, state: State, now_ms: int, but: str | None) -> Iterator[dict[str, Any]]:
+    """Yields what other undoable runs took out, and what of any run's removal a hold names: also of runs that are
+    done, since the files of a held snapshot outlive the run that took it out.
+    """
+    held = {hold.snapshot for hold in state.holds if hold.snapshot is not None and hold.in_force(now_ms)}
+    for each in work.runs(state):
+        if each.id.stamp != but:
+            yield from map(dict, each.removals)
+        for event in each.attempts if held else ():
+            yield _of_snapshots(event.detail["removal"], held)
+
+
+def _of_snapshots(removal: Mapping[str, Any], wanted: set[str]) -> dict[str, Any]:
+    """Returns what of a removal belongs to some snapshots: themselves, their statistics, all that names them."""
+    lists = {name: entries for name, entries in removal.items() if isinstance(entries, list)}
+    kept = {name: [e for e in entries if str(e.get("snapshot-id")) in wanted] for name, entries in lists.items()}
+    return {"snapshots": [], **kept, "snapshot-log": []}
+
+
+def forbidden(state: State, now_ms: int) -> str | None:
+    """Returns why nothing of the table may be removed now, or None."""
+    held = [hold.name for hold in state.holds if hold.snapshot is None and hold.in_force(now_ms)]
+    return state.forbidden or (f"the hold {held[0]} on the whole table is in force" if held else None)

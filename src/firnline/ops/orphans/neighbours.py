@@ -1,0 +1,90 @@
+"""Every table of every configured catalog, each as it is now: whoever searches a folder must know all who use it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from firnline.errors import NoSuchTable
+from firnline.model.files import File, FileKind
+from firnline.model.locations import identity, parse_location, within
+from firnline.ops.needs import needed_files
+from firnline.ops.workplace import Workplace
+from firnline.ports.formats import Expand, State
+from firnline.ports.listings import Place
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+EveryTable = Callable[[], Iterable[Workplace]]
+_THREADS = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbour:
+    """One table, and where it is worked on."""
+
+    work: Workplace
+    state: State
+
+    @property
+    def places(self) -> tuple[Place, ...]:
+        return self.work.source.format.places(self.state)
+
+    def needs(self, now_ms: int) -> Iterator[File]:
+        return needed_files(self.work, self.state, now_ms)
+
+
+def all_tables(everyone: EveryTable) -> list[Neighbour]:
+    """Returns every table, read just now. Raises where any cannot be read: its files would look like garbage.
+
+    One that was dropped between being named and being read is left out: it needs nothing any more.
+    """
+    with ThreadPoolExecutor(_THREADS) as pool:
+        return [each for each in pool.map(_loaded, everyone()) if each is not None]
+
+
+def _loaded(work: Workplace) -> Neighbour | None:
+    try:
+        return Neighbour(work, work.source.load())
+    except NoSuchTable:
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class EachItsOwn:
+    """Opens every unit with the means of the table whose store it lies in. Picklable, as each of them is."""
+
+    by_stem: Mapping[str, Expand]
+    otherwise: Expand
+
+    @property
+    def order(self) -> tuple[FileKind, ...]:
+        return self.otherwise.order
+
+    def __call__(self, unit: File) -> pa.RecordBatch:
+        return self.by_stem.get(_stem(unit.key), self.otherwise)(unit)
+
+
+def expand_of(neighbours: Sequence[Neighbour], otherwise: Expand) -> EachItsOwn:
+    """Returns how units are opened: by the settings of the catalog whose table lives in the same bucket."""
+    pairs = {_stem(each.state.location): each.work.source.format.expand for each in reversed(neighbours)}
+    return EachItsOwn(pairs, otherwise)
+
+
+def _stem(key: str) -> str:
+    location = parse_location(key)
+    return f"{location.scheme}://{location.authority}"
+
+
+def overlap(one: str, other: str) -> bool:
+    """Tells whether two folders are the same, or one lies in the other."""
+    return identity(one).rstrip("/") == identity(other).rstrip("/") or within(one, other) or within(other, one)
+
+
+def outermost(folders: Iterable[str]) -> tuple[str, ...]:
+    """Returns the folders without those that lie in another one of them, so that nothing is listed twice."""
+    distinct = list({identity(folder).rstrip("/"): folder for folder in folders}.values())
+    return tuple(each for each in distinct if not any(within(other, each) for other in distinct))

@@ -1,0 +1,99 @@
+"""Planning the removal of orphans: a search, its totals, and the record that a purge works from."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from firnline.journal.events import EventStore, append_event
+from firnline.journal.layout import RecordFolder, RunId
+from firnline.journal.parts import put_own
+from firnline.journal.states import RunState
+from firnline.model.files import Tally
+from firnline.ops.orphans.scope import Scope
+from firnline.ops.orphans.search import Asked, Found, Means, search
+from firnline.ops.plan import blast_radius_refusal
+from firnline.ops.save import write_units, write_victims
+from firnline.plans.orphans import OrphanPlan
+from firnline.ports.formats import State
+from firnline.ports.listings import ObjectClass
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+@dataclass(frozen=True, slots=True)
+class Searched:
+    """A plan, and the census behind it."""
+
+    plan: OrphanPlan
+    found: Found
+    scope: Scope
+    asked: Asked
+
+    def victim_batches(self) -> Iterator[pa.RecordBatch]:
+        return self.found.census.victim_batches()
+
+
+def plan_orphans(
+    state: State, scope: Scope, asked: Asked, means: Means, *, grace_ms: int, cap: float, notes: tuple[str, ...] = ()
+) -> Searched:
+    """Returns what would go of a table's folders, or of a prefix. Changes nothing."""
+    found = search(scope, asked, means)
+    census = found.census
+    needed = census.classes.get(ObjectClass.NEEDED, Tally())
+    refusal = None if scope.departed else blast_radius_refusal(needed, census.victims.all, cap)
+    plan = OrphanPlan(
+        table=state.table,
+        format=state.format,
+        location=state.location,
+        uuid=state.uuid,
+        now_ms=means.now(),
+        cutoff_ms=found.cutoff_ms,
+        grace_ms=grace_ms,
+        listed=found.listed,
+        classes=census.classes,
+        victims=census.victims,
+        tables=len(found.tables),
+        catalogs=tuple(sorted({each.work.source.name.catalog for each in found.tables} - {""})),
+        engine=means.engine.name,
+        units_opened=census.units_opened,
+        notes=notes,
+        refused=refusal if census.victims.by_kind else None,
+    )
+    return Searched(plan, found, scope, asked)
+
+
+def save_search(searched: Searched, means: Means, store: EventStore, root: str, *, meant: bool) -> OrphanPlan:
+    """Returns the plan with the run it was saved as. The written list comes first, the plan last."""
+    plan, census = searched.plan, searched.found.census
+    run = RunId.new(plan.table, plan.now_ms)
+    folder = RecordFolder(root, run.stamp)
+    seals = {
+        "victims": write_victims(census.victim_batches(), means.format.purge_order, store, folder.victims),
+        "walked": write_units(census.unit_batches(), store, folder.walked),
+    }
+    saved = replace(plan, run=str(run))
+    record = {**saved.to_json(), **_record(searched), "meant": meant, "parts": seals}
+    append_event(store, folder, None, RunState.PLANNED, plan.now_ms)
+    put_own(store, folder.plan, json.dumps(record, indent=1).encode())
+    return saved
+
+
+def _record(searched: Searched) -> dict[str, Any]:
+    """Returns what a purge must know beyond the plan: whom the search asked, and about what."""
+    departed = searched.scope.departed
+    return {
+        "request": {},
+        "expire": [],
+        "expire_refs": [],
+        "fence": None,
+        "grace_ms": searched.plan.grace_ms,
+        "scope": {
+            "folders": list(searched.scope.folders),
+            "uuid": searched.scope.uuid,
+            "departed": None if departed is None else departed.uuid,
+        },
+    }

@@ -1,0 +1,60 @@
+"""Where a search looks, and whose files may go there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from firnline.model.locations import identity, within
+from firnline.ops.needs import forbidden
+from firnline.ops.orphans.neighbours import Neighbour, outermost, overlap
+from firnline.ports.formats import State
+from firnline.ports.listings import Place
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """The folders that are listed, and the table they belong to; None where a whole prefix is searched.
+
+    `departed` is a dropped table's last state: its files may go because nobody has the table any more.
+    """
+
+    folders: tuple[str, ...]
+    uuid: str | None = None
+    departed: State | None = None
+
+    @staticmethod
+    def of_table(state: State) -> Scope:
+        return Scope(outermost(state.owned), state.uuid)
+
+    def insiders(self, neighbours: Sequence[Neighbour], now_ms: int) -> list[Neighbour]:
+        """Returns the tables whose files are searched. One that forbids removals is none, under a prefix."""
+        if self.uuid is not None:
+            return [each for each in neighbours if each.state.uuid == self.uuid]
+        return [each for each in neighbours if self._touches(each) and forbidden(each.state, now_ms) is None]
+
+    def _touches(self, each: Neighbour) -> bool:
+        return any(overlap(place.folder, folder) for place in each.places for folder in self.folders)
+
+    def places(self, insiders: Sequence[Neighbour], departed: tuple[Place, ...]) -> tuple[Place, ...]:
+        """Returns the folders from which files may go, each once."""
+        found = {(identity(p.folder), p.names): p for each in insiders for p in each.places}
+        return (*departed, *found.values())
+
+    def foreign(self, neighbours: Sequence[Neighbour], places: Sequence[Place], now_ms: int) -> tuple[str, ...]:
+        """Returns the folders of other tables inside the search: what lies there is theirs to judge.
+
+        A folder that holds one of the searched places is shared, not foreign: there the other table's needs count,
+        and only what neither table needs may go.
+        """
+        inside = {id(each) for each in self.insiders(neighbours, now_ms)}
+        others = (folder for each in neighbours if id(each) not in inside for folder in each.state.owned)
+        return tuple(sorted({each for each in others if self._is_nested(each, places)}))
+
+    def _is_nested(self, folder: str, places: Sequence[Place]) -> bool:
+        within_search = any(overlap(mine, folder) and not within(folder, mine) for mine in self.folders)
+        holds_a_place = any(
+            within(folder, place.folder) or identity(folder).rstrip("/") == identity(place.folder).rstrip("/")
+            for place in places
+        )
+        return within_search and not holds_a_place

@@ -1,0 +1,179 @@
+"""Searching: the store is listed to its end first, and only then is it asked what anybody needs.
+
+So a file that was committed while the listing ran is seen as needed, and one that was written later is not listed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+
+from firnline.errors import FirnlineError, RefusedForSafety
+from firnline.journal.lease import LARGEST_SKEW_MS
+from firnline.model.files import Root, Tally
+from firnline.model.locations import join, within
+from firnline.model.times import DAY_MS, format_duration
+from firnline.ops.orphans.neighbours import EveryTable, Neighbour, all_tables, expand_of
+from firnline.ops.orphans.scope import Scope
+from firnline.ports.engines import Census, Engine, Listing
+from firnline.ports.formats import TableFormat
+from firnline.ports.listings import ListRanges, ObjectClass, Place, Sort
+
+FLOOR_MS = DAY_MS
+"""Never is anything younger than this taken for garbage: a writer may still be about to commit it."""
+DEFAULT_AGE_MS = 3 * DAY_MS
+_PIECES = 256
+_THREADS = 16
+_SHOWN = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """The options of a search. `same` are stems that are one; `dead` are uuids of tables that are known to be gone."""
+
+    older_than_ms: int | None = None
+    same: tuple[tuple[str, str], ...] = ()
+    dead: frozenset[str] = frozenset()
+    keep_near_misses: bool = False
+
+    def cutoff_ms(self, now_ms: int) -> int:
+        """Returns what a file must be older than; the floor holds whatever was asked for."""
+        asked = now_ms - DEFAULT_AGE_MS if self.older_than_ms is None else self.older_than_ms
+        return min(asked, now_ms - FLOOR_MS)
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What a sort is made from: see `ports.listings.Sort`."""
+
+    cutoff_ms: int
+    places: tuple[Place, ...]
+    others: tuple[str, ...]
+    own: tuple[str, ...]
+    same: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Means:
+    """What a search works with. None of it can write or delete."""
+
+    engine: Engine
+    ranges: ListRanges
+    everyone: EveryTable
+    make_sort: Callable[[Rules], Sort]
+    format: TableFormat
+    now: Callable[[], int]
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A census, and the tables that it was held against."""
+
+    census: Census
+    listed: Tally
+    cutoff_ms: int
+    tables: tuple[Neighbour, ...] = field(repr=False)
+    insiders: tuple[Neighbour, ...] = field(repr=False)
+
+
+def search(scope: Scope, asked: Asked, means: Means) -> Found:
+    """Returns every object under the scope in its class. Raises, with nothing changed, where anything is doubtful."""
+    listing = _listed(scope, means)
+    now_ms = means.now()
+    _refuse_other_clock(listing, now_ms)
+    neighbours = all_tables(means.everyone)
+    insiders = scope.insiders(neighbours, now_ms)
+    census = means.engine.census(
+        listing,
+        _roots(neighbours, insiders, now_ms),
+        expand_of(neighbours, means.format.expand),
+        means.make_sort(_rules(scope, asked, means, neighbours, now_ms)),
+    )
+    _refuse_nothing_of_theirs(scope, census, insiders)
+    _refuse_strangers(census, neighbours, asked, scope, means.format)
+    if not asked.keep_near_misses:
+        _refuse_near_misses(census)
+    return Found(census, listing.all, asked.cutoff_ms(now_ms), tuple(neighbours), tuple(insiders))
+
+
+def _listed(scope: Scope, means: Means) -> Listing:
+    pieces = [piece for folder in scope.folders for piece in means.ranges.split(folder, _PIECES)]
+    return means.engine.list(pieces, means.ranges)
+
+
+def _roots(neighbours: Sequence[Neighbour], insiders: Sequence[Neighbour], now_ms: int) -> Iterator[Root]:
+    """Yields what every table needs: a root of the searched tables is needed, that of any other is another's."""
+    inside = {id(each) for each in insiders}
+    return (Root(file, needed=id(each) in inside) for each in neighbours for file in each.needs(now_ms))
+
+
+def _rules(scope: Scope, asked: Asked, means: Means, neighbours: Sequence[Neighbour], now_ms: int) -> Rules:
+    departed = () if scope.departed is None else means.format.places(scope.departed)
+    places = scope.places(scope.insiders(neighbours, now_ms), departed)
+    records = {each.work.root(each.state) for each in neighbours} | {join(each, "_firnline") for each in scope.folders}
+    return Rules(
+        asked.cutoff_ms(now_ms), places, scope.foreign(neighbours, places, now_ms), tuple(sorted(records)), asked.same
+    )
+
+
+def _refuse_other_clock(listing: Listing, now_ms: int) -> None:
+    """Raises where the store has objects from the future: then this clock is behind, and no age is what it seems."""
+    ahead = 0 if listing.newest_ms is None else listing.newest_ms - now_ms
+    if ahead > LARGEST_SKEW_MS:
+        raise RefusedForSafety(
+            f"the store has objects that are {format_duration(ahead)} younger than this machine's clock",
+            hint="set the clock; ages are judged by the store's",
+        )
+
+
+def _refuse_nothing_of_theirs(scope: Scope, census: Census, insiders: Sequence[Neighbour]) -> None:
+    """Raises where a table's own metadata lies here and yet nothing that it needs was listed: a listing that failed
+    without a word looks just so.
+    """
+    if census.classes.get(ObjectClass.NEEDED, Tally()).files:
+        return
+    for each in insiders:
+        if any(within(folder, each.state.fence) for folder in scope.folders):
+            raise RefusedForSafety(
+                f"the listing shows nothing that {each.state.table} needs, although its metadata is in that place",
+                hint="look whether the store lists the folder; an inventory may be of another place or time",
+            )
+
+
+def _refuse_strangers(
+    census: Census, neighbours: Iterable[Neighbour], asked: Asked, scope: Scope, table_format: TableFormat
+) -> None:
+    """Raises where metadata of a table lies here whose needs nobody counted."""
+    known = {each.state.uuid for each in neighbours} | asked.dead
+    if scope.departed is not None:
+        known |= {scope.departed.uuid}
+    with ThreadPoolExecutor(_THREADS) as pool:
+        for batch in census.document_batches():
+            keys = batch.column("key").to_pylist()
+            for key, uuid in zip(keys, pool.map(lambda key: _table_of(table_format, key), keys), strict=True):
+                if uuid not in known:
+                    raise RefusedForSafety(
+                        f"{key} is metadata of the table {uuid}, which no configured catalog has",
+                        hint=f"configure its catalog; or, if it was dropped, add --dropped {uuid}",
+                    )
+
+
+def _table_of(table_format: TableFormat, key: str) -> str:
+    try:
+        return table_format.table_of(key)
+    except FirnlineError as problem:
+        raise RefusedForSafety(
+            f"{key} looks like a table's metadata, and nobody can tell whose: {problem.message}",
+            hint="move it away, or repair it; what that table needs would look like garbage",
+        ) from problem
+
+
+def _refuse_near_misses(census: Census) -> None:
+    if not census.classes.get(ObjectClass.NEAR_MISS, Tally()).files:
+        return
+    shown = "; ".join(f"{listed} and {needed}" for listed, needed in census.near_misses[:_SHOWN])
+    raise RefusedForSafety(
+        f"what is listed and what is needed differ only in scheme, authority or encoding: {shown}",
+        hint="if they are one, say --same LISTED=NEEDED (s3://a=s3://b); if not, --near-misses keep leaves them alone",
+    )
