@@ -4,6 +4,7 @@ from firnline.testing.servers.moto import moto
 from firnline.testing.servers.postgres import postgres
 from firnline.testing.servers.process import Missing, Server
 from firnline.testing.servers.redis import redis
+from firnline.testing.servers.rest import rest
 from firnline.testing.servers.versitygw import versitygw
 
-__all__ = ["Missing", "Server", "moto", "postgres", "redis", "versitygw"]
+__all__ = ["Missing", "Server", "moto", "postgres", "redis", "rest", "versitygw"]

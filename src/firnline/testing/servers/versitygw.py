@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import shutil
 import subprocess
@@ -11,16 +10,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from firnline.testing.servers.cache import alone, cache_folder
 from firnline.testing.servers.process import HOST, Command, Missing, Server, running
 from firnline.testing.servers.s3 import ACCESS, REGION, SECRET, answers_http, s3_settings
 
 VERSION = "v1.8.0"
 _MODULE = f"github.com/versity/versitygw/cmd/versitygw@{VERSION}"
-
-
-def cache_folder() -> Path:
-    """Returns where built programs and fetched jars stay between sessions."""
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "firnline"
 
 
 @contextmanager
@@ -42,17 +37,14 @@ def versitygw(folder: Path) -> Iterator[Server]:
 
 def build() -> Path:
     """Returns the program; builds it where it is not there yet, which takes minutes. Raises Missing without Go."""
-    binaries = cache_folder() / "bin"
+    binaries = cache_folder("bin")
     program = binaries / f"versitygw-{VERSION}"
     if program.exists():
         return program
     go = shutil.which("go") or shutil.which("go", path="/usr/local/go/bin")
     if go is None:
         raise Missing(f"versitygw is not built and Go is not installed (system package golang, or {_MODULE} in PATH)")
-    binaries.mkdir(parents=True, exist_ok=True)
-    with (binaries / "versitygw.lock").open("w") as lock:
-        # Test workers may ask at the same moment: one builds, the others wait and find it.
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    with alone(binaries / "versitygw.lock"):
         if not program.exists():
             _build(go, binaries, program)
     return program

@@ -1,0 +1,24 @@
+"""Where built programs and fetched jars stay between sessions."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+
+def cache_folder(name: str) -> Path:
+    """Returns a folder of the user's cache, made where it is not there."""
+    folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "firnline" / name
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+@contextmanager
+def alone(lock: Path) -> Iterator[None]:
+    """Holds a lock file. Test workers may fetch or build at the same moment: one does, the others wait and find it."""
+    with lock.open("w") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        yield
