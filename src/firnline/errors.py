@@ -120,6 +120,38 @@ class ObjectNotFound(StoreError):
     kind = "object-not-found"
 
 
+class PermanentStoreError(StoreError):
+    """Asking again cannot help: the key is malformed, the scheme unknown, or the store denies access."""
+
+
+class NoSuchBucket(PermanentStoreError):
+    """The bucket itself is missing, which says nothing about any object."""
+
+    kind = "no-such-bucket"
+
+
+class BadCredentials(PermanentStoreError):
+    """The store does not know these credentials, or there are none."""
+
+    kind = "bad-credentials"
+
+
+class ExpiredCredentials(PermanentStoreError):
+    kind = "expired-credentials"
+
+
+class AccessDenied(PermanentStoreError):
+    """The store knows who asks and says no."""
+
+    kind = "access-denied"
+
+
+class Unreachable(StoreError):
+    """No answer at all; it may come back."""
+
+    kind = "unreachable"
+
+
 class AlreadyExists(StoreError):
     """A conditional write lost: somebody else owns that name, or this very write was retried."""
 

@@ -12,7 +12,7 @@ from typing import ClassVar
 import pytest
 
 from firnline.errors import AlreadyExists, ObjectNotFound, StoreError
-from firnline.ports.delete import Fate
+from firnline.ports.delete import Doomed, Fate
 from firnline.ports.stores import ReadWrite
 from firnline.stores.delete import LocalDelete, ObjectDelete
 from firnline.stores.objects import ObjectStores
@@ -46,6 +46,9 @@ class OnDisk(Around):
             return Path(key.removeprefix("file://")).read_bytes()
         except (FileNotFoundError, NotADirectoryError) as error:
             raise KeyError(key) from error
+
+    def etag(self, key: str) -> str:
+        return ObjectStores().head(key).etag or ""
 
 
 class TestBarePaths(OnDisk, SharedStoreContract):
@@ -107,7 +110,7 @@ def test_a_doubled_slash_is_one_slash_on_disk_and_comes_back_as_spelled(tmp_path
     store.put(f"{tmp_path}//t//x", b"x")
     assert store.get(f"file:///{tmp_path}/t/x") == b"x"
     assert [found.key for found in store.list(f"{tmp_path}//t")] == [f"{tmp_path}//t/x"]
-    assert ObjectDelete().delete([f"{tmp_path}/t//x"])[0].fate is Fate.DELETED
+    assert ObjectDelete().delete([Doomed(f"{tmp_path}/t//x")])[0].fate is Fate.DELETED
 
 
 @pytest.mark.parametrize("prefix", ["", "file:", "file://", "file://localhost"])
@@ -143,14 +146,14 @@ def test_deleting_a_link_leaves_what_it_leads_to(tmp_path: Path) -> None:
     (tmp_path / "x").write_bytes(b"x")
     (tmp_path / "to-file").symlink_to(tmp_path / "x")
     (tmp_path / "to-folder").symlink_to(tmp_path / "folder")
-    outcomes = ObjectDelete().delete([f"{tmp_path}/to-file", f"{tmp_path}/to-folder"])
+    outcomes = ObjectDelete().delete([Doomed(f"{tmp_path}/to-file"), Doomed(f"{tmp_path}/to-folder")])
     assert [outcome.fate for outcome in outcomes] == [Fate.DELETED, Fate.FAILED]
     assert sorted(os.listdir(tmp_path)) == ["folder", "to-folder", "x"]
 
 
 def test_parents_of_a_deleted_file_stay(tmp_path: Path) -> None:
     ObjectStores().put(f"{tmp_path}/a/b/x", b"x")
-    ObjectDelete().delete([f"{tmp_path}/a/b/x"])
+    ObjectDelete().delete([Doomed(f"{tmp_path}/a/b/x")])
     assert (tmp_path / "a/b").is_dir()
 
 
@@ -212,6 +215,6 @@ except StoreError as error:
 
 def test_local_delete_refuses_other_places() -> None:
     ObjectStores().put("memory://local-delete/x", b"x")
-    outcome = LocalDelete().delete(["memory://local-delete/x"])[0]
+    outcome = LocalDelete().delete([Doomed("memory://local-delete/x")])[0]
     assert outcome.fate is Fate.FAILED
     assert ObjectStores().get("memory://local-delete/x") == b"x"

@@ -11,9 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from firnline.errors import AlreadyExists, ObjectNotFound, OutcomeUnknown, StoreError
+from firnline.errors import AlreadyExists, ObjectNotFound, OutcomeUnknown, PermanentStoreError, StoreError
 from firnline.ports.stores import ObjectMeta, ReadWrite
-from firnline.stores.failures import PermanentStoreError
 from firnline.stores.objects import ObjectStores
 from firnline.stores.wrappers.counting import Counting, CountingLog, per_verb
 from firnline.stores.wrappers.read_only import ReadOnly

@@ -2,26 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
-from firnline.ports.delete import Delete, DeleteOutcome
+from firnline.ports.delete import Delete, DeleteOutcome, Doomed, MaySend
 
 
 @dataclass(frozen=True, slots=True)
 class LocalDeleteMany:
     threads: int = 8
+    per_thread: int = 1_000
 
-    def delete_many(self, keys: Sequence[str], delete: Delete, may_send: Callable[[], None]) -> list[DeleteOutcome]:
-        """Asks before every single key: a process that was frozen between two of them sends no other."""
+    @property
+    def rows(self) -> int:
+        return self.threads * self.per_thread
+
+    def delete_many(self, keys: Sequence[str], delete: Delete, may_send: MaySend) -> list[DeleteOutcome]:
+        """The deleter asks before every request: a process that was frozen between two of them sends no other."""
 
         def send(share: Sequence[str]) -> list[DeleteOutcome]:
-            outcomes: list[DeleteOutcome] = []
-            for key in share:
-                may_send()
-                outcomes += delete.delete([key])
-            return outcomes
+            return delete.delete([Doomed(key) for key in share], may_send)
 
         size = -(-len(keys) // self.threads) or 1
         shares = [keys[start : start + size] for start in range(0, len(keys), size)]

@@ -6,25 +6,28 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from firnline.errors import CollectionForbidden, DeletesFailed, Interrupted
+from firnline.errors import DeletesFailed, Interrupted
 from firnline.journal.lease import Lease
 from firnline.journal.outcomes import Outcome, Row, failed_paths, outcome_keys, outcome_totals, write_outcomes
-from firnline.journal.parts import part_keys, read_part, read_sound_parts, refuse_unsealed
+from firnline.journal.parts import part_keys, read_part, refuse_unsealed
 from firnline.journal.runs import Run, in_commit_order
 from firnline.journal.states import RunState
 from firnline.model.files import Tally
-from firnline.model.locations import identity
 from firnline.model.times import format_instant
 from firnline.ops.built_on import keeps_all_files, refuse_lost_refs
-from firnline.ops.newcomers import Newcomers
-from firnline.ops.workplace import Workplace, same_table
-from firnline.ports.delete import Delete, DeleteMany
-from firnline.ports.formats import State, UndoWindow
+from firnline.ops.guards import Guard, Line
+from firnline.ops.workplace import Workplace
+from firnline.ports.delete import Delete, DeleteMany, Fate
+from firnline.ports.formats import UndoWindow
 from firnline.ports.progress import Progress
 
-SEND_ROWS = 1_000
 _TELL_EVERY = 100
-_SPARED = "needed again: reachable from what the table, a hold or an undoable run names now"
+_OUTCOMES = {
+    Fate.DELETED: Outcome.DELETED,
+    Fate.MISSING: Outcome.MISSING,
+    Fate.CHANGED: Outcome.SPARED,
+    Fate.FAILED: Outcome.FAILED,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +38,7 @@ class Shovel:
     many: DeleteMany
 
 
-def purge_run(work: Workplace, lease: Lease, run: Run, shovel: Shovel) -> Run:
+def purge_run(work: Workplace, lease: Lease, run: Run, shovel: Shovel, guard: Guard) -> Run:
     """Returns the run, done. Raises DeletesFailed where some files are still there; the next purge tries them again.
 
     Before each batch the table is read again; whatever came back since the plan is spared, with the reason. A crash
@@ -45,13 +48,12 @@ def purge_run(work: Workplace, lease: Lease, run: Run, shovel: Shovel) -> Run:
     refuse_unsealed(work.store, run.folder.victims, run.victim_seals)
     if run.state is RunState.COMMITTED:
         run = run.moved(work.store, RunState.PURGING, work.now())
-    newcomers = _newcomers(work, run)
     done = outcome_keys(work.store, run.folder)
     account = _Account(work.progress, outcome_totals(work.store, run.folder), run.plan["victims"]["files"])
     for key in part_keys(work.store, run.folder.victims):
         part = key.rpartition("/")[2].removesuffix(".parquet")
         stop_if_asked(work, run)
-        _purge_part(work, lease, run, shovel, newcomers, key, done.get(part, []), account)
+        _purge_part(work, lease, run, shovel, guard, key, done.get(part, []), account)
     return _finish(work, lease, run)
 
 
@@ -83,7 +85,7 @@ def blocked_by(run: Run, runs: list[Run]) -> Run | None:
 
     One that will never purge is not waited for: what it took out is a root of every later run for good.
     """
-    for earlier in in_commit_order(runs):
+    for earlier in in_commit_order([each for each in runs if each.kind == run.kind]):
         if earlier.id.stamp == run.id.stamp:
             return None
         if not earlier.is_finished and not keeps_all_files(earlier):
@@ -102,7 +104,7 @@ def _purge_part(
     lease: Lease,
     run: Run,
     shovel: Shovel,
-    newcomers: Newcomers,
+    guard: Guard,
     key: str,
     before: list[str],
     account: _Account,
@@ -113,8 +115,8 @@ def _purge_part(
     if not len(table):
         return
     lease.renew()
-    look_again(work, run, newcomers)
-    rows = list(account.watched(_ends(table, lease, shovel, newcomers)))
+    guard.look_again()
+    rows = list(account.watched(_ends(table, lease, shovel, guard)))
     part = name.removesuffix(".parquet")
     write_outcomes(work.store, run.folder, part, len(before) + 1, rows)
 
@@ -130,69 +132,24 @@ def _due(part: Any, work: Workplace, before: list[str]) -> Any:
     return part.filter(pc.is_in(part.column("key"), value_set=pa.array(failed, pa.string())))
 
 
-def look_again(work: Workplace, run: Run, newcomers: Newcomers) -> None:
-    """Reads the table afresh and walks what is new. Raises where it is another table, or says that nothing may go."""
-    state = work.source.load()
-    same_table(state, run)
-    now = work.now()
-    forbidden = state.forbidden or _table_hold(state, now)
-    if forbidden:
-        raise CollectionForbidden(
-            f"nothing of {state.table} may be removed now: {forbidden}",
-            hint="the run stays as it is; `firnline purge` goes on once that is lifted",
-        )
-    newcomers.add(file for _, file in work.source.format.roots(state))
-    for name in work.source.format.metadata_files(state):
-        newcomers.reach(identity(name))
-    for removal in _may_come_back(work, state, run, now):
-        revived = work.source.format.with_removal(state, removal)
-        newcomers.add(file for _, file in work.source.format.roots(revived))
-
-
-def _table_hold(state: State, now: int) -> str | None:
-    held = [hold.name for hold in state.holds if hold.snapshot is None and hold.in_force(now)]
-    return f"the hold {held[0]} on the whole table is in force" if held else None
-
-
-def _may_come_back(work: Workplace, state: State, run: Run, now: int) -> Iterator[dict[str, Any]]:
-    """Yields what other undoable runs took out, and what of any run's removal a hold names: also of runs that are
-    done, since the files of a held snapshot outlive the run that took it out.
-    """
-    held = {hold.snapshot for hold in state.holds if hold.snapshot is not None and hold.in_force(now)}
-    for each in work.runs(state):
-        if each.id.stamp != run.id.stamp:
-            yield from map(dict, each.removals)
-        for event in each.attempts if held else ():
-            yield _of_snapshots(event.detail["removal"], held)
-
-
-def _of_snapshots(removal: Mapping[str, Any], wanted: set[str]) -> dict[str, Any]:
-    """Returns what of a removal belongs to some snapshots: themselves, their statistics, all that names them."""
-    lists = {name: entries for name, entries in removal.items() if isinstance(entries, list)}
-    kept = {name: [e for e in entries if str(e.get("snapshot-id")) in wanted] for name, entries in lists.items()}
-    return {"snapshots": [], **kept, "snapshot-log": []}
-
-
-def _newcomers(work: Workplace, run: Run) -> Newcomers:
-    # A part that was changed since only means that more is walked again: the safe direction.
-    parts = read_sound_parts(work.store, run.folder.walked, run.plan["parts"]["walked"])
-    walked = (name for table in parts for name in table.column("identity").to_pylist())
-    return Newcomers(work.source.format.expand, walked)
-
-
-def _ends(table: Any, lease: Lease, shovel: Shovel, newcomers: Newcomers) -> Iterator[Row]:
-    """Yields one row per file: spared where it came back, else what the store said."""
-    rows = list(zip(*(table.column(name).to_pylist() for name in ("key", "kind", "size")), strict=True))
-    for start in range(0, len(rows), SEND_ROWS):
-        chunk = rows[start : start + SEND_ROWS]
-        victims = [row for row in chunk if not newcomers.spare(row[0])]
-        for key, kind, size in chunk:
-            if newcomers.spare(key):
-                yield Row(key, kind, size, Outcome.SPARED, _SPARED)
+def _ends(table: Any, lease: Lease, shovel: Shovel, guard: Guard) -> Iterator[Row]:
+    """Yields one row per file: spared where it must stay after all, else what the store said."""
+    lines = _lines(table)
+    for start in range(0, len(lines), shovel.many.rows):
+        chunk = lines[start : start + shovel.many.rows]
+        doubts = guard.doubts(chunk)
+        yield from (Row(x.key, x.kind, x.size or 0, Outcome.SPARED, doubts[x.key]) for x in chunk if x.key in doubts)
+        victims = [line for line in chunk if line.key not in doubts]
         lease.renew()
-        outcomes = shovel.many.delete_many([key for key, _, _ in victims], shovel.delete, lease.check)
-        for (key, kind, size), said in zip(victims, outcomes, strict=True):
-            yield Row(key, kind, size, Outcome(said.fate.value), said.error)
+        outcomes = shovel.many.delete_many([line.key for line in victims], shovel.delete, lease.check)
+        for line, said in zip(victims, outcomes, strict=True):
+            yield Row(line.key, line.kind, line.size or 0, _OUTCOMES[said.fate], said.error)
+
+
+def _lines(table: Any) -> list[Line]:
+    noted = [name for name in Line._fields if name in table.column_names]
+    columns = (table.column(name).to_pylist() for name in noted)
+    return [Line(**dict(zip(noted, row, strict=True))) for row in zip(*columns, strict=True)]
 
 
 def _finish(work: Workplace, lease: Lease, run: Run) -> Run:

@@ -5,18 +5,33 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Protocol
+from typing import NamedTuple, Protocol
+
+MaySend = Callable[[], None]
+"""Asked before every request that deletes; where it raises, nothing more is sent."""
+
+
+def always() -> None:
+    """Lets every request go: for a deleter that no lease stands behind."""
 
 
 class Fate(StrEnum):
     DELETED = "deleted"
     MISSING = "missing"
+    CHANGED = "changed"
     FAILED = "failed"
+
+
+class Doomed(NamedTuple):
+    """One object that is to go; with an ETag, only while it still is the object that had it."""
+
+    key: str
+    etag: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class DeleteOutcome:
-    """What became of one key. `error` says why where the fate is FAILED."""
+    """What became of one key. `error` says why where the fate is FAILED or CHANGED."""
 
     key: str
     fate: Fate
@@ -24,21 +39,31 @@ class DeleteOutcome:
 
 
 class Delete(Protocol):
-    def delete(self, keys: Sequence[str]) -> list[DeleteOutcome]:
+    def delete(self, doomed: Sequence[Doomed], may_send: MaySend = always) -> list[DeleteOutcome]:
         """Deletes exactly these objects and returns one outcome per key, in order.
 
-        Never raises for a single key and never deletes a folder or prefix. An object that is not there is MISSING.
+        Never raises for a single key and never deletes a folder or prefix. DELETED means that it is gone now; a store
+        that tells says MISSING where it was gone before. CHANGED: another object has the name now, and stays. Raises
+        StoreError where no request can succeed any more: the bucket or the credentials are gone.
         """
+        ...
+
+    def share(self, parts: int) -> Delete:
+        """Returns the same power for one of `parts` that work at once: each gets its part of the budget."""
         ...
 
 
 class DeleteMany(Protocol):
     """Carries out a list of deletes at the engine's scale: threads here, or executors."""
 
-    def delete_many(self, keys: Sequence[str], delete: Delete, may_send: Callable[[], None]) -> list[DeleteOutcome]:
+    @property
+    def rows(self) -> int:
+        """How many keys one call should bring: enough to keep every thread or task busy."""
+        ...
+
+    def delete_many(self, keys: Sequence[str], delete: Delete, may_send: MaySend) -> list[DeleteOutcome]:
         """Returns one outcome per key, in order. `delete` is picklable, so that it may run elsewhere.
 
-        `may_send` is asked here, before anything is sent and as often as possible afterwards; where it raises,
-        nothing more is sent.
+        `may_send` is asked here, before anything is sent and as often as possible afterwards.
         """
         ...

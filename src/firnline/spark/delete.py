@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from firnline.ports.delete import Delete, DeleteOutcome, Fate
+from firnline.ports.delete import Delete, DeleteOutcome, Doomed, Fate, MaySend
 from firnline.spark.importers import forget_zip_importers
 
 _KEYS_PER_TASK = 2_000
@@ -18,13 +18,17 @@ _OUTCOME = "key string, fate string, error string"
 @dataclass(frozen=True, slots=True)
 class SparkDeleteMany:
     session: SparkSession
+    rows: int = 16 * _KEYS_PER_TASK
 
-    def delete_many(self, keys: Sequence[str], delete: Delete, may_send: Callable[[], None]) -> list[DeleteOutcome]:
-        """Asks once, before the job: executors do not know the lease, so a call must be short against its margin."""
+    def delete_many(self, keys: Sequence[str], delete: Delete, may_send: MaySend) -> list[DeleteOutcome]:
+        """Asks once, before the job: executors do not know the lease, so a call must be short against its margin.
+
+        Each task gets an even share of the budget: together they never send more than it allows.
+        """
         may_send()
         tasks = max(1, len(keys) // _KEYS_PER_TASK)
         rows = self.session.createDataFrame(pa.table({"key": list(keys)})).repartition(tasks)
-        done = rows.mapInArrow(_deleting(delete), _OUTCOME).collect()
+        done = rows.mapInArrow(_deleting(delete.share(tasks)), _OUTCOME).collect()
         by_key = {row.key: DeleteOutcome(row.key, Fate(row.fate), row.error) for row in done}
         return [by_key[key] for key in keys]
 
@@ -41,6 +45,6 @@ class _deleting:
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         forget_zip_importers()
         for batch in batches:
-            outcomes = self._delete.delete(batch.column("key").to_pylist())
+            outcomes = self._delete.delete([Doomed(key) for key in batch.column("key").to_pylist()])
             columns = ([o.key for o in outcomes], [o.fate.value for o in outcomes], [o.error for o in outcomes])
             yield pa.record_batch([pa.array(c, pa.string()) for c in columns], names=["key", "fate", "error"])

@@ -21,121 +21,123 @@ from obstore.exceptions import (
     UnauthenticatedError,
     UnknownConfigurationKeyError,
 )
-from obstore.store import MemoryStore, ObjectStore, from_url
+from obstore.store import MemoryStore, ObjectStore
 
-from firnline.errors import AlreadyExists, ObjectNotFound, StoreError
+from firnline.errors import AlreadyExists, NoSuchBucket, ObjectNotFound, PermanentStoreError, StoreError
 from firnline.ports.stores import ObjectMeta
-from firnline.stores.failures import PermanentStoreError
-from firnline.stores.keys import Key
+from firnline.stores.clients import S3Place, open_other, open_s3
+from firnline.stores.failures import code_in, failure, is_silence, no_bucket, plain, unreachable
+from firnline.stores.keys import Key, object_name
 
 _REMOTE = ("s3", "gs", "abfs", "az")
-_CONNECTION = frozenset(
-    [
-        "allow_http",
-        "allow_invalid_certificates",
-        "connect_timeout",
-        "timeout",
-        "user_agent",
-        "http1_only",
-        "http2_only",
-        "pool_idle_timeout",
-        "pool_max_idle_per_host",
-        "proxy_url",
-        "proxy_ca_certificate",
-        "proxy_excludes",
-    ]
-)
-_HOPELESS = (
-    InvalidPathError,
-    PermissionDeniedError,
-    UnauthenticatedError,
-    UnknownConfigurationKeyError,
-    ValueError,
-)
+PAGE_RETRIES = 4
+"""Retries of a listing's pages, which nobody above can ask for again. Everything else is one request per call: a
+conditional write that was sent twice could fail against itself.
+"""
+_STATUS_OF = {PermissionDeniedError: "403", UnauthenticatedError: "401"}
+_HOPELESS = (InvalidPathError, UnknownConfigurationKeyError, ValueError)
 _memories: dict[str, MemoryStore] = {}
-_opening = Lock()
 
 
 class Buckets:
     """Every verb on what obstore reaches; opens each bucket once. A pickled copy opens its own.
 
-    `options` are obstore's settings by scheme (`s3`) or by bucket (`s3://bucket`), where the bucket's win.
+    `properties` are a catalog's, by PyIceberg's names, and hold for every bucket.
     """
 
-    def __init__(self, options: Mapping[str, Mapping[str, str]]) -> None:
-        self._options = {home: dict(values) for home, values in options.items()}
-        self._open: dict[tuple[str, str], ObjectStore] = {}
+    def __init__(self, properties: Mapping[str, str] | None = None) -> None:
+        self._properties = dict(properties or {})
+        self._s3: S3Place | None = None
+        self._open: dict[tuple[str, str, int], ObjectStore] = {}
+        self._seen: set[tuple[str, str]] = set()
+        self._opening = Lock()
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"_options": self._options, "_open": {}}
+        return {"properties": self._properties}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__init__(**state)  # type: ignore[misc]
 
     def get(self, key: Key) -> bytes:
-        with _failing(key):
-            return bytes(obstore.get(self.opened(key), _name(key)).bytes())
+        with self._asking(key):
+            return bytes(obstore.get(self.opened(key), object_name(key)).bytes())
 
     def head(self, key: Key) -> ObjectMeta:
-        with _failing(key):
-            return _meta(key.text, obstore.head(self.opened(key), _name(key)))
+        with self._asking(key):
+            return _meta(key.text, obstore.head(self.opened(key), object_name(key)))
 
     def list(self, key: Key) -> Iterator[ObjectMeta]:
-        folder = _name(key)
+        folder = object_name(key)
         prefix = key.text if key.text.endswith("/") else key.text + "/"
         skip = len(folder.rstrip("/")) + 1 if folder else 0
-        with _failing(key, missing=StoreError):
-            for chunk in obstore.list(self.opened(key), prefix=folder):
+        with failing(key, missing=StoreError):
+            for chunk in obstore.list(self.opened(key, PAGE_RETRIES), prefix=folder):
                 for found in chunk:
                     yield _meta(prefix + found["path"][skip:], found)
 
     def put(self, key: Key, data: bytes) -> None:
-        with _failing(key):
-            obstore.put(self.opened(key), _name(key), data)
+        with failing(key, missing=NoSuchBucket):
+            obstore.put(self.opened(key), object_name(key), data)
 
     def put_if_absent(self, key: Key, data: bytes) -> None:
-        with _failing(key):
-            obstore.put(self.opened(key), _name(key), data, mode="create", use_multipart=False)
+        with failing(key, missing=NoSuchBucket):
+            obstore.put(self.opened(key), object_name(key), data, mode="create", use_multipart=False)
 
     def delete(self, key: Key) -> None:
         """Deletes one object. Raises ObjectNotFound where there is none: obstore alone would not tell."""
-        with _failing(key):
+        with self._asking(key):
             bucket = self.opened(key)
-            obstore.head(bucket, _name(key))
-            obstore.delete(bucket, _name(key))
+            obstore.head(bucket, object_name(key))
+            obstore.delete(bucket, object_name(key))
 
-    def opened(self, key: Key) -> ObjectStore:
+    def opened(self, key: Key, retries: int = 0) -> ObjectStore:
         """Returns the store that holds this key, the same one every time."""
-        with _opening:
-            if key.home not in self._open:
-                self._open[key.home] = self._open_new(*key.home)
-            return self._open[key.home]
+        with self._opening:
+            at = (*key.home, retries)
+            if at not in self._open:
+                self._open[at] = self._open_new(*at)
+            return self._open[at]
 
-    def _open_new(self, scheme: str, authority: str) -> ObjectStore:
+    def s3(self) -> S3Place:
+        """Returns the S3 behind every s3:// location."""
+        with self._opening:
+            return self._s3_place()
+
+    def _s3_place(self) -> S3Place:
+        self._s3 = self._s3 or open_s3(self._properties)
+        return self._s3
+
+    def _open_new(self, scheme: str, authority: str, retries: int) -> ObjectStore:
         if scheme == "memory":
             return memory(authority)
         if scheme not in _REMOTE:
             known = ", ".join(("file", "memory", *_REMOTE))
             raise PermanentStoreError(f"no store for {scheme}:// is known", f"known are {known}")
-        settings = self._options.get(scheme, {}) | self._options.get(f"{scheme}://{authority}", {})
-        return _remote(f"{scheme}://{authority}", settings)
+        if scheme == "s3":
+            return self._s3_place().bucket(authority, retries)
+        return open_other(scheme, authority, self._properties, retries)
 
+    @contextmanager
+    def _asking(self, key: Key) -> Iterator[None]:
+        """Makes sure that a missing object is missing from a bucket that exists: HEAD does not tell them apart."""
+        try:
+            with failing(key):
+                yield
+        except ObjectNotFound:
+            if key.home not in self._seen and key.scheme != "memory":
+                self._see_bucket(key)
+            raise
+        self._seen.add(key.home)
 
-def _remote(url: str, settings: Mapping[str, str]) -> ObjectStore:
-    """Returns the opened bucket. obstore panics on a setting of the connection among those of the bucket."""
-    connection: Any = {name: value for name, value in settings.items() if name in _CONNECTION}
-    bucket: Any = {name: value for name, value in settings.items() if name not in _CONNECTION}
-    # These retries also cover the pages of a listing, which nobody above can ask for again.
-    return from_url(url, config=bucket, client_options=connection, retry_config={"max_retries": 4})
+    def _see_bucket(self, key: Key) -> None:
+        with failing(key, missing=NoSuchBucket):
+            next(iter(obstore.list(self.opened(key, PAGE_RETRIES), prefix="_firnline", chunk_size=1)), None)
+        self._seen.add(key.home)
 
 
 def memory(name: str) -> MemoryStore:
     """Returns this process's memory of that name, empty at first."""
     return _memories.setdefault(name, MemoryStore())
-
-
-def _name(key: Key) -> str:
-    """Returns the object's name in its bucket."""
-    if "//" in key.path:
-        raise PermanentStoreError(f"{key.text!r} has a doubled slash, which cannot be named in {key.scheme}://")
-    return key.path.removeprefix("/")
 
 
 def _meta(spelled: str, found: Any) -> ObjectMeta:
@@ -144,19 +146,26 @@ def _meta(spelled: str, found: Any) -> ObjectMeta:
 
 
 @contextmanager
-def _failing(key: Key, missing: type[StoreError] = ObjectNotFound) -> Iterator[None]:
-    """Tells obstore's failures apart. The first line of its messages says it all; pages follow."""
+def failing(key: Key, missing: type[StoreError] = ObjectNotFound) -> Iterator[None]:
+    """Tells obstore's failures apart, by the code in the store's own answer where there is one."""
     try:
         yield
     except FileNotFoundError as error:
+        if code_in(str(error)) == "NoSuchBucket" or missing is NoSuchBucket:
+            raise no_bucket(key) from error
         raise missing(f"no object {key.text!r}") from error
     except AlreadyExistsError as error:
         raise AlreadyExists(f"{key.text!r} exists already") from error
     except _HOPELESS as error:
-        raise PermanentStoreError(f"{key.text!r} failed: {_first_line(error)}") from error
+        raise PermanentStoreError(f"{key.text!r} failed: {plain(str(error))}") from error
     except (BaseError, OSError) as error:
-        raise StoreError(f"{key.text!r} failed: {_first_line(error)}") from error
+        raise _told(key, error) from error
 
 
-def _first_line(error: Exception) -> str:
-    return str(error).partition("\n")[0]
+def _told(key: Key, error: Exception) -> StoreError:
+    message = str(error)
+    if is_silence(message.partition("\n")[0]):
+        return unreachable(key, message)
+    code = code_in(message)
+    by_type = next((status for kind, status in _STATUS_OF.items() if isinstance(error, kind)), "")
+    return failure(by_type if not code or (code.isdigit() and by_type) else code, key, message)

@@ -1,52 +1,157 @@
-"""Deleting the objects that a written list names, one by one. Only purge code is given these."""
+"""Deleting the objects that a written list names. Only purge code is given these."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from firnline.errors import ObjectNotFound, StoreError
-from firnline.ports.delete import DeleteOutcome, Fate
+from firnline.errors import ObjectNotFound, PermanentStoreError, StoreError
+from firnline.model.locations import parse_location
+from firnline.ports.delete import DeleteOutcome, Doomed, Fate, MaySend, always
+from firnline.ports.throttle import Budget
 from firnline.stores.buckets import Buckets
-from firnline.stores.keys import Key, object_key
+from firnline.stores.bulk import HOPELESS, Answer, delete_bulk, delete_single, fits_in_bulk
+from firnline.stores.keys import Key, object_key, object_name
+from firnline.stores.local import LocalFiles
+from firnline.stores.throttle import Throttle, prefix_of
+from firnline.stores.wrappers.retry import Patience
+
+_PATIENCE = Patience(attempts=12, base_delay_s=0.1, max_delay_s=2.0, budget_s=20.0)
+"""Shorter than a lease's margin: on executors nobody asks the lease between two attempts."""
+
+Numbered = list[tuple[int, Key]]
 
 
 class ObjectDelete:
-    """Deletes objects wherever their location says.
+    """Deletes objects wherever their location says. Folders stay, even empty ones: a writer may be about to use them.
 
-    Folders stay, even empty ones: a writer may be about to use them.
+    `conditional` says that the store was seen to honour If-Match on a delete. Where it was not, an ETag is compared
+    with a read just before: weaker, and all that such a store offers. A pickled copy has its own budget: `share` it.
     """
 
-    def __init__(self, options: Mapping[str, Mapping[str, str]] | None = None) -> None:
-        self._buckets = Buckets(options or {})
+    def __init__(
+        self,
+        properties: Mapping[str, str] | None = None,
+        *,
+        budget: Budget | None = None,
+        conditional: bool = False,
+        patience: Patience = _PATIENCE,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self._properties = dict(properties or {})
+        self._buckets = Buckets(self._properties)
+        self.throttle = Throttle(budget)
+        self._conditional = conditional
+        self._patience = patience
+        self._sleep = sleep
 
-    def delete(self, keys: Sequence[str]) -> list[DeleteOutcome]:
-        return [self._one(key) for key in keys]
+    def share(self, parts: int) -> ObjectDelete:
+        return ObjectDelete(
+            self._properties,
+            budget=self.throttle.budget.share(parts),
+            conditional=self._conditional,
+            patience=self._patience,
+            sleep=self._sleep,
+        )
 
-    def _one(self, text: str) -> DeleteOutcome:
-        try:
-            key = object_key(text)
-            if key.scheme == "file":
-                _unlink(key)
+    def delete(self, doomed: Sequence[Doomed], may_send: MaySend = always) -> list[DeleteOutcome]:
+        answers: dict[int, Answer] = {}
+        bulks: dict[str, Numbered] = {}
+        for number, (text, etag) in enumerate(doomed):
+            try:
+                key = object_key(text)
+                name = object_name(key)
+            except StoreError as error:
+                answers[number] = Answer(Fate.FAILED, str(error))
+                continue
+            if key.scheme == "s3" and etag is None and fits_in_bulk(name):
+                bulks.setdefault(prefix_of(key), []).append((number, key))
             else:
-                self._buckets.delete(key)
+                answers[number] = self._alone(key, etag, may_send)
+        for prefix, members in bulks.items():
+            answers |= self._together(prefix, members, may_send)
+        return [DeleteOutcome(each.key, answers[n].fate, answers[n].error) for n, each in enumerate(doomed)]
+
+    def _together(self, prefix: str, members: Numbered, may_send: MaySend) -> dict[int, Answer]:
+        """Returns an answer per number: what may pass is sent again, in smaller requests, while patience lasts."""
+        answers: dict[int, Answer] = {}
+        pauses = self._patience.pauses()
+        while members:
+            for batch in self._batches(prefix, members):
+                self._wait(prefix, len(batch), may_send)
+                said = delete_bulk(self._buckets.s3().client, [key for _, key in batch])
+                self._learn(prefix, said)
+                answers |= {number: answer for (number, _), answer in zip(batch, said, strict=True)}
+            members = [each for each in members if answers[each[0]].again]
+            pause = next(pauses, None) if members else None
+            if pause is None:
+                break
+            self._sleep(pause)
+        return answers
+
+    def _batches(self, prefix: str, members: Numbered) -> Iterator[Numbered]:
+        """Yields the members in requests, each as large as the store likes it at that moment."""
+        start = 0
+        while start < len(members):
+            size = self.throttle.batch(prefix)
+            yield members[start : start + size]
+            start += size
+
+    def _alone(self, key: Key, etag: str | None, may_send: MaySend) -> Answer:
+        """Returns the answer for one key, asked again while it may pass."""
+        pauses = self._patience.pauses()
+        while True:
+            self._wait(prefix_of(key), 1, may_send) if key.scheme == "s3" else may_send()
+            answer = self._one(key, etag)
+            pause = next(pauses, None) if answer.again else None
+            if pause is None:
+                return answer
+            self._sleep(pause)
+
+    def _one(self, key: Key, etag: str | None) -> Answer:
+        try:
+            if etag is not None and not (self._conditional and key.scheme == "s3") and self._etag(key) != etag:
+                return Answer(Fate.CHANGED, "another object has this name now")
+            if key.scheme == "s3":
+                answer = delete_single(self._buckets.s3().client, key, etag if self._conditional else None)
+                self._learn(prefix_of(key), [answer])
+                return answer
+            _unlink(key) if key.scheme == "file" else self._buckets.delete(key)
         except ObjectNotFound:
-            return DeleteOutcome(text, Fate.MISSING)
+            return Answer(Fate.MISSING)
+        except HOPELESS:
+            raise
         except StoreError as error:
-            return DeleteOutcome(text, Fate.FAILED, str(error))
-        return DeleteOutcome(text, Fate.DELETED)
+            passes = key.scheme != "file" and not isinstance(error, PermanentStoreError)
+            return Answer(Fate.FAILED, str(error), again=passes)
+        return Answer(Fate.DELETED)
+
+    def _etag(self, key: Key) -> str | None:
+        return (LocalFiles() if key.scheme == "file" else self._buckets).head(key).etag
+
+    def _wait(self, prefix: str, keys: int, may_send: MaySend) -> None:
+        """Waits for the budget, then asks: the lease may have run out while we waited."""
+        self._sleep(self.throttle.reserve(prefix, keys))
+        may_send()
+
+    def _learn(self, prefix: str, answers: Sequence[Answer]) -> None:
+        if any(answer.slow for answer in answers):
+            self.throttle.slowed(prefix)
+        elif not any(answer.again for answer in answers):
+            self.throttle.went_well(prefix)
 
 
 class LocalDelete(ObjectDelete):
     """Deletes local files and nothing else: every other location fails."""
 
-    def _one(self, text: str) -> DeleteOutcome:
-        try:
-            if object_key(text).scheme != "file":
-                return DeleteOutcome(text, Fate.FAILED, f"{text!r} is not a local file")
-        except StoreError as error:
-            return DeleteOutcome(text, Fate.FAILED, str(error))
-        return super()._one(text)
+    def delete(self, doomed: Sequence[Doomed], may_send: MaySend = always) -> list[DeleteOutcome]:
+        return [self._if_local(each, may_send) for each in doomed]
+
+    def _if_local(self, each: Doomed, may_send: MaySend) -> DeleteOutcome:
+        if parse_location(each.key).scheme != "file":
+            return DeleteOutcome(each.key, Fate.FAILED, f"{each.key!r} is not a local file")
+        return super().delete([each], may_send)[0]
 
 
 def _unlink(key: Key) -> None:

@@ -1,9 +1,115 @@
-"""How a store's failures are told apart: gone, taken, worth another try, or never going to work."""
+"""How a store's failures are told apart: gone, taken, worth another try, or never going to work.
+
+Every failure names what to do about it, and none shows a secret: addresses lose their query, where signatures are.
+"""
 
 from __future__ import annotations
 
-from firnline.errors import StoreError
+import re
+
+from firnline.errors import (
+    AccessDenied,
+    BadCredentials,
+    ExpiredCredentials,
+    NoSuchBucket,
+    PermanentStoreError,
+    StoreError,
+    Unreachable,
+)
+from firnline.stores.keys import Key
+
+SLOW_DOWN = frozenset(
+    ["SlowDown", "ServiceUnavailable", "Throttling", "ThrottlingException", "RequestLimitExceeded",
+     "TooManyRequests", "TooManyRequestsException", "ServerBusy", "503", "429"]
+)  # fmt: skip
+PASSING = SLOW_DOWN | frozenset(
+    ["InternalError", "RequestTimeout", "OperationAborted", "ConditionalRequestConflict", "500", "502", "504", "408",
+     "409"]
+)  # fmt: skip
+_CODE = re.compile(r"<Code>\s*([A-Za-z0-9]+)\s*</Code>")
+_STATUS = re.compile(r"status code: (\d{3})")
+_QUERY = re.compile(r"(https?://[^\s?]*)\?\S*")
+_NO_ANSWER = ("error sending request", "operation timed out", "connection closed", "error decoding response body",
+              "connection error")  # fmt: skip
 
 
-class PermanentStoreError(StoreError):
-    """Asking again cannot help: the key is malformed, the scheme unknown, or the store denies access."""
+def code_in(message: str) -> str:
+    """Returns the store's own word for a failure in obstore's message, its HTTP status, or nothing."""
+    found = _CODE.search(message) or _STATUS.search(message)
+    return found[1] if found else ""
+
+
+def is_silence(message: str) -> bool:
+    """Tells whether a message is about an answer that never came."""
+    return any(words in message for words in _NO_ANSWER)
+
+
+_KINDS: tuple[tuple[tuple[str, ...], type[StoreError], str, str], ...] = (
+    (
+        ("NoSuchBucket",),
+        NoSuchBucket,
+        "there is no bucket {bucket}",
+        "check its name, s3.endpoint and s3.region",
+    ),
+    (
+        ("ExpiredToken", "ExpiredTokenException", "TokenRefreshRequired", "InvalidToken", "RequestExpired"),
+        ExpiredCredentials,
+        "the credentials for {bucket} have expired: {said}",
+        "log in again, then `firnline resume` goes on",
+    ),
+    (
+        (
+            "InvalidAccessKeyId",
+            "SignatureDoesNotMatch",
+            "InvalidClientTokenId",
+            "InvalidSecurity",
+            "AuthFailure",
+            "401",
+        ),
+        BadCredentials,
+        "{bucket} does not accept the credentials: {said}",
+        "check the access key, its secret and the endpoint",
+    ),
+    (
+        ("RequestTimeTooSkewed",),
+        PermanentStoreError,
+        "{bucket} says that this machine's clock is wrong",
+        "set the clock",
+    ),
+    (
+        ("AccessDenied", "AllAccessDisabled", "AccountProblem", "Forbidden", "403"),
+        AccessDenied,
+        "no permission for {key!r}: {said}",
+        "ask for the permission that the message names",
+    ),
+    (
+        ("PermanentRedirect", "AuthorizationHeaderMalformed", "IllegalLocationConstraintException", "301"),
+        PermanentStoreError,
+        "{bucket} is not here: {said}",
+        "set s3.region to the bucket's own region",
+    ),
+)
+
+
+def failure(code: str, key: Key, said: str) -> StoreError:
+    """Returns the error for what the store said, with a way out."""
+    for codes, kind, message, hint in _KINDS:
+        if code in codes:
+            bucket = f"{key.scheme}://{key.authority}"
+            return kind(message.format(bucket=bucket, key=key.text, said=plain(said)), hint)
+    return StoreError(f"{key.text!r} failed: {plain(said)}")
+
+
+def no_bucket(key: Key) -> StoreError:
+    return failure("NoSuchBucket", key, "")
+
+
+def unreachable(key: Key, said: str) -> Unreachable:
+    return Unreachable(
+        f"no answer for {key.text!r}: {plain(said)}", "check the endpoint and the network; `firnline resume` goes on"
+    )
+
+
+def plain(said: str) -> str:
+    """Returns the first line, without the queries of addresses: signatures and tokens travel there."""
+    return _QUERY.sub(r"\1", said.partition("\n")[0]).partition(": <")[0].strip()

@@ -11,8 +11,8 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from firnline.errors import PermanentStoreError
 from firnline.model.locations import parse_location
-from firnline.stores.failures import PermanentStoreError
 
 _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:(?://([^/]*))?(.*)", re.DOTALL)
 
@@ -58,3 +58,10 @@ def folder_key(text: str) -> Key:
     if not {".", ".."}.isdisjoint(path.split("/")) or "\0" in path:
         raise PermanentStoreError(f"{text!r} is not a plain path", "write it without '.' and '..'")
     return Key(text, scheme, "" if scheme == "file" else authority, path)
+
+
+def object_name(key: Key) -> str:
+    """Returns the object's name in its bucket. Raises PermanentStoreError for a doubled slash outside local files."""
+    if "//" in key.path and key.scheme != "file":
+        raise PermanentStoreError(f"{key.text!r} has a doubled slash, which cannot be named in {key.scheme}://")
+    return key.path.removeprefix("/")

@@ -17,9 +17,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from uuid import uuid4
 
-from firnline.errors import AlreadyExists, ObjectNotFound, StoreError
+from firnline.errors import AlreadyExists, ObjectNotFound, PermanentStoreError, StoreError
 from firnline.ports.stores import ObjectMeta
-from firnline.stores.failures import PermanentStoreError
 from firnline.stores.keys import Key
 
 _UNFINISHED = re.compile(r"\.firnline-tmp-[0-9a-f]{32}")
@@ -47,15 +46,12 @@ class LocalFiles:
         file under a second name would make it look unneeded. A link to a file is a file.
         """
         prefix = key.text if key.text.endswith("/") else key.text + "/"
-        folders = [(key.path, prefix)]
-        while folders:
-            folder, spelled = folders.pop()
-            with _failing(spelled):
-                for entry in _entries(folder, spelled):
-                    if entry.is_dir(follow_symlinks=False):
-                        folders.append((entry.path, f"{spelled}{entry.name}/"))
-                    elif (stat := _stat(entry)) is not None:
-                        yield _meta(spelled + entry.name, stat)
+        due = [(key.path, prefix)]
+        while due:
+            folder, spelled = due.pop()
+            files, folders = folder_contents(folder, spelled)
+            due += [(os.path.join(folder, name), f"{spelled}{name}/") for name in folders]
+            yield from files
 
     def put(self, key: Key, data: bytes) -> None:
         with _writing(key.text), _written(key.path, data) as unfinished:
@@ -68,6 +64,22 @@ class LocalFiles:
         """
         with _writing(key.text), _written(key.path, data) as unfinished:
             os.link(unfinished, key.path)
+
+
+def folder_contents(folder: str, spelled: str) -> tuple[list[ObjectMeta], list[str]]:
+    """Returns the files that are directly in a folder, and the names of the folders in it.
+
+    `spelled` is the folder as the caller names it, with a slash at its end.
+    """
+    files: list[ObjectMeta] = []
+    folders: list[str] = []
+    with _failing(spelled):
+        for entry in _entries(folder, spelled):
+            if entry.is_dir(follow_symlinks=False):
+                folders.append(entry.name)
+            elif (stat := _stat(entry)) is not None:
+                files.append(_meta(spelled + entry.name, stat))
+    return files, folders
 
 
 def _entries(folder: str, spelled: str) -> list[os.DirEntry[str]]:

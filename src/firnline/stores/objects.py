@@ -14,12 +14,12 @@ class ObjectStores:
     """Reads and writes objects wherever their location says. Cannot delete.
 
     Safe to share between threads; a pickled copy carries its settings and opens its own connections. What
-    is in `memory://` belongs to one process and does not travel.
+    is in `memory://` belongs to one process and does not travel. `properties` are a catalog's, by PyIceberg's names.
     """
 
-    def __init__(self, options: Mapping[str, Mapping[str, str]] | None = None) -> None:
+    def __init__(self, properties: Mapping[str, str] | None = None) -> None:
         self._local = LocalFiles()
-        self._buckets = Buckets(options or {})
+        self._buckets = Buckets(properties)
 
     def get(self, key: str) -> bytes:
         where = object_key(key)

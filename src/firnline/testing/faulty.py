@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any, Never
 
 from firnline.ports.catalogs import Attempt, Catalog, Commit, Step, SwapOutcome, TableName, Version
-from firnline.ports.delete import Delete, DeleteOutcome, Fate
+from firnline.ports.delete import Delete, DeleteOutcome, Doomed, Fate, MaySend, always
 from firnline.ports.discard import Discard, OwnKey
 from firnline.ports.formats import Amendment, UndoWindow
 from firnline.ports.stores import ObjectMeta, ReadWrite
@@ -46,12 +46,18 @@ class FaultyDelete:
     delete_port: Delete
     fault: Fault
 
-    def delete(self, keys: Sequence[str]) -> list[DeleteOutcome]:
-        return [self._one(key) for key in keys]
+    def delete(self, doomed: Sequence[Doomed], may_send: MaySend = always) -> list[DeleteOutcome]:
+        return [self._one(each, may_send) for each in doomed]
 
-    def _one(self, key: str) -> DeleteOutcome:
-        unknown = DeleteOutcome(key, Fate.FAILED, "no answer")
-        return self.fault.pass_on(Request("delete", key, lambda: self.delete_port.delete([key])[0], lambda: unknown))
+    def share(self, parts: int) -> FaultyDelete:
+        return FaultyDelete(self.delete_port.share(parts), self.fault)
+
+    def _one(self, each: Doomed, may_send: MaySend) -> DeleteOutcome:
+        may_send()
+        unknown = DeleteOutcome(each.key, Fate.FAILED, "no answer")
+        return self.fault.pass_on(
+            Request("delete", each.key, lambda: self.delete_port.delete([each])[0], lambda: unknown)
+        )
 
 
 @dataclass(frozen=True)

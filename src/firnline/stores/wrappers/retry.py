@@ -9,9 +9,8 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import TypeVar
 
-from firnline.errors import AlreadyExists, ObjectNotFound, OutcomeUnknown, StoreError
+from firnline.errors import AlreadyExists, ObjectNotFound, OutcomeUnknown, PermanentStoreError, StoreError
 from firnline.ports.stores import ObjectMeta, ReadWrite
-from firnline.stores.failures import PermanentStoreError
 
 Answer = TypeVar("Answer")
 _FINAL = (ObjectNotFound, AlreadyExists, PermanentStoreError)

@@ -1,0 +1,108 @@
+"""Deletes on S3, by boto3: many keys in one request, and an answer for each of them.
+
+S3 says "deleted" of a key that was not there, and asking first would cost a request per key: DELETED means here that
+it is gone now. A key in neither half of an answer is not taken for gone.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import botocore.exceptions
+
+from firnline.errors import BadCredentials, ExpiredCredentials, NoSuchBucket, StoreError
+from firnline.ports.delete import Fate
+from firnline.stores.failures import PASSING, SLOW_DOWN, failure, unreachable
+from firnline.stores.keys import Key
+
+_NOT_FOR_XML = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
+HOPELESS = (NoSuchBucket, BadCredentials, ExpiredCredentials)
+"""No further delete can succeed after these."""
+_GONE = ("NoSuchKey", "404", "NotFound")
+_CHANGED = ("PreconditionFailed", "412")
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What the store said of one key. `again`: it may work later; `slow`: it asked for fewer requests."""
+
+    fate: Fate
+    error: str = ""
+    again: bool = False
+    slow: bool = False
+
+
+def fits_in_bulk(name: str) -> bool:
+    """Tells whether a name survives XML: control characters do not, and must be deleted one by one."""
+    return _NOT_FOR_XML.search(name) is None
+
+
+def delete_bulk(client: Any, keys: Sequence[Key]) -> list[Answer]:
+    """Returns one answer per key, from one request. Raises where the bucket or the credentials are gone."""
+    names = [key.path[1:] for key in keys]
+    wanted = [{"Key": name} for name in dict.fromkeys(names)]
+    try:
+        said = client.delete_objects(Bucket=keys[0].authority, Delete={"Objects": wanted})
+    except botocore.exceptions.ClientError as error:
+        return [_refused(error, key) for key in keys]
+    except botocore.exceptions.BotoCoreError as error:
+        return [_unanswered(error, key) for key in keys]
+    return list(_key_by_key(said, keys, names))
+
+
+def delete_single(client: Any, key: Key, etag: str | None = None) -> Answer:
+    """Returns the answer of one request for one key; with an ETag, the store deletes only that very object."""
+    condition = {} if etag is None else {"IfMatch": etag}
+    try:
+        client.delete_object(Bucket=key.authority, Key=key.path[1:], **condition)
+    except botocore.exceptions.ClientError as error:
+        return _refused(error, key)
+    except botocore.exceptions.BotoCoreError as error:
+        return _unanswered(error, key)
+    return Answer(Fate.DELETED)
+
+
+def code_of(error: botocore.exceptions.ClientError) -> str:
+    """Returns the store's own word for a failure; its HTTP status where it has none."""
+    status = str(error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", ""))
+    code = str(error.response.get("Error", {}).get("Code", "") or status)
+    return code if code in PASSING or status not in ("429", "500", "502", "503", "504") else status
+
+
+def _key_by_key(said: dict[str, Any], keys: Sequence[Key], names: Sequence[str]) -> Iterator[Answer]:
+    deleted = {each.get("Key") for each in said.get("Deleted", ())}
+    errors = {each.get("Key"): each for each in said.get("Errors", ())}
+    for key, name in zip(keys, names, strict=True):
+        if name in errors:
+            yield _answer(str(errors[name].get("Code", "")), key, str(errors[name].get("Message", "")))
+        elif name in deleted:
+            yield Answer(Fate.DELETED)
+        else:
+            yield Answer(Fate.FAILED, "the store said nothing of this key", again=True)
+
+
+def _refused(error: botocore.exceptions.ClientError, key: Key) -> Answer:
+    code, said = code_of(error), str(error.response.get("Error", {}).get("Message", ""))
+    told = failure(code, key, said or code)
+    if isinstance(told, HOPELESS):
+        raise told from error
+    return _answer(code, key, said)
+
+
+def _answer(code: str, key: Key, said: str) -> Answer:
+    if code in _GONE:
+        return Answer(Fate.MISSING)
+    if code in _CHANGED:
+        return Answer(Fate.CHANGED, "another object has this name now")
+    return Answer(Fate.FAILED, f"{code}: {failure(code, key, said).message}", code in PASSING, code in SLOW_DOWN)
+
+
+def _unanswered(error: botocore.exceptions.BotoCoreError, key: Key) -> Answer:
+    """A lost answer is no failure yet: names are never used again, so the same delete can be sent twice."""
+    if isinstance(error, botocore.exceptions.NoCredentialsError | botocore.exceptions.CredentialRetrievalError):
+        raise BadCredentials(f"no credentials for {key.authority}: {error}", "configure credentials") from error
+    told: StoreError = unreachable(key, str(error))
+    return Answer(Fate.FAILED, told.message, again=True)
