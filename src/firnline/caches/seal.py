@@ -16,7 +16,7 @@ def entry_name(parts: Iterable[str | bytes | int | None]) -> str:
     """Returns one name for all the parts together; lists of parts that differ anywhere have different names."""
     digest = sha256()
     for part in parts:
-        data = part if isinstance(part, bytes) else repr(part).encode("utf-8", "backslashreplace")
+        data = repr(part).encode("utf-8", "backslashreplace")
         digest.update(len(data).to_bytes(8, "big") + data)
     return digest.hexdigest()
 
