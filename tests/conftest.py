@@ -2,12 +2,25 @@
 
 from __future__ import annotations
 
+import os
+import shutil
+import tempfile
 from collections import Counter, defaultdict
 from typing import Any
 
 import pytest
 
 _COUNT = "count: "
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Makes every plan of a test remember in a folder of this session: never in the home of whoever runs it."""
+    os.environ["FIRNLINE_CACHE"] = tempfile.mkdtemp(prefix="firnline-units-")
+    os.environ["FIRNLINE_CACHE_KEY"] = "for the time of this test session"
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    shutil.rmtree(os.environ["FIRNLINE_CACHE"], ignore_errors=True)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
