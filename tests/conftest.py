@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+pytest_plugins = ["firnline.testing.servers.fixtures"]
 _COUNT = "count: "
 
 
@@ -31,7 +32,25 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
-    """Prints what tests counted: properties named `count: HEADING`, whose values are numbers by line."""
+    """Prints what tests counted, and which could not run."""
+    _print_counts(terminalreporter)
+    _print_missing(terminalreporter)
+
+
+def _print_missing(terminalreporter: Any) -> None:
+    """Prints how many tests had no server to run on, by the reason: a green session must not hide them."""
+    from firnline.testing.servers.fixtures import NOT_HERE
+
+    reasons = [str(report.longrepr[2]) for report in terminalreporter.stats.get("skipped", [])]
+    missing = Counter(each.partition(NOT_HERE)[2] for each in reasons if NOT_HERE in each)
+    if missing:
+        terminalreporter.section("not run here", yellow=True)
+    for reason, number in missing.items():
+        terminalreporter.write_line(f"{number:9,}  tests: {reason}", yellow=True)
+
+
+def _print_counts(terminalreporter: Any) -> None:
+    """Prints the sums of properties named `count: HEADING`, whose values are numbers by line."""
     sums: dict[str, Counter[str]] = defaultdict(Counter)
     for report in [each for reports in terminalreporter.stats.values() for each in reports]:
         for name, value in getattr(report, "user_properties", []):

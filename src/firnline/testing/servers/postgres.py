@@ -53,6 +53,7 @@ def execute(server: Server, statement: str) -> None:
     engine = create_engine(server.url, poolclass=NullPool, isolation_level="AUTOCOMMIT")
     with engine.connect() as connection:
         connection.execute(text(statement))
+    engine.dispose()
 
 
 def _program(name: str) -> str:
