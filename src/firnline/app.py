@@ -6,7 +6,7 @@ import logging
 import os
 import re
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -18,24 +18,43 @@ from firnline.journal.layout import RunId
 from firnline.journal.lease import Lease, LeaseTimes
 from firnline.journal.processes import this_process
 from firnline.journal.runs import Run
+from firnline.model.locations import identity
 from firnline.model.times import parse_duration, parse_instant
-from firnline.ops.carry import Carried, carry, carry_all, commit_only, purge_all, purge_only, report, settle_others
+from firnline.ops.carry import (
+    Carried,
+    carry,
+    carry_all,
+    commit_only,
+    purge_all,
+    purge_only,
+    report,
+    settle_others,
+    undo,
+)
 from firnline.ops.check import Checked, check
 from firnline.ops.files import check_listing_name, write_listing
+from firnline.ops.guards import refuse_forbidden
+from firnline.ops.orphans.dropped import Dropped, dropped_tables
+from firnline.ops.orphans.neighbours import outermost
+from firnline.ops.orphans.plan import plan_orphans, save_search
+from firnline.ops.orphans.prefix import Prefix
+from firnline.ops.orphans.scope import Scope
+from firnline.ops.orphans.search import Asked, Means, Rules
 from firnline.ops.plan import Planned, make_plan
 from firnline.ops.purge import Shovel
 from firnline.ops.save import save_plan
 from firnline.ops.settle import policy_in_force
 from firnline.ops.sources import LocatedTable, catalog_table
-from firnline.ops.undo import undo_run
 from firnline.ops.why import Answer, why
 from firnline.ops.workplace import Workplace
 from firnline.plans.explain import explain
+from firnline.plans.orphans import OrphanPlan
 from firnline.plans.plan import Plan
 from firnline.plans.request import Request
 from firnline.policy.config import Section
 from firnline.policy.inherit import Effective
 from firnline.ports.catalogs import Catalog, Commit, TableName
+from firnline.ports.listings import Sort
 from firnline.ports.progress import Progress, Silent
 from firnline.settings import cache_folder, cache_setting, read_config, user_folder
 
@@ -215,7 +234,7 @@ class Lake:
     def undo(self, run: str, *, break_lease: bool = False) -> Carried:
         """Returns the run, undone: its snapshots, refs and log are back. Raises once its purge has started."""
         with self._on_run(run, break_lease) as (work, lease, found):
-            return report(work, undo_run(work, lease, found))
+            return report(work, undo(work, lease, found))
 
     def purge(self, run: str, *, break_lease: bool = False) -> Carried:
         """Returns the run, purged where its grace is over. Raises where it was never committed."""
@@ -249,19 +268,141 @@ class Lake:
         return [report(work, run) for run in work.runs(work.source.load())]
 
     def run(self, run: str) -> Carried:
-        work = self.workplace(RunId.parse(run).table)
+        work = self._searchable(RunId.parse(run).table)
         return report(work, work.run(RunId.parse(run))[1])
 
     def check(self, table: str) -> Checked:
         """Returns whether every file that the table's snapshots need exists, with its size. Changes nothing."""
         return check(self.source(table), self.store, self._choose, self.progress)
 
+    def orphans(
+        self,
+        table: str,
+        *,
+        older_than: Moment | None = None,
+        grace: str | None = None,
+        inventory: str | Path | None = None,
+        files: str | Path | None = None,
+        same: tuple[tuple[str, str], ...] = (),
+        dead: frozenset[str] = frozenset(),
+        also: tuple[str, ...] = (),
+        keep_near_misses: bool = False,
+        blast_radius: float | None = None,
+        dry_run: bool = False,
+        break_lease: bool = False,
+        consent: Callable[[OrphanPlan], bool] = lambda plan: False,
+    ) -> tuple[OrphanPlan, Carried | None]:
+        """Returns what no table needs of a table's folders or under a prefix, and the run that removes it, if any.
+
+        `consent` is shown the plan; without it the plan is saved and waits. `also` are tables that no catalog has.
+        """
+        work = self._searchable(table)
+        state = work.source.load()
+        is_folder = isinstance(work.source, Prefix)
+        scope = Scope((state.location,)) if is_folder else Scope.of_table(state)
+        alone = () if is_folder or work.source.name.catalog else (work.source.name.name,)
+        asked = Asked(_instant(older_than), same, dead, (*also, *alone), keep_near_misses)
+        terms = _Terms(grace, blast_radius, dry_run, break_lease, consent)
+        return self._searched(work, state, scope, asked, terms, inventory, files)
+
+    def dropped(self, prefix: str) -> list[Dropped]:
+        """Returns the folders under a prefix that look like tables and that no configured catalog knows."""
+        work = self._prefix(prefix)
+        return dropped_tables(work.source.load().location, self._means(work, Asked(), None), work.store)
+
+    def purge_dropped(
+        self,
+        prefix: str,
+        folder: str,
+        *,
+        older_than: Moment | None = None,
+        grace: str | None = None,
+        break_lease: bool = False,
+        consent: Callable[[OrphanPlan], bool] = lambda plan: False,
+    ) -> tuple[OrphanPlan, Carried | None]:
+        """Returns what would go of one dropped table, and the run that removes it, if any."""
+        named = {identity(each.folder): each for each in self.dropped(prefix)}
+        chosen = named.get(identity(folder).rstrip("/"))
+        if chosen is None or chosen.uuid is None:
+            known = ", ".join(each.folder for each in named.values()) or "none"
+            raise UsageError(f"{folder} is no dropped table under {prefix}", hint=f"there are: {known}")
+        work = self._prefix(chosen.folder)
+        departed = work.source.format.load(chosen.folder, chosen.metadata)
+        scope = Scope(outermost(departed.owned), departed=departed)
+        terms = _Terms(grace, None, False, break_lease, consent)
+        return self._searched(work, work.source.load(), scope, Asked(_instant(older_than)), terms, None, None)
+
+    def _searched(
+        self,
+        work: Workplace,
+        state: State,
+        scope: Scope,
+        asked: Asked,
+        terms: _Terms,
+        inventory: str | Path | None,
+        files: str | Path | None,
+    ) -> tuple[OrphanPlan, Carried | None]:
+        refuse_forbidden(state, self.clock())
+        if files is not None:
+            check_listing_name(Path(files))
+        means = self._means(work, asked, inventory)
+        effective = policy_in_force(state, work.source.name, self.config, Request())
+        grace_ms = effective.grace.value if terms.grace is None else parse_duration(terms.grace)
+        cap = effective.blast_radius.value if terms.blast_radius is None else terms.blast_radius
+        searched = plan_orphans(state, scope, asked, means, grace_ms=grace_ms, cap=cap)
+        if files is not None:
+            write_listing(searched, Path(files), state.owned)
+        if terms.dry_run or not searched.plan.victims.by_kind:
+            return searched.plan, None
+        if searched.plan.refused:
+            raise BlastRadiusExceeded(searched.plan.refused, hint="raise --blast-radius, if that is really meant")
+        meant = terms.consent(searched.plan)
+        plan = save_search(searched, means, work.store, work.root(state), meant=meant)
+        run = str(plan.run)
+        return plan, self.carry(run, break_lease=terms.break_lease) if meant else self.run(run)
+
+    def _means(self, work: Workplace, asked: Asked, inventory: str | Path | None) -> Means:
+        from firnline.formats.documents import DOCUMENT_NAMES
+        from firnline.formats.sorting import Sorting
+        from firnline.stores.inventory import Inventory
+        from firnline.stores.ranges import ObjectRanges
+
+        def make_sort(rules: Rules) -> Sort:
+            return Sorting(rules.cutoff_ms, rules.places, DOCUMENT_NAMES, rules.others, rules.own, rules.same)
+
+        ranges = ObjectRanges() if inventory is None else Inventory(str(inventory))
+        engine = self._choose(work.source.load(), "auto")
+        return Means(engine, ranges, lambda: self._everyone(asked.also), make_sort, work.source.format, self.clock)
+
+    def _everyone(self, also: Sequence[str]) -> Iterator[Workplace]:
+        """Yields where each table of every catalog is worked on, and those that no catalog has but somebody named."""
+        yield from (self.workplace(str(name)) for name in self.tables())
+        yield from (self.workplace(location) for location in also)
+
+    def _searchable(self, table: str) -> Workplace:
+        """Returns where a table is worked on; or a folder, where there is no table at that location."""
+        try:
+            work = self.workplace(table)
+            work.source.load()
+        except NoSuchTable:
+            if "/" not in table:
+                raise
+            return self._prefix(table)
+        return work
+
+    def _prefix(self, folder: str) -> Workplace:
+        """Returns where a folder with several tables is worked on."""
+        return self._workplace(Prefix(absolute(folder), self.iceberg))
+
     def workplace(self, table: str) -> Workplace:
         """Returns everything that is needed to change a table, except the power to delete."""
+        return self._workplace(self.source(table))
+
+    def _workplace(self, source: LocatedTable | Prefix) -> Workplace:
         from firnline.stores.discard import OwnDiscard
 
         return Workplace(
-            source=self.source(table),
+            source=source,
             store=self.store,
             config=self.config,
             choose=self._choose,
@@ -271,13 +412,14 @@ class Lake:
             progress=self.progress,
             interrupted=self.interrupted,
             discard=OwnDiscard(),
+            everyone=self._everyone,
         )
 
     @contextmanager
     def _on_run(self, run: str, break_lease: bool) -> Iterator[tuple[Workplace, Lease, Run]]:
         """Holds the lease and hands out the run as it is then: another process may have moved it just before."""
         named = RunId.parse(run)
-        work = self.workplace(named.table)
+        work = self._searchable(named.table)
         state, _ = work.run(named)
         with work.lease(state, break_lease) as lease:
             found = work.run(named)[1]
@@ -322,8 +464,7 @@ class Lake:
     def _at_location(self, location: str) -> LocatedTable:
         from firnline.catalogs.paths import PathCommits, PathTables
 
-        absolute = location if "://" in location or location.startswith("file:") else os.path.abspath(location)
-        name = TableName("", "", absolute.rstrip("/"))
+        name = TableName("", "", absolute(location))
         return catalog_table(PathTables(self.store), name, self.iceberg, lambda: PathCommits(self.store))
 
     def _named(self, table: str) -> TableName:
@@ -349,6 +490,23 @@ class Lake:
         from firnline.local.engine import LocalEngine
 
         return LocalEngine(progress=self.progress)
+
+
+@dataclass(frozen=True, slots=True)
+class _Terms:
+    """On what terms a search becomes a run."""
+
+    grace: str | None
+    blast_radius: float | None
+    dry_run: bool
+    break_lease: bool
+    consent: Callable[[OrphanPlan], bool]
+
+
+def absolute(location: str) -> str:
+    """Returns a location that means the same from every folder, without a slash at its end."""
+    named = "://" in location or location.startswith("file:")
+    return (location if named else os.path.abspath(location)).rstrip("/")
 
 
 def is_large(state: State) -> bool:

@@ -189,7 +189,7 @@ def runs(
         if run is None:
             raise UsageError("runs show needs a RUN", hint="`firnline runs` lists them")
         found = lake.run(run)
-        output_for(as_json).show(Page((*_blocks(found), _events(found))), found.facts)
+        output_for(as_json).show(Page((*run_blocks(found), _events(found))), found.facts)
         return 0
     return _on_tables(lake, show, as_json, lake.runs)
 
@@ -203,11 +203,11 @@ def show_runs(carried: Iterable[Carried], as_json: bool, single: bool = False) -
     """Says where the runs stand. One run that was asked for by name is a JSON object of its own."""
     listed = list(carried)
     facts = listed[0].facts if single else {"runs": [each.facts for each in listed]}
-    blocks = [block for each in listed for block in _blocks(each)]
+    blocks = [block for each in listed for block in run_blocks(each)]
     output_for(as_json).show(Page(tuple(blocks) or (Line("no runs"),)), facts)
 
 
-def _blocks(carried: Carried) -> Iterator[Block]:
+def run_blocks(carried: Carried) -> Iterator[Block]:
     facts = carried.facts
     yield Line(f"{facts['run']}: {facts['state']}" + (f", waits for {carried.waits}" if carried.waits else ""))
     if facts["expired"] and facts["state"] not in ("undone", "cancelled"):

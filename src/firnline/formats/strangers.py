@@ -13,7 +13,7 @@ STRANGERS = {
     "Delta Lake": r"_delta_log/[0-9]{20}\.(?:json|checkpoint\.parquet)",
     "Apache Hudi": r"\.hoodie/hoodie\.properties",
     "Apache Paimon": r"schema/schema-[0-9]+",
-    "Icechunk": r"(?:repo|refs/branch\.[^/]+/ref\.json)",
+    "Icechunk": r"(?:refs/branch\.[^/]+/ref\.json|snapshots/[0-9A-HJKMNP-TV-Z]{20})",
 }
 STRANGE_NAMES = tuple((expression, FileKind.METADATA) for expression in STRANGERS.values())
 

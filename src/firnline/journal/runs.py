@@ -13,7 +13,7 @@ from firnline.journal.layout import RecordFolder, RunId
 from firnline.journal.parts import Seals
 from firnline.journal.states import FINISHED, UNDOABLE, RunState
 from firnline.model.locations import join
-from firnline.plans.plan import PLAN_VERSION
+from firnline.plans.plan import EXPIRY, PLAN_VERSION
 from firnline.plans.request import Request
 
 
@@ -29,6 +29,11 @@ class Run:
     @property
     def state(self) -> RunState:
         return self.events[-1].state
+
+    @property
+    def kind(self) -> str:
+        """What the run does: it expires snapshots, or removes orphans."""
+        return str(self.plan.get("kind", EXPIRY))
 
     @property
     def uuid(self) -> str:
@@ -66,7 +71,7 @@ class Run:
     @property
     def removals(self) -> tuple[Mapping[str, Any], ...]:
         """What later runs must treat as roots while this run may still be undone."""
-        if self.state not in UNDOABLE:
+        if self.state not in UNDOABLE or self.kind != EXPIRY:
             return ()
         known = [self.committed] if self.committed else self.attempts
         return tuple(event.detail["removal"] for event in known)
@@ -126,5 +131,9 @@ def list_runs(store: EventStore, root: str, table: str) -> list[Run]:
 
 def in_commit_order(runs: list[Run]) -> list[Run]:
     """Returns the runs that were committed, or may have been, by the time of their first attempt."""
-    tried = [run for run in runs if run.attempts]
-    return sorted(tried, key=lambda run: (run.attempts[0].at_ms, run.id.stamp))
+    first = {run.id.stamp: next((each for each in run.events if each.state in _TRIED), None) for run in runs}
+    tried = [(event.at_ms, run.id.stamp, run) for run in runs if (event := first[run.id.stamp]) is not None]
+    return [run for _, _, run in sorted(tried, key=lambda each: each[:2])]
+
+
+_TRIED = (RunState.COMMITTING, RunState.COMMITTED)

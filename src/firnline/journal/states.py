@@ -21,7 +21,8 @@ class RunState(StrEnum):
 
 _S = RunState
 MOVES: dict[RunState, frozenset[RunState]] = {
-    _S.PLANNED: frozenset({_S.ARCHIVED, _S.COMMITTING, _S.CANCELLED}),
+    # Straight to committed goes what changes no table: orphans, whose grace begins with the operator's word.
+    _S.PLANNED: frozenset({_S.ARCHIVED, _S.COMMITTING, _S.COMMITTED, _S.CANCELLED}),
     _S.ARCHIVED: frozenset({_S.COMMITTING, _S.CANCELLED}),
     _S.COMMITTING: frozenset({_S.COMMITTING, _S.COMMITTED, _S.CANCELLED}),
     _S.COMMITTED: frozenset({_S.PURGING, _S.UNDOING}),

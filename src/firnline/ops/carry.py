@@ -12,9 +12,13 @@ from firnline.journal.runs import Run, in_commit_order
 from firnline.journal.states import RunState
 from firnline.model.times import format_instant
 from firnline.ops.commit import commit_landed, commit_run
+from firnline.ops.guards import Guard, TableGuard, newcomers_since
+from firnline.ops.orphans.consent import begin_grace, call_off
+from firnline.ops.orphans.guard import LakeGuard
 from firnline.ops.purge import Shovel, blocked_by, purge_run, waits_for_grace
 from firnline.ops.undo import undo_landed, undo_run
 from firnline.ops.workplace import Workplace
+from firnline.plans.orphans import ORPHANS
 
 _PURGEABLE = (RunState.COMMITTED, RunState.PURGING)
 
@@ -34,11 +38,11 @@ def carry(work: Workplace, lease: Lease, run: Run, shovel: Shovel) -> Carried:
         case RunState.PLANNED | RunState.ARCHIVED if not run.is_meant:
             return report(work, run, f"`firnline commit {run.id}`")
         case RunState.PLANNED | RunState.ARCHIVED | RunState.COMMITTING:
-            return _purge_if_due(work, lease, commit_run(work, lease, run), shovel)
+            return _purge_if_due(work, lease, _committed(work, lease, run), shovel)
         case RunState.COMMITTED | RunState.PURGING:
             return _purge_if_due(work, lease, run, shovel)
         case RunState.UNDOING:
-            return report(work, undo_run(work, lease, run))
+            return report(work, undo(work, lease, run))
         case RunState.DONE | RunState.UNDONE | RunState.CANCELLED:
             return report(work, run)
         case _:
@@ -50,7 +54,9 @@ def _purge_if_due(work: Workplace, lease: Lease, run: Run, shovel: Shovel) -> Ca
     if run.is_finished:
         return report(work, run)
     waits = _waits(work, run)
-    return report(work, run, waits) if waits else report(work, purge_run(work, lease, run, shovel))
+    return (
+        report(work, run, waits) if waits else report(work, purge_run(work, lease, run, shovel, _guard_of(work, run)))
+    )
 
 
 def _waits(work: Workplace, run: Run) -> str | None:
@@ -61,12 +67,28 @@ def _waits(work: Workplace, run: Run) -> str | None:
     return f"the end of grace at {grace}" if grace and run.state is RunState.COMMITTED else None
 
 
+def _committed(work: Workplace, lease: Lease, run: Run) -> Run:
+    return begin_grace(work, lease, run) if run.kind == ORPHANS else commit_run(work, lease, run)
+
+
+def undo(work: Workplace, lease: Lease, run: Run) -> Run:
+    """Returns the run, undone or called off. Raises once its purge has started."""
+    return call_off(work, lease, run) if run.kind == ORPHANS else undo_run(work, lease, run)
+
+
+def _guard_of(work: Workplace, run: Run) -> Guard:
+    guard = LakeGuard if run.kind == ORPHANS else TableGuard
+    return guard(work, run, newcomers_since(work, run))
+
+
 def settle_others(work: Workplace, lease: Lease, run: Run) -> None:
     """Reads back every other run that stopped in the middle of a commit or an undo, before this one acts.
 
     Afterwards the table's log may have forgotten them, and what they took out could look like this run's work.
     """
     for other in work.runs(work.source.load()):
+        if other.kind == ORPHANS:
+            continue
         if other.id.stamp != run.id.stamp and other.state is RunState.COMMITTING:
             commit_landed(work, lease, other)
         elif other.id.stamp != run.id.stamp and other.state is RunState.UNDOING:
@@ -96,7 +118,7 @@ def purge_only(work: Workplace, lease: Lease, run: Run, shovel: Shovel) -> Carri
 def commit_only(work: Workplace, lease: Lease, run: Run) -> Carried:
     if run.state not in (RunState.PLANNED, RunState.ARCHIVED, RunState.COMMITTING):
         raise UsageError(f"{run.id} is {run.state}: there is nothing left to commit", hint="`firnline runs show RUN`")
-    committed = commit_run(work, lease, run)
+    committed = _committed(work, lease, run)
     return report(work, committed, None if committed.is_finished else _waits(work, committed))
 
 
@@ -108,6 +130,7 @@ def report(work: Workplace, run: Run, waits: str | None = None) -> Carried:
     due = run.purge_due_ms
     facts: dict[str, Any] = {
         "run": str(run.id),
+        "kind": run.kind,
         "table": run.plan["table"],
         "state": run.state.value,
         "waits_for": waits,

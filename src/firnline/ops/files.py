@@ -5,16 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from firnline.errors import UsageError
 from firnline.model.locations import within
-from firnline.ports.engines import Survey
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 _COLUMNS = ("path", "kind", "size")
+
+
+class HasVictims(Protocol):
+    def victim_batches(self) -> Iterator[pa.RecordBatch]: ...
 
 
 def check_listing_name(out: Path) -> None:
@@ -32,7 +35,7 @@ def check_listing_name(out: Path) -> None:
         pass
 
 
-def write_listing(survey: Survey | None, out: Path, owned: Iterable[str]) -> int:
+def write_listing(survey: HasVictims | None, out: Path, owned: Iterable[str]) -> int:
     """Returns the number of files listed in `out` (columns path, kind, size), which appears whole or not at all.
 
     Raises UsageError where `out` lies in a folder that the table owns: there it would look like one of its files.
@@ -68,7 +71,7 @@ def _is_listing(out: Path) -> bool:
         return False
 
 
-def _write(survey: Survey | None, out: Path) -> int:
+def _write(survey: HasVictims | None, out: Path) -> int:
     import pyarrow as pa
     import pyarrow.csv
     import pyarrow.parquet
@@ -83,7 +86,7 @@ def _write(survey: Survey | None, out: Path) -> int:
     return listed
 
 
-def _listing(survey: Survey | None, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+def _listing(survey: HasVictims | None, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
     import pyarrow as pa
 
     for batch in () if survey is None else survey.victim_batches():

@@ -15,13 +15,12 @@ _THREADS = 8
 class Newcomers:
     """Remembers what is needed beyond what the plan had seen. Units never change, so each is opened once."""
 
-    def __init__(self, expand: Expand, walked: Iterable[str]) -> None:
-        self._expand = expand
+    def __init__(self, walked: Iterable[str]) -> None:
         self._known = set(walked)
         self._reached: set[str] = set()
         self._paths: set[str] = set()
 
-    def add(self, roots: Iterable[File]) -> None:
+    def add(self, roots: Iterable[File], expand: Expand) -> None:
         """Walks from these roots. Raises UnreadableMetadata where a unit cannot be read: then nothing may go."""
         due: dict[str, File] = {}
         for file in roots:
@@ -29,16 +28,16 @@ class Newcomers:
             self.reach(name)
             if file.opens and name not in self._known:
                 due.setdefault(name, file)
-        for kind in self._expand.order:
+        for kind in expand.order:
             opened = {name: file for name, file in due.items() if file.kind is kind and name not in self._known}
             with ThreadPoolExecutor(_THREADS) as pool:
-                for found in pool.map(self._named, opened.values()):
+                for found in pool.map(lambda unit: self._named(unit, expand), opened.values()):
                     due.update(found)
             self._known |= opened.keys()
 
-    def _named(self, unit: File) -> dict[str, File]:
+    def _named(self, unit: File, expand: Expand) -> dict[str, File]:
         """Returns the deeper units that are new; what the unit names is remembered as reached."""
-        batch = self._expand(unit)
+        batch = expand(unit)
         rows = zip(
             *(batch.column(name).to_pylist() for name in ("identity", "key", "size", "kind", "opens")), strict=True
         )

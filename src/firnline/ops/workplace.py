@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -26,9 +26,18 @@ RECORDS = "firnline.records"
 """The table property that says where the records of its runs are."""
 
 
+def _nobody(also: Sequence[str]) -> Iterable[Workplace]:
+    """Stands in where no other table can be asked: to act as if there were none would be a guess."""
+    raise RefusedForSafety("the tables of the configured catalogs cannot be seen from here", hint="this is a bug")
+
+
 @dataclass(frozen=True, slots=True)
 class Workplace:
-    """Everything a use case needs to change a table, except the power to delete."""
+    """Everything a use case needs to change a table, except the power to delete.
+
+    `everyone` returns where each table of every configured catalog is worked on, and those at the given locations: for
+    those who must ask them all.
+    """
 
     source: WritableTable
     store: ReadWrite
@@ -40,6 +49,7 @@ class Workplace:
     progress: Progress = field(default_factory=Silent)
     interrupted: Callable[[], bool] = lambda: False
     discard: Discard | None = None
+    everyone: Callable[[Sequence[str]], Iterable[Workplace]] = _nobody
 
     def root(self, state: State) -> str:
         """Returns where this table's runs are recorded: where its first commit pinned it, whatever is configured now.

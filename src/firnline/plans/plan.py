@@ -12,6 +12,7 @@ from firnline.model.times import format_instant
 from firnline.plans.stages import Stage
 
 PLAN_VERSION = 1
+EXPIRY = "expiry"
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +56,7 @@ class Plan:
         """Returns the contract of `plan --json`: ids are strings, totals come by kind, instants are ISO 8601."""
         return {
             "version": PLAN_VERSION,
+            "kind": EXPIRY,
             "table": self.table,
             "format": self.format,
             "location": self.location,

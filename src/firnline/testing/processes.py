@@ -15,6 +15,7 @@ from firnline.local.delete import LocalDeleteMany
 from firnline.model.holds import Hold
 from firnline.ops.adopt import Adoption, adopt
 from firnline.ops.holds import add_hold, release_hold
+from firnline.ops.orphans.prefix import Prefix
 from firnline.ops.purge import Shovel
 from firnline.ops.sources import LocatedTable, catalog_table
 from firnline.ops.tags import add_tag, remove_tag
@@ -95,15 +96,20 @@ class Process(Lake):
 
     # ---- where faults come in
 
+    def tables(self, catalog: str | None = None) -> list[TableName]:
+        return list(FaultyCatalog(self.sql, self.fault).tables())
+
     def source(self, table: str) -> LocatedTable:
+        if "/" in table:
+            return super().source(table)
         catalog, namespace, name = table.split(".")
         located = FaultyCatalog(self.sql, self.fault)
         commits = FaultyCommits(SqlCommits(self.sql, self.store), self.fault)
         return catalog_table(located, TableName(catalog, namespace, name), self.iceberg, lambda: commits)
 
-    def workplace(self, table: str) -> Workplace:
+    def _workplace(self, source: LocatedTable | Prefix) -> Workplace:
         return replace(
-            super().workplace(table),
+            super()._workplace(source),
             now=self.clock,
             owner=self.owner,
             lease_times=self.lease_times,

@@ -95,5 +95,6 @@ def _record(searched: Searched) -> dict[str, Any]:
             "folders": list(searched.scope.folders),
             "uuid": searched.scope.uuid,
             "departed": None if departed is None else departed.uuid,
+            "also": list(searched.asked.also),
         },
     }

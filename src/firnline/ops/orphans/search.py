@@ -30,11 +30,14 @@ _SHOWN = 5
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """The options of a search. `same` are stems that are one; `dead` are uuids of tables that are known to be gone."""
+    """The options of a search. `same` are stems that are one; `dead` are uuids of tables that are known to be gone,
+    `also` locations of tables that no catalog has.
+    """
 
     older_than_ms: int | None = None
     same: tuple[tuple[str, str], ...] = ()
     dead: frozenset[str] = frozenset()
+    also: tuple[str, ...] = ()
     keep_near_misses: bool = False
 
     def cutoff_ms(self, now_ms: int) -> int:
@@ -86,7 +89,7 @@ def search(scope: Scope, asked: Asked, means: Means) -> Found:
     insiders = scope.insiders(neighbours, now_ms)
     census = means.engine.census(
         listing,
-        _roots(neighbours, insiders, now_ms),
+        roots_of(neighbours, insiders, now_ms),
         expand_of(neighbours, means.format.expand),
         means.make_sort(_rules(scope, asked, means, neighbours, now_ms)),
     )
@@ -102,7 +105,7 @@ def _listed(scope: Scope, means: Means) -> Listing:
     return means.engine.list(pieces, means.ranges)
 
 
-def _roots(neighbours: Sequence[Neighbour], insiders: Sequence[Neighbour], now_ms: int) -> Iterator[Root]:
+def roots_of(neighbours: Sequence[Neighbour], insiders: Sequence[Neighbour], now_ms: int) -> Iterator[Root]:
     """Yields what every table needs: a root of the searched tables is needed, that of any other is another's."""
     inside = {id(each) for each in insiders}
     return (Root(file, needed=id(each) in inside) for each in neighbours for file in each.needs(now_ms))
@@ -155,7 +158,7 @@ def _refuse_strangers(
                 if uuid not in known:
                     raise RefusedForSafety(
                         f"{key} is metadata of the table {uuid}, which no configured catalog has",
-                        hint=f"configure its catalog; or, if it was dropped, add --dropped {uuid}",
+                        hint=f"configure its catalog, or name it with --also LOCATION; --dropped {uuid} if it is gone",
                     )
 
 

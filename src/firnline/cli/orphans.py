@@ -1,0 +1,166 @@
+"""`firnline orphans` and `firnline dropped`: files that no table needs, and folders that no catalog knows."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from firnline.cli import options
+from firnline.cli.interrupts import stop_on_interrupt
+from firnline.cli.output import output_for
+from firnline.cli.progress import progress_for
+from firnline.cli.runs import BreakLease, Yes, ask, run_blocks
+from firnline.errors import UsageError
+from firnline.plans.orphans import OrphanPlan, explain_orphans
+from firnline.plans.pages import Block, Grid, Hint, Line, Page
+from firnline.plans.wording import counted, minute, size
+
+if TYPE_CHECKING:
+    from firnline.app import Lake
+    from firnline.ops.orphans.dropped import Dropped
+
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Only show what is there; write no plan.")]
+Grace = Annotated[
+    str | None, typer.Option("--grace", metavar="AGE", help="How long to wait before the purge; 24h unless configured.")
+]
+
+
+def register(app: typer.Typer) -> None:
+    app.command("orphans")(orphans)
+    app.command("dropped")(dropped)
+
+
+def orphans(
+    table: Annotated[str, typer.Argument(metavar="TABLE|PREFIX", help="A table, or a folder with several.")],
+    older_than: Annotated[
+        str | None,
+        typer.Option("--older-than", metavar="T", help="Only files older than this; never younger than 24 h."),
+    ] = None,
+    dry_run: DryRun = False,
+    inventory: Annotated[
+        Path | None,
+        typer.Option("--inventory", metavar="FILE", help="Parquet or CSV of path, size, modified, instead of listing."),
+    ] = None,
+    files: options.Files = None,
+    grace: Grace = None,
+    same: Annotated[
+        list[str] | None,
+        typer.Option("--same", metavar="A=B", help="Two schemes and authorities that are one place; repeatable."),
+    ] = None,
+    near_misses: Annotated[
+        str, typer.Option("--near-misses", metavar="stop|keep", help="What to do about names that nearly match.")
+    ] = "stop",
+    dropped_uuid: Annotated[
+        list[str] | None,
+        typer.Option("--dropped", metavar="UUID", help="A table that is known to be gone; repeatable."),
+    ] = None,
+    also: Annotated[
+        list[str] | None,
+        typer.Option("--also", metavar="LOCATION", help="A table that no catalog has, by its location; repeatable."),
+    ] = None,
+    blast_radius: options.BlastRadius = None,
+    yes: Yes = False,
+    break_lease: BreakLease = False,
+    config: options.Config = None,
+    engine: options.Engine = "auto",
+    as_json: options.Json = False,
+) -> None:
+    """Find files that no snapshot of any table needs; purge them after a grace. Without --yes: only a saved plan."""
+    lake = _lake(config, engine, as_json)
+    asked: dict[str, Any] = {
+        "older_than": older_than, "grace": grace, "inventory": inventory, "files": files,
+        "same": pairs(same or []), "dead": frozenset(dropped_uuid or ()), "also": tuple(also or ()),
+        "keep_near_misses": one_of(near_misses, ("stop", "keep")) == "keep",
+        "blast_radius": options.share(blast_radius), "break_lease": break_lease,
+    }  # fmt: skip
+    result = lake.orphans(table, dry_run=dry_run, consent=lambda plan: consent(plan, yes, as_json), **asked)
+    _show(result, as_json)
+
+
+def consent(plan: OrphanPlan, yes: bool, as_json: bool) -> bool:
+    """Tells whether the operator wants the purge. Where nobody can be asked, the plan is saved and waits."""
+    if yes:
+        return True
+    if as_json or not sys.stdin.isatty():
+        return False
+    ask(explain_orphans(plan), as_json)
+    return True
+
+
+def _show(result: Any, as_json: bool) -> None:
+    plan, carried = result
+    blocks = (*explain_orphans(plan).blocks,) if carried is None else (*_page(plan), *run_blocks(carried))
+    facts = {"run": None, "state": None, **plan.to_json()} if carried is None else {**plan.to_json(), **carried.facts}
+    output_for(as_json).show(Page(blocks), facts)
+
+
+def _page(plan: OrphanPlan) -> Iterator[Block]:
+    """Yields what was found, without what a plan says of the future: the run says what came of it."""
+    yield from (block for block in explain_orphans(plan).blocks if isinstance(block, Grid))
+
+
+def dropped(
+    prefix: Annotated[str, typer.Argument(metavar="PREFIX", help="The folder to look under.")],
+    purge: Annotated[
+        str | None, typer.Option("--purge", metavar="FOLDER", help="Purge this one of them, after a grace.")
+    ] = None,
+    older_than: options.OlderThan = None,
+    grace: Grace = None,
+    yes: Yes = False,
+    break_lease: BreakLease = False,
+    config: options.Config = None,
+    engine: options.Engine = "auto",
+    as_json: options.Json = False,
+) -> None:
+    """Show folders under PREFIX that look like tables but that no configured catalog knows; purge one by its name."""
+    lake = _lake(config, engine, as_json)
+    if purge is None:
+        found = lake.dropped(prefix)
+        output_for(as_json).show(Page(tuple(_listed(found))), {"dropped": [each.to_json() for each in found]})
+        return
+    result = lake.purge_dropped(
+        prefix, purge, older_than=older_than, grace=grace, break_lease=break_lease,
+        consent=lambda plan: consent(plan, yes, as_json),
+    )  # fmt: skip
+    _show(result, as_json)
+
+
+def _listed(found: list[Dropped]) -> Iterator[Block]:
+    yield Line(f"{counted(len(found), 'folder')} with a table's metadata that no configured catalog knows")
+    if not found:
+        return
+    rows = tuple(
+        (each.folder, each.uuid or "?", f"{each.table.files:,}", size(each.table.bytes), _age(each)) for each in found
+    )
+    yield Grid(rows, ("folder", "uuid", "files", "bytes", "newest"), right=frozenset({2, 3}))
+    yield from (Line(f"{each.folder}: {each.problem}") for each in found if each.problem)
+    yield Hint("a catalog that is not configured here may know it; --purge FOLDER removes one")
+
+
+def _age(each: Dropped) -> str:
+    return "?" if each.newest_ms is None else minute(each.newest_ms)
+
+
+def pairs(texts: list[str]) -> tuple[tuple[str, str], ...]:
+    """Returns A=B as pairs."""
+    split = [text.partition("=") for text in texts]
+    wrong = [text for text, (left, _, right) in zip(texts, split, strict=True) if not left or not right]
+    if wrong:
+        raise UsageError(f"--same {wrong[0]} is not A=B", hint="such as --same s3://old-name=s3://new-name")
+    return tuple((left, right) for left, _, right in split)
+
+
+def one_of(text: str, known: tuple[str, ...]) -> str:
+    if text not in known:
+        raise UsageError(f"unknown choice {text!r}", hint=f"one of: {', '.join(known)}")
+    return text
+
+
+def _lake(config: str | None, engine: str, as_json: bool) -> Lake:
+    from firnline.app import open_lake
+
+    return open_lake(config, engine=engine, progress=progress_for(as_json), interrupted=stop_on_interrupt())

@@ -1,0 +1,73 @@
+"""What stands between a written list and a delete: asked again before every batch."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
+
+from firnline.errors import CollectionForbidden
+from firnline.journal.parts import read_sound_parts
+from firnline.journal.runs import Run
+from firnline.ops.needs import forbidden, needed_files
+from firnline.ops.newcomers import Newcomers
+from firnline.ops.workplace import Workplace, same_table
+from firnline.ports.formats import State
+
+SPARED = "needed again: reachable from what the table, a hold or an undoable run names now"
+
+
+class Line(NamedTuple):
+    """One line of the written list; a search also noted when the store says the object was written, and its tag."""
+
+    key: str
+    kind: str
+    size: int | None
+    modified_ms: int | None = None
+    etag: str | None = None
+
+
+class Guard(Protocol):
+    def look_again(self) -> None:
+        """Reads afresh whatever might need a file again. Raises where nothing may go now."""
+        ...
+
+    def doubts(self, lines: Sequence[Line]) -> dict[str, str]:
+        """Returns which of these files must stay after all, each with the reason."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class TableGuard:
+    """Guards the purge of an expiry: the one table, read again by its uuid, and what became reachable since."""
+
+    work: Workplace
+    run: Run
+    newcomers: Newcomers
+
+    def look_again(self) -> None:
+        state = self.work.source.load()
+        same_table(state, self.run)
+        now_ms = self.work.now()
+        refuse_forbidden(state, now_ms)
+        needs = needed_files(self.work, state, now_ms, but=self.run.id.stamp)
+        self.newcomers.add(needs, self.work.source.format.expand)
+
+    def doubts(self, lines: Sequence[Line]) -> dict[str, str]:
+        return {line.key: SPARED for line in lines if self.newcomers.spare(line.key)}
+
+
+def refuse_forbidden(state: State, now_ms: int) -> None:
+    reason = forbidden(state, now_ms)
+    if reason:
+        raise CollectionForbidden(
+            f"nothing of {state.table} may be removed now: {reason}",
+            hint="the run stays as it is; `firnline purge` goes on once that is lifted",
+        )
+
+
+def newcomers_since(work: Workplace, run: Run) -> Newcomers:
+    """Returns what watches for needs beyond those that the plan had walked."""
+    # A part that was changed since only means that more is walked again: the safe direction.
+    parts = read_sound_parts(work.store, run.folder.walked, run.plan["parts"]["walked"])
+    return Newcomers(name for table in parts for name in table.column("identity").to_pylist())

@@ -1,0 +1,94 @@
+"""Dropped tables: folders with a table's metadata that no configured catalog knows, each with its evidence."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+from firnline.errors import FirnlineError
+from firnline.model.files import Tally
+from firnline.model.times import format_instant
+from firnline.ops.orphans.neighbours import all_tables, expand_of
+from firnline.ops.orphans.search import Asked, Means, Rules, roots_of
+from firnline.ports.engines import Census
+from firnline.ports.formats import State
+from firnline.ports.stores import List
+
+_THREADS = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Dropped:
+    """What is left of one table. `newest_ms` is the store's time of the youngest object in its folder.
+
+    `problem` says why its last metadata cannot be read; then it has no uuid, and nothing of it can be purged.
+    """
+
+    folder: str
+    metadata: str
+    uuid: str | None
+    table: Tally
+    newest_ms: int | None
+    problem: str | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "folder": self.folder,
+            "metadata": self.metadata,
+            "uuid": self.uuid,
+            "files": self.table.files,
+            "bytes": self.table.bytes,
+            "newest": None if self.newest_ms is None else format_instant(self.newest_ms),
+            "problem": self.problem,
+        }
+
+
+def dropped_tables(prefix: str, means: Means, store: List) -> list[Dropped]:
+    """Returns the folders under a prefix that look like tables and are none of any catalog. Changes nothing."""
+    listing = means.engine.list(means.ranges.split(prefix, 64), means.ranges)
+    neighbours = all_tables(means.everyone)
+    rules = Rules(Asked().cutoff_ms(means.now()), (), (), (), ())
+    expand = expand_of(neighbours, means.format.expand)
+    census = means.engine.census(listing, roots_of(neighbours, (), means.now()), expand, means.make_sort(rules))
+    known = {each.state.uuid for each in neighbours}
+    with ThreadPoolExecutor(_THREADS) as pool:
+        last = sorted(_last_metadata(census).items())
+        found = pool.map(lambda each: _evidence(each[0], each[1], means, store), last)
+        return [each for each in found if each.uuid not in known]
+
+
+def last_state(folder: str, means: Means) -> State | None:
+    """Returns what the newest metadata in a folder says of its table; None where there is none."""
+    listing = means.engine.list(means.ranges.split(folder, 1), means.ranges)
+    rules = Rules(Asked().cutoff_ms(means.now()), (), (), (), ())
+    census = means.engine.census(listing, (), means.format.expand, means.make_sort(rules))
+    last = _last_metadata(census).get(folder.rstrip("/"))
+    return None if last is None else means.format.load(folder, last)
+
+
+def _last_metadata(census: Census) -> dict[str, str]:
+    """Returns the youngest metadata object of each folder that has some: `…/t/metadata/x.json` belongs to `…/t`."""
+    newest: dict[str, tuple[int, str]] = {}
+    for batch in census.document_batches():
+        for row in batch.select(["key", "modified_ms"]).to_pylist():
+            folder = row["key"].rpartition("/")[0].rpartition("/")[0]
+            newest[folder] = max(newest.get(folder, (-1, "")), (row["modified_ms"] or 0, row["key"]))
+    return {folder: key for folder, (_, key) in newest.items()}
+
+
+def _evidence(folder: str, metadata: str, means: Means, store: List) -> Dropped:
+    problem, uuid = None, None
+    try:
+        uuid = means.format.table_of(metadata)
+    except FirnlineError as damage:
+        problem = damage.message
+    objects = list(_sizes(store, folder))
+    newest = max((modified for _, modified in objects if modified is not None), default=None)
+    tally = Tally(len(objects), sum(size for size, _ in objects))
+    return Dropped(folder, metadata, uuid, tally, newest, problem)
+
+
+def _sizes(store: List, folder: str) -> Iterator[tuple[int, int | None]]:
+    return ((each.size, each.modified_ms) for each in store.list(folder))
