@@ -70,6 +70,8 @@ def rest(folder: Path, warehouse: str | None = None, properties: Mapping[str, st
     """
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / "rest.log").open("ab") as said, _jvm(folder, said.fileno()) as (jvm, process):
+        # Nobody reads the pipe any more: what the server says there would stop it once the pipe is full.
+        jvm.java.lang.System.setOut(jvm.java.lang.System.err)
         place = warehouse or f"file://{folder}/warehouse"
         port = _serve(jvm, _adapter(jvm, folder, {"warehouse": place, **(properties or {})}))
         if not answers_http(port, "/v1/config"):
