@@ -48,6 +48,9 @@ class Sorting:
         ]
         return pa.record_batch(columns, names=list(SORTED_COLUMNS))
 
+    def paths(self, identities: pa.Array) -> pa.Array:
+        return plain_paths(identities)
+
     def _names(self, names: pa.Array) -> pa.Array:
         for listed, meant in self.same:
             stem, other = identity(listed).rstrip("/") + "/", identity(meant).rstrip("/") + "/"

@@ -76,6 +76,10 @@ class Survey(Protocol):
         ...
 
 
+class ListingTooLarge(Exception):
+    """More was listed than one machine should hold. Who chose the engine chooses one that spreads it."""
+
+
 class Listing(Protocol):
     """What was listed. Lives on the engine; it is complete before anybody looks at what is needed."""
 
@@ -137,7 +141,10 @@ class Engine(Protocol):
         ...
 
     def list(self, pieces: Iterable[KeyRange], source: ListRanges) -> Listing:
-        """Lists every piece to its end. Raises StoreError where any piece fails: a short listing is no listing."""
+        """Lists every piece to its end. Raises StoreError where any piece fails: a short listing is no listing.
+
+        Raises ListingTooLarge where the engine was given a limit and meets it.
+        """
         ...
 
     def census(self, listing: Listing, roots: Iterable[Root], expand: Expand, sort: Sort) -> Census:
@@ -145,6 +152,7 @@ class Engine(Protocol):
 
         Reached from a needed root: NEEDED; from another root: ANOTHER_TABLE. What no root reaches is what `sort`
         says, except that a victim whose path equals that of anything reached is a NEAR_MISS. Raises
-        UnreadableMetadata, naming the unit, where anything cannot be opened.
+        UnreadableMetadata, naming the unit, where anything cannot be opened, and StoreError where the listing names
+        one object twice: two rows that look alike are two objects, and nobody could tell which of them is needed.
         """
         ...

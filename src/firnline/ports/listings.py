@@ -42,13 +42,15 @@ class Place:
 class KeyRange:
     """A piece of a listing that one task reads: what is under `folder`, or only directly in it where not `deep`.
 
-    Where bounds are given, only keys with `after` < key ≤ `until` belong to it, in the order of their bytes.
+    Where bounds are given, only keys with `after` < key ≤ `until` belong to it, in the order of their bytes. `block`
+    is the part of a written inventory that holds the piece.
     """
 
     folder: str
     deep: bool = True
     after: str | None = None
     until: str | None = None
+    block: int | None = None
 
 
 class ListRanges(Protocol):
@@ -72,6 +74,10 @@ class Sort(Protocol):
         `identity` is what roots are compared by; `path` is the same without scheme and authority, percent-decoded:
         where only that is equal, nobody can tell whether two names are one object.
         """
+        ...
+
+    def paths(self, identities: pa.Array) -> pa.Array:
+        """Returns the `path` of each identity, as it stands in SORTED_COLUMNS: what roots reach is compared by it too."""
         ...
 
 
