@@ -598,10 +598,10 @@ from firnline.journal import parts
 from firnline.stores.delete import ObjectDelete
 parts.PART_ROWS = 1
 real = ObjectDelete.delete
-def slowly(self, keys):
-    said = real(self, keys)
-    if "_firnline" not in keys[0]:
-        print("deleted", keys[0], flush=True)
+def slowly(self, doomed, *rest):
+    said = real(self, doomed, *rest)
+    if "_firnline" not in doomed[0].key:
+        print("deleted", doomed[0].key, flush=True)
         time.sleep(0.5)
     return said
 ObjectDelete.delete = slowly
