@@ -12,7 +12,7 @@ from pyiceberg.catalog.sql import SqlCatalog as PyIcebergCatalog
 
 from firnline.catalogs.config import CatalogSettings, load_catalogs, open_catalog, open_commits
 from firnline.errors import NoSuchTable, UnsupportedFormat, UsageError
-from firnline.ports.catalogs import TableName
+from firnline.ports.catalogs import Step, TableName, Version
 from firnline.stores.objects import ObjectStores
 
 
@@ -69,8 +69,10 @@ def test_a_relative_path_starts_from_the_current_folder_as_in_pyiceberg(tmp_path
     assert (tmp_path / "catalog.db").exists()
     settings = CatalogSettings("lake", "sql", uri)
     assert list(open_catalog(settings).tables()) == []
+    commits = open_commits(settings, ObjectStores())
+    attempt = commits.prepare(TableName("lake", "a", "t"), Step(Version("x", {}), {}, b"", "y"))
     with pytest.raises(NoSuchTable):
-        open_commits(settings, ObjectStores()).commit(TableName("lake", "a", "t"), "x", "y", b"")
+        commits.commit(attempt)
 
 
 @pytest.mark.parametrize(
@@ -80,15 +82,29 @@ def test_a_relative_path_starts_from_the_current_folder_as_in_pyiceberg(tmp_path
         ({"uri": "https://h"}, "rest"),
         ({"uri": "thrift://h"}, "hive"),
         ({"type": "glue"}, "glue"),
-        ({"py-catalog-impl": "my.Catalog"}, "my.catalog"),
-        ({"warehouse": "/x"}, "unknown"),
+        ({"py-catalog-impl": "my.Catalog"}, "other"),
+        ({"warehouse": "/x"}, ""),
+        ({"uri": "postgresql+psycopg2://h/d"}, "sql"),
     ],
 )
-def test_other_types_are_refused_by_name(home: Path, properties: dict[str, str], kind: str) -> None:
+def test_the_kind_is_named_or_told_by_the_uri(home: Path, properties: dict[str, str], kind: str) -> None:
     lines = "".join(f"    {key}: {value}\n" for key, value in properties.items())
     (home / ".pyiceberg.yaml").write_text(f"catalog:\n  far:\n{lines}")
-    with pytest.raises(UnsupportedFormat) as refused:
-        open_catalog(load_catalogs()["far"])
+    assert load_catalogs()["far"].kind == kind
+
+
+def test_nested_settings_are_known_by_their_full_names(home: Path) -> None:
+    ssl = "    ssl:\n      cabundle: /ca.pem\n      client:\n        cert: /c.pem\n"
+    (home / ".pyiceberg.yaml").write_text(f"catalog:\n  far:\n    uri: https://h\n{ssl}")
+    assert load_catalogs()["far"].properties == {
+        "uri": "https://h", "ssl.cabundle": "/ca.pem", "ssl.client.cert": "/c.pem"
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", ["glue", "hive", "dynamodb", "bigquery", "in-memory", "other"])
+def test_nothing_is_committed_where_no_compare_and_swap_exists(kind: str) -> None:
+    with pytest.raises(UnsupportedFormat, match="no compare-and-swap") as refused:
+        open_commits(CatalogSettings("far", kind, ""), ObjectStores())
     assert kind in refused.value.message
     assert "SQLite" in refused.value.hint
 

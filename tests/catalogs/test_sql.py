@@ -12,29 +12,24 @@ from urllib.parse import quote
 
 import pytest
 from pyiceberg.catalog.sql import SqlCatalog as PyIcebergCatalog
-from pyiceberg.schema import Schema
-from pyiceberg.types import LongType, NestedField
 from sqlalchemy.exc import OperationalError
 
 from firnline.catalogs.commits import SqlCommits
 from firnline.catalogs.connections import Connections
 from firnline.catalogs.sql import SqlCatalog
 from firnline.errors import AlreadyExists, NoSuchTable, StoreError, UnreadableMetadata, UsageError
-from firnline.ports.catalogs import Catalog, Commit, SwapOutcome, TableName
+from firnline.ports.catalogs import Catalog, Commit, SwapOutcome, TableName, Version
 from firnline.stores.objects import ObjectStores
-from firnline.testing.catalogs import CatalogContract
+from firnline.testing.catalogs import CatalogContract, read_version, step_of
 
-TABLES = ("sales.events", "sales.orders", "eu.west.events", "ops.audit")
+from .lakes import TABLES, make_tables
 
 
-def make_catalog(folder: Path, name: str = "lake", **properties: str) -> str:
+def make_catalog(folder: Path, name: str = "lake", uri: str = "", **properties: str) -> str:
     """Returns the URI of a database in which PyIceberg created four tables."""
-    uri = f"sqlite:///{folder}/catalog.db"
+    uri = uri or f"sqlite:///{folder}/catalog.db"
     catalog = PyIcebergCatalog(name, uri=uri, warehouse=f"file://{folder}/warehouse", **properties)
-    schema = Schema(NestedField(1, "id", LongType(), required=True))
-    for table in TABLES:
-        catalog.create_namespace_if_not_exists(table.rpartition(".")[0])
-        catalog.create_table(table, schema)
+    make_tables(catalog)
     catalog.close()
     return uri
 
@@ -256,10 +251,11 @@ def test_reading_a_write_ahead_log_changes_no_database_byte(tmp_path: Path, uri:
 def test_a_commit_never_takes_a_name_that_holds_other_data(uri: str) -> None:
     catalog, orders = SqlCatalog("lake", uri), TableName("lake", "sales", "orders")
     commits, base = SqlCommits(catalog, ObjectStores()), catalog.locate(orders)
-    taken = base.replace("00000-", "00001-")
+    attempt = commits.prepare(orders, step_of(read_version(ObjectStores(), base), lambda document: None))
+    taken = attempt.proof["location"]
     ObjectStores().put(taken, b"somebody's")
     with pytest.raises(AlreadyExists):
-        commits.commit(orders, base, taken, b"mine")
+        commits.commit(attempt)
     assert ObjectStores().get(taken) == b"somebody's"
     assert catalog.locate(orders) == base
 
@@ -267,6 +263,7 @@ def test_a_commit_never_takes_a_name_that_holds_other_data(uri: str) -> None:
 def test_a_lost_commit_writes_no_object(tmp_path: Path, uri: str) -> None:
     catalog, orders = SqlCatalog("lake", uri), TableName("lake", "sales", "orders")
     before = sorted(tmp_path.rglob("*"))
-    stale = catalog.locate(orders) + ".stale"
-    assert SqlCommits(catalog, ObjectStores()).commit(orders, stale, f"{tmp_path}/new", b"x") is SwapOutcome.LOST
+    stale = Version(catalog.locate(orders) + ".stale", read_version(ObjectStores(), catalog.locate(orders)).document)
+    commits = SqlCommits(catalog, ObjectStores())
+    assert commits.commit(commits.prepare(orders, step_of(stale, lambda document: None))) is SwapOutcome.LOST
     assert sorted(tmp_path.rglob("*")) == before

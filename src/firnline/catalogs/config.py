@@ -4,9 +4,9 @@ variables.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from firnline.catalogs.commits import SqlCommits
 from firnline.catalogs.sql import SqlCatalog
@@ -14,7 +14,10 @@ from firnline.errors import UnsupportedFormat, UsageError
 from firnline.ports.catalogs import Catalog, Commit
 from firnline.ports.stores import ReadWrite
 
-_SUPPORTED = "sql (SQLite or PostgreSQL)"
+if TYPE_CHECKING:
+    from firnline.catalogs.rest.catalog import RestCatalog
+
+_COMMITTED = "sql (SQLite or PostgreSQL), rest, and tables named by their path"
 _TYPE_OF_SCHEME = {"sqlite": "sql", "postgresql": "sql", "http": "rest", "https": "rest", "thrift": "hive"}
 
 
@@ -44,33 +47,69 @@ def load_catalogs() -> dict[str, CatalogSettings]:
 def open_catalog(settings: CatalogSettings) -> Catalog:
     """Returns the read side of the catalog, not connected yet.
 
-    Raises UnsupportedFormat for a type that is not supported, UsageError where the configuration says too little.
+    Types that firnline has no client for are read through PyIceberg. Raises UsageError where the configuration says
+    too little.
     """
-    return _sql(settings)
+    match settings.kind:
+        case "sql":
+            return SqlCatalog(settings.name, _uri(settings))
+        case "rest":
+            return _rest(settings)
+        case _:
+            from firnline.catalogs.others import OtherCatalog  # loads all of PyIceberg: only where it is needed
+
+            return OtherCatalog(settings.name, settings.properties)
 
 
 def open_commits(settings: CatalogSettings, store: ReadWrite) -> Commit:
-    """Returns the write side of the same catalog; new metadata goes to the store."""
-    return SqlCommits(_sql(settings), store)
+    """Returns the write side of the same catalog; new metadata goes to the store, or is the server's affair.
+
+    Raises UnsupportedFormat for a type on which no commit is safe.
+    """
+    match settings.kind:
+        case "sql":
+            return SqlCommits(SqlCatalog(settings.name, _uri(settings)), store)
+        case "rest":
+            from firnline.catalogs.rest.commits import RestCommits
+
+            return RestCommits(_rest(settings))
+        case _:
+            raise UnsupportedFormat(
+                f"nothing is committed to catalog {settings.name} of type {settings.kind or 'unknown'}: firnline has "
+                "no compare-and-swap on its metadata location",
+                f"plans work; commits work on {_COMMITTED}",
+            )
 
 
-def _sql(settings: CatalogSettings) -> SqlCatalog:
-    if settings.kind != "sql":
-        raise UnsupportedFormat(
-            f"catalog {settings.name} is of type {settings.kind or 'unknown'}", f"supported is {_SUPPORTED}"
-        )
+def _rest(settings: CatalogSettings) -> RestCatalog:
+    from firnline.catalogs.rest.catalog import RestCatalog
+
+    return RestCatalog(settings.name, {**settings.properties, "uri": _uri(settings)})
+
+
+def _uri(settings: CatalogSettings) -> str:
     if not settings.uri:
         variable = f"PYICEBERG_CATALOG__{settings.name.upper()}__URI"
         raise UsageError(f"catalog {settings.name} has no uri", f"set it in .pyiceberg.yaml or {variable}")
-    return SqlCatalog(settings.name, settings.uri)
+    return settings.uri
 
 
 def _settings(name: str, properties: Any) -> CatalogSettings:
     if not isinstance(properties, dict):
         raise UsageError(f"catalog {name} in PyIceberg's configuration is not a mapping")
-    uri = str(properties.get("uri", ""))
-    kind = properties.get("type") or properties.get("py-catalog-impl") or _kind_of(uri)
-    return CatalogSettings(name, str(kind).lower(), uri, {key: str(value) for key, value in properties.items()})
+    flat = dict(_flat(properties))
+    uri = flat.get("uri", "")
+    kind = "other" if "py-catalog-impl" in flat else flat.get("type") or _kind_of(uri)
+    return CatalogSettings(name, kind.lower(), uri, flat)
+
+
+def _flat(properties: Mapping[Any, Any], before: str = "") -> Iterator[tuple[str, str]]:
+    """Yields properties by their full names: `ssl: {cabundle: X}` is `ssl.cabundle`, as a variable would set it."""
+    for name, value in properties.items():
+        if isinstance(value, dict):
+            yield from _flat(value, f"{before}{name}.")
+        else:
+            yield f"{before}{name}", str(value)
 
 
 def _kind_of(uri: str) -> str:

@@ -1,0 +1,140 @@
+"""A REST catalog: tables found, and the store settings that the server hands out for each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from typing import Any
+from urllib.parse import quote
+
+from firnline.catalogs.near import no_such_table
+from firnline.catalogs.rest.http import Http
+from firnline.catalogs.rest.replies import Reply, refusal
+from firnline.catalogs.rest.settings import RestSettings
+from firnline.errors import UnreadableMetadata
+from firnline.ports.catalogs import TableName
+from firnline.ports.formats import UndoWindow
+
+Levels = tuple[str, ...]
+
+
+class RestCatalog:
+    """One catalog behind the REST protocol. A pickled copy signs in by itself."""
+
+    def __init__(self, name: str, properties: Mapping[str, str]) -> None:
+        self._given = RestSettings(name, properties)
+
+    def __reduce__(self) -> tuple[type[RestCatalog], tuple[str, Mapping[str, str]]]:
+        return RestCatalog, (self._given.name, dict(self._given.properties))
+
+    def __repr__(self) -> str:
+        return f"RestCatalog({self._given.name!r}, {self._given.shown_uri!r})"
+
+    @property
+    def name(self) -> str:
+        return self._given.name
+
+    @property
+    def undo(self) -> UndoWindow:
+        """Before the commit: a server refuses snapshots whose sequence numbers have passed."""
+        return UndoWindow.BEFORE_COMMIT
+
+    @cached_property
+    def settings(self) -> RestSettings:
+        """What is configured, merged with what the server says at the first request."""
+        http = Http(self._given)
+        warehouse = self._given.properties.get("warehouse")
+        reply = http.read("/v1/config", {"warehouse": warehouse} if warehouse else None)
+        http.close()
+        if not reply.is_good:
+            raise refusal(self._given, reply, "a client's configuration", signed_in=False)
+        return self._given.merged(_texts(reply.body.get("defaults")), _texts(reply.body.get("overrides")))
+
+    @cached_property
+    def http(self) -> Http:
+        return Http(self.settings)
+
+    def tables(self) -> Iterator[TableName]:
+        found = [
+            TableName(self.name, ".".join(space), name) for space in self._namespaces() for name in self._in(space)
+        ]
+        return iter(sorted(found, key=lambda table: (table.namespace, table.name)))
+
+    def locate(self, table: TableName) -> str:
+        location = self._load(table).get("metadata-location")
+        if not isinstance(location, str) or not location:
+            raise UnreadableMetadata(
+                f"catalog {self.name} does not say where the metadata of {table} lies",
+                "such a table exists only inside its server, which alone can expire it",
+            )
+        return location
+
+    def vended(self, table: TableName) -> Mapping[str, str]:
+        """Returns the store settings of this table, with the credential whose prefix matches most of its location."""
+        said = self._load(table)
+        location = str(said.get("metadata-location") or "")
+        offered = [each for each in said.get("storage-credentials") or () if isinstance(each, dict)]
+        fitting = [each for each in offered if location.startswith(str(each.get("prefix")))]
+        best = max(fitting, key=lambda each: len(str(each.get("prefix"))), default={})
+        return {**_texts(said.get("config")), **_texts(best.get("config"))}
+
+    def address(self, table: TableName) -> str:
+        """Returns the path of a table's resource."""
+        return f"{self._space(tuple(table.namespace.split('.')))}/tables/{quote(table.name, safe='')}"
+
+    def missing(self, table: TableName) -> Exception:
+        """Returns the error for a table that the server does not know, with near names."""
+        return no_such_table(table, self.tables())
+
+    def refused(self, reply: Reply, what: str) -> Exception:
+        return refusal(self.settings, reply, what, self.http.signed_in)
+
+    def _load(self, table: TableName) -> Mapping[str, Any]:
+        reply = self.http.read(self.address(table), {"snapshots": "all"})
+        if reply.status == 404:
+            raise self.missing(table)
+        if not reply.is_good:
+            raise self.refused(reply, f"reading {table}")
+        return reply.body
+
+    def _namespaces(self) -> Iterator[Levels]:
+        """Yields every namespace, parents before what is in them."""
+        waiting: list[Levels] = [()]
+        seen: set[Levels] = set()
+        while waiting:
+            parent = waiting.pop()
+            below = {"parent": self.settings.separator.join(parent)} if parent else {}
+            for each in self._paged(f"{self._root}/namespaces", "namespaces", below):
+                levels = tuple(map(str, each))
+                if levels not in seen and len(levels) > len(parent):  # a server may answer with the parent itself
+                    seen.add(levels)
+                    waiting.append(levels)
+                    yield levels
+
+    def _in(self, space: Levels) -> Iterator[str]:
+        for each in self._paged(f"{self._space(space)}/tables", "identifiers", {}):
+            yield str(each["name"])
+
+    def _paged(self, path: str, what: str, params: Mapping[str, str]) -> Iterator[Any]:
+        """Yields the entries of every page. A namespace that was dropped since it was listed holds nothing."""
+        size = {"pageSize": self.settings.page_size} if self.settings.page_size else {}
+        token: str | None = ""
+        while token is not None:
+            reply = self.http.read(path, {**params, **size, "pageToken": token} if token or size else params)
+            if reply.status == 404 and reply.error_type == "NoSuchNamespaceException":
+                return
+            if not reply.is_good:
+                raise self.refused(reply, f"listing {what}")
+            yield from reply.body.get(what) or ()
+            token = reply.body.get("next-page-token") or None
+
+    @property
+    def _root(self) -> str:
+        return f"/v1{self.settings.prefix}"
+
+    def _space(self, levels: Levels) -> str:
+        return f"{self._root}/namespaces/{quote(self.settings.separator.join(levels), safe='')}"
+
+
+def _texts(said: Any) -> dict[str, str]:
+    return {str(name): str(value) for name, value in said.items()} if isinstance(said, dict) else {}

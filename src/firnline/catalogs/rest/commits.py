@@ -1,0 +1,71 @@
+"""Committing through a REST catalog: updates that the server applies, under requirements that it checks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from firnline.catalogs.rest.catalog import RestCatalog
+from firnline.catalogs.rest.fences import FENCE, fence_in, moved_fence
+from firnline.catalogs.rest.http import Unanswered
+from firnline.catalogs.rest.requirements import requirements_of
+from firnline.catalogs.rest.updates import is_true, updates_of
+from firnline.ports.catalogs import Attempt, Step, SwapOutcome, TableName, Version
+from firnline.ports.formats import Amendment
+
+_CONFLICT = 409
+_MISSING = 404
+_NOBODY_KNOWS = (500, 502, 503, 504)
+
+
+class RestCommits:
+    """The write side of a REST catalog. The server chooses where the new metadata lies."""
+
+    def __init__(self, catalog: RestCatalog) -> None:
+        self._catalog = catalog
+
+    def prepare(self, table: TableName, step: Step) -> Attempt:
+        """Returns the step as updates. Raises RefusedForSafety where the protocol cannot say it."""
+        updates = updates_of(step.base.document, step.document)
+        requirements = requirements_of(step.base.document, updates)
+        proof = {"base": step.base.location, "location": None, "updates": updates, "requirements": requirements}
+        return Attempt(table, step, proof)
+
+    def commit(self, attempt: Attempt) -> SwapOutcome:
+        """Sends the updates. A server that failed while it had them leaves the outcome unknown.
+
+        Applied twice they change nothing more: what they remove is gone already, what they set is set.
+        """
+        space, name = attempt.table.namespace.split("."), attempt.table.name
+        body = {
+            "identifier": {"namespace": space, "name": name},
+            "requirements": attempt.proof["requirements"],
+            "updates": attempt.proof["updates"],
+        }
+        try:
+            reply = self._catalog.http.post(self._catalog.address(attempt.table), body)
+        except Unanswered:
+            return SwapOutcome.UNKNOWN
+        if reply.is_good:
+            return SwapOutcome.DONE
+        if reply.status == _CONFLICT:
+            return SwapOutcome.LOST
+        if reply.status in _NOBODY_KNOWS:
+            return SwapOutcome.UNKNOWN
+        if reply.status == _MISSING:
+            raise self._catalog.missing(attempt.table)
+        raise self._catalog.refused(reply, f"a commit to {attempt.table}")
+
+    def landed(self, proof: Mapping[str, Any], now: Version) -> bool:
+        """Tells whether the table is as the updates make it; whoever made it so, there is nothing left to do."""
+        return all(is_true(update, now.document) for update in proof["updates"])
+
+    def fence(self, proofs: Sequence[Mapping[str, Any]], now: Version) -> Amendment | None:
+        """Returns another place for the tag that all of them expect where they read it."""
+        return moved_fence(now.document) if any(_may_land(proof, now) for proof in proofs) else None
+
+
+def _may_land(proof: Mapping[str, Any], now: Version) -> bool:
+    """Tells whether the tag still is where this attempt expects it."""
+    expected = next(each["snapshot-id"] for each in proof["requirements"] if each.get("ref") == FENCE)
+    return bool(expected == fence_in(now.document))

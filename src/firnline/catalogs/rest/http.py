@@ -1,0 +1,109 @@
+"""Requests to one REST catalog: signed in, tried again where that is safe, and explained where they fail."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Mapping
+from typing import Any
+
+import requests
+from urllib3.exceptions import NewConnectionError
+
+from firnline.catalogs.rest.replies import SIGN_IN, Reply, reply_of
+from firnline.catalogs.rest.settings import RestSettings
+from firnline.catalogs.rest.tokens import Tokens
+from firnline.errors import Unreachable
+
+_PAUSES_S = (0.1, 0.4, 1.6)
+_LONGEST_PAUSE_S = 10.0
+_BUSY = (429, 502, 503, 504)
+
+
+class Unanswered(Exception):
+    """The request may have arrived, and nobody said what became of it."""
+
+
+class Http:
+    """One session with one server."""
+
+    def __init__(self, settings: RestSettings) -> None:
+        self._settings = settings
+        self._session = requests.Session()
+        self._session.headers.update(settings.headers)
+        self._session.verify = settings.verify
+        self._session.cert = settings.certificate
+        self._session.trust_env = settings.verify is True  # else the environment's bundle would win over the configured
+        self._tokens = Tokens(settings, self._session)
+        self.signed_in = False
+
+    def read(self, path: str, params: Mapping[str, str] | None = None) -> Reply:
+        """Returns the answer to a GET, asked again while the server is busy or away. Raises Unreachable."""
+        for pause in _PAUSES_S:
+            wished = 0.0
+            try:
+                response = self._send("GET", path, params=params)
+                if response.status_code not in _BUSY:
+                    return reply_of(response)
+                wished = _wished(response)
+            except (Unanswered, Unreachable):
+                pass
+            time.sleep(max(wished, random.uniform(pause / 2, pause)))
+        try:
+            return reply_of(self._send("GET", path, params=params))
+        except Unanswered as silent:
+            raise self._unreachable(str(silent)) from None
+
+    def post(self, path: str, body: Mapping[str, Any]) -> Reply:
+        """Returns the answer to a POST, sent once. Raises Unanswered where it may have arrived, else Unreachable."""
+        return reply_of(self._send("POST", path, json=body))
+
+    def close(self) -> None:
+        self._session.close()
+
+    def _send(self, verb: str, path: str, **options: Any) -> requests.Response:
+        """Sends a request; one that is refused for its token alone is sent once more with a new one."""
+        signed = self._tokens.header()
+        response = self._sent(verb, path, signed, **options)
+        if response.status_code in SIGN_IN and self._tokens.renew(signed):
+            response = self._sent(verb, path, self._tokens.header(), **options)
+        self.signed_in = self.signed_in or response.status_code < 300
+        return response
+
+    def _sent(self, verb: str, path: str, signed: str | None, **options: Any) -> requests.Response:
+        headers = {"Authorization": signed} if signed else {}
+        address, wait = f"{self._settings.uri}{path}", self._settings.timeout_s
+        try:
+            return self._session.request(
+                verb, address, headers=headers, timeout=(min(10.0, wait), wait), allow_redirects=False, **options
+            )
+        except (requests.exceptions.SSLError, requests.exceptions.ProxyError, requests.ConnectTimeout) as error:
+            raise self._unreachable(str(error)) from None
+        except requests.ConnectionError as error:
+            if _never_connected(error):
+                raise self._unreachable("nobody accepts connections there") from None
+            raise Unanswered(self._settings.hidden(str(error))) from None
+        except requests.Timeout:
+            raise Unanswered(f"no answer within {wait:g} s") from None
+        except (requests.exceptions.InvalidURL, requests.exceptions.InvalidSchema, ValueError) as error:
+            raise self._unreachable(str(error)) from None
+        except requests.RequestException as error:
+            raise Unanswered(self._settings.hidden(str(error))) from None
+
+    def _unreachable(self, why: str) -> Unreachable:
+        name, where = self._settings.name, self._settings.shown_uri
+        return Unreachable(
+            f"catalog {name} at {where} does not answer: {self._settings.hidden(why)}",
+            "check the uri, and ssl.cabundle for a certificate of your own; then try again",
+        )
+
+
+def _never_connected(error: requests.ConnectionError) -> bool:
+    reason = getattr(error.args[0], "reason", None) if error.args else None
+    return isinstance(reason, NewConnectionError)
+
+
+def _wished(response: requests.Response) -> float:
+    """Returns how long the server asks to be left alone, in seconds, within reason."""
+    text = response.headers.get("Retry-After", "")
+    return min(float(text), _LONGEST_PAUSE_S) if text.isdigit() else 0.0

@@ -1,0 +1,96 @@
+"""What a REST catalog is asked with: PyIceberg's properties, merged with what the server says."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from urllib.parse import unquote, urlsplit, urlunsplit
+
+from firnline.errors import UnsupportedFormat, UsageError
+
+_SEPARATOR = "\x1f"
+_SECRETS = ("token", "credential", "auth.basic.password", "auth.oauth2.client_secret")
+_AUTH_TYPES = ("noop", "basic", "oauth2")
+
+
+@dataclass(frozen=True, slots=True)
+class RestSettings:
+    """The properties of one REST catalog. They hold credentials, so none of them is ever shown."""
+
+    name: str
+    properties: Mapping[str, str] = field(repr=False)
+
+    def __post_init__(self) -> None:
+        if self.properties.get("rest.sigv4-enabled", "").lower() == "true":
+            raise UnsupportedFormat(
+                f"catalog {self.name} wants signed requests (rest.sigv4-enabled)", "firnline sends a token"
+            )
+        if (kind := self.properties.get("auth.type", "noop")) not in _AUTH_TYPES:
+            raise UnsupportedFormat(
+                f"catalog {self.name} signs in by {kind!r} (auth.type)", f"supported are {', '.join(_AUTH_TYPES)}"
+            )
+
+    @property
+    def uri(self) -> str:
+        return self.properties["uri"].rstrip("/")
+
+    @property
+    def shown_uri(self) -> str:
+        """The address for people to read, without a user's name and password."""
+        parts = urlsplit(self.uri)
+        return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2], query="", fragment=""))
+
+    @property
+    def prefix(self) -> str:
+        prefix = self.properties.get("prefix", "").strip("/")
+        return f"/{prefix}" if prefix else ""
+
+    @property
+    def separator(self) -> str:
+        """What stands between the levels of a namespace in an address, not yet encoded."""
+        return unquote(self.properties.get("namespace-separator", _SEPARATOR)) or _SEPARATOR
+
+    @property
+    def headers(self) -> dict[str, str]:
+        own = {name.removeprefix("header."): value for name, value in self.properties.items() if _is_header(name)}
+        return {"X-Iceberg-Access-Delegation": "vended-credentials", "Content-Type": "application/json", **own}
+
+    @property
+    def verify(self) -> str | bool:
+        return self.properties.get("ssl.cabundle") or True
+
+    @property
+    def certificate(self) -> str | tuple[str, str] | None:
+        certificate, key = self.properties.get("ssl.client.cert"), self.properties.get("ssl.client.key")
+        return (certificate, key) if certificate and key else certificate
+
+    @property
+    def page_size(self) -> str | None:
+        return self.properties.get("rest-page-size")
+
+    @property
+    def timeout_s(self) -> float:
+        """How long one answer may take; `rest.timeout-ms`, half a minute where it is not set."""
+        text = self.properties.get("rest.timeout-ms", "30000")
+        try:
+            return int(text) / 1000
+        except ValueError as error:
+            raise UsageError(f"catalog {self.name}: rest.timeout-ms is {text!r}", "write milliseconds") from error
+
+    def merged(self, defaults: Mapping[str, str], overrides: Mapping[str, str]) -> RestSettings:
+        """Returns the settings with the server's: what it offers counts least, what it insists on most."""
+        return RestSettings(self.name, {**defaults, **self.properties, **overrides})
+
+    def hidden(self, text: str) -> str:
+        """Returns the text without any secret that it may repeat: a server's error can quote a request."""
+        password = urlsplit(self.uri).password
+        secrets = [self.properties.get(name) for name in _SECRETS] + [password]
+        secrets += [value for name, value in self.properties.items() if _is_header(name)]
+        secrets += [self.properties.get("credential", "").rpartition(":")[2]]
+        for secret in sorted(filter(None, secrets), key=len, reverse=True):
+            text = text.replace(secret, "***")
+        return text
+
+
+def _is_header(name: str) -> bool:
+    return name.startswith("header.")

@@ -1,0 +1,18 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from firnline.testing.servers import Missing, Server, rest
+from firnline.testing.servers.fixtures import NOT_HERE
+
+
+@pytest.fixture(scope="session")
+def own_rest(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """Iceberg's own REST servlet for these tests alone, with its tables in local files: they look at all of it."""
+    try:
+        with rest(tmp_path_factory.mktemp("rest")) as server:
+            yield server
+    except Missing as missing:
+        pytest.skip(f"{NOT_HERE}{missing}")
