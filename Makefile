@@ -1,15 +1,18 @@
 # Every target sets up what it needs: on a bare machine `make demo` or `make test` is all there is to type.
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-full check bench lock clean
+.PHONY: help setup demo services services-stop test test-full check bench lock clean
 
 READY  := .venv/.ready
 PYTEST := .venv/bin/python -m pytest
+SERVERS := .venv/bin/python -m firnline.testing.servers
+# The servers that all test processes share; a process that wants another starts it for itself.
+SERVED := $(SERVERS) run moto postgres redis rest --
 JOBS   ?= 2
 # What `make check` runs itself.
 LANE   := --ignore tests/docs --ignore tests/formal
 
 help: ## show this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 setup: $(READY) ## make .venv with .venv/bin/firnline in it, and see that Java 17+ is there
 	@scripts/java.sh > /dev/null
@@ -21,11 +24,20 @@ $(READY): pyproject.toml requirements.lock scripts/setup.sh scripts/system.sh
 demo: $(READY) ## build a small lake under .demo; plan, expire, undo and purge it
 	@.venv/bin/python -m demo
 
+services: $(READY) ## throw-away S3, PostgreSQL, REST and Redis servers on loopback, until Ctrl-C
+	@scripts/services.sh --all
+	@JAVA_HOME=$$(scripts/java.sh) && export JAVA_HOME && exec $(SERVERS) up
+
+services-stop: ## stop what `make services` started
+	@$(SERVERS) down
+
 test: $(READY) ## the tests, some minutes on two cores; more arguments with ARGS="..."
-	@JAVA_HOME=$$(scripts/java.sh) && export JAVA_HOME && $(PYTEST) -n $(JOBS) --dist loadgroup $(LANE) $(ARGS)
+	@scripts/services.sh
+	@JAVA_HOME=$$(scripts/java.sh) && export JAVA_HOME && $(SERVED) $(PYTEST) -n $(JOBS) --dist loadgroup $(LANE) $(ARGS)
 
 test-full: $(READY) ## every test at its long count
-	@JAVA_HOME=$$(scripts/java.sh) && export JAVA_HOME && FIRNLINE_FULL=1 $(PYTEST) -n $(JOBS) --dist loadgroup $(LANE) $(ARGS)
+	@scripts/services.sh --all
+	@JAVA_HOME=$$(scripts/java.sh) && export JAVA_HOME && FIRNLINE_FULL=1 $(SERVED) $(PYTEST) -n $(JOBS) --dist loadgroup $(LANE) $(ARGS)
 
 check: $(READY) ## lint, format, types, import contracts, docs, the formal model
 	.venv/bin/ruff check
@@ -42,6 +54,6 @@ lock: $(READY) ## resolve pyproject.toml to requirements.lock again (ARGS=--upgr
 	@scripts/lock.sh $(ARGS)
 
 clean: ## remove what demo, tests and tools left behind; .venv stays
-	rm -rf .demo .cache .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf .demo .services .cache .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 	rm -rf build dist spark-warehouse metastore_db artifacts derby.log
 	find src tests demo scripts -name __pycache__ -type d -prune -exec rm -rf {} +

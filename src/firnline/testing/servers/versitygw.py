@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -11,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from firnline.testing.servers.cache import alone, cache_folder
-from firnline.testing.servers.process import HOST, Command, Missing, Server, running
+from firnline.testing.servers.process import HOST, Command, Missing, Server, end, running, tied
 from firnline.testing.servers.s3 import ACCESS, REGION, SECRET, answers_http, s3_settings
 
 VERSION = "v1.8.0"
@@ -41,13 +42,31 @@ def build() -> Path:
     program = binaries / f"versitygw-{VERSION}"
     if program.exists():
         return program
-    go = shutil.which("go") or shutil.which("go", path="/usr/local/go/bin")
+    go = _go()
     if go is None:
-        raise Missing(f"versitygw is not built and Go is not installed (system package golang, or {_MODULE} in PATH)")
+        raise Missing("versitygw is not built and Go is not installed (scripts/services.sh --all gets it)")
     with alone(binaries / "versitygw.lock"):
         if not program.exists():
             _build(go, binaries, program)
     return program
+
+
+def _go() -> str | None:
+    return shutil.which("go") or shutil.which("go", path=f"{Path(sys.executable).parent}:/usr/local/go/bin")
+
+
+@contextmanager
+def building_ahead() -> Iterator[None]:
+    """Builds beside the block, at the lowest priority: who asks for the server meanwhile waits for it."""
+    if (cache_folder("bin") / f"versitygw-{VERSION}").exists() or _go() is None:
+        yield
+        return
+    build = tied(["nice", "-n", "19", sys.executable, "-m", "firnline.testing.servers", "build"], signal.SIGTERM)
+    beside = subprocess.Popen(build, stdin=subprocess.DEVNULL)
+    try:
+        yield
+    finally:
+        end(beside)
 
 
 def _build(go: str, binaries: Path, program: Path) -> None:
