@@ -1,0 +1,118 @@
+"""What a store can really do: asked of the store itself, never assumed. What is not known is not trusted."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Protocol
+
+
+class Verdict(StrEnum):
+    YES = "yes"
+    NO = "no"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """The answer to one question, and what was seen."""
+
+    verdict: Verdict
+    evidence: str
+
+    def __bool__(self) -> bool:
+        """Only a yes that was seen counts."""
+        return self.verdict is Verdict.YES
+
+
+def yes(evidence: str) -> Finding:
+    return Finding(Verdict.YES, evidence)
+
+
+def no(evidence: str) -> Finding:
+    return Finding(Verdict.NO, evidence)
+
+
+def unknown(evidence: str) -> Finding:
+    return Finding(Verdict.UNKNOWN, evidence)
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What a bucket does with deletes, found out without changing anything. YES is the inconvenient answer."""
+
+    versioned: Finding
+    locked: Finding
+
+    def warnings(self) -> tuple[str, ...]:
+        """Returns what somebody should know before anything is deleted here."""
+        said = []
+        if self.versioned:
+            said.append(f"a delete frees nothing here until old versions expire: {self.versioned.evidence}")
+        if self.locked:
+            said.append(f"deletes may fail here: {self.locked.evidence}")
+        return tuple(said)
+
+
+@dataclass(frozen=True, slots=True)
+class Capabilities:
+    """One verdict per question about a place. `skew_ms`: by how much the store's clock is ahead of ours, if known."""
+
+    place: str
+    list: Finding
+    get: Finding
+    put: Finding
+    delete: Finding
+    put_if_absent: Finding
+    if_match_delete: Finding
+    clock: Finding
+    surroundings: Surroundings
+    skew_ms: int | None = None
+
+    def findings(self) -> dict[str, Finding]:
+        """Returns every question with its answer, in the order in which they were asked."""
+        return {
+            "list": self.list,
+            "get": self.get,
+            "put": self.put,
+            "delete": self.delete,
+            "put if absent refuses": self.put_if_absent,
+            "delete honours If-Match": self.if_match_delete,
+            "clock agrees": self.clock,
+            "versioned": self.surroundings.versioned,
+            "object lock": self.surroundings.locked,
+        }
+
+    def paths(self) -> dict[str, str]:
+        """Returns which way is taken for what the store may or may not be able to do: the weakest that is safe."""
+        lease = "numbered claims, each put if absent" if self.put_if_absent else "none: runs are refused"
+        condition = "by If-Match" if self.if_match_delete else "by a read just before: the store does not check itself"
+        return {"lease and run records": lease, "delete of one very object": condition}
+
+    def to_json(self) -> dict[str, Any]:
+        asked = {
+            name: {"verdict": found.verdict.value, "evidence": found.evidence}
+            for name, found in self.findings().items()
+        }
+        return {
+            "store": self.place,
+            "findings": asked,
+            "paths": self.paths(),
+            "clock_skew_ms": self.skew_ms,
+            "warnings": list(self.surroundings.warnings()),
+        }
+
+
+class Probe(Protocol):
+    def surroundings(self, location: str) -> Surroundings:
+        """Returns what deletes meet at a location. Changes nothing."""
+        ...
+
+    def probe(self, folder: str, doomed: Sequence[str] = ()) -> Capabilities:
+        """Returns what can be done under `folder`, which firnline owns: objects are written there and removed again.
+
+        `doomed` are folders in which deletes must be permitted too; no object in them is touched. Raises where the
+        store cannot be reached, does not know us, or has no such bucket.
+        """
+        ...

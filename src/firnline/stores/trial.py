@@ -1,0 +1,178 @@
+"""One probing of a store: a handful of objects in a new folder of our own, each for one question."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+import botocore.exceptions
+
+from firnline.errors import AccessDenied, AlreadyExists, ObjectNotFound, StoreError, Unreachable
+from firnline.model.locations import join
+from firnline.ports.delete import Doomed, Fate
+from firnline.ports.probe import Capabilities, Finding, Surroundings, no, unknown, yes
+from firnline.stores.buckets import Buckets
+from firnline.stores.bulk import HOPELESS, code_of, delete_single
+from firnline.stores.delete import ObjectDelete
+from firnline.stores.failures import failure
+from firnline.stores.keys import object_key
+from firnline.stores.objects import ObjectStores
+from firnline.stores.wrappers.retry import Retrying
+
+RACERS = 4
+LARGEST_SKEW_MS = 60_000
+_STALE = '"00000000000000000000000000000000"'
+_not_tried = unknown("not tried: nothing could be written")
+
+
+@dataclass
+class Trial:
+    """One probing: everything it writes lies in one new folder."""
+
+    folder: str
+    properties: Mapping[str, str]
+    buckets: Buckets
+
+    def __post_init__(self) -> None:
+        self.store = Retrying(ObjectStores(self.properties))
+        self.deleter = ObjectDelete(self.properties)
+        self.written: list[str] = []
+
+    def run(
+        self, place: str, doomed: Sequence[str], surroundings: Surroundings, now: Callable[[], float]
+    ) -> Capabilities:
+        listing = _tried("listed", lambda: next(self.store.list(self.folder), None))
+        before = now()
+        put = _tried("written", lambda: self.store.put(self._new("object"), b"firnline"))
+        after = now()
+        get = _tried("read back", lambda: self.store.get(join(self.folder, "object"))) if put else _not_tried
+        clock, skew = self._clock(before, after) if put else (_not_tried, None)
+        return Capabilities(
+            place=place,
+            list=listing,
+            get=get,
+            put=put,
+            put_if_absent=self._put_if_absent() if put else _not_tried,
+            if_match_delete=self._if_match() if put else _not_tried,
+            delete=self._delete(put, doomed),
+            clock=clock,
+            surroundings=surroundings,
+            skew_ms=skew,
+        )
+
+    def clean_up(self) -> None:
+        """Removes what was written; what cannot be removed is a few bytes in our own folder."""
+        if self.written:
+            with suppress(StoreError):
+                self.deleter.delete([Doomed(key) for key in self.written])
+
+    def _new(self, name: str) -> str:
+        key = join(self.folder, name)
+        self.written.append(key)
+        return key
+
+    def _clock(self, before: float, after: float) -> tuple[Finding, int | None]:
+        """Compares what the store says of an object's time with ours; S3 tells whole seconds."""
+        try:
+            modified = self.store.head(join(self.folder, "object")).modified_ms
+        except StoreError as error:
+            return unknown(str(error)), None
+        if modified is None:
+            return unknown("the store does not say when an object was written"), None
+        ahead = max(0, modified - round(after * 1000)) or min(0, modified + 1_000 - round(before * 1000))
+        said = "the store's clock and ours agree" if not ahead else f"the store's clock is {ahead:+,} ms from ours"
+        return (yes(said) if abs(ahead) <= LARGEST_SKEW_MS else no(said)), ahead
+
+    def _put_if_absent(self) -> Finding:
+        """Tries it on an object that exists, then in a race of threads."""
+        try:
+            bare = ObjectStores(self.properties)
+            bare.put_if_absent(join(self.folder, "object"), b"another")
+        except AlreadyExists:
+            return self._race()
+        except StoreError as error:
+            return unknown(f"not answered: {error}")
+        return no("a write that must not replace an object replaced it")
+
+    def _race(self) -> Finding:
+        key = self._new("race")
+
+        def enter(racer: int) -> bool:
+            try:
+                self.store.put_if_absent(key, f"{racer} {secrets.token_hex(8)}".encode())
+            except AlreadyExists:
+                return False
+            return True
+
+        try:
+            with ThreadPoolExecutor(RACERS) as racers:
+                winners = sum(racers.map(enter, range(RACERS)))
+        except StoreError as error:
+            return unknown(f"not answered: {error}")
+        if winners == 1:
+            return yes(f"an object that exists was not replaced; of {RACERS} racing writers one won")
+        return no(f"of {RACERS} racing writers {winners} won")
+
+    def _if_match(self) -> Finding:
+        """Tries a delete with a stale ETag, which must leave the object, and one with its own, which must not."""
+        key = object_key(self._new("condition"))
+        if key.scheme != "s3":
+            return unknown("the client for this store has no conditional delete")
+        self.store.put(key.text, b"firnline")
+        client, etag = self.buckets.s3().client, self.store.head(key.text).etag
+        stale = delete_single(client, key, _STALE)
+        try:
+            self.store.head(key.text)
+        except ObjectNotFound:
+            return no("a delete with a stale ETag removed the object")
+        if stale.fate is not Fate.CHANGED:
+            return no(f"a delete with a stale ETag was answered: {stale.fate} {stale.error}".rstrip())
+        right = delete_single(client, key, etag)
+        if right.fate is not Fate.DELETED:
+            return no(f"a delete with the right ETag was answered: {right.fate} {right.error}".rstrip())
+        return yes("a delete with a stale ETag was refused, one with the right ETag was not")
+
+    def _delete(self, put: Finding, doomed: Sequence[str]) -> Finding:
+        """Deletes our own object, and in each doomed folder a name that never existed: it needs the same permission."""
+        if put:
+            said = self.deleter.delete([Doomed(join(self.folder, "object"))])[0]
+            if said.fate is not Fate.DELETED:
+                return no(f"not permitted in {self.folder}: {said.error}")
+        for folder in doomed:
+            said_there = self._never_there(join(folder, f"_firnline-probe-{secrets.token_hex(8)}"))
+            if said_there:
+                return no(f"not permitted in {folder}: {said_there}")
+        return yes("an object was deleted" + (f"; also permitted in {', '.join(doomed)}" if doomed else ""))
+
+    def _never_there(self, text: str) -> str:
+        """Returns why nothing could be deleted at a key that never existed; nothing where it could."""
+        key = object_key(text)
+        if key.scheme != "s3":
+            return self.deleter.delete([Doomed(text)])[0].error
+        try:
+            said = self.buckets.s3().client.delete_object(Bucket=key.authority, Key=key.path[1:])
+        except botocore.exceptions.ClientError as error:
+            return failure(code_of(error), key, str(error)).message
+        if said.get("DeleteMarker"):  # a bucket with versions notes even this; take the note back where we may
+            with suppress(botocore.exceptions.ClientError, botocore.exceptions.BotoCoreError):
+                self.buckets.s3().client.delete_object(
+                    Bucket=key.authority, Key=key.path[1:], VersionId=said["VersionId"]
+                )
+        return ""
+
+
+def _tried(what: str, call: Callable[[], Any]) -> Finding:
+    """Returns whether something is permitted. Raises where nobody can tell: no answer, no bucket, no identity."""
+    try:
+        call()
+    except (*HOPELESS, Unreachable):
+        raise
+    except AccessDenied as error:
+        return no(str(error))
+    except StoreError as error:
+        return unknown(str(error))
+    return yes(f"an object was {what}" if what != "listed" else "listed")
