@@ -219,5 +219,9 @@ def run_blocks(carried: Carried) -> Iterator[Block]:
         )
     if facts["left_alone"]:
         yield Line(f"  left alone, since created again: {', '.join(facts['left_alone'])}")
-    if facts["state"] == "committed":
+    if facts["commit_due"]:
+        yield Hint(
+            f"`firnline undo {facts['run']}` calls it off until then; `firnline commit {facts['run']}` does not wait"
+        )
+    if facts["state"] == "committed" and facts["undo"] == "after commit":
         yield Hint(f"`firnline undo {facts['run']}` brings everything back until the purge starts")

@@ -15,6 +15,7 @@ from firnline.journal.states import FINISHED, UNDOABLE, RunState
 from firnline.model.locations import join
 from firnline.plans.plan import EXPIRY, PLAN_VERSION
 from firnline.plans.request import Request
+from firnline.ports.formats import UndoWindow
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +76,17 @@ class Run:
             return ()
         known = [self.committed] if self.committed else self.attempts
         return tuple(event.detail["removal"] for event in known)
+
+    @property
+    def undo(self) -> UndoWindow:
+        """When the run can be undone; runs that were saved before this was said could be after their commit."""
+        return UndoWindow(self.plan.get("undo", UndoWindow.AFTER_COMMIT))
+
+    @property
+    def commit_due_ms(self) -> int | None:
+        """When a run that waits to be called off is committed; None for every other run."""
+        waits = self.is_meant and self.state in (RunState.PLANNED, RunState.ARCHIVED)
+        return self.events[0].at_ms + self.grace_ms if waits and self.undo is UndoWindow.BEFORE_COMMIT else None
 
     @property
     def purge_due_ms(self) -> int | None:

@@ -37,6 +37,8 @@ def carry(work: Workplace, lease: Lease, run: Run, shovel: Shovel) -> Carried:
     match run.state:
         case RunState.PLANNED | RunState.ARCHIVED if not run.is_meant:
             return report(work, run, f"`firnline commit {run.id}`")
+        case RunState.PLANNED | RunState.ARCHIVED if called_off_until(run, work.now()):
+            return report(work, run, called_off_until(run, work.now()))
         case RunState.PLANNED | RunState.ARCHIVED | RunState.COMMITTING:
             return _purge_if_due(work, lease, _committed(work, lease, run), shovel)
         case RunState.COMMITTED | RunState.PURGING:
@@ -65,6 +67,12 @@ def _waits(work: Workplace, run: Run) -> str | None:
         return f"the earlier run {earlier.id}, which is {earlier.state}"
     grace = waits_for_grace(run, work.now())
     return f"the end of grace at {grace}" if grace and run.state is RunState.COMMITTED else None
+
+
+def called_off_until(run: Run, now_ms: int) -> str | None:
+    """Returns what a run waits for that can only be undone before its commit; None where that time is over."""
+    due = run.commit_due_ms
+    return f"the end of the time to undo at {format_instant(due)}" if due is not None and now_ms < due else None
 
 
 def _committed(work: Workplace, lease: Lease, run: Run) -> Run:
@@ -104,12 +112,19 @@ def carry_all(work: Workplace, lease: Lease, shovel: Shovel) -> list[Carried]:
 
 
 def purge_all(work: Workplace, lease: Lease, shovel: Shovel) -> list[Carried]:
-    """Returns the committed runs of the table, each purged where it may be; no other run is touched."""
-    tried = in_commit_order(work.runs(work.source.load()))
-    return [purge_only(work, lease, run, shovel) for run in tried if run.state in _PURGEABLE]
+    """Returns the committed runs of the table, each purged where it may be, and those whose time to undo goes before.
+
+    No other run is touched.
+    """
+    runs = work.runs(work.source.load())
+    due = [run for run in in_commit_order(runs) if run.state in _PURGEABLE]
+    due += [run for run in runs if run.commit_due_ms is not None]
+    return [purge_only(work, lease, run, shovel) for run in due]
 
 
 def purge_only(work: Workplace, lease: Lease, run: Run, shovel: Shovel) -> Carried:
+    if run.commit_due_ms is not None:
+        return carry(work, lease, run, shovel)  # it was meant, and only waited to be called off
     if run.state not in _PURGEABLE and not run.is_finished:
         raise UsageError(f"{run.id} is {run.state}: only what is committed can be purged", hint="`firnline resume RUN`")
     return _purge_if_due(work, lease, run, shovel)
@@ -135,6 +150,8 @@ def report(work: Workplace, run: Run, waits: str | None = None) -> Carried:
         "state": run.state.value,
         "waits_for": waits,
         "planned_at": format_instant(run.events[0].at_ms),
+        "undo": run.undo.value,
+        "commit_due": None if run.commit_due_ms is None else format_instant(run.commit_due_ms),
         "grace_ends": None if due is None else format_instant(due),
         "planned": {"snapshots": len(run.plan["expire"]), "victims": run.plan["victims"]},
         "expired": [str(each["snapshot-id"]) for each in removal["snapshots"]],

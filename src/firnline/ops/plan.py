@@ -10,11 +10,11 @@ from firnline.model.snapshots import SnapshotId
 from firnline.ops.settle import Settled, settle
 from firnline.plans.plan import ExpiredSnapshot, KeptSnapshot, Plan
 from firnline.plans.request import Request
-from firnline.plans.stages import stages_of
+from firnline.plans.stages import Stage, stages_of
 from firnline.policy.config import Section
 from firnline.ports.cache import Remember
 from firnline.ports.engines import Engine, Survey, Territory
-from firnline.ports.formats import Expand, State, TableFormat
+from firnline.ports.formats import Expand, State, TableFormat, UndoWindow
 from firnline.ports.tables import TableSource
 
 ChooseEngine = Callable[[State, str], Engine]
@@ -92,8 +92,14 @@ def _without_files(state: State, settled: Settled) -> Plan:
         spared={},
         engine="none",
         units_opened=0,
-        stages=stages_of(decision.expired, decision.expired_refs, settled.effective.grace.value, Tally()),
+        stages=_stages(state.capabilities.undo, settled, Tally()),
+        undo=state.capabilities.undo,
     )
+
+
+def _stages(undo: UndoWindow, settled: Settled, victims: Tally) -> tuple[Stage, ...]:
+    decision, grace = settled.decision, settled.effective.grace.value
+    return stages_of(decision.expired, decision.expired_refs, grace, victims, undo)
 
 
 def _kept(state: State, settled: Settled) -> Iterator[KeptSnapshot]:
@@ -111,7 +117,6 @@ def _kept(state: State, settled: Settled) -> Iterator[KeptSnapshot]:
 def _with_files(plan: Plan, settled: Settled, survey: Survey, engine: str, request: Request) -> Plan:
     victims, kept = survey.victims, survey.kept
     cap = settled.effective.blast_radius.value if request.blast_radius is None else request.blast_radius
-    refs = settled.decision.expired_refs
     return replace(
         plan,
         kept=kept,
@@ -119,7 +124,7 @@ def _with_files(plan: Plan, settled: Settled, survey: Survey, engine: str, reque
         spared=survey.spared,
         engine=engine,
         units_opened=survey.units_opened,
-        stages=stages_of(settled.decision.expired, refs, settled.effective.grace.value, victims.all),
+        stages=_stages(plan.undo, settled, victims.all),
         refused=blast_radius_refusal(kept.all, victims.all, cap),
     )
 

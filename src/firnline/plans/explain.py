@@ -8,7 +8,7 @@ from typing import assert_never
 from firnline.model.times import format_duration
 from firnline.plans.pages import Block, Grid, Hint, Line, Page
 from firnline.plans.plan import Plan
-from firnline.plans.stages import AwaitGrace, CommitExpiry, PurgeVictims, Stage
+from firnline.plans.stages import AwaitGrace, AwaitUndo, CommitExpiry, PurgeVictims, Stage
 from firnline.plans.wording import counted, minute, size, tally
 from firnline.ports.engines import SPARED_REASONS
 
@@ -62,11 +62,14 @@ def _expire(plan: Plan, shown: int) -> Iterator[Block]:
 
 def _stage(stage: Stage) -> str:
     match stage:
-        case CommitExpiry(snapshots, refs):
+        case AwaitUndo(grace_ms):
+            return f"would first change nothing, undo possible: {format_duration(grace_ms)}"
+        case CommitExpiry(snapshots, refs, final):
             also = f" and {counted(len(refs), 'ref')}" if refs else ""
-            return f"would remove {counted(len(snapshots), 'snapshot')}{also} from the metadata, in one commit"
-        case AwaitGrace(grace_ms):
-            return f"would then wait for readers, undo possible: {format_duration(grace_ms)}"
+            how = "in one commit, which its catalog cannot take back" if final else "in one commit"
+            return f"would remove {counted(len(snapshots), 'snapshot')}{also} from the metadata, {how}"
+        case AwaitGrace(grace_ms, undo):
+            return f"would then wait for readers{', undo possible' if undo else ''}: {format_duration(grace_ms)}"
         case PurgeVictims(victims):
             return f"would then purge: {tally(victims)}"
         case _:

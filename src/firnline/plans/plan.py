@@ -10,6 +10,7 @@ from firnline.model.files import Tally, Totals
 from firnline.model.snapshots import SnapshotId
 from firnline.model.times import format_instant
 from firnline.plans.stages import Stage
+from firnline.ports.formats import UndoWindow
 
 PLAN_VERSION = 1
 EXPIRY = "expiry"
@@ -49,6 +50,7 @@ class Plan:
     engine: str
     units_opened: int
     stages: tuple[Stage, ...]
+    undo: UndoWindow = UndoWindow.AFTER_COMMIT
     refused: str | None = None
     run: str | None = None
 
@@ -72,6 +74,7 @@ class Plan:
             "spared": {reason: tally_json(tally) for reason, tally in self.spared.items()},
             "engine": self.engine,
             "units_opened": self.units_opened,
+            "undo": self.undo.value,
             "refused": self.refused,
             "run": self.run,
         }

@@ -6,21 +6,34 @@ from dataclasses import dataclass
 
 from firnline.model.files import Tally
 from firnline.model.snapshots import SnapshotId
+from firnline.ports.formats import UndoWindow
 
 
 @dataclass(frozen=True, slots=True)
 class CommitExpiry:
-    """Remove these snapshots and refs from the table's metadata, by one compare-and-swap."""
+    """Remove these snapshots and refs from the table's metadata, by one compare-and-swap.
+
+    `final`: the table's catalog takes nothing back, so that the time to undo lies before.
+    """
 
     snapshots: tuple[SnapshotId, ...]
     refs: tuple[str, ...]
+    final: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class AwaitUndo:
+    """Change nothing for this long, so that the run can be called off."""
+
+    grace_ms: int
 
 
 @dataclass(frozen=True, slots=True)
 class AwaitGrace:
-    """Leave every byte in place this long, so that readers finish and `undo` works."""
+    """Leave every byte in place this long, so that readers finish and, where `undo`, the commit can be undone."""
 
     grace_ms: int
+    undo: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,13 +43,16 @@ class PurgeVictims:
     victims: Tally
 
 
-Stage = CommitExpiry | AwaitGrace | PurgeVictims
+Stage = AwaitUndo | CommitExpiry | AwaitGrace | PurgeVictims
 
 
 def stages_of(
-    expire: tuple[SnapshotId, ...], refs: tuple[str, ...], grace_ms: int, victims: Tally
+    expire: tuple[SnapshotId, ...], refs: tuple[str, ...], grace_ms: int, victims: Tally, undo: UndoWindow
 ) -> tuple[Stage, ...]:
     """Returns what a run would do; nothing at all where nothing expires."""
     if not expire and not refs:
         return ()
-    return (CommitExpiry(expire, refs), AwaitGrace(grace_ms), PurgeVictims(victims))
+    if undo is UndoWindow.AFTER_COMMIT:
+        return (CommitExpiry(expire, refs), AwaitGrace(grace_ms), PurgeVictims(victims))
+    after = (CommitExpiry(expire, refs, final=True), AwaitGrace(grace_ms, undo=False), PurgeVictims(victims))
+    return (AwaitUndo(grace_ms), *after) if undo is UndoWindow.BEFORE_COMMIT else after
