@@ -212,6 +212,7 @@ class Lake:
             return PlanView(planned, planned.plan)
         if planned.plan.refused:
             raise BlastRadiusExceeded(planned.plan.refused, hint="raise --blast-radius, if that is really meant")
+        _ = work.source.commits  # raises where nothing can be committed, before anything is written
         confirm(planned.plan)
         plan = self._saved(work, planned, grace, meant=True)
         return self.carry(str(plan.run), break_lease=break_lease)

@@ -1,0 +1,57 @@
+"""`firnline iam`: the least permissions that a command needs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Annotated
+
+import typer
+
+from firnline.cli import options
+from firnline.cli.output import output_for
+from firnline.ops.iam import Permissions, permissions
+from firnline.plans.pages import Block, Grid, Hint, Line, Page
+from firnline.plans.permissions import HELPS, Grant
+
+_STORE = "s3, gs or abfs; a table's own where --table is given."
+
+
+def register(app: typer.Typer) -> None:
+    app.command("iam")(iam)
+
+
+def iam(
+    command: Annotated[list[str], typer.Argument(metavar="COMMAND", help="A command, such as expire or hold add.")],
+    store: Annotated[str, typer.Option("--store", metavar="STORE", help=_STORE)] = "s3",
+    table: Annotated[str | None, typer.Option("--table", metavar="TABLE", help="For this very table.")] = None,
+    config: options.Config = None,
+    as_json: options.Json = False,
+) -> None:
+    """Show the least permissions that COMMAND needs on the object store and the catalog."""
+    work = None
+    if table is not None:
+        from firnline.app import open_lake
+
+        work = open_lake(config).workplace(table)
+    said = permissions(" ".join(command), store, work)
+    output_for(as_json).show(Page(tuple(_blocks(said))), said.to_json())
+
+
+def _blocks(said: Permissions) -> Iterator[Block]:
+    yield Line(f"firnline {said.command}, on {said.store}")
+    if said.policy is not None:
+        yield Line(json.dumps(said.policy, indent=2))
+    elif said.needed:
+        yield Grid(tuple(_rows(said.needed)), ("may", "permission", "on"))
+    else:
+        yield Line("no permission on the object store")
+    yield Line(f"catalog: {said.catalog}")
+    for each in said.helpful:
+        yield Hint(f"with {', '.join(each.actions)} on {', '.join(each.folders)}, {HELPS[each.verb]}")
+
+
+def _rows(needed: tuple[Grant, ...]) -> Iterator[tuple[str, ...]]:
+    for each in needed:
+        for action in each.actions:
+            yield each.verb.value, action, ", ".join(each.folders)
