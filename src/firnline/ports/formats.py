@@ -109,16 +109,21 @@ class Edited:
 
 @dataclass(frozen=True, slots=True)
 class Amendment:
-    """Refs and table properties to write, and names of either to remove."""
+    """Refs and table properties to write, and names of either to remove.
+
+    `expired_path` is for the document's own field for the history of expired snapshots, where the format has one.
+    """
 
     refs: tuple[Ref, ...] = ()
     refs_gone: frozenset[str] = frozenset()
     properties: Mapping[str, str] = field(default_factory=dict)
     properties_gone: frozenset[str] = frozenset()
+    expired_path: str | None = None
 
     @property
     def is_empty(self) -> bool:
-        return not (self.refs or self.refs_gone or self.properties or self.properties_gone)
+        written = self.refs or self.refs_gone or self.properties or self.properties_gone
+        return not written and self.expired_path is None
 
 
 class EditTable(Protocol):
@@ -142,8 +147,13 @@ class EditTable(Protocol):
         """
         ...
 
-    def restore(self, state: State, removal: Mapping[str, Any], now_ms: int) -> Edited:
-        """Returns the table with a removal put back; a ref that was created since is left as it is."""
+    def restore(
+        self, state: State, removal: Mapping[str, Any], now_ms: int, *, amendment: Amendment | None = None
+    ) -> Edited:
+        """Returns the table with a removal put back, and with the amendment in the same version.
+
+        A ref that was created since is left as it is.
+        """
         ...
 
     def amend(self, state: State, amendment: Amendment, now_ms: int) -> Edited:
@@ -186,6 +196,14 @@ class TableFormat(EditTable, Protocol):
 
     def table_of(self, key: str) -> str:
         """Returns the uuid of the table that a metadata object belongs to. Raises where nobody can tell."""
+        ...
+
+    def snapshot_objects(self, state: State) -> Iterator[Mapping[str, Any]]:
+        """Yields the table's snapshots as Iceberg writes a Snapshot in JSON, with whatever other fields they have."""
+        ...
+
+    def declared_history(self, state: State) -> str | None:
+        """Returns what the document's own field says of where the history of expired snapshots lies."""
         ...
 
     def roots(self, state: State) -> Iterator[tuple[SnapshotId, File]]:

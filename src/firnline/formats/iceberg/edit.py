@@ -19,6 +19,8 @@ Removal = Mapping[str, Any]
 _BY_SNAPSHOT = ("statistics", "partition-statistics")
 _BY_ID = {"schemas": "schema-id", "partition-specs": "spec-id"}
 DEFAULT_LOG_LENGTH = 100
+EXPIRED_PATH = "expired-snapshots-path"
+"""The field that is proposed for the history of expired snapshots. Writers that do not know it drop it."""
 
 
 def expired(document: Document, snapshots: Set[str], refs: Set[str]) -> tuple[dict[str, Any], Removal]:
@@ -107,6 +109,8 @@ def amended(document: Document, amendment: Amendment) -> dict[str, Any]:
         present = document.get("properties") or {}
         kept = {name: value for name, value in present.items() if name not in amendment.properties_gone}
         edited["properties"] = {**kept, **amendment.properties}
+    if amendment.expired_path is not None:
+        edited[EXPIRED_PATH] = amendment.expired_path
     return edited
 
 

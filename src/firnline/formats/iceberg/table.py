@@ -85,9 +85,12 @@ class IcebergFormat:
             removal = {**removal, **unused}
         return replace(_successor(state, edited, now_ms), removal=removal)
 
-    def restore(self, state: State, removal: Mapping[str, Any], now_ms: int) -> Edited:
+    def restore(
+        self, state: State, removal: Mapping[str, Any], now_ms: int, *, amendment: Amendment | None = None
+    ) -> Edited:
         edit.refuse_reused_ids(state.document, removal)
         edited, left_alone = edit.restored(state.document, removal)
+        edited = edit.amended(edited, amendment or Amendment())
         graph = state_of(edited, state.table, state.fence).graph
         edited = with_bridges(edited, graph.bridges_without(frozenset()))
         return replace(_successor(state, edited, now_ms), left_alone=tuple(left_alone))
@@ -97,6 +100,13 @@ class IcebergFormat:
 
     def with_removal(self, state: State, removal: Mapping[str, Any]) -> State:
         return state_of(edit.restored(state.document, removal)[0], state.table, state.fence)
+
+    def snapshot_objects(self, state: State) -> Iterator[Mapping[str, Any]]:
+        return iter(state.document.get("snapshots") or ())
+
+    def declared_history(self, state: State) -> str | None:
+        declared = state.document.get(edit.EXPIRED_PATH)
+        return declared if isinstance(declared, str) and declared else None
 
     def roots(self, state: State) -> Iterator[tuple[SnapshotId, File]]:
         return roots_of(state)
