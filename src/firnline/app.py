@@ -8,17 +8,17 @@ import re
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from firnline.errors import BlastRadiusExceeded, NoSuchTable, UsageError
-from firnline.journal.layout import RunId
+from firnline.journal.layout import FOLDER, RunId
 from firnline.journal.lease import Lease, LeaseTimes
 from firnline.journal.processes import this_process
 from firnline.journal.runs import Run
-from firnline.model.locations import identity
+from firnline.model.locations import identity, join, within
 from firnline.model.times import parse_duration, parse_instant
 from firnline.ops.carry import (
     Carried,
@@ -42,6 +42,7 @@ from firnline.ops.orphans.scope import Scope
 from firnline.ops.orphans.search import Asked, Means, Rules
 from firnline.ops.plan import Planned, make_plan
 from firnline.ops.purge import Shovel
+from firnline.ops.readiness import refuse_unfit
 from firnline.ops.save import save_plan
 from firnline.ops.settle import policy_in_force
 from firnline.ops.sources import LocatedTable, catalog_table
@@ -54,8 +55,9 @@ from firnline.plans.request import Request
 from firnline.policy.config import Section
 from firnline.policy.inherit import Effective
 from firnline.ports.catalogs import Catalog, Commit, TableName
-from firnline.ports.listings import Sort
+from firnline.ports.listings import ListRanges, Sort
 from firnline.ports.progress import Progress, Silent
+from firnline.ports.tables import TableSource
 from firnline.settings import cache_folder, cache_setting, read_config, user_folder
 
 if TYPE_CHECKING:
@@ -64,10 +66,12 @@ if TYPE_CHECKING:
     from firnline.formats.iceberg.table import IcebergFormat
     from firnline.ports.engines import Engine
     from firnline.ports.formats import State
+    from firnline.ports.probe import Capabilities
+    from firnline.ports.stores import ReadWrite
     from firnline.spark.session import Session
-    from firnline.stores.objects import ObjectStores
 
 ENGINES = ("auto", "local", "spark")
+_OF_STORES = ("s3.", "client.", "gcs.", "adls.")
 _LARGE_SNAPSHOTS = 20_000
 _LARGE_FILES = 2_000_000
 _LARGE_PURGE = 1_000_000
@@ -104,6 +108,15 @@ class PlanView:
         return explain(self.plan).to_html()
 
 
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where one table is: its source, and the store that its own catalog's settings reach."""
+
+    source: LocatedTable | Prefix
+    store: ReadWrite
+    settings: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+
 @dataclass
 class Lake:
     """Every table of the configured catalogs, and any table by its location."""
@@ -115,18 +128,67 @@ class Lake:
     interrupted: Callable[[], bool] = lambda: False
     clock: Callable[[], int] = field(default_factory=lambda: now_ms)
 
-    @cached_property
-    def store(self) -> ObjectStores:
+    _stores: dict[frozenset[tuple[str, str]], ReadWrite] = field(default_factory=dict, init=False, repr=False)
+    _probed: dict[tuple[str, str], Capabilities] = field(default_factory=dict, init=False, repr=False)
+
+    def place(self, table: str) -> Place:
+        """Returns where a table is, reached with its own catalog's settings. Raises NoSuchTable."""
+        name = self._name(table)
+        settings = self.settings_of(name)
+        store = self.store_of(settings)
+        if not name.catalog:
+            return Place(_at_location(name, store), store, settings)
+        catalog, commits = self.catalog(name.catalog), self.catalogs[name.catalog]
+        source = catalog_table(catalog, name, iceberg_on(store), lambda: _commits(commits, store))
+        return Place(source, store, settings)
+
+    def settings_of(self, name: TableName) -> Mapping[str, str]:
+        """Returns how the table's store is reached, by PyIceberg's names; what a catalog hands out for a table wins.
+
+        A location without a catalog is reached as the catalog whose warehouse holds it, or as the only one; the rest
+        is the environment's.
+        """
+        if name.catalog:
+            said = {**self.catalogs[name.catalog].properties, **self.catalog(name.catalog).vended(name)}
+            return store_settings(said)
+        holding = [each for each in self.catalogs.values() if _holds(each.properties, name.name)]
+        chosen = holding or list(self.catalogs.values())
+        return store_settings(chosen[0].properties) if len(chosen) == 1 else {}
+
+    def store_of(self, settings: Mapping[str, str]) -> ReadWrite:
+        """Returns the store behind some settings, one for equal ones. It asks again where that can help."""
         from firnline.stores.objects import ObjectStores
+        from firnline.stores.wrappers.retry import Retrying
 
-        return ObjectStores()
+        key = frozenset(settings.items())
+        if key not in self._stores:
+            self._stores[key] = Retrying(ObjectStores(settings))
+        return self._stores[key]
 
-    @cached_property
-    def iceberg(self) -> IcebergFormat:
-        from firnline.formats.iceberg.table import IcebergFormat
-        from firnline.stores.wrappers.read_only import ReadOnly
+    def check_store(self, location: str) -> Capabilities:
+        """Returns what the store at a location really does. Writes a few objects of its own and removes them again."""
+        from firnline.stores.probe import StoreProbe
 
-        return IcebergFormat(ReadOnly(self.store))
+        named = absolute(location)
+        return StoreProbe(self.settings_of(TableName("", "", named))).probe(join(named, FOLDER), [named])
+
+    def _prepare(self, work: Workplace, state: State, *, deletes: bool) -> None:
+        """Returns where the table's store can carry a run, asked once: no permission is missed only after a commit."""
+        from firnline.stores.probe import StoreProbe
+
+        root = work.root(state)
+        if (root, state.location) not in self._probed:
+            inside = (join(state.location, "data"), join(state.location, "metadata"))
+            probe = StoreProbe(self.settings_of(work.source.name))
+            self._probed[root, state.location] = probe.probe(root, list(dict.fromkeys((*state.owned, *inside))))
+        refuse_unfit(self._probed[root, state.location], deletes=deletes)
+
+    def _noted(self, planned: Planned, source: TableSource) -> Planned:
+        """Returns the plan with what somebody should know of the store before anything is deleted there."""
+        from firnline.stores.probe import StoreProbe
+
+        met = StoreProbe(self.settings_of(source.name)).surroundings(planned.state.location)
+        return replace(planned, plan=replace(planned.plan, notes=met.warnings()))
 
     @cached_property
     def memory(self) -> Memory:
@@ -176,11 +238,11 @@ class Lake:
         if files is not None:
             check_listing_name(Path(files))
         request = request_of(older_than, retain_last, now, keep, include_outside, blast_radius)
-        source = self.source(table)
-        planned = make_plan(source, self.config, request, self._choose, self.clock(), self.memory.of(self.store))
+        work = self.workplace(table)
+        planned = self._planned(work, request)
         plan = planned.plan
         if save:
-            plan = self._saved(self.workplace(table), planned, grace=None, meant=False)
+            plan = self._saved(work, planned, grace=None, meant=False)
         view = PlanView(planned, plan)
         if files is not None:
             view.write_files(files)
@@ -207,21 +269,27 @@ class Lake:
         """
         request = request_of(older_than, retain_last, now, keep, include_outside, blast_radius, clean)
         work = self.workplace(table)
-        planned = make_plan(work.source, self.config, request, self._choose, self.clock(), self.memory.of(self.store))
+        planned = self._planned(work, request)
         if not planned.plan.stages:
             return PlanView(planned, planned.plan)
         if planned.plan.refused:
             raise BlastRadiusExceeded(planned.plan.refused, hint="raise --blast-radius, if that is really meant")
         _ = work.source.commits  # raises where nothing can be committed, before anything is written
         confirm(planned.plan)
+        self._prepare(work, planned.state, deletes=True)
         plan = self._saved(work, planned, grace, meant=True)
         return self.carry(str(plan.run), break_lease=break_lease)
+
+    def _planned(self, work: Workplace, request: Request) -> Planned:
+        remember = self.memory.of(work.store)
+        planned = make_plan(work.source, self.config, request, self._choose, self.clock(), remember)
+        return self._noted(planned, work.source) if planned.plan.stages else planned
 
     def _saved(self, work: Workplace, planned: Planned, grace: str | None, *, meant: bool) -> Plan:
         effective = policy_in_force(planned.state, work.source.name, self.config, planned.request)
         grace_ms = effective.grace.value if grace is None else parse_duration(grace)
         root = work.root(planned.state)
-        return save_plan(planned, work.source.format, self.store, root, grace_ms, self.clock(), meant=meant)
+        return save_plan(planned, work.source.format, work.store, root, grace_ms, self.clock(), meant=meant)
 
     def carry(self, run: str, *, break_lease: bool = False) -> Carried:
         """Returns the run, taken as far as it may go now."""
@@ -234,7 +302,7 @@ class Lake:
 
     def undo(self, run: str, *, break_lease: bool = False) -> Carried:
         """Returns the run, undone: its snapshots, refs and log are back. Raises once its purge has started."""
-        with self._on_run(run, break_lease) as (work, lease, found):
+        with self._on_run(run, break_lease, deletes=False) as (work, lease, found):
             return report(work, undo(work, lease, found))
 
     def purge(self, run: str, *, break_lease: bool = False) -> Carried:
@@ -260,6 +328,7 @@ class Lake:
         if not unfinished:
             return []
         largest = max(unfinished, key=lambda run: int(run.plan["victims"]["files"]))
+        self._prepare(work, state, deletes=True)
         with work.lease(state, break_lease) as lease:
             return act(work, lease, self._shovel(largest))
 
@@ -274,7 +343,8 @@ class Lake:
 
     def check(self, table: str) -> Checked:
         """Returns whether every file that the table's snapshots need exists, with its size. Changes nothing."""
-        return check(self.source(table), self.store, self._choose, self.progress)
+        place = self.place(table)
+        return check(place.source, place.store, self._choose, self.progress)
 
     def orphans(
         self,
@@ -365,13 +435,11 @@ class Lake:
     def _means(self, work: Workplace, asked: Asked, inventory: str | Path | None) -> Means:
         from firnline.formats.documents import DOCUMENT_NAMES
         from firnline.formats.sorting import Sorting
-        from firnline.stores.inventory import Inventory
-        from firnline.stores.ranges import ObjectRanges
 
         def make_sort(rules: Rules) -> Sort:
             return Sorting(rules.cutoff_ms, rules.places, DOCUMENT_NAMES, rules.others, rules.own, rules.same)
 
-        ranges = ObjectRanges() if inventory is None else Inventory(str(inventory))
+        ranges = _ranges(inventory, self.settings_of(work.source.name))
         engine = self._choose(work.source.load(), "auto")
         return Means(engine, ranges, lambda: self._everyone(asked.also), make_sort, work.source.format, self.clock)
 
@@ -393,18 +461,21 @@ class Lake:
 
     def _prefix(self, folder: str) -> Workplace:
         """Returns where a folder with several tables is worked on."""
-        return self._workplace(Prefix(absolute(folder), self.iceberg))
+        location = absolute(folder)
+        settings = self.settings_of(TableName("", "", location))
+        store = self.store_of(settings)
+        return self._workplace(Place(Prefix(location, iceberg_on(store)), store, settings))
 
     def workplace(self, table: str) -> Workplace:
         """Returns everything that is needed to change a table, except the power to delete."""
-        return self._workplace(self.source(table))
+        return self._workplace(self.place(table))
 
-    def _workplace(self, source: LocatedTable | Prefix) -> Workplace:
+    def _workplace(self, place: Place) -> Workplace:
         from firnline.stores.discard import OwnDiscard
 
         return Workplace(
-            source=source,
-            store=self.store,
+            source=place.source,
+            store=place.store,
             config=self.config,
             choose=self._choose,
             now=self.clock,
@@ -412,16 +483,17 @@ class Lake:
             lease_times=lease_times(),
             progress=self.progress,
             interrupted=self.interrupted,
-            discard=OwnDiscard(),
+            discard=OwnDiscard(place.settings),
             everyone=self._everyone,
         )
 
     @contextmanager
-    def _on_run(self, run: str, break_lease: bool) -> Iterator[tuple[Workplace, Lease, Run]]:
+    def _on_run(self, run: str, break_lease: bool, *, deletes: bool = True) -> Iterator[tuple[Workplace, Lease, Run]]:
         """Holds the lease and hands out the run as it is then: another process may have moved it just before."""
         named = RunId.parse(run)
         work = self._searchable(named.table)
         state, _ = work.run(named)
+        self._prepare(work, state, deletes=deletes)
         with work.lease(state, break_lease) as lease:
             found = work.run(named)[1]
             settle_others(work, lease, found)
@@ -432,13 +504,14 @@ class Lake:
         from firnline.local.delete import LocalDeleteMany
         from firnline.stores.delete import ObjectDelete
 
+        delete = ObjectDelete(self.settings_of(self._name(run.id.table)))
         many = run.plan["victims"]["files"] > _LARGE_PURGE
         if self.engine == "spark" or (self.engine == "auto" and many):
             from firnline.spark.delete import SparkDeleteMany
             from firnline.spark.session import session
 
-            return Shovel(ObjectDelete(), SparkDeleteMany(self.session or session()))
-        return Shovel(ObjectDelete(), LocalDeleteMany())
+            return Shovel(delete, SparkDeleteMany(self.session or session()))
+        return Shovel(delete, LocalDeleteMany())
 
     def why(self, table: str, what: str, **options: Any) -> Answer:
         """Returns what keeps a snapshot, a ref or a file; or why nothing does."""
@@ -450,23 +523,12 @@ class Lake:
         state = source.load()
         return state, policy_in_force(state, source.name, self.config, Request(keep=keep or {}))
 
-    def source(self, table: str) -> LocatedTable:
+    def source(self, table: str) -> TableSource:
         """Returns the table of this name or location. Raises NoSuchTable."""
-        if "/" in table:
-            return self._at_location(table)
-        name = self._named(table)
-        return catalog_table(self.catalog(name.catalog), name, self.iceberg, lambda: self._commits(name.catalog))
+        return self.place(table).source
 
-    def _commits(self, catalog: str) -> Commit:
-        from firnline.catalogs.config import open_commits
-
-        return open_commits(self.catalogs[catalog], self.store)
-
-    def _at_location(self, location: str) -> LocatedTable:
-        from firnline.catalogs.paths import PathCommits, PathTables
-
-        name = TableName("", "", absolute(location))
-        return catalog_table(PathTables(self.store), name, self.iceberg, lambda: PathCommits(self.store))
+    def _name(self, table: str) -> TableName:
+        return TableName("", "", absolute(table)) if "/" in table else self._named(table)
 
     def _named(self, table: str) -> TableName:
         first, *rest = table.split(".")
@@ -502,6 +564,47 @@ class _Terms:
     dry_run: bool
     break_lease: bool
     consent: Callable[[OrphanPlan], bool]
+
+
+def iceberg_on(store: ReadWrite) -> IcebergFormat:
+    """Returns the format on a store that it can only read."""
+    from firnline.formats.iceberg.table import IcebergFormat
+    from firnline.stores.wrappers.read_only import ReadOnly
+
+    return IcebergFormat(ReadOnly(store))
+
+
+def store_settings(properties: Mapping[str, str]) -> dict[str, str]:
+    """Returns what of a catalog's properties is about stores: its own secrets stay with the catalog."""
+    return {name: value for name, value in properties.items() if name.startswith(_OF_STORES)}
+
+
+def _holds(properties: Mapping[str, str], location: str) -> bool:
+    warehouse = properties.get("warehouse", "")
+    return "/" in warehouse and within(warehouse, join(location, "x"))
+
+
+def _commits(settings: CatalogSettings, store: ReadWrite) -> Commit:
+    from firnline.catalogs.config import open_commits
+
+    return open_commits(settings, store)
+
+
+def _at_location(name: TableName, store: ReadWrite) -> LocatedTable:
+    from firnline.catalogs.paths import PathCommits, PathTables
+
+    return catalog_table(PathTables(store), name, iceberg_on(store), lambda: PathCommits(store))
+
+
+def _ranges(inventory: str | Path | None, settings: Mapping[str, str]) -> ListRanges:
+    """Returns how objects are listed: by the store itself, or from a written inventory of it."""
+    if inventory is not None:
+        from firnline.stores.inventory import Inventory
+
+        return Inventory(str(inventory))
+    from firnline.stores.ranges import ObjectRanges
+
+    return ObjectRanges(settings)
 
 
 def absolute(location: str) -> str:

@@ -88,6 +88,8 @@ def _files(plan: Plan) -> Iterator[Block]:
 
 
 def _ending(plan: Plan) -> Iterator[Block]:
+    for note in plan.notes:
+        yield Line(f"note: {note}")
     if plan.refused:
         yield Line(f"a run would refuse: {plan.refused}")
     yield Line("nothing was changed" if plan.run is None else f"nothing was changed; saved as run: {plan.run}")

@@ -53,6 +53,7 @@ class Plan:
     undo: UndoWindow = UndoWindow.AFTER_COMMIT
     refused: str | None = None
     run: str | None = None
+    notes: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """Returns the contract of `plan --json`: ids are strings, totals come by kind, instants are ISO 8601."""
@@ -76,6 +77,7 @@ class Plan:
             "units_opened": self.units_opened,
             "undo": self.undo.value,
             "refused": self.refused,
+            "notes": list(self.notes),
             "run": self.run,
         }
 

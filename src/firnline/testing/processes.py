@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from itertools import count
 from typing import TYPE_CHECKING
 
-from firnline.app import Lake, now_ms
+from firnline.app import Lake, Place, iceberg_on, now_ms
 from firnline.catalogs.commits import SqlCommits
 from firnline.catalogs.sql import SqlCatalog
 from firnline.journal.lease import LeaseTimes
@@ -15,9 +16,8 @@ from firnline.local.delete import LocalDeleteMany
 from firnline.model.holds import Hold
 from firnline.ops.adopt import Adoption, adopt
 from firnline.ops.holds import add_hold, release_hold
-from firnline.ops.orphans.prefix import Prefix
 from firnline.ops.purge import Shovel
-from firnline.ops.sources import LocatedTable, catalog_table
+from firnline.ops.sources import catalog_table
 from firnline.ops.tags import add_tag, remove_tag
 from firnline.ops.workplace import Workplace
 from firnline.policy.config import Section
@@ -53,7 +53,7 @@ class Clock:
 class Process(Lake):
     """Everything that the command line can do, as one process does it. Make a new one after every crash.
 
-    `retrying` puts the store's own retries between the process and the fault.
+    `retrying` puts the store's own retries between the process and the fault. `settings` say how the store is reached.
     """
 
     def __init__(
@@ -65,6 +65,7 @@ class Process(Lake):
         policy: str = "",
         lease: LeaseTimes | None = None,
         retrying: bool = False,
+        settings: Mapping[str, str] | None = None,
     ) -> None:
         super().__init__(parse_policy(policy, "a test's policy") if policy else Section(), engine="local")
         self.fault = fault or NoFault()
@@ -72,8 +73,9 @@ class Process(Lake):
         self.clock = clock or Clock()
         self.lease_times = lease or LeaseTimes(24_000, 6_000, skew_ms=0)
         self.owner = f"process {next(_numbers)}"
-        store: ReadWrite = FaultyStore(ObjectStores(), self.fault)
-        vars(self)["store"] = Retrying(store, _HASTY) if retrying else store
+        self.settings = dict(settings or {})
+        store: ReadWrite = FaultyStore(ObjectStores(self.settings), self.fault)
+        self.store: ReadWrite = Retrying(store, _HASTY) if retrying else store
 
     # ---- marks: what the command line does with a workplace
 
@@ -99,23 +101,30 @@ class Process(Lake):
     def tables(self, catalog: str | None = None) -> list[TableName]:
         return list(FaultyCatalog(self.sql, self.fault).tables())
 
-    def source(self, table: str) -> LocatedTable:
+    def settings_of(self, name: TableName) -> Mapping[str, str]:
+        return self.settings
+
+    def store_of(self, settings: Mapping[str, str]) -> ReadWrite:
+        return self.store
+
+    def place(self, table: str) -> Place:
         if "/" in table:
-            return super().source(table)
+            return super().place(table)
         catalog, namespace, name = table.split(".")
         located = FaultyCatalog(self.sql, self.fault)
         commits = FaultyCommits(SqlCommits(self.sql, self.store), self.fault)
-        return catalog_table(located, TableName(catalog, namespace, name), self.iceberg, lambda: commits)
+        named = TableName(catalog, namespace, name)
+        return Place(catalog_table(located, named, iceberg_on(self.store), lambda: commits), self.store, self.settings)
 
-    def _workplace(self, source: LocatedTable | Prefix) -> Workplace:
+    def _workplace(self, place: Place) -> Workplace:
         return replace(
-            super()._workplace(source),
+            super()._workplace(place),
             now=self.clock,
             owner=self.owner,
             lease_times=self.lease_times,
-            discard=FaultyDiscard(OwnDiscard(), self.fault),
+            discard=FaultyDiscard(OwnDiscard(self.settings), self.fault),
         )
 
     def _shovel(self, run: Run) -> Shovel:
         """Returns the power to delete, one key after another: so that the n-th delete is always the same."""
-        return Shovel(FaultyDelete(ObjectDelete(), self.fault), LocalDeleteMany(threads=1))
+        return Shovel(FaultyDelete(ObjectDelete(self.settings), self.fault), LocalDeleteMany(threads=1))
