@@ -9,8 +9,8 @@ import typer
 
 from firnline.cli import options
 from firnline.cli.output import output_for
-from firnline.model.times import format_duration
 from firnline.plans.pages import Block, Grid, Hint, Line, Page
+from firnline.plans.wording import lasting
 from firnline.policy.config import Section
 from firnline.policy.inherit import Effective
 from firnline.policy.names import check_names
@@ -64,6 +64,7 @@ def _settings(effective: Effective) -> Iterator[tuple[str, Setting[Any]]]:
     yield "blast-radius", effective.blast_radius
     yield "engine", effective.engine
     yield "include-outside", effective.include_outside
+    yield "history", effective.history
     yield "records", effective.records
 
 
@@ -79,9 +80,9 @@ def _facts(name: str, setting: Setting[Any]) -> dict[str, Any]:
 
 def _said(name: str, value: Any) -> str:
     if value is None:
-        return "off" if name.startswith("keep ") else "in the table's folder"
-    if name == "grace":
-        return format_duration(value)
+        return "in the table's folder" if name == "records" else "off"
+    if name in ("grace", "history"):
+        return lasting(value)
     return f"{value:.0%}" if name == "blast-radius" else str(value)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from firnline.errors import AlreadyExists, BlastRadiusExceeded, ObjectNotFound, RefusedForSafety
@@ -17,10 +17,13 @@ from firnline.model.locations import identity, within
 from firnline.ops.built_on import refuse_lost_refs, what_landed
 from firnline.ops.change import change, version_of
 from firnline.ops.fence import fence_off
+from firnline.ops.ledger import note_expired
+from firnline.ops.remember import Memory
 from firnline.ops.settle import settle
+from firnline.ops.tidy import tidy
 from firnline.ops.workplace import RECORDS, Workplace, same_table
 from firnline.ports.catalogs import Attempt
-from firnline.ports.formats import Amendment, Edited, State, UndoWindow
+from firnline.ports.formats import Edited, State, UndoWindow
 
 _OPEN = (RunState.PLANNED, RunState.ARCHIVED, RunState.COMMITTING)
 
@@ -32,12 +35,14 @@ class _Attempt:
     work: Workplace
     lease: Lease
     run: Run
+    memory: Memory
 
     def edit(self, state: State) -> Edited | None:
         """Returns planned ∩ decided afresh: a snapshot that anything keeps now is not touched."""
         same_table(state, self.run)
         now = self.work.now()
-        decision = settle(state, self.work.source.name, self.work.config, self.run.request, now).decision
+        settled = settle(state, self.work.source.name, self.work.config, self.run.request, now)
+        decision = settled.decision
         snapshots = set(self.run.plan["expire"]) & set(decision.expired)
         refs = set(self.run.plan["expire_refs"]) & set(decision.expired_refs)
         if not snapshots and not refs:
@@ -48,7 +53,8 @@ class _Attempt:
                 f"{state.table} keeps the records of its runs in {self.work.root(state)}, this run is in {root}",
                 hint="plan again; two places would know nothing of each other's runs",
             )
-        pinned = Amendment(properties={RECORDS: root})
+        remembered = self.memory.expiring(state, snapshots, settled, new=self.run.request.new_history)
+        pinned = replace(remembered, properties={RECORDS: root, **remembered.properties})
         return self.work.source.format.expire(
             state, snapshots, refs, now, clean=self.run.request.clean, amendment=pinned
         )
@@ -57,7 +63,7 @@ class _Attempt:
         self.lease.renew()
         # A server that names the new metadata itself also clears away the old.
         forgotten = [] if attempt.proof["location"] is None else list(edited.forgotten)
-        detail = {**attempt.proof, "removal": edited.removal, "forgotten": forgotten}
+        detail = {**attempt.proof, "removal": edited.removal, "forgotten": forgotten, "history": self.memory.noted}
         self.run = self.run.moved(self.work.store, RunState.COMMITTING, self.work.now(), **detail)
         self.lease.check()
 
@@ -74,7 +80,7 @@ def commit_run(work: Workplace, lease: Lease, run: Run) -> Run:
     settled = commit_landed(work, lease, run)
     if settled is not None:
         return settled
-    attempt = _Attempt(work, lease, run)
+    attempt = _Attempt(work, lease, run, Memory(work, run.id))
     changed = change(work.source, attempt.edit, attempt.before_send)
     if changed is None:
         return cancelled(work, lease, attempt.run, "nothing is left to expire")
@@ -119,7 +125,9 @@ def _committed(work: Workplace, lease: Lease, run: Run, detail: Mapping[str, Any
     state = work.source.load()
     late = _list_forgotten(work, run, state, detail["forgotten"])
     landed = what_landed(work.source, state, detail)
+    note_expired(work, run, detail, work.now())
     run = run.moved(work.store, RunState.COMMITTED, work.now(), **{**detail, **landed, "forgotten_parts": late})
+    tidy(work)
     refuse_lost_refs(run, state.capabilities.undo is UndoWindow.AFTER_COMMIT)
     return run
 

@@ -99,7 +99,8 @@ def _without_files(state: State, settled: Settled) -> Plan:
 
 def _stages(undo: UndoWindow, settled: Settled, victims: Tally) -> tuple[Stage, ...]:
     decision, grace = settled.decision, settled.effective.grace.value
-    return stages_of(decision.expired, decision.expired_refs, grace, victims, undo)
+    history = settled.effective.history.value
+    return stages_of(decision.expired, decision.expired_refs, grace, victims, undo, history)
 
 
 def _kept(state: State, settled: Settled) -> Iterator[KeptSnapshot]:

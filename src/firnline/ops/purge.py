@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from firnline.errors import DeletesFailed, Interrupted
+from firnline.history.ledger import End
 from firnline.journal.lease import Lease
 from firnline.journal.outcomes import Outcome, Row, failed_paths, outcome_keys, outcome_totals, write_outcomes
 from firnline.journal.parts import part_keys, read_part, refuse_unsealed
@@ -16,6 +17,7 @@ from firnline.model.files import Tally
 from firnline.model.times import format_instant
 from firnline.ops.built_on import keeps_all_files, refuse_lost_refs
 from firnline.ops.guards import Guard, Line
+from firnline.ops.ledger import note_end
 from firnline.ops.workplace import Workplace
 from firnline.ports.delete import Delete, DeleteMany, Fate
 from firnline.ports.formats import UndoWindow
@@ -161,5 +163,6 @@ def _finish(work: Workplace, lease: Lease, run: Run) -> Run:
             hint=f"`firnline purge {run.id}` tries them again",
         )
     lease.renew()
+    note_end(work, run, End.PURGED)
     said = {outcome: {"files": tally.files, "bytes": tally.bytes} for outcome, tally in totals.items()}
     return run.moved(work.store, RunState.DONE, work.now(), outcomes=said)

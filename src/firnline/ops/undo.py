@@ -7,6 +7,7 @@ from itertools import takewhile
 from typing import Any
 
 from firnline.errors import RefusedForSafety, UnreadableMetadata
+from firnline.history.ledger import End
 from firnline.journal.events import Event
 from firnline.journal.lease import Lease
 from firnline.journal.runs import Run
@@ -15,7 +16,9 @@ from firnline.model.files import Root
 from firnline.ops.change import change, version_of
 from firnline.ops.commit import cancelled
 from firnline.ops.fence import fence_off
+from firnline.ops.ledger import note_end
 from firnline.ops.presence import look
+from firnline.ops.remember import Memory
 from firnline.ops.workplace import Workplace, same_table
 from firnline.ports.catalogs import Attempt
 from firnline.ports.engines import Territory
@@ -69,6 +72,7 @@ def _bring_back(work: Workplace, lease: Lease, run: Run) -> Run:
         left, run = [] if changed is None else list(changed.edited.left_alone), undoing.run
     lease.renew()
     _take_out_what_is_incomplete(work, lease, run, removal, left)
+    note_end(work, run, End.UNDONE)
     return run.moved(work.store, RunState.UNDONE, work.now(), left_alone=left)
 
 
@@ -80,15 +84,17 @@ class _Undoing:
         self.lease = lease
         self.run = run
         self.removal = removal
+        self.memory = Memory(work, run.id)
 
     def edit(self, state: State) -> Edited | None:
         same_table(state, self.run)
-        return self.work.source.format.restore(state, self.removal, self.work.now())
+        forgets = self.memory.returning(state, self.removal)
+        return self.work.source.format.restore(state, self.removal, self.work.now(), amendment=forgets)
 
     def before_send(self, base: State, edited: Edited, attempt: Attempt) -> None:
         self.lease.renew()
-        left = list(edited.left_alone)
-        self.run = self.run.moved(self.work.store, RunState.UNDOING, self.work.now(), **attempt.proof, left_alone=left)
+        detail = {**attempt.proof, "left_alone": list(edited.left_alone), "history": self.memory.noted}
+        self.run = self.run.moved(self.work.store, RunState.UNDOING, self.work.now(), **detail)
         self.lease.check()
 
 
@@ -133,7 +139,12 @@ def _without(
     snapshots = {each for each in returned if each in state.graph and each not in named}
     if not snapshots and not refs:
         return None
-    return work.source.format.expire(state, snapshots, refs, work.now())
+    again = Memory(work, run.id).leaving_again(state, snapshots, removal) if _remembers(run) else None
+    return work.source.format.expire(state, snapshots, refs, work.now(), amendment=again)
+
+
+def _remembers(run: Run) -> bool:
+    return run.committed is not None and run.committed.detail.get("history") is not None
 
 
 def _names(state: State, name: str, ref: Mapping[str, Any]) -> bool:

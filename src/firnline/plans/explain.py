@@ -9,7 +9,7 @@ from firnline.model.times import format_duration
 from firnline.plans.pages import Block, Grid, Hint, Line, Page
 from firnline.plans.plan import Plan
 from firnline.plans.stages import AwaitGrace, AwaitUndo, CommitExpiry, PurgeVictims, Stage
-from firnline.plans.wording import counted, minute, size, tally
+from firnline.plans.wording import counted, lasting, minute, size, tally
 from firnline.ports.engines import SPARED_REASONS
 
 SHOWN = 20
@@ -64,10 +64,11 @@ def _stage(stage: Stage) -> str:
     match stage:
         case AwaitUndo(grace_ms):
             return f"would first change nothing, undo possible: {format_duration(grace_ms)}"
-        case CommitExpiry(snapshots, refs, final):
+        case CommitExpiry(snapshots, refs, final, history_ms):
             also = f" and {counted(len(refs), 'ref')}" if refs else ""
             how = "in one commit, which its catalog cannot take back" if final else "in one commit"
-            return f"would remove {counted(len(snapshots), 'snapshot')}{also} from the metadata, {how}"
+            kept = "" if history_ms is None else f"; its history remembers them: {lasting(history_ms)}"
+            return f"would remove {counted(len(snapshots), 'snapshot')}{also} from the metadata, {how}{kept}"
         case AwaitGrace(grace_ms, undo):
             return f"would then wait for readers{', undo possible' if undo else ''}: {format_duration(grace_ms)}"
         case PurgeVictims(victims):

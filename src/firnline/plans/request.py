@@ -18,6 +18,7 @@ class Request:
     include_outside: bool | None = None
     blast_radius: float | None = None
     clean: bool = False
+    new_history: bool = False
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -28,6 +29,7 @@ class Request:
             "include_outside": self.include_outside,
             "blast_radius": self.blast_radius,
             "clean": self.clean,
+            "new_history": self.new_history,
         }
 
     @staticmethod

@@ -13,12 +13,14 @@ from firnline.ports.formats import UndoWindow
 class CommitExpiry:
     """Remove these snapshots and refs from the table's metadata, by one compare-and-swap.
 
-    `final`: the table's catalog takes nothing back, so that the time to undo lies before.
+    `final`: the table's catalog takes nothing back, so that the time to undo lies before. `history_ms`: for how long
+    the table remembers the snapshots, None where it does not.
     """
 
     snapshots: tuple[SnapshotId, ...]
     refs: tuple[str, ...]
     final: bool = False
+    history_ms: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,12 +49,18 @@ Stage = AwaitUndo | CommitExpiry | AwaitGrace | PurgeVictims
 
 
 def stages_of(
-    expire: tuple[SnapshotId, ...], refs: tuple[str, ...], grace_ms: int, victims: Tally, undo: UndoWindow
+    expire: tuple[SnapshotId, ...],
+    refs: tuple[str, ...],
+    grace_ms: int,
+    victims: Tally,
+    undo: UndoWindow,
+    history_ms: int | None = None,
 ) -> tuple[Stage, ...]:
     """Returns what a run would do; nothing at all where nothing expires."""
     if not expire and not refs:
         return ()
     if undo is UndoWindow.AFTER_COMMIT:
-        return (CommitExpiry(expire, refs), AwaitGrace(grace_ms), PurgeVictims(victims))
-    after = (CommitExpiry(expire, refs, final=True), AwaitGrace(grace_ms, undo=False), PurgeVictims(victims))
+        return (CommitExpiry(expire, refs, history_ms=history_ms), AwaitGrace(grace_ms), PurgeVictims(victims))
+    commit = CommitExpiry(expire, refs, final=True, history_ms=history_ms)
+    after = (commit, AwaitGrace(grace_ms, undo=False), PurgeVictims(victims))
     return (AwaitUndo(grace_ms), *after) if undo is UndoWindow.BEFORE_COMMIT else after

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from firnline.model.files import Tally
-from firnline.model.times import format_instant
+from firnline.model.times import format_duration, format_instant
+from firnline.policy.native import LONGEST_AGE_MS
 
 _UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
 
@@ -34,3 +35,8 @@ def tally(what: Tally) -> str:
 def minute(ms: int) -> str:
     """Returns '2026-08-22 09:00', in UTC."""
     return format_instant(ms)[:16].replace("T", " ")
+
+
+def lasting(ms: int) -> str:
+    """Returns how long something is kept: '180d', or 'forever'."""
+    return "forever" if ms >= LONGEST_AGE_MS else format_duration(ms)

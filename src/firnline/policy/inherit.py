@@ -26,6 +26,7 @@ _DEFAULTS: dict[str, Setting[Any]] = {
     "blast-radius": Setting(0.9, _DEFAULT),
     "engine": Setting("auto", _DEFAULT),
     "include-outside": Setting(False, _DEFAULT),
+    "history": Setting(None, _DEFAULT),
 }
 
 
@@ -40,6 +41,7 @@ class Effective:
     blast_radius: Setting[float]
     engine: Setting[str]
     include_outside: Setting[bool]
+    history: Setting[int | None]
 
 
 def effective(
@@ -69,6 +71,7 @@ def effective(
         blast_radius=settings["blast-radius"],
         engine=settings["engine"],
         include_outside=settings["include-outside"],
+        history=settings["history"],
     )
 
 

@@ -8,11 +8,13 @@ from typing import Any
 
 from firnline.errors import PolicyError, UsageError
 from firnline.model.times import parse_duration
+from firnline.policy.native import LONGEST_AGE_MS
 from firnline.policy.periods import Period
 from firnline.policy.rules import RULE_NAMES, KeepLast, KeepPeriods, KeepTags, KeepWithin, Rule
 
 OFF = "off"
 ALL = "all"
+FOREVER = "forever"
 
 _WHOLE_NUMBER = re.compile(r"[+-]?[0-9]{1,18}")
 _PERCENT = re.compile(r"([0-9]{1,3}(?:\.[0-9]{1,6})?)\s*%")
@@ -99,6 +101,13 @@ def _records(text: str) -> str:
     return text
 
 
+def _history(text: str) -> int | None:
+    """Returns for how long expired snapshots are remembered; None where they are not."""
+    if text == OFF:
+        return None
+    return LONGEST_AGE_MS if text == FOREVER else _duration(text)
+
+
 def _share(text: str) -> float:
     match = _PERCENT.fullmatch(text)
     if not match or not 0 < float(match[1]) <= 100:
@@ -128,6 +137,7 @@ SETTINGS: dict[str, Callable[[str], Any]] = {
     "blast-radius": _share,
     "engine": _one_of("auto", "local", "spark"),
     "include-outside": _truth,
+    "history": _history,
     "cache": _records,
 }
 """The keys that are not rules, each with its parser."""
@@ -143,5 +153,6 @@ _ALLOWED = {
     "blast-radius": "a share of the table's files and bytes, above 0% and up to 100%",
     "engine": "auto, local or spark",
     "include-outside": "true or false",
+    "history": "a duration such as 180d, forever, or off",
     "cache": "off, disk, a folder, or redis://HOST:PORT/DATABASE",
 }

@@ -12,7 +12,9 @@ from firnline.policy.rules import RULE_NAMES, Rule
 from firnline.policy.values import SETTINGS, parse_rule, parse_setting
 
 KEEP_PROPERTY = "firnline.keep"
-GRACE_PROPERTY = "firnline.grace"
+SETTING_PROPERTIES = {"firnline.grace": "grace", "firnline.history": "history"}
+_FLAGS = {"history": "--keep-expired-refs"}
+"""The flags that are not called as their setting."""
 
 
 def section_of_properties(properties: Mapping[str, str]) -> Section:
@@ -21,8 +23,9 @@ def section_of_properties(properties: Mapping[str, str]) -> Section:
     settings: dict[str, Setting[Any]] = {}
     for key in sorted(properties):
         where, source = f"table property {key}", Source(Level.PROPERTY, key)
-        if key == GRACE_PROPERTY:
-            settings["grace"] = Setting(parse_setting("grace", properties[key], where), source)
+        setting = SETTING_PROPERTIES.get(key)
+        if setting is not None:
+            settings[setting] = Setting(parse_setting(setting, properties[key], where), source)
         elif key == KEEP_PROPERTY or key.startswith(KEEP_PROPERTY + "."):
             name = key.removeprefix(KEEP_PROPERTY).removeprefix(".")
             if name not in RULE_NAMES:
@@ -40,7 +43,7 @@ def section_of_flags(flags: Mapping[str, str]) -> Section:
             flag = f"--keep-{name}"
             keep[name] = Setting(parse_rule(name, text, flag), Source(Level.FLAG, flag))
         elif name in SETTINGS:
-            flag = f"--{name}"
+            flag = _FLAGS.get(name, f"--{name}")
             settings[name] = Setting(parse_setting(name, text, flag), Source(Level.FLAG, flag))
         else:
             raise unknown_key("flags", name, (*RULE_NAMES, *SETTINGS))

@@ -1,0 +1,81 @@
+"""A list of expired snapshots as bytes: JSON as Iceberg writes its Snapshot objects, nothing lost and nothing added."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from firnline.errors import ObjectNotFound, UnreadableMetadata
+from firnline.ports.stores import Get
+
+Entry = Mapping[str, Any]
+"""One snapshot as it stood in the table's metadata, with whatever fields it had."""
+
+HINT = (
+    "the table and its live snapshots are not affected; restore the object, or plan with --new-history, "
+    "which begins another history and leaves this one where it is"
+)
+
+
+def unreadable(key: str, why: object) -> UnreadableMetadata:
+    return UnreadableMetadata(f"the history of expired snapshots cannot be read: {key}: {why}", hint=HINT)
+
+
+def id_of(entry: Entry) -> str:
+    return str(entry["snapshot-id"])
+
+
+def time_of(entry: Entry) -> int:
+    return int(entry["timestamp-ms"])
+
+
+def in_order(entries: Iterable[Entry]) -> list[Entry]:
+    return sorted(entries, key=lambda entry: (entry["timestamp-ms"], entry["snapshot-id"]))
+
+
+def read_list(store: Get, key: str) -> list[Entry]:
+    return parse_list(read_object(store, key), key)
+
+
+def read_object(store: Get, key: str) -> bytes:
+    """Returns the object. One that is not there is damage here: the table says that it is."""
+    try:
+        return store.get(key)
+    except ObjectNotFound:
+        raise unreadable(key, "it is missing") from None
+
+
+def parse_list(data: bytes, key: str) -> list[Entry]:
+    """Returns the snapshots. Raises UnreadableMetadata for anything but a whole list of snapshots, each there once."""
+    try:
+        said = json.loads(data)
+    except (ValueError, RecursionError) as damage:
+        raise unreadable(key, damage) from None
+    if not isinstance(said, list):
+        raise unreadable(key, "it is not a JSON list")
+    seen: set[int] = set()
+    for number, each in enumerate(said):
+        if (
+            not isinstance(each, dict)
+            or not _is_whole(each.get("snapshot-id"))
+            or not _is_whole(each.get("timestamp-ms"))
+        ):
+            raise unreadable(key, f"entry {number} is not a snapshot")
+        if each["snapshot-id"] in seen:
+            raise unreadable(key, f"snapshot {each['snapshot-id']} is in it twice")
+        seen.add(each["snapshot-id"])
+    return said
+
+
+def _is_whole(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def text_of(entry: Entry) -> str:
+    return json.dumps(entry, ensure_ascii=False, separators=(",", ":"))
+
+
+def bytes_of(texts: Iterable[str]) -> bytes:
+    """Returns the list, a snapshot on each line: people and line tools can look at it as it is."""
+    return ("[" + ",\n".join(texts) + "]\n").encode()

@@ -1,0 +1,81 @@
+"""Clearing away history files that nothing points at: superseded ones, and those of tries that did not land."""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections.abc import Iterator
+from contextlib import suppress
+
+from firnline.errors import ObjectNotFound, StoreError, UnreadableMetadata
+from firnline.history.index import read_index
+from firnline.history.names import Pointer, is_of_table, is_own_name, pointer_of
+from firnline.journal.runs import Run
+from firnline.journal.states import RunState
+from firnline.ops.workplace import Workplace
+from firnline.ports.discard import OwnKey
+from firnline.ports.formats import State
+
+MOST_READ = 1 << 30
+"""Bytes of metadata that are read to find out what still points where; above it everything stays."""
+
+_GZIP = b"\x1f\x8b"
+_ON_THEIR_WAY = (RunState.COMMITTING, RunState.UNDOING)
+
+
+def tidy(work: Workplace) -> None:
+    """Discards what no version of the metadata names, neither the present one nor one of its log.
+
+    Nothing of it matters for a run: where anything cannot be read, everything stays.
+    """
+    with suppress(StoreError, UnreadableMetadata):
+        state = work.source.load()
+        pointer = pointer_of(state)
+        if work.discard is None or pointer is None or not is_of_table(state, pointer.path):
+            return
+        unneeded = _listed(work, pointer) - _needed(work, pointer)
+        if unneeded:
+            unneeded -= _named_elsewhere(work, state, pointer, unneeded)
+            work.discard.discard([OwnKey(pointer.folder, name) for name in sorted(unneeded)])
+
+
+def _listed(work: Workplace, pointer: Pointer) -> set[str]:
+    names = (each.key.rpartition("/")[2] for each in work.store.list(pointer.folder))
+    return {name for name in names if is_own_name(name)}
+
+
+def _needed(work: Workplace, pointer: Pointer) -> set[str]:
+    named = [pointer.path] if pointer.index is None else [pointer.path, pointer.index, *_segments(work, pointer.index)]
+    return {key.rpartition("/")[2] for key in named}
+
+
+def _segments(work: Workplace, index: str) -> list[str]:
+    return [each.key for each in read_index(work.store, index)]
+
+
+def _named_elsewhere(work: Workplace, state: State, pointer: Pointer, names: set[str]) -> set[str]:
+    """Returns which of the names any version of the metadata holds, or a run whose try may still be on its way.
+
+    Versions are searched as text: nobody needs their snapshots here.
+    """
+    found: set[str] = set()
+    for text in _texts(work, state):
+        found |= {name for name in names if name.encode() in text}
+    indexes = [f"{pointer.folder}/{name}" for name in found if name.startswith("index-")]
+    return found | {key.rpartition("/")[2] for index in indexes for key in _segments(work, index)}
+
+
+def _texts(work: Workplace, state: State) -> Iterator[bytes]:
+    yield from (_said(run) for run in work.runs(state) if run.state in _ON_THEIR_WAY)
+    left = MOST_READ
+    for key in work.source.format.metadata_files(state):
+        with suppress(ObjectNotFound):
+            left -= work.store.head(key).size
+            if left < 0:
+                raise UnreadableMetadata("too much metadata to search", hint="old history files stay for now")
+            data = work.store.get(key)
+            yield zlib.decompress(data, wbits=31) if data.startswith(_GZIP) else data
+
+
+def _said(run: Run) -> bytes:
+    return json.dumps([event.detail.get("history") for event in run.events]).encode()
