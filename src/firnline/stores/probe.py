@@ -9,6 +9,7 @@ from __future__ import annotations
 import secrets
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 from firnline.model.locations import join, parse_location
 from firnline.ports.probe import Capabilities, Surroundings, no, unknown, yes
@@ -39,11 +40,13 @@ class StoreProbe:
 
     def probe(self, folder: str, doomed: Sequence[str] = ()) -> Capabilities:
         surroundings = self.surroundings(folder)
-        if parse_location(folder).scheme in _OF_ITSELF:
-            return _trusted(folder, surroundings)
+        remote = [each for each in doomed if parse_location(each).scheme not in _OF_ITSELF]
         trial = Trial(join(folder, "probe", secrets.token_hex(8)), self._properties, self._buckets)
+        if parse_location(folder).scheme in _OF_ITSELF:
+            trusted = _trusted(folder, surroundings)
+            return replace(trusted, delete=trial.delete_in(remote)) if remote else trusted
         try:
-            return trial.run(folder, doomed, surroundings, self._now)
+            return trial.run(folder, remote, surroundings, self._now)
         finally:
             trial.clean_up()
 

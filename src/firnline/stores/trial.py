@@ -137,15 +137,19 @@ class Trial:
         return yes("a delete with a stale ETag was refused, one with the right ETag was not")
 
     def _delete(self, put: Finding, doomed: Sequence[str]) -> Finding:
-        """Deletes our own object, and in each doomed folder a name that never existed: it needs the same permission."""
+        """Deletes our own object, then asks in the doomed folders."""
         if put:
             said = self.deleter.delete([Doomed(join(self.folder, "object"))])[0]
             if said.fate is not Fate.DELETED:
                 return no(f"not permitted in {self.folder}: {said.error}")
+        return self.delete_in(doomed)
+
+    def delete_in(self, doomed: Sequence[str]) -> Finding:
+        """Deletes in each folder a name that never existed: it needs the same permission as any other."""
         for folder in doomed:
-            said_there = self._never_there(join(folder, f"_firnline-probe-{secrets.token_hex(8)}"))
-            if said_there:
-                return no(f"not permitted in {folder}: {said_there}")
+            refused = self._never_there(join(folder, f"_firnline-probe-{secrets.token_hex(8)}"))
+            if refused:
+                return no(f"not permitted in {folder}: {refused}")
         return yes("an object was deleted" + (f"; also permitted in {', '.join(doomed)}" if doomed else ""))
 
     def _never_there(self, text: str) -> str:
