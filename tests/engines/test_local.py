@@ -2,14 +2,28 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from firnline.local.engine import LocalEngine
-from firnline.ports.engines import Engine
+from firnline.ports.engines import Engine, ListingTooLarge
+from firnline.ports.listings import KeyRange
+from firnline.stores.ranges import ObjectRanges
 from firnline.testing.engines import EngineContract
+from firnline.testing.engines_census import CensusContract
 
 
-class TestLocalEngine(EngineContract):
+class TestLocalEngine(EngineContract, CensusContract):
     @pytest.fixture
     def engine(self) -> Engine:
         return LocalEngine()
+
+
+def test_more_than_one_machine_should_hold_is_refused(tmp_path: Path) -> None:
+    for name in "abc":
+        (tmp_path / name).write_bytes(b"")
+    piece = KeyRange(str(tmp_path))
+    assert LocalEngine(most_listed=3).list([piece], ObjectRanges()).all.files == 3
+    with pytest.raises(ListingTooLarge, match="more than 2 objects"):
+        LocalEngine(most_listed=2).list([piece], ObjectRanges())

@@ -10,12 +10,13 @@ from pyspark.sql import SparkSession
 import firnline
 from firnline.ports.engines import Engine
 from firnline.testing.engines import EngineContract, a_long_life
+from firnline.testing.engines_census import CensusContract
 from firnline.testing.tables import QuickFiles, SmallTable
 
 pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
 
 
-class TestSparkEngine(EngineContract):
+class TestSparkEngine(EngineContract, CensusContract):
     @pytest.fixture
     def engine(self, spark: Engine) -> Engine:
         return spark

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from firnline.local.census import LocalCensus, take
 from firnline.local.judge import KEPT, VICTIM, verdicts
+from firnline.local.listing import Lister, LocalListing
 from firnline.local.rows import ROWS, one_per_file, root_rows, split, with_need
 from firnline.model.files import File, FileKind, Root, Tally, Totals
-from firnline.ports.engines import FILE_COLUMNS, SPARED_REASONS, Territory
+from firnline.ports.engines import FILE_COLUMNS, SPARED_REASONS, Listing, Territory
 from firnline.ports.formats import Expand
+from firnline.ports.listings import KeyRange, ListRanges, Sort
 from firnline.ports.progress import Progress, Silent
 
 BATCH_ROWS = 65_536
@@ -61,16 +64,34 @@ class LocalSurvey:
 
 @dataclass(frozen=True, slots=True)
 class LocalEngine:
-    """Opens units on threads: reading waits on the store and decoding leaves the interpreter lock alone."""
+    """Opens units on threads: reading waits on the store and decoding leaves the interpreter lock alone.
+
+    `most_listed`: a listing of more objects than that raises ListingTooLarge.
+    """
 
     threads: int = 8
     progress: Progress = field(default_factory=Silent)
+    most_listed: int | None = None
 
     @property
     def name(self) -> str:
         return "local"
 
     def survey(self, roots: Iterable[Root], expand: Expand, territory: Territory) -> LocalSurvey:
+        files, opened = self._walk(roots, expand)
+        return LocalSurvey(verdicts(files, territory), opened)
+
+    def list(self, pieces: Iterable[KeyRange], source: ListRanges) -> LocalListing:
+        return Lister(self.threads, self.progress, self.most_listed).listed(pieces, source)
+
+    def census(self, listing: Listing, roots: Iterable[Root], expand: Expand, sort: Sort) -> LocalCensus:
+        if not isinstance(listing, LocalListing):
+            raise TypeError("a listing of another engine")
+        files, _ = self._walk(roots, expand)
+        return take(listing.rows, files, expand.order, sort)
+
+    def _walk(self, roots: Iterable[Root], expand: Expand) -> tuple[pa.Table, int]:
+        """Returns one row per file that the roots reach, and how many units were opened for it."""
         files = one_per_file(root_rows(roots))
         opened = 0
         for kind in expand.order:
@@ -78,9 +99,9 @@ class LocalEngine:
             found = self._open_all(due, expand, kind)
             opened += len(due)
             files = one_per_file(pa.concat_tables([rest, *found]))
-        return LocalSurvey(verdicts(files, territory), opened)
+        return files, opened
 
-    def _open_all(self, due: pa.Table, expand: Expand, kind: FileKind) -> list[pa.Table]:
+    def _open_all(self, due: pa.Table, expand: Expand, kind: FileKind) -> Sequence[pa.Table]:
         """Returns what the units name. The first unit that cannot be read ends the survey, by its name."""
         needs, *facts = (due.column(name).to_pylist() for name in ("needed", "key", "size", "expects"))
         units = [File(kind, key, size, True, expects) for key, size, expects in zip(*facts, strict=True)]

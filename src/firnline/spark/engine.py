@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import io
-import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
@@ -11,16 +9,19 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from firnline import errors
 from firnline.model.files import FileKind, Root, Tally, Totals
-from firnline.ports.engines import FILE_COLUMNS, SPARED_REASONS, Territory, root_columns
+from firnline.ports.engines import FILE_COLUMNS, SPARED_REASONS, Listing, Territory, root_columns
 from firnline.ports.formats import Expand
+from firnline.ports.listings import KeyRange, ListRanges, Sort
 from firnline.ports.progress import Progress, Silent
-from firnline.spark.importers import forget_zip_importers
+from firnline.spark.census import SparkCensus, take
+from firnline.spark.describing import described
+from firnline.spark.listing import SparkListing, list_pieces
 from firnline.spark.pipeline import KEPT, ROWS, UNREADABLE, VICTIM, has_several_stems, judge, walk
+from firnline.spark.streaming import streamed
+from firnline.spark.troubles import raise_told
 
 _FEWEST_TASKS, _MOST_TASKS, _UNITS_PER_TASK = 8, 2_000, 16
-_ROWS_PER_JOB = 250_000
 _SUMMARY = ("verdict", "kind", "count", "bytes", "error")
 
 
@@ -59,24 +60,8 @@ class SparkSurvey:
         return Totals.of((FileKind(kind), Tally(n, size)) for said, kind, n, size, _ in self.summary if said == verdict)
 
     def _batches(self, verdict: str) -> Iterator[pa.RecordBatch]:
-        """Yields one partition's batches at a time: each batch crosses as one Arrow message, not row by row.
-
-        Every partition costs a job of its own, so there are only as many as the rows need.
-        """
-        parts = 1 + self._totals(verdict).all.files // _ROWS_PER_JOB
-        chosen = self.judged.filter(F.col("verdict") == verdict).select(*FILE_COLUMNS).coalesce(parts)
-        for row in chosen.mapInArrow(_as_messages, "message binary").toLocalIterator():
-            with pa.ipc.open_stream(row.message) as stream:
-                yield from stream
-
-
-def _as_messages(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    forget_zip_importers()
-    for batch in batches:
-        sink = io.BytesIO()
-        with pa.ipc.new_stream(sink, batch.schema) as stream:
-            stream.write_batch(batch)
-        yield pa.record_batch([pa.array([sink.getvalue()], pa.binary())], names=["message"])
+        chosen = self.judged.filter(F.col("verdict") == verdict).select(*FILE_COLUMNS)
+        return streamed(chosen, self._totals(verdict).all.files)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,10 +76,7 @@ class SparkEngine:
         return "spark"
 
     def survey(self, roots: Iterable[Root], expand: Expand, territory: Territory) -> SparkSurvey:
-        start = _root_table(roots)
-        tasks = min(_MOST_TASKS, max(_FEWEST_TASKS, len(start) // _UNITS_PER_TASK))
-        self.progress.step("walking on Spark", 0, None)
-        files = walk(self.session.createDataFrame(start), expand, tasks).persist()
+        files = self._walk(roots, expand).persist()
         try:
             judged = judge(files, territory, near_misses=has_several_stems(files))
             summary = _summary(judged)
@@ -104,6 +86,23 @@ class SparkEngine:
             raise
         opened = sum(count for _, kind, count, _, _ in summary if kind in {k.value for k in expand.order})
         return SparkSurvey(files, judged, summary, opened)
+
+    def list(self, pieces: Iterable[KeyRange], source: ListRanges) -> SparkListing:
+        self.progress.step("listing on Spark", 0, None)
+        return list_pieces(self.session, pieces, source)
+
+    def census(self, listing: Listing, roots: Iterable[Root], expand: Expand, sort: Sort) -> SparkCensus:
+        if not isinstance(listing, SparkListing):
+            raise TypeError("a listing of another engine")
+        with described(self.session, "holding the listing against what is needed"):
+            return take(listing.rows, self._walk(roots, expand), expand.order, sort)
+
+    def _walk(self, roots: Iterable[Root], expand: Expand) -> DataFrame:
+        """Returns one row per file that the roots reach; nothing is opened before somebody asks for the rows."""
+        start = _root_table(roots)
+        tasks = min(_MOST_TASKS, max(_FEWEST_TASKS, len(start) // _UNITS_PER_TASK))
+        self.progress.step("walking on Spark", 0, None)
+        return walk(self.session.createDataFrame(start), expand, tasks)
 
 
 def _root_table(roots: Iterable[Root]) -> pa.Table:
@@ -120,6 +119,5 @@ def _summary(judged: DataFrame) -> tuple[tuple[str, str, int, int, str | None], 
 
 def _raise_unreadable(summary: Iterable[tuple[str, str, int, int, str | None]]) -> None:
     for verdict, _, _, _, said in summary:
-        if verdict == UNREADABLE and said:
-            kind, message, hint = json.loads(said)
-            raise getattr(errors, kind)(message, hint)
+        if verdict == UNREADABLE:
+            raise_told(said)

@@ -8,7 +8,6 @@ again and then bury the reason.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
@@ -23,6 +22,7 @@ from firnline.model.locations import identity
 from firnline.ports.engines import NEAR_MISS, OUTSIDE, Territory
 from firnline.ports.formats import Expand
 from firnline.spark.importers import forget_zip_importers
+from firnline.spark.troubles import told
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
@@ -136,8 +136,16 @@ class _opening:
         try:
             named = self._expand(unit)
         except FirnlineError as problem:
-            said = json.dumps([_known_kind(problem), problem.message, problem.hint])
-            row = [[identity(unit.key)], [unit.key], [None], [self._kind.value], [False], [True], [None], [said]]
+            row = [
+                [identity(unit.key)],
+                [unit.key],
+                [None],
+                [self._kind.value],
+                [False],
+                [True],
+                [None],
+                [told(problem)],
+            ]
             return pa.record_batch(row, schema=ROWS)
         nothing = [pa.nulls(len(named), kind) for kind in (pa.int64(), pa.string())]
         columns = [*named.columns, pa.repeat(pa.scalar(needed), len(named)), *nothing]
@@ -146,8 +154,3 @@ class _opening:
     @staticmethod
     def _columns(batch: pa.RecordBatch, *names: str) -> Iterator[tuple[Any, ...]]:
         return zip(*(batch.column(name).to_pylist() for name in names), strict=True)
-
-
-def _known_kind(problem: FirnlineError) -> str:
-    """Returns the name of the error's nearest class in the tree that everybody knows; adapters have finer ones."""
-    return next(each.__name__ for each in type(problem).__mro__ if each.__module__ == FirnlineError.__module__)

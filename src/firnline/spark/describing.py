@@ -1,0 +1,26 @@
+"""What a person who watches Spark reads of a job."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from pyspark.sql import SparkSession
+from pyspark.sql.utils import is_remote
+
+
+@contextmanager
+def described(session: SparkSession, text: str) -> Iterator[None]:
+    """Names the jobs that are started inside. Spark Connect knows no descriptions, but shows tags."""
+    name = f"firnline: {text}"
+    if is_remote():
+        session.addTag(name)
+    else:
+        session.sparkContext.setJobDescription(name)
+    try:
+        yield
+    finally:
+        if is_remote():
+            session.removeTag(name)
+        else:
+            session.sparkContext.setJobDescription(None)  # type: ignore[arg-type]

@@ -1,0 +1,33 @@
+"""Listing any store in pieces, on whichever machine."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import pyarrow as pa
+
+from firnline.ports.listings import KeyRange
+from firnline.stores.bucket_ranges import BucketRanges
+from firnline.stores.buckets import Buckets
+from firnline.stores.keys import folder_key
+from firnline.stores.local_ranges import local_batches, split_local
+
+
+class ObjectRanges:
+    """Splits and lists local files, memory and buckets. A pickled copy opens its own connections.
+
+    It names every object exactly as `ObjectStores.list` does. `properties` are a catalog's, by PyIceberg's names.
+    """
+
+    def __init__(self, properties: Mapping[str, str] | None = None) -> None:
+        self._buckets = BucketRanges(Buckets(properties))
+
+    def split(self, prefix: str, wanted: int) -> list[KeyRange]:
+        if folder_key(prefix).scheme == "file":
+            return split_local(prefix, wanted)
+        return self._buckets.split(prefix, wanted)
+
+    def batches(self, piece: KeyRange) -> Iterator[pa.RecordBatch]:
+        if folder_key(piece.folder).scheme == "file":
+            return local_batches(piece)
+        return self._buckets.batches(piece)
