@@ -37,34 +37,30 @@ class Sorting:
     same: tuple[tuple[str, str], ...] = ()
 
     def __call__(self, listed: pa.RecordBatch) -> pa.RecordBatch:
-        names = self._names(identities(listed.column("key")))
-        kinds = self._kinds(names)
+        names = self.names(identities(listed.column("key")))
+        kinds, inside = self._kinds(names)
         columns = [listed.column(name) for name in LISTED_COLUMNS]
-        columns += [
-            names,
-            plain_paths(names),
-            self._classes(listed, names, kinds),
-            _named(names, self.documents, kinds),
-        ]
+        classes = self._classes(listed, names, kinds, inside)
+        columns += [names, plain_paths(names), classes, _named(names, self.documents, kinds)]
         return pa.record_batch(columns, names=list(SORTED_COLUMNS))
+
+    def names(self, identities: pa.Array) -> pa.Array:
+        for one, other in self.same:
+            stem, meant = identity(one).rstrip("/") + "/", identity(other).rstrip("/") + "/"
+            moved = pc.binary_replace_slice(identities, 0, len(stem.encode()), meant)
+            identities = pc.if_else(pc.starts_with(identities, stem), moved, identities)
+        return identities
 
     def paths(self, identities: pa.Array) -> pa.Array:
         return plain_paths(identities)
 
-    def _names(self, names: pa.Array) -> pa.Array:
-        for listed, meant in self.same:
-            stem, other = identity(listed).rstrip("/") + "/", identity(meant).rstrip("/") + "/"
-            moved = pc.binary_replace_slice(names, 0, len(stem.encode()), other)
-            names = pc.if_else(pc.starts_with(names, stem), moved, names)
-        return names
-
-    def _classes(self, listed: pa.RecordBatch, names: pa.Array, kinds: pa.Array) -> pa.Array:
+    def _classes(self, listed: pa.RecordBatch, names: pa.Array, kinds: pa.Array, inside: pa.Array) -> pa.Array:
         modified = listed.column("modified_ms")
         aged = pc.fill_null(pc.greater(modified, 0), False)
         tests = {
             ObjectClass.OWN_RECORDS: _under_any(names, self.own),
             ObjectClass.ANOTHER_TABLE: _under_any(names, self.others),
-            ObjectClass.OUTSIDE: pc.invert(_under_any(names, tuple(place.folder for place in self.places))),
+            ObjectClass.OUTSIDE: pc.invert(inside),
             ObjectClass.UNKNOWN_KIND: pc.is_null(kinds),
             ObjectClass.UNKNOWN_AGE: pc.invert(aged),
             # Exactly at the cut-off still counts as young: of two readings of a boundary the one that keeps.
@@ -74,13 +70,29 @@ class Sorting:
         answers = [pa.scalar(each.value) for each in (*tests, ObjectClass.VICTIM)]
         return pc.case_when(conditions, *answers)
 
-    def _kinds(self, names: pa.Array) -> pa.Array:
-        """Returns the kind that an object's name gives it in its place; null where no writer would name it so."""
-        kinds = pa.nulls(len(names), pa.string())
+    def _kinds(self, names: pa.Array) -> tuple[pa.Array, pa.Array]:
+        """Returns the kind that each name has in its place, null where no writer would name it so; and whether it is in
+        any writer's folder.
+
+        The innermost place decides alone: a table inside another one's folder knows its own files best.
+        """
+        kinds, inside = pa.nulls(len(names), pa.string()), pa.repeat(pa.scalar(False), len(names))
+        decided = inside
+        for folder, expressions in self._innermost_first():
+            here = pc.and_not(_under(names, folder), decided)
+            shown = pc.and_not(here, _hidden_below(names, folder))
+            kinds = pc.if_else(shown, _named(names, expressions, kinds), kinds)
+            inside = pc.or_(inside, here) if expressions else inside
+            decided = pc.or_(decided, here)
+        return kinds, inside
+
+    def _innermost_first(self) -> list[tuple[str, tuple[tuple[str, FileKind], ...]]]:
+        """Returns each folder once, with all names that any table's writers give there."""
+        merged: dict[str, tuple[tuple[str, FileKind], ...]] = {}
         for place in self.places:
-            inside = pc.and_not(_under(names, place.folder), _hidden_below(names, place.folder))
-            kinds = pc.if_else(inside, _named(names, place.names, kinds), kinds)
-        return kinds
+            folder = identity(place.folder).rstrip("/")
+            merged[folder] = (*merged.get(folder, ()), *place.names)
+        return sorted(merged.items(), key=lambda each: -len(each[0]))
 
 
 def _named(names: pa.Array, expressions: tuple[tuple[str, FileKind], ...], kinds: pa.Array) -> pa.Array:

@@ -32,7 +32,10 @@ class ObjectClass(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A folder that a table writes to, and the names that its writers give: (expression, kind), first match wins."""
+    """A folder that a table writes to, and the names that its writers give: (expression, kind), first match wins.
+
+    Without names it is a folder that the table owns and its writers do not use: what is there is somebody's own.
+    """
 
     folder: str
     names: tuple[tuple[str, FileKind], ...]
@@ -74,6 +77,10 @@ class Sort(Protocol):
         `identity` is what roots are compared by; `path` is the same without scheme and authority, percent-decoded:
         where only that is equal, nobody can tell whether two names are one object.
         """
+        ...
+
+    def names(self, identities: pa.Array) -> pa.Array:
+        """Returns each identity as it is compared, `identity` in SORTED_COLUMNS: the operator may know two as one."""
         ...
 
     def paths(self, identities: pa.Array) -> pa.Array:

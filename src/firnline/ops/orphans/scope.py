@@ -37,9 +37,11 @@ class Scope:
         return any(overlap(place.folder, folder) for place in each.places for folder in self.folders)
 
     def places(self, insiders: Sequence[Neighbour], departed: tuple[Place, ...]) -> tuple[Place, ...]:
-        """Returns the folders from which files may go, each once."""
-        found = {(identity(p.folder), p.names): p for each in insiders for p in each.places}
-        return (*departed, *found.values())
+        """Returns the folders from which files may go, each once, and those around them that the tables own."""
+        used = (*departed, *(place for each in insiders for place in each.places))
+        states = [each.state for each in insiders] + ([] if self.departed is None else [self.departed])
+        owned = (Place(folder, ()) for state in states for folder in state.owned)
+        return tuple({(identity(place.folder), place.names): place for place in (*used, *owned)}.values())
 
     def foreign(self, neighbours: Sequence[Neighbour], places: Sequence[Place], now_ms: int) -> tuple[str, ...]:
         """Returns the folders of other tables inside the search: what lies there is theirs to judge.
@@ -56,5 +58,6 @@ class Scope:
         holds_a_place = any(
             within(folder, place.folder) or identity(folder).rstrip("/") == identity(place.folder).rstrip("/")
             for place in places
+            if place.names
         )
         return within_search and not holds_a_place
