@@ -25,8 +25,8 @@ from firnline.journal.lease import Lease, LeaseTimes
 from firnline.ports.catalogs import SwapOutcome
 from firnline.stores.delete import ObjectDelete
 from firnline.stores.objects import ObjectStores
+from firnline.testing.disks import local
 from firnline.testing.world import World
-from firnline.testing.writers import local
 
 EXPIRED = ("s1", "s3", "s4", "s5", "s7")
 

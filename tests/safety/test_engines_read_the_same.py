@@ -14,11 +14,11 @@ from pathlib import Path
 
 import pytest
 
+from firnline.testing.disks import local
 from firnline.testing.faults import CHANGES
 from firnline.testing.operations import operations
 from firnline.testing.races import ACTIONS, TAKES_UP_OLD_FILES, race, verbs_of
 from firnline.testing.world import World
-from firnline.testing.writers import local
 
 FULL = bool(os.environ.get("FIRNLINE_FULL"))
 OPERATIONS = {each.name: each for each in operations()}

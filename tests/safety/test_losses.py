@@ -33,12 +33,12 @@ from firnline.policy.config import Section
 from firnline.ports.catalogs import Attempt, Commit, Step, SwapOutcome, TableName, Version
 from firnline.ports.formats import Amendment
 from firnline.testing.days import process_on_its_day
+from firnline.testing.disks import local
 from firnline.testing.faults import Answer, Died, Request
 from firnline.testing.manifests import Item, Layout
 from firnline.testing.processes import Process
 from firnline.testing.tables import QuickFiles, SmallTable
 from firnline.testing.world import World
-from firnline.testing.writers import local
 
 # ---------------------------------------------------------------- tables
 

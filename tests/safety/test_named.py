@@ -37,10 +37,10 @@ from firnline.model.times import DAY_MS, HOUR_MS, MINUTE_MS
 from firnline.ops.carry import Carried
 from firnline.stores.objects import ObjectStores
 from firnline.testing.days import process_on_its_day
+from firnline.testing.disks import local
 from firnline.testing.faults import CHANGES, Answer, Counting, Request
 from firnline.testing.processes import Process
 from firnline.testing.world import World
-from firnline.testing.writers import local
 
 
 @pytest.fixture

@@ -19,9 +19,9 @@ from firnline.ops.workplace import RECORDS
 from firnline.policy.holds import format_hold
 from firnline.policy.parse import parse_policy
 from firnline.testing.days import process_on_its_day
+from firnline.testing.disks import local
 from firnline.testing.processes import Process
 from firnline.testing.world import World
-from firnline.testing.writers import local
 
 
 @pytest.fixture

@@ -34,10 +34,10 @@ from firnline.journal.runs import Run, in_commit_order
 from firnline.journal.states import UNDOABLE, RunState
 from firnline.model.times import DAY_MS, HOUR_MS
 from firnline.testing.days import process_on_its_day
+from firnline.testing.disks import local
 from firnline.testing.faults import Died, Dying, Fault, When
 from firnline.testing.processes import Clock, Process
 from firnline.testing.world import World
-from firnline.testing.writers import local
 
 FULL = os.environ.get("FIRNLINE_FULL") == "1"
 STEPS = 25

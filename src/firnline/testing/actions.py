@@ -12,7 +12,7 @@ from itertools import count
 
 from firnline.model.snapshots import MAIN
 from firnline.model.times import DAY_MS
-from firnline.testing.writers import Document, TableGone, Writer, head_of, local
+from firnline.testing.writers import Document, TableGone, Writer, head_of
 
 MIN_AGE_MS = 3 * DAY_MS
 """What other tools leave alone because it is young: the default of Iceberg's own orphan removal."""
@@ -112,7 +112,7 @@ class Actions:
 
         self.writer.change(edit)
         for path in unneeded:
-            local(path).unlink(missing_ok=True)
+            self.writer.disk.remove(path)
         return True
 
     def other_orphan_removal(self) -> bool:
@@ -124,8 +124,8 @@ class Actions:
         needed |= {self.writer.place(), *(each["metadata-file"] for each in document["metadata-log"])}
         oldest = self.writer.now() - MIN_AGE_MS
         for path in [each for each in self._visible() if each not in needed]:
-            if local(path).stat().st_mtime * 1000 < oldest:  # younger: it may belong to a commit on its way
-                local(path).unlink()
+            if self.writer.disk.modified_ms(path) < oldest:  # younger: it may belong to a commit on its way
+                self.writer.disk.remove(path)
         return True
 
     # ---- looking
@@ -148,7 +148,7 @@ class Actions:
         return True
 
     def _is_mine(self, path: str) -> bool:
-        return path.startswith(self.writer.location + "/") and local(path).exists()
+        return path.startswith(self.writer.location + "/") and self.writer.disk.exists(path)
 
     def _needed(self, document: Document, snapshots: set[int]) -> set[str]:
         present = {each["snapshot-id"] for each in document["snapshots"]} & snapshots
@@ -158,11 +158,10 @@ class Actions:
 
     def _visible(self) -> Iterable[str]:
         """Yields the files of the table's folder; like other tools, it does not look into names with a leading _."""
-        root = local(self.writer.location)
-        for path in root.rglob("*"):
-            hidden = any(part.startswith(("_", ".")) for part in path.relative_to(root).parts)
-            if path.is_file() and not hidden:
-                yield f"file://{path}"
+        root = self.writer.location + "/"
+        for path in self.writer.disk.under(root):
+            if not any(part.startswith(("_", ".")) for part in path.removeprefix(root).split("/")):
+                yield path
 
     def _refuse_gone(self) -> None:
         if self.writer.pointers.get(self.writer.name) is None:

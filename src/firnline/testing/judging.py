@@ -2,28 +2,32 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from functools import cache
 
 from firnline.formats.iceberg.expand import IcebergExpand
 from firnline.model.files import File, FileKind
 from firnline.stores.objects import ObjectStores
+from firnline.testing.disks import Disk, LocalDisk
+from firnline.testing.grounds import Ground
 from firnline.testing.pointers import Pointers
 from firnline.testing.rows import read_rows
-from firnline.testing.writers import Document, Ledger, Truth, local, read_document
+from firnline.testing.writers import Document, Ledger, Truth
 
 
 class Looked:
     """What was wrong with each file at one moment; each is looked at once, however many snapshots need it."""
 
-    def __init__(self, ledger: Ledger, without: frozenset[str]) -> None:
+    def __init__(self, ledger: Ledger, disk: Disk, without: frozenset[str]) -> None:
         self.without = without
         self._ledger = ledger
+        self._disk = disk
         self.at = cache(self._look_at)
 
     def _look_at(self, path: str) -> tuple[str, ...]:
         try:
-            same = local(path).read_bytes() == self._ledger.contents[path]
+            same = self._disk.read(path) == self._ledger.contents[path]
         except FileNotFoundError:
             return () if path in self.without else (f"{path} is missing",)
         return () if same else (f"{path} has other bytes than were written",)
@@ -36,21 +40,23 @@ class Judge:
     the data files. Every file's bytes are looked at every time; what they mean is remembered, for it cannot change.
     """
 
-    def __init__(self, ledger: Ledger) -> None:
+    def __init__(self, ledger: Ledger, ground: Ground | None = None) -> None:
         self.ledger = ledger
-        self._expand = IcebergExpand(ObjectStores())
+        self._disk = LocalDisk() if ground is None else ground.disk
+        self._keeps_unknown = ground is None or ground.keeps_unknown
+        self._expand = IcebergExpand(ObjectStores({} if ground is None else ground.properties))
         self._named = cache(self._names)
-        self._rows = cache(_rows_at)
+        self._rows = cache(self._rows_at)
 
     def problems(self, pointers: Pointers, without: frozenset[str] = frozenset()) -> Iterator[str]:
         """Yields what is wrong with any table of the catalog; `without` are files whose absence is no surprise."""
-        looked = Looked(self.ledger, without)
+        looked = Looked(self.ledger, self._disk, without)
         for name in pointers.names():
             place = pointers.get(name)
-            if place is None or not local(place).exists():
+            if place is None or not self._disk.exists(place):
                 yield f"the metadata of {name} is gone: {place}"
             else:
-                yield from self._of_table(read_document(place), looked)
+                yield from self._of_table(json.loads(self._disk.read(place)), looked)
 
     def reached(self, manifest_list: str) -> frozenset[str]:
         """Returns every path that firnline's decoder reaches from a manifest list, the list itself included."""
@@ -72,7 +78,7 @@ class Judge:
         for entry in document["snapshot-log"]:
             if entry["snapshot-id"] not in snapshots:
                 yield f"the log names {entry['snapshot-id']}, which is not in the table"
-        if document.get("x-of-another-engine") != {"must": ["stay"]}:
+        if self._keeps_unknown and document.get("x-of-another-engine") != {"must": ["stay"]}:
             yield "a field of another engine is gone"
         for each in document.get("statistics", ()):
             yield from looked.at(each["statistics-path"])
@@ -94,6 +100,5 @@ class Judge:
         rows = self._expand(File(kind, unit, opens=True))
         return frozenset(rows.column("key").to_pylist())
 
-
-def _rows_at(path: str) -> list[int]:
-    return read_rows(local(path).read_bytes())
+    def _rows_at(self, path: str) -> list[int]:
+        return read_rows(self._disk.read(path))

@@ -10,7 +10,7 @@ from typing import Any
 from firnline.journal.runs import Run
 from firnline.journal.states import RunState
 from firnline.testing.processes import Process
-from firnline.testing.writers import Document, Writer, local
+from firnline.testing.writers import Document, Writer
 
 _OF_THE_MOMENT = ("last-updated-ms", "metadata-log", "table-uuid", "location")
 
@@ -63,7 +63,7 @@ def _renamed(value: Any, names: dict[str, str]) -> Any:
 
 
 def _on_disk(writer: Writer) -> Iterable[str]:
-    return (f"file://{path}" for path in local(writer.location).rglob("*") if path.is_file())
+    return writer.disk.under(writer.location)
 
 
 def _strays(writer: Writer, document: Document) -> int:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
+from typing import Any
 
 CATALOG = "lake"
 NAMESPACE = "db"
@@ -18,16 +19,17 @@ CREATE TABLE iceberg_tables (
 CREATE TABLE iceberg_namespace_properties (
     catalog_name VARCHAR(255) NOT NULL, namespace VARCHAR(255) NOT NULL, property_key VARCHAR(255) NOT NULL,
     property_value VARCHAR(1000) NOT NULL, PRIMARY KEY (catalog_name, namespace, property_key));
-INSERT INTO iceberg_namespace_properties VALUES ('lake', 'db', 'exists', 'true');
 """
-_MINE = "catalog_name = 'lake' AND table_namespace = 'db' AND table_name = ?"
+_MINE = "catalog_name = ? AND table_namespace = ? AND table_name = ?"
 
 
 class Pointers:
-    """The pointers of one catalog in a SQLite file."""
+    """The pointers of one namespace in a catalog's database: a SQLite file here, `PostgresPointers` elsewhere."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, catalog: str = CATALOG, namespace: str = NAMESPACE) -> None:
         self.path = path
+        self.catalog = catalog
+        self.namespace = namespace
 
     @property
     def uri(self) -> str:
@@ -35,41 +37,71 @@ class Pointers:
 
     def create(self) -> None:
         """Makes the empty catalog. A test's database need not survive a power cut."""
-        with closing(sqlite3.connect(self.path)) as connection:
-            connection.executescript("PRAGMA synchronous=OFF;" + _SCHEMA)
+        for statement in _SCHEMA.split(";"):
+            self._run(statement)
+        self.create_namespace()
+
+    def create_namespace(self) -> None:
+        """Makes the namespace in a catalog that is there already."""
+        values = (self.catalog, self.namespace)
+        self._run("INSERT INTO iceberg_namespace_properties VALUES (?, ?, 'exists', 'true')", values)
 
     def names(self) -> list[str]:
-        with self._connected() as connection:
-            return [row[0] for row in connection.execute("SELECT table_name FROM iceberg_tables ORDER BY table_name")]
+        mine = "catalog_name = ? AND table_namespace = ?"
+        query = f"SELECT table_name FROM iceberg_tables WHERE {mine} ORDER BY table_name"
+        return [str(row[0]) for row in self._run(query, (self.catalog, self.namespace))[0]]
 
     def get(self, table: str) -> str | None:
-        with self._connected() as connection:
-            row = connection.execute(f"SELECT metadata_location FROM iceberg_tables WHERE {_MINE}", (table,)).fetchone()
-        return None if row is None else str(row[0])
+        found, _ = self._run(f"SELECT metadata_location FROM iceberg_tables WHERE {_MINE}", self._named(table))
+        return str(found[0][0]) if found else None
 
     def swap(self, table: str, expected: str, new: str) -> bool:
         """Tells whether the pointer stood at `expected` and was moved."""
         values = "metadata_location = ?, previous_metadata_location = ?"
         query = f"UPDATE iceberg_tables SET {values} WHERE {_MINE} AND metadata_location = ?"
-        with self._connected() as connection:
-            return connection.execute(query, (new, expected, table, expected)).rowcount == 1
+        return self._run(query, (new, expected, *self._named(table), expected))[1] == 1
 
     def register(self, table: str, location: str) -> None:
-        with self._connected() as connection:
-            connection.execute(
-                "INSERT INTO iceberg_tables VALUES ('lake', 'db', ?, ?, NULL, 'TABLE')", (table, location)
-            )
+        self._run("INSERT INTO iceberg_tables VALUES (?, ?, ?, ?, NULL, 'TABLE')", (*self._named(table), location))
 
     def drop(self, table: str) -> None:
-        with self._connected() as connection:
-            connection.execute(f"DELETE FROM iceberg_tables WHERE {_MINE}", (table,))
+        self._run(f"DELETE FROM iceberg_tables WHERE {_MINE}", self._named(table))
 
     def rename(self, table: str, new: str) -> None:
+        self._run(f"UPDATE iceberg_tables SET table_name = ? WHERE {_MINE}", (new, *self._named(table)))
+
+    def _named(self, table: str) -> tuple[str, str, str]:
+        return self.catalog, self.namespace, table
+
+    def _run(self, statement: str, values: Sequence[str] = ()) -> tuple[list[Any], int]:
+        """Returns the rows of one statement, and how many it changed."""
         with self._connected() as connection:
-            connection.execute(f"UPDATE iceberg_tables SET table_name = ? WHERE {_MINE}", (new, table))
+            cursor = connection.execute(statement, values)
+            return cursor.fetchall(), cursor.rowcount
 
     @contextmanager
     def _connected(self) -> Iterator[sqlite3.Connection]:
         with closing(sqlite3.connect(self.path, timeout=30)) as connection, connection:
             connection.execute("PRAGMA synchronous=OFF")
             yield connection
+
+
+class PostgresPointers(Pointers):
+    """The same in a PostgreSQL database."""
+
+    def __init__(self, uri: str, catalog: str = CATALOG, namespace: str = NAMESPACE) -> None:
+        super().__init__(Path(), catalog, namespace)
+        self._uri = uri
+
+    @property
+    def uri(self) -> str:
+        return self._uri
+
+    def _run(self, statement: str, values: Sequence[str] = ()) -> tuple[list[Any], int]:
+        import psycopg
+
+        if not statement.strip():
+            return [], 0
+        with psycopg.connect(self._uri.replace("+psycopg", "")) as connection:
+            cursor = connection.execute(statement.replace("?", "%s").encode(), values)
+            return cursor.fetchall() if cursor.description else [], cursor.rowcount

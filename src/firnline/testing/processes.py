@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 from firnline.app import Lake, Place, iceberg_on, now_ms
 from firnline.catalogs.commits import SqlCommits
+from firnline.catalogs.rest.catalog import RestCatalog
+from firnline.catalogs.rest.commits import RestCommits
 from firnline.catalogs.sql import SqlCatalog
 from firnline.journal.lease import LeaseTimes
 from firnline.journal.runs import Run
@@ -22,7 +24,7 @@ from firnline.ops.tags import add_tag, remove_tag
 from firnline.ops.workplace import Workplace
 from firnline.policy.config import Section
 from firnline.policy.parse import parse_policy
-from firnline.ports.catalogs import TableName
+from firnline.ports.catalogs import Commit, TableName
 from firnline.stores.delete import ObjectDelete
 from firnline.stores.discard import OwnDiscard
 from firnline.stores.objects import ObjectStores
@@ -58,7 +60,7 @@ class Process(Lake):
 
     def __init__(
         self,
-        catalog: SqlCatalog,
+        catalog: SqlCatalog | RestCatalog,
         fault: Fault | None = None,
         *,
         clock: Clock | None = None,
@@ -69,7 +71,7 @@ class Process(Lake):
     ) -> None:
         super().__init__(parse_policy(policy, "a test's policy") if policy else Section(), engine="local")
         self.fault = fault or NoFault()
-        self.sql = catalog
+        self.located = catalog
         self.clock = clock or Clock()
         self.lease_times = lease or LeaseTimes(24_000, 6_000, skew_ms=0)
         self.owner = f"process {next(_numbers)}"
@@ -99,7 +101,7 @@ class Process(Lake):
     # ---- where faults come in
 
     def tables(self, catalog: str | None = None) -> list[TableName]:
-        return list(FaultyCatalog(self.sql, self.fault).tables())
+        return list(FaultyCatalog(self.located, self.fault).tables())
 
     def settings_of(self, name: TableName) -> Mapping[str, str]:
         return self.settings
@@ -111,8 +113,8 @@ class Process(Lake):
         if "/" in table:
             return super().place(table)
         catalog, namespace, name = table.split(".")
-        located = FaultyCatalog(self.sql, self.fault)
-        commits = FaultyCommits(SqlCommits(self.sql, self.store), self.fault)
+        located = FaultyCatalog(self.located, self.fault)
+        commits = FaultyCommits(self._commits(), self.fault)
         named = TableName(catalog, namespace, name)
         return Place(catalog_table(located, named, iceberg_on(self.store), lambda: commits), self.store, self.settings)
 
@@ -128,3 +130,8 @@ class Process(Lake):
     def _shovel(self, run: Run) -> Shovel:
         """Returns the power to delete, one key after another: so that the n-th delete is always the same."""
         return Shovel(FaultyDelete(ObjectDelete(self.settings), self.fault), LocalDeleteMany(threads=1))
+
+    def _commits(self) -> Commit:
+        if isinstance(self.located, RestCatalog):
+            return RestCommits(self.located)
+        return SqlCommits(self.located, self.store)

@@ -19,14 +19,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from firnline.catalogs.rest.catalog import RestCatalog
 from firnline.catalogs.sql import SqlCatalog
 from firnline.journal.lease import LeaseTimes
 from firnline.model.times import DAY_MS
 from firnline.testing.actions import Actions
 from firnline.testing.faults import Fault
+from firnline.testing.grounds import Ground, local_ground
 from firnline.testing.judging import Judge
 from firnline.testing.pictures import Picture, picture_of
-from firnline.testing.pointers import CATALOG, NAMESPACE, Pointers
+from firnline.testing.pointers import CATALOG, Pointers
 from firnline.testing.processes import Clock, Process
 from firnline.testing.writers import Ledger, Writer
 
@@ -42,36 +44,56 @@ class World:
     """
 
     folder: Path
-    pointers: Pointers
+    ground: Ground
     clock: Clock
     writer: Writer
     actions: Actions
     judge: Judge
-    catalog: SqlCatalog
     snapshots: dict[str, int] = field(default_factory=dict)
     policy: str = ""
     run: str = ""
 
     @staticmethod
-    def make(folder: Path, *, history: bool = True, name: str = "t", properties: dict[str, str] | None = None) -> World:
-        """Returns a new world under `folder`; without `history`, its table is empty."""
+    def make(
+        folder: Path,
+        *,
+        history: bool = True,
+        name: str = "t",
+        properties: dict[str, str] | None = None,
+        ground: Ground | None = None,
+    ) -> World:
+        """Returns a new world under `folder`, or on other ground; without `history`, its table is empty."""
         folder.mkdir(parents=True, exist_ok=True)
-        pointers, clock = Pointers(folder / "catalog.db"), Clock()
-        pointers.create()
-        writer = Writer(f"file://{folder}/warehouse/{name}", pointers, name, clock, Ledger())
-        catalog = SqlCatalog(CATALOG, pointers.uri)
-        world = World(folder, pointers, clock, writer, Actions(writer), Judge(writer.ledger), catalog)
+        base, clock = ground or local_ground(folder), Clock()
+        writer = Writer(f"{base.root}/{name}", base.pointers, name, clock, Ledger(), base.disk)
+        world = World(folder, base, clock, writer, Actions(writer), Judge(writer.ledger, base))
         world._live_through(history, properties or {})
         return world
 
     @property
+    def pointers(self) -> Pointers:
+        return self.ground.pointers
+
+    @property
+    def catalog(self) -> SqlCatalog | RestCatalog:
+        return self.ground.catalog
+
+    @property
     def table(self) -> str:
         """The table's name as the command line takes it; follows a rename."""
-        return f"{CATALOG}.{NAMESPACE}.{self.writer.name}"
+        return f"{CATALOG}.{self.pointers.namespace}.{self.writer.name}"
 
     def process(self, fault: Fault | None = None, *, retrying: bool = False) -> Process:
         """Returns a firnline process of its own. One that died is never used again: make another."""
-        return Process(self.catalog, fault, clock=self.clock, policy=self.policy, lease=LEASE, retrying=retrying)
+        return Process(
+            self.catalog,
+            fault,
+            clock=self.clock,
+            policy=self.policy,
+            lease=LEASE,
+            retrying=retrying,
+            settings=self.ground.properties,
+        )
 
     def wait_for_lease(self) -> None:
         """Moves the clock to where the lease of a process that died is free."""
@@ -100,8 +122,7 @@ class World:
 
     def files(self) -> set[str]:
         """Returns every file of the table's folders, without firnline's own records."""
-        root = self.folder / "warehouse"
-        return {f"file://{path}" for path in root.rglob("*") if path.is_file() and "_firnline" not in path.parts}
+        return {each for each in self.ground.disk.under(self.ground.root) if "/_firnline/" not in each}
 
     def runs(self) -> list[str]:
         """Returns the ids of the table's runs, in the order of planning."""
@@ -109,11 +130,11 @@ class World:
 
     def pyiceberg_rows(self) -> dict[int, tuple[int, ...]]:
         """Returns the rows of every snapshot as PyIceberg reads them."""
-        from pyiceberg.catalog.sql import SqlCatalog as TheirCatalog
+        from pyiceberg.catalog import load_catalog
 
-        theirs = TheirCatalog(CATALOG, uri=self.pointers.uri, warehouse=f"file://{self.folder}/warehouse")
+        theirs = load_catalog(CATALOG, **self.ground.properties)
         try:
-            table = theirs.load_table(f"{NAMESPACE}.{self.writer.name}")
+            table = theirs.load_table(self.table.partition(".")[2])
             every = [each.snapshot_id for each in table.snapshots()]
             return {each: tuple(sorted(_column(table.scan(snapshot_id=each).to_arrow()))) for each in every}
         finally:

@@ -8,16 +8,15 @@ firnline leaves of the table.
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import count
-from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
 from firnline.model.locations import join
 from firnline.model.snapshots import MAIN
+from firnline.testing.disks import Disk, LocalDisk
 from firnline.testing.manifests import Content, Entry, Item, Layout, Manifest, Status
 from firnline.testing.pointers import Pointers
 from firnline.testing.rows import deletes_file, numbers, read_rows, rows_file
@@ -76,13 +75,14 @@ class Ledger:
 
 @dataclass
 class Writer:
-    """Writes to the table `name` under `location` (a `file://` folder). `now` stamps what it writes."""
+    """Writes to the table `name` under `location`, a folder of the disk. `now` stamps what it writes."""
 
     location: str
     pointers: Pointers
     name: str
     now: Callable[[], int]
     ledger: Ledger = field(default_factory=Ledger)
+    disk: Disk = field(default_factory=LocalDisk)
 
     # ---- the metadata document
 
@@ -95,7 +95,11 @@ class Writer:
 
     def document(self) -> Document:
         """Returns the table's metadata as it is now, whoever wrote it."""
-        return read_document(self.place())
+        return self.document_at(self.place())
+
+    def document_at(self, place: str) -> Document:
+        document: Document = json.loads(self.disk.read(place))
+        return document
 
     def place(self) -> str:
         place = self.pointers.get(self.name)
@@ -107,7 +111,7 @@ class Writer:
         """Commits an edit of the current document. A lost race is run again from the new one."""
         while True:
             base = self.place()
-            document = read_document(base)
+            document = self.document_at(base)
             edit(document)
             entry = {"timestamp-ms": document["last-updated-ms"], "metadata-file": base}
             document["metadata-log"] = [*document.get("metadata-log", ()), entry]
@@ -115,7 +119,7 @@ class Writer:
             new = self._write_document(document, len(document["metadata-log"]))
             if self.pointers.swap(self.name, base, new):
                 return
-            local(new).unlink()
+            self.disk.remove(new)
 
     # ---- snapshots
 
@@ -199,10 +203,7 @@ class Writer:
     def write(self, folder: str, name: str, data: bytes) -> str:
         """Returns where the file was written, dated by the writer's clock: other tools go by a file's age."""
         path = join(self.location, folder, f"{next(self.ledger.numbers):05d}-{name}")
-        local(path).parent.mkdir(parents=True, exist_ok=True)
-        local(path).write_bytes(data)
-        seconds = self.now() / 1000
-        os.utime(local(path), (seconds, seconds))
+        self.disk.write(path, data, self.now())
         self.ledger.contents[path] = data
         return path
 
@@ -213,10 +214,7 @@ class Writer:
 
     def _write_document(self, document: Document, version: int) -> str:
         path = join(self.location, "metadata", f"{version:05d}-{uuid4()}.metadata.json")
-        local(path).parent.mkdir(parents=True, exist_ok=True)
-        local(path).write_bytes(json.dumps(document).encode())
-        seconds = self.now() / 1000
-        os.utime(local(path), (seconds, seconds))
+        self.disk.write(path, json.dumps(document).encode(), self.now())
         return path
 
     def _truth(
@@ -264,15 +262,6 @@ class Writer:
             "schema-id": 0,
         }
         return fields if parent is None else {**fields, "parent-snapshot-id": parent}
-
-
-def local(location: str) -> Path:
-    return Path(location.removeprefix("file://"))
-
-
-def read_document(location: str) -> Document:
-    document: Document = json.loads(local(location).read_bytes())
-    return document
 
 
 def head_of(document: Document, ref: str) -> int | None:

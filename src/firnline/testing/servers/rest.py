@@ -58,6 +58,7 @@ _SHARED = (
     "shims-",
     "zstd-jni-",
 )
+_DATABASE = "rest.db"
 _JVM = ("-Xmx256m", "-Xss512k", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Dlog4j2.level=WARN")
 
 
@@ -66,7 +67,7 @@ def rest(folder: Path, warehouse: str | None = None, properties: Mapping[str, st
     """Yields a REST catalog that keeps new tables under `warehouse` (FOLDER/warehouse where none is named).
 
     `properties` are the server's own, such as the settings of an S3 server. Clients get none of them: a client
-    brings its own credentials.
+    brings its own credentials. `settings["database"]` is where the server's SQLite database lies.
     """
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / "rest.log").open("ab") as said, _jvm(folder, said.fileno()) as (jvm, process):
@@ -77,7 +78,8 @@ def rest(folder: Path, warehouse: str | None = None, properties: Mapping[str, st
         if not answers_http(port, "/v1/config"):
             raise RuntimeError(f"the REST catalog does not answer, see {folder / 'rest.log'}")
         url = f"http://{HOST}:{port}"
-        yield Server("rest", url, process.pid, {"type": "rest", "uri": url, "warehouse": place})
+        own = {"type": "rest", "uri": url, "warehouse": place, "database": f"{folder}/{_DATABASE}"}
+        yield Server("rest", url, process.pid, own)
 
 
 @contextmanager
@@ -121,7 +123,7 @@ def _adapter(jvm: Any, folder: Path, properties: Mapping[str, str]) -> Any:
     catalog.setConf(jvm.org.apache.hadoop.conf.Configuration())
     # One connection: SQLite answers "locked" to two writers, and the server would make a failure of it.
     own = {
-        "uri": f"jdbc:sqlite:{folder}/rest.db",
+        "uri": f"jdbc:sqlite:{folder}/{_DATABASE}?busy_timeout=30000",
         "clients": "1",
         "jdbc.schema-version": "V1",
         "io-impl": "org.apache.iceberg.io.ResolvingFileIO",
