@@ -280,13 +280,15 @@ def test_a_clock_that_is_ahead_of_the_stores_is_refused(crowd: Crowd, purge: Pur
 
 def test_a_file_written_again_during_grace_is_spared(crowd: Crowd) -> None:
     crowd.table("t")
-    stray = crowd.stray("t/data/left.parquet")
+    stray, untouched = crowd.stray("t/data/left.parquet"), crowd.stray("t/data/other.parquet")
     _, waiting = crowd.process().orphans(crowd.name("t"), grace="1h", consent=lambda plan: True)
     local(stray).write_bytes(b"a new one")
     crowd.clock.advance(2 * HOUR_MS)
     done = crowd.later().purge(waiting.facts["run"])
     assert done.facts["outcomes"]["spared"]["files"] == 1
+    assert done.facts["outcomes"]["deleted"]["files"] == 1
     assert stray in crowd.files()
+    assert gone(crowd, untouched)
 
 
 # ---------------------------------------------------------------- roots that cannot be read (losses 14, 15 and 19)
