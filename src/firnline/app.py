@@ -13,7 +13,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from firnline.errors import BlastRadiusExceeded, NoSuchTable, UsageError
+from firnline.errors import BlastRadiusExceeded, NoSuchTable, UnreadableMetadata, UsageError
 from firnline.journal.layout import FOLDER, RunId
 from firnline.journal.lease import Lease, LeaseTimes
 from firnline.journal.processes import this_process
@@ -34,6 +34,7 @@ from firnline.ops.carry import (
 from firnline.ops.check import Checked, check
 from firnline.ops.files import check_listing_name, write_listing
 from firnline.ops.guards import refuse_forbidden
+from firnline.ops.history import check_plot_name, expired_snapshots, timeline_of, write_plot
 from firnline.ops.orphans.dropped import Dropped, dropped_tables
 from firnline.ops.orphans.neighbours import outermost
 from firnline.ops.orphans.plan import plan_orphans, save_search
@@ -52,6 +53,7 @@ from firnline.plans.explain import explain
 from firnline.plans.orphans import OrphanPlan
 from firnline.plans.plan import Plan
 from firnline.plans.request import Request
+from firnline.plans.timeline import Span, Timeline
 from firnline.policy.config import Section
 from firnline.policy.inherit import Effective
 from firnline.ports.catalogs import Catalog, Commit, TableName
@@ -231,13 +233,14 @@ class Lake:
         keep: Mapping[str, str] | None = None,
         include_outside: bool | None = None,
         blast_radius: float | None = None,
+        new_history: bool = False,
         save: bool = False,
         files: str | Path | None = None,
     ) -> PlanView:
         """Returns what a run would do. Changes nothing; `save` writes the plan into a new run record."""
         if files is not None:
             check_listing_name(Path(files))
-        request = request_of(older_than, retain_last, now, keep, include_outside, blast_radius)
+        request = request_of(older_than, retain_last, now, keep, include_outside, blast_radius, new_history=new_history)
         work = self.workplace(table)
         planned = self._planned(work, request)
         plan = planned.plan
@@ -259,6 +262,7 @@ class Lake:
         include_outside: bool | None = None,
         blast_radius: float | None = None,
         clean: bool = False,
+        new_history: bool = False,
         grace: str | None = None,
         break_lease: bool = False,
         confirm: Callable[[Plan], None] = lambda plan: None,
@@ -267,7 +271,7 @@ class Lake:
 
         `confirm` is shown the very plan that is then carried out; it raises to stop.
         """
-        request = request_of(older_than, retain_last, now, keep, include_outside, blast_radius, clean)
+        request = request_of(older_than, retain_last, now, keep, include_outside, blast_radius, clean, new_history)
         work = self.workplace(table)
         planned = self._planned(work, request)
         if not planned.plan.stages:
@@ -331,6 +335,30 @@ class Lake:
         self._prepare(work, state, deletes=True)
         with work.lease(state, break_lease) as lease:
             return act(work, lease, self._shovel(largest))
+
+    def expired_snapshots(self, table: str) -> Iterator[Mapping[str, Any]]:
+        """Yields the snapshots that the table remembers, as they stood in its metadata. Reads them when asked."""
+        work = self.workplace(table)
+        return expired_snapshots(work.source, work.source.load(), work.store)
+
+    def history(
+        self,
+        table: str,
+        *,
+        since: Moment | None = None,
+        until: Moment | None = None,
+        plot: str | Path | None = None,
+    ) -> tuple[Timeline, UnreadableMetadata | None]:
+        """Returns the table's days, and what of its history could not be read. Changes nothing."""
+        if plot is not None:
+            check_plot_name(Path(plot))
+        work = self.workplace(table)
+        state = work.source.load()
+        span = Span(_instant(since), _instant(until))
+        timeline, trouble = timeline_of(work.source, state, work.store, work.root(state), span)
+        if plot is not None:
+            write_plot(timeline, Path(plot))
+        return timeline, trouble
 
     def runs(self, table: str) -> list[Carried]:
         """Returns every recorded run of a table, in the order of planning. Changes nothing."""
@@ -644,8 +672,18 @@ def request_of(
     include_outside: bool | None = None,
     blast_radius: float | None = None,
     clean: bool = False,
+    new_history: bool = False,
 ) -> Request:
-    return Request(keep or {}, _instant(older_than), retain_last, _instant(now), include_outside, blast_radius, clean)
+    return Request(
+        keep or {},
+        _instant(older_than),
+        retain_last,
+        _instant(now),
+        include_outside,
+        blast_radius,
+        clean,
+        new_history,
+    )
 
 
 def _instant(moment: Moment | None) -> int | None:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 
 import pytest
+from tests.history.parts import expire, files, ids, ledger, listed, pointer
 
 from firnline.errors import PolicyError
 from firnline.testing.world import World
-from tests.history.parts import expire, files, ids, ledger, listed, pointer
 
 
 def test_what_expires_is_in_the_list_exactly_as_it_was_in_the_metadata(world: World) -> None:
@@ -111,7 +111,7 @@ def test_the_ledger_says_why_and_when(world: World) -> None:
     assert {int(row["snapshot_id"]) for row in rows} == ids(world, "s1", "s3", "s4", "s5", "s7")
     assert {row["run"] for row in rows} == {str(carried.run.id)}
     assert all(row["lost_reasons"] and row["archive_location"] is None for row in rows)
-    assert {row["operation"] for row in rows} == {"append", "overwrite"}
+    assert {row["operation"] for row in rows} == {"append", "overwrite", "delete"}
     planned = carried.run.plan["victims"]["by_kind"]
     assert {kind: dict(tally) for kind, tally in rows[0]["run_victims"]} == planned
     (end,) = ledger(world, "ends")

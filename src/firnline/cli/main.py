@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from firnline import __version__
-from firnline.cli import check, marks, orphans, plan, policy, runs, tables, why
+from firnline.cli import check, history, marks, orphans, plan, policy, runs, tables, why
 from firnline.cli.output import Output, output_for
 from firnline.errors import FirnlineError, UsageError
 
@@ -28,6 +28,7 @@ why.register(app)
 policy.register(app)
 runs.register(app)
 check.register(app)
+history.register(app)
 orphans.register(app)
 marks.register(app)
 

@@ -46,8 +46,13 @@ KeepYearly = Annotated[str | None, typer.Option("--keep-yearly", metavar="N|AGE"
 KeepTag = Annotated[
     list[str] | None, typer.Option("--keep-tag", metavar="PATTERN", help="Keep what such tags mark; repeatable.")
 ]
-
-
+KeepExpiredRefs = Annotated[
+    str | None,
+    typer.Option("--keep-expired-refs", metavar="AGE", help="Remember what expires until it is this old: 180d."),
+]
+NewHistory = Annotated[
+    bool, typer.Option("--new-history", help="Begin another history where the present one cannot be read.")
+]
 BlastRadius = Annotated[
     str | None,
     typer.Option("--blast-radius", metavar="SHARE", help="The largest share that a run may remove: 90%."),

@@ -30,6 +30,8 @@ def plan(
     keep_quarterly: options.KeepQuarterly = None,
     keep_yearly: options.KeepYearly = None,
     keep_tag: options.KeepTag = None,
+    keep_expired_refs: options.KeepExpiredRefs = None,
+    new_history: options.NewHistory = False,
     include_outside: options.IncludeOutside = None,
     blast_radius: options.BlastRadius = None,
     files: options.Files = None,
@@ -47,10 +49,11 @@ def plan(
     keep = options.keep_flags(
         last=keep_last, within=keep_within, hourly=keep_hourly, daily=keep_daily,
         weekly=keep_weekly, monthly=keep_monthly, quarterly=keep_quarterly, yearly=keep_yearly,
-        tags=options.tags_flag(keep_tag),
+        tags=options.tags_flag(keep_tag), history=keep_expired_refs,
     )  # fmt: skip
     view = lake.plan(
         table, older_than=older_than, retain_last=retain_last, now=now, keep=keep,
         include_outside=include_outside, blast_radius=options.share(blast_radius), save=save, files=files,
+        new_history=new_history,
     )  # fmt: skip
     output_for(as_json).show(explain(view.plan, everything), view.to_json())

@@ -57,6 +57,8 @@ def expire(
     keep_quarterly: options.KeepQuarterly = None,
     keep_yearly: options.KeepYearly = None,
     keep_tag: options.KeepTag = None,
+    keep_expired_refs: options.KeepExpiredRefs = None,
+    new_history: options.NewHistory = False,
     include_outside: options.IncludeOutside = None,
     blast_radius: options.BlastRadius = None,
     grace: Annotated[str | None, typer.Option("--grace", metavar="AGE", help="Between commit and purge: 24h.")] = None,
@@ -75,14 +77,14 @@ def expire(
     keep = options.keep_flags(
         last=keep_last, within=keep_within, hourly=keep_hourly, daily=keep_daily,
         weekly=keep_weekly, monthly=keep_monthly, quarterly=keep_quarterly, yearly=keep_yearly,
-        tags=options.tags_flag(keep_tag),
+        tags=options.tags_flag(keep_tag), history=keep_expired_refs,
     )  # fmt: skip
     asked: dict[str, Any] = {
         "older_than": older_than, "retain_last": retain_last, "now": now, "keep": keep,
         "include_outside": include_outside, "blast_radius": options.share(blast_radius),
     }  # fmt: skip
     result = lake.expire(
-        table, grace=grace, clean=clean, break_lease=break_lease,
+        table, grace=grace, clean=clean, new_history=new_history, break_lease=break_lease,
         confirm=lambda plan: None if yes else ask(explain(plan), as_json), **asked,
     )  # fmt: skip
     _show_expired(result, as_json)

@@ -72,6 +72,7 @@ COMMANDS: dict[str, Uses] = {
     "resume": _CARRYING,
     "runs": Uses((*_READ, *_RECORDED), CatalogUse.READ),
     "check": Uses(_LOOK, CatalogUse.READ),
+    "history": Uses((*_READ, *_RECORDED), CatalogUse.READ),
     "orphans": Uses((*_READ, *_SEARCH, *_RECORD, *_PURGE), CatalogUse.READ, _INSPECT),
     "dropped": Uses((*_READ, *_SEARCH), CatalogUse.READ),
     "adopt": _MARKING,
