@@ -36,6 +36,7 @@ conditional write that was sent twice could fail against itself.
 """
 _STATUS_OF = {PermissionDeniedError: "403", UnauthenticatedError: "401"}
 _HOPELESS = (InvalidPathError, UnknownConfigurationKeyError, ValueError)
+_SURELY_MISSING = ("NoSuchKey", "BlobNotFound")
 _memories: dict[str, MemoryStore] = {}
 
 
@@ -49,7 +50,6 @@ class Buckets:
         self._properties = dict(properties or {})
         self._s3: S3Place | None = None
         self._open: dict[tuple[str, str, int], ObjectStore] = {}
-        self._seen: set[tuple[str, str]] = set()
         self._opening = Lock()
 
     def __getstate__(self) -> dict[str, Any]:
@@ -119,20 +119,21 @@ class Buckets:
 
     @contextmanager
     def _asking(self, key: Key) -> Iterator[None]:
-        """Makes sure that a missing object is missing from a bucket that exists: HEAD does not tell them apart."""
+        """Makes sure that a missing object is missing from a bucket that exists and knows us.
+
+        An answer to HEAD has no words, and servers were seen to say 404 to a stranger: then a listing must tell.
+        """
         try:
             with failing(key):
                 yield
-        except ObjectNotFound:
-            if key.home not in self._seen and key.scheme != "memory":
-                self._see_bucket(key)
+        except ObjectNotFound as missing:
+            if key.scheme != "memory" and code_in(str(missing.__cause__)) not in _SURELY_MISSING:
+                self._look_into_bucket(key)
             raise
-        self._seen.add(key.home)
 
-    def _see_bucket(self, key: Key) -> None:
+    def _look_into_bucket(self, key: Key) -> None:
         with failing(key, missing=NoSuchBucket):
             next(iter(obstore.list(self.opened(key, PAGE_RETRIES), prefix="_firnline", chunk_size=1)), None)
-        self._seen.add(key.home)
 
 
 def memory(name: str) -> MemoryStore:
@@ -151,7 +152,10 @@ def failing(key: Key, missing: type[StoreError] = ObjectNotFound) -> Iterator[No
     try:
         yield
     except FileNotFoundError as error:
-        if code_in(str(error)) == "NoSuchBucket" or missing is NoSuchBucket:
+        told = failure(code_in(str(error)), key, str(error))
+        if isinstance(told, PermanentStoreError):
+            raise told from error
+        if missing is NoSuchBucket:
             raise no_bucket(key) from error
         raise missing(f"no object {key.text!r}") from error
     except AlreadyExistsError as error:

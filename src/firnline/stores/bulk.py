@@ -21,7 +21,6 @@ from firnline.stores.keys import Key
 _NOT_FOR_XML = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
 HOPELESS = (NoSuchBucket, BadCredentials, ExpiredCredentials)
 """No further delete can succeed after these."""
-_GONE = ("NoSuchKey", "404", "NotFound")
 _CHANGED = ("PreconditionFailed", "412")
 
 
@@ -93,7 +92,7 @@ def _refused(error: botocore.exceptions.ClientError, key: Key) -> Answer:
 
 
 def _answer(code: str, key: Key, said: str) -> Answer:
-    if code in _GONE:
+    if code == "NoSuchKey":
         return Answer(Fate.MISSING)
     if code in _CHANGED:
         return Answer(Fate.CHANGED, "another object has this name now")

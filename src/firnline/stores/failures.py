@@ -62,7 +62,7 @@ _KINDS: tuple[tuple[tuple[str, ...], type[StoreError], str, str], ...] = (
             "InvalidAccessKeyId",
             "SignatureDoesNotMatch",
             "InvalidClientTokenId",
-            "InvalidSecurity",
+            "XAdminUserNotFound",
             "AuthFailure",
             "401",
         ),
