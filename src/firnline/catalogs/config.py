@@ -4,9 +4,10 @@ variables.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from threading import Lock
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from firnline.catalogs.commits import SqlCommits
 from firnline.catalogs.sql import SqlCatalog
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
     from firnline.catalogs.rest.catalog import RestCatalog
 
 _COMMITTED = "sql (SQLite or PostgreSQL), rest, and tables named by their path"
+Opened = TypeVar("Opened", bound=Catalog)
+_opened: dict[object, Any] = {}
+_lock = Lock()
 _TYPE_OF_SCHEME = {"sqlite": "sql", "postgresql": "sql", "http": "rest", "https": "rest", "thrift": "hive"}
 
 
@@ -38,10 +42,18 @@ def load_catalogs() -> dict[str, CatalogSettings]:
     try:
         catalogs: Any = Config().config.get("catalog", {})
     except Exception as error:  # what a broken file raises is the YAML library's own affair
-        raise UsageError(f"PyIceberg's configuration cannot be read: {error}") from error
+        raise UsageError(
+            f"PyIceberg's configuration cannot be read: {_where(error)}", hint="see .pyiceberg.yaml"
+        ) from None
     if not isinstance(catalogs, dict):
         raise UsageError("`catalog` in PyIceberg's configuration is not a mapping of names")
     return {name: _settings(name, properties) for name, properties in catalogs.items()}
+
+
+def _where(error: Exception) -> str:
+    """Returns what is wrong and on which line. The library's own words show lines of the file, and those have secrets."""
+    mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
+    return type(error).__name__ if mark is None else f"line {mark.line + 1} is not as YAML is written there"
 
 
 def open_catalog(settings: CatalogSettings) -> Catalog:
@@ -52,7 +64,7 @@ def open_catalog(settings: CatalogSettings) -> Catalog:
     """
     match settings.kind:
         case "sql":
-            return SqlCatalog(settings.name, _uri(settings))
+            return _sql(settings)
         case "rest":
             return _rest(settings)
         case _:
@@ -68,7 +80,7 @@ def open_commits(settings: CatalogSettings, store: ReadWrite) -> Commit:
     """
     match settings.kind:
         case "sql":
-            return SqlCommits(SqlCatalog(settings.name, _uri(settings)), store)
+            return SqlCommits(_sql(settings), store)
         case "rest":
             from firnline.catalogs.rest.commits import RestCommits
 
@@ -81,10 +93,24 @@ def open_commits(settings: CatalogSettings, store: ReadWrite) -> Commit:
             )
 
 
+def _sql(settings: CatalogSettings) -> SqlCatalog:
+    return _shared(settings, lambda: SqlCatalog(settings.name, _uri(settings)))
+
+
 def _rest(settings: CatalogSettings) -> RestCatalog:
     from firnline.catalogs.rest.catalog import RestCatalog
 
-    return RestCatalog(settings.name, {**settings.properties, "uri": _uri(settings)})
+    return _shared(settings, lambda: RestCatalog(settings.name, {**settings.properties, "uri": _uri(settings)}))
+
+
+def _shared(settings: CatalogSettings, make: Callable[[], Opened]) -> Opened:
+    """Returns one catalog for equal settings: its connections, and the token it got, are used again."""
+    key = (settings.name, settings.kind, settings.uri, frozenset(settings.properties.items()))
+    with _lock:
+        if key not in _opened:
+            _opened[key] = make()
+        found: Opened = _opened[key]
+    return found
 
 
 def _uri(settings: CatalogSettings) -> str:

@@ -72,18 +72,21 @@ def change(source: WritableTable, edit: Edit, before_send: BeforeSend, patience:
 def _landed(source: WritableTable, attempt: Attempt) -> bool:
     """Tells whether the commit is in the table. An unknown outcome is settled by sending the very same commit again.
 
-    That is safe: it changes the table once only. If it loses, the table itself says whether the first one had won.
+    That is safe: it changes the table once only. If it loses, or is refused (Iceberg's own server refuses to remove
+    what is gone already), the table itself says whether the first one had won.
     """
     failure: FirnlineError | None = None
     unanswered = False
     for pause in (0.0, 0.1, 0.5, 2.0):
         time.sleep(pause)
         try:
+            if unanswered and failure is not None and _shows(source, attempt):
+                return True
             outcome = source.commits.commit(attempt)
             if outcome is SwapOutcome.DONE:
                 return True
             if outcome is SwapOutcome.LOST:
-                return source.commits.landed(attempt.proof, version_of(source.load()))
+                return _shows(source, attempt)
             unanswered = True
         except FirnlineError as known:
             if not unanswered and not isinstance(known, StoreError):
@@ -94,6 +97,10 @@ def _landed(source: WritableTable, attempt: Attempt) -> bool:
     raise OutcomeUnknown(
         f"nobody answered whether the commit to {source.name} landed", hint="`firnline resume` reads it back"
     )
+
+
+def _shows(source: WritableTable, attempt: Attempt) -> bool:
+    return source.commits.landed(attempt.proof, version_of(source.load()))
 
 
 def version_of(state: State) -> Version:

@@ -1,0 +1,387 @@
+"""The REST client against a server of the test's own: signing in, paging, namespaces, vended settings, failures."""
+
+from __future__ import annotations
+
+import json
+import pickle
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+from urllib.parse import parse_qs, unquote, urlsplit
+
+import pytest
+
+from firnline.catalogs.rest.catalog import RestCatalog
+from firnline.catalogs.rest.commits import RestCommits
+from firnline.errors import (
+    AccessDenied,
+    BadCredentials,
+    ExpiredCredentials,
+    FirnlineError,
+    NoSuchTable,
+    StoreError,
+    Unreachable,
+    UnreadableMetadata,
+    UnsupportedFormat,
+    UsageError,
+)
+from firnline.ports.catalogs import Attempt, SwapOutcome, TableName, Version
+from firnline.testing.catalogs import step_from
+
+from .lakes import two_snapshots
+
+SECRET = "hunter2-very-secret"
+EVENTS = TableName("lake", "eu.west", "events")
+Answer = tuple[int, dict[str, Any]]
+
+
+@dataclass
+class Desk:
+    """What the server knows, what it wants to see, and what it was asked."""
+
+    url: str = ""
+    config: dict[str, Any] = field(default_factory=dict)
+    tables: dict[tuple[str, ...], list[str]] = field(default_factory=lambda: {("eu", "west"): ["events", "orders"]})
+    tokens: list[str] = field(default_factory=list)
+    loaded: dict[str, Any] = field(default_factory=lambda: {"metadata-location": "s3://b/t/metadata/1.metadata.json"})
+    rules: list[Callable[[str, str], Answer | None]] = field(default_factory=list)
+    asked: list[tuple[str, str, dict[str, str]]] = field(default_factory=list)
+    issued: int = 0
+    lasts_s: int = 3600
+    page: int = 1000
+
+    def answer(self, verb: str, path: str, query: dict[str, str], body: str, headers: dict[str, str]) -> Answer:
+        self.asked.append((verb, path, headers))
+        if path.endswith("/oauth/tokens"):
+            return self._token(parse_qs(body))
+        if self.tokens and headers.get("authorization") != f"Bearer {self.tokens[-1]}":
+            return problem(401, "NotAuthorizedException", f"bad token {headers.get('authorization')}")
+        for rule in self.rules:
+            if (said := rule(verb, path)) is not None:
+                return said
+        if path.endswith("/v1/config"):
+            return 200, {"defaults": {}, "overrides": {}, **self.config}
+        return self._resource(path, query)
+
+    def _token(self, form: dict[str, list[str]]) -> Answer:
+        if form["client_secret"] != [SECRET]:
+            return 401, {"error": "invalid_client", "error_description": f"not {form['client_secret']}"}
+        self.issued += 1
+        self.tokens.append(f"token-{self.issued}-{SECRET}")
+        return 200, {"access_token": self.tokens[-1], "token_type": "bearer", "expires_in": self.lasts_s}
+
+    def _resource(self, path: str, query: dict[str, str]) -> Answer:
+        parts = [unquote(part) for part in path.strip("/").split("/")]
+        parts = parts[parts.index("namespaces") :]
+        if len(parts) == 1:
+            parent = tuple(query["parent"].split("\x1f")) if query.get("parent") else ()
+            below = {levels[: len(parent) + 1] for levels in self.tables if levels[: len(parent)] == parent}
+            return self._paged("namespaces", [list(each) for each in sorted(below) if len(each) > len(parent)], query)
+        levels = tuple(parts[1].split("\x1f"))
+        if len(parts) == 3:
+            names = [{"namespace": list(levels), "name": name} for name in self.tables.get(levels, ())]
+            return self._paged("identifiers", names, query)
+        if parts[3] not in self.tables.get(levels, ()):
+            return problem(404, "NoSuchTableException", f"no table {parts[3]}")
+        return 200, self.loaded
+
+    def _paged(self, what: str, every: list[Any], query: dict[str, str]) -> Answer:
+        if "pageToken" not in query:
+            return 200, {what: every}
+        start = int(query["pageToken"] or 0)
+        following = start + self.page if start + self.page < len(every) else None
+        return 200, {what: every[start : start + self.page], "next-page-token": following and str(following)}
+
+
+def problem(code: int, kind: str, message: str) -> Answer:
+    return code, {"error": {"code": code, "type": kind, "message": message}}
+
+
+@pytest.fixture
+def desk() -> Iterator[Desk]:
+    desk = Desk()
+
+    class Handler(BaseHTTPRequestHandler):
+        def handle_one(self) -> None:
+            body = self.rfile.read(int(self.headers.get("Content-Length") or 0)).decode()
+            parts = urlsplit(self.path)
+            query = {name: each[0] for name, each in parse_qs(parts.query, keep_blank_values=True).items()}
+            headers = {name.lower(): value for name, value in self.headers.items()}
+            status, said = desk.answer(self.command, parts.path, query, body, headers)
+            if status == 0:
+                return  # the answer never comes
+            data = json.dumps(said).encode()
+            self.send_response(status)
+            self.send_header("Content-Length", str(len(data)))
+            self.end_headers()
+            self.wfile.write(data)
+
+        do_GET = do_POST = handle_one
+
+        def log_message(self, *_: Any) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    desk.url = f"http://127.0.0.1:{server.server_port}"
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    yield desk
+    server.shutdown()
+    server.server_close()
+    thread.join()
+
+
+def catalog_at(desk: Desk, **properties: str) -> RestCatalog:
+    return RestCatalog(
+        "lake", {"uri": desk.url, **{name.replace("_", "-"): value for name, value in properties.items()}}
+    )
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Retries do not wait."""
+    monkeypatch.setattr("firnline.catalogs.rest.http.time.sleep", lambda _: None)
+
+
+# ---------------------------------------------------------------- configuration and names
+
+
+def test_what_the_server_offers_counts_least_and_what_it_insists_on_most(desk: Desk) -> None:
+    desk.config = {"defaults": {"a": "server", "b": "server"}, "overrides": {"c": "server", "prefix": "ws/1"}}
+    settings = catalog_at(desk, b="mine", c="mine").settings
+    assert {name: settings.properties[name] for name in "abc"} == {"a": "server", "b": "mine", "c": "server"}
+    assert settings.prefix == "/ws/1"
+
+
+def test_the_warehouse_is_asked_for_and_the_prefix_used(desk: Desk) -> None:
+    desk.config = {"overrides": {"prefix": "ws"}}
+    catalog = catalog_at(desk, warehouse="mine")
+    assert catalog.locate(EVENTS) == "s3://b/t/metadata/1.metadata.json"
+    assert [path for _, path, _ in desk.asked] == ["/v1/config", "/v1/ws/namespaces/eu%1Fwest/tables/events"]
+    assert desk.asked[1][2]["x-iceberg-access-delegation"] == "vended-credentials"
+
+
+def test_headers_are_sent_with_every_request(desk: Desk) -> None:
+    catalog_at(desk, **{"header.X-Team": "ice"}).locate(EVENTS)
+    assert {headers["x-team"] for _, _, headers in desk.asked} == {"ice"}
+
+
+def test_namespaces_of_several_levels_are_listed_over_pages(desk: Desk) -> None:
+    desk.page = 2
+    desk.tables = {("a",): ["t1", "t2", "t3"], ("a", "b"): ["u"], ("a", "b", "c"): ["v"], ("d",): [], ("e",): ["w"]}
+    listed = [str(each) for each in catalog_at(desk, **{"rest-page-size": "2"}).tables()]
+    assert listed == ["lake.a.t1", "lake.a.t2", "lake.a.t3", "lake.a.b.u", "lake.a.b.c.v", "lake.e.w"]
+    assert [str(each) for each in catalog_at(desk).tables()] == listed
+
+
+def test_another_separator_is_used_where_the_server_says_so(desk: Desk) -> None:
+    desk.config = {"overrides": {"namespace-separator": "%2E"}}
+    with pytest.raises(NoSuchTable):
+        catalog_at(desk).locate(TableName("lake", "x.y", "t"))
+    assert any(path == "/v1/namespaces/x.y/tables/t" for _, path, _ in desk.asked)
+
+
+def test_an_unknown_table_has_near_names(desk: Desk) -> None:
+    with pytest.raises(NoSuchTable) as missing:
+        catalog_at(desk).locate(TableName("lake", "eu.west", "evnts"))
+    assert "lake.eu.west.events" in missing.value.hint
+
+
+@pytest.mark.parametrize("loaded", [{}, {"metadata-location": None}, {"metadata-location": ""}])
+def test_a_table_whose_metadata_lies_nowhere_is_refused(desk: Desk, loaded: dict[str, Any]) -> None:
+    desk.loaded = loaded
+    with pytest.raises(UnreadableMetadata, match="does not say where"):
+        catalog_at(desk).locate(EVENTS)
+
+
+def test_the_credential_of_the_longest_prefix_is_vended(desk: Desk) -> None:
+    desk.loaded |= {
+        "config": {"s3.region": "eu", "s3.access-key-id": "general"},
+        "storage-credentials": [
+            {"prefix": "s3://b/", "config": {"s3.access-key-id": "bucket"}},
+            {"prefix": "s3://b/t/", "config": {"s3.access-key-id": "table"}},
+            {"prefix": "s3://b/t/other/", "config": {"s3.access-key-id": "other"}},
+        ],
+    }
+    assert catalog_at(desk).vended(EVENTS) == {"s3.region": "eu", "s3.access-key-id": "table"}
+
+
+# ---------------------------------------------------------------- signing in
+
+
+def test_a_token_is_sent_and_one_that_ended_is_told_from_a_wrong_one(desk: Desk) -> None:
+    desk.tokens = ["good"]
+    with pytest.raises(BadCredentials):
+        catalog_at(desk, token="bad").locate(EVENTS)
+    catalog = catalog_at(desk, token="good")
+    catalog.locate(EVENTS)
+    desk.tokens.append("newer")
+    with pytest.raises(ExpiredCredentials) as ended:
+        catalog.locate(EVENTS)
+    assert "new token" in ended.value.hint
+
+
+def test_a_credential_gets_a_token_and_a_new_one_when_it_is_refused(desk: Desk) -> None:
+    catalog = catalog_at(desk, credential=f"me:{SECRET}", scope="all", audience="lake")
+    catalog.locate(EVENTS)
+    issued = desk.issued
+    desk.tokens.append("somebody revoked it")
+    catalog.locate(EVENTS)
+    assert desk.issued == issued + 1
+
+
+def test_a_token_is_renewed_before_it_ends(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [1000.0]
+    monkeypatch.setattr("firnline.catalogs.rest.tokens.time.monotonic", lambda: now[0])
+    catalog = catalog_at(desk, credential=f"me:{SECRET}")
+    catalog.locate(EVENTS)
+    issued = desk.issued
+    now[0] += 3600 - 61
+    catalog.locate(EVENTS)
+    assert desk.issued == issued
+    now[0] += 2
+    catalog.locate(EVENTS)
+    assert desk.issued == issued + 1
+
+
+def test_another_server_may_give_the_token(desk: Desk) -> None:
+    where = f"{desk.url}/elsewhere/oauth/tokens"
+    catalog_at(desk, credential=SECRET, **{"oauth2-server-uri": where}).locate(EVENTS)
+    assert ("POST", "/elsewhere/oauth/tokens") in [(verb, path) for verb, path, _ in desk.asked]
+
+
+def test_a_wrong_credential_is_said(desk: Desk) -> None:
+    with pytest.raises(BadCredentials, match="refused the credential"):
+        catalog_at(desk, credential="me:wrong-secret").locate(EVENTS)
+
+
+def test_basic_sign_in(desk: Desk) -> None:
+    catalog_at(desk, **{"auth.type": "basic", "auth.basic.username": "me", "auth.basic.password": "x"}).locate(EVENTS)
+    assert {headers["authorization"] for _, _, headers in desk.asked} == {"Basic bWU6eA=="}
+
+
+@pytest.mark.parametrize("properties", [{"rest.sigv4-enabled": "true"}, {"auth.type": "google"}])
+def test_what_firnline_cannot_sign_is_refused(desk: Desk, properties: dict[str, str]) -> None:
+    with pytest.raises(UnsupportedFormat):
+        catalog_at(desk, **properties)
+
+
+def test_secrets_are_never_shown(desk: Desk) -> None:
+    """The server's error quotes the header; the exception, its causes and the catalog's own pictures do not."""
+    desk.tokens = ["good"]
+    catalog = catalog_at(desk, token=SECRET, **{"header.X-Key": "another-secret"})
+    with pytest.raises(BadCredentials) as refused:
+        catalog.locate(EVENTS)
+    assert "***" in refused.value.message
+    copied = pickle.loads(pickle.dumps(catalog))
+    for text in (refused.value.message, refused.value.hint, repr(catalog), repr(copied), repr(catalog._given)):
+        assert SECRET not in text
+        assert "another-secret" not in text
+
+
+def test_a_password_in_the_address_is_not_shown() -> None:
+    catalog = RestCatalog("lake", {"uri": f"http://me:{SECRET}@127.0.0.1:1"})
+    with pytest.raises(Unreachable) as away:
+        catalog.locate(EVENTS)
+    assert SECRET not in str(away.value) + repr(catalog)
+
+
+# ---------------------------------------------------------------- failures
+
+
+@pytest.mark.parametrize(
+    ("answer", "error"),
+    [
+        (problem(403, "ForbiddenException", "no"), AccessDenied),
+        (problem(419, "AuthenticationTimeoutException", "late"), ExpiredCredentials),
+        (problem(400, "BadRequestException", "what?"), UsageError),
+        (problem(500, "ServerError", "oh"), StoreError),
+        (problem(503, "SlowDown", "busy"), StoreError),
+    ],
+)
+def test_each_failure_is_its_own_error(desk: Desk, answer: Answer, error: type[FirnlineError]) -> None:
+    catalog = catalog_at(desk)
+    _ = catalog.settings
+    desk.rules.append(lambda verb, path: answer)
+    with pytest.raises(error) as failed:
+        catalog.locate(EVENTS)
+    assert answer[1]["error"]["message"] in failed.value.message
+    assert failed.value.hint
+
+
+def test_a_server_that_is_busy_for_a_moment_is_asked_again(desk: Desk) -> None:
+    busy = iter([503, 429, 502])
+    desk.rules.append(lambda verb, path: problem(code, "Busy", "wait") if (code := next(busy, None)) else None)
+    assert catalog_at(desk).locate(EVENTS)
+
+
+def test_nobody_there_is_unreachable() -> None:
+    with pytest.raises(Unreachable) as away:
+        RestCatalog("lake", {"uri": "http://127.0.0.1:1"}).locate(EVENTS)
+    assert "127.0.0.1:1" in away.value.message
+    assert "uri" in away.value.hint
+
+
+# ---------------------------------------------------------------- the three outcomes of a commit
+
+
+def prepared(catalog: RestCatalog) -> tuple[RestCommits, Attempt]:
+    commits = RestCommits(catalog)
+    base = Version("s3://b/t/metadata/1.metadata.json", two_snapshots("s3://b/t"))
+    return commits, commits.prepare(EVENTS, step_from(base, "me"))
+
+
+@pytest.mark.parametrize(
+    ("answer", "outcome"),
+    [
+        ((200, {}), SwapOutcome.DONE),
+        ((204, {}), SwapOutcome.DONE),
+        (problem(409, "CommitFailedException", "moved"), SwapOutcome.LOST),
+        (problem(500, "CommitStateUnknownException", "?"), SwapOutcome.UNKNOWN),
+        (problem(502, "BadGateway", "?"), SwapOutcome.UNKNOWN),
+        (problem(503, "ServiceUnavailable", "?"), SwapOutcome.UNKNOWN),
+        (problem(504, "Timeout", "?"), SwapOutcome.UNKNOWN),
+        ((0, {}), SwapOutcome.UNKNOWN),
+    ],
+)
+def test_a_commit_has_three_outcomes_and_is_sent_once(desk: Desk, answer: Answer, outcome: SwapOutcome) -> None:
+    commits, attempt = prepared(catalog_at(desk))
+    desk.rules.append(lambda verb, path: answer if verb == "POST" else None)
+    assert commits.commit(attempt) is outcome
+    assert [verb for verb, _, _ in desk.asked].count("POST") == 1
+
+
+@pytest.mark.parametrize(
+    ("answer", "error"),
+    [
+        (problem(400, "BadRequestException", "no such update"), UsageError),
+        (problem(401, "NotAuthorizedException", "who?"), BadCredentials),
+        (problem(403, "ForbiddenException", "read only"), AccessDenied),
+        (problem(404, "NoSuchTableException", "gone"), NoSuchTable),
+        (problem(429, "TooManyRequests", "slow"), StoreError),
+    ],
+)
+def test_a_refused_commit_is_an_error_and_not_unknown(desk: Desk, answer: Answer, error: type[FirnlineError]) -> None:
+    commits, attempt = prepared(catalog_at(desk))
+    desk.rules.append(lambda verb, path: answer if verb == "POST" else None)
+    with pytest.raises(error):
+        commits.commit(attempt)
+
+
+def test_a_token_that_ends_in_the_middle_is_renewed_and_the_commit_sent_again(desk: Desk) -> None:
+    commits, attempt = prepared(catalog_at(desk, credential=f"me:{SECRET}"))
+    _ = commits._catalog.settings
+    desk.tokens.append("revoked")
+    desk.rules.append(lambda verb, path: (200, {}) if verb == "POST" and "tables" in path else None)
+    assert commits.commit(attempt) is SwapOutcome.DONE
+
+
+def test_a_server_that_nobody_reached_got_nothing(desk: Desk) -> None:
+    commits, attempt = prepared(catalog_at(desk))
+    _ = commits._catalog.http
+    vars(commits._catalog)["settings"] = commits._catalog.settings.merged({}, {"uri": "http://127.0.0.1:1"})
+    del vars(commits._catalog)["http"]
+    with pytest.raises(Unreachable):
+        commits.commit(attempt)

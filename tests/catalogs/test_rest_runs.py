@@ -1,0 +1,360 @@
+"""Runs on a table of a REST catalog: undo lies before the commit, and a ref that the server loses stops the purge."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from pyiceberg.catalog.rest import RestCatalog as PyIcebergCatalog
+from pyiceberg.table import Table
+
+from firnline.app import Lake, PlanView, now_ms
+from firnline.catalogs.rest.commits import RestCommits
+from firnline.cli.main import run as command
+from firnline.errors import NoSuchTable, OutcomeUnknown, RefusedForSafety, UsageError
+from firnline.model.holds import Hold
+from firnline.model.times import MINUTE_MS
+from firnline.ops.carry import Carried
+from firnline.ops.holds import add_hold, release_hold
+from firnline.ops.tags import add_tag, remove_tag
+from firnline.policy.config import Section
+from firnline.ports.catalogs import Attempt, SwapOutcome, Version
+from firnline.ports.formats import Amendment
+from firnline.testing.processes import Clock
+from firnline.testing.servers import Server
+from firnline.testing.servers.proxy import Rule, proxy
+
+from .lakes import SCHEMA, rows
+
+pytestmark = pytest.mark.xdist_group("rest")
+
+
+@dataclass
+class Subject:
+    """One table with five snapshots, of which four expire; PyIceberg's view of it, and firnline's."""
+
+    server: Server
+    name: str
+    clock: Clock
+    lake: Lake
+
+    @property
+    def table(self) -> str:
+        return f"lake.{self.name}"
+
+    def theirs(self) -> Table:
+        return PyIcebergCatalog("lake", **self.server.settings).load_table(self.name)
+
+    def commits(self) -> RestCommits:
+        plain = self.lake.source(self.table).commits
+        assert isinstance(plain, RestCommits)
+        return plain
+
+    def ids(self) -> list[int]:
+        return [each.snapshot_id for each in self.theirs().snapshots()]
+
+    def expire(self, grace: str) -> Carried:
+        carried = self.lake.expire(self.table, older_than=now_ms() + 1, retain_last=1, grace=grace, blast_radius=1.0)
+        assert isinstance(carried, Carried)
+        return carried
+
+    def files(self) -> set[Path]:
+        root = Path(self.theirs().location().removeprefix("file://"))
+        return {path for path in root.rglob("*") if path.is_file() and "_firnline" not in path.parts}
+
+    def check_reads(self, numbers: Sequence[int] = range(5)) -> None:
+        """Every retained snapshot reads, and the newest holds all rows."""
+        table = self.theirs()
+        for snapshot in table.snapshots():
+            table.scan(snapshot_id=snapshot.snapshot_id).to_arrow()
+        assert sorted(table.scan().to_arrow()["id"].to_pylist()) == list(numbers)
+        assert self.lake.check(self.table).presence.faults == 0
+
+
+@pytest.fixture
+def subject(own_rest: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Subject:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    for key, value in own_rest.settings.items():
+        monkeypatch.setenv(f"PYICEBERG_CATALOG__LAKE__{key.upper()}", value)
+    theirs = PyIcebergCatalog("lake", **own_rest.settings)
+    space = f"runs_{uuid4().hex[:8]}"
+    theirs.create_namespace(space)
+    table = theirs.create_table(f"{space}.t", SCHEMA)
+    for number in range(5):
+        table.append(rows(number))
+    clock = Clock()
+    return Subject(own_rest, f"{space}.t", clock, Lake(Section(), engine="local", clock=clock))
+
+
+# ---------------------------------------------------------------- undo before the commit
+
+
+def test_a_run_waits_before_its_commit_and_undo_calls_it_off(subject: Subject) -> None:
+    before, ids = subject.theirs().metadata_location, subject.ids()
+    carried = subject.expire("2m")
+    assert carried.facts["state"] == "planned"
+    assert carried.facts["undo"] == "before commit"
+    assert carried.facts["commit_due"]
+    assert "the time to undo" in str(carried.waits)
+    (waiting,) = subject.lake.resume(subject.table)
+    assert (waiting.run.state, waiting.waits) == ("planned", carried.waits)
+    undone = subject.lake.undo(str(carried.run.id))
+    assert undone.facts["state"] == "cancelled"
+    assert subject.theirs().metadata_location == before
+    assert subject.ids() == ids
+
+
+@pytest.mark.parametrize("verb", ["resume", "purge"])
+def test_after_that_time_it_is_committed_and_waits_for_readers_and_cannot_be_undone(
+    subject: Subject, verb: str
+) -> None:
+    act = subject.lake.resume if verb == "resume" else subject.lake.purge_table
+    run = str(subject.expire("2m").run.id)
+    assert [each.run.state for each in act(subject.table)] == ["planned"]
+    subject.clock.advance(2 * MINUTE_MS)
+    files = subject.files()
+    (committed,) = act(subject.table)
+    assert committed.facts["state"] == "committed"
+    assert "the end of grace" in str(committed.waits)
+    assert len(subject.ids()) == 1
+    assert files <= subject.files()
+    with pytest.raises(RefusedForSafety, match="takes no snapshot back") as refused:
+        subject.lake.undo(run)
+    assert "hold add" in refused.value.hint
+    assert subject.lake.run(run).facts["state"] == "committed"
+    subject.clock.advance(2 * MINUTE_MS)
+    (done,) = act(subject.table)
+    assert done.facts["state"] == "done"
+    assert done.facts["outcomes"]["deleted"]["files"] >= 4
+    subject.check_reads()
+
+
+def test_commit_does_not_wait(subject: Subject) -> None:
+    carried = subject.expire("2m")
+    committed = subject.lake.commit(str(carried.run.id))
+    assert committed.facts["state"] == "committed"
+    assert len(subject.ids()) == 1
+
+
+def test_without_grace_all_is_done_at_once(subject: Subject) -> None:
+    before = subject.files()
+    carried = subject.expire("0s")
+    assert carried.facts["state"] == "done"
+    assert len(subject.ids()) == 1
+    assert carried.run.committed is not None
+    assert carried.run.committed.detail["location"] == subject.theirs().metadata_location
+    assert len(before - subject.files()) == carried.facts["outcomes"]["deleted"]["files"] > 0
+    subject.check_reads()
+
+
+def test_the_plan_says_so(subject: Subject, capsys: pytest.CaptureFixture[str]) -> None:
+    view = subject.lake.plan(subject.table, older_than=now_ms() + 1, retain_last=1)
+    assert view.to_json()["undo"] == "before commit"
+    said = str(view)
+    assert "1. would first change nothing, undo possible: 1d" in said
+    assert "which its catalog cannot take back" in said
+    assert "3. would then wait for readers: 1d" in said
+    assert command(["expire", subject.table, "--older-than", str(now_ms() + 1), "--blast-radius", "100%", "--yes"]) == 0
+    shown = capsys.readouterr().out
+    assert "planned, waits for the end of the time to undo at" in shown
+    assert "calls it off until then" in shown
+
+
+# ---------------------------------------------------------------- what the server keeps and loses
+
+
+class Meanwhile:
+    """Commits before which something else happens, once."""
+
+    def __init__(self, commits: RestCommits, act: Any, after: bool = False) -> None:
+        self.commits, self.act, self.after = commits, act, after
+
+    def prepare(self, *of: Any) -> Attempt:
+        return self.commits.prepare(*of)
+
+    def commit(self, attempt: Attempt) -> SwapOutcome:
+        act, self.act = self.act, lambda: None
+        act()
+        return self.commits.commit(attempt)
+
+    def landed(self, proof: Mapping[str, Any], now: Version) -> bool:
+        return self.commits.landed(proof, now)
+
+    def fence(self, proofs: Sequence[Mapping[str, Any]], now: Version) -> Amendment | None:
+        return self.commits.fence(proofs, now)
+
+
+@pytest.fixture
+def meanwhile(subject: Subject, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    """Makes the next commit of firnline happen after an act."""
+
+    def arrange(act: Any) -> None:
+        commits = Meanwhile(subject.commits(), act)
+        monkeypatch.setattr("firnline.app._commits", lambda *_: commits)
+
+    yield arrange
+    monkeypatch.undo()
+
+
+def test_a_tag_that_the_server_drops_with_its_snapshot_is_noticed_and_nothing_is_purged(
+    subject: Subject, meanwhile: Any
+) -> None:
+    """The tag appears between our reading and the server's commit: no requirement could name it."""
+    oldest, files = subject.ids()[0], subject.files()
+    meanwhile(lambda: subject.theirs().manage_snapshots().create_tag(oldest, "precious").commit())
+    with pytest.raises(RefusedForSafety, match="precious") as lost:
+        subject.expire("0s")
+    assert lost.value.exit_code == 14
+    assert "precious" not in subject.theirs().metadata.refs
+    assert files <= subject.files()
+    (run,) = subject.lake.runs(subject.table)
+    assert run.run.committed is not None
+    built_on = run.run.committed.detail["built_on"]
+    assert built_on in lost.value.hint
+    rescued = PyIcebergCatalog("lake", **subject.server.settings).register_table(f"{subject.name}_rescued", built_on)
+    assert rescued.scan(snapshot_id=rescued.metadata.refs["precious"].snapshot_id).to_arrow()["id"].to_pylist() == [0]
+    with pytest.raises(RefusedForSafety, match="precious"):
+        subject.lake.purge(str(run.run.id))
+    subject.theirs().append(rows(5))
+    later = subject.expire("0s")
+    assert later.facts["state"] == "done"
+    assert rescued.scan(snapshot_id=oldest).to_arrow()["id"].to_pylist() == [0]
+
+
+def test_a_known_ref_that_moved_loses_the_race_and_wins_the_next_decision(subject: Subject, meanwhile: Any) -> None:
+    oldest = subject.ids()[0]
+    subject.theirs().manage_snapshots().create_tag(subject.ids()[-1], "known").commit()
+
+    def move() -> None:
+        table = subject.theirs()
+        table.manage_snapshots().remove_tag("known").create_tag(oldest, "known").commit()
+
+    meanwhile(move)
+    carried = subject.expire("0s")
+    assert carried.facts["state"] == "done"
+    assert len(carried.run.attempts) == 2
+    assert oldest in subject.ids()
+    subject.check_reads()
+
+
+def test_a_table_that_is_dropped_during_the_run_is_named(subject: Subject, meanwhile: Any) -> None:
+    files = subject.files()
+    theirs = PyIcebergCatalog("lake", **subject.server.settings)
+    meanwhile(lambda: theirs.drop_table(subject.name))
+    with pytest.raises(NoSuchTable, match=r"\.t"):
+        subject.expire("0s")
+    assert all(path.exists() for path in files)
+
+
+def test_a_frozen_commit_cannot_land_after_its_run_was_called_off(subject: Subject, meanwhile: Any) -> None:
+    class Frozen(BaseException):
+        pass
+
+    caught: list[Attempt] = []
+
+    def freeze() -> None:
+        raise Frozen
+
+    meanwhile(freeze)
+    commits: Any = subject.lake.source(subject.table).commits
+    plain = commits.prepare
+    commits.prepare = lambda *of: caught.append(plain(*of)) or caught[-1]
+    with pytest.raises(Frozen):
+        subject.expire("0s")
+    ids = subject.ids()
+    (run,) = [each.run for each in subject.lake.runs(subject.table)]
+    assert run.state == "committing"
+    undone = subject.lake.undo(str(run.id), break_lease=True)
+    assert undone.facts["state"] == "cancelled"
+    assert commits.commit(caught[0]) is SwapOutcome.LOST
+    assert subject.ids() == ids
+    assert "firnline-fence" in subject.theirs().metadata.refs
+
+
+# ---------------------------------------------------------------- answers that never come
+
+
+def through(subject: Subject, url: str, monkeypatch: pytest.MonkeyPatch) -> Subject:
+    monkeypatch.setenv("PYICEBERG_CATALOG__LAKE__URI", url)
+    return replace(subject, lake=Lake(Section(), engine="local", clock=subject.clock))
+
+
+def is_commit(method: str, path: str) -> bool:
+    return method == "POST" and "/tables/" in path
+
+
+@pytest.mark.parametrize("fault", ["drop", "cut", "busy"])
+def test_an_answer_that_never_comes_is_settled_by_sending_it_again(
+    subject: Subject, monkeypatch: pytest.MonkeyPatch, fault: Any
+) -> None:
+    with proxy(subject.server.url) as faulty:
+        faulty.rules = [Rule(fault, when=is_commit, times=2)]
+        carried = through(subject, faulty.url, monkeypatch).expire("0s")
+        assert faulty.counts[fault] == 2
+    monkeypatch.setenv("PYICEBERG_CATALOG__LAKE__URI", subject.server.url)
+    assert carried.facts["state"] == "done"
+    assert len(carried.run.attempts) == 1
+    subject.check_reads()
+
+
+def test_a_commit_that_landed_without_an_answer_is_found_by_whoever_resumes(
+    subject: Subject, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = subject.files()
+    with proxy(subject.server.url) as faulty:
+        faulty.rules = [Rule("drop", when=is_commit, times=1), Rule("cut", when=is_commit)]
+        with pytest.raises(OutcomeUnknown):
+            through(subject, faulty.url, monkeypatch).expire("0s")
+    assert len(subject.ids()) == 1
+    assert files <= subject.files()
+    monkeypatch.setenv("PYICEBERG_CATALOG__LAKE__URI", subject.server.url)
+    (done,) = subject.lake.resume(subject.table, break_lease=True)
+    assert done.facts["state"] == "done"
+    assert len(done.run.attempts) == 1
+    subject.check_reads()
+
+
+# ---------------------------------------------------------------- marks, schemas
+
+
+def test_tags_and_holds_are_written_through_the_server(subject: Subject) -> None:
+    oldest, second = (str(each) for each in subject.ids()[:2])
+    work = subject.lake.workplace(subject.table)
+    add_tag(work, "kept", oldest, None)
+    add_hold(work, Hold("case", "somebody", "a test", second, None))
+    refs = subject.theirs().metadata.refs
+    assert str(refs["kept"].snapshot_id) == oldest
+    assert refs["firnline-hold-case"].max_ref_age_ms
+    subject.expire("0s")
+    assert [str(each) for each in subject.ids()[:2]] == [oldest, second]
+    remove_tag(work, "kept")
+    release_hold(work, "case")
+    assert set(subject.theirs().metadata.refs) == {"main"}
+    with pytest.raises(UsageError):
+        remove_tag(work, "kept")
+
+
+def test_schemas_that_nothing_uses_go_too(subject: Subject) -> None:
+    from pyiceberg.types import StringType
+
+    table = subject.theirs()
+    with table.update_schema() as update:
+        update.add_column("name", StringType())
+    table.append(rows(5).append_column("name", [["x"]]))
+    carried = subject.lake.expire(
+        subject.table, older_than=now_ms() + 1, retain_last=1, grace="0s", blast_radius=1.0, clean=True
+    )
+    assert isinstance(carried, Carried)
+    assert [each.schema_id for each in subject.theirs().metadata.schemas] == [1]
+    subject.check_reads(range(6))
+
+
+def test_nothing_to_expire_leaves_the_table_alone(subject: Subject) -> None:
+    before = subject.theirs().metadata_location
+    assert isinstance(subject.lake.expire(subject.table, grace="0s"), PlanView)
+    assert subject.theirs().metadata_location == before
