@@ -18,13 +18,13 @@ class LocalDeleteMany:
     def rows(self) -> int:
         return self.threads * self.per_thread
 
-    def delete_many(self, keys: Sequence[str], delete: Delete, may_send: MaySend) -> list[DeleteOutcome]:
+    def delete_many(self, doomed: Sequence[Doomed], delete: Delete, may_send: MaySend) -> list[DeleteOutcome]:
         """The deleter asks before every request: a process that was frozen between two of them sends no other."""
 
-        def send(share: Sequence[str]) -> list[DeleteOutcome]:
-            return delete.delete([Doomed(key) for key in share], may_send)
+        def send(share: Sequence[Doomed]) -> list[DeleteOutcome]:
+            return delete.delete(share, may_send)
 
-        size = -(-len(keys) // self.threads) or 1
-        shares = [keys[start : start + size] for start in range(0, len(keys), size)]
+        size = -(-len(doomed) // self.threads) or 1
+        shares = [doomed[start : start + size] for start in range(0, len(doomed), size)]
         with ThreadPoolExecutor(self.threads) as pool:
             return [outcome for outcomes in pool.map(send, shares) for outcome in outcomes]

@@ -19,7 +19,7 @@ from firnline.ops.built_on import keeps_all_files, refuse_lost_refs
 from firnline.ops.guards import Guard, Line
 from firnline.ops.ledger import note_end
 from firnline.ops.workplace import Workplace
-from firnline.ports.delete import Delete, DeleteMany, Fate
+from firnline.ports.delete import Delete, DeleteMany, Doomed, Fate
 from firnline.ports.formats import UndoWindow
 from firnline.ports.progress import Progress
 
@@ -143,7 +143,9 @@ def _ends(table: Any, lease: Lease, shovel: Shovel, guard: Guard) -> Iterator[Ro
         yield from (Row(x.key, x.kind, x.size or 0, Outcome.SPARED, doubts[x.key]) for x in chunk if x.key in doubts)
         victims = [line for line in chunk if line.key not in doubts]
         lease.renew()
-        outcomes = shovel.many.delete_many([line.key for line in victims], shovel.delete, lease.check)
+        outcomes = shovel.many.delete_many(
+            [Doomed(line.key, line.etag) for line in victims], shovel.delete, lease.check
+        )
         for line, said in zip(victims, outcomes, strict=True):
             yield Row(line.key, line.kind, line.size or 0, _OUTCOMES[said.fate], said.error)
 

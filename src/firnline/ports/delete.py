@@ -61,7 +61,7 @@ class DeleteMany(Protocol):
         """How many keys one call should bring: enough to keep every thread or task busy."""
         ...
 
-    def delete_many(self, keys: Sequence[str], delete: Delete, may_send: MaySend) -> list[DeleteOutcome]:
+    def delete_many(self, doomed: Sequence[Doomed], delete: Delete, may_send: MaySend) -> list[DeleteOutcome]:
         """Returns one outcome per key, in order. `delete` is picklable, so that it may run elsewhere.
 
         `may_send` is asked here, before anything is sent and as often as possible afterwards.

@@ -20,17 +20,18 @@ class SparkDeleteMany:
     session: SparkSession
     rows: int = 16 * _KEYS_PER_TASK
 
-    def delete_many(self, keys: Sequence[str], delete: Delete, may_send: MaySend) -> list[DeleteOutcome]:
+    def delete_many(self, doomed: Sequence[Doomed], delete: Delete, may_send: MaySend) -> list[DeleteOutcome]:
         """Asks once, before the job: executors do not know the lease, so a call must be short against its margin.
 
         Each task gets an even share of the budget: together they never send more than it allows.
         """
         may_send()
-        tasks = max(1, len(keys) // _KEYS_PER_TASK)
-        rows = self.session.createDataFrame(pa.table({"key": list(keys)})).repartition(tasks)
+        tasks = max(1, len(doomed) // _KEYS_PER_TASK)
+        columns = [pa.array([each.key for each in doomed]), pa.array([each.etag for each in doomed], pa.string())]
+        rows = self.session.createDataFrame(pa.table(columns, names=list(Doomed._fields))).repartition(tasks)
         done = rows.mapInArrow(_deleting(delete.share(tasks)), _OUTCOME).collect()
         by_key = {row.key: DeleteOutcome(row.key, Fate(row.fate), row.error) for row in done}
-        return [by_key[key] for key in keys]
+        return [by_key[each.key] for each in doomed]
 
 
 class _deleting:
@@ -45,6 +46,7 @@ class _deleting:
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         forget_zip_importers()
         for batch in batches:
-            outcomes = self._delete.delete([Doomed(key) for key in batch.column("key").to_pylist()])
-            columns = ([o.key for o in outcomes], [o.fate.value for o in outcomes], [o.error for o in outcomes])
-            yield pa.record_batch([pa.array(c, pa.string()) for c in columns], names=["key", "fate", "error"])
+            columns = (batch.column(name).to_pylist() for name in Doomed._fields)
+            outcomes = self._delete.delete([Doomed(*row) for row in zip(*columns, strict=True)])
+            said = ([o.key for o in outcomes], [o.fate.value for o in outcomes], [o.error for o in outcomes])
+            yield pa.record_batch([pa.array(each, pa.string()) for each in said], names=["key", "fate", "error"])

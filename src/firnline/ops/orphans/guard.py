@@ -8,13 +8,14 @@ from dataclasses import dataclass
 
 from firnline.errors import ObjectNotFound, RefusedForSafety
 from firnline.journal.runs import Run
+from firnline.model.times import parse_instant
 from firnline.ops.guards import SPARED, Line, refuse_forbidden
 from firnline.ops.newcomers import Newcomers
 from firnline.ops.orphans.neighbours import Neighbour, all_tables, expand_of
 from firnline.ops.workplace import Workplace, same_table
 
 _THREADS = 32
-_CHANGED = "another object has this name since it was listed"
+_CHANGED = "the store says another size or age of it than the inventory"
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,19 +42,24 @@ class LakeGuard:
             self.newcomers.add(each.needs(now_ms), expand)
 
     def doubts(self, lines: Sequence[Line]) -> dict[str, str]:
-        due = [line for line in lines if not self.newcomers.spare(line.key)]
         spared = {line.key: SPARED for line in lines if self.newcomers.spare(line.key)}
+        # What has a tag is deleted by it: only while it is the very object that was listed.
+        due = [line for line in lines if line.key not in spared and line.etag is None]
         with ThreadPoolExecutor(_THREADS) as pool:
-            fresh = pool.map(self._is_as_listed, due)
-            return spared | {line.key: _CHANGED for line, same in zip(due, fresh, strict=True) if not same}
+            still = pool.map(self._is_still_old, due)
+            return spared | {line.key: _CHANGED for line, old in zip(due, still, strict=True) if not old}
 
-    def _is_as_listed(self, line: Line) -> bool:
-        """Tells whether the object is the one that was judged. One that is gone cannot be the wrong one."""
+    def _is_still_old(self, line: Line) -> bool:
+        """Tells whether the store itself says of an object what an inventory said: its size, and that it is old.
+
+        One that is gone cannot be the wrong one.
+        """
         try:
             now = self.work.store.head(line.key)
         except ObjectNotFound:
             return True
-        return (now.size, now.modified_ms) == (line.size, line.modified_ms) and now.etag == line.etag
+        cutoff_ms = parse_instant(self.run.plan["older_than"])
+        return now.size == line.size and now.modified_ms is not None and 0 < now.modified_ms < cutoff_ms
 
     def _refuse_fewer_catalogs(self, neighbours: Sequence[Neighbour]) -> None:
         """Raises where a catalog that the search asked is not configured here: its tables would have no say."""
