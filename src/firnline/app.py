@@ -37,7 +37,7 @@ from firnline.ops.guards import refuse_forbidden
 from firnline.ops.history import check_plot_name, expired_snapshots, timeline_of, write_plot
 from firnline.ops.orphans.dropped import Dropped, dropped_tables
 from firnline.ops.orphans.neighbours import outermost
-from firnline.ops.orphans.plan import plan_orphans, save_search
+from firnline.ops.orphans.plan import Searched, plan_orphans, save_search
 from firnline.ops.orphans.prefix import Prefix
 from firnline.ops.orphans.scope import Scope
 from firnline.ops.orphans.search import Asked, Means, Rules
@@ -57,6 +57,7 @@ from firnline.plans.timeline import Span, Timeline
 from firnline.policy.config import Section
 from firnline.policy.inherit import Effective
 from firnline.ports.catalogs import Catalog, Commit, TableName
+from firnline.ports.engines import ListingTooLarge
 from firnline.ports.listings import ListRanges, Sort
 from firnline.ports.progress import Progress, Silent
 from firnline.ports.tables import TableSource
@@ -77,6 +78,7 @@ _OF_STORES = ("s3.", "client.", "gcs.", "adls.")
 _LARGE_SNAPSHOTS = 20_000
 _LARGE_FILES = 2_000_000
 _LARGE_PURGE = 1_000_000
+_LARGE_LISTING = 1_000_000
 _NUMBER = re.compile(r"[0-9]{1,18}")
 
 Moment = str | int
@@ -187,10 +189,13 @@ class Lake:
 
     def _noted(self, planned: Planned, source: TableSource) -> Planned:
         """Returns the plan with what somebody should know of the store before anything is deleted there."""
+        notes = self._warnings(source.name, planned.state.location)
+        return replace(planned, plan=replace(planned.plan, notes=notes))
+
+    def _warnings(self, name: TableName, location: str) -> tuple[str, ...]:
         from firnline.stores.probe import StoreProbe
 
-        met = StoreProbe(self.settings_of(source.name)).surroundings(planned.state.location)
-        return replace(planned, plan=replace(planned.plan, notes=met.warnings()))
+        return StoreProbe(self.settings_of(name)).surroundings(location).warnings()
 
     @cached_property
     def memory(self) -> Memory:
@@ -448,7 +453,8 @@ class Lake:
         effective = policy_in_force(state, work.source.name, self.config, Request())
         grace_ms = effective.grace.value if terms.grace is None else parse_duration(terms.grace)
         cap = effective.blast_radius.value if terms.blast_radius is None else terms.blast_radius
-        searched = plan_orphans(state, scope, asked, means, grace_ms=grace_ms, cap=cap)
+        notes = self._warnings(work.source.name, state.location)
+        searched = self._plan_orphans(state, scope, asked, means, grace_ms=grace_ms, cap=cap, notes=notes)
         if files is not None:
             write_listing(searched, Path(files), state.owned)
         if terms.dry_run or not searched.plan.victims.by_kind:
@@ -459,6 +465,13 @@ class Lake:
         plan = save_search(searched, means, work.store, work.root(state), meant=meant)
         run = str(plan.run)
         return plan, self.carry(run, break_lease=terms.break_lease) if meant else self.run(run)
+
+    def _plan_orphans(self, state: State, scope: Scope, asked: Asked, means: Means, **terms: Any) -> Searched:
+        """Returns the plan; made on Spark where one machine met more objects than it should hold."""
+        try:
+            return plan_orphans(state, scope, asked, means, **terms)
+        except ListingTooLarge:
+            return plan_orphans(state, scope, asked, replace(means, engine=self._spark()), **terms)
 
     def _means(self, work: Workplace, asked: Asked, inventory: str | Path | None) -> Means:
         from firnline.formats.documents import DOCUMENT_NAMES
@@ -532,7 +545,9 @@ class Lake:
         from firnline.local.delete import LocalDeleteMany
         from firnline.stores.delete import ObjectDelete
 
-        delete = ObjectDelete(self.settings_of(self._name(run.id.table)))
+        probed = [found for (root, _), found in self._probed.items() if root == run.folder.root]
+        honoured = bool(probed) and all(bool(found.if_match_delete) for found in probed)
+        delete = ObjectDelete(self.settings_of(self._name(run.id.table)), conditional=honoured)
         many = run.plan["victims"]["files"] > _LARGE_PURGE
         if self.engine == "spark" or (self.engine == "auto" and many):
             from firnline.spark.delete import SparkDeleteMany
@@ -574,13 +589,16 @@ class Lake:
         """Returns Spark for large work or where it was asked for; a small table must not wait for a session."""
         asked = named if self.engine == "auto" else self.engine
         if asked == "spark" or (asked == "auto" and is_large(state)):
-            from firnline.spark.engine import SparkEngine
-            from firnline.spark.session import session
-
-            return SparkEngine(self.session or session(), self.progress)
+            return self._spark()
         from firnline.local.engine import LocalEngine
 
-        return LocalEngine(progress=self.progress)
+        return LocalEngine(progress=self.progress, most_listed=_LARGE_LISTING if asked == "auto" else None)
+
+    def _spark(self) -> Engine:
+        from firnline.spark.engine import SparkEngine
+        from firnline.spark.session import session
+
+        return SparkEngine(self.session or session(), self.progress)
 
 
 @dataclass(frozen=True, slots=True)
