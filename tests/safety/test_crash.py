@@ -6,7 +6,6 @@ import os
 import random
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import replace
 
 import pytest
 
@@ -14,8 +13,8 @@ from firnline.errors import DeletesFailed, FirnlineError, LeaseHeld, OutcomeUnkn
 from firnline.journal.lease import latest_claim
 from firnline.journal.states import RunState
 from firnline.stores.objects import ObjectStores
+from firnline.testing.cuts import Uncut, brought_to_an_end, cut
 from firnline.testing.faults import (
-    Counting,
     Delaying,
     Died,
     Duplicating,
@@ -28,15 +27,11 @@ from firnline.testing.faults import (
     When,
 )
 from firnline.testing.operations import Operation, operations
-from firnline.testing.pictures import Picture
 from firnline.testing.world import World
 
 FULL = bool(os.environ.get("FIRNLINE_FULL"))
 OPERATIONS = {each.name: each for each in operations()}
 WHEN: tuple[When, ...] = ("before", "after")
-STRAYS = 3
-"""An interrupted commit leaves its metadata file behind, and so may those that follow it."""
-
 MakeWorld = Callable[..., World]
 CountCases = Callable[[str, int], None]
 pytestmark = pytest.mark.filterwarnings("error::pytest.PytestUnhandledThreadExceptionWarning")
@@ -45,24 +40,6 @@ pytestmark = pytest.mark.filterwarnings("error::pytest.PytestUnhandledThreadExce
 @pytest.fixture(params=OPERATIONS)
 def operation(request: pytest.FixtureRequest) -> Operation:
     return OPERATIONS[request.param]
-
-
-def lasting(picture: Picture) -> Picture:
-    """Returns the picture where a plan that was saved twice counts once, and stray metadata is no difference."""
-    assert picture.strays <= STRAYS
-    return replace(picture, runs=tuple(sorted(set(picture.runs))), strays=0)
-
-
-class Uncut:
-    """The operation as it goes when nothing happens: what it leaves behind, and where it can be cut."""
-
-    def __init__(self, operation: Operation, world: World) -> None:
-        self.counting = Counting()
-        operation.ready(world)
-        operation.act(world.process(self.counting), world)
-        world.check()
-        self.picture = lasting(world.picture())
-        self.effects = [each for each in self.counting.trace if Counting([each]).effects]
 
 
 UNCUT: dict[str, Uncut] = {}
@@ -74,21 +51,6 @@ def uncut(operation: Operation, make_world: MakeWorld) -> Uncut:
     if operation.name not in UNCUT:
         UNCUT[operation.name] = Uncut(operation, make_world())
     return UNCUT[operation.name]
-
-
-def cut(operation: Operation, world: World, fault: Fault) -> None:
-    """Runs the operation under a fault. Whatever happens to it, no snapshot may have lost anything."""
-    operation.ready(world)
-    with suppress(Died, FirnlineError):
-        operation.act(world.process(fault), world)
-    world.check()
-
-
-def brought_to_an_end(operation: Operation, world: World) -> Picture:
-    world.wait_for_lease()
-    operation.again(world.process(), world)
-    world.check()
-    return lasting(world.picture())
 
 
 @pytest.mark.parametrize("when", WHEN)

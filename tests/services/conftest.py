@@ -1,0 +1,64 @@
+"""Worlds on real servers: the core's own harness, on S3 with a shared catalog."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from firnline.catalogs.sql import SqlCatalog
+from firnline.testing.grounds import Ground, rest_ground, sql_ground
+from firnline.testing.servers.fixtures import GetServer, unique
+from firnline.testing.servers.postgres import make_database
+from firnline.testing.servers.s3 import client, make_bucket
+from firnline.testing.world import World
+
+MakeWorld = Callable[..., World]
+GROUNDS = ("s3+postgresql", "s3+rest")
+
+
+@pytest.fixture
+def make_ground(server: GetServer) -> Iterator[Callable[[str], Ground]]:
+    """Makes new ground of a kind: a bucket of its own on moto, and a database or namespace of its own."""
+    made: list[Ground] = []
+
+    def make(kind: str) -> Ground:
+        made.append(new(kind))
+        return made[-1]
+
+    def new(kind: str) -> Ground:
+        s3 = server("moto")
+        bucket, objects = make_bucket(s3, unique("world")), client(s3)
+        if kind == "s3+rest":
+            namespace = unique("ns").replace("-", "_")
+            return rest_ground(bucket, s3.settings, objects, server("rest").settings, namespace)
+        return sql_ground(bucket, s3.settings, objects, make_database(server("postgres"), unique("world")).url)
+
+    yield make
+    for each in made:
+        if isinstance(each.catalog, SqlCatalog):
+            each.catalog.close()
+
+
+@pytest.fixture(params=GROUNDS)
+def kind(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture
+def make_world(make_ground: Callable[[str], Ground], kind: str, tmp_path: Path) -> MakeWorld:
+    """Makes new worlds on this kind of ground; other arguments as of World.make."""
+    numbers = count(1)
+
+    def make(**options: Any) -> World:
+        return World.make(tmp_path / str(next(numbers)), ground=make_ground(kind), **options)
+
+    return make
+
+
+@pytest.fixture
+def world(make_world: MakeWorld) -> World:
+    return make_world()

@@ -1,0 +1,91 @@
+"""The core's suite of runs, crashes and what follows them, on S3 + PostgreSQL and on S3 + REST.
+
+The same operations, faults and judge as on local files. Here a sample; everything with FIRNLINE_FULL=1.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+from collections.abc import Callable
+
+import pytest
+
+from firnline.errors import RefusedForSafety
+from firnline.journal.states import RunState
+from firnline.testing.cuts import Uncut, brought_to_an_end, cut
+from firnline.testing.faults import Dying, Losing, When
+from firnline.testing.operations import Operation, operations
+from firnline.testing.world import World
+
+FULL = bool(os.environ.get("FIRNLINE_FULL"))
+OPERATIONS = {each.name: each for each in operations()}
+SAMPLE = ("expire --grace 0s", "undo before commit")
+ONLY_BEFORE_PURGE = ("purge", "undo", "undo after an unsaid commit")
+"""Operations on a committed run in its grace: behind REST the grace lies before the commit, and nothing comes back."""
+
+MakeWorld = Callable[..., World]
+
+
+@pytest.fixture(params=OPERATIONS if FULL else SAMPLE)
+def operation(request: pytest.FixtureRequest, kind: str) -> Operation:
+    if kind == "s3+rest" and request.param in ONLY_BEFORE_PURGE:
+        pytest.skip("behind REST the time to undo lies before the commit")
+    return OPERATIONS[request.param]
+
+
+def test_dies_and_goes_on(operation: Operation, make_world: MakeWorld, kind: str) -> None:
+    """At some effects (all of them in the full count), before and after each took place."""
+    uncut = Uncut(operation, make_world())
+    for at, when in _places(uncut, operation.name, kind):
+        world = make_world()
+        fault = Dying(at, when=when)
+        cut(operation, world, fault)
+        assert fault.dead
+        assert brought_to_an_end(operation, world) == uncut.picture, f"died {when} {uncut.effects[at - 1]}"
+
+
+def test_the_answer_of_a_commit_is_lost(make_world: MakeWorld) -> None:
+    """It took place: the run finds that out and ends as if it had been told."""
+    operation = OPERATIONS["expire --grace 0s"]
+    uncut, world = Uncut(operation, make_world()), make_world()
+    cut(operation, world, Losing(1, verb="commit"))
+    assert brought_to_an_end(operation, world) == uncut.picture
+
+
+def test_a_whole_run_and_every_reader_after_it(world: World) -> None:
+    """Expires and purges; PyIceberg reads every snapshot that is left, row by row."""
+    before = world.files()
+    world.process().expire(world.table, grace="0s")
+    world.check()
+    assert len(before - world.files()) >= 10, "data, manifests, lists and statistics of the expired snapshots"
+    assert world.pyiceberg_rows() == world.rows()
+    assert sorted(world.snapshots[name] for name in ("s2", "s6", "s8", "s9")) == sorted(world.rows())
+
+
+def test_undo_brings_everything_back_or_cancels(world: World, kind: str) -> None:
+    """On PostgreSQL after the commit; behind REST before it, and after it never."""
+    rows = world.rows()
+    world.process().expire(world.table, grace="24h")
+    (run,) = world.runs()
+    undone = world.process().undo(run).run.state
+    assert undone is (RunState.CANCELLED if kind == "s3+rest" else RunState.UNDONE)
+    assert world.rows() == rows
+    world.check()
+    world.process().expire(world.table, grace="0s")
+    with pytest.raises(RefusedForSafety):
+        world.process().undo(world.runs()[-1])
+    world.check()
+
+
+def _places(uncut: Uncut, *names: str) -> list[tuple[int, When]]:
+    """Returns where to cut: everywhere in the full count, else at the commit and at one other effect."""
+    every: list[tuple[int, When]] = [(at, when) for at in range(1, len(uncut.effects) + 1) for when in _WHEN]
+    if FULL:
+        return every
+    commits = [place for place in every if uncut.effects[place[0] - 1][0] == "commit"]
+    chance = random.Random(" ".join(names))
+    return [*commits[-1:], chance.choice([place for place in every if place not in commits])]
+
+
+_WHEN: tuple[When, ...] = ("before", "after")
