@@ -17,13 +17,16 @@ def read_config(named: str | None) -> Section:
 
     Looked for in this order: `--config` or FIRNLINE_CONFIG, ./firnline.yaml, the user's configuration folder.
     """
+    found = find_config(named)
+    return Section() if found is None else _read(found)
+
+
+def find_config(named: str | None) -> Path | None:
+    """Returns the file that counts, whether or not it can be read; None where there is none and none was named."""
     asked = named or os.environ.get("FIRNLINE_CONFIG")
     if asked:
-        return _read(Path(asked))
-    for path in (Path(NAME), user_folder() / NAME):
-        if path.is_file():
-            return _read(path)
-    return Section()
+        return Path(asked)
+    return next((path for path in (Path(NAME), user_folder() / NAME) if path.is_file()), None)
 
 
 def cache_setting(config: Section) -> tuple[str, bool]:

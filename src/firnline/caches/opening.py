@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+import secrets
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
 from firnline.caches.disk import DiskCache
 from firnline.caches.expand import CachedExpand
-from firnline.caches.seal import Seal
+from firnline.caches.seal import Seal, entry_name
 from firnline.caches.secret import own_secret, shared_secret
 from firnline.caches.stamps import look_up
 from firnline.errors import UsageError
@@ -32,6 +33,14 @@ class Memory:
     cache: Cache | None = None
     seal: Seal | None = None
     trouble: str = ""
+
+    def answers(self) -> bool | None:
+        """Tells whether an entry that is put is there afterwards; None where there is no cache to ask."""
+        if self.cache is None:
+            return None
+        name, said = entry_name(("firnline", secrets.token_hex(8))), secrets.token_bytes(16)
+        self.cache.put(name, said, 60)
+        return self.cache.get(name) == said
 
     def of(self, store: List) -> Remember:
         """Returns what makes a format's expand remember, for tables in this store."""

@@ -51,7 +51,7 @@ def load_catalogs() -> dict[str, CatalogSettings]:
 
 
 def _where(error: Exception) -> str:
-    """Returns what is wrong and on which line. The library's own words show lines of the file, and those have secrets."""
+    """Returns what is wrong and on which line. The library's own words show lines of the file: there are secrets."""
     mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
     return type(error).__name__ if mark is None else f"line {mark.line + 1} is not as YAML is written there"
 

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from firnline import __version__
-from firnline.cli import check, history, marks, orphans, plan, policy, runs, tables, why
+from firnline.cli import check, doctor, history, iam, marks, orphans, plan, policy, runs, tables, why
 from firnline.cli.output import Output, output_for
 from firnline.errors import FirnlineError, UsageError
 
@@ -31,6 +31,8 @@ check.register(app)
 history.register(app)
 orphans.register(app)
 marks.register(app)
+iam.register(app)
+doctor.register(app)
 
 
 @app.callback(invoke_without_command=True)

@@ -50,16 +50,17 @@ _READ = (Need(Verb.GET, Place.METADATA),)
 _LOOK = (Need(Verb.GET, Place.FILES),)
 _WRITE = (Need(Verb.PUT, Place.METADATA),)
 _RECORDED = (Need(Verb.LIST, Place.RECORDS), Need(Verb.GET, Place.RECORDS))
-_RECORD = (*_RECORDED, Need(Verb.PUT, Place.RECORDS), Need(Verb.DELETE, Place.RECORDS))
+_RECORD = (*_RECORDED, Need(Verb.PUT, Place.RECORDS))
+_TIDY = (Need(Verb.DELETE, Place.RECORDS),)
 _PURGE = (Need(Verb.DELETE, Place.FILES),)
 _SEARCH = (Need(Verb.LIST, Place.FILES),)
 _REMEMBER = (Need(Verb.LIST, Place.METADATA),)
 _INSPECT = (Need(Verb.INSPECT, Place.FILES),)
 
 _READING = Uses(_READ, CatalogUse.READ)
-_MARKING = Uses((*_READ, *_WRITE, *_RECORD), CatalogUse.COMMIT)
-_CARRYING = Uses((*_READ, *_WRITE, *_RECORD, *_PURGE), CatalogUse.COMMIT, _INSPECT)
-_NOTHING = Uses((), CatalogUse.NONE)
+_MARKING = Uses((*_READ, *_WRITE), CatalogUse.COMMIT)
+_CARRYING = Uses((*_READ, *_WRITE, *_RECORD, *_TIDY, *_PURGE), CatalogUse.COMMIT, _INSPECT)
+_PURGING = (*_RECORD, *_TIDY, *_PURGE)
 
 COMMANDS: dict[str, Uses] = {
     "tables": Uses((), CatalogUse.READ),
@@ -67,13 +68,13 @@ COMMANDS: dict[str, Uses] = {
     "why": _READING,
     "expire": Uses(_CARRYING.needs, CatalogUse.COMMIT, (*_REMEMBER, *_INSPECT)),
     "commit": _CARRYING,
-    "purge": Uses((*_READ, *_RECORD, *_PURGE), CatalogUse.READ, _INSPECT),
-    "undo": Uses((*_LOOK, *_WRITE, *_RECORD), CatalogUse.COMMIT),
+    "purge": Uses((*_READ, *_PURGING), CatalogUse.READ, _INSPECT),
+    "undo": Uses((*_LOOK, *_WRITE, *_RECORD), CatalogUse.COMMIT, _TIDY),
     "resume": _CARRYING,
     "runs": Uses((*_READ, *_RECORDED), CatalogUse.READ),
     "check": Uses(_LOOK, CatalogUse.READ),
     "history": Uses((*_READ, *_RECORDED), CatalogUse.READ),
-    "orphans": Uses((*_READ, *_SEARCH, *_RECORD, *_PURGE), CatalogUse.READ, _INSPECT),
+    "orphans": Uses((*_READ, *_SEARCH, *_PURGING), CatalogUse.READ, _INSPECT),
     "dropped": Uses((*_READ, *_SEARCH), CatalogUse.READ),
     "adopt": _MARKING,
     "policy show": _READING,
@@ -84,8 +85,8 @@ COMMANDS: dict[str, Uses] = {
     "hold add": _MARKING,
     "hold list": _READING,
     "hold release": _MARKING,
-    "doctor": Uses((*_READ, *_RECORD, *_PURGE), CatalogUse.READ, _INSPECT),
-    "iam": _NOTHING,
+    "doctor": Uses((*_READ, *_PURGING), CatalogUse.READ, _INSPECT),
+    "iam": Uses((), CatalogUse.NONE),
 }
 """What each command does, in the order of its help."""
 
@@ -116,6 +117,7 @@ ACTIONS: dict[str, dict[Verb, tuple[str, ...]]] = {
 
 HELPS = {
     Verb.LIST: "plans remember what manifests name, and open only what is new",
+    Verb.DELETE: "claims on the table that have ended are cleared away",
     Verb.INSPECT: "a bucket that keeps versions or locks objects is noticed before the commit",
 }
 CATALOG_WORDS = {

@@ -1,0 +1,42 @@
+"""`firnline doctor`: what is configured, reachable and permitted, and what to do about the rest."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from firnline.cli import options
+from firnline.cli.output import output_for
+from firnline.plans.findings import Diagnosis, Level
+from firnline.plans.pages import Block, Grid, Hint, Line, Page
+from firnline.plans.wording import counted
+
+_UNWELL = 1
+_WHAT = "A catalog, or a table: its store is then tried with objects that are removed again."
+
+
+def register(app: typer.Typer) -> None:
+    app.command("doctor")(doctor)
+
+
+def doctor(
+    what: Annotated[str | None, typer.Argument(metavar="[TABLE|CATALOG]", help=_WHAT)] = None,
+    config: options.Config = None,
+    engine: options.Engine = "auto",
+    as_json: options.Json = False,
+) -> int:
+    """Look at everything a run would need and say what to do about each problem. Exit code 1 if there is any."""
+    from firnline.examine import examine
+
+    found = examine(config, engine, what)
+    output_for(as_json).show(Page(_blocks(found)), found.to_json())
+    return 0 if found.is_well else _UNWELL
+
+
+def _blocks(found: Diagnosis) -> tuple[Block, ...]:
+    rows = tuple((each.level.value, each.topic, each.said) for each in found.findings)
+    hints = tuple(Hint(f"{each.topic}: {each.hint}") for each in found.findings if each.hint)
+    problems = sum(each.level is Level.PROBLEM for each in found.findings)
+    verdict = Line(counted(problems, "problem") if problems else "no problem was found")
+    return (Grid(rows), verdict, *hints)

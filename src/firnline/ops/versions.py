@@ -1,0 +1,60 @@
+"""Which programs and packages there are, found without starting or importing any of them."""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+import shutil
+from collections.abc import Iterator
+from importlib import metadata
+from pathlib import Path
+
+from firnline import __version__
+from firnline.plans.findings import Finding, Level
+
+PACKAGES = ("pyarrow", "numba", "pyspark", "pyiceberg", "obstore", "boto3", "sqlalchemy", "redis")
+_OLDEST_JAVA = 17
+_ONLY_SPARK = "only the spark engine needs it; every other command works"
+_JAVA_VERSION = re.compile(r'^JAVA_VERSION="(?:1\.)?([0-9]+)([^"]*)"', re.MULTILINE)
+
+
+def versions() -> Iterator[Finding]:
+    """Yields the versions of what firnline runs on."""
+    yield Finding(Level.OK, "versions", f"firnline {__version__}, Python {platform.python_version()}")
+    found = {name: _version(name) for name in PACKAGES}
+    yield Finding(Level.OK, "versions", ", ".join(f"{name} {number}" for name, number in found.items() if number))
+    for name, number in found.items():
+        if not number:
+            yield Finding(Level.PROBLEM, "versions", f"the package {name} is missing", f"pip install {name}")
+    yield java()
+
+
+def _version(name: str) -> str | None:
+    try:
+        return metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return None
+
+
+def java() -> Finding:
+    """Returns which Java Spark would run on, by the file beside its program: no JVM is started for it."""
+    program = _java_program()
+    if program is None:
+        return Finding(Level.WARNING, "java", "there is no Java", f"install Java {_OLDEST_JAVA}; {_ONLY_SPARK}")
+    release = program.resolve().parent.parent / "release"
+    said = _JAVA_VERSION.search(release.read_text(errors="replace")) if release.is_file() else None
+    if said is None:
+        return Finding(Level.WARNING, "java", f"{program} does not tell its version", _ONLY_SPARK)
+    if int(said[1]) < _OLDEST_JAVA:
+        hint = f"Spark 4 needs Java {_OLDEST_JAVA} or newer: set JAVA_HOME; {_ONLY_SPARK}"
+        return Finding(Level.WARNING, "java", f"Java {said[1]}{said[2]} at {program} is too old", hint)
+    return Finding(Level.OK, "java", f"Java {said[1]}{said[2]} at {program}")
+
+
+def _java_program() -> Path | None:
+    home = os.environ.get("JAVA_HOME")
+    if home and (Path(home) / "bin" / "java").exists():
+        return Path(home) / "bin" / "java"
+    found = shutil.which("java")
+    return Path(found) if found else None
