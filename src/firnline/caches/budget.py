@@ -1,0 +1,67 @@
+"""One budget of requests for all processes that delete under a prefix: a queue whose end Redis remembers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import redis
+
+from firnline.caches.breaker import Breaker
+from firnline.caches.redis_cache import TIMEOUT_S, connect
+from firnline.ports.throttle import Budget
+
+_PREFIX = "firnline:budget:"
+_LONGEST_WAIT_S = 60.0
+_TAKE_A_PLACE = """
+local time = redis.call('TIME')
+local now = time[1] * 1000000 + time[2]
+local start = math.max(now, tonumber(redis.call('GET', KEYS[1]) or '0'))
+local free = start + math.ceil(tonumber(ARGV[1]) * 1000000 / tonumber(ARGV[2]))
+redis.call('SET', KEYS[1], string.format('%.0f', free), 'PX', string.format('%.0f', (free - now) / 1000 + 1000))
+return string.format('%.0f', start - now)
+"""
+"""Every key takes its time at the end of the queue, by Redis' own clock: no two holders get the same place."""
+
+
+@dataclass
+class RedisBudget:
+    """A whole budget that any number of holders share: one that works alone may have all of it.
+
+    `alone` is this holder's fixed part; it counts while Redis cannot be asked, so that holders who do not know of
+    each other never send more than the whole together.
+    """
+
+    url: str = field(repr=False)
+    rate: float
+    alone: Budget
+    timeout_s: float = TIMEOUT_S
+
+    def __post_init__(self) -> None:
+        self._client = connect(self.url, self.timeout_s)
+        self._breaker = Breaker()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"url": self.url, "rate": self.rate, "alone": self.alone, "timeout_s": self.timeout_s}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__init__(**state)  # type: ignore[misc]
+
+    def reserve(self, prefix: str, keys: int) -> float:
+        wait = self._asked(prefix, keys) if self._breaker.allows() else None
+        return self.alone.reserve(prefix, keys) if wait is None else wait
+
+    def share(self, parts: int) -> RedisBudget:
+        """Returns the same budget, with a smaller part for when its holder is left alone."""
+        return RedisBudget(self.url, self.rate, self.alone.share(parts), self.timeout_s)
+
+    def _asked(self, prefix: str, keys: int) -> float | None:
+        """Returns the seconds to wait; None where Redis does not say, or says what makes no sense."""
+        try:
+            said: Any = self._client.eval(_TAKE_A_PLACE, 1, _PREFIX + prefix, str(keys), str(self.rate))
+            wait = int(said) / 1_000_000
+        except (redis.RedisError, OSError, ValueError, TypeError):
+            self._breaker.failed()
+            return None
+        self._breaker.worked()
+        return wait if 0 <= wait <= _LONGEST_WAIT_S else None
