@@ -56,6 +56,7 @@ from firnline.plans.request import Request
 from firnline.plans.timeline import Span, Timeline
 from firnline.policy.config import Section
 from firnline.policy.inherit import Effective
+from firnline.ports.cache import REDIS
 from firnline.ports.catalogs import Catalog, Commit, TableName
 from firnline.ports.engines import ListingTooLarge
 from firnline.ports.listings import ListRanges, Sort
@@ -71,6 +72,7 @@ if TYPE_CHECKING:
     from firnline.ports.formats import State
     from firnline.ports.probe import Capabilities
     from firnline.ports.stores import ReadWrite
+    from firnline.ports.throttle import Budget
     from firnline.spark.session import Session
 
 ENGINES = ("auto", "local", "spark")
@@ -540,6 +542,17 @@ class Lake:
             settle_others(work, lease, found)
             yield work, lease, found
 
+    def _budget(self) -> Budget | None:
+        """Returns the budget of deletes that all processes share, where Redis is configured; None for one's own."""
+        setting, _ = cache_setting(self.config)
+        if not setting.startswith(REDIS):
+            return None
+        from firnline.caches.budget import RedisBudget
+        from firnline.stores.throttle import LocalBudget
+
+        alone = LocalBudget()
+        return RedisBudget(setting, alone.rate, alone)
+
     def _shovel(self, run: Run) -> Shovel:
         """Returns the power to delete: on executors where Spark was asked for or the list is long, else here."""
         from firnline.local.delete import LocalDeleteMany
@@ -547,7 +560,8 @@ class Lake:
 
         probed = [found for (root, _), found in self._probed.items() if root == run.folder.root]
         honoured = bool(probed) and all(bool(found.if_match_delete) for found in probed)
-        delete = ObjectDelete(self.settings_of(self._name(run.id.table)), conditional=honoured)
+        settings = self.settings_of(self._name(run.id.table))
+        delete = ObjectDelete(settings, budget=self._budget(), conditional=honoured)
         many = run.plan["victims"]["files"] > _LARGE_PURGE
         if self.engine == "spark" or (self.engine == "auto" and many):
             from firnline.spark.delete import SparkDeleteMany

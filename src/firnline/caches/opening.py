@@ -14,14 +14,13 @@ from firnline.caches.seal import Seal, entry_name
 from firnline.caches.secret import own_secret, shared_secret
 from firnline.caches.stamps import look_up
 from firnline.errors import UsageError
-from firnline.ports.cache import Cache, Remember
+from firnline.ports.cache import REDIS, Cache, Remember
 from firnline.ports.formats import Expand, State, TableFormat
 from firnline.ports.stores import List
 
 OFF, DISK = "off", "disk"
 ALLOWED = "off, disk, a folder, or redis://HOST:PORT/DATABASE"
 _SHORTEST_S, _LONGEST_S = 3_600, 30 * 86_400
-_REDIS = ("redis://", "rediss://", "unix://")
 _NO_KEY = "it needs FIRNLINE_CACHE_KEY, the same on every machine: whoever reaches Redis could forge entries"
 
 
@@ -64,7 +63,7 @@ def open_memory(setting: str, key: str | None, key_file: Path, folder: Path) -> 
     if setting == OFF:
         return Memory(OFF)
     secret = own_secret(key_file) if key is None else shared_secret(key)
-    if setting.startswith(_REDIS):
+    if setting.startswith(REDIS):
         if key is None:
             return Memory(shown(setting), trouble=_NO_KEY)
         from firnline.caches.redis_cache import RedisCache

@@ -7,6 +7,9 @@ from typing import Protocol
 
 from firnline.ports.formats import Expand, State, TableFormat
 
+REDIS = ("redis://", "rediss://", "unix://")
+"""How an address of Redis begins."""
+
 Remember = Callable[[TableFormat, State, int], Expand]
 """Returns what opens a table's units, where what it found may be remembered for this many milliseconds."""
 
