@@ -5,8 +5,9 @@ anything.
 from __future__ import annotations
 
 import os
+from importlib.util import find_spec
 from threading import Lock
-from typing import Literal
+from typing import Any, Literal
 from urllib.parse import quote, unquote
 
 import sqlalchemy as sa
@@ -51,8 +52,8 @@ class Connections:
 
 
 def shown(uri: str) -> str:
-    """Returns the URI for people to read, without its password."""
-    return _url(uri).render_as_string(hide_password=True)
+    """Returns the URI for people to read, without its password, nor what a query may hold of one."""
+    return _url(uri).set(query={}).render_as_string(hide_password=True)
 
 
 def require_file(url: sa.URL, uri: str) -> None:
@@ -71,22 +72,40 @@ def _opened(url: sa.URL, side: Side) -> sa.Engine:
     try:
         if url.get_backend_name() == "sqlite":
             return sa.create_engine(_sqlite_url(url, side), poolclass=NullPool)
-        return sa.create_engine(
-            url,
-            pool_size=2,
-            max_overflow=2,
-            pool_pre_ping=True,
-            execution_options={"postgresql_readonly": side == "ro"},
-        )
+        return sa.create_engine(_with_driver(url), **_pool(url, side))
     except ModuleNotFoundError as error:
         raise UsageError(f"{url.drivername} needs the package {error.name}", f"pip install {error.name}") from error
+
+
+def _pool(url: sa.URL, side: Side) -> dict[str, Any]:
+    """Returns how a server's connections are kept: few, looked at before use, and none that waits for ever."""
+    options: dict[str, Any] = {
+        "pool_size": 2,
+        "max_overflow": 2,
+        "pool_timeout": _WAIT_S,
+        "pool_pre_ping": True,
+        "pool_recycle": 1800,
+    }
+    if url.get_backend_name() == "postgresql":
+        options["execution_options"] = {"postgresql_readonly": side == "ro"}
+        options["connect_args"] = {"connect_timeout": 10, "application_name": "firnline"}
+    return options
+
+
+def _with_driver(url: sa.URL) -> sa.URL:
+    """Returns the address for a driver that is here: settings often name psycopg2, and firnline brings psycopg."""
+    meant = url.drivername in ("postgresql", "postgresql+psycopg2")
+    return url.set(drivername="postgresql+psycopg") if meant and find_spec("psycopg2") is None else url
 
 
 def _url(uri: str) -> sa.URL:
     try:
         return sa.make_url(uri)
-    except ArgumentError as error:
-        raise UsageError(f"{uri!r} is not the uri of a database", "such as sqlite:////lake/catalog.db") from error
+    except ArgumentError:
+        # Not the text itself: what is no address may still hold a password.
+        raise UsageError(
+            "the uri of the catalog is not that of a database", "such as sqlite:////lake/catalog.db"
+        ) from None
 
 
 def _sqlite_url(url: sa.URL, side: Side) -> sa.URL:

@@ -16,7 +16,8 @@ from sqlalchemy.exc import SQLAlchemyError
 from firnline.catalogs.connections import Connections, shown
 from firnline.catalogs.near import no_such_table
 from firnline.catalogs.rows import Rows
-from firnline.errors import StoreError, UnreadableMetadata
+from firnline.catalogs.troubles import explained
+from firnline.errors import UnreadableMetadata
 from firnline.ports.catalogs import SwapOutcome, TableName
 from firnline.ports.formats import UndoWindow
 
@@ -94,8 +95,7 @@ class SqlCatalog:
         try:
             yield
         except SQLAlchemyError as error:
-            reason = getattr(error, "orig", None) or error
-            raise StoreError(f"the catalog {self._name} at {shown(self._uri)} failed: {reason}") from error
+            raise explained(error, f"catalog {self._name} at {shown(self._uri)}", self._uri) from None
 
 
 def _committed(connection: sa.Connection) -> SwapOutcome:
