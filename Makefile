@@ -21,8 +21,9 @@ $(READY): pyproject.toml requirements.lock scripts/setup.sh scripts/system.sh
 	@scripts/setup.sh
 	@touch $@
 
-demo: $(READY) ## build a small lake under .demo; plan, expire, undo and purge it
-	@.venv/bin/python -m demo
+demo: $(READY) ## build a small lake under .demo; plan, expire, undo and purge it (LAKE=s3: on servers)
+	@[ "$(LAKE)" != s3 ] || scripts/services.sh
+	@.venv/bin/python -m demo $(LAKE)
 
 services: $(READY) ## throw-away S3, PostgreSQL, REST and Redis servers on loopback, until Ctrl-C
 	@scripts/services.sh --all

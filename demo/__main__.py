@@ -1,5 +1,7 @@
 """Builds the lake under .demo/lake, then runs each command as a person would, from the lake's own folder.
 
+`python -m demo s3` keeps its tables on a throw-away S3 server and its catalog in a throw-away PostgreSQL.
+
 The commands run in this process: libraries load once, which saves the demo most of its time.
 """
 
@@ -10,6 +12,8 @@ import shlex
 import shutil
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 
 from pyiceberg.catalog.sql import SqlCatalog
@@ -17,22 +21,50 @@ from pyiceberg.table import Table
 
 import firnline
 from firnline.cli.main import run
-from firnline.testing import lake
+from firnline.testing import lake, servers
+from firnline.testing.servers.s3 import make_bucket
+from firnline.testing.servers.versitygw import is_built
 
 LAKE = Path(__file__).resolve().parents[1] / ".demo" / "lake"
+SERVERS = LAKE.parent / "servers"
 REGISTRY, TELEMETRY = "lake.artemis.registry", "lake.artemis.telemetry"
 
 
-def fresh_lake() -> None:
-    shutil.rmtree(LAKE, ignore_errors=True)
+@contextmanager
+def places(where: str) -> Iterator[dict[str, str]]:
+    """The settings of the lake's catalog. Servers end with the demo."""
+    if where == "local":
+        yield lake.local_catalog(LAKE)
+        return
+    with ExitStack() as stack:
+        s3 = stack.enter_context(s3_server(SERVERS))
+        try:
+            uri = stack.enter_context(servers.postgres(SERVERS)).url
+        except servers.Missing as missing:
+            print(f"{missing}: the catalog is a SQLite file instead.")
+            uri = lake.local_catalog(LAKE)["uri"]
+        warehouse = make_bucket(s3, "demo")
+        print(f"Tables are objects in {warehouse} at {s3.url} ({s3.name}); the catalog is {uri}.")
+        yield {"type": "sql", "uri": uri, "warehouse": warehouse, **s3.settings}
+
+
+def s3_server(folder: Path) -> AbstractContextManager[servers.Server]:
+    """The quicker one where it is built already."""
+    return servers.versitygw(folder) if is_built() else servers.moto(folder)
+
+
+def fresh_lake(settings: dict[str, str]) -> None:
     print("Making a lake: three tables, sixty days of commits, tags, a branch, a rollback ...", flush=True)
-    begun = time.monotonic()
-    lake.build(LAKE, int(time.time() * 1000))
-    print(f"Made in {time.monotonic() - begun:.0f} s under {LAKE.relative_to(Path.cwd())}.")
+    begun, now_ms = time.monotonic(), int(time.time() * 1000)
+    if settings["warehouse"].startswith("file:"):
+        lake.build(LAKE, now_ms)
+    else:
+        lake.build_on(settings, LAKE, now_ms)
+    print(f"Made in {time.monotonic() - begun:.0f} s; its settings are under {LAKE.relative_to(Path.cwd())}.")
 
 
-def registry() -> Table:
-    catalog = SqlCatalog("lake", uri=f"sqlite:///{LAKE}/catalog.db", warehouse=f"file://{LAKE}/warehouse")
+def registry(settings: dict[str, str]) -> Table:
+    catalog = SqlCatalog("lake", **settings)
     try:
         return catalog.load_table("artemis.registry")
     finally:
@@ -61,9 +93,9 @@ def newest_run(table: str) -> str:
     return str(firnline.open().runs(table)[-1].run.id)
 
 
-def look() -> None:
+def look(settings: dict[str, str]) -> None:
     """Everything that only looks."""
-    snapshot, file = audited(registry())
+    snapshot, file = audited(registry(settings))
     show("What is in the lake?", "tables")
     show("What would a run on the registry free, and what stays? Nothing is changed.", "plan", REGISTRY)
     show("The same for telemetry: another window, a branch, a commit rolled back.", "plan", TELEMETRY)
@@ -85,12 +117,19 @@ def act() -> None:
 
 def main() -> None:
     begun = time.monotonic()
-    fresh_lake()
-    os.environ["PYICEBERG_HOME"] = str(LAKE)
-    os.chdir(LAKE)
-    look()
-    act()
-    print("\nThe lake stays under .demo/lake; its policy is firnline.yaml there. Change it and plan again.")
+    where = sys.argv[1] if len(sys.argv) > 1 else "local"
+    if where not in ("local", "s3"):
+        sys.exit(f"no demo on {where!r}: there are local and s3 (make demo LAKE=s3)")
+    shutil.rmtree(LAKE, ignore_errors=True)
+    shutil.rmtree(SERVERS, ignore_errors=True)
+    with places(where) as settings:
+        fresh_lake(settings)
+        os.environ["PYICEBERG_HOME"] = str(LAKE)
+        os.chdir(LAKE)
+        look(settings)
+        act()
+    if where == "local":
+        print("\nThe lake stays under .demo/lake; its policy is firnline.yaml there. Change it and plan again.")
     print(f"The demo took {time.monotonic() - begun:.0f} s.")
 
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import shutil
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
+import yaml
 from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.exceptions import ValidationException
 
@@ -28,13 +30,18 @@ catalogs:
           config: {keep: {within: 365d}}
 """
 
-PYICEBERG = """\
-catalog:
-  lake:
-    type: sql
-    uri: {uri}
-    warehouse: {warehouse}
-"""
+
+def local_catalog(folder: Path) -> dict[str, str]:
+    """Returns the settings of a catalog in the folder: SQLite and local files."""
+    place = folder.resolve()
+    return {"type": "sql", "uri": f"sqlite:///{place}/catalog.db", "warehouse": f"file://{place}/warehouse"}
+
+
+def build_on(settings: Mapping[str, str], folder: Path, now_ms: int, days: int = 60) -> None:
+    """Makes the lake in an empty catalog elsewhere; the folder gets only firnline.yaml and .pyiceberg.yaml."""
+    _configure(folder, settings)
+    with _opened(settings) as catalog:
+        live_through(catalog, None, now_ms, days)
 
 
 def build(folder: Path, now_ms: int, days: int = 60) -> None:
@@ -53,19 +60,32 @@ def build(folder: Path, now_ms: int, days: int = 60) -> None:
 
 
 def _build(folder: Path, now_ms: int, days: int) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
-    uri, warehouse = f"sqlite:///{folder}/catalog.db", f"file://{folder}/warehouse"
-    (folder / "firnline.yaml").write_text(POLICY)
-    (folder / ".pyiceberg.yaml").write_text(PYICEBERG.format(uri=uri, warehouse=warehouse))
-    catalog = SqlCatalog("lake", uri=uri, warehouse=warehouse)
-    try:
+    settings = local_catalog(folder)
+    _configure(folder, settings)
+    with _opened(settings) as catalog:
         live_through(catalog, folder / "warehouse", now_ms, days)
+
+
+def _configure(folder: Path, settings: Mapping[str, str]) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "firnline.yaml").write_text(POLICY)
+    (folder / ".pyiceberg.yaml").write_text(yaml.safe_dump({"catalog": {"lake": dict(settings)}}, sort_keys=False))
+
+
+@contextmanager
+def _opened(settings: Mapping[str, str]) -> Iterator[SqlCatalog]:
+    catalog = SqlCatalog("lake", **settings)
+    try:
+        yield catalog
     finally:
         catalog.close()
 
 
-def live_through(catalog: SqlCatalog, warehouse: Path, now_ms: int, days: int) -> None:
-    """Lets the days pass one by one; each table does its work of the day at an hour of its own."""
+def live_through(catalog: SqlCatalog, warehouse: Path | None, now_ms: int, days: int) -> None:
+    """Lets the days pass one by one; each table does its work of the day at an hour of its own.
+
+    Files of a local `warehouse` are dated to fit; a server dates its objects itself.
+    """
     dated: set[str] = set()
     with shared_entries(), pyiceberg_clock(Clock(now_ms - days * DAY_MS)) as clock:
         catalog.create_namespace("artemis")
@@ -76,7 +96,8 @@ def live_through(catalog: SqlCatalog, warehouse: Path, now_ms: int, days: int) -
             for hour, life in enumerate(lives, start=1):
                 clock.now_ms = dawn + hour * HOUR_MS
                 next(life)
-            date_files(warehouse, dated, dawn + 4 * HOUR_MS)
+            if warehouse is not None:
+                date_files(warehouse, dated, dawn + 4 * HOUR_MS)
 
 
 def date_files(warehouse: Path, dated: set[str], written_ms: int) -> None:

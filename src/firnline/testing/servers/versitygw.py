@@ -38,17 +38,25 @@ def versitygw(folder: Path) -> Iterator[Server]:
 
 def build() -> Path:
     """Returns the program; builds it where it is not there yet, which takes minutes. Raises Missing without Go."""
-    binaries = cache_folder("bin")
-    program = binaries / f"versitygw-{VERSION}"
+    program = _program()
     if program.exists():
         return program
     go = _go()
     if go is None:
         raise Missing("versitygw is not built and Go is not installed (scripts/services.sh --all gets it)")
-    with alone(binaries / "versitygw.lock"):
+    with alone(program.with_name("versitygw.lock")):
         if not program.exists():
-            _build(go, binaries, program)
+            _build(go, program)
     return program
+
+
+def is_built() -> bool:
+    """Returns whether the server can start at once."""
+    return _program().exists()
+
+
+def _program() -> Path:
+    return cache_folder("bin") / f"versitygw-{VERSION}"
 
 
 def _go() -> str | None:
@@ -58,7 +66,7 @@ def _go() -> str | None:
 @contextmanager
 def building_ahead() -> Iterator[None]:
     """Builds beside the block, at the lowest priority: who asks for the server meanwhile waits for it."""
-    if (cache_folder("bin") / f"versitygw-{VERSION}").exists() or _go() is None:
+    if is_built() or _go() is None:
         yield
         return
     build = tied(["nice", "-n", "19", sys.executable, "-m", "firnline.testing.servers", "build"], signal.SIGTERM)
@@ -69,13 +77,13 @@ def building_ahead() -> Iterator[None]:
         end(beside)
 
 
-def _build(go: str, binaries: Path, program: Path) -> None:
+def _build(go: str, program: Path) -> None:
     print(f"building {_MODULE}, once: some minutes", file=sys.stderr, flush=True)
-    environment = {**os.environ, "GOBIN": str(binaries), "GOFLAGS": "-buildvcs=false", "CGO_ENABLED": "0"}
+    environment = {**os.environ, "GOBIN": str(program.parent), "GOFLAGS": "-buildvcs=false", "CGO_ENABLED": "0"}
     built = subprocess.run([go, "install", _MODULE], env=environment, capture_output=True, text=True, check=False)
     if built.returncode:
         raise Missing(f"versitygw does not build with this Go:\n{built.stderr[-1000:]}")
-    (binaries / "versitygw").replace(program)
+    program.with_name("versitygw").replace(program)
 
 
 def _check_attributes(folder: Path) -> None:
