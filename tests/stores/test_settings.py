@@ -6,8 +6,8 @@ import pytest
 
 from firnline.errors import PermanentStoreError
 from firnline.stores.buckets import Buckets
-from firnline.stores.clients import open_s3
 from firnline.stores.keys import object_key
+from firnline.stores.s3 import open_s3
 from firnline.stores.settings import S3Settings, azure_settings, gcs_settings, http_options, s3_settings
 
 KEYS = {"s3.access-key-id": "somebody", "s3.secret-access-key": "a-secret"}

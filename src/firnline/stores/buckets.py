@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from threading import Lock
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import obstore
 from obstore.exceptions import (
@@ -25,9 +25,12 @@ from obstore.store import MemoryStore, ObjectStore
 
 from firnline.errors import AlreadyExists, NoSuchBucket, ObjectNotFound, PermanentStoreError, StoreError
 from firnline.ports.stores import ObjectMeta
-from firnline.stores.clients import S3Place, open_other, open_s3
+from firnline.stores.clients import open_other
 from firnline.stores.failures import code_in, failure, is_silence, no_bucket, plain, unreachable
 from firnline.stores.keys import Key, object_name
+
+if TYPE_CHECKING:
+    from firnline.stores.s3 import S3Place
 
 _REMOTE = ("s3", "gs", "abfs", "az")
 PAGE_RETRIES = 4
@@ -104,6 +107,8 @@ class Buckets:
             return self._s3_place()
 
     def _s3_place(self) -> S3Place:
+        from firnline.stores.s3 import open_s3
+
         self._s3 = self._s3 or open_s3(self._properties)
         return self._s3
 

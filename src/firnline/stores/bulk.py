@@ -6,37 +6,18 @@ it is gone now. A key in neither half of an answer is not taken for gone.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import botocore.exceptions
 
-from firnline.errors import BadCredentials, ExpiredCredentials, NoSuchBucket, StoreError
+from firnline.errors import BadCredentials, StoreError
 from firnline.ports.delete import Fate
+from firnline.stores.answers import HOPELESS, Answer
 from firnline.stores.failures import PASSING, SLOW_DOWN, failure, unreachable
 from firnline.stores.keys import Key
 
-_NOT_FOR_XML = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
-HOPELESS = (NoSuchBucket, BadCredentials, ExpiredCredentials)
-"""No further delete can succeed after these."""
 _CHANGED = ("PreconditionFailed", "412")
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """What the store said of one key. `again`: it may work later; `slow`: it asked for fewer requests."""
-
-    fate: Fate
-    error: str = ""
-    again: bool = False
-    slow: bool = False
-
-
-def fits_in_bulk(name: str) -> bool:
-    """Tells whether a name survives XML: control characters do not, and must be deleted one by one."""
-    return _NOT_FOR_XML.search(name) is None
 
 
 def delete_bulk(client: Any, keys: Sequence[Key]) -> list[Answer]:

@@ -10,8 +10,8 @@ from firnline.errors import ObjectNotFound, PermanentStoreError, StoreError
 from firnline.model.locations import parse_location
 from firnline.ports.delete import DeleteOutcome, Doomed, Fate, MaySend, always
 from firnline.ports.throttle import Budget
+from firnline.stores.answers import HOPELESS, Answer, fits_in_bulk
 from firnline.stores.buckets import Buckets
-from firnline.stores.bulk import HOPELESS, Answer, delete_bulk, delete_single, fits_in_bulk
 from firnline.stores.keys import Key, object_key, object_name
 from firnline.stores.local import LocalFiles
 from firnline.stores.throttle import Throttle, prefix_of
@@ -75,6 +75,8 @@ class ObjectDelete:
 
     def _together(self, prefix: str, members: Numbered, may_send: MaySend) -> dict[int, Answer]:
         """Returns an answer per number: what may pass is sent again, in smaller requests, while patience lasts."""
+        from firnline.stores.bulk import delete_bulk
+
         answers: dict[int, Answer] = {}
         pauses = self._patience.pauses()
         while members:
@@ -114,6 +116,8 @@ class ObjectDelete:
             if etag is not None and not (self._conditional and key.scheme == "s3") and self._etag(key) != etag:
                 return Answer(Fate.CHANGED, "another object has this name now")
             if key.scheme == "s3":
+                from firnline.stores.bulk import delete_single
+
                 answer = delete_single(self._buckets.s3().client, key, etag if self._conditional else None)
                 self._learn(prefix_of(key), [answer])
                 return answer

@@ -15,8 +15,6 @@ from firnline.model.locations import join, parse_location
 from firnline.ports.probe import Capabilities, Surroundings, no, unknown, yes
 from firnline.stores.buckets import Buckets
 from firnline.stores.keys import folder_key
-from firnline.stores.surroundings import locked, versioned
-from firnline.stores.trial import Trial
 
 _OF_ITSELF = ("file", "memory")
 
@@ -35,16 +33,21 @@ class StoreProbe:
             return Surroundings(no("no versions are kept"), no("there is no object lock"))
         if key.scheme != "s3":
             return Surroundings(unknown("cannot be asked here"), unknown("cannot be asked here"))
+        from firnline.stores.surroundings import locked, versioned
+
         client = self._buckets.s3().client
         return Surroundings(versioned(client, key), locked(client, key))
 
     def probe(self, folder: str, doomed: Sequence[str] = ()) -> Capabilities:
         surroundings = self.surroundings(folder)
         remote = [each for each in doomed if parse_location(each).scheme not in _OF_ITSELF]
+        if not remote and parse_location(folder).scheme in _OF_ITSELF:
+            return _trusted(folder, surroundings)
+        from firnline.stores.trial import Trial
+
         trial = Trial(join(folder, "probe", secrets.token_hex(8)), self._properties, self._buckets)
         if parse_location(folder).scheme in _OF_ITSELF:
-            trusted = _trusted(folder, surroundings)
-            return replace(trusted, delete=trial.delete_in(remote)) if remote else trusted
+            return replace(_trusted(folder, surroundings), delete=trial.delete_in(remote))
         try:
             return trial.run(folder, remote, surroundings, self._now)
         finally:

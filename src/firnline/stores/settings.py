@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import timedelta
 from typing import Any
 
 from firnline.errors import PermanentStoreError
@@ -104,6 +105,11 @@ def http_options(endpoint: str | None, connect_s: float, request_s: float, proxy
     if endpoint is not None and endpoint.lower().startswith("http://"):
         options["allow_http"] = True
     return options | ({} if proxy is None else {"proxy_url": proxy})
+
+
+def retrying(retries: int) -> Any:
+    """Returns obstore's settings for requests that it sends again by itself."""
+    return {"max_retries": retries, "retry_timeout": timedelta(seconds=60)}
 
 
 def _from_connection_string(text: str) -> dict[str, str]:

@@ -7,7 +7,8 @@ from typing import Any
 import botocore.exceptions
 
 from firnline.ports.probe import Finding, no, unknown, yes
-from firnline.stores.bulk import HOPELESS, code_of
+from firnline.stores.answers import HOPELESS
+from firnline.stores.bulk import code_of
 from firnline.stores.failures import failure, unreachable
 from firnline.stores.keys import Key
 

@@ -15,8 +15,9 @@ from firnline.errors import AccessDenied, AlreadyExists, ObjectNotFound, StoreEr
 from firnline.model.locations import join
 from firnline.ports.delete import Doomed, Fate
 from firnline.ports.probe import Capabilities, Finding, Surroundings, no, unknown, yes
+from firnline.stores.answers import HOPELESS
 from firnline.stores.buckets import Buckets
-from firnline.stores.bulk import HOPELESS, code_of, delete_single
+from firnline.stores.bulk import code_of, delete_single
 from firnline.stores.delete import ObjectDelete
 from firnline.stores.failures import failure
 from firnline.stores.keys import object_key
