@@ -9,11 +9,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from firnline.version import VERSION
+
 if TYPE_CHECKING:
     from firnline.app import Lake
 
 __all__ = ["__version__", "open"]
-__version__ = "0.1.0"
+__version__ = VERSION
 
 
 def open(config: str | None = None, **options: Any) -> Lake:

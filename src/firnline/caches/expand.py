@@ -6,13 +6,13 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from firnline import __version__
 from firnline.caches.payload import from_bytes, to_bytes
 from firnline.caches.seal import Seal, entry_name
 from firnline.caches.stamps import Stamps
 from firnline.model.files import File, FileKind
 from firnline.ports.cache import Cache
 from firnline.ports.formats import Expand
+from firnline.version import VERSION
 
 _LAYOUT = 1
 """Counts up whenever an entry of before would be read wrongly, or an expansion of before would be wrong now."""
@@ -56,7 +56,7 @@ class CachedExpand:
         stamp = self.stamps.of(unit.key)
         if stamp is None:
             return None
-        made_by = (_LAYOUT, __version__, self.format)
+        made_by = (_LAYOUT, VERSION, self.format)
         return entry_name((*made_by, unit.kind.value, unit.key, unit.size, unit.expects, stamp))
 
     def _found(self, name: str) -> pa.RecordBatch | None:

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from importlib import metadata
 from pathlib import Path
 
-from firnline import __version__
 from firnline.plans.findings import Finding, Level
+from firnline.version import VERSION
 
 PACKAGES = ("pyarrow", "numba", "pyspark", "pyiceberg", "obstore", "boto3", "sqlalchemy", "redis")
 _OLDEST_JAVA = 17
@@ -21,7 +21,7 @@ _JAVA_VERSION = re.compile(r'^JAVA_VERSION="(?:1\.)?([0-9]+)([^"]*)"', re.MULTIL
 
 def versions() -> Iterator[Finding]:
     """Yields the versions of what firnline runs on."""
-    yield Finding(Level.OK, "versions", f"firnline {__version__}, Python {platform.python_version()}")
+    yield Finding(Level.OK, "versions", f"firnline {VERSION}, Python {platform.python_version()}")
     found = {name: _version(name) for name in PACKAGES}
     yield Finding(Level.OK, "versions", ", ".join(f"{name} {number}" for name, number in found.items() if number))
     for name, number in found.items():
