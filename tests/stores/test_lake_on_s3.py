@@ -1,0 +1,112 @@
+"""A PyIceberg user's own configuration, unchanged: two catalogs on two servers, each table reached by its own."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+import yaml
+from pyiceberg.catalog import load_catalog
+
+from firnline.cli.main import run
+from firnline.stores.objects import ObjectStores
+from firnline.testing.servers.fixtures import unique
+from firnline.testing.servers.process import Server
+from firnline.testing.servers.s3 import make_bucket
+
+from .careless import Answer, careless
+
+FUTURE = str(4_000_000_000_000)
+OPTIONS = ("--older-than", FUTURE, "--retain-last", "2", "--blast-radius", "100%")
+
+
+class Setup:
+    """PyIceberg's own file, and tables that PyIceberg wrote."""
+
+    def __init__(self, home: Path) -> None:
+        self.home = home
+        self.catalogs: dict[str, dict[str, str]] = {}
+
+    def add(self, name: str, server: Server, **more: str) -> Any:
+        """Returns a table with a few snapshots, in a new catalog on the server."""
+        warehouse = make_bucket(server, unique("lake"), versioned=server.name == "moto") + "/warehouse"
+        where = {"type": "sql", "uri": f"sqlite:///{self.home}/{name}.db", "warehouse": warehouse}
+        self.catalogs[name] = {**where, **server.settings}
+        theirs = load_catalog(name, **self.catalogs[name])
+        theirs.create_namespace("ns")
+        table = theirs.create_table("ns.t", schema=pa.schema([("x", pa.int64())]))
+        for number in range(4):
+            table.append(pa.table({"x": [number]}))
+        self.catalogs[name] |= more
+        (self.home / ".pyiceberg.yaml").write_text(yaml.safe_dump({"catalog": self.catalogs}))
+        return table
+
+
+@pytest.fixture
+def setup(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Setup:
+    monkeypatch.setenv("PYICEBERG_HOME", str(tmp_path))
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+    monkeypatch.setenv("FIRNLINE_CACHE", "off")
+    monkeypatch.chdir(tmp_path)
+    return Setup(tmp_path)
+
+
+def said(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, Any]:
+    capsys.readouterr()
+    code = run([*arguments, "--json"])
+    out, err = capsys.readouterr()
+    return code, json.loads(out or err)
+
+
+def test_each_table_is_reached_with_its_own_catalogs_settings(
+    setup: Setup, moto_server: Server, versitygw_server: Server, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tables = {"one": setup.add("one", moto_server), "two": setup.add("two", versitygw_server)}
+    for name, table in tables.items():
+        code, plan = said(capsys, "plan", f"{name}.ns.t", *OPTIONS)
+        assert code == 0
+        assert len(plan["expire"]) == 2
+        assert [("frees nothing" in note) for note in plan["notes"]] == ([True] if name == "one" else [])
+        code, ended = said(capsys, "expire", f"{name}.ns.t", *OPTIONS, "--grace", "0s", "--yes")
+        assert (code, ended["state"]) == (0, "done"), ended
+        assert ended["outcomes"]["deleted"]["files"] == plan["victims"]["files"] > 0
+        code, checked = said(capsys, "check", f"{name}.ns.t")
+        assert (code, checked["sound"]) == (0, True)
+        assert sorted(table.refresh().scan().to_arrow()["x"].to_pylist()) == [0, 1, 2, 3]
+
+
+def test_no_permission_to_delete_is_found_before_the_commit(
+    setup: Setup, moto_server: Server, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def no_deletes_of_data(method: str, path: str, body: bytes, answer: Answer) -> Answer:
+        if method == "DELETE" and "/data/" in path:
+            return 403, b"<Error><Code>AccessDenied</Code><Message>not you</Message></Error>"
+        return answer
+
+    with careless(moto_server.url) as server:
+        server.change = no_deletes_of_data
+        table = setup.add("lake", moto_server, **{"s3.endpoint": server.url})
+        before = table.metadata_location
+        files = {found.key for found in ObjectStores(moto_server.settings).list(table.location())}
+        code, problem = said(capsys, "expire", "lake.ns.t", *OPTIONS, "--grace", "0s", "--yes")
+        assert (code, problem["error"]["kind"]) == (1, "access-denied")
+        assert "nothing was changed" in problem["error"]["message"]
+        assert table.refresh().metadata_location == before
+        assert {found.key for found in ObjectStores(moto_server.settings).list(table.location())} == files
+
+
+def test_check_store_shows_what_was_tried(
+    setup: Setup, versitygw_server: Server, capsys: pytest.CaptureFixture[str]
+) -> None:
+    setup.add("lake", versitygw_server)
+    code, found = said(capsys, "check", "store", setup.catalogs["lake"]["warehouse"])
+    assert (code, found["fit"]) == (0, True)
+    assert {each["verdict"] for each in found["findings"].values()} == {"yes", "no"}
+    assert versitygw_server.settings["s3.secret-access-key"] not in json.dumps(found)
+    code, problem = said(capsys, "check", "store", "s3://there-is-no-such-bucket/x")
+    assert (code, problem["error"]["kind"]) == (1, "no-such-bucket")
+    code, problem = said(capsys, "check", "lake.ns.t", "lake.ns.u")
+    assert (code, problem["error"]["kind"]) == (2, "usage")
