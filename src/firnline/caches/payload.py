@@ -22,7 +22,7 @@ def from_bytes(data: bytes) -> pa.RecordBatch | None:
     try:
         with pa.ipc.open_stream(data) as stream:
             batches = list(stream)
-    except pa.ArrowException:
+    except (pa.ArrowException, OSError):
         return None
     if len(batches) != 1:
         return None
