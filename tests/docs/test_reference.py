@@ -134,6 +134,7 @@ def test_the_documents_have_the_fields_that_the_page_shows(said: Any) -> None:
     assert said("plan", TABLE) == documented("json.md", "Plan")
     assert said("why", TABLE, "main") == documented("json.md", "Why")
     assert said("check", TABLE) == documented("json.md", "Check")
+    assert said("history", TABLE) == documented("json.md", "History")
     assert said("plan", "lake.artemis.nothing") == documented("json.md", "Errors")
     assert said("expire", TABLE, "--grace", "0s", "--yes") == documented("json.md", "Run")
 
