@@ -1,6 +1,6 @@
 """Every way in which a peer's orphan removal is known to have lost live data, tried on a real lake.
 
-The numbers are those of the table of losses in docs/concepts/losses.md.
+Each group names the cause: shared folders, spellings, kinds, ages and clocks, unreadable roots, runs of our own.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def gone(crowd: Crowd, *paths: str) -> bool:
     return not set(paths) & crowd.files()
 
 
-# ---------------------------------------------------------------- tables that share a folder (loss 5)
+# ---------------------------------------------------------------- tables that share a folder
 
 
 def test_two_tables_in_one_folder_keep_what_either_needs(crowd: Crowd, purge: Purge) -> None:
@@ -158,7 +158,7 @@ def test_a_table_created_after_the_roots_were_read_is_seen_before_the_purge(crow
     crowd.check()
 
 
-# ---------------------------------------------------------------- spellings (loss 6)
+# ---------------------------------------------------------------- spellings
 
 
 def test_a_path_under_another_authority_stops_the_search(crowd: Crowd, purge: Purge) -> None:
@@ -199,7 +199,7 @@ def test_a_path_that_differs_by_its_encoding_stops_the_search(crowd: Crowd, purg
     assert Path(plain).exists()
 
 
-# ---------------------------------------------------------------- kinds (losses 7 and 8)
+# ---------------------------------------------------------------- kinds
 
 
 def test_statistics_deletes_and_staged_snapshots_are_needed(crowd: Crowd, purge: Purge) -> None:
@@ -239,7 +239,7 @@ def test_what_lies_outside_the_writers_folders_stays(crowd: Crowd, purge: Purge)
     assert backup in crowd.files()
 
 
-# ---------------------------------------------------------------- ages and clocks (losses 9, 10 and 13)
+# ---------------------------------------------------------------- ages and clocks
 
 
 def test_a_file_of_unknown_age_stays(crowd: Crowd, purge: Purge) -> None:
@@ -291,7 +291,7 @@ def test_a_file_written_again_during_grace_is_spared(crowd: Crowd) -> None:
     assert gone(crowd, untouched)
 
 
-# ---------------------------------------------------------------- roots that cannot be read (losses 14, 15 and 19)
+# ---------------------------------------------------------------- roots that cannot be read
 
 
 def test_a_table_that_cannot_be_read_stops_the_search_of_its_neighbour(crowd: Crowd, purge: Purge) -> None:
@@ -352,7 +352,7 @@ def test_a_version_from_the_future_stops_the_search(crowd: Crowd, purge: Purge) 
     assert stray in crowd.files()
 
 
-# ---------------------------------------------------------------- runs of our own (loss 18)
+# ---------------------------------------------------------------- runs of our own
 
 
 def test_what_an_undoable_run_took_out_is_needed(crowd: Crowd, purge: Purge) -> None:

@@ -1,11 +1,11 @@
 """A crowd: several real tables of one catalog in any folders, near each other or in each other, and stray files.
 
-    crowd = Crowd.make(folder)
-    orders = crowd.table("orders")                      # lives in …/lake/orders, three commits old
-    crowd.table("nested", inside="orders/data/x")       # wherever somebody put it
-    stray = crowd.stray("orders/data/left.parquet")     # ten days old, named by nobody
-    crowd.process().orphans(crowd.name("orders"), grace="0s", consent=lambda plan: True)
-    crowd.check()                                       # raises where a snapshot of any table lost a file
+crowd = Crowd.make(folder)
+orders = crowd.table("orders")                      # lives in …/lake/orders, three commits old
+crowd.table("nested", inside="orders/data/x")       # wherever somebody put it
+stray = crowd.stray("orders/data/left.parquet")     # ten days old, named by nobody
+crowd.process().orphans(crowd.name("orders"), grace="0s", consent=lambda plan: True)
+crowd.check()                                       # raises where a snapshot of any table lost a file
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from pathlib import Path
 from firnline.catalogs.sql import SqlCatalog
 from firnline.journal.lease import LeaseTimes
 from firnline.model.times import DAY_MS
+from firnline.testing.days import dated
 from firnline.testing.faults import Fault
 from firnline.testing.judging import Judge
 from firnline.testing.pointers import CATALOG, NAMESPACE, Pointers
@@ -87,6 +88,10 @@ class Crowd:
 
     def process(self, fault: Fault | None = None, policy: str = "") -> Process:
         return Process(self.catalog, fault, clock=self.clock, lease=LEASE, policy=policy)
+
+    def later(self, fault: Fault | None = None) -> Process:
+        """Returns a process on the day that the clock was moved to, where the store's clock has moved as well."""
+        return dated(self.process(fault), self.clock)
 
     def files(self) -> set[str]:
         """Returns every file of the lake, without firnline's own records."""

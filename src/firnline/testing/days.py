@@ -13,7 +13,10 @@ from firnline.testing.world import LEASE, World
 
 @dataclass(frozen=True)
 class Dated:
-    """A store that dates its objects `ahead` of the disk, as much as the world's clock is."""
+    """A store that dates firnline's own records `ahead` of the disk, as much as the world's clock is.
+
+    Table files keep their dates: they were written before the clock was moved.
+    """
 
     store: ReadWrite
     clock: Clock
@@ -23,7 +26,8 @@ class Dated:
 
     def head(self, key: str) -> ObjectMeta:
         found = self.store.head(key)
-        return replace(found, modified_ms=(found.modified_ms or 0) + self.clock.ahead_ms)
+        moved = self.clock.ahead_ms if "/_firnline/" in key else 0
+        return replace(found, modified_ms=(found.modified_ms or 0) + moved)
 
     def list(self, prefix: str) -> Iterator[ObjectMeta]:
         return self.store.list(prefix)
@@ -37,6 +41,10 @@ class Dated:
 
 def process_on_its_day(world: World, fault: Fault | None = None) -> Process:
     """Returns a process of the world, however far its clock has been moved."""
-    process = Process(world.catalog, fault, clock=world.clock, policy=world.policy, lease=LEASE)
-    vars(process)["store"] = Dated(process.store, world.clock)
+    return dated(Process(world.catalog, fault, clock=world.clock, policy=world.policy, lease=LEASE), world.clock)
+
+
+def dated(process: Process, clock: Clock) -> Process:
+    """Returns the process on a store whose own clock was moved as well."""
+    vars(process)["store"] = Dated(process.store, clock)
     return process
