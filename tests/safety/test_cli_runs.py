@@ -99,8 +99,8 @@ def test_expire_says_what_it_did_and_what_it_waits_for(shell: Shell) -> None:
     world = shell.world
     facts = shell("expire", world.table, "--grace", "1h", "--yes").facts
     assert set(facts) == {
-        "run", "table", "state", "waits_for", "planned_at", "grace_ends", "planned", "expired", "expired_refs",
-        "outcomes", "left_alone", "events",
+        "run", "kind", "table", "state", "waits_for", "planned_at", "undo", "commit_due", "grace_ends", "planned",
+        "expired", "expired_refs", "outcomes", "left_alone", "events",
     }  # fmt: skip
     assert facts["state"] == "committed"
     assert facts["table"] == world.table
@@ -393,9 +393,9 @@ def test_130_ctrl_c_leaves_a_run_that_goes_on(shell: Shell, monkeypatch: pytest.
     monkeypatch.setattr(parts, "PART_ROWS", 1)
     plain = ObjectDelete.delete
 
-    def interrupted(self: ObjectDelete, keys: list[str]) -> Any:
+    def interrupted(self: ObjectDelete, *what: Any) -> Any:
         os.kill(os.getpid(), signal.SIGINT)
-        return plain(self, keys)
+        return plain(self, *what)
 
     with monkeypatch.context() as pressed:
         pressed.setattr(ObjectDelete, "delete", interrupted)

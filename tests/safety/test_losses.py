@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from firnline.app import Lake
+from firnline.app import Lake, Place
 from firnline.errors import (
     BadTimestamp,
     LeaseHeld,
@@ -28,7 +28,6 @@ from firnline.errors import (
 from firnline.model.files import FileKind
 from firnline.model.times import DAY_MS, HOUR_MS, parse_instant
 from firnline.ops.carry import Carried
-from firnline.ops.sources import LocatedTable
 from firnline.policy.config import Section
 from firnline.ports.catalogs import Attempt, Commit, Step, SwapOutcome, TableName, Version
 from firnline.ports.formats import Amendment
@@ -506,13 +505,14 @@ class Dropping(Around):
 
 def with_commits(process: Process, wrap: Callable[[Commit], Commit]) -> Process:
     """Returns the process with its commits sent through something else."""
-    plain = process.source
+    plain = process.place
 
-    def source(table: str) -> LocatedTable:
+    def place(table: str) -> Place:
         found = plain(table)
-        return LocatedTable(found.name, found.format, found.locate, lambda: wrap(found.open_commits()))
+        commits = found.source.open_commits
+        return replace(found, source=replace(found.source, open_commits=lambda: wrap(commits())))
 
-    vars(process)["source"] = source
+    vars(process)["place"] = place
     return process
 
 
