@@ -20,9 +20,12 @@ from urllib.parse import urlsplit
 
 from firnline.testing.servers.process import HOST
 
-Fault = Literal["busy", "cut", "delay", "drop"]
+Fault = Literal["busy", "expired", "cut", "delay", "drop"]
 When = Callable[[str, str], bool]
-_BUSY = b"<?xml version='1.0'?><Error><Code>SlowDown</Code><Message>Please reduce your request rate.</Message></Error>"
+_REFUSALS = {
+    "busy": ("503 Slow Down", "SlowDown", "Please reduce your request rate."),
+    "expired": ("400 Bad Request", "ExpiredToken", "The provided token has expired."),
+}
 # Between a client and this proxy, or this proxy and the server: not part of what is signed.
 _OWN = (b"connection", b"expect", b"keep-alive")
 _LIMIT = 64 * 1024 * 1024
@@ -36,7 +39,8 @@ def _always(method: str, path: str) -> bool:
 class Rule:
     """One kind of failure, for a share of the requests that `when(method, path)` picks, at most `times` of them.
 
-    busy: 503 SlowDown, the server never sees the request. cut: the connection ends before the server sees it.
+    busy: 503 SlowDown, the server never sees the request; expired: the same with 400 ExpiredToken. cut: the connection
+    ends before the server sees it.
     delay: passed on after `seconds`. drop: the server does it, and its answer never arrives.
     """
 
@@ -112,9 +116,8 @@ class _Relay:
         fate = await self._fate(method, path)
         self.proxy.counts[fate] += 1
         self.proxy.seen.append((fate, method, path))
-        if fate == "busy":
-            writer.write(b"HTTP/1.1 503 Slow Down\r\nConnection: close\r\nContent-Type: application/xml\r\n")
-            writer.write(b"Content-Length: %d\r\n\r\n%s" % (len(_BUSY), b"" if method == "HEAD" else _BUSY))
+        if fate in _REFUSALS:
+            writer.write(_refusal(fate, method))
             await writer.drain()
         elif fate == "cut":
             writer.transport.abort()
@@ -143,6 +146,13 @@ class _Relay:
             return await reader.read()
         finally:
             writer.close()
+
+
+def _refusal(fate: str, method: str) -> bytes:
+    status, code, message = _REFUSALS[fate]
+    body = f"<?xml version='1.0'?><Error><Code>{code}</Code><Message>{message}</Message></Error>"
+    head = f"HTTP/1.1 {status}\r\nConnection: close\r\nContent-Type: application/xml\r\nContent-Length: {len(body)}"
+    return f"{head}\r\n\r\n{'' if method == 'HEAD' else body}".encode()
 
 
 async def _request(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bytes:
