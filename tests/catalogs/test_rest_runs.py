@@ -195,7 +195,7 @@ def meanwhile(subject: Subject, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any
 
     def arrange(act: Any) -> None:
         commits = Meanwhile(subject.commits(), act)
-        monkeypatch.setattr("firnline.app._commits", lambda *_: commits)
+        monkeypatch.setattr("firnline.app.places._commits", lambda *_: commits)
 
     yield arrange
     monkeypatch.undo()

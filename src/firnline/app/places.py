@@ -1,0 +1,323 @@
+"""Where tables are, and with what they are reached: every concrete adapter is named here, and imported when needed."""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from firnline.errors import NoSuchTable, UsageError
+from firnline.journal.layout import FOLDER
+from firnline.journal.lease import LeaseTimes
+from firnline.journal.processes import this_process
+from firnline.journal.runs import Run
+from firnline.model.locations import join, within
+from firnline.model.times import parse_duration
+from firnline.ops.orphans.prefix import Prefix
+from firnline.ops.purge import Shovel
+from firnline.ops.readiness import refuse_unfit
+from firnline.ops.sources import LocatedTable, catalog_table
+from firnline.ops.workplace import Workplace
+from firnline.policy.config import Section
+from firnline.ports.cache import REDIS
+from firnline.ports.catalogs import Catalog, Commit, TableName
+from firnline.ports.progress import Progress, Silent
+from firnline.ports.tables import TableSource
+from firnline.settings import cache_folder, cache_setting, user_folder
+
+if TYPE_CHECKING:
+    from firnline.caches.opening import Memory
+    from firnline.catalogs.config import CatalogSettings
+    from firnline.formats.iceberg.table import IcebergFormat
+    from firnline.ports.engines import Engine
+    from firnline.ports.formats import State
+    from firnline.ports.probe import Capabilities
+    from firnline.ports.stores import ReadWrite
+    from firnline.ports.throttle import Budget
+    from firnline.spark.session import Session
+
+ENGINES = ("auto", "local", "spark")
+_OF_STORES = ("s3.", "client.", "gcs.", "adls.")
+_LARGE_SNAPSHOTS = 20_000
+_LARGE_FILES = 2_000_000
+_LARGE_PURGE = 1_000_000
+_LARGE_LISTING = 1_000_000
+_NUMBER = re.compile(r"[0-9]{1,18}")
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where one table is: its source, and the store that its own catalog's settings reach."""
+
+    source: LocatedTable | Prefix
+    store: ReadWrite
+    settings: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+
+@dataclass
+class Places:
+    """Finds every table, opens its store and its catalog, and chooses the engine: every adapter is named here."""
+
+    config: Section
+    engine: str = "auto"
+    session: Session | None = None
+    progress: Progress = field(default_factory=Silent)
+    interrupted: Callable[[], bool] = lambda: False
+    clock: Callable[[], int] = field(default_factory=lambda: now_ms)
+
+    _stores: dict[frozenset[tuple[str, str]], ReadWrite] = field(default_factory=dict, init=False, repr=False)
+    _probed: dict[tuple[str, str], Capabilities] = field(default_factory=dict, init=False, repr=False)
+
+    def place(self, table: str) -> Place:
+        """Returns where a table is, reached with its own catalog's settings. Raises NoSuchTable."""
+        name = self._name(table)
+        settings = self.settings_of(name)
+        store = self.store_of(settings)
+        if not name.catalog:
+            return Place(_at_location(name, store), store, settings)
+        catalog, commits = self.catalog(name.catalog), self.catalogs[name.catalog]
+        source = catalog_table(catalog, name, iceberg_on(store), lambda: _commits(commits, store))
+        return Place(source, store, settings)
+
+    def settings_of(self, name: TableName) -> Mapping[str, str]:
+        """Returns how the table's store is reached, by PyIceberg's names; what a catalog hands out for a table wins.
+
+        A location without a catalog is reached as the catalog whose warehouse holds it, or as the only one; the rest
+        is the environment's.
+        """
+        if name.catalog:
+            said = {**self.catalogs[name.catalog].properties, **self.catalog(name.catalog).vended(name)}
+            return store_settings(said)
+        holding = [each for each in self.catalogs.values() if _holds(each.properties, name.name)]
+        chosen = holding or list(self.catalogs.values())
+        return store_settings(chosen[0].properties) if len(chosen) == 1 else {}
+
+    def store_of(self, settings: Mapping[str, str]) -> ReadWrite:
+        """Returns the store behind some settings, one for equal ones. It asks again where that can help."""
+        from firnline.stores.objects import ObjectStores
+        from firnline.stores.wrappers.retry import Retrying
+
+        key = frozenset(settings.items())
+        if key not in self._stores:
+            self._stores[key] = Retrying(ObjectStores(settings))
+        return self._stores[key]
+
+    def check_store(self, location: str) -> Capabilities:
+        """Returns what the store at a location really does. Writes a few objects of its own and removes them again."""
+        from firnline.stores.probe import StoreProbe
+
+        named = absolute(location)
+        return StoreProbe(self.settings_of(TableName("", "", named))).probe(join(named, FOLDER), [named])
+
+    def _prepare(self, work: Workplace, state: State, *, deletes: bool) -> None:
+        """Returns where the table's store can carry a run, asked once: no permission is missed only after a commit."""
+        from firnline.stores.probe import StoreProbe
+
+        root = work.root(state)
+        if (root, state.location) not in self._probed:
+            inside = (join(state.location, "data"), join(state.location, "metadata"))
+            probe = StoreProbe(self.settings_of(work.source.name))
+            self._probed[root, state.location] = probe.probe(root, list(dict.fromkeys((*state.owned, *inside))))
+        refuse_unfit(self._probed[root, state.location], deletes=deletes)
+
+    def _warnings(self, name: TableName, location: str) -> tuple[str, ...]:
+        from firnline.stores.probe import StoreProbe
+
+        return StoreProbe(self.settings_of(name)).surroundings(location).warnings()
+
+    @cached_property
+    def memory(self) -> Memory:
+        """What earlier plans found in units. A cache that was asked for and cannot be used is said, and left alone."""
+        from firnline.caches.opening import open_memory
+
+        setting, asked = cache_setting(self.config)
+        key = os.environ.get("FIRNLINE_CACHE_KEY")
+        memory = open_memory(setting, key, user_folder() / "cache.key", cache_folder())
+        if memory.trouble and asked:
+            logging.getLogger("firnline").warning("the cache %s is not used: %s", memory.place, memory.trouble)
+        return memory
+
+    @cached_property
+    def catalogs(self) -> Mapping[str, CatalogSettings]:
+        """The configured catalogs, none of them opened: one that cannot be read must not hide the others."""
+        from firnline.catalogs.config import load_catalogs
+
+        return load_catalogs()
+
+    def catalog(self, name: str) -> Catalog:
+        from firnline.catalogs.config import open_catalog
+
+        return open_catalog(self.catalogs[name])
+
+    def tables(self, catalog: str | None = None) -> list[TableName]:
+        """Returns every table of every configured catalog, or of one."""
+        if catalog is not None and catalog not in self.catalogs:
+            raise UsageError(f"no catalog {catalog!r}", hint=f"configured are: {', '.join(self.catalogs) or 'none'}")
+        names = self.catalogs if catalog is None else [catalog]
+        return [table for name in names for table in self.catalog(name).tables()]
+
+    def _everyone(self, also: Sequence[str]) -> Iterator[Workplace]:
+        """Yields where each table of every catalog is worked on, and those that no catalog has but somebody named."""
+        yield from (self.workplace(str(name)) for name in self.tables())
+        yield from (self.workplace(location) for location in also)
+
+    def _searchable(self, table: str) -> Workplace:
+        """Returns where a table is worked on; or a folder, where there is no table at that location."""
+        try:
+            work = self.workplace(table)
+            work.source.load()
+        except NoSuchTable:
+            if "/" not in table:
+                raise
+            return self._prefix(table)
+        return work
+
+    def _prefix(self, folder: str) -> Workplace:
+        """Returns where a folder with several tables is worked on."""
+        location = absolute(folder)
+        settings = self.settings_of(TableName("", "", location))
+        store = self.store_of(settings)
+        return self._workplace(Place(Prefix(location, iceberg_on(store)), store, settings))
+
+    def workplace(self, table: str) -> Workplace:
+        """Returns everything that is needed to change a table, except the power to delete."""
+        return self._workplace(self.place(table))
+
+    def _workplace(self, place: Place) -> Workplace:
+        from firnline.stores.discard import OwnDiscard
+
+        return Workplace(
+            source=place.source,
+            store=place.store,
+            config=self.config,
+            choose=self._choose,
+            now=self.clock,
+            owner=this_process(),
+            lease_times=lease_times(),
+            progress=self.progress,
+            interrupted=self.interrupted,
+            discard=OwnDiscard(place.settings),
+            everyone=self._everyone,
+        )
+
+    def _budget(self) -> Budget | None:
+        """Returns the budget of deletes that all processes share, where Redis is configured; None for one's own."""
+        setting, _ = cache_setting(self.config)
+        if not setting.startswith(REDIS):
+            return None
+        from firnline.caches.budget import RedisBudget
+        from firnline.stores.throttle import LocalBudget
+
+        alone = LocalBudget()
+        return RedisBudget(setting, alone.rate, alone)
+
+    def _shovel(self, run: Run) -> Shovel:
+        """Returns the power to delete: on executors where Spark was asked for or the list is long, else here."""
+        from firnline.local.delete import LocalDeleteMany
+        from firnline.stores.delete import ObjectDelete
+
+        probed = [found for (root, _), found in self._probed.items() if root == run.folder.root]
+        honoured = bool(probed) and all(bool(found.if_match_delete) for found in probed)
+        settings = self.settings_of(self._name(run.id.table))
+        delete = ObjectDelete(settings, budget=self._budget(), conditional=honoured)
+        many = run.plan["victims"]["files"] > _LARGE_PURGE
+        if self.engine == "spark" or (self.engine == "auto" and many):
+            from firnline.spark.delete import SparkDeleteMany
+            from firnline.spark.session import session
+
+            return Shovel(delete, SparkDeleteMany(self.session or session()))
+        return Shovel(delete, LocalDeleteMany())
+
+    def source(self, table: str) -> TableSource:
+        """Returns the table of this name or location. Raises NoSuchTable."""
+        return self.place(table).source
+
+    def _name(self, table: str) -> TableName:
+        return TableName("", "", absolute(table)) if "/" in table else self._named(table)
+
+    def _named(self, table: str) -> TableName:
+        first, *rest = table.split(".")
+        if first in self.catalogs and len(rest) > 1:
+            return TableName(first, ".".join(rest[:-1]), rest[-1])
+        if len(self.catalogs) == 1 and rest:
+            (name,) = self.catalogs
+            return TableName(name, ".".join([first, *rest[:-1]]), rest[-1])
+        known = ", ".join(self.catalogs) or "none is configured"
+        raise NoSuchTable(
+            f"no such table: {table}", hint=f"name it CATALOG.NAMESPACE.NAME, or give its location; catalogs: {known}"
+        )
+
+    def _choose(self, state: State, named: str) -> Engine:
+        """Returns Spark for large work or where it was asked for; a small table must not wait for a session."""
+        asked = named if self.engine == "auto" else self.engine
+        if asked == "spark" or (asked == "auto" and is_large(state)):
+            return self._spark()
+        from firnline.local.engine import LocalEngine
+
+        return LocalEngine(progress=self.progress, most_listed=_LARGE_LISTING if asked == "auto" else None)
+
+    def _spark(self) -> Engine:
+        from firnline.spark.engine import SparkEngine
+        from firnline.spark.session import session
+
+        return SparkEngine(self.session or session(), self.progress)
+
+
+def iceberg_on(store: ReadWrite) -> IcebergFormat:
+    """Returns the format on a store that it can only read."""
+    from firnline.formats.iceberg.table import IcebergFormat
+    from firnline.stores.wrappers.read_only import ReadOnly
+
+    return IcebergFormat(ReadOnly(store))
+
+
+def store_settings(properties: Mapping[str, str]) -> dict[str, str]:
+    """Returns what of a catalog's properties is about stores: its own secrets stay with the catalog."""
+    return {name: value for name, value in properties.items() if name.startswith(_OF_STORES)}
+
+
+def _holds(properties: Mapping[str, str], location: str) -> bool:
+    warehouse = properties.get("warehouse", "")
+    return "/" in warehouse and within(warehouse, join(location, "x"))
+
+
+def _commits(settings: CatalogSettings, store: ReadWrite) -> Commit:
+    from firnline.catalogs.config import open_commits
+
+    return open_commits(settings, store)
+
+
+def _at_location(name: TableName, store: ReadWrite) -> LocatedTable:
+    from firnline.catalogs.paths import PathCommits, PathTables
+
+    return catalog_table(PathTables(store), name, iceberg_on(store), lambda: PathCommits(store))
+
+
+def absolute(location: str) -> str:
+    """Returns a location that means the same from every folder, without a slash at its end."""
+    named = "://" in location or location.startswith("file:")
+    return (location if named else os.path.abspath(location)).rstrip("/")
+
+
+def is_large(state: State) -> bool:
+    """Tells whether a walk is worth a Spark session, by what the metadata says without opening anything."""
+    snapshots = state.document.get("snapshots") or ()
+    summaries = (s.get("summary") for s in snapshots if isinstance(s, dict))
+    totals = (str(each.get("total-data-files")) for each in summaries if isinstance(each, dict))
+    files = max((int(text) for text in totals if _NUMBER.fullmatch(text)), default=0)
+    return len(state.graph) > _LARGE_SNAPSHOTS or files > _LARGE_FILES
+
+
+def lease_times() -> LeaseTimes:
+    """Returns how long a lease lasts: FIRNLINE_LEASE, with a quarter of it as the margin on both sides."""
+    length = parse_duration(os.environ.get("FIRNLINE_LEASE", "2m"))
+    return LeaseTimes(length, length // 4)
+
+
+def now_ms() -> int:
+    return time.time_ns() // 1_000_000

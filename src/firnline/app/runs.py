@@ -1,0 +1,239 @@
+"""Planning a run and carrying it: what `plan`, `expire`, `commit`, `purge`, `undo` and `resume` do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from firnline.app.places import Places
+from firnline.errors import BlastRadiusExceeded
+from firnline.journal.layout import RunId
+from firnline.journal.lease import Lease
+from firnline.journal.runs import Run
+from firnline.model.times import parse_duration, parse_instant
+from firnline.ops.carry import (
+    Carried,
+    carry,
+    carry_all,
+    commit_only,
+    purge_all,
+    purge_only,
+    report,
+    settle_others,
+    undo,
+)
+from firnline.ops.files import check_listing_name, write_listing
+from firnline.ops.plan import Planned, make_plan
+from firnline.ops.purge import Shovel
+from firnline.ops.save import save_plan
+from firnline.ops.settle import policy_in_force
+from firnline.ops.workplace import Workplace
+from firnline.plans.explain import explain
+from firnline.plans.plan import Plan
+from firnline.plans.request import Request
+from firnline.ports.tables import TableSource
+
+if TYPE_CHECKING:
+    pass
+
+Moment = str | int
+
+
+@dataclass(frozen=True, slots=True)
+class PlanView:
+    """A plan to look at: in a notebook as a page, in a program through `plan`, `to_json()` and `files()`."""
+
+    planned: Planned
+    plan: Plan
+
+    def to_json(self) -> dict[str, Any]:
+        return self.plan.to_json()
+
+    def files(self) -> Iterator[dict[str, Any]]:
+        """Yields the files that would go, one by one: path, kind, size."""
+        survey = self.planned.survey
+        for batch in () if survey is None else survey.victim_batches():
+            for row in batch.to_pylist():
+                yield {"path": row["key"], "kind": row["kind"], "size": row["size"]}
+
+    def write_files(self, out: str | Path) -> int:
+        """Returns the number of files written to `out`, a .parquet or .csv."""
+        return write_listing(self.planned.survey, Path(out), self.planned.state.owned)
+
+    def __str__(self) -> str:
+        return explain(self.plan).to_text()
+
+    def _repr_html_(self) -> str:
+        return explain(self.plan).to_html()
+
+
+class Runs(Places):
+    """The runs of tables."""
+
+    def plan(
+        self,
+        table: str,
+        *,
+        older_than: Moment | None = None,
+        retain_last: int | None = None,
+        now: Moment | None = None,
+        keep: Mapping[str, str] | None = None,
+        include_outside: bool | None = None,
+        blast_radius: float | None = None,
+        new_history: bool = False,
+        save: bool = False,
+        files: str | Path | None = None,
+    ) -> PlanView:
+        """Returns what a run would do. Changes nothing; `save` writes the plan into a new run record."""
+        if files is not None:
+            check_listing_name(Path(files))
+        request = request_of(older_than, retain_last, now, keep, include_outside, blast_radius, new_history=new_history)
+        work = self.workplace(table)
+        planned = self._planned(work, request)
+        plan = planned.plan
+        if save:
+            plan = self._saved(work, planned, grace=None, meant=False)
+        view = PlanView(planned, plan)
+        if files is not None:
+            view.write_files(files)
+        return view
+
+    def expire(
+        self,
+        table: str,
+        *,
+        older_than: Moment | None = None,
+        retain_last: int | None = None,
+        now: Moment | None = None,
+        keep: Mapping[str, str] | None = None,
+        include_outside: bool | None = None,
+        blast_radius: float | None = None,
+        clean: bool = False,
+        new_history: bool = False,
+        grace: str | None = None,
+        break_lease: bool = False,
+        confirm: Callable[[Plan], None] = lambda plan: None,
+    ) -> Carried | PlanView:
+        """Returns the run: planned, committed, and purged if its grace is over. A plan where nothing expires.
+
+        `confirm` is shown the very plan that is then carried out; it raises to stop.
+        """
+        request = request_of(older_than, retain_last, now, keep, include_outside, blast_radius, clean, new_history)
+        work = self.workplace(table)
+        planned = self._planned(work, request)
+        if not planned.plan.stages:
+            return PlanView(planned, planned.plan)
+        if planned.plan.refused:
+            raise BlastRadiusExceeded(planned.plan.refused, hint="raise --blast-radius, if that is really meant")
+        _ = work.source.commits  # raises where nothing can be committed, before anything is written
+        confirm(planned.plan)
+        self._prepare(work, planned.state, deletes=True)
+        plan = self._saved(work, planned, grace, meant=True)
+        return self.carry(str(plan.run), break_lease=break_lease)
+
+    def _planned(self, work: Workplace, request: Request) -> Planned:
+        remember = self.memory.of(work.store)
+        planned = make_plan(work.source, self.config, request, self._choose, self.clock(), remember)
+        return self._noted(planned, work.source) if planned.plan.stages else planned
+
+    def _noted(self, planned: Planned, source: TableSource) -> Planned:
+        """Returns the plan with what somebody should know of the store before anything is deleted there."""
+        notes = self._warnings(source.name, planned.state.location)
+        return replace(planned, plan=replace(planned.plan, notes=notes))
+
+    def _saved(self, work: Workplace, planned: Planned, grace: str | None, *, meant: bool) -> Plan:
+        effective = policy_in_force(planned.state, work.source.name, self.config, planned.request)
+        grace_ms = effective.grace.value if grace is None else parse_duration(grace)
+        root = work.root(planned.state)
+        return save_plan(planned, work.source.format, work.store, root, grace_ms, self.clock(), meant=meant)
+
+    def carry(self, run: str, *, break_lease: bool = False) -> Carried:
+        """Returns the run, taken as far as it may go now."""
+        with self._on_run(run, break_lease) as (work, lease, found):
+            return carry(work, lease, found, self._shovel(found))
+
+    def commit(self, run: str, *, break_lease: bool = False) -> Carried:
+        with self._on_run(run, break_lease) as (work, lease, found):
+            return commit_only(work, lease, found)
+
+    def undo(self, run: str, *, break_lease: bool = False) -> Carried:
+        """Returns the run, undone: its snapshots, refs and log are back. Raises once its purge has started."""
+        with self._on_run(run, break_lease, deletes=False) as (work, lease, found):
+            return report(work, undo(work, lease, found))
+
+    def purge(self, run: str, *, break_lease: bool = False) -> Carried:
+        """Returns the run, purged where its grace is over. Raises where it was never committed."""
+        with self._on_run(run, break_lease) as (work, lease, found):
+            return purge_only(work, lease, found, self._shovel(found))
+
+    def purge_table(self, table: str, *, break_lease: bool = False) -> list[Carried]:
+        """Returns the committed runs of a table, each purged where it may be."""
+        return self._on_table(table, break_lease, purge_all)
+
+    def resume(self, table: str, *, break_lease: bool = False) -> list[Carried]:
+        """Returns every unfinished run of a table, each taken as far as it may go now."""
+        return self._on_table(table, break_lease, carry_all)
+
+    def _on_table(
+        self, table: str, break_lease: bool, act: Callable[[Workplace, Lease, Shovel], list[Carried]]
+    ) -> list[Carried]:
+        """Holds the lease only where there is something to do: looking at every table must not stop anybody."""
+        work = self.workplace(table)
+        state = work.source.load()
+        unfinished = [run for run in work.runs(state) if not run.is_finished]
+        if not unfinished:
+            return []
+        largest = max(unfinished, key=lambda run: int(run.plan["victims"]["files"]))
+        self._prepare(work, state, deletes=True)
+        with work.lease(state, break_lease) as lease:
+            return act(work, lease, self._shovel(largest))
+
+    def runs(self, table: str) -> list[Carried]:
+        """Returns every recorded run of a table, in the order of planning. Changes nothing."""
+        work = self.workplace(table)
+        return [report(work, run) for run in work.runs(work.source.load())]
+
+    def run(self, run: str) -> Carried:
+        work = self._searchable(RunId.parse(run).table)
+        return report(work, work.run(RunId.parse(run))[1])
+
+    @contextmanager
+    def _on_run(self, run: str, break_lease: bool, *, deletes: bool = True) -> Iterator[tuple[Workplace, Lease, Run]]:
+        """Holds the lease and hands out the run as it is then: another process may have moved it just before."""
+        named = RunId.parse(run)
+        work = self._searchable(named.table)
+        state, _ = work.run(named)
+        self._prepare(work, state, deletes=deletes)
+        with work.lease(state, break_lease) as lease:
+            found = work.run(named)[1]
+            settle_others(work, lease, found)
+            yield work, lease, found
+
+
+def request_of(
+    older_than: Moment | None = None,
+    retain_last: int | None = None,
+    now: Moment | None = None,
+    keep: Mapping[str, str] | None = None,
+    include_outside: bool | None = None,
+    blast_radius: float | None = None,
+    clean: bool = False,
+    new_history: bool = False,
+) -> Request:
+    return Request(
+        keep or {},
+        instant(older_than),
+        retain_last,
+        instant(now),
+        include_outside,
+        blast_radius,
+        clean,
+        new_history,
+    )
+
+
+def instant(moment: Moment | None) -> int | None:
+    return moment if moment is None or isinstance(moment, int) else parse_instant(moment)

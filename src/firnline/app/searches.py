@@ -1,0 +1,164 @@
+"""Searching for what no table needs: what `orphans` and `dropped` do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from firnline.app.runs import Moment, Runs, instant
+from firnline.errors import BlastRadiusExceeded, UsageError
+from firnline.model.locations import identity
+from firnline.model.times import parse_duration
+from firnline.ops.carry import (
+    Carried,
+)
+from firnline.ops.files import check_listing_name, write_listing
+from firnline.ops.guards import refuse_forbidden
+from firnline.ops.orphans.dropped import Dropped, dropped_tables
+from firnline.ops.orphans.neighbours import outermost
+from firnline.ops.orphans.plan import Searched, plan_orphans, save_search
+from firnline.ops.orphans.prefix import Prefix
+from firnline.ops.orphans.scope import Scope
+from firnline.ops.orphans.search import Asked, Means, Rules
+from firnline.ops.settle import policy_in_force
+from firnline.ops.workplace import Workplace
+from firnline.plans.orphans import OrphanPlan
+from firnline.plans.request import Request
+from firnline.ports.engines import ListingTooLarge
+from firnline.ports.listings import ListRanges, Sort
+
+if TYPE_CHECKING:
+    from firnline.ports.formats import State
+
+
+class Searches(Runs):
+    """Searches, and the runs that come of them."""
+
+    def orphans(
+        self,
+        table: str,
+        *,
+        older_than: Moment | None = None,
+        grace: str | None = None,
+        inventory: str | Path | None = None,
+        files: str | Path | None = None,
+        same: tuple[tuple[str, str], ...] = (),
+        dead: frozenset[str] = frozenset(),
+        also: tuple[str, ...] = (),
+        keep_near_misses: bool = False,
+        blast_radius: float | None = None,
+        dry_run: bool = False,
+        break_lease: bool = False,
+        consent: Callable[[OrphanPlan], bool] = lambda plan: False,
+    ) -> tuple[OrphanPlan, Carried | None]:
+        """Returns what no table needs of a table's folders or under a prefix, and the run that removes it, if any.
+
+        `consent` is shown the plan; without it the plan is saved and waits. `also` are tables that no catalog has.
+        """
+        work = self._searchable(table)
+        state = work.source.load()
+        is_folder = isinstance(work.source, Prefix)
+        scope = Scope((state.location,)) if is_folder else Scope.of_table(state)
+        alone = () if is_folder or work.source.name.catalog else (work.source.name.name,)
+        asked = Asked(instant(older_than), same, dead, (*also, *alone), keep_near_misses)
+        terms = _Terms(grace, blast_radius, dry_run, break_lease, consent)
+        return self._searched(work, state, scope, asked, terms, inventory, files)
+
+    def dropped(self, prefix: str) -> list[Dropped]:
+        """Returns the folders under a prefix that look like tables and that no configured catalog knows."""
+        work = self._prefix(prefix)
+        return dropped_tables(work.source.load().location, self._means(work, Asked(), None), work.store)
+
+    def purge_dropped(
+        self,
+        prefix: str,
+        folder: str,
+        *,
+        older_than: Moment | None = None,
+        grace: str | None = None,
+        break_lease: bool = False,
+        consent: Callable[[OrphanPlan], bool] = lambda plan: False,
+    ) -> tuple[OrphanPlan, Carried | None]:
+        """Returns what would go of one dropped table, and the run that removes it, if any."""
+        named = {identity(each.folder): each for each in self.dropped(prefix)}
+        chosen = named.get(identity(folder).rstrip("/"))
+        if chosen is None or chosen.uuid is None:
+            known = ", ".join(each.folder for each in named.values()) or "none"
+            raise UsageError(f"{folder} is no dropped table under {prefix}", hint=f"there are: {known}")
+        work = self._prefix(chosen.folder)
+        departed = work.source.format.load(chosen.folder, chosen.metadata)
+        scope = Scope(outermost(departed.owned), departed=departed)
+        terms = _Terms(grace, None, False, break_lease, consent)
+        return self._searched(work, work.source.load(), scope, Asked(instant(older_than)), terms, None, None)
+
+    def _searched(
+        self,
+        work: Workplace,
+        state: State,
+        scope: Scope,
+        asked: Asked,
+        terms: _Terms,
+        inventory: str | Path | None,
+        files: str | Path | None,
+    ) -> tuple[OrphanPlan, Carried | None]:
+        refuse_forbidden(state, self.clock())
+        if files is not None:
+            check_listing_name(Path(files))
+        means = self._means(work, asked, inventory)
+        effective = policy_in_force(state, work.source.name, self.config, Request())
+        grace_ms = effective.grace.value if terms.grace is None else parse_duration(terms.grace)
+        cap = effective.blast_radius.value if terms.blast_radius is None else terms.blast_radius
+        notes = self._warnings(work.source.name, state.location)
+        searched = self._plan_orphans(state, scope, asked, means, grace_ms=grace_ms, cap=cap, notes=notes)
+        if files is not None:
+            write_listing(searched, Path(files), state.owned)
+        if terms.dry_run or not searched.plan.victims.by_kind:
+            return searched.plan, None
+        if searched.plan.refused:
+            raise BlastRadiusExceeded(searched.plan.refused, hint="raise --blast-radius, if that is really meant")
+        meant = terms.consent(searched.plan)
+        plan = save_search(searched, means, work.store, work.root(state), meant=meant)
+        run = str(plan.run)
+        return plan, self.carry(run, break_lease=terms.break_lease) if meant else self.run(run)
+
+    def _plan_orphans(self, state: State, scope: Scope, asked: Asked, means: Means, **terms: Any) -> Searched:
+        """Returns the plan; made on Spark where one machine met more objects than it should hold."""
+        try:
+            return plan_orphans(state, scope, asked, means, **terms)
+        except ListingTooLarge:
+            return plan_orphans(state, scope, asked, replace(means, engine=self._spark()), **terms)
+
+    def _means(self, work: Workplace, asked: Asked, inventory: str | Path | None) -> Means:
+        from firnline.formats.documents import DOCUMENT_NAMES
+        from firnline.formats.sorting import Sorting
+
+        def make_sort(rules: Rules) -> Sort:
+            return Sorting(rules.cutoff_ms, rules.places, DOCUMENT_NAMES, rules.others, rules.own, rules.same)
+
+        ranges = _ranges(inventory, self.settings_of(work.source.name))
+        engine = self._choose(work.source.load(), "auto")
+        return Means(engine, ranges, lambda: self._everyone(asked.also), make_sort, work.source.format, self.clock)
+
+
+@dataclass(frozen=True, slots=True)
+class _Terms:
+    """On what terms a search becomes a run."""
+
+    grace: str | None
+    blast_radius: float | None
+    dry_run: bool
+    break_lease: bool
+    consent: Callable[[OrphanPlan], bool]
+
+
+def _ranges(inventory: str | Path | None, settings: Mapping[str, str]) -> ListRanges:
+    """Returns how objects are listed: by the store itself, or from a written inventory of it."""
+    if inventory is not None:
+        from firnline.stores.inventory import Inventory
+
+        return Inventory(str(inventory))
+    from firnline.stores.ranges import ObjectRanges
+
+    return ObjectRanges(settings)
