@@ -12,9 +12,14 @@ from typing import Any
 
 import pytest
 
+from firnline.caches.opening import Memory
+from firnline.catalogs.config import CatalogSettings
 from firnline.cli.main import run
+from firnline.ops.doctor import Patient, diagnose
 from firnline.ops.versions import java
 from firnline.plans.findings import HIDDEN, Finding, Level, Veil, secrets_in
+from firnline.stores.objects import ObjectStores
+from firnline.stores.probe import StoreProbe
 from firnline.testing.manifests import Layout
 from firnline.testing.servers.moto import enforce, moto
 from firnline.testing.servers.process import Server
@@ -323,3 +328,21 @@ def test_settings_that_are_no_secrets_stay_readable() -> None:
         "warehouse",
     ]
     assert secrets_in((name, "a value") for name in names) == []
+
+
+def test_the_address_of_a_catalog_that_works_is_shown_without_its_password() -> None:
+    uri = "postgresql://me:pg-planted-11@host/lake?token=planted-query-15"
+    works = CatalogSettings("prod", "sql", uri, {"uri": uri})
+    patient = Patient(
+        config_file=None,
+        engine="auto",
+        config=lambda: None,
+        catalogs=lambda: {"prod": works},
+        tables=lambda name: [],
+        cache=lambda: Memory("off"),
+        store=lambda facts: ObjectStores(),
+        probe=lambda facts: StoreProbe(),
+        table=None,
+    )
+    found = {each.topic: each.said for each in diagnose(patient, Veil()).findings}
+    assert found["catalog prod"] == f"sql, postgresql://{HIDDEN}@host/lake: 0 tables"
