@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 from tests.history.parts import PATH, expire, files, ids, listed, local, pointer
 
+from firnline.cli.main import run
 from firnline.errors import UnreadableMetadata
+from firnline.testing.pointers import CATALOG
 from firnline.testing.world import World
 
 Damage = Callable[[Path], object]
@@ -117,3 +119,19 @@ def test_nothing_of_a_history_is_read_before_somebody_asks(remembering: World) -
     lazy = world.process().expired_snapshots(world.table)
     with pytest.raises(UnreadableMetadata, match="missing"):
         next(lazy)
+
+
+def test_the_command_line_shows_what_lives_and_says_what_is_wrong(
+    remembering: World, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    world = remembering
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv(f"PYICEBERG_CATALOG__{CATALOG.upper()}__TYPE", "sql")
+    monkeypatch.setenv(f"PYICEBERG_CATALOG__{CATALOG.upper()}__URI", world.pointers.uri)
+    assert run(["history", world.table]) == 0
+    capsys.readouterr()
+    local(str(pointer(world))).unlink()
+    assert run(["history", world.table, "--json"]) == 14
+    printed = capsys.readouterr()
+    assert json.loads(printed.out)["snapshots"] == {"live": len(world.writer.document()["snapshots"]), "expired": 0}
+    assert json.loads(printed.err)["error"]["kind"] == "unreadable"

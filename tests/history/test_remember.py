@@ -8,6 +8,7 @@ import pytest
 from tests.history.parts import expire, files, ids, ledger, listed, pointer
 
 from firnline.errors import PolicyError
+from firnline.ops import ledger as ledger_module
 from firnline.testing.world import World
 
 
@@ -122,3 +123,21 @@ def test_the_ledger_says_why_and_when(world: World) -> None:
 def test_a_simple_reader_needs_nothing_but_json(world: World) -> None:
     expire(world)
     assert isinstance(json.loads(json.dumps(listed(world))), list)
+
+
+def test_a_large_run_gives_the_policy_as_the_reason(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ledger_module, "MOST_STEPS", 1)
+    expire(world)
+    assert {row["lost_reasons"][0].partition(" by ")[0] for row in ledger(world, "snapshots")} == {"not kept"}
+
+
+def test_the_account_of_a_run_before_the_bound_goes_with_the_commit_that_passes_it(world: World) -> None:
+    expire(world, grace="0s")
+    (first,) = (world.folder / "warehouse").glob("*/_firnline/ledger/snapshots/*")
+    old = first.with_name("20200101T000000Z-abcdef.parquet")
+    first.rename(old)
+    strange = first.with_name("notes.parquet")
+    strange.write_bytes(old.read_bytes())
+    expire(world, grace="0s", older_than=world.clock(), retain_last=1)
+    assert not old.exists()
+    assert strange.exists()

@@ -72,7 +72,7 @@ def _may_change(segment: Segment, wish: Wish, times: Sequence[int]) -> bool:
     return touched or (wish.bound_ms is not None and segment.first_ms <= wish.bound_ms)
 
 
-def laid_out(revision: Revision, folder: str, longest: int = LONGEST_LIST) -> tuple[Pointer, dict[str, bytes]]:
+def laid_out(revision: Revision, folder: str, longest: int) -> tuple[Pointer, dict[str, bytes]]:
     """Returns the pointer, and the objects that have to be there before a table may say it."""
     *cut_off, newest = _cut(_written(revision.newest), longest)
     objects: dict[str, bytes] = {}

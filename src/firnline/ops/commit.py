@@ -127,7 +127,7 @@ def _committed(work: Workplace, lease: Lease, run: Run, detail: Mapping[str, Any
     landed = what_landed(work.source, state, detail)
     note_expired(work, run, detail, work.now())
     run = run.moved(work.store, RunState.COMMITTED, work.now(), **{**detail, **landed, "forgotten_parts": late})
-    tidy(work)
+    tidy(work, state)
     refuse_lost_refs(run, state.capabilities.undo is UndoWindow.AFTER_COMMIT)
     return run
 

@@ -27,10 +27,9 @@ class Memory:
     A history is read once, however many races are lost: its objects never change, only the pointer does.
     """
 
-    def __init__(self, work: Workplace, run: RunId, longest: int | None = None) -> None:
+    def __init__(self, work: Workplace, run: RunId) -> None:
         self._work = work
         self._run = run
-        self._longest = LONGEST_LIST if longest is None else longest
         self._read: dict[tuple[str, ...], list[Entry]] = {}
         self.noted: Mapping[str, Any] | None = None
 
@@ -84,7 +83,7 @@ class Memory:
         revision = revise(self._newest(history), history.segments, self._segment, wish)
         if not revision.changed and len(history.lists) < 2:
             return Amendment()
-        pointer, objects = laid_out(revision, folder, self._longest)
+        pointer, objects = laid_out(revision, folder, LONGEST_LIST)
         for key, data in objects.items():
             put_own(self._work.store, key, data)
         self.noted = {**(self.noted or {}), "path": pointer.path, "index": pointer.index}

@@ -23,13 +23,12 @@ _GZIP = b"\x1f\x8b"
 _ON_THEIR_WAY = (RunState.COMMITTING, RunState.UNDOING)
 
 
-def tidy(work: Workplace) -> None:
-    """Discards what no version of the metadata names, neither the present one nor one of its log.
+def tidy(work: Workplace, state: State) -> None:
+    """Discards what no version of the metadata names, neither this one nor one of its log.
 
     Nothing of it matters for a run: where anything cannot be read, everything stays.
     """
     with suppress(StoreError, UnreadableMetadata):
-        state = work.source.load()
         pointer = pointer_of(state)
         if work.discard is None or pointer is None or not is_of_table(state, pointer.path):
             return

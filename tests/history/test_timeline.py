@@ -1,0 +1,96 @@
+"""`firnline history`: the days of a table, also of what is gone, as a table, as JSON and as a picture."""
+
+from __future__ import annotations
+
+import json
+import xml.etree.ElementTree as Xml
+from pathlib import Path
+
+import pytest
+from tests.history.parts import expire
+
+from firnline.errors import UsageError
+from firnline.model.times import DAY_MS, format_instant
+from firnline.plans.charts import svg_of
+from firnline.plans.timeline import Span, Timeline, timeline_page
+from firnline.testing.world import World
+
+NOON = 20_000 * DAY_MS + DAY_MS // 2
+SUMMARY = {
+    "added-data-files": "3", "added-delete-files": "1", "deleted-data-files": "2", "added-records": "50",
+    "deleted-records": "7", "added-files-size": "2048", "removed-files-size": "1024",
+}  # fmt: skip
+
+
+@pytest.fixture
+def timeline() -> Timeline:
+    found = Timeline("cat.ns.t")
+    found.commit(NOON, SUMMARY, expired=True)
+    found.commit(NOON + 1, {"added-records": "many", "added-data-files": "-1"}, expired=True)
+    found.commit(NOON + 3 * DAY_MS, SUMMARY, expired=False)
+    found.expiry(NOON + 4 * DAY_MS, 2)
+    found.purge(NOON + 5 * DAY_MS, 4, 4096)
+    return found
+
+
+def test_a_day_adds_up_what_its_commits_say(timeline: Timeline) -> None:
+    first, second, expired, purged = (day.to_json() for day in timeline.days())
+    assert (first["commits"], first["added_files"], first["removed_files"]) == (2, 4, 2)
+    assert (first["added_records"], first["removed_records"]) == (50, 7)
+    assert (first["added_bytes"], first["removed_bytes"]) == (2048, 1024)
+    assert second["commits"] == 1
+    assert (expired["commits"], expired["expired"]) == (0, 2)
+    assert (purged["purged_files"], purged["purged_bytes"]) == (4, 4096)
+    assert timeline.to_json()["snapshots"] == {"live": 1, "expired": 2}
+
+
+def test_a_span_holds_its_beginning_and_not_its_end() -> None:
+    found = Timeline("t", Span(NOON, NOON + DAY_MS))
+    for at in (NOON - 1, NOON, NOON + DAY_MS - 1, NOON + DAY_MS):
+        found.commit(at, {}, expired=False)
+    assert found.live == 2
+
+
+def test_the_picture_has_a_bar_for_each_figure_and_says_it(timeline: Timeline) -> None:
+    drawn = Xml.fromstring(svg_of(timeline))
+    titles = [each.text for each in drawn.iter("{http://www.w3.org/2000/svg}title")]
+    assert titles[:3] == ["2024-10-04: 2", "2024-10-07: 1", "2024-10-08: 2"]
+    assert titles[-1] == "2024-10-09: 4.0 KiB"
+    assert len(titles) == 2 + 1 + 4 + 4 + 4 + 1
+
+
+def test_a_picture_of_nothing_and_of_a_strange_name_is_still_one() -> None:
+    drawn = Xml.fromstring(svg_of(Timeline("<a & b>")))
+    assert next(each.text for each in drawn.iter("{http://www.w3.org/2000/svg}text")) == "<a & b>"
+
+
+def test_the_page_says_the_same(timeline: Timeline) -> None:
+    text = timeline_page(timeline).to_text()
+    assert text.splitlines()[0] == "cat.ns.t: 1 live snapshot, 2 expired snapshots"
+    assert "+4 -2" in text
+
+
+def test_a_table_shows_its_commits_after_they_expired(world: World, tmp_path: Path) -> None:
+    world.policy = "history: forever"
+    before, _ = world.process().history(world.table)
+    run = expire(world, grace="0s").run
+    after, trouble = world.process().history(world.table, plot=tmp_path / "t.svg")
+    assert trouble is None
+    assert sum(day.commits for day in after.days()) == before.live == 9
+    assert (after.live, after.expired) == (4, 5)
+    assert sum(day.expired for day in after.days()) == 5
+    assert sum(day.purged_files for day in after.days()) == run.plan["victims"]["files"]
+    assert Xml.parse(tmp_path / "t.svg")
+    late, _ = world.process().history(world.table, since=format_instant(world.clock() - 5 * DAY_MS))
+    assert late.expired == 0
+    assert json.dumps(after.to_json())
+
+
+def test_a_png_is_drawn_too(world: World, tmp_path: Path) -> None:
+    world.process().history(world.table, plot=tmp_path / "t.png")
+    assert (tmp_path / "t.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_another_kind_of_picture_is_refused(world: World, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"t\.gif"):
+        world.process().history(world.table, plot=tmp_path / "t.gif")
