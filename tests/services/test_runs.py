@@ -34,9 +34,19 @@ def operation(request: pytest.FixtureRequest, kind: str) -> Operation:
     return OPERATIONS[request.param]
 
 
+UNCUT: dict[tuple[str, str], Uncut] = {}
+
+
+def uncut_on(kind: str, operation: Operation, make_world: MakeWorld) -> Uncut:
+    """Returns the operation without a fault, run once for all tests of it."""
+    if (kind, operation.name) not in UNCUT:
+        UNCUT[kind, operation.name] = Uncut(operation, make_world())
+    return UNCUT[kind, operation.name]
+
+
 def test_dies_and_goes_on(operation: Operation, make_world: MakeWorld, kind: str) -> None:
     """At some effects (all of them in the full count), before and after each took place."""
-    uncut = Uncut(operation, make_world())
+    uncut = uncut_on(kind, operation, make_world)
     for at, when in _places(uncut, operation.name, kind):
         world = make_world()
         fault = Dying(at, when=when)
@@ -45,10 +55,10 @@ def test_dies_and_goes_on(operation: Operation, make_world: MakeWorld, kind: str
         assert brought_to_an_end(operation, world) == uncut.picture, f"died {when} {uncut.effects[at - 1]}"
 
 
-def test_the_answer_of_a_commit_is_lost(make_world: MakeWorld) -> None:
+def test_the_answer_of_a_commit_is_lost(make_world: MakeWorld, kind: str) -> None:
     """It took place: the run finds that out and ends as if it had been told."""
     operation = OPERATIONS["expire --grace 0s"]
-    uncut, world = Uncut(operation, make_world()), make_world()
+    uncut, world = uncut_on(kind, operation, make_world), make_world()
     cut(operation, world, Losing(1, verb="commit"))
     assert brought_to_an_end(operation, world) == uncut.picture
 
