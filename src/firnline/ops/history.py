@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -103,11 +104,12 @@ def _write_png(timeline: Timeline, out: Path) -> None:
     except ImportError:
         raise UsageError("a PNG needs matplotlib", hint="install firnline[plot], or write an .svg") from None
     days = timeline.days()
+    places = [date.fromisoformat(day.day).toordinal() for day in days]
     picture = Figure(figsize=(12, 2 * len(BANDS)), layout="constrained")
     for place, band in enumerate(BANDS, 1):
         axes = picture.add_subplot(len(BANDS), 1, place, title=band.title)
-        axes.bar([day.day for day in days], [band.up(day) for day in days])
-        axes.bar([day.day for day in days], [-band.down(day) for day in days])
-        axes.set_xticks([0, len(days) - 1] if len(days) > 1 else [0] if days else [])
+        axes.bar(places, [band.up(day) for day in days])
+        axes.bar(places, [-band.down(day) for day in days])
+        axes.set_xticks([*places[:1], *places[1:][-1:]], [each.day for each in (*days[:1], *days[1:][-1:])])
     picture.suptitle(timeline.table)
     picture.savefig(out)
