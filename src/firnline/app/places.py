@@ -12,10 +12,10 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from firnline.errors import NoSuchTable, UsageError
-from firnline.journal.layout import FOLDER
+from firnline.journal.layout import FOLDER, RunId
 from firnline.journal.lease import LeaseTimes
 from firnline.journal.processes import this_process
-from firnline.journal.runs import Run
+from firnline.journal.runs import Run, has_run
 from firnline.model.locations import join, within
 from firnline.model.times import parse_duration
 from firnline.ops.orphans.prefix import Prefix
@@ -176,6 +176,17 @@ class Places:
                 raise
             return self._prefix(table)
         return work
+
+    def _of_run(self, run: RunId) -> Workplace:
+        """Returns where a run is worked on: at the folder that was searched, where it says so, or else at its table.
+
+        A dropped table's folder still looks like a table, so the record decides.
+        """
+        if "/" not in run.table:
+            return self.workplace(run.table)
+        folder = self._prefix(run.table)
+        state = folder.source.load()
+        return folder if has_run(folder.store, folder.root(state), run, state.uuid) else self.workplace(run.table)
 
     def _prefix(self, folder: str) -> Workplace:
         """Returns where a folder with several tables is worked on."""

@@ -197,14 +197,14 @@ class Runs(Places):
         return [report(work, run) for run in work.runs(work.source.load())]
 
     def run(self, run: str) -> Carried:
-        work = self._searchable(RunId.parse(run).table)
+        work = self._of_run(RunId.parse(run))
         return report(work, work.run(RunId.parse(run))[1])
 
     @contextmanager
     def _on_run(self, run: str, break_lease: bool, *, deletes: bool = True) -> Iterator[tuple[Workplace, Lease, Run]]:
         """Holds the lease and hands out the run as it is then: another process may have moved it just before."""
         named = RunId.parse(run)
-        work = self._searchable(named.table)
+        work = self._of_run(named)
         state, _ = work.run(named)
         self._prepare(work, state, deletes=deletes)
         with work.lease(state, break_lease) as lease:

@@ -158,7 +158,7 @@ def _ranges(inventory: str | Path | None, settings: Mapping[str, str]) -> ListRa
     if inventory is not None:
         from firnline.stores.inventory import Inventory
 
-        return Inventory(str(inventory))
+        return Inventory(absolute(str(inventory)))
     from firnline.stores.ranges import ObjectRanges
 
     return ObjectRanges(settings)

@@ -133,6 +133,14 @@ _NEEDED = frozenset(
 )
 
 
+def has_run(store: EventStore, root: str, run: RunId, uuid: str) -> bool:
+    """Tells whether there is such a run, of the table with this uuid."""
+    try:
+        return load_run(store, root, run).uuid == uuid
+    except UsageError:
+        return False
+
+
 def list_runs(store: EventStore, root: str, table: str) -> list[Run]:
     """Returns every run that was recorded under `root`, in the order of planning."""
     base = join(root, "runs") + "/"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from uuid import NAMESPACE_URL, uuid5
 
 from firnline.errors import RefusedForSafety
 from firnline.model.graph import Graph
@@ -32,7 +33,7 @@ class Prefix:
             table=self.location,
             format=self.format.name,
             location=self.location,
-            uuid=f"the folder {identity(self.location)}",
+            uuid=f"folder-{uuid5(NAMESPACE_URL, identity(self.location))}",
             fence="",
             graph=Graph([]),
             current=None,
