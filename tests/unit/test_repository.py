@@ -68,7 +68,9 @@ def test_no_tracked_file_names_a_path_of_one_machine() -> None:
     assert found(MACHINE_PATHS) == []
 
 
-@pytest.mark.parametrize("script", [".ci/run", "scripts/setup.sh", "scripts/java.sh", "scripts/lock.sh"])
+@pytest.mark.parametrize(
+    "script", [".ci/run", "scripts/setup.sh", "scripts/java.sh", "scripts/lock.sh", "scripts/services.sh"]
+)
 def test_scripts_can_be_run_and_parse(script: str) -> None:
     path = ROOT / script
     assert path.stat().st_mode & 0o111
