@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from firnline.app.places import absolute
 from firnline.app.runs import Moment, Runs, instant
 from firnline.errors import BlastRadiusExceeded, UsageError
 from firnline.model.locations import identity
@@ -158,7 +159,7 @@ def _ranges(inventory: str | Path | None, settings: Mapping[str, str]) -> ListRa
     if inventory is not None:
         from firnline.stores.inventory import Inventory
 
-        return Inventory(absolute(str(inventory)))
+        return Inventory(absolute(str(inventory)), settings)
     from firnline.stores.ranges import ObjectRanges
 
     return ObjectRanges(settings)
