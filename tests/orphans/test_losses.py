@@ -239,6 +239,19 @@ def test_what_lies_outside_the_writers_folders_stays(crowd: Crowd, purge: Purge)
     assert backup in crowd.files()
 
 
+def test_a_data_path_that_tables_share_is_searched_only_by_word(crowd: Crowd, purge: Purge) -> None:
+    """Another catalog's table may write there too, and nothing in the folder would tell."""
+    crowd.table("t", properties={"write.data.path": f"{crowd.lake}/pool"})
+    stray = crowd.stray("pool/left.parquet")
+    plan, _ = purge("t")
+    assert plan.victims.all.files == 0
+    assert any("pool" in note for note in plan.notes)
+    assert stray in crowd.files()
+    plan, _ = purge("t", include_outside=True)
+    assert gone(crowd, stray)
+    crowd.check()
+
+
 # ---------------------------------------------------------------- ages and clocks
 
 

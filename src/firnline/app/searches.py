@@ -18,7 +18,6 @@ from firnline.ops.carry import (
 from firnline.ops.files import check_listing_name, write_listing
 from firnline.ops.guards import refuse_forbidden
 from firnline.ops.orphans.dropped import Dropped, dropped_tables
-from firnline.ops.orphans.neighbours import outermost
 from firnline.ops.orphans.plan import Searched, plan_orphans, save_search
 from firnline.ops.orphans.prefix import Prefix
 from firnline.ops.orphans.scope import Scope
@@ -49,6 +48,7 @@ class Searches(Runs):
         dead: frozenset[str] = frozenset(),
         also: tuple[str, ...] = (),
         keep_near_misses: bool = False,
+        include_outside: bool = False,
         blast_radius: float | None = None,
         dry_run: bool = False,
         break_lease: bool = False,
@@ -61,7 +61,7 @@ class Searches(Runs):
         work = self._searchable(table)
         state = work.source.load()
         is_folder = isinstance(work.source, Prefix)
-        scope = Scope((state.location,)) if is_folder else Scope.of_table(state)
+        scope = Scope((state.location,)) if is_folder else Scope.of_table(state, include_outside)
         alone = () if is_folder or work.source.name.catalog else (work.source.name.name,)
         asked = Asked(instant(older_than), same, dead, (*also, *alone), keep_near_misses)
         terms = _Terms(grace, blast_radius, dry_run, break_lease, consent)
@@ -90,7 +90,7 @@ class Searches(Runs):
             raise UsageError(f"{folder} is no dropped table under {prefix}", hint=f"there are: {known}")
         work = self._prefix(chosen.folder)
         departed = work.source.format.load(chosen.folder, chosen.metadata)
-        scope = Scope(outermost(departed.owned), departed=departed)
+        scope = Scope((departed.location,), departed=departed)
         terms = _Terms(grace, None, False, break_lease, consent)
         return self._searched(work, work.source.load(), scope, Asked(instant(older_than)), terms, None, None)
 
@@ -111,7 +111,8 @@ class Searches(Runs):
         effective = policy_in_force(state, work.source.name, self.config, Request())
         grace_ms = effective.grace.value if terms.grace is None else parse_duration(terms.grace)
         cap = effective.blast_radius.value if terms.blast_radius is None else terms.blast_radius
-        notes = self._warnings(work.source.name, state.location)
+        warnings = self._warnings(work.source.name, state.location)
+        notes = (*warnings, *(f"not searched: {each} (--include-outside)" for each in scope.left_out(state)))
         searched = self._plan_orphans(state, scope, asked, means, grace_ms=grace_ms, cap=cap, notes=notes)
         if files is not None:
             write_listing(searched, Path(files), state.owned)

@@ -62,6 +62,9 @@ def orphans(
         list[str] | None,
         typer.Option("--also", metavar="LOCATION", help="A table that no catalog has, by its location; repeatable."),
     ] = None,
+    include_outside: Annotated[
+        bool, typer.Option("--include-outside", help="Search the table's folders outside its location too.")
+    ] = False,
     blast_radius: options.BlastRadius = None,
     yes: Yes = False,
     break_lease: BreakLease = False,
@@ -76,6 +79,7 @@ def orphans(
         "same": pairs(same or []), "dead": frozenset(dropped_uuid or ()), "also": tuple(also or ()),
         "keep_near_misses": one_of(near_misses, ("stop", "keep")) == "keep",
         "blast_radius": options.share(blast_radius), "break_lease": break_lease,
+        "include_outside": include_outside,
     }  # fmt: skip
     result = lake.orphans(table, dry_run=dry_run, consent=lambda plan: consent(plan, yes, as_json), **asked)
     _show(result, as_json)

@@ -24,8 +24,16 @@ class Scope:
     departed: State | None = None
 
     @staticmethod
-    def of_table(state: State) -> Scope:
-        return Scope(outermost(state.owned), state.uuid)
+    def of_table(state: State, include_outside: bool) -> Scope:
+        """Returns the table's own location; its folders elsewhere only by the operator's word.
+
+        A data path outside the location is often one that several tables write to, also those of other catalogs.
+        """
+        return Scope(outermost(state.owned) if include_outside else (state.location,), state.uuid)
+
+    def left_out(self, state: State) -> tuple[str, ...]:
+        """Returns the folders of a table that are not searched."""
+        return tuple(each for each in state.owned if not any(overlap(folder, each) for folder in self.folders))
 
     def insiders(self, neighbours: Sequence[Neighbour], now_ms: int) -> list[Neighbour]:
         """Returns the tables whose files are searched. One that forbids removals is none, under a prefix."""
