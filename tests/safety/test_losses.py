@@ -289,7 +289,7 @@ def test_loss_13_two_clocks(empty: World) -> None:
     _, edge, _ = days_of(empty, writer.append, writer.compact, writer.compact, newest=1)
     (moment,) = [each["timestamp-ms"] for each in writer.document()["snapshots"] if each["snapshot-id"] == edge]
     empty.policy = "keep: {within: 30d}"
-    empty.clock.ahead_ms += moment + 30 * DAY_MS - empty.clock() - 500  # half a second before the edge
+    empty.clock.ahead_ms += moment + 30 * DAY_MS - empty.clock() - 10 * 60_000  # ten minutes before the edge
     saved = process_on_its_day(empty).plan(empty.table, save=True).plan
     assert str(edge) in {each.id for each in saved.keep}
     empty.clock.advance(HOUR_MS)  # at commit the snapshot is past the cut-off; nobody was shown that

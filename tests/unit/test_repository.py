@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parents[2]
 MADE_HERE = {".git", ".venv", ".demo", ".cache", "__pycache__", ".hypothesis", ".mypy_cache", ".ruff_cache"}
 HEAVY = {"pyspark", "pyarrow", "numba", "obstore", "boto3", "sqlalchemy", "pyiceberg", "pandas"}
 
-REGISTRY_HOSTS = re.compile(r"pythonhosted|pypi\.org|repo1?\.maven|//[^/\s]*:[^/\s]*@")
+REGISTRY_HOSTS = re.compile(r"pythonhosted|pypi\.org|repo1?\.maven|https://[^/\s]*:[^/\s]*@")
 LOCKED = re.compile(r"[a-z0-9][a-z0-9.-]*==[0-9][A-Za-z0-9.+]*( ; python_full_version [<>=]+ '[0-9.]+')?")
 MACHINE_PATHS = re.compile(r"(?<![\w.])/(?:home|Users|root|work)/\w")
 
