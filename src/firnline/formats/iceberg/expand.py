@@ -7,9 +7,10 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from firnline.errors import FirnlineError, ObjectNotFound, UnreadableMetadata, UnsupportedFormat
-from firnline.formats.avro import CorruptAvro, decode
+from firnline.errors import UnreadableMetadata, UnsupportedFormat
+from firnline.formats.avro import decode
 from firnline.formats.columns import ROW_SCHEMA, first_dotted, identities
+from firnline.formats.iceberg.opening import REPAIR, enough, opened
 from firnline.formats.iceberg.paths import dotted
 from firnline.model.files import File, FileKind
 from firnline.model.locations import identity
@@ -47,29 +48,9 @@ class IcebergExpand:
         return (FileKind.MANIFEST_LIST, FileKind.MANIFEST)
 
     def __call__(self, unit: File) -> pa.RecordBatch:
-        try:
-            data = _whole(unit, self.store.get(unit.key))
+        with opened(self.store, unit) as data:
             rows = _manifests(data, unit.expects) if unit.kind is FileKind.MANIFEST_LIST else _live_files(data)
-        except ObjectNotFound as missing:
-            raise UnreadableMetadata(f"{unit.kind} is missing: {unit.key}", hint=_REPAIR) from missing
-        except CorruptAvro as damage:
-            raise UnreadableMetadata(f"{unit.kind} is damaged: {unit.key}: {damage}", hint=_REPAIR) from damage
-        except FirnlineError as known:
-            raise type(known)(f"{unit.kind} {unit.key}: {known.message}", known.hint) from known
         return pa.Table.from_batches([_itself(unit, len(data)), rows]).combine_chunks().to_batches()[0]
-
-
-_REPAIR = "nothing was changed; without it nobody can tell which files are needed"
-
-
-def _whole(unit: File, data: bytes) -> bytes:
-    """Returns the data where it is as long as its list says.
-
-    A manifest cut exactly between two blocks still decodes, with fewer files: they would look like garbage.
-    """
-    if unit.size is not None and len(data) != unit.size:
-        raise CorruptAvro(f"it has {len(data)} bytes, its list says {unit.size}")
-    return data
 
 
 def _itself(unit: File, size: int) -> pa.RecordBatch:
@@ -80,32 +61,12 @@ def _itself(unit: File, size: int) -> pa.RecordBatch:
 def _manifests(data: bytes, expects: int | None) -> pa.RecordBatch:
     """Returns the manifests that a list names, each as a unit to open."""
     entries = decode(data, _LIST_COLUMNS).batch
-    _enough(entries, expects or 0)
+    enough(entries, expects or 0)
     keys = _required(entries, "manifest_path")
     sizes = _lengths(entries, "manifest_length")
     if entries.column("key_metadata").null_count < len(entries):
         raise UnsupportedFormat("it names encrypted manifests", hint="without the keys nobody can tell what is needed")
     return _rows(keys, sizes, pa.repeat(FileKind.MANIFEST.value, len(entries)), opens=True)
-
-
-def _enough(entries: pa.RecordBatch, expects: int) -> None:
-    """Returns where the manifests tell of at least as many data files as the snapshot does.
-
-    Nothing says how long a list is, and one cut between two blocks still decodes: without its last manifests.
-    Writers of version 1 may leave the counts out; then only a list without any manifest of data is seen.
-    """
-    data = entries.filter(pc.equal(pc.fill_null(entries.column("content"), 0), 0))
-    counts = pc.add(_count(data, "added"), _count(data, "existing"))
-    if counts.null_count:
-        return
-    found = pc.sum(counts).as_py() or 0
-    if found < expects:
-        raise CorruptAvro(f"it tells of {found} data files, its snapshot of {expects}; it was cut short")
-
-
-def _count(data: pa.RecordBatch, which: str) -> pa.Array:
-    """Returns a column of counts; some writers use its older name."""
-    return pc.coalesce(data.column(f"{which}_files_count"), data.column(f"{which}_data_files_count"))
 
 
 def _live_files(data: bytes) -> pa.RecordBatch:
@@ -141,14 +102,14 @@ def _rows(keys: pa.Array, sizes: pa.Array, kinds: pa.Array, opens: bool) -> pa.R
 def _required(batch: pa.RecordBatch, name: str) -> pa.Array:
     column = batch.column(name)
     if column.null_count:
-        raise UnreadableMetadata(f"an entry has no {name}", hint=_REPAIR)
+        raise UnreadableMetadata(f"an entry has no {name}", hint=REPAIR)
     return column
 
 
 def _lengths(batch: pa.RecordBatch, name: str) -> pa.Array:
     column = _required(batch, name)
     if pc.any(pc.less(column, 0)).as_py():
-        raise UnreadableMetadata(f"an entry has a negative {name}", hint=_REPAIR)
+        raise UnreadableMetadata(f"an entry has a negative {name}", hint=REPAIR)
     return column
 
 
