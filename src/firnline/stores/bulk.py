@@ -17,15 +17,15 @@ from firnline.stores.answers import HOPELESS, Answer
 from firnline.stores.failures import PASSING, SLOW_DOWN, failure, unreachable
 from firnline.stores.keys import Key
 
+_GONE = Answer(Fate.DELETED)
 _CHANGED = ("PreconditionFailed", "412")
 
 
 def delete_bulk(client: Any, keys: Sequence[Key]) -> list[Answer]:
     """Returns one answer per key, from one request. Raises where the bucket or the credentials are gone."""
     names = [key.path[1:] for key in keys]
-    wanted = [{"Key": name} for name in dict.fromkeys(names)]
     try:
-        said = client.delete_objects(Bucket=keys[0].authority, Delete={"Objects": wanted})
+        said = client.delete_objects(Bucket=keys[0].authority, Delete={"Objects": list(dict.fromkeys(names))})
     except botocore.exceptions.ClientError as error:
         return [_refused(error, key) for key in keys]
     except botocore.exceptions.BotoCoreError as error:
@@ -42,7 +42,7 @@ def delete_single(client: Any, key: Key, etag: str | None = None) -> Answer:
         return _refused(error, key)
     except botocore.exceptions.BotoCoreError as error:
         return _unanswered(error, key)
-    return Answer(Fate.DELETED)
+    return _GONE
 
 
 def code_of(error: botocore.exceptions.ClientError) -> str:
@@ -53,13 +53,13 @@ def code_of(error: botocore.exceptions.ClientError) -> str:
 
 
 def _key_by_key(said: dict[str, Any], keys: Sequence[Key], names: Sequence[str]) -> Iterator[Answer]:
-    deleted = {each.get("Key") for each in said.get("Deleted", ())}
+    deleted = set(said.get("Deleted", ()))
     errors = {each.get("Key"): each for each in said.get("Errors", ())}
     for key, name in zip(keys, names, strict=True):
         if name in errors:
             yield _answer(str(errors[name].get("Code", "")), key, str(errors[name].get("Message", "")))
         elif name in deleted:
-            yield Answer(Fate.DELETED)
+            yield _GONE
         else:
             yield Answer(Fate.FAILED, "the store said nothing of this key", again=True)
 

@@ -9,12 +9,14 @@ them.
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import NamedTuple
 
 from firnline.errors import PermanentStoreError
 from firnline.model.locations import parse_location
 
 _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:(?://([^/]*))?(.*)", re.DOTALL)
+_NO_NAMES = ("", ".", "..")
 
 
 class Key(NamedTuple):
@@ -36,6 +38,22 @@ class Key(NamedTuple):
 
 def object_key(text: str) -> Key:
     """Returns the key of one object. Raises PermanentStoreError for a name that no object can have."""
+    folder, _, name = text.rpartition("/")
+    home = _home(folder) if name.isprintable() and name not in _NO_NAMES else None
+    return Key(text, home.scheme, home.authority, f"{home.path}/{name}") if home else _taken_apart(text)
+
+
+@lru_cache(maxsize=4_096)
+def _home(folder: str) -> Key | None:
+    """Returns the key of a folder, which many objects share; None where what follows it may read differently."""
+    try:
+        key = folder_key(folder)
+    except PermanentStoreError:
+        return None
+    return key if (key.authority or key.path) and not folder.endswith("/") else None
+
+
+def _taken_apart(text: str) -> Key:
     key = folder_key(text)
     if key.path.endswith("/"):
         raise PermanentStoreError(f"{text!r} names a folder, not an object")

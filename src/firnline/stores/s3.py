@@ -6,11 +6,9 @@ Loaded only where an s3:// location is met: boto3 takes longer to import than a 
 from __future__ import annotations
 
 import os
-from base64 import b64encode
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
-from hashlib import md5
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -24,6 +22,7 @@ from obstore.store import S3Store
 
 from firnline.errors import BadCredentials, PermanentStoreError
 from firnline.stores.settings import Properties, S3Settings, http_options, retrying, s3_settings
+from firnline.stores.wire import teach
 
 _LOOK_AGAIN = timedelta(minutes=5)
 _AWS = (".amazonaws.com", ".amazonaws.com.cn")
@@ -131,7 +130,7 @@ def _client(settings: S3Settings, credentials: Any) -> Any:
     )
     region = settings.region or session.region_name or "us-east-1"
     client = session.client("s3", region_name=region, endpoint_url=settings.endpoint, config=config)
-    client.meta.events.register("before-call.s3.DeleteObjects", _with_md5)
+    teach(client)
     return client
 
 
@@ -139,12 +138,6 @@ def _is_aws(session: Any) -> bool:
     """Tells whether the environment and the profile name no server of their own."""
     probe = session.client("s3", region_name=session.region_name or "us-east-1")
     return (urlsplit(str(probe.meta.endpoint_url)).hostname or "").endswith(_AWS)
-
-
-def _with_md5(params: dict[str, Any], **_: Any) -> None:
-    """Adds the checksum that every S3 knows: several servers refuse a bulk delete that has only a newer one."""
-    digest = md5(params["body"], usedforsecurity=False).digest()
-    params["headers"]["Content-MD5"] = b64encode(digest).decode()
 
 
 def _provider(credentials: Any) -> Callable[[], dict[str, Any]]:
