@@ -14,6 +14,7 @@ from firnline.ports.probe import Verdict
 from firnline.stores.delete import ObjectDelete
 from firnline.stores.objects import ObjectStores
 from firnline.stores.probe import StoreProbe
+from firnline.testing.servers import Rule, proxy
 from firnline.testing.servers.fixtures import unique
 from firnline.testing.servers.moto import enforce, moto, user
 from firnline.testing.servers.process import Server
@@ -184,3 +185,15 @@ class TestPermissions:
         assert found.put.verdict is Verdict.NO
         with pytest.raises(AccessDenied, match="cannot"):
             refuse_unfit(found, deletes=True)
+
+
+def test_a_server_that_is_only_busy_or_silent_is_asked_again(moto_server: Server) -> None:
+    """A 503 says nothing of permissions: taken for an answer, it would refuse every run on a busy day."""
+    root = make_bucket(moto_server, unique("probe"))
+    with proxy(moto_server.url, seed=3) as network:
+        network.rules = [Rule("busy", share=0.3), Rule("cut", share=0.05)]
+        settings = {**moto_server.settings, "s3.endpoint": network.url}
+        found = StoreProbe(settings).probe(f"{root}/t/_firnline", [f"{root}/t/data", f"{root}/t/metadata"])
+        assert network.counts["busy"] > 0
+    assert unfit(found, deletes=True) is None
+    assert found.if_match_delete

@@ -3,29 +3,33 @@
 from __future__ import annotations
 
 import secrets
+import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import botocore.exceptions
 
-from firnline.errors import AccessDenied, AlreadyExists, ObjectNotFound, StoreError, Unreachable
+from firnline.errors import AccessDenied, AlreadyExists, ObjectNotFound, PermanentStoreError, StoreError, Unreachable
 from firnline.model.locations import join
 from firnline.ports.delete import Doomed, Fate
 from firnline.ports.probe import Capabilities, Finding, Surroundings, no, unknown, yes
-from firnline.stores.answers import HOPELESS
+from firnline.stores.answers import HOPELESS, Answer
 from firnline.stores.buckets import Buckets
 from firnline.stores.bulk import code_of, delete_single
 from firnline.stores.delete import ObjectDelete
-from firnline.stores.failures import failure
-from firnline.stores.keys import object_key
+from firnline.stores.failures import failure, unreachable
+from firnline.stores.keys import Key, object_key
 from firnline.stores.objects import ObjectStores
-from firnline.stores.wrappers.retry import Retrying
+from firnline.stores.wrappers.retry import Patience, Retrying
 
 RACERS = 4
 LARGEST_SKEW_MS = 60_000
+_CONTENT = b"firnline"
+_PATIENCE = Patience(attempts=12, base_delay_s=0.1, max_delay_s=2.0, budget_s=20.0)
+Said = TypeVar("Said")
 _STALE = '"00000000000000000000000000000000"'
 _not_tried = unknown("not tried: nothing could be written")
 
@@ -48,7 +52,7 @@ class Trial:
     ) -> Capabilities:
         listing = _tried("listed", lambda: next(self.store.list(self.folder), None))
         before = now()
-        put = _tried("written", lambda: self.store.put(self._new("object"), b"firnline"))
+        put = _tried("written", lambda: self.store.put(self._new("object"), _CONTENT))
         after = now()
         get = _tried("read back", lambda: self.store.get(join(self.folder, "object"))) if put else _not_tried
         clock, skew = self._clock(before, after) if put else (_not_tried, None)
@@ -90,11 +94,13 @@ class Trial:
 
     def _put_if_absent(self) -> Finding:
         """Tries it on an object that exists, then in a race of threads."""
+        key, bare = join(self.folder, "object"), ObjectStores(self.properties)
         try:
-            bare = ObjectStores(self.properties)
-            bare.put_if_absent(join(self.folder, "object"), b"another")
+            _persistent(lambda: bare.put_if_absent(key, b"another"))
         except AlreadyExists:
-            return self._race()
+            # An answer may have got lost before this one: what the object says counts.
+            if self.store.get(key) == _CONTENT:
+                return self._race()
         except StoreError as error:
             return unknown(f"not answered: {error}")
         return no("a write that must not replace an object replaced it")
@@ -123,17 +129,17 @@ class Trial:
         key = object_key(self._new("condition"))
         if key.scheme != "s3":
             return unknown("the client for this store has no conditional delete")
-        self.store.put(key.text, b"firnline")
+        self.store.put(key.text, _CONTENT)
         client, etag = self.buckets.s3().client, self.store.head(key.text).etag
-        stale = delete_single(client, key, _STALE)
+        stale = _answered(lambda: delete_single(client, key, _STALE))
         try:
             self.store.head(key.text)
         except ObjectNotFound:
             return no("a delete with a stale ETag removed the object")
         if stale.fate is not Fate.CHANGED:
             return no(f"a delete with a stale ETag was answered: {stale.fate} {stale.error}".rstrip())
-        right = delete_single(client, key, etag)
-        if right.fate is not Fate.DELETED:
+        right = _answered(lambda: delete_single(client, key, etag))
+        if right.fate not in (Fate.DELETED, Fate.MISSING):
             return no(f"a delete with the right ETag was answered: {right.fate} {right.error}".rstrip())
         return yes("a delete with a stale ETag was refused, one with the right ETag was not")
 
@@ -159,15 +165,47 @@ class Trial:
         if key.scheme != "s3":
             return self.deleter.delete([Doomed(text)])[0].error
         try:
-            said = self.buckets.s3().client.delete_object(Bucket=key.authority, Key=key.path[1:])
-        except botocore.exceptions.ClientError as error:
-            return failure(code_of(error), key, str(error)).message
+            said = _persistent(lambda: self._delete_one(key))
+        except StoreError as error:
+            return error.message
         if said.get("DeleteMarker"):  # a bucket with versions notes even this; take the note back where we may
             with suppress(botocore.exceptions.ClientError, botocore.exceptions.BotoCoreError):
                 self.buckets.s3().client.delete_object(
                     Bucket=key.authority, Key=key.path[1:], VersionId=said["VersionId"]
                 )
         return ""
+
+    def _delete_one(self, key: Key) -> dict[str, Any]:
+        """Returns what S3 says of one delete; raises what its failure means."""
+        try:
+            said: dict[str, Any] = self.buckets.s3().client.delete_object(Bucket=key.authority, Key=key.path[1:])
+        except botocore.exceptions.ClientError as error:
+            raise failure(code_of(error), key, str(error)) from error
+        except botocore.exceptions.BotoCoreError as error:
+            raise unreachable(key, str(error)) from error
+        return said
+
+
+def _persistent(call: Callable[[], Said]) -> Said:
+    """Returns what a call says, made again while the store is only busy or silent: that tells nothing about it."""
+    for pause in _PATIENCE.pauses():
+        try:
+            return call()
+        except (AlreadyExists, ObjectNotFound, PermanentStoreError):
+            raise
+        except StoreError:
+            time.sleep(pause)
+    return call()
+
+
+def _answered(call: Callable[[], Answer]) -> Answer:
+    """Returns the answer of a delete, asked for again while it says nothing."""
+    for pause in _PATIENCE.pauses():
+        answer = call()
+        if not answer.again:
+            return answer
+        time.sleep(pause)
+    return call()
 
 
 def _tried(what: str, call: Callable[[], Any]) -> Finding:
