@@ -6,9 +6,11 @@ import pickle
 from dataclasses import dataclass, field
 from itertools import pairwise
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from firnline.errors import PermanentStoreError
 from firnline.stores.keys import object_key
 from firnline.stores.throttle import KEYS_PER_SECOND, LARGEST_BATCH, LocalBudget, Throttle, prefix_of
 
@@ -116,6 +118,20 @@ def test_shares_add_up_to_the_whole() -> None:
     assert sum(copy.budget.rate for copy in copies) == 1_000.0
     one = Throttle(LocalBudget(1_000.0, clock).share(4), clock)
     assert [one.reserve(PREFIX, 250) for _ in range(3)] == [0.0, 1.0, 2.0]
+
+
+def test_the_rate_can_be_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert Throttle().budget.rate == KEYS_PER_SECOND
+    monkeypatch.setenv("FIRNLINE_DELETE_RATE", "500")
+    assert Throttle().budget.rate == 500.0
+    assert LocalBudget(20.0).rate == 20.0, "what the caller says comes first"
+
+
+@pytest.mark.parametrize("said", ["0", "-1", "fast", "nan", "inf"])
+def test_a_rate_that_is_none_is_refused(monkeypatch: pytest.MonkeyPatch, said: str) -> None:
+    monkeypatch.setenv("FIRNLINE_DELETE_RATE", said)
+    with pytest.raises(PermanentStoreError, match="FIRNLINE_DELETE_RATE"):
+        Throttle()
 
 
 def test_a_bucket_and_its_first_folder_share_a_budget() -> None:

@@ -6,6 +6,7 @@ A bulk delete counts by its keys: a store that takes 3,500 deletes a second take
 
 from __future__ import annotations
 
+import os
 import time
 from collections import deque
 from collections.abc import Callable
@@ -13,6 +14,7 @@ from dataclasses import dataclass, field
 from threading import Lock
 from typing import Any, NamedTuple
 
+from firnline.errors import PermanentStoreError
 from firnline.ports.throttle import Budget
 from firnline.stores.keys import Key
 
@@ -27,6 +29,20 @@ _ONE_CUT_S = 1.0
 _REMEMBERED = 10_000
 
 Clock = Callable[[], float]
+
+
+def configured_rate() -> float:
+    """Returns FIRNLINE_DELETE_RATE, the keys per second under one prefix. Raises PermanentStoreError for anything else
+    than a number above zero: a slip must not lift the limit.
+    """
+    said = os.environ.get("FIRNLINE_DELETE_RATE", "").strip()
+    try:
+        rate = float(said) if said else KEYS_PER_SECOND
+    except ValueError:
+        rate = 0.0
+    if not 0 < rate < float("inf"):
+        raise PermanentStoreError(f"FIRNLINE_DELETE_RATE is {said!r}", "write a number of keys per second")
+    return rate
 
 
 def prefix_of(key: Key) -> str:
@@ -63,7 +79,7 @@ class Line:
 class LocalBudget:
     """A budget that this process has for itself. A copy counts alone: give each its share."""
 
-    rate: float = KEYS_PER_SECOND
+    rate: float = field(default_factory=configured_rate)
     clock: Clock = time.monotonic
     _lines: dict[str, Line] = field(default_factory=dict, repr=False)
     _lock: Any = field(default_factory=Lock, repr=False)
