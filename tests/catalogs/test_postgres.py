@@ -80,6 +80,16 @@ def test_the_reading_side_cannot_write(uri: str) -> None:
     assert len(every_row(uri)) == len(TABLES)
 
 
+def test_a_database_that_its_owner_made_read_only_stays_so(database: Server, uri: str) -> None:
+    name = sa.make_url(uri).database
+    execute(database, f'alter database "{name}" set default_transaction_read_only = on')
+    catalog = SqlCatalog("lake", uri)
+    before = catalog.locate(EVENTS)
+    with pytest.raises(StoreError, match="read-only"):
+        catalog.swap(EVENTS, before, before + "-moved")
+    assert catalog.locate(EVENTS) == before
+
+
 def test_a_connection_that_is_lost_during_the_commit_leaves_the_outcome_unknown(database: Server, uri: str) -> None:
     """The server ends the session just before it gets the COMMIT: nobody can tell, and reading back can."""
     catalog = SqlCatalog("lake", uri)

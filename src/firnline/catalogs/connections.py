@@ -87,7 +87,8 @@ def _pool(url: sa.URL, side: Side) -> dict[str, Any]:
         "pool_recycle": 1800,
     }
     if url.get_backend_name() == "postgresql":
-        options["execution_options"] = {"postgresql_readonly": side == "ro"}
+        # The writing side says nothing: a database that its owner made read-only stays so.
+        options["execution_options"] = {"postgresql_readonly": True} if side == "ro" else {}
         options["connect_args"] = {"connect_timeout": 10, "application_name": "firnline"}
     return options
 
