@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -70,7 +70,7 @@ def rest(folder: Path, warehouse: str | None = None, properties: Mapping[str, st
     brings its own credentials. `settings["database"]` is where the server's SQLite database lies.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    with (folder / "rest.log").open("ab") as said, _jvm(folder, said.fileno()) as (jvm, process):
+    with (folder / "rest.log").open("ab") as said, gateway(folder, said.fileno()) as (jvm, process):
         # Nobody reads the pipe any more: what the server says there would stop it once the pipe is full.
         jvm.java.lang.System.setOut(jvm.java.lang.System.err)
         place = warehouse or f"file://{folder}/warehouse"
@@ -83,11 +83,12 @@ def rest(folder: Path, warehouse: str | None = None, properties: Mapping[str, st
 
 
 @contextmanager
-def _jvm(folder: Path, said: int) -> Iterator[tuple[Any, subprocess.Popen[bytes]]]:
+def gateway(folder: Path, said: int, options: Sequence[str] = _JVM) -> Iterator[tuple[Any, subprocess.Popen[bytes]]]:
+    """Yields a JVM with Iceberg in it, and its process, which writes its errors to the file descriptor `said`."""
     classpath = ":".join([f"{fetch(COORDINATES)}/*", *spark_jars(*_SHARED)])
     # --die-on-broken-pipe: the JVM ends when its stdin closes, so also when this process is killed.
     main = ["py4j.GatewayServer", "--die-on-broken-pipe", "--enable-auth", "0"]
-    command = tied([java(), *_JVM, "-cp", classpath, *main], signal.SIGTERM)
+    command = tied([java(), *options, "-cp", classpath, *main], signal.SIGTERM)
     pipe = subprocess.PIPE
     process = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=said, cwd=folder, env=_environment())
     try:
