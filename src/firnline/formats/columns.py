@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -43,23 +43,29 @@ def first_dotted(keys: pa.Array) -> str | None:
 
     Most columns are cleared by plain searches; the expression only runs where one of them finds something.
     """
-    if not any(pc.any(test).as_py() for test in _suspicions(keys)):
+    joined = _joined(keys)
+    if not any(sign in joined for sign in (b"/.", b":.")) and not pc.any(pc.starts_with(keys, ".")).as_py():
         return None
     found = keys.filter(pc.match_substring_regex(keys, DOTTED))
     return str(found[0].as_py()) if len(found) else None
 
 
-def _suspicions(keys: pa.Array) -> Iterator[pa.Array]:
-    yield pc.match_substring(keys, "/.")
-    yield pc.match_substring(keys, ":.")
-    yield pc.starts_with(keys, ".")
+def _joined(texts: pa.Array) -> bytes:
+    """Returns all texts in one piece. What is found in it may span two of them; what is not found is in none."""
+    if len(texts) == 0:
+        return b""
+    _, offsets, data = texts.buffers()
+    ends = np.frombuffer(offsets, dtype=np.int32)
+    start, end = int(ends[texts.offset]), int(ends[texts.offset + len(texts)])
+    return data.slice(start, end - start).to_pybytes() if data is not None else b""
 
 
 def _spelled_alike(keys: pa.Array, stem: str) -> bool:
-    """Tells whether every key is the stem and then a path without doubled slashes."""
-    doubled = pc.count_substring(keys, "//")
-    return bool(
-        pc.all(pc.starts_with(keys, stem)).as_py()
-        and pc.max(doubled).as_py() == stem.count("//")
-        and not pc.any(pc.starts_with(keys, stem + "/")).as_py()
-    )
+    """Tells whether every key is the stem and then a path without doubled slashes.
+
+    The doubled slashes are counted in one piece: where each key has those of the stem, and there are no more, no key
+    has another.
+    """
+    if _joined(keys).count(b"//") != stem.count("//") * len(keys):
+        return False
+    return bool(pc.all(pc.starts_with(keys, stem)).as_py())

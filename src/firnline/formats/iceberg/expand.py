@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -34,7 +35,7 @@ _ENTRY_COLUMNS = {
     "data_file.file_format": pa.string(),
 }
 _DELETED = 2
-_POSITION_DELETES, _EQUALITY_DELETES = 1, 2
+_EQUALITY_DELETES = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +51,7 @@ class IcebergExpand:
     def __call__(self, unit: File) -> pa.RecordBatch:
         with opened(self.store, unit) as data:
             rows = _manifests(data, unit.expects) if unit.kind is FileKind.MANIFEST_LIST else _live_files(data)
-        return pa.Table.from_batches([_itself(unit, len(data)), rows]).combine_chunks().to_batches()[0]
+        return pa.concat_batches([_itself(unit, len(data)), rows])
 
 
 def _itself(unit: File, size: int) -> pa.RecordBatch:
@@ -75,8 +76,9 @@ def _live_files(data: bytes) -> pa.RecordBatch:
     An entry that says 'deleted' is no news of garbage: the path may be live elsewhere, so it is simply not named.
     """
     entries = decode(data, _ENTRY_COLUMNS).batch
-    _only_known(_required(entries, "status"), (0, 1, _DELETED), "entry status")
-    live = entries.filter(pc.not_equal(entries.column("status"), _DELETED))
+    status = _required(entries, "status")
+    _only_known(status, _DELETED, "entry status")
+    live = entries.filter(pc.not_equal(status, _DELETED)) if _largest(status) == _DELETED else entries
     keys = _required(live, "data_file.file_path")
     return _rows(keys, _lengths(live, "data_file.file_size_in_bytes"), _kinds(live), opens=False)
 
@@ -84,7 +86,9 @@ def _live_files(data: bytes) -> pa.RecordBatch:
 def _kinds(live: pa.RecordBatch) -> pa.Array:
     """Returns the kind of each file. Manifests of version 1 have no content column: they list data alone."""
     content = pc.fill_null(live.column("data_file.content"), 0)
-    _only_known(content, (0, _POSITION_DELETES, _EQUALITY_DELETES), "file content")
+    _only_known(content, _EQUALITY_DELETES, "file content")
+    if _largest(content) == 0:
+        return pa.repeat(FileKind.DATA.value, len(live))
     puffin = pc.fill_null(pc.equal(pc.ascii_upper(live.column("data_file.file_format")), "PUFFIN"), False)
     positions = pc.if_else(puffin, FileKind.DELETION_VECTORS.value, FileKind.POSITION_DELETES.value)
     deletes = pc.if_else(pc.equal(content, _EQUALITY_DELETES), FileKind.EQUALITY_DELETES.value, positions)
@@ -108,13 +112,20 @@ def _required(batch: pa.RecordBatch, name: str) -> pa.Array:
 
 def _lengths(batch: pa.RecordBatch, name: str) -> pa.Array:
     column = _required(batch, name)
-    if pc.any(pc.less(column, 0)).as_py():
+    if np.any(column.to_numpy() < 0):
         raise UnreadableMetadata(f"an entry has a negative {name}", hint=REPAIR)
     return column
 
 
-def _only_known(column: pa.Array, known: tuple[int, ...], what: str) -> None:
-    strange = pc.invert(pc.is_in(column, value_set=pa.array(known, pa.int64())))
-    if pc.any(strange).as_py():
-        value = column.filter(strange)[0].as_py()
-        raise UnsupportedFormat(f"{what} {value} is not understood", hint="a newer version of firnline may know it")
+def _largest(column: pa.Array) -> int:
+    return int(column.to_numpy().max(initial=0))
+
+
+def _only_known(column: pa.Array, last: int, what: str) -> None:
+    """Returns where all numbers are 0 to `last`."""
+    numbers = column.to_numpy()
+    strange = numbers[(numbers < 0) | (numbers > last)]
+    if len(strange):
+        raise UnsupportedFormat(
+            f"{what} {strange[0]} is not understood", hint="a newer version of firnline may know it"
+        )
