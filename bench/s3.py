@@ -1,9 +1,9 @@
 """How fast an S3 server is listed and emptied: 100,000 small objects on versitygw, on this machine.
 
-List: firnline's engine on threads, next to obstore alone. Delete: firnline with an answer for each key, next to obstore
-alone and to the bulk delete of Iceberg's S3FileIO with its defaults. Each empties sets of its own, all alike, in turns;
-the best turn counts. firnline's own limit of keys per second is lifted here. Exits 1 below 0.8 of obstore, or behind
-S3FileIO.
+List: firnline on threads, a piece for each, next to obstore alone. Delete: firnline with an answer for each key, next
+to obstore alone and to the bulk delete of Iceberg's S3FileIO with its defaults. Each empties sets of its own, all
+alike, in turns; the best turn counts. firnline's own limit of keys per second is lifted here. Exits 1 below 0.8 of
+obstore, or behind S3FileIO.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from firnline.testing.servers.versitygw import versitygw
 FLOOR = 0.8
 OBJECTS, FOLDERS = 100_000, 100
 TURNS = 2
-PIECES = 16
+PIECES = 8
 BUCKET = "bench"
 UNLIMITED = 1e9
 

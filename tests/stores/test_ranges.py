@@ -171,48 +171,48 @@ class TestS3:
     """The same over the wire. moto sends pages of a thousand, as S3 does."""
 
     @pytest.fixture
-    def server(self, moto_server: Server) -> Server:
+    def served(self, moto_server: Server) -> Server:
         return moto_server
 
     @pytest.fixture
-    def root(self, server: Server) -> str:
-        return make_bucket(server, f"ranges-{uuid4().hex}")
+    def root(self, served: Server) -> str:
+        return make_bucket(served, f"ranges-{uuid4().hex}")
 
-    def put(self, server: Server, root: str, *found: str) -> None:
-        boto = client(server)
+    def put(self, served: Server, root: str, *found: str) -> None:
+        boto = client(served)
         for name in found:
             boto.put_object(Bucket=root.removeprefix("s3://"), Key=name, Body=b"x")
 
-    def test_pieces_are_the_listing(self, server: Server, root: str) -> None:
-        self.put(server, root, *(f"t/{name}" for name in AWKWARD_NAMES), "t2/x", *(f"t/{n:03d}" for n in range(30)))
-        whole = listed(f"{root}/t", ObjectStores(server.settings))
+    def test_pieces_are_the_listing(self, served: Server, root: str) -> None:
+        self.put(served, root, *(f"t/{name}" for name in AWKWARD_NAMES), "t2/x", *(f"t/{n:03d}" for n in range(30)))
+        whole = listed(f"{root}/t", ObjectStores(served.settings))
         for page in (5, 1000):
-            source = BucketRanges(Buckets(server.settings), page)
+            source = BucketRanges(Buckets(served.settings), page)
             pieces = source.split(f"{root}/t", 8)
             assert (len(pieces) > 4) == (page == 5)
             assert rows(source, pieces) == whole
 
-    def test_a_pickled_copy_lists_too(self, server: Server, root: str) -> None:
-        self.put(server, root, "t/a", "t/b/c")
-        there = pickle.loads(pickle.dumps(ObjectRanges(server.settings)))
+    def test_a_pickled_copy_lists_too(self, served: Server, root: str) -> None:
+        self.put(served, root, "t/a", "t/b/c")
+        there = pickle.loads(pickle.dumps(ObjectRanges(served.settings)))
         assert names(rows(there, there.split(f"{root}/t", 4))) == [(f"{root}/t/a", 1), (f"{root}/t/b/c", 1)]
 
     @pytest.mark.parametrize("key", ["t/a//x", "t//x", "t/./x", "t/../x"])
-    def test_a_key_that_cannot_be_named_stops_the_listing(self, server: Server, root: str, key: str) -> None:
-        self.put(server, root, "t/a/x", "t/x", key)
+    def test_a_key_that_cannot_be_named_stops_the_listing(self, served: Server, root: str, key: str) -> None:
+        self.put(served, root, "t/a/x", "t/x", key)
         with pytest.raises(StoreError, match=r"invalid path|empty path segment|illegal"):
-            rows(ObjectRanges(server.settings), [KeyRange(f"{root}/t")])
+            rows(ObjectRanges(served.settings), [KeyRange(f"{root}/t")])
 
-    def test_a_folder_marker_is_no_disorder(self, server: Server, root: str) -> None:
+    def test_a_folder_marker_is_no_disorder(self, served: Server, root: str) -> None:
         """`t/b/` comes after `t/b-1/x` and is listed as `t/b`."""
-        self.put(server, root, "t/a", "t/b-1/x", "t/b/", "t/b/x", "t/c")
+        self.put(served, root, "t/a", "t/b-1/x", "t/b/", "t/b/x", "t/c")
         pieces = [KeyRange(f"{root}/t", True, None, f"{root}/t/b/w"), KeyRange(f"{root}/t", True, f"{root}/t/b/w")]
-        found = {key for key, *_ in rows(ObjectRanges(server.settings), pieces)}
+        found = {key for key, *_ in rows(ObjectRanges(served.settings), pieces)}
         assert found == {f"{root}/t/{name}" for name in ("a", "b", "b-1/x", "b/x", "c")}
 
-    def test_a_bucket_that_is_not_there_is_an_error(self, server: Server) -> None:
+    def test_a_bucket_that_is_not_there_is_an_error(self, served: Server) -> None:
         with pytest.raises(StoreError, match="no-such-bucket"):
-            rows(ObjectRanges(server.settings), [KeyRange("s3://no-such-bucket/t")])
+            rows(ObjectRanges(served.settings), [KeyRange("s3://no-such-bucket/t")])
 
 
 def _put_all(root: str, found: set[str]) -> None:

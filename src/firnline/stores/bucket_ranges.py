@@ -62,7 +62,9 @@ class BucketRanges:
             bucket = self._buckets.opened(key, PAGE_RETRIES)
             if piece.deep:
                 offset = None if piece.after is None else _offset(_name_of(piece.after, key, folder))
-                found = obstore.list(bucket, folder, offset=offset, chunk_size=_ROWS, return_arrow=True)
+                # A piece that ends is read page by page: a larger chunk would fetch what its neighbours list too.
+                rows = _ROWS if piece.until is None else self._page
+                found = obstore.list(bucket, folder, offset=offset, chunk_size=rows, return_arrow=True)
                 for chunk in found:
                     yield _renamed(pa.record_batch(chunk), key, folder)
             else:
