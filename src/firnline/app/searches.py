@@ -17,7 +17,7 @@ from firnline.ops.carry import (
 )
 from firnline.ops.files import check_listing_name, write_listing
 from firnline.ops.guards import refuse_forbidden
-from firnline.ops.orphans.dropped import Dropped, dropped_tables
+from firnline.ops.orphans.dropped import Dropped, dropped_tables, refuse_moved
 from firnline.ops.orphans.plan import Searched, plan_orphans, save_search
 from firnline.ops.orphans.prefix import Prefix
 from firnline.ops.orphans.scope import Scope
@@ -63,7 +63,9 @@ class Searches(Runs):
         is_folder = isinstance(work.source, Prefix)
         scope = Scope((state.location,)) if is_folder else Scope.of_table(state, include_outside)
         alone = () if is_folder or work.source.name.catalog else (work.source.name.name,)
-        asked = Asked(instant(older_than), same, dead, (*also, *alone), keep_near_misses)
+        # A purge may start from another folder, so what a relative path means is settled now.
+        others = tuple(absolute(each) if "/" in each else each for each in also)
+        asked = Asked(instant(older_than), same, dead, (*others, *alone), keep_near_misses)
         terms = _Terms(grace, blast_radius, dry_run, break_lease, consent)
         return self._searched(work, state, scope, asked, terms, inventory, files)
 
@@ -90,6 +92,8 @@ class Searches(Runs):
             raise UsageError(f"{folder} is no dropped table under {prefix}", hint=f"there are: {known}")
         work = self._prefix(chosen.folder)
         departed = work.source.format.load(chosen.folder, chosen.metadata)
+        refuse_forbidden(departed, self.clock())
+        refuse_moved(departed, chosen.folder)
         scope = Scope((departed.location,), departed=departed)
         terms = _Terms(grace, None, False, break_lease, consent)
         return self._searched(work, work.source.load(), scope, Asked(instant(older_than)), terms, None, None)

@@ -7,14 +7,13 @@ of the format gives, no age, too young; and only what is left is a victim.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from urllib.parse import unquote
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from firnline.formats.columns import identities
 from firnline.model.files import FileKind
-from firnline.model.locations import identity
+from firnline.model.locations import bare_path, known_as, stem_of
 from firnline.ports.listings import LISTED_COLUMNS, SORTED_COLUMNS, ObjectClass, Place
 
 _STEM = r"^[^:]+://[^/]*"
@@ -46,7 +45,7 @@ class Sorting:
 
     def names(self, identities: pa.Array) -> pa.Array:
         for one, other in self.same:
-            stem, meant = identity(one).rstrip("/") + "/", identity(other).rstrip("/") + "/"
+            stem, meant = stem_of(one), stem_of(other)
             moved = pc.binary_replace_slice(identities, 0, len(stem.encode()), meant)
             identities = pc.if_else(pc.starts_with(identities, stem), moved, identities)
         return identities
@@ -58,8 +57,8 @@ class Sorting:
         modified = listed.column("modified_ms")
         aged = pc.fill_null(pc.greater(modified, 0), False)
         tests = {
-            ObjectClass.OWN_RECORDS: _under_any(names, self.own),
-            ObjectClass.ANOTHER_TABLE: _under_any(names, self.others),
+            ObjectClass.OWN_RECORDS: self._under_any(names, self.own),
+            ObjectClass.ANOTHER_TABLE: self._under_any(names, self.others),
             ObjectClass.OUTSIDE: pc.invert(inside),
             ObjectClass.UNKNOWN_KIND: pc.is_null(kinds),
             ObjectClass.UNKNOWN_AGE: pc.invert(aged),
@@ -90,9 +89,15 @@ class Sorting:
         """Returns each folder once, with all names that any table's writers give there."""
         merged: dict[str, tuple[tuple[str, FileKind], ...]] = {}
         for place in self.places:
-            folder = identity(place.folder).rstrip("/")
+            folder = known_as(place.folder, self.same).rstrip("/")
             merged[folder] = (*merged.get(folder, ()), *place.names)
         return sorted(merged.items(), key=lambda each: -len(each[0]))
+
+    def _under_any(self, names: pa.Array, folders: tuple[str, ...]) -> pa.Array:
+        found = pa.repeat(pa.scalar(False), len(names))
+        for folder in folders:
+            found = pc.or_(found, _under(names, known_as(folder, self.same)))
+        return found
 
 
 def _named(names: pa.Array, expressions: tuple[tuple[str, FileKind], ...], kinds: pa.Array) -> pa.Array:
@@ -104,15 +109,15 @@ def _named(names: pa.Array, expressions: tuple[tuple[str, FileKind], ...], kinds
 
 
 def plain_paths(names: pa.Array) -> pa.Array:
-    """Returns identities without scheme and authority, percent-decoded: what near misses have in common."""
+    """Returns the `bare_path` of each identity: what near misses have in common."""
     paths = pc.replace_substring_regex(names, _STEM, "")
-    if not pc.any(pc.match_substring(paths, "%")).as_py():
+    if not pc.any(pc.match_substring_regex(paths, r"[^\x00-\x7F]|%")).as_py():
         return paths
-    return pa.array([unquote(path) for path in paths.to_pylist()], pa.string())
+    return pa.array([bare_path(path) for path in names.to_pylist()], pa.string())
 
 
 def _under(names: pa.Array, folder: str) -> pa.Array:
-    return pc.starts_with(names, identity(folder).rstrip("/") + "/")
+    return pc.starts_with(names, stem_of(folder))
 
 
 def _hidden_below(names: pa.Array, folder: str) -> pa.Array:
@@ -120,12 +125,5 @@ def _hidden_below(names: pa.Array, folder: str) -> pa.Array:
 
     A partition's folder has a name with `=` in it and is none, whatever its column is called.
     """
-    below = pc.utf8_slice_codeunits(names, len(identity(folder).rstrip("/")))
+    below = pc.utf8_slice_codeunits(names, len(stem_of(folder)) - 1)
     return pc.match_substring_regex(below, r"/[._][^/=]*/")
-
-
-def _under_any(names: pa.Array, folders: tuple[str, ...]) -> pa.Array:
-    found = pa.repeat(pa.scalar(False), len(names))
-    for folder in folders:
-        found = pc.or_(found, _under(names, folder))
-    return found

@@ -106,13 +106,13 @@ def refuse_unsealed(store: ListAndGet, folder: str, seals: Seals) -> None:
     found = {key.rpartition("/")[2]: key for key in part_keys(store, folder)}
     if found.keys() != seals.keys():
         odd = ", ".join(sorted(found.keys() ^ seals.keys()))
-        raise UnreadableMetadata(f"the parts in {folder} are not those that were written: {odd}", hint=_CHANGED)
+        raise UnreadableMetadata(f"the parts in {folder} are not those that were written: {odd}", hint=CHANGED)
     for name, key in found.items():
         if seal(store.get(key)) != seals[name]:
-            raise UnreadableMetadata(f"{key} is not as it was written", hint=_CHANGED)
+            raise UnreadableMetadata(f"{key} is not as it was written", hint=CHANGED)
 
 
-_CHANGED = "somebody changed the run's record; nothing was deleted, and `firnline undo` still works before a purge"
+CHANGED = "somebody changed the run's record; nothing was deleted, and `firnline undo` still works before a purge"
 
 
 def part_keys(store: List, folder: str) -> list[str]:

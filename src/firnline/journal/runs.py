@@ -10,7 +10,7 @@ from typing import Any
 from firnline.errors import ObjectNotFound, UnreadableMetadata, UnsupportedFormat, UsageError
 from firnline.journal.events import Event, EventStore, append_event, read_events
 from firnline.journal.layout import RecordFolder, RunId
-from firnline.journal.parts import Seals
+from firnline.journal.parts import CHANGED, Seals, put_own, seal
 from firnline.journal.states import FINISHED, UNDOABLE, RunState
 from firnline.model.locations import join
 from firnline.plans.plan import EXPIRY, PLAN_VERSION
@@ -102,6 +102,26 @@ class Run:
         """Returns the run in its new state, written first. Raises LeaseHeld where another process moved it."""
         event = append_event(store, self.folder, self.events[-1], state, at_ms, **detail)
         return replace(self, events=(*self.events, event))
+
+
+def put_plan(store: EventStore, folder: RecordFolder, record: Mapping[str, Any], at_ms: int) -> None:
+    """Writes a run's plan, last of all: with it the run exists. Its first event seals it."""
+    data = json.dumps(record, indent=1).encode()
+    append_event(store, folder, None, RunState.PLANNED, at_ms, plan=seal(data))
+    put_own(store, folder.plan, data)
+
+
+def refuse_edited(store: EventStore, run: Run) -> None:
+    """Returns where the plan is as it was saved: it says whom a purge must ask before it deletes.
+
+    Runs that were saved before plans were sealed are taken as they are.
+    """
+    sealed = run.events[0].detail.get("plan")
+    if sealed is not None and seal(store.get(run.folder.plan)) != sealed:
+        raise UnreadableMetadata(
+            f"{run.folder.plan} is not as it was written",
+            hint=CHANGED,
+        )
 
 
 def load_run(store: EventStore, root: str, run: RunId) -> Run:

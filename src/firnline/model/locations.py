@@ -8,7 +8,10 @@ not the identity, is what a delete names.
 from __future__ import annotations
 
 import re
+import unicodedata
+from collections.abc import Iterable
 from typing import NamedTuple
+from urllib.parse import unquote
 
 _SCHEME = re.compile(r"^([A-Za-z][A-Za-z0-9+.\-]*):(//([^/]*))?(.*)$", re.DOTALL)
 _SAME_SCHEME = {"s3a": "s3", "s3n": "s3", "gcs": "gs", "abfss": "abfs", "wasbs": "wasb"}
@@ -49,6 +52,30 @@ def _one_slash(path: str) -> str:
 def identity(text: str) -> str:
     """Returns the canonical identity of an object: equal for every spelling of the same object."""
     return str(parse_location(text))
+
+
+def stem_of(text: str) -> str:
+    """Returns the identity of a folder with one slash at its end: what all objects in it begin with."""
+    name = identity(text)
+    return name if name.endswith("/") else name + "/"
+
+
+def known_as(text: str, same: Iterable[tuple[str, str]]) -> str:
+    """Returns the identity where somebody says that some folders are one: what lies in the first of a pair counts as
+    lying in the second.
+    """
+    name = identity(text)
+    for one, other in same:
+        if (name + "/").startswith(stem_of(one)):
+            name = stem_of(other) + name[len(stem_of(one)) :]
+    return name
+
+
+def bare_path(text: str) -> str:
+    """Returns the path alone, percent signs decoded and letters composed: where two objects have it in common, nobody
+    can tell from their names whether they are one.
+    """
+    return unicodedata.normalize("NFC", unquote(parse_location(text).path))
 
 
 def is_dotted(text: str) -> bool:

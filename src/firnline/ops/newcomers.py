@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 
 from firnline.model.files import File, FileKind
-from firnline.model.locations import identity, parse_location
+from firnline.model.locations import bare_path, identity
 from firnline.ports.formats import Expand
 
 _THREADS = 8
@@ -49,10 +49,10 @@ class Newcomers:
         return units
 
     def reach(self, name: str) -> None:
-        """Remembers an identity as needed, and its path: under another authority it may be the same object."""
+        """Remembers an identity as needed, and its path: under another authority or encoding it may be one object."""
         self._reached.add(name)
-        self._paths.add(parse_location(name).path)
+        self._paths.add(bare_path(name))
 
     def spare(self, key: str) -> bool:
         """Tells whether a file on the written list must stay."""
-        return identity(key) in self._reached or parse_location(key).path in self._paths
+        return identity(key) in self._reached or bare_path(key) in self._paths

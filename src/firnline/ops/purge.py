@@ -11,7 +11,7 @@ from firnline.history.ledger import End
 from firnline.journal.lease import Lease
 from firnline.journal.outcomes import Outcome, Row, failed_paths, outcome_keys, outcome_totals, write_outcomes
 from firnline.journal.parts import part_keys, read_part, refuse_unsealed
-from firnline.journal.runs import Run, in_commit_order
+from firnline.journal.runs import Run, in_commit_order, refuse_edited
 from firnline.journal.states import RunState
 from firnline.model.files import Tally
 from firnline.model.times import format_instant
@@ -47,6 +47,7 @@ def purge_run(work: Workplace, lease: Lease, run: Run, shovel: Shovel, guard: Gu
     at any point loses nothing: the part is done again, and what is gone already counts as missing.
     """
     refuse_lost_refs(run, work.source.load().capabilities.undo is UndoWindow.AFTER_COMMIT)
+    refuse_edited(work.store, run)
     refuse_unsealed(work.store, run.folder.victims, run.victim_seals)
     if run.state is RunState.COMMITTED:
         run = run.moved(work.store, RunState.PURGING, work.now())

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from firnline.journal.events import EventStore, append_event
+from firnline.journal.events import EventStore
 from firnline.journal.layout import RecordFolder, RunId
-from firnline.journal.parts import PartWriter, PutAndGet, Seals, put_own
-from firnline.journal.states import RunState
+from firnline.journal.parts import PartWriter, PutAndGet, Seals
+from firnline.journal.runs import put_plan
 from firnline.model.files import FileKind
 from firnline.ops.plan import Planned
 from firnline.plans.plan import Plan
@@ -47,8 +46,7 @@ def save_plan(
     plan = replace(planned.plan, run=str(run))
     asked = {"request": planned.request.to_json(), "grace_ms": grace_ms, "meant": meant}
     record = {**plan.to_json(), **asked, "parts": seals}
-    append_event(store, folder, None, RunState.PLANNED, now_ms)
-    put_own(store, folder.plan, json.dumps(record, indent=1).encode())
+    put_plan(store, folder, record, now_ms)
     return plan
 
 

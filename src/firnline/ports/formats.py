@@ -194,8 +194,12 @@ class TableFormat(EditTable, Protocol):
         """Returns the folders that the table's writers use, with the names that they give their files there."""
         ...
 
-    def table_of(self, key: str) -> str:
-        """Returns the uuid of the table that a metadata object belongs to. Raises where nobody can tell."""
+    def table_of(self, key: str) -> State | None:
+        """Returns the table that a metadata object speaks of; None where it is gone. Raises where nobody can tell."""
+        ...
+
+    def written_ms(self, state: State) -> int:
+        """Returns when the table's metadata was written, by its writer's clock: later ones say later times."""
         ...
 
     def snapshot_objects(self, state: State) -> Iterator[Mapping[str, Any]]:

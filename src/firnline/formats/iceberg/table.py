@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass, replace
 from typing import Any
 
-from firnline.formats.iceberg import edit
+from firnline.errors import ObjectNotFound, UnreadableMetadata
+from firnline.formats.iceberg import edit, fields
 from firnline.formats.iceberg.document import Document, read_document
 from firnline.formats.iceberg.expand import IcebergExpand
 from firnline.formats.iceberg.lineage import with_bridges
@@ -63,9 +64,17 @@ class IcebergFormat:
     def places(self, state: State) -> tuple[Place, ...]:
         return places_of(state.location, state.properties)
 
-    def table_of(self, key: str) -> str:
+    def table_of(self, key: str) -> State | None:
         refuse_stranger(key)
-        return self.load(key, key).uuid
+        try:
+            return self.load(key, key)
+        except UnreadableMetadata as damage:
+            if isinstance(damage.__cause__, ObjectNotFound):
+                return None
+            raise
+
+    def written_ms(self, state: State) -> int:
+        return fields.whole(state.document, "last-updated-ms", state.fence)
 
     def expire(
         self,

@@ -7,8 +7,9 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
-from firnline.errors import FirnlineError
+from firnline.errors import FirnlineError, RefusedForSafety
 from firnline.model.files import Tally
+from firnline.model.locations import identity
 from firnline.model.times import format_instant
 from firnline.ops.orphans.neighbours import all_tables, expand_of
 from firnline.ops.orphans.search import Asked, Means, Rules, roots_of
@@ -59,6 +60,15 @@ def dropped_tables(prefix: str, means: Means, store: List) -> list[Dropped]:
         return [each for each in found if each.uuid not in known]
 
 
+def refuse_moved(departed: State, folder: str) -> None:
+    """Raises where a table's last metadata lies in one folder and says that its files are in another."""
+    if identity(departed.location).rstrip("/") != identity(folder).rstrip("/"):
+        raise RefusedForSafety(
+            f"the table whose metadata is in {folder} lived at {departed.location}",
+            hint="only what lies in the named folder may go; remove a copy or a moved table by hand",
+        )
+
+
 def last_state(folder: str, means: Means) -> State | None:
     """Returns what the newest metadata in a folder says of its table; None where there is none."""
     listing = means.engine.list(means.ranges.split(folder, 1), means.ranges)
@@ -81,7 +91,8 @@ def _last_metadata(census: Census) -> dict[str, str]:
 def _evidence(folder: str, metadata: str, means: Means, store: List) -> Dropped:
     problem, uuid = None, None
     try:
-        uuid = means.format.table_of(metadata)
+        table = means.format.table_of(metadata)
+        problem, uuid = ("its metadata is gone", None) if table is None else (None, table.uuid)
     except FirnlineError as damage:
         problem = damage.message
     objects = list(_sizes(store, folder))

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from firnline.errors import ObjectNotFound, RefusedForSafety
 from firnline.journal.runs import Run
+from firnline.model.locations import identity
 from firnline.model.times import parse_instant
 from firnline.ops.guards import SPARED, Line, refuse_forbidden
+from firnline.ops.needs import forbidden
 from firnline.ops.newcomers import Newcomers
 from firnline.ops.orphans.neighbours import Neighbour, all_tables, expand_of
 from firnline.ops.workplace import Workplace, same_table
 
 _THREADS = 32
-_CHANGED = "the store says another size or age of it than the inventory"
+_CHANGED = "the store says another size or age of it than the list"
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +30,7 @@ class LakeGuard:
     work: Workplace
     run: Run
     newcomers: Newcomers
+    held: dict[str, str | None] = field(default_factory=dict)
 
     def look_again(self) -> None:
         now_ms = self.work.now()
@@ -40,17 +43,29 @@ class LakeGuard:
         expand = expand_of(neighbours, self.work.source.format.expand)
         for each in neighbours:
             self.newcomers.add(each.needs(now_ms), expand)
+        self.held.clear()
+        self.held.update(_words(neighbours, now_ms))
 
     def doubts(self, lines: Sequence[Line]) -> dict[str, str]:
         spared = {line.key: SPARED for line in lines if self.newcomers.spare(line.key)}
-        # What has a tag is deleted by it: only while it is the very object that was listed.
-        due = [line for line in lines if line.key not in spared and line.etag is None]
+        spared |= {line.key: reason for line in lines if (reason := self._held(line.key))}
+        # A tag is not enough: a writer that repeats its work leaves the same bytes, and with them the same tag.
+        due = [line for line in lines if line.key not in spared]
         with ThreadPoolExecutor(_THREADS) as pool:
             still = pool.map(self._is_still_old, due)
             return spared | {line.key: _CHANGED for line, old in zip(due, still, strict=True) if not old}
 
+    def _held(self, key: str) -> str | None:
+        """Returns why nothing may go from the innermost writers' folder that the object lies in; None where it may."""
+        folder = identity(key)
+        while self.held and "/" in folder:
+            folder = folder.rpartition("/")[0]
+            if folder in self.held:
+                return self.held[folder]
+        return None
+
     def _is_still_old(self, line: Line) -> bool:
-        """Tells whether the store itself says of an object what an inventory said: its size, and that it is old.
+        """Tells whether the store itself says now of an object what the list says: its size, and that it is old.
 
         One that is gone cannot be the wrong one.
         """
@@ -79,3 +94,17 @@ class LakeGuard:
                 raise RefusedForSafety(
                     f"the dropped table {departed} is back as {each.state.table}", hint="nothing more of it is removed"
                 )
+
+
+def _words(neighbours: Sequence[Neighbour], now_ms: int) -> dict[str, str | None]:
+    """Returns every folder that tables write to, with the reason why nothing may go there, or None; none at all where
+    no table forbids anything. Of tables that share a folder one is enough to forbid.
+    """
+    words: dict[str, str | None] = {}
+    for each in neighbours:
+        reason = forbidden(each.state, now_ms)
+        said = None if reason is None else f"nothing of {each.state.table} may be removed now: {reason}"
+        for place in each.places:
+            folder = identity(place.folder).rstrip("/")
+            words[folder] = words.get(folder) or said
+    return words if any(words.values()) else {}

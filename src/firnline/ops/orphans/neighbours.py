@@ -40,7 +40,8 @@ class Neighbour:
 def all_tables(everyone: EveryTable) -> list[Neighbour]:
     """Returns every table, read just now. Raises where any cannot be read: its files would look like garbage.
 
-    One that was dropped between being named and being read is left out: it needs nothing any more.
+    One that was dropped between being named and being read is left out: it needs nothing any more. One that somebody
+    named by its location must be there: its needs were meant to count.
     """
     with ThreadPoolExecutor(_THREADS) as pool:
         return [each for each in pool.map(_loaded, everyone()) if each is not None]
@@ -50,6 +51,8 @@ def _loaded(work: Workplace) -> Neighbour | None:
     try:
         return Neighbour(work, work.source.load())
     except NoSuchTable:
+        if not work.source.name.catalog:
+            raise
         return None
 
 

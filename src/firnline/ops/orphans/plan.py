@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from firnline.journal.events import EventStore, append_event
+from firnline.journal.events import EventStore
 from firnline.journal.layout import RecordFolder, RunId
-from firnline.journal.parts import put_own
-from firnline.journal.states import RunState
+from firnline.journal.runs import put_plan
 from firnline.model.files import Tally
 from firnline.ops.orphans.scope import Scope
 from firnline.ops.orphans.search import Asked, Found, Means, search
@@ -77,8 +75,7 @@ def save_search(searched: Searched, means: Means, store: EventStore, root: str, 
     }
     saved = replace(plan, run=str(run))
     record = {**saved.to_json(), **_record(searched), "meant": meant, "parts": seals}
-    append_event(store, folder, None, RunState.PLANNED, plan.now_ms)
-    put_own(store, folder.plan, json.dumps(record, indent=1).encode())
+    put_plan(store, folder, record, plan.now_ms)
     return saved
 
 

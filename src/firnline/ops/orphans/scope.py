@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from firnline.model.locations import identity, within
@@ -36,7 +36,11 @@ class Scope:
         return tuple(each for each in state.owned if not any(overlap(folder, each) for folder in self.folders))
 
     def insiders(self, neighbours: Sequence[Neighbour], now_ms: int) -> list[Neighbour]:
-        """Returns the tables whose files are searched. One that forbids removals is none, under a prefix."""
+        """Returns the tables whose files are searched. One that forbids removals is none, under a prefix; where a
+        dropped table is purged, nobody else's garbage goes with it.
+        """
+        if self.departed is not None:
+            return []
         if self.uuid is not None:
             return [each for each in neighbours if each.state.uuid == self.uuid]
         return [each for each in neighbours if self._touches(each) and forbidden(each.state, now_ms) is None]
@@ -59,7 +63,19 @@ class Scope:
         """
         inside = {id(each) for each in self.insiders(neighbours, now_ms)}
         others = (folder for each in neighbours if id(each) not in inside for folder in each.state.owned)
-        return tuple(sorted({each for each in others if self._is_nested(each, places)}))
+        nested = {each for each in others if self._is_nested(each, places)}
+        return tuple(sorted(nested | set(self._held(neighbours, places, now_ms))))
+
+    def _held(self, neighbours: Sequence[Neighbour], places: Sequence[Place], now_ms: int) -> Iterator[str]:
+        """Yields the writers' folders of tables that forbid removals: also one that a searched table shares, but none
+        that only has the searched one's own folder in it.
+        """
+        mine = [identity(place.folder).rstrip("/") for place in places if place.names]
+        held = (each for each in neighbours if forbidden(each.state, now_ms) is not None)
+        for place in (place for each in held for place in each.places):
+            folder = identity(place.folder).rstrip("/")
+            if folder in mine or not any(within(folder, each) for each in mine):
+                yield place.folder
 
     def _is_nested(self, folder: str, places: Sequence[Place]) -> bool:
         within_search = any(overlap(mine, folder) and not within(folder, mine) for mine in self.folders)

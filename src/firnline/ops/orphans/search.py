@@ -5,17 +5,17 @@ So a file that was committed while the listing ran is seen as needed, and one th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from firnline.errors import FirnlineError, RefusedForSafety
+from firnline.errors import RefusedForSafety
 from firnline.journal.lease import LARGEST_SKEW_MS
 from firnline.model.files import Root, Tally
 from firnline.model.locations import join, within
 from firnline.model.times import DAY_MS, format_duration
 from firnline.ops.orphans.neighbours import EveryTable, Neighbour, all_tables, expand_of
 from firnline.ops.orphans.scope import Scope
+from firnline.ops.orphans.strangers import Known, refuse_strangers
 from firnline.ports.engines import Census, Engine, Listing
 from firnline.ports.formats import TableFormat
 from firnline.ports.listings import ListRanges, ObjectClass, Place, Sort
@@ -24,7 +24,6 @@ FLOOR_MS = DAY_MS
 """Never is anything younger than this taken for garbage: a writer may still be about to commit it."""
 DEFAULT_AGE_MS = 3 * DAY_MS
 _PIECES = 256
-_THREADS = 16
 _SHOWN = 5
 
 
@@ -94,7 +93,9 @@ def search(scope: Scope, asked: Asked, means: Means) -> Found:
         means.make_sort(_rules(scope, asked, means, neighbours, now_ms)),
     )
     _refuse_nothing_of_theirs(scope, census, insiders)
-    _refuse_strangers(census, neighbours, asked, scope, means.format)
+    gone = asked.dead if scope.departed is None else asked.dead | {scope.departed.uuid}
+    known = Known.of(neighbours, asked.same, asked.cutoff_ms(now_ms))
+    refuse_strangers(census.document_batches(), known, gone, means.format)
     if not asked.keep_near_misses:
         _refuse_near_misses(census)
     return Found(census, listing.all, asked.cutoff_ms(now_ms), tuple(neighbours), tuple(insiders))
@@ -142,34 +143,6 @@ def _refuse_nothing_of_theirs(scope: Scope, census: Census, insiders: Sequence[N
                 f"the listing shows nothing that {each.state.table} needs, although its metadata is in that place",
                 hint="look whether the store lists the folder; an inventory may be of another place or time",
             )
-
-
-def _refuse_strangers(
-    census: Census, neighbours: Iterable[Neighbour], asked: Asked, scope: Scope, table_format: TableFormat
-) -> None:
-    """Raises where metadata of a table lies here whose needs nobody counted."""
-    known = {each.state.uuid for each in neighbours} | asked.dead
-    if scope.departed is not None:
-        known |= {scope.departed.uuid}
-    with ThreadPoolExecutor(_THREADS) as pool:
-        for batch in census.document_batches():
-            keys = batch.column("key").to_pylist()
-            for key, uuid in zip(keys, pool.map(lambda key: _table_of(table_format, key), keys), strict=True):
-                if uuid not in known:
-                    raise RefusedForSafety(
-                        f"{key} is metadata of the table {uuid}, which no configured catalog has",
-                        hint=f"configure its catalog, or name it with --also LOCATION; --dropped {uuid} if it is gone",
-                    )
-
-
-def _table_of(table_format: TableFormat, key: str) -> str:
-    try:
-        return table_format.table_of(key)
-    except FirnlineError as problem:
-        raise RefusedForSafety(
-            f"{key} looks like a table's metadata, and nobody can tell whose: {problem.message}",
-            hint="move it away, or repair it; what that table needs would look like garbage",
-        ) from problem
 
 
 def _refuse_near_misses(census: Census) -> None:

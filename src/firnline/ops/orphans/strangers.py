@@ -1,0 +1,134 @@
+"""Metadata that no root reaches: each must be an old one of a table whose needs were counted, in that table's folder.
+
+Anything else means that somebody needs files here whom nobody asked: a table of a catalog that is not configured, a
+table that went on in another catalog while the one here still has its old pointer, or a folder with two names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence, Set
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from firnline.errors import FirnlineError, RefusedForSafety
+from firnline.model.locations import known_as
+from firnline.ops.orphans.neighbours import Neighbour
+from firnline.ports.formats import State, TableFormat
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_THREADS = 16
+_TORN = "move it away, or repair it; what that table needs would look like garbage"
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What is known of all tables by their uuid: their metadata, the folders they write to, and the time of the newest;
+    `everywhere` are all those folders. What was written after `cutoff_ms` may be on its way to a commit.
+    """
+
+    files: dict[str, set[str]]
+    folders: dict[str, set[str]]
+    newest: dict[str, int]
+    everywhere: set[str]
+    same: tuple[tuple[str, str], ...]
+    cutoff_ms: int
+
+    @staticmethod
+    def of(neighbours: Sequence[Neighbour], same: tuple[tuple[str, str], ...], cutoff_ms: int) -> Known:
+        known = Known({}, {}, {}, set(), same, cutoff_ms)
+        for each in neighbours:
+            known.add(each)
+        return known
+
+    def add(self, each: Neighbour) -> None:
+        state, table_format = each.state, each.work.source.format
+        files = {known_as(name, self.same) for name in table_format.metadata_files(state)}
+        places = {known_as(place.folder, self.same).rstrip("/") for place in each.places}
+        self.files.setdefault(state.uuid, set()).update(files)
+        folders = places | {_folder(name) for name in files}
+        self.folders.setdefault(state.uuid, set()).update(folders)
+        self.everywhere.update(folders)
+        self.newest[state.uuid] = max(self.newest.get(state.uuid, 0), table_format.written_ms(state))
+
+
+def refuse_strangers(
+    batches: Iterable[pa.RecordBatch], known: Known, gone: Set[str], table_format: TableFormat
+) -> None:
+    """Raises where metadata lies here of a table whose needs nobody counted. `gone` are tables that need nothing."""
+    with ThreadPoolExecutor(_THREADS) as pool:
+        for batch in batches:
+            rows = batch.select(["identity", "key", "modified_ms"]).to_pylist()
+            said = pool.map(lambda row: _table_of(table_format, row["key"]), rows)
+            for row, table in zip(rows, said, strict=True):
+                if table is None:
+                    _refuse_unread(row, known)
+                elif table.uuid not in gone:
+                    _refuse_unknown(row["key"], table, known)
+                    _refuse_elsewhere(row, table, known)
+                    _refuse_ahead(row, table, known, table_format)
+
+
+def _table_of(table_format: TableFormat, key: str) -> State | None:
+    try:
+        return table_format.table_of(key)
+    except FirnlineError as problem:
+        raise RefusedForSafety(
+            f"{key} looks like a table's metadata, and nobody can tell whose: {problem.message}", hint=_TORN
+        ) from problem
+
+
+def _refuse_unread(row: dict[str, Any], known: Known) -> None:
+    """Raises where metadata was listed, is gone by now, and no known table keeps its metadata in that folder.
+
+    In a known table's folder it is one that its writer cleaned up since.
+    """
+    if _folder(row["identity"]) not in known.everywhere:
+        raise RefusedForSafety(
+            f"{row['key']} looks like a table's metadata, and nobody can tell whose: it is gone by now",
+            hint="search again; an inventory may be too old",
+        )
+
+
+def _refuse_unknown(key: str, table: State, known: Known) -> None:
+    if table.uuid not in known.newest:
+        raise RefusedForSafety(
+            f"{key} is metadata of the table {table.uuid}, which no configured catalog has",
+            hint=f"configure its catalog, or name it with --also LOCATION; --dropped {table.uuid} if it is gone",
+        )
+
+
+def _refuse_elsewhere(row: dict[str, Any], table: State, known: Known) -> None:
+    """Raises where metadata of a known table lies in a folder that this table does not name: by a link, a mount or a
+    copy its files lie here under names that no root reaches.
+    """
+    if _folder(row["identity"]) not in known.folders[table.uuid]:
+        raise RefusedForSafety(
+            f"{row['key']} is metadata of the table {table.uuid}, which has it in another place: "
+            f"{', '.join(sorted(known.folders[table.uuid]))}",
+            hint=f"--same THIS=THAT if both are one place; --dropped {table.uuid} if nobody needs what is here",
+        )
+
+
+def _refuse_ahead(row: dict[str, Any], table: State, known: Known, table_format: TableFormat) -> None:
+    """Raises where a table's metadata is newer than every known one: another catalog went on with it.
+
+    A commit that is on its way is young, and builds on metadata that is known.
+    """
+    if table_format.written_ms(table) <= known.newest[table.uuid]:
+        return
+    _, *log = table_format.metadata_files(table)
+    builds_on_known = not log or known_as(log[-1], known.same) in known.files[table.uuid]
+    is_young = row["modified_ms"] is not None and row["modified_ms"] >= known.cutoff_ms
+    if not (is_young and builds_on_known):
+        raise RefusedForSafety(
+            f"{row['key']} is metadata of the table {table.uuid}, newer than what any configured catalog has of it",
+            hint=f"configure the catalog that has it, or keep what it needs with --also {row['key']}; "
+            f"--dropped {table.uuid} if it was never committed",
+        )
+
+
+def _folder(name: str) -> str:
+    return name.rpartition("/")[0]
