@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import json
+import os
 import pickle
+import socket
+import ssl
+import subprocess
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
@@ -208,6 +213,13 @@ def test_the_credential_of_the_longest_prefix_is_vended(desk: Desk) -> None:
     assert catalog_at(desk).vended(EVENTS) == {"s3.region": "eu", "s3.access-key-id": "table"}
 
 
+def test_settings_of_stores_that_the_server_has_for_all_tables_are_used(desk: Desk) -> None:
+    desk.config = {"defaults": {"s3.endpoint": "a", "s3.region": "a"}, "overrides": {"s3.path-style-access": "true"}}
+    desk.loaded |= {"config": {"s3.access-key-id": "table"}}
+    said = catalog_at(desk, **{"s3.region": "mine", "token": SECRET}).vended(EVENTS)
+    assert said == {"s3.endpoint": "a", "s3.path-style-access": "true", "s3.access-key-id": "table"}
+
+
 # ---------------------------------------------------------------- signing in
 
 
@@ -343,6 +355,9 @@ def prepared(catalog: RestCatalog) -> tuple[RestCommits, Attempt]:
         (problem(502, "BadGateway", "?"), SwapOutcome.UNKNOWN),
         (problem(503, "ServiceUnavailable", "?"), SwapOutcome.UNKNOWN),
         (problem(504, "Timeout", "?"), SwapOutcome.UNKNOWN),
+        (problem(408, "RequestTimeout", "a proxy's word"), SwapOutcome.UNKNOWN),
+        (problem(520, "Unknown", "a proxy's word"), SwapOutcome.UNKNOWN),
+        (problem(524, "OriginTimeout", "a proxy's word"), SwapOutcome.UNKNOWN),
         ((0, {}), SwapOutcome.UNKNOWN),
     ],
 )
@@ -385,3 +400,47 @@ def test_a_server_that_nobody_reached_got_nothing(desk: Desk) -> None:
     del vars(commits._catalog)["http"]
     with pytest.raises(Unreachable):
         commits.commit(attempt)
+
+
+@pytest.fixture
+def encrypted(tmp_path: Path) -> Iterator[str]:
+    """Returns the address of a server that reads one request over TLS, then says what is no TLS."""
+    made = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "1", "-subj", "/CN=127.0.0.1"]
+    made += ["-addext", "subjectAltName=IP:127.0.0.1", "-keyout", str(tmp_path / "key"), "-out", str(tmp_path / "cert")]
+    subprocess.run(made, check=True, capture_output=True)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(tmp_path / "cert", tmp_path / "key")
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        thread = threading.Thread(target=_break_after_request, args=(listening, context), daemon=True)
+        thread.start()
+        yield f"https://127.0.0.1:{listening.getsockname()[1]}"
+        thread.join()
+
+
+def without_asking(properties: dict[str, str]) -> RestCatalog:
+    catalog = RestCatalog("lake", properties)
+    vars(catalog)["settings"] = catalog._given
+    return catalog
+
+
+def test_encryption_that_breaks_after_the_commit_was_sent_leaves_it_unknown(encrypted: str, tmp_path: Path) -> None:
+    commits, attempt = prepared(without_asking({"uri": encrypted, "ssl.cabundle": str(tmp_path / "cert")}))
+    assert commits.commit(attempt) is SwapOutcome.UNKNOWN
+
+
+def test_a_certificate_that_is_not_known_stops_before_anything_is_sent(encrypted: str) -> None:
+    commits, attempt = prepared(without_asking({"uri": encrypted}))
+    with pytest.raises(Unreachable, match="certificate verify failed"):
+        commits.commit(attempt)
+
+
+def _break_after_request(listening: socket.socket, context: ssl.SSLContext) -> None:
+    accepted, _ = listening.accept()
+    try:
+        with context.wrap_socket(accepted, server_side=True) as speaking:
+            speaking.recv(65536)
+            plain = socket.socket(fileno=os.dup(speaking.fileno()))
+            with plain:
+                plain.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n" * 4)
+    except ssl.SSLError:
+        accepted.close()

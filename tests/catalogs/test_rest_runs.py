@@ -276,6 +276,35 @@ def test_a_frozen_commit_cannot_land_after_its_run_was_called_off(subject: Subje
     assert "firnline-fence" in subject.theirs().metadata.refs
 
 
+def test_a_frozen_commit_cannot_land_after_somebody_else_carried_its_run_on(subject: Subject, meanwhile: Any) -> None:
+    """Both remove by the same refs; what was tagged between the two would go with the late one, unseen by the purge."""
+
+    class Frozen(BaseException):
+        pass
+
+    caught: list[Attempt] = []
+
+    def freeze() -> None:
+        raise Frozen
+
+    meanwhile(freeze)
+    commits: Any = subject.lake.source(subject.table).commits
+    plain = commits.prepare
+    commits.prepare = lambda *of: caught.append(plain(*of)) or caught[-1]
+    with pytest.raises(Frozen):
+        subject.expire("0s")
+    oldest = subject.ids()[0]
+    subject.theirs().manage_snapshots().create_tag(oldest, "precious").commit()
+    (carried,) = subject.lake.resume(subject.table, break_lease=True)
+    assert carried.facts["state"] == "done"
+    assert str(oldest) not in carried.facts["expired"]
+    # Not only refused because some of it is gone already: other servers remove the rest without a word.
+    assert commits.commit(caught[0]) is SwapOutcome.LOST
+    assert oldest in subject.ids()
+    assert "precious" in subject.theirs().metadata.refs
+    subject.check_reads()
+
+
 # ---------------------------------------------------------------- answers that never come
 
 

@@ -77,7 +77,7 @@ def commit_run(work: Workplace, lease: Lease, run: Run) -> Run:
         return run
     if run.plan["refused"]:
         raise BlastRadiusExceeded(run.plan["refused"], hint="plan again with a larger --blast-radius, if meant")
-    settled = commit_landed(work, lease, run)
+    settled = commit_landed(work, lease, run) or _none_can_follow(work, lease, run)
     if settled is not None:
         return settled
     attempt = _Attempt(work, lease, run, Memory(work, run.id))
@@ -85,6 +85,17 @@ def commit_run(work: Workplace, lease: Lease, run: Run) -> Run:
     if changed is None:
         return cancelled(work, lease, attempt.run, "nothing is left to expire")
     return _committed(work, lease, attempt.run, attempt.run.events[-1].detail)
+
+
+def _none_can_follow(work: Workplace, lease: Lease, run: Run) -> Run | None:
+    """Returns the run, committed, where one of its tries lands after all while they are fenced off; else None.
+
+    A process that was frozen before it sent would else send after us. A server that applies updates would take out
+    also what we leave in the table because it was tagged between the two, and the purge follows our own commit. A
+    pointer needs no fence: our own commit moves it.
+    """
+    applied = [event for event in run.attempts if event.detail["location"] is None]
+    return commit_landed(work, lease, run) if fence_off(work, lease, applied) else None
 
 
 def cancelled(work: Workplace, lease: Lease, run: Run, why: str) -> Run:

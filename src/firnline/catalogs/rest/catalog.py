@@ -70,13 +70,20 @@ class RestCatalog:
         return location
 
     def vended(self, table: TableName) -> Mapping[str, str]:
-        """Returns the store settings of this table, with the credential whose prefix matches most of its location."""
+        """Returns the server's store settings: for all tables, for this one, and then the credential whose prefix
+        matches most of its location.
+        """
         said = self._load(table)
         location = str(said.get("metadata-location") or "")
         offered = [each for each in said.get("storage-credentials") or () if isinstance(each, dict)]
         fitting = [each for each in offered if location.startswith(str(each.get("prefix")))]
         best = max(fitting, key=lambda each: len(str(each.get("prefix"))), default={})
-        return {**_texts(said.get("config")), **_texts(best.get("config"))}
+        return {**self._told(), **_texts(said.get("config")), **_texts(best.get("config"))}
+
+    def _told(self) -> dict[str, str]:
+        """Returns what the server's configuration adds to the configured properties, or puts in their place."""
+        own = self._given.properties
+        return {name: value for name, value in self.settings.properties.items() if own.get(name) != value}
 
     def address(self, table: TableName) -> str:
         """Returns the path of a table's resource."""

@@ -15,7 +15,7 @@ from firnline.ports.formats import Amendment
 
 _CONFLICT = 409
 _MISSING = 404
-_NOBODY_KNOWS = (500, 502, 503, 504)
+_TIMEOUT = 408
 
 
 class RestCommits:
@@ -50,7 +50,7 @@ class RestCommits:
             return SwapOutcome.DONE
         if reply.status == _CONFLICT:
             return SwapOutcome.LOST
-        if reply.status in _NOBODY_KNOWS:
+        if reply.status >= 500 or reply.status == _TIMEOUT:  # also a proxy's own words, after it has sent ours on
             return SwapOutcome.UNKNOWN
         if reply.status == _MISSING:
             raise self._catalog.missing(attempt.table)

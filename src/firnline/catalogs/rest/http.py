@@ -5,10 +5,11 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Mapping
+from ssl import SSLCertVerificationError
 from typing import Any
 
 import requests
-from urllib3.exceptions import NewConnectionError
+from urllib3.exceptions import NewConnectionError, SSLError
 
 from firnline.catalogs.rest.replies import SIGN_IN, Reply, reply_of
 from firnline.catalogs.rest.settings import RestSettings
@@ -77,9 +78,11 @@ class Http:
             return self._session.request(
                 verb, address, headers=headers, timeout=(min(10.0, wait), wait), allow_redirects=False, **options
             )
-        except (requests.exceptions.SSLError, requests.exceptions.ProxyError, requests.ConnectTimeout) as error:
+        except (requests.exceptions.ProxyError, requests.ConnectTimeout) as error:
             raise self._unreachable(str(error)) from None
         except requests.ConnectionError as error:
+            if _untrusted(error):
+                raise self._unreachable(str(error)) from None
             if _never_connected(error):
                 raise self._unreachable("nobody accepts connections there") from None
             raise Unanswered(self._settings.hidden(str(error))) from None
@@ -101,6 +104,12 @@ class Http:
 def _never_connected(error: requests.ConnectionError) -> bool:
     reason = getattr(error.args[0], "reason", None) if error.args else None
     return isinstance(reason, NewConnectionError)
+
+
+def _untrusted(error: requests.ConnectionError) -> bool:
+    """Tells whether the server's certificate was refused: any other failure of TLS may come after the request."""
+    reason = getattr(error.args[0], "reason", None) if error.args else None
+    return isinstance(reason, SSLError) and any(isinstance(each, SSLCertVerificationError) for each in reason.args)
 
 
 def _wished(response: requests.Response) -> float:
