@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from firnline import __version__
-from firnline.cli import check, doctor, history, iam, marks, orphans, plan, policy, runs, tables, why
+from firnline.cli import check, doctor, history, iam, marks, orphans, plan, policy, runs, sql, tables, why
 from firnline.cli.output import Output, output_for
 from firnline.errors import FirnlineError, UsageError
 
@@ -29,6 +29,7 @@ policy.register(app)
 runs.register(app)
 check.register(app)
 history.register(app)
+sql.register(app)
 orphans.register(app)
 marks.register(app)
 iam.register(app)

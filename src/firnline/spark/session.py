@@ -30,12 +30,18 @@ def session(remote: str | None = None) -> SparkSession:
     builder = SparkSession.builder.appName("firnline")
     if remote:
         return builder.remote(remote).getOrCreate()
-    for name, value in _QUIET.items():
+    for name, value in {**_QUIET, **_packages()}.items():
         builder = builder.config(name, value)
     if "SPARK_MASTER" not in os.environ and not _configured():
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
         builder = builder.master("local[*]").config("spark.driver.bindAddress", "127.0.0.1")
     return builder.getOrCreate()
+
+
+def _packages() -> dict[str, str]:
+    """Returns the jars that a new session gets, such as Iceberg's own runtime; Spark fetches them by name."""
+    packages = os.environ.get("FIRNLINE_SPARK_PACKAGES")
+    return {"spark.jars.packages": packages} if packages else {}
 
 
 def _configured() -> bool:

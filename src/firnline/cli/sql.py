@@ -1,0 +1,118 @@
+"""`firnline sql`: tables and what they remember, asked in SQL."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from firnline.cli import options
+from firnline.cli.output import Output, output_for
+from firnline.errors import FirnlineError, UsageError
+from firnline.plans.pages import Line, Page
+
+if TYPE_CHECKING:
+    from firnline.sql.session import Statements
+
+_PROMPT, _MORE = "firnline> ", "     ...> "
+_LEAVE = ("exit", "quit")
+
+StatementArg = Annotated[str | None, typer.Argument(metavar="[STATEMENT]", help="One or more, with ; between.")]
+OutArg = Annotated[str | None, typer.Argument(metavar="[OUT]", help="Where to write the rows; default: stdout.")]
+Form = Annotated[str, typer.Option("--output", metavar="FORMAT", help="table, csv, json or parquet.")]
+Shell = Annotated[bool, typer.Option("--shell", help="Read statements from stdin, each up to its semicolon.")]
+
+
+def register(app: typer.Typer) -> None:
+    app.command("sql")(sql)
+
+
+def sql(
+    statement: StatementArg = None,
+    out: OutArg = None,
+    form: Form = "table",
+    shell: Shell = False,
+    config: options.Config = None,
+    as_json: options.Json = False,
+) -> int:
+    """Query tables, ns.table.all_snapshots, .entries, .files, .manifests, .refs, .history, .runs, .ledger in Spark SQL.
+
+    Also: TAG snapshot N OF ns.table AS 'name' WITH RETENTION FOREVER (or n DAYS); USE TABLE ns.table; and
+    FROM ns.table FOR TAG 'name'.
+    """
+    wanted = "json" if as_json else form
+    _check(statement, out, wanted, shell)
+    statements, output = _open(config), output_for(as_json)
+    if shell:
+        return _converse(statements, wanted, output)
+    _answer(statements, str(statement), wanted, out, output)
+    return 0
+
+
+def _check(statement: str | None, out: str | None, form: str, shell: bool) -> None:
+    """Raises UsageError for what makes no sense, before any session is started."""
+    if form not in ("table", "csv", "json", "parquet"):
+        raise UsageError(f"unknown output {form!r}", hint="one of: table, csv, json, parquet")
+    if shell == (statement is not None):
+        raise UsageError("sql needs a statement, or --shell", hint='firnline sql "SELECT …"')
+    if form == "parquet" and out is None:
+        raise UsageError("Parquet needs a place to be written to", hint="--output parquet OUT")
+
+
+def _open(config: str | None) -> Statements:
+    from firnline.app import open_lake
+    from firnline.spark.session import session
+    from firnline.sql.session import Statements, prepared
+
+    return Statements(open_lake(config), prepared(session()), config)
+
+
+def _answer(statements: Statements, text: str, form: str, out: str | None, output: Output) -> None:
+    from firnline.sql.faults import understanding
+    from firnline.sql.results import Format, write
+    from firnline.sql.session import Said
+
+    for answer in statements.run(text):
+        if isinstance(answer, Said):
+            output.show(Page((Line(answer.text),)), {"said": answer.text})
+        else:
+            with understanding():
+                write(answer, Format(form), out)
+
+
+def _converse(statements: Statements, form: str, output: Output) -> int:
+    """Answers statement after statement; one that fails is said and the next is read."""
+    text = ""
+    while (line := _line(_MORE if text else _PROMPT)) is not None:
+        if not text and line.strip().rstrip(";").lower() in _LEAVE:
+            break
+        text += line
+        if _is_complete(text):
+            _try(statements, text, form, output)
+            text = ""
+    _try(statements, text, form, output)
+    return 0
+
+
+def _line(prompt: str) -> str | None:
+    """Returns the next line, None at the end. People get a prompt and their editing keys; a pipe does not."""
+    if not sys.stdin.isatty():
+        return sys.stdin.readline() or None
+    try:
+        return input(prompt) + "\n"
+    except EOFError:
+        return None
+
+
+def _is_complete(text: str) -> bool:
+    from firnline.sql.tokens import ends
+
+    return ends(text)
+
+
+def _try(statements: Statements, text: str, form: str, output: Output) -> None:
+    try:
+        _answer(statements, text, form, None, output)
+    except FirnlineError as problem:
+        output.fail(problem)

@@ -1,0 +1,55 @@
+"""A table's own metadata as rows: what the SQL tables `manifests`, `entries`, `files` and `history` are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+from firnline.model.snapshots import SnapshotId
+from firnline.ports.formats import State
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """One manifest of a snapshot, with what its entries inherit from it."""
+
+    key: str
+    size: int
+    spec: int
+    snapshot: int | None
+    sequence: int
+
+
+class Entries(Protocol):
+    """Reads manifests on an executor: small, picklable, no session."""
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns of an entry: what happened to a file, in which snapshot, and the file as one struct."""
+        ...
+
+    def __call__(self, manifest: Manifest) -> pa.RecordBatch:
+        """Returns every entry of a manifest, also those that say 'deleted'. Raises UnreadableMetadata."""
+        ...
+
+
+class Inspect(Protocol):
+    """What a format tells of its own metadata."""
+
+    def log(self, state: State) -> Iterator[tuple[int, SnapshotId]]:
+        """Yields when which snapshot became the current one, oldest first."""
+        ...
+
+    def manifests(self, state: State, snapshot: SnapshotId | None) -> pa.Table:
+        """Returns the manifests of a snapshot, one row each; of none an empty table."""
+        ...
+
+    def units(self, state: State, snapshot: SnapshotId | None) -> list[Manifest]:
+        """Returns the same manifests as pieces of work."""
+        ...
+
+    def entries(self, state: State) -> Entries: ...

@@ -1,0 +1,137 @@
+"""What a reader of the data source asks for, from Spark's options to a relation."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from firnline.app import Lake, open_lake
+from firnline.app.inspecting import inspect_on
+from firnline.errors import UsageError
+from firnline.history.opening import History
+from firnline.ops.history import history_of
+from firnline.ops.tags import resolve
+from firnline.ops.workplace import Workplace
+from firnline.ports.formats import State
+from firnline.ports.inspect import Inspect, Manifest
+from firnline.sql.accounts import LedgerRows, log_rows, ref_rows, run_rows
+from firnline.sql.contents import EntryRows, FileRows
+from firnline.sql.relations import Ready, Relation
+from firnline.sql.rows import table_rows
+from firnline.sql.snapshots import Snapshots
+from firnline.stores.wrappers.read_only import ReadOnly
+
+ROWS = "rows"
+_OPTIONS = frozenset(
+    {"catalog", "table", "what", "columns", "snapshot", "version", "pushdown", "config", "home", "path"}
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """One relation of one table. `version` is a metadata location: several relations of one query see the same."""
+
+    table: str
+    what: str
+    columns: tuple[str, ...] | None = None
+    snapshot: str | None = None
+    version: str | None = None
+    config: str | None = None
+    home: str | None = None
+
+
+def asked_of(options: Mapping[str, str]) -> Asked:
+    """Returns what the options ask for. Raises UsageError for one that is missing or unknown."""
+    given = {name.lower(): value for name, value in options.items()}
+    unknown = sorted(given.keys() - _OPTIONS)
+    if unknown or not given.get("table"):
+        said = f"the option {unknown[0]!r} is unknown" if unknown else "the option 'table' is missing"
+        raise UsageError(said, hint=f"options are: {', '.join(sorted(_OPTIONS - {'path'}))}")
+    what = given.get("what", "all_snapshots").lower()
+    if what not in (*METADATA, ROWS):
+        raise UsageError(f"there is no {what!r} of a table", hint=f"one of: {', '.join((*METADATA, ROWS))}")
+    catalog, table, columns = given.get("catalog"), given["table"], given.get("columns")
+    return Asked(
+        table=f"{catalog}.{table}" if catalog else table,
+        what=what,
+        columns=tuple(each.strip() for each in columns.split(",") if each.strip()) if columns else None,
+        snapshot=given.get("snapshot"),
+        version=given.get("version"),
+        config=given.get("config"),
+        home=given.get("home"),
+    )
+
+
+@contextmanager
+def at_home(home: str | None) -> Iterator[None]:
+    """Lets PyIceberg's configuration be found in a folder: a worker has the environment of the JVM's start."""
+    before = os.environ.get("PYICEBERG_HOME")
+    if home:
+        os.environ["PYICEBERG_HOME"] = home
+    try:
+        yield
+    finally:
+        if home and before is None:
+            del os.environ["PYICEBERG_HOME"]
+        elif home and before is not None:
+            os.environ["PYICEBERG_HOME"] = before
+
+
+def open_relation(asked: Asked) -> tuple[Relation, str]:
+    """Returns the relation and the version of the table that it shows."""
+    with at_home(asked.home):
+        lake = open_lake(asked.config)
+        work = lake.workplace(asked.table)
+        state = _state(work, asked.version)
+        return _RELATIONS[asked.what](_Opened(lake, work, state, asked)), state.fence
+
+
+def _state(work: Workplace, version: str | None) -> State:
+    return work.source.load() if version is None else work.source.format.load(str(work.source.name), version)
+
+
+@dataclass(frozen=True, slots=True)
+class _Opened:
+    """A table that was found: how it is worked on, one version of it, and a store that cannot write."""
+
+    lake: Lake
+    work: Workplace
+    state: State
+    asked: Asked
+
+    @property
+    def store(self) -> ReadOnly:
+        return ReadOnly(self.work.store)
+
+    @property
+    def inspect(self) -> Inspect:
+        return inspect_on(self.state, self.store)
+
+    @property
+    def snapshot(self) -> str | None:
+        return self.state.current if self.asked.snapshot is None else resolve(self.state, self.asked.snapshot)
+
+    def snapshots(self, history: History | None) -> Snapshots:
+        table_format = self.work.source.format
+        live = frozenset(self.state.graph.by_id)
+        return Snapshots(table_format, self.store, self.state.table, self.state.fence, history, live)
+
+    def manifests(self) -> tuple[Manifest, ...]:
+        return tuple(self.inspect.units(self.state, self.snapshot))
+
+
+_RELATIONS: Mapping[str, Callable[[_Opened], Relation]] = {
+    "snapshots": lambda it: it.snapshots(None),
+    "all_snapshots": lambda it: it.snapshots(history_of(it.work.source, it.state, it.store)),
+    "entries": lambda it: EntryRows(it.inspect.entries(it.state), it.manifests()),
+    "files": lambda it: FileRows(it.inspect.entries(it.state), it.manifests()),
+    "manifests": lambda it: Ready(it.inspect.manifests(it.state, it.snapshot)),
+    "refs": lambda it: ref_rows(it.state),
+    "history": lambda it: log_rows(it.inspect, it.state),
+    "runs": lambda it: run_rows([each.facts for each in it.lake.runs(it.asked.table)]),
+    "ledger": lambda it: LedgerRows(it.store, it.work.root(it.state)),
+    ROWS: lambda it: table_rows(it.state, it.lake.place(it.asked.table).settings, it.snapshot),
+}
+METADATA = tuple(name for name in _RELATIONS if name != ROWS)

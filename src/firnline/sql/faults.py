@@ -1,0 +1,54 @@
+"""Errors that cross Spark: what a Python worker or an executor raised, as the error it was."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from pyspark.errors import AnalysisException, ParseException, PySparkException
+
+from firnline.errors import FirnlineError, UsageError
+from firnline.spark.troubles import raise_told, told
+
+_SAID = re.compile(r"firnline says (\[\".*\"\]) end of what firnline says")
+_MARKED = re.compile(r"^\[[A-Z_.0-9]+\] ")
+
+
+class Told(Exception):
+    """A firnline error in words that are found again in whatever Spark makes of them."""
+
+    def __init__(self, problem: FirnlineError) -> None:
+        super().__init__(f"firnline says {told(problem)} end of what firnline says")
+
+
+@contextmanager
+def telling() -> Iterator[None]:
+    """Inside a worker: raises Told for every error of firnline's own."""
+    try:
+        yield
+    except FirnlineError as problem:
+        raise Told(problem) from problem
+
+
+@contextmanager
+def understanding() -> Iterator[None]:
+    """Around what Spark runs: raises the error that a worker told, or what Spark has against the statement."""
+    try:
+        yield
+    except (AnalysisException, ParseException) as problem:
+        _raise_said(problem)
+        raise UsageError(_first_line(problem), hint="the statement is Spark SQL; see `firnline tables`") from None
+    except PySparkException as problem:
+        _raise_said(problem)
+        raise FirnlineError(f"Spark could not run the statement: {_first_line(problem)}") from problem
+
+
+def _raise_said(problem: Exception) -> None:
+    found = _SAID.search(str(problem))
+    raise_told(found[1] if found else None)
+
+
+def _first_line(problem: Exception) -> str:
+    line = next((each for each in str(problem).splitlines() if each.strip()), type(problem).__name__)
+    return _MARKED.sub("", line).partition(" SQLSTATE:")[0]

@@ -1,0 +1,134 @@
+"""`snapshots` and `all_snapshots`: Iceberg's columns for any format, and whether a snapshot expired.
+
+Expired ones are read object by object on executors: however many there are, a task holds one segment.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import chain, islice
+from typing import Any
+
+import pyarrow as pa
+
+from firnline.errors import UnsupportedFormat
+from firnline.history.index import Segment, read_segment
+from firnline.history.listing import Entry, id_of
+from firnline.history.opening import History, newest
+from firnline.history.rows import SnapshotRow, row_of
+from firnline.model.snapshots import SnapshotId
+from firnline.ports.formats import TableFormat
+from firnline.ports.stores import Get
+from firnline.sql.bounds import Bounds
+from firnline.sql.relations import Piece
+
+INSTANT = pa.timestamp("us", "UTC")
+TEXTS = pa.map_(pa.string(), pa.string())
+SNAPSHOTS = pa.schema(
+    [
+        ("committed_at", INSTANT),
+        ("snapshot_id", pa.int64()),
+        ("parent_id", pa.int64()),
+        ("operation", pa.string()),
+        ("manifest_list", pa.string()),
+        ("summary", TEXTS),
+    ]
+)
+ALL_SNAPSHOTS = SNAPSHOTS.append(pa.field("expired", pa.bool_()))
+_BATCH = 10_000
+_LIVE_AT_ONCE = 100_000
+
+
+@dataclass(frozen=True, slots=True)
+class Live:
+    """A range of the snapshots that are in the table."""
+
+    start: int
+    stop: int
+
+
+@dataclass(frozen=True, slots=True)
+class Newest:
+    """The lists that the table points at: what expired last."""
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshots:
+    """The snapshots of one version of a table, and what its history remembers (None: only live ones are asked for)."""
+
+    format: TableFormat
+    store: Get
+    table: str
+    version: str
+    history: History | None
+    live: frozenset[SnapshotId] = field(repr=False)
+
+    @property
+    def schema(self) -> pa.Schema:
+        return SNAPSHOTS if self.history is None else ALL_SNAPSHOTS
+
+    def pieces(self, bounds: Bounds) -> Sequence[Piece]:
+        live = [Live(start, start + _LIVE_AT_ONCE) for start in range(0, len(self.live), _LIVE_AT_ONCE)]
+        return [*(live if bounds.expired is not True else ()), *self._remembered(bounds)]
+
+    def _remembered(self, bounds: Bounds) -> Iterator[Piece]:
+        if self.history is None or self.history.is_empty or bounds.expired is False:
+            return
+        yield from (each for each in self.history.segments if bounds.meets(each.first_ms, each.last_ms))
+        yield Newest()
+
+    def read(self, piece: Piece, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        entries, expired = iter(self._entries(piece)), not isinstance(piece, Live)
+        while rows := [row_of(entry, expired=expired) for entry in islice(entries, _BATCH)]:
+            yield batch_of(rows, columns)
+
+    def _entries(self, piece: Piece) -> Iterator[Entry]:
+        match piece:
+            case Live(start, stop):
+                state = self.format.load(self.table, self.version)
+                return islice(self.format.snapshot_objects(state), start, stop)
+            case Segment():
+                found = read_segment(self.store, piece)
+            case _:
+                assert self.history is not None
+                found = newest(self.store, self.history)
+        return (entry for entry in found if id_of(entry) not in self.live)
+
+
+_COLUMNS: Mapping[str, Callable[[Sequence[SnapshotRow]], pa.Array]] = {
+    "committed_at": lambda rows: pa.array([row.committed_at_ms * 1000 for row in rows], INSTANT),
+    "snapshot_id": lambda rows: numbers([row.snapshot_id for row in rows]),
+    "parent_id": lambda rows: numbers([row.parent_id for row in rows]),
+    "operation": lambda rows: pa.array([row.operation for row in rows], pa.string()),
+    "manifest_list": lambda rows: pa.array([row.manifest_list for row in rows], pa.string()),
+    "summary": lambda rows: _maps([row.summary for row in rows]),
+    "expired": lambda rows: pa.array([row.expired for row in rows], pa.bool_()),
+}
+
+
+def batch_of(rows: Sequence[SnapshotRow], columns: Sequence[str]) -> pa.RecordBatch:
+    schema = pa.schema([ALL_SNAPSHOTS.field(name) for name in columns])
+    return pa.record_batch([_COLUMNS[name](rows) for name in columns], schema=schema)
+
+
+def numbers(ids: Sequence[str | None]) -> pa.Array:
+    """Returns ids as the numbers that Iceberg's tables have. Raises UnsupportedFormat where they are none."""
+    try:
+        return pa.array([None if each is None else int(each) for each in ids], pa.int64())
+    except (ValueError, OverflowError, pa.ArrowInvalid):
+        raise UnsupportedFormat(
+            "a snapshot's id is not a number of 64 bits", hint="this table has no such view"
+        ) from None
+
+
+def _maps(said: Sequence[Mapping[str, Any]]) -> pa.Array:
+    """Returns a column of maps from its parts: a list of pairs for each row would take most of the time."""
+    offsets = [0]
+    for each in said:
+        offsets.append(offsets[-1] + len(each))
+    keys = list(chain.from_iterable(said))
+    values = list(chain.from_iterable(each.values() for each in said))
+    return pa.MapArray.from_arrays(
+        pa.array(offsets, pa.int32()), pa.array(keys, pa.string()), pa.array(values, pa.string())
+    )

@@ -1,0 +1,120 @@
+"""The data source `firnline`: `spark.read.format("firnline").option("table", …).option("what", "all_snapshots")`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pyarrow as pa
+from pyspark.errors import PySparkTypeError
+from pyspark.sql import SparkSession
+from pyspark.sql.datasource import DataSource, DataSourceReader, Filter, InputPartition
+from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
+from pyspark.sql.types import StructType
+
+from firnline.errors import UnsupportedFormat, UsageError
+from firnline.spark.importers import forget_zip_importers
+from firnline.sql.asking import Asked, asked_of, open_relation
+from firnline.sql.bounds import Bounds, bounds_of
+from firnline.sql.faults import telling
+from firnline.sql.relations import Piece, Relation
+from firnline.sql.rows import JAR
+
+NAME = "firnline"
+PUSHDOWN = "spark.sql.python.filterPushdown.enabled"
+
+
+def register(spark: SparkSession) -> None:
+    """Makes `spark.read.format("firnline")` work in a session."""
+    spark.dataSource.register(FirnlineSource)
+
+
+class FirnlineSource(DataSource):
+    """Snapshots, entries, files and records of one table. Pins the version that its schema was read from."""
+
+    @classmethod
+    def name(cls) -> str:
+        return NAME
+
+    def schema(self) -> StructType:
+        with telling():
+            asked = self._asked()
+            relation, self._version = open_relation(asked)
+            return spark_schema(relation.schema, asked.columns)
+
+    def reader(self, schema: StructType) -> DataSourceReader:
+        with telling():
+            asked = self._asked()
+            relation, _ = open_relation(replace(asked, version=getattr(self, "_version", asked.version)))
+        pushes = self.options.get("pushdown", "false").lower() == "true"
+        return (PushingReader if pushes else Reader)(relation, schema)
+
+    def _asked(self) -> Asked:
+        return asked_of(dict(self.options))
+
+
+@dataclass
+class Part(InputPartition):
+    """One piece of a relation, on its way to an executor."""
+
+    piece: Piece
+
+    def __init__(self, piece: Piece) -> None:
+        super().__init__(None)
+        self.piece = piece
+
+
+class Reader(DataSourceReader):
+    """Reads a relation piece by piece, as Arrow batches."""
+
+    def __init__(self, relation: Relation, schema: StructType) -> None:
+        self._relation = relation
+        self._names = schema.fieldNames()
+        self._schema = to_arrow_schema(schema)
+        self._bounds = Bounds()
+
+    def partitions(self) -> Sequence[InputPartition]:
+        """Returns a part for each piece. Without any Spark still asks for one, which then has no rows."""
+        with telling():
+            return [Part(each) for each in self._relation.pieces(self._bounds)]
+
+    def read(self, partition: InputPartition) -> Iterator[Any]:
+        forget_zip_importers()
+        with telling():
+            for batch in self._relation.read(partition.piece, self._names) if isinstance(partition, Part) else ():
+                yield _shaped(batch, self._schema)
+
+
+class PushingReader(Reader):
+    """The same where Spark hands filters down. A class of its own: Spark refuses one that could and may not."""
+
+    def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:
+        """Notes what spares whole pieces, and hands every filter back: rows are Spark's to filter."""
+        self._bounds = bounds_of(filters)
+        return filters
+
+
+def spark_schema(schema: pa.Schema, columns: Sequence[str] | None) -> StructType:
+    """Returns the columns that were asked for, or all. Raises UsageError for one that is not there."""
+    chosen = schema if columns is None else pa.schema([_field(schema, name) for name in columns])
+    try:
+        return from_arrow_schema(chosen)
+    except PySparkTypeError as problem:
+        raise UnsupportedFormat(f"Spark has no type for a column: {problem}", hint=JAR) from problem
+
+
+def _field(schema: pa.Schema, name: str) -> pa.Field:
+    found = next((each for each in schema if each.name.lower() == name.lower()), None)
+    if found is None:
+        raise UsageError(f"there is no column {name!r}", hint=f"columns are: {', '.join(schema.names)}")
+    return found
+
+
+def _shaped(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    """Returns the batch with Arrow's types as Spark expects them; most have them already."""
+    arrays = [
+        array if array.type == field.type else array.cast(field.type)
+        for array, field in zip(batch.columns, schema, strict=True)
+    ]
+    return pa.record_batch(arrays, schema=schema)

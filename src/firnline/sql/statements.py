@@ -1,0 +1,173 @@
+"""What a statement asks: a query, or one of `TAG snapshot …` and `USE TABLE …`. Anything else is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import sqlglot
+from sqlglot import exp
+from sqlglot.errors import ParseError
+from sqlglot.tokenizer_core import TokenType
+
+from firnline.errors import UsageError
+from firnline.model.times import DAY_MS
+from firnline.ops.tags import FOREVER
+from firnline.sql.tokens import DIALECT, SYNTAX, Path, Word, paths_of, words_of
+
+_TAG = "TAG snapshot N OF ns.table AS 'name' WITH RETENTION FOREVER (or: n DAYS)"
+_IMPLYING = ("NATURAL", "PIVOT", "UNPIVOT", "|>")
+
+
+@dataclass(frozen=True, slots=True)
+class UseTable:
+    """`USE TABLE ns.table`: what a TAG without OF means from now on."""
+
+    table: str
+
+
+@dataclass(frozen=True, slots=True)
+class TagSnapshot:
+    """`TAG snapshot N [OF ns.table] AS 'name' WITH RETENTION FOREVER | n DAYS`."""
+
+    snapshot: str
+    table: str | None
+    name: str
+    age_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """A table that a query reads: its path, whether the query gives it an alias, and the ref or snapshot it wants."""
+
+    path: Path
+    has_alias: bool
+    snapshot: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """A query. `text` is without the clauses that name a tag or version; `words` tell every name that occurs.
+
+    `whole_rows`: it may need columns that it does not name.
+    """
+
+    text: str
+    tables: tuple[Named, ...]
+    words: tuple[Word, ...]
+    whole_rows: bool
+
+
+Statement = UseTable | TagSnapshot | Query
+
+
+def parse(text: str) -> Statement:
+    """Returns what one statement asks. Raises UsageError where it is none that can be carried out here."""
+    words = words_of(text)
+    if words[0].says("TAG"):
+        return _tag(words)
+    if words[0].says("USE"):
+        return _use(words)
+    return _query(text, words)
+
+
+def _use(words: Sequence[Word]) -> UseTable:
+    if len(words) < 3 or not words[1].says("TABLE"):
+        raise UsageError("USE needs a table", hint="USE TABLE ns.table")
+    table, after = _table_at(words, 2)
+    if after != len(words):
+        raise UsageError(f"USE TABLE ends after the table, not with {words[-1].text!r}", hint="USE TABLE ns.table")
+    return UseTable(table)
+
+
+def _table_at(words: Sequence[Word], place: int) -> tuple[str, int]:
+    """Returns the table whose path begins at a place, and the place after it. A quoted text may be a location."""
+    if place < len(words) and words[place].kind is TokenType.STRING:
+        return words[place].text, place + 1
+    path = next(paths_of(words[place:]), None)
+    if path is None or path.first != words[place].first:
+        raise UsageError("a table's name is missing", hint=_TAG)
+    return ".".join(path.names), place + 2 * len(path.names) - 1
+
+
+def _tag(words: Sequence[Word]) -> TagSnapshot:
+    if len(words) < 4 or not words[1].says("SNAPSHOT"):
+        raise UsageError("TAG needs a snapshot", hint=_TAG)
+    snapshot, place, table = words[2].text, 3, None
+    if words[place].says("OF"):
+        table, place = _table_at(words, place + 1)
+    rest = words[place:]
+    if len(rest) < 5 or not (rest[0].says("AS") and rest[2].says("WITH") and rest[3].says("RETENTION")):
+        raise UsageError("TAG needs a name and a retention", hint=_TAG)
+    return TagSnapshot(snapshot, table, rest[1].text, _age(rest[4:]))
+
+
+def _age(words: Sequence[Word]) -> int:
+    if len(words) == 1 and words[0].says("FOREVER"):
+        return FOREVER
+    if len(words) == 2 and words[0].text.isdecimal() and (words[1].says("DAYS") or words[1].says("DAY")):
+        return int(words[0].text) * DAY_MS
+    raise UsageError(f"no retention: {' '.join(word.text for word in words)}", hint=_TAG)
+
+
+def _query(text: str, words: Sequence[Word]) -> Query:
+    text, wanted = _without_versions(text, words)
+    try:
+        parsed = sqlglot.parse_one(text, read=DIALECT)
+    except ParseError as problem:
+        where = problem.errors[0]
+        at = f"line {where['line']}, column {where['col']}: {where['highlight']}"
+        raise UsageError(f"the statement cannot be understood at {at}", hint=SYNTAX) from None
+    if not isinstance(parsed, exp.Query):
+        raise UsageError(
+            f"{words[0].text.upper()} is not run here: only queries, TAG snapshot and USE TABLE are", hint=SYNTAX
+        )
+    kept = words_of(text)
+    tables = tuple(_named(each, kept, wanted) for each in parsed.find_all(exp.Table) if _is_named(each, parsed))
+    return Query(text, tables, tuple(kept), _needs_whole_rows(parsed, kept))
+
+
+def _without_versions(text: str, words: Sequence[Word]) -> tuple[str, dict[int, str]]:
+    """Returns the text with blanks for `FOR TAG 'name'` and `VERSION AS OF n`, and by the place before each what it
+    names.
+    """
+    wanted: dict[int, str] = {}
+    for place in range(1, len(words)):
+        length = _version_at(words, place)
+        if length:
+            first, last = words[place].first, words[place + length - 1]
+            wanted[words[place - 1].last] = last.text
+            text = text[:first] + " " * (last.last + 1 - first) + text[last.last + 1 :]
+    return text, wanted
+
+
+def _version_at(words: Sequence[Word], place: int) -> int:
+    """Returns how many words a clause has that begins at a place; 0 where none does."""
+    said = [word.text.upper() for word in words[place : place + 5]]
+    if said[:2] == ["FOR", "TAG"] and len(said) > 2 and words[place + 2].kind is TokenType.STRING:
+        return 3
+    if said[:3] == ["VERSION", "AS", "OF"] and len(said) > 3:
+        return 4
+    return 5 if said[:4] == ["FOR", "VERSION", "AS", "OF"] and len(said) > 4 else 0
+
+
+def _is_named(table: exp.Table, parsed: exp.Query) -> bool:
+    """Tells whether it is a table of a catalog: no function, and no name that the query itself defines."""
+    if not all(isinstance(part, exp.Identifier) for part in table.parts):
+        return False
+    defined = {each.alias.lower() for each in parsed.find_all(exp.CTE)}
+    return len(table.parts) > 1 or table.name.lower() not in defined
+
+
+def _named(table: exp.Table, words: Sequence[Word], wanted: dict[int, str]) -> Named:
+    first, last = table.parts[0].meta["start"], table.parts[-1].meta["end"]
+    within = [word for word in words if first <= word.first and word.last <= last]
+    path = Path(tuple(word for word in within if word.kind is not TokenType.DOT))
+    return Named(path, bool(table.alias), wanted.get(last))
+
+
+def _needs_whole_rows(parsed: exp.Query, words: Sequence[Word]) -> bool:
+    """Tells whether columns count that are not named: stars, joins by equal names, pivots, pipes."""
+    stars = any(not isinstance(each.parent, exp.Count) for each in parsed.find_all(exp.Star))
+    implied = any(word.text.upper() in _IMPLYING for word in words)
+    return stars or implied or parsed.find(exp.Select) is None
