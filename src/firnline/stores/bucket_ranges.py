@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 
 import obstore
 import pyarrow as pa
@@ -40,7 +41,8 @@ class BucketRanges:
         if not _lists_in_order(key):
             return by_folders(prefix, wanted, self._subfolders)
         start = _with_slash(prefix)
-        return between(prefix, cuts_by_keys(lambda after: self._keys(key, after), start, wanted, self._page))
+        cuts = cuts_by_keys(lambda after: self._first(key, after), lambda stem: self._is_long(key, stem), start, wanted)
+        return between(prefix, cuts)
 
     def batches(self, piece: KeyRange) -> Iterator[pa.RecordBatch]:
         """Yields the objects of a piece; stops where the store has passed its end."""
@@ -71,6 +73,23 @@ class BucketRanges:
                 direct = pa.table(obstore.list_with_delimiter(bucket, folder, return_arrow=True)["objects"])
                 for batch in direct.to_batches():
                     yield _renamed(batch, key, folder)
+
+    def _is_long(self, key: Key, stem: str) -> bool:
+        """Tells whether more keys begin with the stem than the store sends in one answer."""
+        first = self._keys(key, stem)
+        return len(first) == self._page and first[-1].startswith(stem)
+
+    def _first(self, key: Key, after: str) -> str | None:
+        """Returns the first key after a string. S3 is asked for that one alone: obstore would fetch a whole page."""
+        folder = object_name(key).rstrip("/")
+        if key.scheme == "s3":
+            from firnline.stores.first_key import first_key
+
+            with suppress(LookupError):
+                start = _name_of(after, key, folder)
+                name = first_key(self._buckets.s3().client, key.authority, f"{folder}/" if folder else "", start)
+                return None if name is None else _with_slash(key.text) + name[len(folder) + 1 if folder else 0 :]
+        return next(iter(self._keys(key, after)), None)
 
     def _keys(self, key: Key, after: str) -> list[str]:
         """Returns the first keys after a string: as many as one answer of the store holds."""

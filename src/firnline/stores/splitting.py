@@ -11,8 +11,11 @@ from itertools import pairwise
 
 from firnline.ports.listings import KeyRange
 
-Page = Callable[[str], list[str]]
-"""Returns the first keys after a string, in order: a full page, or fewer where there are no more."""
+First = Callable[[str], str | None]
+"""Returns the first key after a string, None where there is none."""
+
+IsLong = Callable[[str], bool]
+"""Tells whether more keys begin with a string than one answer of the store holds."""
 
 
 def by_folders(
@@ -41,56 +44,56 @@ def between(folder: str, cuts: Sequence[str]) -> list[KeyRange]:
     return [KeyRange(folder, True, after, until) for after, until in pairwise(edges)]
 
 
-def cuts_by_keys(page: Page, start: str, wanted: int, full: int) -> list[str]:
+def cuts_by_keys(first: First, is_long: IsLong, start: str, wanted: int) -> list[str]:
     """Returns beginnings of keys that cut what is under `start` into about `wanted` parts.
 
-    Asks only for pages at chosen places, so it costs a few requests for each cut, however many keys there are. What
-    fits into one page is not cut any further.
+    Asks only at chosen places, so it costs a few requests for each cut, however many keys there are. What fits into one
+    answer is not cut any further.
     """
     cuts: set[str] = set()
     due = deque([start])
     while due and len(cuts) + 1 < wanted:
         stem = due.popleft()
-        first = page(stem)
-        if len(first) == full and first[-1].startswith(stem):
-            branches = _branches(page, stem, first[0], wanted)
+        found = first(stem) if is_long(stem) else None
+        if found is not None:
+            branches = _branches(first, stem, found, wanted)
             cuts.update(branches[1:])
             due.extend(branches)
     return sorted(cuts)
 
 
-def _branches(page: Page, stem: str, first: str, most: int) -> list[str]:
+def _branches(first: First, stem: str, key: str, most: int) -> list[str]:
     """Returns how keys under the stem begin where they first differ: `…/a`, `…/b`, and so on."""
-    length = _where_they_differ(page, stem, first)
+    length = _where_they_differ(first, stem, key)
     if length is None:
         return []
-    branches = [first[:length]]
+    branches = [key[:length]]
     while len(branches) < most:
-        beyond = _first_beyond(page, branches[-1], stem)
+        beyond = _first_beyond(first, branches[-1], stem)
         if beyond is None or len(beyond) < length:
             break
         branches.append(beyond[:length])
     return branches
 
 
-def _where_they_differ(page: Page, stem: str, first: str) -> int | None:
+def _where_they_differ(first: First, stem: str, key: str) -> int | None:
     """Returns the length of the shortest beginning of the first key that not all keys under the stem share."""
     low, step = len(stem), 1
-    while _first_beyond(page, first[: min(low + step, len(first))], stem) is None:
-        if low + step >= len(first):
+    while _first_beyond(first, key[: min(low + step, len(key))], stem) is None:
+        if low + step >= len(key):
             return None
         low, step = low + step, step * 2
-    high = min(low + step, len(first))
+    high = min(low + step, len(key))
     while high - low > 1:
         middle = (low + high) // 2
-        if _first_beyond(page, first[:middle], stem) is None:
+        if _first_beyond(first, key[:middle], stem) is None:
             low = middle
         else:
             high = middle
     return high
 
 
-def _first_beyond(page: Page, beginning: str, stem: str) -> str | None:
+def _first_beyond(first: First, beginning: str, stem: str) -> str | None:
     """Returns a key under the stem that comes after all keys with this beginning; None where there is none.
 
     It may miss a key that is nothing but the next beginning: a cut more or less, never a key.
@@ -99,8 +102,8 @@ def _first_beyond(page: Page, beginning: str, stem: str) -> str | None:
     if code > 0x10FFFF:
         return None
     following = chr(0xE000 if 0xD800 <= code <= 0xDFFF else code)
-    found = page(beginning[:-1] + following)
-    return found[0] if found and found[0].startswith(stem) else None
+    found = first(beginning[:-1] + following)
+    return found if found is not None and found.startswith(stem) else None
 
 
 def _bundles(folder: str, below: Sequence[str], wanted: int) -> list[KeyRange]:
