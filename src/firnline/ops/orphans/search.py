@@ -23,7 +23,9 @@ from firnline.ports.listings import ListRanges, ObjectClass, Place, Sort
 FLOOR_MS = DAY_MS
 """Never is anything younger than this taken for garbage: a writer may still be about to commit it."""
 DEFAULT_AGE_MS = 3 * DAY_MS
-_PIECES = 256
+_PIECES = {"local": 16}
+_MOST_PIECES = 128
+"""Cutting a bucket costs a few requests for each piece: more than threads or tasks can read at once are a waste."""
 _SHOWN = 5
 
 
@@ -102,7 +104,8 @@ def search(scope: Scope, asked: Asked, means: Means) -> Found:
 
 
 def _listed(scope: Scope, means: Means) -> Listing:
-    pieces = [piece for folder in scope.folders for piece in means.ranges.split(folder, _PIECES)]
+    wanted = _PIECES.get(means.engine.name, _MOST_PIECES)
+    pieces = [piece for folder in scope.folders for piece in means.ranges.split(folder, wanted)]
     return means.engine.list(pieces, means.ranges)
 
 
