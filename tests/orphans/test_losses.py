@@ -129,7 +129,13 @@ def test_a_table_that_no_catalog_has_stops_the_search_and_can_be_named(crowd: Cr
 
 
 @pytest.mark.parametrize(
-    "metadata", ["_delta_log/00000000000000000000.json", ".hoodie/hoodie.properties", "schema/schema-0"]
+    "metadata",
+    [
+        "_delta_log/00000000000000000000.json",
+        "_delta_log/00000000000000000010.checkpoint.0000000001.0000000002.parquet",
+        ".hoodie/hoodie.properties",
+        "schema/schema-0",
+    ],
 )
 def test_another_formats_table_stops_the_search(crowd: Crowd, purge: Purge, metadata: str) -> None:
     crowd.table("t")

@@ -79,6 +79,8 @@ class Sorting:
         decided = inside
         for folder, expressions in self._innermost_first():
             here = pc.and_not(_under(names, folder), decided)
+            if not pc.any(here).as_py():
+                continue  # a prefix has thousands of places, and a batch has objects of a few
             shown = pc.and_not(here, _hidden_below(names, folder))
             kinds = pc.if_else(shown, _named(names, expressions, kinds), kinds)
             inside = pc.or_(inside, here) if expressions else inside

@@ -10,7 +10,7 @@ from firnline.errors import UnsupportedFormat
 from firnline.model.files import FileKind
 
 STRANGERS = {
-    "Delta Lake": r"_delta_log/[0-9]{20}\.(?:json|checkpoint\.parquet)",
+    "Delta Lake": r"_delta_log/(?:_last_checkpoint|[0-9]{20}\.(?:json|checkpoint\.[^/]+))",
     "Apache Hudi": r"\.hoodie/hoodie\.properties",
     "Apache Paimon": r"schema/schema-[0-9]+",
     "Icechunk": r"(?:refs/branch\.[^/]+/ref\.json|snapshots/[0-9A-HJKMNP-TV-Z]{20})",

@@ -84,7 +84,7 @@ class Sort(Protocol):
         ...
 
     def paths(self, identities: pa.Array) -> pa.Array:
-        """Returns the `path` of each identity, as it stands in SORTED_COLUMNS: what roots reach is compared by it too."""
+        """Returns the `path` of each identity, as it is in SORTED_COLUMNS: what roots reach is compared by it too."""
         ...
 
 

@@ -70,11 +70,12 @@ class Scope:
         """Yields the writers' folders of tables that forbid removals: also one that a searched table shares, but none
         that only has the searched one's own folder in it.
         """
-        mine = [identity(place.folder).rstrip("/") for place in places if place.names]
+        mine = {identity(place.folder).rstrip("/") for place in places if place.names}
+        around = {parent for folder in mine for parent in _parents(folder)}
         held = (each for each in neighbours if forbidden(each.state, now_ms) is not None)
         for place in (place for each in held for place in each.places):
             folder = identity(place.folder).rstrip("/")
-            if folder in mine or not any(within(folder, each) for each in mine):
+            if folder in mine or folder not in around:
                 yield place.folder
 
     def _is_nested(self, folder: str, places: Sequence[Place]) -> bool:
@@ -85,3 +86,10 @@ class Scope:
             if place.names
         )
         return within_search and not holds_a_place
+
+
+def _parents(folder: str) -> Iterator[str]:
+    """Yields every folder that a folder lies in."""
+    while "/" in folder:
+        folder = folder.rpartition("/")[0]
+        yield folder
