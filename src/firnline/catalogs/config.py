@@ -4,19 +4,19 @@ variables.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from threading import Lock
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from firnline.catalogs.commits import SqlCommits
-from firnline.catalogs.sql import SqlCatalog
 from firnline.errors import UnsupportedFormat, UsageError
 from firnline.ports.catalogs import Catalog, Commit
 from firnline.ports.stores import ReadWrite
 
 if TYPE_CHECKING:
     from firnline.catalogs.rest.catalog import RestCatalog
+    from firnline.catalogs.sql import SqlCatalog
 
 _COMMITTED = "sql (SQLite or PostgreSQL), rest, and tables named by their path"
 Opened = TypeVar("Opened", bound=Catalog)
@@ -27,16 +27,18 @@ _TYPE_OF_SCHEME = {"sqlite": "sql", "postgresql": "sql", "http": "rest", "https"
 
 @dataclass(frozen=True, slots=True)
 class CatalogSettings:
-    """One catalog of the configuration. `properties` may hold credentials, so they are never shown."""
+    """One catalog of the configuration. Its address and `properties` may hold credentials, so they are never shown."""
 
     name: str
     kind: str
-    uri: str
+    uri: str = field(repr=False)
     properties: Mapping[str, str] = field(repr=False, default_factory=dict)
 
 
 def load_catalogs() -> dict[str, CatalogSettings]:
     """Returns the configured catalogs by name, lower-cased as PyIceberg reads them. Raises UsageError."""
+    if not _is_configured():
+        return {}
     from pyiceberg.utils.config import Config
 
     try:
@@ -48,6 +50,13 @@ def load_catalogs() -> dict[str, CatalogSettings]:
     if not isinstance(catalogs, dict):
         raise UsageError("`catalog` in PyIceberg's configuration is not a mapping of names")
     return {name: _settings(name, properties) for name, properties in catalogs.items()}
+
+
+def _is_configured() -> bool:
+    """Tells whether PyIceberg would find anything: it and what reads its file take longer to load than a small plan."""
+    places = (os.environ.get("PYICEBERG_HOME"), os.path.expanduser("~"), os.getcwd())
+    is_set = any(name.upper().startswith("PYICEBERG_") for name in os.environ)
+    return is_set or any(os.path.isfile(os.path.join(place, ".pyiceberg.yaml")) for place in places if place)
 
 
 def _where(error: Exception) -> str:
@@ -80,6 +89,8 @@ def open_commits(settings: CatalogSettings, store: ReadWrite) -> Commit:
     """
     match settings.kind:
         case "sql":
+            from firnline.catalogs.commits import SqlCommits
+
             return SqlCommits(_sql(settings), store)
         case "rest":
             from firnline.catalogs.rest.commits import RestCommits
@@ -94,6 +105,8 @@ def open_commits(settings: CatalogSettings, store: ReadWrite) -> Commit:
 
 
 def _sql(settings: CatalogSettings) -> SqlCatalog:
+    from firnline.catalogs.sql import SqlCatalog  # SQLAlchemy takes as long to load as a small plan
+
     return _shared(settings, lambda: SqlCatalog(settings.name, _uri(settings)))
 
 
@@ -130,11 +143,14 @@ def _settings(name: str, properties: Any) -> CatalogSettings:
 
 
 def _flat(properties: Mapping[Any, Any], before: str = "") -> Iterator[tuple[str, str]]:
-    """Yields properties by their full names: `ssl: {cabundle: X}` is `ssl.cabundle`, as a variable would set it."""
+    """Yields properties by their full names: `ssl: {cabundle: X}` is `ssl.cabundle`, as a variable would set it.
+
+    One that is left empty is not set, as for PyIceberg.
+    """
     for name, value in properties.items():
         if isinstance(value, dict):
             yield from _flat(value, f"{before}{name}.")
-        else:
+        elif value is not None:
             yield f"{before}{name}", str(value)
 
 

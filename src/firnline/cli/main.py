@@ -10,6 +10,7 @@ import typer
 
 from firnline import __version__
 from firnline.cli import check, doctor, history, iam, marks, orphans, plan, policy, runs, sql, tables, why
+from firnline.cli.lean import without_pandas
 from firnline.cli.output import Output, output_for
 from firnline.errors import FirnlineError, UsageError
 
@@ -45,6 +46,7 @@ def version(show: Annotated[bool, typer.Option("--version", help="Show the versi
 def main(arguments: list[str] | None = None) -> None:
     """Runs one command and exits with its code."""
     given = sys.argv[1:] if arguments is None else arguments
+    without_pandas()
     sys.exit(run(given))
 
 

@@ -1,0 +1,140 @@
+"""A plan and a whole expiry on Spark, against the action of Iceberg 1.12.0: one machine, the same settings and cores.
+
+.venv/bin/python bench/expire.py [--keep FOLDER]
+
+Shape A always; with FIRNLINE_BENCH=large also shape B, and the second plan after 1 % of it changed. Each tool gets a
+process of its own: from its start to its first result is cold, the same work again is warm. Both must find the very
+same files. Exits 1 where a ratio is below its floor.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from parts.measuring import machine, measured
+from parts.reporting import Line, save, table
+
+from firnline.testing.large import SHAPES, LargeTable, Shape
+
+FLOORS = {"A": (10.0, 4.0), "B": (6.0, 3.0)}
+WHOLE_FLOOR = 6.0
+AGAIN_TIME, AGAIN_OPENED = 0.15, 0.05
+MEMORY = "4g"
+
+
+def made(warehouse: Path, name: str, shape: Shape, *, data: bool = False) -> LargeTable:
+    """The table, written unless an earlier call left it there."""
+    written = LargeTable(warehouse / "db" / name, shape)
+    if not (written.folder / "metadata" / "version-hint.text").exists():
+        written.write(data=data)
+    return written
+
+
+def half(shape: Shape) -> int:
+    return shape.snapshots // 2
+
+
+def plans(warehouse: Path, name: str) -> tuple[list[Line], dict[str, Any]]:
+    """Both plan the older half away."""
+    shape = SHAPES[name]
+    made(warehouse, name, shape)
+    ways = ("firnline-plan", "iceberg-plan")
+    told = {way: measured(way, warehouse, name, half(shape), 2, MEMORY) for way in ways}
+    agree([each["rounds"] for each in told.values()], sum(shape.victims(half(shape)).values()))
+    ours, theirs = (told[way] for way in ways)
+    warm, cold = FLOORS[name]
+    lines = [
+        Line(f"shape {name}, plan, warm", ours["warm_s"], theirs["warm_s"], warm),
+        Line(f"shape {name}, plan, cold", ours["cold_s"], theirs["cold_s"], cold),
+    ]
+    return lines, told
+
+
+def agree(rounds: list[list[dict[str, Any]]], victims: int) -> None:
+    """Raises where two rounds found other files, or another number than the shape has."""
+    digests = {each["digest"] for one in rounds for each in one}
+    counts = {each["victims"] for one in rounds for each in one}
+    if len(digests) != 1 or counts != {victims}:
+        raise AssertionError(f"victims differ: {counts}, expected {victims}")
+
+
+def whole(warehouse: Path) -> tuple[list[Line], dict[str, Any]]:
+    """Both expire the older half of shape A with all deletes, each on a table of its own."""
+    shape, told = SHAPES["A"], {}
+    for way in ("firnline-expire", "iceberg-expire"):
+        name = way.replace("-", "_")
+        written = made(warehouse, name, shape, data=True)
+        told[way] = measured(way, warehouse, name, half(shape), 1, MEMORY)
+        shutil.rmtree(written.folder)
+    left = {each["rounds"][0]["left"] for each in told.values()}
+    if len(left) != 1:
+        raise AssertionError(f"not the same files are left: {left}")
+    ours, theirs = (told[way]["rounds"][0]["seconds"] for way in told)
+    return [Line("shape A, whole expire with deletes", ours, theirs, WHOLE_FLOOR)], told
+
+
+def again(warehouse: Path, name: str) -> tuple[list[Line], dict[str, Any]]:
+    """The second plan after 1 % of the table changed, with what the first one remembers."""
+    shape = SHAPES[name]
+    grown = replace(shape, snapshots=shape.snapshots + max(1, shape.snapshots // 100))
+    table_of = made(warehouse, name, shape)
+    with tempfile.TemporaryDirectory() as folder:
+        remembering = {"FIRNLINE_CACHE": f"{folder}/units", "XDG_CONFIG_HOME": folder}
+        first = measured("firnline-plan", warehouse, name, half(shape), 1, MEMORY, environment=remembering)
+        before = _entries(folder)
+        LargeTable(table_of.folder, grown).write(shape.snapshots + 1, version=2)
+        second = measured("firnline-plan", warehouse, name, half(shape), 1, MEMORY, environment=remembering)
+        opened = _entries(folder) - before
+    shutil.rmtree(table_of.folder)
+    times = [each["rounds"][0]["seconds"] for each in (first, second)]
+    lines = [
+        Line(f"shape {name}, second plan after 1 %, time", times[1], times[0], AGAIN_TIME, at_most=True),
+        Line(f"shape {name}, second plan after 1 %, objects opened", opened, before, AGAIN_OPENED, at_most=True),
+    ]
+    return lines, {"first": first, "second": second}
+
+
+def _entries(folder: str) -> int:
+    """What is remembered: one entry for each object that was ever opened."""
+    return sum(path.is_file() for path in Path(folder, "units").rglob("*"))
+
+
+@contextmanager
+def warehouse_at(keep: str | None) -> Iterator[Path]:
+    if keep:
+        yield Path(keep).resolve()
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        yield Path(folder)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--keep", metavar="FOLDER", help="write the tables there and leave them")
+    arguments = parser.parse_args()
+    large = os.environ.get("FIRNLINE_BENCH") == "large"
+    lines: list[Line] = []
+    details: dict[str, Any] = {"machine": machine()}
+    with warehouse_at(arguments.keep) as warehouse:
+        works = [("plan A", lambda: plans(warehouse, "A")), ("whole A", lambda: whole(warehouse))]
+        if large:
+            works += [("plan B", lambda: plans(warehouse, "B")), ("again B", lambda: again(warehouse, "B"))]
+        for name, work in works:
+            found, details[name] = work()
+            lines += found
+            print(table(found), flush=True)
+            save("expire-large" if large else "expire", lines, details)
+    return 0 if all(line.holds for line in lines) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,133 @@
+"""One measured process: starts a session, does the same work once or twice, and says what it found.
+
+child.py WAY WAREHOUSE TABLE LAST TIMES MEMORY, with WAY one of those in WAYS. Prints JSON.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterable
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+
+from firnline.app import open_lake
+from firnline.model.locations import identity
+from firnline.testing.large import START_MS, STEP_MS
+from parts.session import stages, started
+
+Found = dict[str, Any]
+
+
+def cutoff(last: int) -> int:
+    """The instant at which all snapshots up to number `last` are too old."""
+    return START_MS + last * STEP_MS + 1
+
+
+def digest(paths: Iterable[str]) -> str:
+    """The same text for the same set of objects, however they are spelled and sorted."""
+    return sha256("\n".join(sorted(map(identity, paths))).encode()).hexdigest()
+
+
+def firnline_plan(spark: SparkSession, table: Path, last: int) -> Callable[[], Found]:
+    """Plans and writes the victims to a file; what it returns tells about them."""
+    import pyarrow.parquet
+
+    with tempfile.TemporaryDirectory() as folder:
+        out = Path(folder, "victims.parquet")
+        view = open_lake(engine="spark", session=spark).plan(
+            str(table), older_than=cutoff(last), retain_last=1, files=out
+        )
+        survey = view.planned.survey
+        assert survey is not None
+        survey.close()
+        listed = pyarrow.parquet.read_table(out)
+    read = sum(
+        totals.by_kind[kind].bytes
+        for totals in (survey.kept, survey.victims)
+        for kind in totals.by_kind
+        if kind.startswith("manifest")
+    )
+    opened = {"objects_opened": view.plan.units_opened, "bytes_read": read}
+    return lambda: {"victims": len(listed), "digest": digest(listed.column("path").to_pylist()), **opened}
+
+
+def iceberg_plan(spark: SparkSession, table: Path, last: int) -> Callable[[], Found]:
+    """Iceberg's action without its deletes: it commits, so the table is put back afterwards."""
+    files = iceberg_action(spark, table, last).expireFiles()
+    with tempfile.TemporaryDirectory() as folder:
+        DataFrame(files.toDF(), spark).write.mode("overwrite").parquet(folder)
+        put_back(table)
+        paths = [row.path for row in spark.read.parquet(folder).select("path").collect()]
+    return lambda: {"victims": len(paths), "digest": digest(paths)}
+
+
+def iceberg_action(spark: SparkSession, table: Path, last: int) -> Any:
+    jvm: Any = spark._jvm
+    loaded = jvm.org.apache.iceberg.spark.Spark3Util.loadIcebergTable(spark._jsparkSession, f"lake.db.{table.name}")
+    actions = jvm.org.apache.iceberg.spark.actions.SparkActions.get(spark._jsparkSession)
+    return actions.expireSnapshots(loaded).expireOlderThan(cutoff(last)).retainLast(1)
+
+
+def put_back(table: Path) -> None:
+    metadata = table / "metadata"
+    first, *later = sorted(metadata.glob("v*.metadata.json"), key=lambda path: int(path.name[1:].split(".")[0]))
+    for path in later:
+        path.unlink()
+    (metadata / "version-hint.text").write_text(first.name[1:].split(".")[0])
+
+
+def firnline_expire(spark: SparkSession, table: Path, last: int) -> Callable[[], Found]:
+    lake = open_lake(engine="spark", session=spark)
+    carried: Any = lake.expire(str(table), older_than=cutoff(last), retain_last=1, grace="0s")
+    state = str(carried.run.state)
+    return lambda: {"state": state, **remaining(table)}
+
+
+def iceberg_expire(spark: SparkSession, table: Path, last: int) -> Callable[[], Found]:
+    iceberg_action(spark, table, last).execute()
+    return lambda: remaining(table)
+
+
+def remaining(table: Path) -> Found:
+    """What is left of a table whose files were deleted, without what tools keep for themselves."""
+    left = [path for folder in ("data", "metadata") for path in (table / folder).rglob("*") if _counts(path)]
+    return {"left": len(left), "digest": digest(str(path.relative_to(table)) for path in left)}
+
+
+def _counts(path: Path) -> bool:
+    return path.is_file() and path.suffix in (".parquet", ".avro") and not path.name.startswith(".")
+
+
+WAYS: dict[str, Callable[[SparkSession, Path, int], Callable[[], Found]]] = {
+    "firnline-plan": firnline_plan,
+    "iceberg-plan": iceberg_plan,
+    "firnline-expire": firnline_expire,
+    "iceberg-expire": iceberg_expire,
+}
+
+
+def main() -> None:
+    way, warehouse, table, last, times, memory = sys.argv[1:]
+    begun = time.perf_counter()
+    spark = started(Path(warehouse), memory)
+    print(json.dumps({"session_s": round(time.perf_counter() - begun, 2)}), flush=True)
+    seen = 0
+    for _ in range(int(times)):
+        start = time.perf_counter()
+        told = WAYS[way](spark, Path(warehouse, "db", table), int(last))
+        ended = time.perf_counter()
+        ran = stages(spark, seen)
+        seen = 1 + max((each["stage"] for each in ran), default=-1)
+        answer = {"seconds": round(ended - start, 2), "stages": ran, **told()}
+        print(json.dumps({**answer, "after_s": round(time.perf_counter() - ended, 2)}), flush=True)
+    spark.stop()
+
+
+if __name__ == "__main__":
+    main()
