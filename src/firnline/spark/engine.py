@@ -17,12 +17,15 @@ from firnline.ports.progress import Progress, Silent
 from firnline.spark.census import SparkCensus, take
 from firnline.spark.describing import described
 from firnline.spark.listing import SparkListing, list_pieces
-from firnline.spark.pipeline import KEPT, ROWS, UNREADABLE, VICTIM, has_several_stems, judge, walk
+from firnline.spark.opening import ROWS
+from firnline.spark.pipeline import KEPT, UNREADABLE, VICTIM, judge, stem, walk
+from firnline.spark.spread import placed, spread_of
 from firnline.spark.streaming import streamed
 from firnline.spark.troubles import raise_told
 
-_FEWEST_TASKS, _MOST_TASKS, _UNITS_PER_TASK = 8, 2_000, 16
 _SUMMARY = ("verdict", "kind", "count", "bytes", "error")
+_ONCE = {"key": "min", "size": "max", "kind": "min", "opens": "max", "needed": "max", "expects": "max"}
+Summary = tuple[tuple[str, str, int, int, str | None], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +34,7 @@ class SparkSurvey:
 
     files: DataFrame
     judged: DataFrame
-    summary: tuple[tuple[str, str, int, int, str | None], ...]
+    summary: Summary
     units_opened: int
 
     @property
@@ -78,8 +81,8 @@ class SparkEngine:
     def survey(self, roots: Iterable[Root], expand: Expand, territory: Territory) -> SparkSurvey:
         files = self._walk(roots, expand).persist()
         try:
-            judged = judge(files, territory, near_misses=has_several_stems(files))
-            summary = _summary(judged)
+            with described(self.session, "walking, and judging every file"):
+                judged, summary = _judged(files, territory)
             _raise_unreadable(summary)
         except BaseException:
             files.unpersist()
@@ -100,24 +103,47 @@ class SparkEngine:
     def _walk(self, roots: Iterable[Root], expand: Expand) -> DataFrame:
         """Returns one row per file that the roots reach; nothing is opened before somebody asks for the rows."""
         start = _root_table(roots)
-        tasks = min(_MOST_TASKS, max(_FEWEST_TASKS, len(start) // _UNITS_PER_TASK))
+        spread = spread_of(self.session, len(start))
         self.progress.step("walking on Spark", 0, None)
-        return walk(self.session.createDataFrame(start), expand, tasks)
+        return walk(self.session.createDataFrame(placed(start, spread.tasks)), expand, spread)
 
 
 def _root_table(roots: Iterable[Root]) -> pa.Table:
-    columns = root_columns(roots)
-    return pa.table({**columns, "error": [None] * len(columns["key"])}, schema=ROWS)
+    """Returns the roots, one row each: needed if any root of the same name is."""
+    rows = pa.table(root_columns(roots), schema=pa.schema(list(ROWS)[:-1]))
+    once = rows.group_by("identity", use_threads=False).aggregate(list(_ONCE.items()))
+    named = once.rename_columns([name.removesuffix("_min").removesuffix("_max") for name in once.column_names])
+    return named.append_column("error", pa.nulls(len(named), pa.string())).select(ROWS.names).cast(ROWS)
 
 
-def _summary(judged: DataFrame) -> tuple[tuple[str, str, int, int, str | None], ...]:
-    sums = judged.groupBy("verdict", "kind").agg(
-        F.count("*").alias("count"), F.coalesce(F.sum("size"), F.lit(0)).alias("bytes"), F.max("error").alias("error")
+def _judged(files: DataFrame, territory: Territory) -> tuple[DataFrame, Summary]:
+    """Returns the files with their verdicts, and the sums. Near misses are only looked for where there can be any."""
+    judged = judge(files, territory, near_misses=False)
+    summary, stems = _summary(judged)
+    if len(stems) < 2:
+        return judged, summary
+    judged = judge(files, territory, near_misses=True)
+    return judged, _summary(judged)[0]
+
+
+def _summary(judged: DataFrame) -> tuple[Summary, set[str]]:
+    """Returns the sums, and the first and last scheme and authority by the alphabet: one where all files have one."""
+    rows = (
+        judged.groupBy("verdict", "kind")
+        .agg(
+            F.count("*").alias("count"),
+            F.coalesce(F.sum("size"), F.lit(0)).alias("bytes"),
+            F.max("error").alias("error"),
+            F.min(stem()).alias("first"),
+            F.max(stem()).alias("last"),
+        )
+        .collect()
     )
-    return tuple(tuple(row[name] for name in _SUMMARY) for row in sums.collect())
+    summary = tuple(tuple(row[name] for name in _SUMMARY) for row in rows)
+    return summary, {row[name] for row in rows for name in ("first", "last")}
 
 
-def _raise_unreadable(summary: Iterable[tuple[str, str, int, int, str | None]]) -> None:
+def _raise_unreadable(summary: Summary) -> None:
     for verdict, _, _, _, said in summary:
         if verdict == UNREADABLE:
             raise_told(said)

@@ -8,55 +8,38 @@ again and then bury the reason.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from uuid import uuid4
 
-import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from firnline.errors import FirnlineError
-from firnline.model.files import File, FileKind
 from firnline.model.locations import identity
 from firnline.ports.engines import NEAR_MISS, OUTSIDE, Territory
 from firnline.ports.formats import Expand
-from firnline.spark.importers import forget_zip_importers
-from firnline.spark.troubles import told
+from firnline.spark.opening import ROWS_DDL, Opening
+from firnline.spark.spread import Spread
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
 
-ROWS = pa.schema(
-    [
-        ("identity", pa.string()),
-        ("key", pa.string()),
-        ("size", pa.int64()),
-        ("kind", pa.string()),
-        ("opens", pa.bool_()),
-        ("needed", pa.bool_()),
-        ("expects", pa.int64()),
-        ("error", pa.string()),
-    ]
-)
-ROWS_DDL = (
-    "identity string, key string, size bigint, kind string, opens boolean, needed boolean, expects bigint, error string"
-)
 KEPT, VICTIM, UNREADABLE = "kept", "victim", "unreadable"
 _STEM = r"^[^:]+://[^/]*"
 
 
-def walk(rows: DataFrame, expand: Expand, tasks: int) -> DataFrame:
-    """Returns one row per file that the rows reach.
+def walk(rows: DataFrame, expand: Expand, spread: Spread) -> DataFrame:
+    """Returns one row per file that the rows reach. The rows are one per unit, each with the task that opens it.
 
     Every walk looks for itself: a session hands out what it holds in memory of any plan that is equal, so an earlier
     walk from the same roots would answer for a unit that is gone by now.
     """
     look = uuid4().hex
+    placed = rows.repartitionById(spread.tasks, F.col("task")).drop("task")
     for kind in expand.order:
-        due = one_per_file(rows).repartition(tasks)
-        rows = due.mapInArrow(_opening(expand, kind, look), ROWS_DDL)
-    return one_per_file(rows)
+        found = placed.mapInArrow(Opening(expand, kind, look, spread.threads), ROWS_DDL)
+        rows = one_per_file(found)
+        placed = rows.repartition(spread.tasks)
+    return rows
 
 
 def one_per_file(rows: DataFrame) -> DataFrame:
@@ -72,9 +55,9 @@ def one_per_file(rows: DataFrame) -> DataFrame:
     )
 
 
-def has_several_stems(files: DataFrame) -> bool:
-    """Tells whether the files have more than one scheme and authority; with one, no two can be a near miss."""
-    return files.select(F.regexp_extract("identity", _STEM, 0).alias("stem")).distinct().limit(2).count() > 1
+def stem() -> Column:
+    """Returns scheme and authority of each file; where all have one, no two can be a near miss."""
+    return F.substring_index("identity", "/", 3)
 
 
 def judge(files: DataFrame, territory: Territory, near_misses: bool) -> DataFrame:
@@ -105,52 +88,3 @@ def _inside(territory: Territory) -> Column:
     for root in territory.owned:
         inside = inside | F.col("identity").startswith(identity(root).rstrip("/") + "/")
     return inside
-
-
-class _opening:
-    """Opens the units of one kind in each batch; picklable, so that it reaches executors as it is.
-
-    `look` makes this walk's function another one than every other walk's.
-    """
-
-    def __init__(self, expand: Expand, kind: FileKind, look: str) -> None:
-        self._expand = expand
-        self._kind = kind
-        self._look = look
-
-    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        forget_zip_importers()
-        for batch in batches:
-            yield from self._through(batch)
-
-    def _through(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-        due = [opens and kind == self._kind for opens, kind in self._columns(batch, "opens", "kind")]
-        passing = batch.filter(pa.array([not each for each in due], pa.bool_()))
-        if len(passing):
-            yield passing.select(ROWS.names)
-        units = batch.filter(pa.array(due, pa.bool_()))
-        for key, size, needed, expects in self._columns(units, "key", "size", "needed", "expects"):
-            yield self._opened(File(self._kind, key, size, True, expects), needed)
-
-    def _opened(self, unit: File, needed: bool) -> pa.RecordBatch:
-        try:
-            named = self._expand(unit)
-        except FirnlineError as problem:
-            row = [
-                [identity(unit.key)],
-                [unit.key],
-                [None],
-                [self._kind.value],
-                [False],
-                [True],
-                [None],
-                [told(problem)],
-            ]
-            return pa.record_batch(row, schema=ROWS)
-        nothing = [pa.nulls(len(named), kind) for kind in (pa.int64(), pa.string())]
-        columns = [*named.columns, pa.repeat(pa.scalar(needed), len(named)), *nothing]
-        return pa.record_batch(columns, schema=ROWS)
-
-    @staticmethod
-    def _columns(batch: pa.RecordBatch, *names: str) -> Iterator[tuple[Any, ...]]:
-        return zip(*(batch.column(name).to_pylist() for name in names), strict=True)
