@@ -115,6 +115,10 @@ def test_a_catalog_without_a_uri_says_where_to_set_it() -> None:
     assert "PYICEBERG_CATALOG__LAKE__URI" in refused.value.hint
 
 
+def test_a_password_in_the_address_is_not_shown() -> None:
+    assert "hunter2" not in repr(CatalogSettings("lake", "sql", "postgresql://me:hunter2@db/lake"))
+
+
 def test_credentials_are_not_shown() -> None:
     settings = CatalogSettings("lake", "sql", "sqlite:////x", {"s3.secret-access-key": "hunter2"})
     assert "hunter2" not in repr(settings)

@@ -280,6 +280,15 @@ def test_what_firnline_cannot_sign_is_refused(desk: Desk, properties: dict[str, 
         catalog_at(desk, **properties)
 
 
+def test_a_netrc_does_not_take_the_place_of_the_token(
+    desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "netrc").write_text("machine 127.0.0.1 login me password other\n")
+    monkeypatch.setenv("NETRC", str(tmp_path / "netrc"))
+    desk.tokens = ["good"]
+    assert catalog_at(desk, token="good").locate(EVENTS)
+
+
 def test_secrets_are_never_shown(desk: Desk) -> None:
     """The server's error quotes the header; the exception, its causes and the catalog's own pictures do not."""
     desk.tokens = ["good"]

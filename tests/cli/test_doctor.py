@@ -66,6 +66,14 @@ def test_text_has_a_line_for_each_finding_and_hints_at_the_end(lake: Any, capsys
     assert "hint: configuration: " in said.splitlines()[-1]
 
 
+def test_a_file_that_is_no_yaml_is_to_be_mended_and_not_to_be_reached(
+    lake: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lake.policy("keep: {last: 3\n")
+    assert run(["doctor"]) == 1
+    assert capsys.readouterr().out.splitlines()[-1] == "hint: configuration: mend it as it says, then ask again"
+
+
 def test_trouble_with_one_thing_hides_nothing_else(
     lake: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

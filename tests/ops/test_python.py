@@ -9,8 +9,10 @@ import pyarrow.parquet
 import pytest
 
 import firnline
+from firnline.app import Lake
 from firnline.errors import BadTimestamp, NoSuchTable, PolicyError, UsageError
 from firnline.model.times import format_instant
+from firnline.policy.parse import parse_policy
 from firnline.testing.engines import a_long_life
 from firnline.testing.tables import QuickFiles, SmallTable
 
@@ -89,6 +91,10 @@ def test_why_answers_in_python_too(table: SmallTable) -> None:
     answer = firnline.open().why(table.location, table.live()[0])
     assert answer.kept
     assert answer.needed_by[0].snapshot == str(table.head())
+
+
+def test_a_lake_that_is_shown_shows_no_password() -> None:
+    assert "hunter2" not in repr(Lake(parse_policy("cache: redis://:hunter2@cache/0\n", "a test")))
 
 
 def test_what_makes_no_sense_is_refused(table: SmallTable, tmp_path: Path) -> None:

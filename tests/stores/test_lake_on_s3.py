@@ -11,7 +11,10 @@ import pytest
 import yaml
 from pyiceberg.catalog import load_catalog
 
+from firnline.app import Lake
 from firnline.cli.main import run
+from firnline.errors import AccessDenied
+from firnline.policy.config import Section
 from firnline.stores.objects import ObjectStores
 from firnline.testing.servers.fixtures import unique
 from firnline.testing.servers.process import Server
@@ -96,6 +99,29 @@ def test_no_permission_to_delete_is_found_before_the_commit(
         assert "nothing was changed" in problem["error"]["message"]
         assert table.refresh().metadata_location == before
         assert {found.key for found in ObjectStores(moto_server.settings).list(table.location())} == files
+
+
+def test_what_one_server_can_do_says_nothing_of_another_with_the_same_names(setup: Setup, moto_server: Server) -> None:
+    """One process works on both, as a notebook or `firnline resume` does."""
+
+    def no_deletes(method: str, path: str, body: bytes, answer: Answer) -> Answer:
+        refused = method == "DELETE" and "/data/" in path
+        return (403, b"<Error><Code>AccessDenied</Code></Error>") if refused else answer
+
+    with careless(moto_server.url) as server:
+        server.change = no_deletes
+        table = setup.add("one", moto_server)
+        database = f"sqlite:///{setup.home}/two.db"
+        setup.catalogs["two"] = {**setup.catalogs["one"], "uri": database, "s3.endpoint": server.url}
+        (setup.home / ".pyiceberg.yaml").write_text(yaml.safe_dump({"catalog": setup.catalogs}))
+        theirs = load_catalog("two", **setup.catalogs["two"])
+        theirs.create_namespace("ns")
+        theirs.register_table("ns.t", table.metadata_location)
+        lake = Lake(Section(), engine="local")
+        asked: Any = {"older_than": int(FUTURE), "retain_last": 2, "blast_radius": 1.0, "grace": "1d"}
+        lake.expire("one.ns.t", **asked)
+        with pytest.raises(AccessDenied, match="cannot delete"):
+            lake.expire("two.ns.t", **asked)
 
 
 def test_check_store_shows_what_was_tried(

@@ -63,7 +63,7 @@ class Place:
 class Places:
     """Finds every table, opens its store and its catalog, and chooses the engine: every adapter is named here."""
 
-    config: Section
+    config: Section = field(repr=False)  # the address of its cache may hold a password
     engine: str = "auto"
     session: Session | None = None
     progress: Progress = field(default_factory=Silent)
@@ -71,7 +71,7 @@ class Places:
     clock: Callable[[], int] = field(default_factory=lambda: now_ms)
 
     _stores: dict[frozenset[tuple[str, str]], ReadWrite] = field(default_factory=dict, init=False, repr=False)
-    _probed: dict[tuple[str, str], Capabilities] = field(default_factory=dict, init=False, repr=False)
+    _probed: dict[tuple[str, str, str], Capabilities] = field(default_factory=dict, init=False, repr=False)
 
     def place(self, table: str) -> Place:
         """Returns where a table is, reached with its own catalog's settings. Raises NoSuchTable."""
@@ -115,15 +115,18 @@ class Places:
         return StoreProbe(self.settings_of(TableName("", "", named))).probe(join(named, FOLDER), [named])
 
     def _prepare(self, work: Workplace, state: State, *, deletes: bool) -> None:
-        """Returns where the table's store can carry a run, asked once: no permission is missed only after a commit."""
+        """Returns where the table's store can carry a run, asked once: no permission is missed only after a commit.
+
+        Once for each catalog: another one's server may have the same bucket and the same folders.
+        """
         from firnline.stores.probe import StoreProbe
 
-        root = work.root(state)
-        if (root, state.location) not in self._probed:
+        place = (work.source.name.catalog, work.root(state), state.location)
+        if place not in self._probed:
             inside = (join(state.location, "data"), join(state.location, "metadata"))
             probe = StoreProbe(self.settings_of(work.source.name))
-            self._probed[root, state.location] = probe.probe(root, list(dict.fromkeys((*state.owned, *inside))))
-        refuse_unfit(self._probed[root, state.location], deletes=deletes)
+            self._probed[place] = probe.probe(place[1], list(dict.fromkeys((*state.owned, *inside))))
+        refuse_unfit(self._probed[place], deletes=deletes)
 
     def _warnings(self, name: TableName, location: str) -> tuple[str, ...]:
         from firnline.stores.probe import StoreProbe
@@ -232,9 +235,11 @@ class Places:
         from firnline.local.delete import LocalDeleteMany
         from firnline.stores.delete import ObjectDelete
 
-        probed = [found for (root, _), found in self._probed.items() if root == run.folder.root]
+        name = self._name(run.id.table)
+        here = (name.catalog, run.folder.root)
+        probed = [found for place, found in self._probed.items() if place[:2] == here]
         honoured = bool(probed) and all(bool(found.if_match_delete) for found in probed)
-        settings = self.settings_of(self._name(run.id.table))
+        settings = self.settings_of(name)
         delete = ObjectDelete(settings, budget=self._budget(), conditional=honoured)
         many = run.plan["victims"]["files"] > _LARGE_PURGE
         if self.engine == "spark" or (self.engine == "auto" and many):

@@ -143,14 +143,11 @@ def _settings(name: str, properties: Any) -> CatalogSettings:
 
 
 def _flat(properties: Mapping[Any, Any], before: str = "") -> Iterator[tuple[str, str]]:
-    """Yields properties by their full names: `ssl: {cabundle: X}` is `ssl.cabundle`, as a variable would set it.
-
-    One that is left empty is not set, as for PyIceberg.
-    """
+    """Yields properties by their full names: `ssl: {cabundle: X}` is `ssl.cabundle`, as a variable would set it."""
     for name, value in properties.items():
         if isinstance(value, dict):
             yield from _flat(value, f"{before}{name}.")
-        elif value is not None:
+        else:
             yield f"{before}{name}", str(value)
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Protocol
 
-from firnline.errors import FirnlineError
+from firnline.errors import FirnlineError, StoreError
 from firnline.ops.versions import versions
 from firnline.ops.workplace import Workplace
 from firnline.plans.findings import Diagnosis, Finding, Level, Veil
@@ -18,6 +18,7 @@ from firnline.ports.stores import List
 
 _NO_CATALOG = "catalogs come from PyIceberg's configuration: .pyiceberg.yaml or PYICEBERG_CATALOG__NAME__URI"
 _ELSE = "see whether it is up, and whether it can be reached from this machine"
+_MEND = "mend it as it says, then ask again"
 _NEEDED = ("list", "get", "put", "delete")
 
 
@@ -76,7 +77,8 @@ def _safely(topic: str, look: Callable[[], Iterable[Finding]]) -> Iterator[Findi
     try:
         yield from look()
     except FirnlineError as problem:
-        yield Finding(Level.PROBLEM, topic, problem.message, problem.hint or _ELSE)
+        away = isinstance(problem, StoreError)
+        yield Finding(Level.PROBLEM, topic, problem.message, problem.hint or (_ELSE if away else _MEND))
     except Exception as strange:  # a library's own error must not hide what else there is to say
         said = str(strange).strip().partition("\n")[0]
         yield Finding(Level.PROBLEM, topic, f"{type(strange).__name__}: {said}", _ELSE)

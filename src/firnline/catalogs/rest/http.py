@@ -35,6 +35,7 @@ class Http:
         self._session.verify = settings.verify
         self._session.cert = settings.certificate
         self._session.trust_env = settings.verify is True  # else the environment's bundle would win over the configured
+        self._session.auth = _as_signed
         self._tokens = Tokens(settings, self._session)
         self.signed_in = False
 
@@ -99,6 +100,11 @@ class Http:
             f"catalog {name} at {where} does not answer: {self._settings.hidden(why)}",
             "check the uri, and ssl.cabundle for a certificate of your own; then try again",
         )
+
+
+def _as_signed(request: requests.PreparedRequest) -> requests.PreparedRequest:
+    """Returns the request as it is: without this, a ~/.netrc that knows the host would take the place of our token."""
+    return request
 
 
 def _never_connected(error: requests.ConnectionError) -> bool:
