@@ -181,6 +181,13 @@ def test_namespaces_of_several_levels_are_listed_over_pages(desk: Desk) -> None:
     assert [str(each) for each in catalog_at(desk).tables()] == listed
 
 
+def test_a_server_that_never_turns_the_page_is_not_asked_for_ever(desk: Desk) -> None:
+    page = {"namespaces": [], "next-page-token": "again"}
+    desk.rules.append(lambda verb, path: (200, page) if path.endswith("/namespaces") else None)
+    with pytest.raises(UnreadableMetadata, match="the same next page"):
+        list(catalog_at(desk).tables())
+
+
 def test_another_separator_is_used_where_the_server_says_so(desk: Desk) -> None:
     desk.config = {"overrides": {"namespace-separator": "%2E"}}
     with pytest.raises(NoSuchTable):

@@ -210,6 +210,7 @@ def test_tags_are_written_listed_and_removed(shell: Shell) -> None:
     names = {each["name"] for each in shell("tag", "list", table).facts["tags"]}
     assert names == {"release", "aged", "law", "month"}
     assert shell("tag", "add", table, "law").code == 2
+    assert shell("tag", "add", table, "firnline-fence").code == 2, "firnline moves that one"
     assert shell("tag", "remove", table, "law").facts == {"removed": "law"}
     assert shell("tag", "remove", table, "law").code == 2
     assert snapshot not in shell("plan", table).facts["expire"]

@@ -13,9 +13,14 @@ FOREVER = LONGEST_AGE_MS
 """An unlimited age is written out: a ref without one falls under the table's default, which may be short."""
 
 
+_OWN = "firnline-"
+
+
 def add_tag(work: Workplace, name: str, snapshot: str | None, max_age_ms: int | None) -> Ref:
     """Returns the tag, now in the table. Raises UsageError where the name is taken by something else."""
     check_name(name, "tag")
+    if name.startswith(_OWN):
+        raise UsageError(f"tags named {_OWN}… are firnline's own, and moved by it", hint="name the tag otherwise")
     if max_age_ms is not None and max_age_ms < 1:
         raise UsageError("a tag that is kept for no time is no tag", hint="write an age such as 30d, or forever")
 

@@ -133,7 +133,11 @@ class RestCatalog:
             if not reply.is_good:
                 raise self.refused(reply, f"listing {what}")
             yield from reply.body.get(what) or ()
-            token = reply.body.get("next-page-token") or None
+            before, token = token, reply.body.get("next-page-token") or None
+            if token == before:
+                raise UnreadableMetadata(
+                    f"catalog {self.name} answers every page of {what} with the same next page", "see the server's log"
+                )
 
     @property
     def _root(self) -> str:
