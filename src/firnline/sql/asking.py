@@ -19,7 +19,6 @@ from firnline.ports.inspect import Inspect, Manifest
 from firnline.sql.accounts import LedgerRows, log_rows, ref_rows, run_rows
 from firnline.sql.contents import EntryRows, FileRows
 from firnline.sql.relations import Ready, Relation
-from firnline.sql.rows import table_rows
 from firnline.sql.snapshots import Snapshots
 from firnline.stores.wrappers.read_only import ReadOnly
 
@@ -122,6 +121,13 @@ class _Opened:
         return tuple(self.inspect.units(self.state, self.snapshot))
 
 
+def _rows(it: _Opened) -> Relation:
+    """Returns a table's own rows. Loaded here: each of the many Python processes of a query would load PyIceberg."""
+    from firnline.sql.rows import table_rows
+
+    return table_rows(it.state, it.lake.place(it.asked.table).settings, it.snapshot)
+
+
 _RELATIONS: Mapping[str, Callable[[_Opened], Relation]] = {
     "snapshots": lambda it: it.snapshots(None),
     "all_snapshots": lambda it: it.snapshots(history_of(it.work.source, it.state, it.store)),
@@ -132,6 +138,6 @@ _RELATIONS: Mapping[str, Callable[[_Opened], Relation]] = {
     "history": lambda it: log_rows(it.inspect, it.state),
     "runs": lambda it: run_rows([each.facts for each in it.lake.runs(it.asked.table)]),
     "ledger": lambda it: LedgerRows(it.store, it.work.root(it.state)),
-    ROWS: lambda it: table_rows(it.state, it.lake.place(it.asked.table).settings, it.snapshot),
+    ROWS: _rows,
 }
 METADATA = tuple(name for name in _RELATIONS if name != ROWS)

@@ -14,9 +14,8 @@ from firnline.errors import UnsupportedFormat
 from firnline.ports.formats import State
 from firnline.sql.bounds import Bounds
 from firnline.sql.relations import Piece
+from firnline.sql.runtime import JAR
 
-PACKAGE = "org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.12.0"
-JAR = f"Iceberg's own runtime reads it: set FIRNLINE_SPARK_PACKAGES={PACKAGE}"
 _PIECE_BYTES = 64 << 20
 
 

@@ -19,11 +19,11 @@ from firnline.ports.formats import State
 from firnline.settings import find_config
 from firnline.sql.asking import METADATA, ROWS, asked_of, open_relation
 from firnline.sql.faults import understanding
+from firnline.sql.runtime import RUNTIME
 from firnline.sql.source import NAME, PUSHDOWN, register, spark_schema
 from firnline.sql.statements import Named, Query, TagSnapshot, UseTable, parse
 from firnline.sql.tokens import paths_of, split
 
-_RUNTIME = "iceberg-spark-runtime"
 _WITH_JARS = ("spark.jars", "spark.jars.packages", "spark.driver.extraClassPath")
 _LEAST_COLUMN = {"entries": "status", "files": "content", "manifests": "content"}
 
@@ -140,7 +140,7 @@ class Statements:
         self._views.append(view.view)
 
     def _has_runtime(self) -> bool:
-        return any(_RUNTIME in (self.spark.conf.get(name, "") or "") for name in _WITH_JARS)
+        return any(RUNTIME in (self.spark.conf.get(name, "") or "") for name in _WITH_JARS)
 
     def _of_runtime(self, view: View) -> DataFrame:
         """Returns a table's rows through Iceberg's own runtime, at the very version that was loaded."""

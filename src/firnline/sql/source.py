@@ -19,7 +19,7 @@ from firnline.sql.asking import Asked, asked_of, open_relation
 from firnline.sql.bounds import Bounds, bounds_of
 from firnline.sql.faults import telling
 from firnline.sql.relations import Piece, Relation
-from firnline.sql.rows import JAR
+from firnline.sql.runtime import JAR
 
 NAME = "firnline"
 PUSHDOWN = "spark.sql.python.filterPushdown.enabled"

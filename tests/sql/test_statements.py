@@ -1,0 +1,144 @@
+"""Statements as they are understood, without any session."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import pytest
+
+from firnline.cli.main import run
+from firnline.errors import UsageError
+from firnline.model.times import DAY_MS
+from firnline.ops.tags import FOREVER
+from firnline.sql.session import View, _with_views
+from firnline.sql.statements import Query, TagSnapshot, UseTable, parse
+from firnline.sql.tokens import ends, split
+
+
+def query(text: str) -> Query:
+    found = parse(text)
+    assert isinstance(found, Query)
+    return found
+
+
+def rewritten(text: str) -> str:
+    found = query(text)
+    views = [View(named, cast("Any", None), "x", f"v{place}") for place, named in enumerate(found.tables)]
+    return " ".join(_with_views(found, views).split())
+
+
+@pytest.mark.parametrize(
+    ("text", "meaning"),
+    [
+        (
+            "TAG snapshot 4729 AS 'incident-2024-03-15-conjunction-alert' WITH RETENTION FOREVER",
+            TagSnapshot("4729", None, "incident-2024-03-15-conjunction-alert", FOREVER),
+        ),
+        ("tag SNAPSHOT 7 of a.b.c as 'n' with retention 1 day", TagSnapshot("7", "a.b.c", "n", DAY_MS)),
+        (
+            "TAG snapshot 7 OF `a`.`odd name` AS 'n' WITH RETENTION 30 DAYS",
+            TagSnapshot("7", "a.odd name", "n", 30 * DAY_MS),
+        ),
+        ("TAG snapshot 7 OF '/lake/t' AS 'n' WITH RETENTION FOREVER", TagSnapshot("7", "/lake/t", "n", FOREVER)),
+        ("USE TABLE a.b", UseTable("a.b")),
+    ],
+)
+def test_the_statements_of_our_own(text: str, meaning: object) -> None:
+    assert parse(text) == meaning
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "TAG snapshot 7",
+        "TAG 7 AS 'n' WITH RETENTION FOREVER",
+        "TAG snapshot 7 AS 'n'",
+        "TAG snapshot 7 AS 'n' WITH RETENTION 3 WEEKS",
+        "TAG snapshot 7 OF AS 'n' WITH RETENTION FOREVER",
+        "USE lake",
+        "USE TABLE a.b c",
+        "INSERT INTO a.b VALUES (1)",
+        "DELETE FROM a.b",
+        "UPDATE a.b SET x = 1",
+        "MERGE INTO a.b USING c.d ON true WHEN MATCHED THEN DELETE",
+        "CREATE TABLE a.b (x INT)",
+        "CREATE TABLE a.b AS SELECT 1",
+        "ALTER TABLE a.b ADD COLUMN x INT",
+        "TRUNCATE TABLE a.b",
+        "SET x = 1",
+        "CALL lake.system.expire_snapshots('a.b')",
+        "SELECT 'open",
+        "SELECT (",
+    ],
+)
+def test_everything_else_is_refused(text: str) -> None:
+    with pytest.raises(UsageError) as refused:
+        parse(text)
+    assert refused.value.hint
+
+
+def test_statements_are_split_at_semicolons_only() -> None:
+    assert list(split("SELECT ';' ; -- a; b\n SELECT 2;;")) == ["SELECT ';' ", " -- a; b\n SELECT 2"]
+
+
+def test_a_shell_reads_until_the_semicolon() -> None:
+    assert not ends("SELECT 1")
+    assert not ends("SELECT ';")
+    assert ends("SELECT 1;")
+
+
+def test_names_become_views_and_all_else_stays() -> None:
+    assert rewritten("SELECT  s.x['a.b.c'] FROM a.b.all_snapshots s JOIN `a`.b.entries e USING (i)") == (
+        "SELECT s.x['a.b.c'] FROM v0 s JOIN v1 e USING (i)"
+    )
+
+
+def test_a_table_without_an_alias_is_called_by_its_last_name() -> None:
+    text = "SELECT lake.a.b.refs.name, b.refs.type, refs.x FROM lake.a.b.refs WHERE lake.a.b.refs.y > 1"
+    assert rewritten(text) == "SELECT `refs`.name, `refs`.type, refs.x FROM v0 AS `refs` WHERE `refs`.y > 1"
+
+
+def test_what_the_query_defines_itself_is_left_alone() -> None:
+    text = "WITH refs AS (SELECT 1 AS q FROM a.b.refs) SELECT q FROM refs, range(3) r, (VALUES (1)) w"
+    assert rewritten(text) == (
+        "WITH refs AS (SELECT 1 AS q FROM v0 AS `refs`) SELECT q FROM refs, range(3) r, (VALUES (1)) w"
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("SELECT x FROM a.b FOR TAG 'monthly' WHERE y = 'FOR TAG'", ["monthly"]),
+        ("SELECT x FROM a.b VERSION AS OF 123 t, a.b FOR VERSION AS OF 'main' u, a.b w", ["123", "main", None]),
+    ],
+)
+def test_a_table_at_a_tag_or_version(text: str, wanted: list[str | None]) -> None:
+    found = query(text)
+    assert sorted(str(each.snapshot) for each in found.tables) == sorted(map(str, wanted))
+    assert "VERSION" not in found.text
+    assert len(found.text) == len(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "whole"),
+    [
+        ("SELECT count(*) FROM a.b", False),
+        ("SELECT x FROM a.b GROUP BY x", False),
+        ("SELECT * FROM a.b", True),
+        ("SELECT b.* FROM a.b", True),
+        ("SELECT x FROM (SELECT * FROM a.b)", True),
+        ("SELECT x FROM a.b NATURAL JOIN a.c", True),
+        ("SELECT * FROM a.b PIVOT (sum(x) FOR y IN (1, 2))", True),
+    ],
+)
+def test_which_queries_need_whole_rows(text: str, whole: bool) -> None:
+    assert query(text).whole_rows is whole
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [[], ["SELECT 1", "--shell"], ["SELECT 1", "--output", "xml"], ["SELECT 1", "--output", "parquet"]],
+)
+def test_a_wrong_command_line_starts_no_session(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["sql", *arguments]) == UsageError.exit_code
+    assert "hint:" in capsys.readouterr().err
