@@ -18,6 +18,7 @@ from urllib.parse import parse_qs, unquote, urlsplit
 
 import pytest
 
+from firnline.catalogs.pointers import proof_of
 from firnline.catalogs.rest.catalog import RestCatalog
 from firnline.catalogs.rest.commits import RestCommits
 from firnline.errors import (
@@ -399,6 +400,17 @@ def test_a_refused_commit_is_an_error_and_not_unknown(desk: Desk, answer: Answer
     desk.rules.append(lambda verb, path: answer if verb == "POST" else None)
     with pytest.raises(error):
         commits.commit(attempt)
+
+
+def test_an_attempt_that_was_made_in_the_servers_own_database_is_read_back_too(desk: Desk) -> None:
+    commits, base = RestCommits(catalog_at(desk)), "s3://b/t/metadata/1.metadata.json"
+    proof = proof_of(base, "s3://b/t/metadata/2.metadata.json", b"{}")
+    here = Version(base, two_snapshots("s3://b/t"))
+    assert not commits.landed(proof, here)
+    assert commits.fence([proof], here) is not None
+    there = Version("s3://b/t/metadata/2.metadata.json", here.document)
+    assert commits.landed(proof, there)
+    assert commits.fence([proof], there) is None
 
 
 def test_a_token_that_ends_in_the_middle_is_renewed_and_the_commit_sent_again(desk: Desk) -> None:

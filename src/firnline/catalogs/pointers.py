@@ -26,12 +26,16 @@ def is_in_log(store: Get, proof: Mapping[str, Any], now: Version) -> bool:
     On a path table another writer's commit may lie under that very name, so the bytes are compared too.
     """
     location = proof["location"]
-    log = now.document.get("metadata-log") or ()
-    known = now.location == location or any(entry.get("metadata-file") == location for entry in log)
     try:
-        return known and digest_of(store.get(location)) == proof["digest"]
+        return is_named(location, now) and digest_of(store.get(location)) == proof["digest"]
     except ObjectNotFound:
         return False  # somebody removed it although the log names it: it cannot tell any more
+
+
+def is_named(location: str, now: Version) -> bool:
+    """Tells whether a version lies at the location, or one before it did."""
+    log = now.document.get("metadata-log") or ()
+    return now.location == location or any(entry.get("metadata-file") == location for entry in log)
 
 
 def version_between(proofs: Sequence[Mapping[str, Any]], now: Version) -> Amendment | None:

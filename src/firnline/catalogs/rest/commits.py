@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from firnline.catalogs.pointers import is_named
 from firnline.catalogs.rest.catalog import RestCatalog
 from firnline.catalogs.rest.fences import FENCE, fence_in, moved_fence
 from firnline.catalogs.rest.http import Unanswered
@@ -57,7 +58,12 @@ class RestCommits:
         raise self._catalog.refused(reply, f"a commit to {attempt.table}")
 
     def landed(self, proof: Mapping[str, Any], now: Version) -> bool:
-        """Tells whether the table is as the updates make it; whoever made it so, there is nothing left to do."""
+        """Tells whether the table is as the updates make it; whoever made it so, there is nothing left to do.
+
+        An attempt may also have moved a pointer: a server's own database can be used as a catalog too.
+        """
+        if "updates" not in proof:
+            return is_named(proof["location"], now)
         return all(is_true(update, now.document) for update in proof["updates"])
 
     def fence(self, proofs: Sequence[Mapping[str, Any]], now: Version) -> Amendment | None:
@@ -66,6 +72,8 @@ class RestCommits:
 
 
 def _may_land(proof: Mapping[str, Any], now: Version) -> bool:
-    """Tells whether the tag still is where this attempt expects it."""
+    """Tells whether the tag, or the pointer, still is where this attempt expects it."""
+    if "requirements" not in proof:
+        return bool(proof["base"] == now.location)
     expected = next(each["snapshot-id"] for each in proof["requirements"] if each.get("ref") == FENCE)
     return bool(expected == fence_in(now.document))
