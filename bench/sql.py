@@ -26,6 +26,9 @@ from firnline.testing.manifests import Layout
 from firnline.testing.tables import QuickFiles, SmallTable
 from history import entries
 
+FIRST = 1_000
+"""The number of the first snapshot; those before it are the tables' own."""
+
 SEGMENT = 45_000
 """Snapshots of 740 bytes in a segment of 32 MiB."""
 
@@ -33,10 +36,10 @@ SEGMENT = 45_000
 def remember(folder: Path, number: int) -> dict[str, str]:
     """Returns the properties of a table that remembers so many snapshots."""
     folder.mkdir(parents=True)
-    *older, newest = range(0, number, SEGMENT)
+    *older, newest = range(FIRST, FIRST + number, SEGMENT)
     segments = [_segment(folder, first, SEGMENT) for first in older]
     (folder / "index-0a.json").write_bytes(index_bytes(segments))
-    (folder / "expired-snapshots-0b.json").write_bytes(bytes_of(map(text_of, entries(newest, number - newest))))
+    (folder / "expired-snapshots-0b.json").write_bytes(bytes_of(map(text_of, entries(newest, FIRST + number - newest))))
     return {PATH: str(folder / "expired-snapshots-0b.json"), INDEX: str(folder / "index-0a.json")}
 
 
@@ -65,8 +68,8 @@ def holding(folder: Path, number: int) -> str:
     made.append(1)
 
     def fill(document: dict[str, Any]) -> None:
-        document["snapshots"] += entries(0, number)
-        document["last-sequence-number"] = number + 1
+        document["snapshots"] += entries(FIRST, number)
+        document["last-sequence-number"] = FIRST + number
 
     return made.publish(edit=fill)
 
@@ -104,7 +107,7 @@ def compare(folder: Path, number: int) -> None:
         (frame,) = statements.run(text)
         return frame.collect()[0][0]
 
-    late = entries(number - 1, 1)[0]["timestamp-ms"] - 60_000_000
+    late = entries(FIRST + number - 1, 1)[0]["timestamp-ms"] - 60_000_000
     bound = f"committed_at > timestamp_millis({late})"
     added = "sum(summary['added-records'])"
     for what, select, where in (

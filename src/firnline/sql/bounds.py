@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
-from pyspark.sql.datasource import EqualTo, Filter, GreaterThan, GreaterThanOrEqual, LessThan, LessThanOrEqual
+from pyspark.sql.datasource import EqualTo, Filter, GreaterThan, GreaterThanOrEqual, LessThan, LessThanOrEqual, Not
 
 _TIME, _EXPIRED = ("committed_at",), ("expired",)
 
@@ -39,6 +39,8 @@ def _narrowed(bounds: Bounds, each: Filter) -> Bounds:
     match each:
         case EqualTo(attribute, bool(value)) if attribute == _EXPIRED:
             return replace(bounds, expired=value)
+        case Not(EqualTo(attribute, bool(value))) if attribute == _EXPIRED:
+            return replace(bounds, expired=not value)
         case EqualTo(attribute, value) if attribute == _TIME:
             return _until(_since(bounds, value), value)
         case GreaterThan(attribute, value) | GreaterThanOrEqual(attribute, value) if attribute == _TIME:
@@ -50,15 +52,15 @@ def _narrowed(bounds: Bounds, each: Filter) -> Bounds:
 
 def _since(bounds: Bounds, value: Any) -> Bounds:
     at = _milliseconds(value)
-    return (
-        bounds if at is None else replace(bounds, first_ms=max(at, at if bounds.first_ms is None else bounds.first_ms))
-    )
+    known = [each for each in (bounds.first_ms, at) if each is not None]
+    return replace(bounds, first_ms=max(known, default=None))
 
 
 def _until(bounds: Bounds, value: Any) -> Bounds:
     """Rounded up: commits have whole milliseconds, an instant may lie between two."""
     at = _milliseconds(value)
-    return bounds if at is None else replace(bounds, last_ms=min(at + 1, bounds.last_ms or at + 1))
+    known = [each for each in (bounds.last_ms, None if at is None else at + 1) if each is not None]
+    return replace(bounds, last_ms=min(known, default=None))
 
 
 def _milliseconds(value: Any) -> int | None:

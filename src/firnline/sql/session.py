@@ -146,7 +146,7 @@ class Statements:
         """Returns a table's rows through Iceberg's own runtime, at the very version that was loaded."""
         snapshot = view.state.current if view.named.snapshot is None else resolve(view.state, view.named.snapshot)
         reader = self.spark.read.format("iceberg")
-        return (reader if snapshot is None else reader.option("snapshot-id", snapshot)).load(view.state.fence)
+        return (reader if snapshot is None else reader.option("versionAsOf", snapshot)).load(view.state.fence)
 
     def _of_source(self, view: View, query: Query) -> DataFrame:
         """Returns what the data source makes of a table, with no more columns than the query can need.
