@@ -157,8 +157,11 @@ CASES = {
     "a store that nobody knows": Case("store", 1, ("hdfs",), "known are", PLAN, _points_at_hdfs),
     "no database": Case(*USAGE, ("{}",), "uri", PLAN, _no_database),
     "not a database": Case("store", 1, ("catalog lake",), "", PLAN, _no_catalog_there),
-    "a catalog of another type": Case(
-        *UNSUPPORTED, ("catalog lake", "hive"), "sql", PLAN, _pyiceberg("catalog:\n  lake:\n    type: hive\n")
+    "a catalog of an unknown type": Case(
+        *USAGE, ("catalog lake", "nonsense"), "type", PLAN, _pyiceberg("catalog:\n  lake:\n    type: nonsense\n")
+    ),
+    "a catalog that lacks its address": Case(
+        *USAGE, ("catalog lake", "URI"), "settings", PLAN, _pyiceberg("catalog:\n  lake:\n    type: hive\n")
     ),
     "no catalogs": Case(*NO_TABLE, ("lake.ns.events",), "none is configured", PLAN, _no_catalogs),
     "unreadable catalogs": Case(*USAGE, ("PyIceberg",), "", PLAN, _pyiceberg("catalog: [")),
