@@ -15,7 +15,6 @@ from pyspark.sql.types import StructType
 
 from firnline.errors import UnsupportedFormat, UsageError
 from firnline.spark.importers import forget_zip_importers
-from firnline.sql.asking import Asked, asked_of, open_relation
 from firnline.sql.bounds import Bounds, bounds_of
 from firnline.sql.faults import telling
 from firnline.sql.relations import Piece, Relation
@@ -38,20 +37,25 @@ class FirnlineSource(DataSource):
         return NAME
 
     def schema(self) -> StructType:
+        relation, self._version, columns = self._open(None)
         with telling():
-            asked = self._asked()
-            relation, self._version = open_relation(asked)
-            return spark_schema(relation.schema, asked.columns)
+            return spark_schema(relation.schema, columns)
 
     def reader(self, schema: StructType) -> DataSourceReader:
-        with telling():
-            asked = self._asked()
-            relation, _ = open_relation(replace(asked, version=getattr(self, "_version", asked.version)))
+        relation, _, _ = self._open(getattr(self, "_version", None))
         pushes = self.options.get("pushdown", "false").lower() == "true"
         return (PushingReader if pushes else Reader)(relation, schema)
 
-    def _asked(self) -> Asked:
-        return asked_of(dict(self.options))
+    def _open(self, version: str | None) -> tuple[Relation, str, Sequence[str] | None]:
+        """Returns the relation, its version and the columns asked for.
+
+        What finds tables is imported here: each query has Python processes, and executors, that only pass this on.
+        """
+        from firnline.sql.asking import asked_of, open_relation
+
+        with telling():
+            asked = asked_of(dict(self.options))
+            return *open_relation(replace(asked, version=version or asked.version)), asked.columns
 
 
 @dataclass
