@@ -121,7 +121,7 @@ def test_each_unit_is_read_once_however_many_snapshots_share_it(
     lake: Lake, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     counting = Counting(ObjectStores())
-    monkeypatch.setattr(app.Lake, "store", counting)
+    monkeypatch.setattr(app.Lake, "store_of", lambda lake, settings: counting)
     why(capsys, lake, lake.events.live()[0])
     units = {path for change in lake.events.changes.values() for path in change.units}
     assert {key: count for (_, key), count in counting.calls().items() if key in units} == dict.fromkeys(units, 1)

@@ -61,6 +61,7 @@ _READING = Uses(_READ, CatalogUse.READ)
 _MARKING = Uses((*_READ, *_WRITE), CatalogUse.COMMIT)
 _CARRYING = Uses((*_READ, *_WRITE, *_RECORD, *_TIDY, *_PURGE), CatalogUse.COMMIT, _INSPECT)
 _PURGING = (*_RECORD, *_TIDY, *_PURGE)
+_SEARCHING = Uses((*_LOOK, *_SEARCH, *_PURGING), CatalogUse.READ, _INSPECT)
 
 COMMANDS: dict[str, Uses] = {
     "tables": Uses((), CatalogUse.READ),
@@ -74,8 +75,9 @@ COMMANDS: dict[str, Uses] = {
     "runs": Uses((*_READ, *_RECORDED), CatalogUse.READ),
     "check": Uses(_LOOK, CatalogUse.READ),
     "history": Uses((*_READ, *_RECORDED), CatalogUse.READ),
-    "orphans": Uses((*_READ, *_SEARCH, *_PURGING), CatalogUse.READ, _INSPECT),
-    "dropped": Uses((*_READ, *_SEARCH), CatalogUse.READ),
+    "orphans": _SEARCHING,
+    "dropped": _SEARCHING,
+    "sql": Uses((*_LOOK, *_RECORDED), CatalogUse.READ),
     "adopt": _MARKING,
     "policy show": _READING,
     "policy check": Uses((), CatalogUse.READ),
