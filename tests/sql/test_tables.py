@@ -25,10 +25,13 @@ from firnline.formats.iceberg.partitions import PartitionField, avro_name, parti
 from firnline.history.index import Segment, digest_of, index_bytes
 from firnline.history.listing import bytes_of, text_of
 from firnline.history.names import INDEX, PATH
-from firnline.ports.formats import State
+from firnline.history.opening import History
+from firnline.ports.formats import State, TableFormat
 from firnline.sql.asking import METADATA, Asked, asked_of, open_relation
 from firnline.sql.bounds import Bounds
+from firnline.sql.snapshots import SNAPSHOTS, Snapshots, numbers
 from firnline.sql.source import spark_schema
+from firnline.stores.objects import ObjectStores
 from firnline.testing.manifests import Layout
 from firnline.testing.tables import QuickFiles, SmallTable
 
@@ -285,3 +288,43 @@ def test_values_of_types_that_avro_has_not() -> None:
     price = PartitionField(1, "p", "decimal(9, 2)").shown(pa.array([(-125).to_bytes(2, "big", signed=True), None]))
     assert price.to_pylist() == [Decimal("-1.25"), None]
     assert PartitionField(1, "d", "date").shown(pa.array([0, None])).to_pylist() == [date(1970, 1, 1), None]
+
+
+# ---------------------------------------------------------------- snapshots of any format
+
+
+class Another:
+    """A format of which only this is known: its snapshots, as the port asks for them."""
+
+    def load(self, table: str, version: str) -> str:
+        return version
+
+    def snapshot_objects(self, state: str) -> Iterator[dict[str, Any]]:
+        return (_snapshot(day) for day in range(1, 4))
+
+
+def snapshots(store: Any, history: History | None, live: frozenset[str]) -> Snapshots:
+    return Snapshots(cast("TableFormat", Another()), store, "t", "v1", history, live)
+
+
+def test_snapshots_of_another_format_have_the_same_columns() -> None:
+    relation = snapshots(None, None, frozenset({"1", "2", "3"}))
+    (piece,) = relation.pieces(Bounds())
+    (found,) = relation.read(piece, relation.schema.names)
+    assert found.schema.equals(SNAPSHOTS)
+    assert found.column("snapshot_id").to_pylist() == [1, 2, 3]
+
+
+def test_a_long_list_streams_in_batches_and_leaves_out_what_is_live(tmp_path: Path) -> None:
+    path = tmp_path / "list.json"
+    path.write_bytes(bytes_of(text_of({**_snapshot(1), "snapshot-id": each}) for each in range(25_000)))
+    relation = snapshots(ObjectStores({}), History((str(path),)), frozenset({"7"}))
+    _, piece = relation.pieces(Bounds())
+    batches = list(relation.read(piece, ["snapshot_id"]))
+    assert [len(each) for each in batches] == [10_000, 10_000, 4_999]
+    assert 7 not in batches[0].column("snapshot_id").to_pylist()
+
+
+def test_ids_that_are_no_numbers_are_refused() -> None:
+    with pytest.raises(UnsupportedFormat, match="not a number"):
+        numbers(["1CECHNKREP0F1RSTCMT0"])
