@@ -75,7 +75,7 @@ class Shape:
 
 SHAPES = {
     "A": Shape(2_039, 54),
-    "B": Shape(1_019, 1_075, live=200, cadence=8),
+    "B": Shape(1_019, 1_075, live=200, cadence=8, refs=2),
     "wide": Shape(100_000, 20, live=45, cadence=9, refs=51),
     "tiny": Shape(60, 8, live=10, cadence=2, refs=3),
 }
