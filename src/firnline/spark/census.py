@@ -88,8 +88,9 @@ def take(listed: DataFrame, files: DataFrame, kinds: Iterable[FileKind], sort: S
     ((error, opened),) = reached.agg(F.max("error"), F.count_if(is_unit)).collect()
     raise_told(error)
     objects = _kept(_classed(_placed(listed.mapInArrow(_sorting(sort), _SORTED_DDL)), reached))
-    _refuse_doubles(objects)
-    sums = _sums(objects)
+    sums, doubtful = _sums(objects)
+    if doubtful:
+        _refuse_doubles(objects)
     near = _near_misses(objects) if any(each.of is ObjectClass.NEAR_MISS for each in sums) else ()
     return SparkCensus(objects, reached.filter(is_unit), sums, near, opened)
 
@@ -132,12 +133,17 @@ def _any(test: object) -> Column:
     return F.coalesce(F.exists("there", test), F.lit(False))  # type: ignore[arg-type]
 
 
-def _sums(objects: DataFrame) -> tuple[Sum, ...]:
-    sums = objects.groupBy("class", "kind", "is_reached").agg(F.count("*").alias("n"), F.sum("size").alias("bytes"))
-    return tuple(
+def _sums(objects: DataFrame) -> tuple[tuple[Sum, ...], bool]:
+    """Returns the sums, and whether some objects meet at one place, so that two of them may be one."""
+    by_class = objects.groupBy("class", "kind", "is_reached").agg(F.count("*").alias("n"), F.sum("size").alias("bytes"))
+    crowded = objects.groupBy("place").agg(F.count("*").alias("here")).filter("here > 1").agg(F.count("*").alias("n"))
+    rows = by_class.unionByName(crowded, allowMissingColumns=True).collect()
+    sums = tuple(
         Sum(ObjectClass(row["class"]), row["kind"], row["is_reached"], Tally(row["n"], row["bytes"] or 0))
-        for row in sums.collect()
+        for row in rows
+        if row["class"] is not None
     )
+    return sums, any(row["class"] is None and row["n"] for row in rows)
 
 
 def _near_misses(objects: DataFrame) -> tuple[tuple[str, str], ...]:
