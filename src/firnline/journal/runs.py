@@ -166,7 +166,8 @@ def list_runs(store: EventStore, root: str, table: str) -> list[Run]:
     base = join(root, "runs") + "/"
     plans = sorted(each.key for each in store.list(base) if each.key.endswith("/plan.json"))
     stamps = [key.removesuffix("/plan.json").rpartition("/")[2] for key in plans]
-    return [load_run(store, root, RunId(table, stamp)) for stamp in stamps]
+    runs = [load_run(store, root, RunId(table, stamp)) for stamp in stamps]
+    return sorted(runs, key=lambda run: (run.events[0].at_ms, run.id.stamp))  # stamps tell whole seconds
 
 
 def in_commit_order(runs: list[Run]) -> list[Run]:
