@@ -16,7 +16,7 @@ import pytest
 from firnline.testing.crowds import Crowd
 
 FEW = 10_000
-MANY = 1_000_000 if os.environ.get("FIRNLINE_FULL") else 150_000
+MANY = 1_000_000 if os.environ.get("FIRNLINE_FULL") else 100_000
 ALLOWED = 150 << 20
 
 DRIVER = """

@@ -1,4 +1,4 @@
-"""A hundred thousand victims: a purge holds one batch at a time, and tells a person how far it has come."""
+"""Many victims: a purge holds one batch at a time, and tells a person how far it has come."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from firnline.model.locations import join
 from firnline.testing.manifests import Item
 from firnline.testing.tables import QuickFiles, SmallTable
 
-VICTIMS = 100_000
+VICTIMS = 60_000
 PER_SNAPSHOT = 10_000
 ALLOWED = 200 << 20
 
