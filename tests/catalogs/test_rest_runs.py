@@ -305,6 +305,37 @@ def test_a_frozen_commit_cannot_land_after_somebody_else_carried_its_run_on(subj
     subject.check_reads()
 
 
+class Held(Meanwhile):
+    """The first commit is on its way for long and nobody answers; the server is too busy for every later one."""
+
+    def __init__(self, commits: RestCommits) -> None:
+        super().__init__(commits, None)
+        self.held: list[Attempt] = []
+
+    def commit(self, attempt: Attempt) -> SwapOutcome:
+        self.held.append(attempt)
+        return SwapOutcome.UNKNOWN if len(self.held) == 1 else SwapOutcome.LOST
+
+
+def test_a_request_that_nobody_answered_is_fenced_off_although_the_next_one_lost(
+    subject: Subject, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """To go on as after any lost race would let it land beside the next try, and drop what was tagged in between."""
+    real = subject.commits()
+    held = Held(real)
+    monkeypatch.setattr("firnline.app.places._commits", lambda *_: held)
+    with pytest.raises(OutcomeUnknown):
+        subject.expire("0s")
+    oldest = subject.ids()[0]
+    subject.theirs().manage_snapshots().create_tag(oldest, "precious").commit()
+    monkeypatch.setattr("firnline.app.places._commits", lambda *_: real)
+    (carried,) = subject.lake.resume(subject.table, break_lease=True)
+    assert carried.facts["state"] == "done"
+    assert real.commit(held.held[0]) is SwapOutcome.LOST
+    assert "precious" in subject.theirs().metadata.refs
+    subject.check_reads()
+
+
 # ---------------------------------------------------------------- answers that never come
 
 

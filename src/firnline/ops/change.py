@@ -85,7 +85,7 @@ def _landed(source: WritableTable, attempt: Attempt) -> bool:
             outcome = source.commits.commit(attempt)
             if outcome is SwapOutcome.DONE:
                 return True
-            if outcome is SwapOutcome.LOST:
+            if outcome is SwapOutcome.LOST and (not unanswered or not _may_still_land(source, attempt)):
                 return _shows(source, attempt)
             unanswered = True
         except FirnlineError as known:
@@ -101,6 +101,16 @@ def _landed(source: WritableTable, attempt: Attempt) -> bool:
 
 def _shows(source: WritableTable, attempt: Attempt) -> bool:
     return source.commits.landed(attempt.proof, version_of(source.load()))
+
+
+def _may_still_land(source: WritableTable, attempt: Attempt) -> bool:
+    """Tells whether a request that nobody answered could be applied later, although a second one lost just now.
+
+    A pointer that moved on never comes back. A server that was only busy may still hold the first request: whoever goes
+    on from here must fence it off, or it lands beside the next try and drops a tag that was made in between.
+    """
+    now = version_of(source.load())
+    return not source.commits.landed(attempt.proof, now) and source.commits.fence([attempt.proof], now) is not None
 
 
 def version_of(state: State) -> Version:
