@@ -7,8 +7,7 @@ PYTEST := .venv/bin/python -m pytest
 SERVERS := .venv/bin/python -m firnline.testing.servers
 # The servers that all test processes share; a process that wants another starts it for itself.
 SERVED := $(SERVERS) run moto postgres redis rest --
-# More than two cores' worth: much of a test is waiting, for servers and for other processes.
-JOBS   ?= 3
+JOBS   ?= 2
 # What `make check` runs itself.
 LANE   := --ignore tests/docs --ignore tests/formal
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -17,6 +18,7 @@ from .lakes import TABLE, build, expire
 ASKING = Path(__file__).with_name("plain_iceberg.py")
 
 
+@pytest.mark.skipif(not os.environ.get("FIRNLINE_FULL"), reason="a session of Iceberg's own: make test-full runs it")
 @pytest.mark.spark
 def test_plain_iceberg_loses_every_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     enter(tmp_path, monkeypatch)
