@@ -82,9 +82,9 @@ def proxy(target: str, seed: int = 0) -> Iterator[Proxy]:
     try:
         yield relay.proxy
     finally:
-        listener.close()
         loop.call_soon_threadsafe(loop.stop)
         thread.join(timeout=10)
+        listener.close()  # only when the loop's own thread is done with it: a connection that ends closes it too
         _close(loop)
 
 
