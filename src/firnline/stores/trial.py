@@ -8,11 +8,11 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any
 
 import botocore.exceptions
 
-from firnline.errors import AccessDenied, AlreadyExists, ObjectNotFound, PermanentStoreError, StoreError, Unreachable
+from firnline.errors import AccessDenied, AlreadyExists, ObjectNotFound, StoreError, Unreachable
 from firnline.model.locations import join
 from firnline.ports.delete import Doomed, Fate
 from firnline.ports.probe import Capabilities, Finding, Surroundings, no, unknown, yes
@@ -23,13 +23,12 @@ from firnline.stores.delete import ObjectDelete
 from firnline.stores.failures import failure, unreachable
 from firnline.stores.keys import Key, object_key
 from firnline.stores.objects import ObjectStores
-from firnline.stores.wrappers.retry import Patience, Retrying
+from firnline.stores.wrappers.retry import Patience, Retrying, persist
 
 RACERS = 4
 LARGEST_SKEW_MS = 60_000
 _CONTENT = b"firnline"
 _PATIENCE = Patience(attempts=12, base_delay_s=0.1, max_delay_s=2.0, budget_s=20.0)
-Said = TypeVar("Said")
 _STALE = '"00000000000000000000000000000000"'
 _not_tried = unknown("not tried: nothing could be written")
 
@@ -96,7 +95,7 @@ class Trial:
         """Tries it on an object that exists, then in a race of threads."""
         key, bare = join(self.folder, "object"), ObjectStores(self.properties)
         try:
-            _persistent(lambda: bare.put_if_absent(key, b"another"))
+            persist(lambda: bare.put_if_absent(key, b"another"), _PATIENCE)
         except AlreadyExists:
             # An answer may have got lost before this one: what the object says counts.
             if self.store.get(key) == _CONTENT:
@@ -165,7 +164,7 @@ class Trial:
         if key.scheme != "s3":
             return self.deleter.delete([Doomed(text)])[0].error
         try:
-            said = _persistent(lambda: self._delete_one(key))
+            said = persist(lambda: self._delete_one(key), _PATIENCE)
         except StoreError as error:
             return error.message
         if said.get("DeleteMarker"):  # a bucket with versions notes even this; take the note back where we may
@@ -184,18 +183,6 @@ class Trial:
         except botocore.exceptions.BotoCoreError as error:
             raise unreachable(key, str(error)) from error
         return said
-
-
-def _persistent(call: Callable[[], Said]) -> Said:
-    """Returns what a call says, made again while the store is only busy or silent: that tells nothing about it."""
-    for pause in _PATIENCE.pauses():
-        try:
-            return call()
-        except (AlreadyExists, ObjectNotFound, PermanentStoreError):
-            raise
-        except StoreError:
-            time.sleep(pause)
-    return call()
 
 
 def _answered(call: Callable[[], Answer]) -> Answer:

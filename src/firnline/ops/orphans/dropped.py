@@ -69,15 +69,6 @@ def refuse_moved(departed: State, folder: str) -> None:
         )
 
 
-def last_state(folder: str, means: Means) -> State | None:
-    """Returns what the newest metadata in a folder says of its table; None where there is none."""
-    listing = means.engine.list(means.ranges.split(folder, 1), means.ranges)
-    rules = Rules(Asked().cutoff_ms(means.now()), (), (), (), ())
-    census = means.engine.census(listing, (), means.format.expand, means.make_sort(rules))
-    last = _last_metadata(census).get(folder.rstrip("/"))
-    return None if last is None else means.format.load(folder, last)
-
-
 def _last_metadata(census: Census) -> dict[str, str]:
     """Returns the youngest metadata object of each folder that has some: `…/t/metadata/x.json` belongs to `…/t`."""
     newest: dict[str, tuple[int, str]] = {}

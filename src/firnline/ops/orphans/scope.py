@@ -55,13 +55,15 @@ class Scope:
         owned = (Place(folder, ()) for state in states for folder in state.owned)
         return tuple({(identity(place.folder), place.names): place for place in (*used, *owned)}.values())
 
-    def foreign(self, neighbours: Sequence[Neighbour], places: Sequence[Place], now_ms: int) -> tuple[str, ...]:
+    def foreign(
+        self, neighbours: Sequence[Neighbour], insiders: Sequence[Neighbour], places: Sequence[Place], now_ms: int
+    ) -> tuple[str, ...]:
         """Returns the folders of other tables inside the search: what lies there is theirs to judge.
 
         A folder that holds one of the searched places is shared, not foreign: there the other table's needs count,
         and only what neither table needs may go.
         """
-        inside = {id(each) for each in self.insiders(neighbours, now_ms)}
+        inside = {id(each) for each in insiders}
         others = (folder for each in neighbours if id(each) not in inside for folder in each.state.owned)
         nested = {each for each in others if self._is_nested(each, places)}
         return tuple(sorted(nested | set(self._held(neighbours, places, now_ms))))

@@ -92,7 +92,7 @@ def search(scope: Scope, asked: Asked, means: Means) -> Found:
         listing,
         roots_of(neighbours, insiders, now_ms),
         expand_of(neighbours, means.format.expand),
-        means.make_sort(_rules(scope, asked, means, neighbours, now_ms)),
+        means.make_sort(_rules(scope, asked, means, neighbours, insiders, now_ms)),
     )
     _refuse_nothing_of_theirs(scope, census, insiders)
     gone = asked.dead if scope.departed is None else asked.dead | {scope.departed.uuid}
@@ -115,13 +115,19 @@ def roots_of(neighbours: Sequence[Neighbour], insiders: Sequence[Neighbour], now
     return (Root(file, needed=id(each) in inside) for each in neighbours for file in each.needs(now_ms))
 
 
-def _rules(scope: Scope, asked: Asked, means: Means, neighbours: Sequence[Neighbour], now_ms: int) -> Rules:
+def _rules(
+    scope: Scope,
+    asked: Asked,
+    means: Means,
+    neighbours: Sequence[Neighbour],
+    insiders: Sequence[Neighbour],
+    now_ms: int,
+) -> Rules:
     departed = () if scope.departed is None else means.format.places(scope.departed)
-    places = scope.places(scope.insiders(neighbours, now_ms), departed)
+    places = scope.places(insiders, departed)
+    foreign = scope.foreign(neighbours, insiders, places, now_ms)
     records = {each.work.root(each.state) for each in neighbours} | {join(each, "_firnline") for each in scope.folders}
-    return Rules(
-        asked.cutoff_ms(now_ms), places, scope.foreign(neighbours, places, now_ms), tuple(sorted(records)), asked.same
-    )
+    return Rules(asked.cutoff_ms(now_ms), places, foreign, tuple(sorted(records)), asked.same)
 
 
 def _refuse_other_clock(listing: Listing, now_ms: int) -> None:

@@ -43,20 +43,20 @@ class Retrying:
         self._patience = patience or Patience()
 
     def get(self, key: str) -> bytes:
-        return self._persist(lambda: self._store.get(key))
+        return persist(lambda: self._store.get(key), self._patience)
 
     def head(self, key: str) -> ObjectMeta:
-        return self._persist(lambda: self._store.head(key))
+        return persist(lambda: self._store.head(key), self._patience)
 
     def list(self, prefix: str) -> Iterator[ObjectMeta]:
         """Yields the listing.
 
         It starts again only before the first object: later, a failure is the caller's.
         """
-        return self._persist(lambda: _begun(self._store.list(prefix)))
+        return persist(lambda: _begun(self._store.list(prefix)), self._patience)
 
     def put(self, key: str, data: bytes) -> None:
-        self._persist(lambda: self._store.put(key, data))
+        persist(lambda: self._store.put(key, data), self._patience)
 
     def put_if_absent(self, key: str, data: bytes) -> None:
         """Writes the object unless it exists, and finds out by reading back where an answer got lost.
@@ -107,18 +107,20 @@ class Retrying:
             raise AlreadyExists(f"{key!r} exists already")
         return True
 
-    def _persist(self, call: Callable[[], Answer]) -> Answer:
-        pauses = self._patience.pauses()
-        while True:
-            try:
-                return call()
-            except _FINAL:
+
+def persist(call: Callable[[], Answer], patience: Patience) -> Answer:
+    """Returns what a call says, made again where the failure may pass. Missing, taken and denied are final."""
+    pauses = patience.pauses()
+    while True:
+        try:
+            return call()
+        except _FINAL:
+            raise
+        except StoreError:
+            pause = next(pauses, None)
+            if pause is None:
                 raise
-            except StoreError:
-                pause = next(pauses, None)
-                if pause is None:
-                    raise
-                time.sleep(pause)
+            time.sleep(pause)
 
 
 def _begun(listing: Iterator[ObjectMeta]) -> Iterator[ObjectMeta]:
