@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -17,6 +17,7 @@ from firnline.model.files import File, FileKind, Root, Tally, Totals
 from firnline.ports.engines import FILE_COLUMNS, SPARED_REASONS, Listing, Territory
 from firnline.ports.formats import Expand
 from firnline.ports.listings import KeyRange, ListRanges, Sort
+from firnline.ports.overlap import opener
 from firnline.ports.progress import Progress, Silent
 
 BATCH_ROWS = 65_536
@@ -106,12 +107,11 @@ class LocalEngine:
         needs, *facts = (due.column(name).to_pylist() for name in ("needed", "key", "size", "expects"))
         units = [File(kind, key, size, True, expects) for key, size, expects in zip(*facts, strict=True)]
         found: list[pa.Table] = []
-        with ThreadPoolExecutor(self.threads) as pool:
-            try:
-                for batch, needed in zip(pool.map(expand, units), needs, strict=True):
-                    found.append(pa.Table.from_batches([with_need(batch, needed)]).cast(ROWS))
-                    self.progress.step(f"opening {kind}s", len(found), len(units))
-            except BaseException:
-                pool.shutdown(cancel_futures=True)
-                raise
+        count = 0
+        with opener(expand, self.threads) as opened:
+            for portion, answer in opened(units):
+                needed = np.asarray(needs[count : count + len(portion)], dtype=bool)[answer.of]
+                found.append(pa.Table.from_batches([with_need(answer.rows, needed)]).cast(ROWS))
+                count += len(portion)
+                self.progress.step(f"opening {kind}s", count, len(units))
         return found

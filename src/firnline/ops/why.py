@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,13 +13,14 @@ from typing import Any
 from firnline.errors import UsageError
 from firnline.model.files import File, FileKind
 from firnline.model.locations import identity, is_dotted, join
+from firnline.model.portions import portions
 from firnline.model.snapshots import SnapshotId
 from firnline.model.times import format_instant
 from firnline.ops.settle import Settled, settle
 from firnline.plans.request import Request
 from firnline.policy.config import Section
 from firnline.policy.why import explain_expired
-from firnline.ports.formats import Expand, State, TableFormat
+from firnline.ports.formats import Expand, Expanded, State, TableFormat
 from firnline.ports.progress import Progress
 from firnline.ports.tables import TableSource
 
@@ -143,31 +145,31 @@ def _parents(due: dict[str, File], target: str, expand: Expand, progress: Progre
     """Returns, for the target and every unit, the units that name it. Opens each unit once."""
     parents: dict[str, set[str]] = {}
     for kind in expand.order:
-        opened = [(name, file) for name, file in due.items() if file.kind is kind]
+        opened = [file for file in due.values() if file.kind is kind]
+        count = 0
         with ThreadPoolExecutor(_THREADS) as pool:
-            found = pool.map(lambda each: _named(expand, each[1], target), opened)
-            for count, ((name, _), units) in enumerate(zip(opened, found, strict=True), 1):
-                for child, unit in units:
-                    parents.setdefault(child, set()).add(name)
+            for portion in portions(opened):
+                for parent, child, unit in _named(portion, expand(portion, pool.map), target):
+                    parents.setdefault(child, set()).add(parent)
                     if unit is not None:
                         due.setdefault(child, unit)
+                count += len(portion)
                 progress.step(f"opening {kind}s", count, len(opened))
     return parents
 
 
-def _named(expand: Expand, unit: File, target: str) -> list[tuple[str, File | None]]:
-    """Returns what matters of what a unit names: deeper units, and the target itself."""
+def _named(units: list[File], found: Expanded, target: str) -> Iterator[tuple[str, str, File | None]]:
+    """Yields what matters of what units name: deeper units, and the target itself; each after who names it."""
+    import pyarrow as pa
     import pyarrow.compute as pc
 
-    batch = expand(unit)
-    wanted = batch.filter(pc.or_(batch.column("opens"), pc.equal(batch.column("identity"), target)))
-    rows = zip(*(wanted.column(name).to_pylist() for name in ("identity", "key", "size", "kind", "opens")), strict=True)
-    own = identity(unit.key)
-    return [
-        (name, File(FileKind(kind), key, size, opens=True) if opens else None)
-        for name, key, size, kind, opens in rows
-        if name != own
-    ]
+    rows = found.rows.append_column("of", pa.array(found.of))
+    wanted = rows.filter(pc.or_(rows.column("opens"), pc.equal(rows.column("identity"), target)))
+    names = [identity(unit.key) for unit in units]
+    columns = (wanted.column(name).to_pylist() for name in ("identity", "key", "size", "kind", "opens", "of"))
+    for name, key, size, kind, opens, number in zip(*columns, strict=True):
+        if name != names[number]:
+            yield names[number], name, File(FileKind(kind), key, size, opens=True) if opens else None
 
 
 def _climb(target: str, parents: dict[str, set[str]]) -> set[str]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -87,7 +88,7 @@ class IcebergTables:
     def _listed(self, unit: File) -> pa.Table:
         with opened(self.store, unit) as data:
             listed = decode(data, _LIST_COLUMNS).batch
-            enough(listed, unit.expects or 0)
+            enough(listed, np.zeros(len(listed), dtype=np.int64), [unit.expects])
         return pa.Table.from_batches([_manifest_rows(listed)])
 
 
