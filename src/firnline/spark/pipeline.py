@@ -39,7 +39,9 @@ def walk(rows: DataFrame, expand: Expand, spread: Spread) -> DataFrame:
     for kind in upper:
         found = placed.mapInArrow(Opening(expand, kind, look, spread.threads), ROWS_DDL)
         placed = dealt(found, spread.tasks)
-    return one_per_file(placed.mapInArrow(Opening(expand, last, look, spread.threads), ROWS_DDL), "identity")
+    # Files are hardly ever named twice by one task: to look for those before they travel would sort all of them twice.
+    found = placed.mapInArrow(Opening(expand, last, look, spread.threads), ROWS_DDL).repartition("identity")
+    return one_per_file(found, "identity")
 
 
 def dealt(rows: DataFrame, tasks: int) -> DataFrame:
