@@ -1,4 +1,4 @@
-"""Getting a Spark session: the caller's own where there is one, else a quiet local one."""
+"""Getting a Spark session: the caller's own where there is one, else a quiet one of ours."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import os
 import sys
 
 from pyspark.sql import SparkSession
+
+from firnline.spark.shipping import equipped
 
 Session = SparkSession
 
@@ -18,21 +20,27 @@ _QUIET = {
 }
 
 
-def session(remote: str | None = None) -> SparkSession:
-    """Returns the active session, a Spark Connect session at `remote`, or a new local one.
+def session(given: SparkSession | None = None) -> SparkSession:
+    """Returns the given session, the active one, or a new one where the environment says, with executors equipped.
 
-    Executors must run this very interpreter: with another Python they fail, and say so only in their logs.
+    `SPARK_REMOTE` names a Spark Connect server, `SPARK_MASTER` a cluster; Spark's own ways are left to Spark. Tasks
+    beside this process must run this very interpreter: with another Python they fail, and say so only in their logs.
     """
-    active = SparkSession.getActiveSession()
-    if active is not None:
-        return active
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    return equipped(given or SparkSession.getActiveSession() or _started())
+
+
+def _started() -> SparkSession:
     builder = SparkSession.builder.appName("firnline")
+    remote, master = os.environ.get("SPARK_REMOTE"), os.environ.get("SPARK_MASTER")
     if remote:
         return builder.remote(remote).getOrCreate()
     for name, value in {**_QUIET, **_packages()}.items():
         builder = builder.config(name, value)
-    if "SPARK_MASTER" not in os.environ and not _configured():
+    if master:
+        os.environ.setdefault("PYSPARK_PYTHON", "python{}.{}".format(*sys.version_info))
+        return builder.master(master).getOrCreate()
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    if not _configured():
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
         builder = builder.master("local[*]").config("spark.driver.bindAddress", "127.0.0.1")
     return builder.getOrCreate()
@@ -46,4 +54,4 @@ def _packages() -> dict[str, str]:
 
 def _configured() -> bool:
     """Tells whether the environment already says where Spark runs."""
-    return any(name in os.environ for name in ("SPARK_CONF_DIR", "SPARK_REMOTE", "PYSPARK_SUBMIT_ARGS"))
+    return any(name in os.environ for name in ("SPARK_CONF_DIR", "PYSPARK_SUBMIT_ARGS"))
