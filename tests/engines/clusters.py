@@ -1,4 +1,4 @@
-"""Real clusters on this machine, on 127.0.0.1 only: local-cluster, a standalone master with two workers, Spark Connect."""
+"""Real clusters of this machine, on 127.0.0.1 only: a standalone master with two workers, and Spark Connect."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a cluster does with real tables, compared with the engine that runs here; a process of its own, as one session is.
+"""What a cluster does with real tables, compared with the local engine. A process of its own: it has one session.
 
 SPARK_MASTER or SPARK_REMOTE say where; the folder is the first argument. Says as JSON what executors had.
 """
