@@ -25,7 +25,7 @@ from firnline.spark.packing import distributions, modules, pack
 EQUIPPED = "spark.firnline.equipped"
 """Setting of a session: what identifies the code that its executors were found to have, or were sent."""
 
-_ASKED = 32
+_ASKED = 8
 """Tasks that ask at most: executors of a cluster are nearly always alike."""
 
 _BY_HAND = "install firnline where the executors' Python is, or name a packed environment with spark.archives"
