@@ -133,7 +133,7 @@ def asked(name: str, number: int, ask: Callable[[str], Any], table: str) -> dict
 def main() -> int:
     number = int(sys.argv[1]) if len(sys.argv) > 1 else 1_000_000
     os.environ["FIRNLINE_SPARK_PACKAGES"] = PACKAGE
-    os.environ["PYSPARK_SUBMIT_ARGS"] = "--driver-memory 6g --master local[*] pyspark-shell"
+    os.environ["PYSPARK_SUBMIT_ARGS"] = "--driver-memory 10g --master local[*] pyspark-shell"
     folder = Path(tempfile.mkdtemp(prefix="firnline-bench-sql-"))
     try:
         return compare(folder, number)
