@@ -12,6 +12,15 @@ import os
 import platform
 import sysconfig
 from collections.abc import Callable, Sequence
+from typing import TypedDict
+
+
+class Seen(TypedDict):
+    """What Python it is: its platform, which modules cannot be imported, and the digest of its firnline, if any."""
+
+    platform: str
+    missing: list[str]
+    firnline: str | None
 
 
 def looker(names: Sequence[str]) -> Callable[[int], str]:
@@ -19,8 +28,8 @@ def looker(names: Sequence[str]) -> Callable[[int], str]:
     return lambda _: json.dumps(seen(names))
 
 
-def seen(names: Sequence[str]) -> dict[str, object]:
-    """Returns what Python this is, which of the names cannot be imported, and which firnline is here."""
+def seen(names: Sequence[str]) -> Seen:
+    """Returns what is here; of the names those that are not."""
     found = importlib.util.find_spec("firnline")
     places = found.submodule_search_locations if found else None
     return {

@@ -76,7 +76,9 @@ def pack(package: Path, chosen: Iterable[Distribution], digest: str) -> Path:
 
 def _code(package: Path) -> Iterator[tuple[str, Path]]:
     for source in sorted(package.rglob("*.py")):
-        yield str(source.relative_to(package)), source
+        name = source.relative_to(package).as_posix()
+        if not _UNUSED.search(name):
+            yield name, source
 
 
 def _installed(chosen: Iterable[Distribution]) -> Iterator[tuple[str, Path]]:

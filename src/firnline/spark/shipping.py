@@ -7,6 +7,7 @@ and sent once, as an archive that Spark unpacks beside the task. Nothing of what
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -20,6 +21,7 @@ from pyspark.sql.utils import is_remote
 import firnline
 from firnline.errors import UsageError
 from firnline.spark import looking
+from firnline.spark.looking import Seen
 from firnline.spark.packing import distributions, modules, pack
 
 EQUIPPED = "spark.firnline.equipped"
@@ -47,7 +49,7 @@ def equipped(session: SparkSession) -> SparkSession:
     """
     if _is_local(session) or session.conf.get(EQUIPPED, None) == _digest():
         return session
-    lack = _lack(session)
+    lack = lack_of(_answers(session), looking.seen(()))
     if lack.code or lack.modules:
         chosen = [each for each in distributions().values() if modules(each) & lack.modules]
         archive = pack(_package(), chosen, _digest())
@@ -61,9 +63,8 @@ def _is_local(session: SparkSession) -> bool:
     return not is_remote() and str(session.sparkContext.master).partition("[")[0] == "local"
 
 
-def _lack(session: SparkSession) -> Lack:
-    here = looking.seen(())
-    answers = _answers(session)
+def lack_of(answers: Sequence[Seen], here: Seen) -> Lack:
+    """Returns what is missing anywhere. Raises UsageError where it would have to be made for another platform."""
     missing = frozenset(name for each in answers for name in each["missing"])
     for each in answers:
         if missing and each["platform"] != here["platform"]:
@@ -71,10 +72,10 @@ def _lack(session: SparkSession) -> Lack:
             raise UsageError(
                 f"executors on {each['platform']} lack {lacking}, and this is {here['platform']}", _BY_HAND
             )
-    return Lack(any(each["firnline"] != _digest() for each in answers), missing)
+    return Lack(any(each["firnline"] != here["firnline"] for each in answers), missing)
 
 
-def _answers(session: SparkSession) -> list[dict[str, str]]:
+def _answers(session: SparkSession) -> list[Seen]:
     """Returns what executors say of themselves. Asked by a plain function: they may not even have pyarrow."""
     register_pickle_by_value(looking)  # type: ignore[no-untyped-call]
     names = sorted(name for each in distributions().values() for name in modules(each))
