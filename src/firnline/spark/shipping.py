@@ -18,7 +18,6 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.utils import is_remote
 
-import firnline
 from firnline.errors import UsageError
 from firnline.spark import looking
 from firnline.spark.looking import Seen
@@ -27,6 +26,7 @@ from firnline.spark.packing import distributions, modules, pack
 EQUIPPED = "spark.firnline.equipped"
 """Setting of a session: what identifies the code that its executors were found to have, or were sent."""
 
+_PACKAGE = Path(__file__).parents[1]
 _ASKED = 8
 """Tasks that ask at most: executors of a cluster are nearly always alike."""
 
@@ -52,7 +52,7 @@ def equipped(session: SparkSession) -> SparkSession:
     lack = lack_of(_answers(session), looking.seen(()))
     if lack.code or lack.modules:
         chosen = [each for each in distributions().values() if modules(each) & lack.modules]
-        archive = pack(_package(), chosen, _digest())
+        archive = pack(_PACKAGE, chosen, _digest())
         session.addArtifacts(f"{archive}#firnline", archive=True)
     session.conf.set(EQUIPPED, _digest())
     return session
@@ -93,10 +93,6 @@ def _said(problem: PySparkException) -> str:
     return next((line.strip() for line in reversed(str(problem).splitlines()) if line.strip()), type(problem).__name__)
 
 
-def _package() -> Path:
-    return Path(next(iter(firnline.__path__)))
-
-
 @cache
 def _digest() -> str:
-    return looking.digest(str(_package()))
+    return looking.digest(str(_PACKAGE))
