@@ -43,17 +43,21 @@ def spark_home(folder: Path) -> Path:
     return folder
 
 
-def surroundings(folder: Path, python: Path) -> dict[str, str]:
+def surroundings(folder: Path) -> dict[str, str]:
     """Returns the environment of everything that belongs to a cluster. Nobody finds this checkout through it."""
     return {
-        **{name: value for name, value in os.environ.items() if name != "PYTHONPATH"},
+        **{name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "PYSPARK_PYTHON")},
         "SPARK_HOME": str(spark_home(folder / "home")),
         "SPARK_LOCAL_IP": "127.0.0.1",
         "SPARK_LOCAL_DIRS": str(folder / "scratch"),
-        "PYSPARK_PYTHON": str(python),
         "JDK_JAVA_OPTIONS": _QUICK_JVM,
         "XDG_CACHE_HOME": str(folder / "cache"),
     }
+
+
+def first_on_path(python: Path, around: Mapping[str, str]) -> dict[str, str]:
+    """Returns the environment where this interpreter is the one that is found by its name."""
+    return {**around, "PATH": f"{python.parent}{os.pathsep}{around['PATH']}"}
 
 
 def run_on(where: Mapping[str, str], around: Mapping[str, str], folder: Path) -> dict[str, Any]:

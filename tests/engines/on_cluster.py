@@ -16,6 +16,7 @@ import firnline
 from firnline.local.engine import LocalEngine
 from firnline.spark.engine import SparkEngine
 from firnline.spark.session import Session, session
+from firnline.sql.source import register
 from firnline.stores.objects import ObjectStores
 from firnline.testing.censuses import World
 from firnline.testing.engines import a_long_life
@@ -57,6 +58,16 @@ def purge_leaves_what_a_local_plan_keeps(spark: Session, folder: str) -> int:
     return len(doomed)
 
 
+def sql_sees_every_snapshot(spark: Session, folder: str) -> int:
+    """Returns how many snapshots the data source read, planned where Spark plans and read on executors."""
+    table, _ = a_long_life(SmallTable(QuickFiles(), f"file://{folder}/asked"))
+    table.publish()
+    register(spark)
+    rows = spark.read.format("firnline").option("table", table.location).option("what", "all_snapshots").load()
+    assert {row.snapshot_id for row in rows.select("snapshot_id").collect()} == set(table.changes)
+    return len(table.changes)
+
+
 def files_of(table: SmallTable) -> set[str]:
     return {f"file://{path}" for path in Path(table.location.removeprefix("file://")).rglob("*") if path.is_file()}
 
@@ -84,6 +95,7 @@ def main(folder: str) -> None:
         "survey": surveys_are_equal(spark, folder),
         "census": censuses_are_equal(spark, folder),
         "purge": purge_leaves_what_a_local_plan_keeps(spark, folder),
+        "sql": sql_sees_every_snapshot(spark, folder),
     }
     (said,) = spark.range(0, 1, 1, 1).mapInArrow(environment, "said string").collect()
     print(json.dumps({**facts, **json.loads(said.said)}))

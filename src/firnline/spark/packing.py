@@ -16,19 +16,10 @@ from tempfile import NamedTemporaryFile
 from firnline.arrival import PACKED
 
 NEEDED = (
-    "arro3-core",
-    "boto3",
-    "cramjam",
-    "deflate",
-    "isal",
-    "numba",
-    "numpy",
-    "obstore",
-    "pyarrow",
-    "redis",
-    "zstandard",
-)
-"""What firnline imports on executors; what these need themselves comes with them."""
+    "arro3-core", "boto3", "cramjam", "deflate", "isal", "numba", "numpy", "obstore", "psycopg", "psycopg-binary",
+    "pyarrow", "pyiceberg", "pyyaml", "redis", "sqlalchemy", "zstandard",
+)  # fmt: skip
+"""What firnline imports on executors, and where Spark plans a query; what these need themselves comes with them."""
 
 _UNUSED = re.compile(r"(^|/)(__pycache__|tests?|include|src)/|\.(pyc|pyi|pxd|pyx|h|hpp|cpp|cc)$")
 _DAYS_KEPT = 30

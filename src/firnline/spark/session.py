@@ -12,12 +12,16 @@ from firnline.spark.shipping import equipped
 Session = SparkSession
 
 _QUIET = {
-    "spark.sql.shuffle.partitions": str(4 * (os.cpu_count() or 2)),
-    "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.sql.execution.arrow.maxRecordsPerBatch": "65536",
     "spark.log.level": "ERROR",
 }
+_LOCAL = {
+    "spark.sql.shuffle.partitions": str(4 * (os.cpu_count() or 2)),
+    "spark.ui.enabled": "false",
+    "spark.driver.bindAddress": "127.0.0.1",
+}
+"""A cluster has more cores than this machine, a page that shows its jobs, and an address that executors reach."""
 
 
 def session(given: SparkSession | None = None) -> SparkSession:
@@ -32,18 +36,24 @@ def session(given: SparkSession | None = None) -> SparkSession:
 def _started() -> SparkSession:
     builder = SparkSession.builder.appName("firnline")
     remote, master = os.environ.get("SPARK_REMOTE"), os.environ.get("SPARK_MASTER")
+    os.environ.setdefault("PYSPARK_PYTHON", _python(None if remote else master))
     if remote:
         return builder.remote(remote).getOrCreate()
-    for name, value in {**_QUIET, **_packages()}.items():
-        builder = builder.config(name, value)
+    settings = {**_QUIET, **_packages()}
     if master:
-        os.environ.setdefault("PYSPARK_PYTHON", "python{}.{}".format(*sys.version_info))
-        return builder.master(master).getOrCreate()
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    if not _configured():
+        builder = builder.master(master)
+    elif not _configured():
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-        builder = builder.master("local[*]").config("spark.driver.bindAddress", "127.0.0.1")
+        builder, settings = builder.master("local[*]"), {**settings, **_LOCAL}
+    for name, value in settings.items():
+        builder = builder.config(name, value)
     return builder.getOrCreate()
+
+
+def _python(master: str | None) -> str:
+    """Returns the Python of the tasks: this very one if they run beside this process, else one of its version."""
+    elsewhere = master is not None and master.partition("[")[0] != "local"
+    return "python{}.{}".format(*sys.version_info) if elsewhere else sys.executable
 
 
 def _packages() -> dict[str, str]:
