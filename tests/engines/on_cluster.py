@@ -24,6 +24,13 @@ from firnline.testing.manifests import Layout
 from firnline.testing.surveys import expected, survey
 from firnline.testing.tables import QuickFiles, SmallTable
 
+QUICK = {
+    "spark.sql.shuffle.partitions": "2",
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+}
+"""The tables are tiny: compiling code for a question, or a hundred empty tasks, costs more than its answer."""
+
 
 def surveys_are_equal(spark: Session, folder: str) -> int:
     """Returns how many victims both engines found."""
@@ -91,6 +98,8 @@ def environment(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 def main(folder: str) -> None:
     spark = session()
+    for name, value in QUICK.items():
+        spark.conf.set(name, value)
     facts = {
         "survey": surveys_are_equal(spark, folder),
         "census": censuses_are_equal(spark, folder),
