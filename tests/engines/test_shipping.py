@@ -10,13 +10,14 @@ from pathlib import Path
 
 import pytest
 from pyspark.cloudpickle import dumps, register_pickle_by_value
+from pyspark.errors import PySparkException
 
 from firnline.arrival import PACKED, use_packed
 from firnline.errors import UsageError
 from firnline.spark import looking
 from firnline.spark.looking import Seen, digest, looker, seen
 from firnline.spark.packing import NEEDED, distributions, modules, pack
-from firnline.spark.shipping import Lack, lack_of
+from firnline.spark.shipping import Lack, _said, lack_of
 
 HERE: Seen = {"platform": "here", "missing": [], "firnline": "this"}
 
@@ -110,3 +111,11 @@ def test_another_platform_gets_code_but_no_packages() -> None:
     with pytest.raises(UsageError, match="lack obstore") as refused:
         lack_of([{**elsewhere, "missing": ["obstore"]}], HERE)
     assert "spark.archives" in refused.value.hint
+
+
+def test_why_python_failed_there_is_told_in_one_line() -> None:
+    trace = (
+        "Traceback:\n  File x\nbase.PySparkRuntimeError: [PYTHON_VERSION_MISMATCH] 3.12 than 3.11\nPlease check.\n\n"
+    )
+    assert _said(PySparkException(trace)).endswith("3.12 than 3.11")
+    assert _said(PySparkException("no executor\n")) == "no executor"

@@ -89,8 +89,10 @@ def _answers(session: SparkSession) -> list[Seen]:
 
 
 def _said(problem: PySparkException) -> str:
-    """Returns the last line of what went wrong: the ones before it say through which code."""
-    return next((line.strip() for line in reversed(str(problem).splitlines()) if line.strip()), type(problem).__name__)
+    """Returns the last error that is named: the lines before it say through which code, those after it are advice."""
+    lines = [line.strip() for line in str(problem).splitlines() if line.strip()]
+    named = [line for line in lines if "Error: " in line]
+    return (named or lines or [type(problem).__name__])[-1]
 
 
 @cache
