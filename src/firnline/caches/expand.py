@@ -36,6 +36,10 @@ class CachedExpand:
     def order(self) -> tuple[FileKind, ...]:
         return self.expand.order
 
+    @property
+    def folds(self) -> bool:
+        return self.expand.folds
+
     def __call__(self, unit: File) -> pa.RecordBatch:
         name = self.name(unit)
         if name is None:

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from firnline.local.census import LocalCensus, take
+from firnline.local.folding import walk_folding
 from firnline.local.judge import KEPT, VICTIM, verdicts
 from firnline.local.listing import Lister, LocalListing
 from firnline.local.rows import ROWS, one_per_file, root_rows, split, with_need
@@ -92,6 +93,8 @@ class LocalEngine:
 
     def _walk(self, roots: Iterable[Root], expand: Expand) -> tuple[pa.Table, int]:
         """Returns one row per file that the roots reach, and how many units were opened for it."""
+        if expand.folds:
+            return walk_folding(list(roots), expand, lambda due, kind: self._opened(due, expand, kind))
         files = one_per_file(root_rows(roots))
         opened = 0
         for kind in expand.order:
@@ -103,15 +106,19 @@ class LocalEngine:
 
     def _open_all(self, due: pa.Table, expand: Expand, kind: FileKind) -> Sequence[pa.Table]:
         """Returns what the units name. The first unit that cannot be read ends the survey, by its name."""
-        needs, *facts = (due.column(name).to_pylist() for name in ("needed", "key", "size", "expects"))
+        needs = due.column("needed").to_pylist()
+        found = zip(self._opened(due, expand, kind), needs, strict=True)
+        return [pa.Table.from_batches([with_need(batch, needed)]).cast(ROWS) for batch, needed in found]
+
+    def _opened(self, due: pa.Table, expand: Expand, kind: FileKind) -> Iterator[pa.RecordBatch]:
+        """Yields what each unit names, in the order of the units."""
+        facts = (due.column(name).to_pylist() for name in ("key", "size", "expects"))
         units = [File(kind, key, size, True, expects) for key, size, expects in zip(*facts, strict=True)]
-        found: list[pa.Table] = []
         with ThreadPoolExecutor(self.threads) as pool:
             try:
-                for batch, needed in zip(pool.map(expand, units), needs, strict=True):
-                    found.append(pa.Table.from_batches([with_need(batch, needed)]).cast(ROWS))
-                    self.progress.step(f"opening {kind}s", len(found), len(units))
+                for count, batch in enumerate(pool.map(expand, units), 1):
+                    yield batch
+                    self.progress.step(f"opening {kind}s", count, len(units))
             except BaseException:
                 pool.shutdown(cancel_futures=True)
                 raise
-        return found

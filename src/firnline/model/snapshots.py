@@ -13,12 +13,17 @@ MAIN = "main"
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """One version of a table."""
+    """One version of a table.
+
+    `number` is its place in the range that its branch keeps, where the format has one; None also for a version that is
+    in no range any more and only a tag holds.
+    """
 
     id: SnapshotId
     parent: SnapshotId | None
     timestamp_ms: int
     operation: str | None = None
+    number: int | None = None
 
 
 class RefKind(StrEnum):

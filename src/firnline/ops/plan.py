@@ -59,7 +59,7 @@ def make_plan(
 
 def roots(table_format: TableFormat, state: State, expired: set[SnapshotId]) -> Iterator[Root]:
     """Yields every root of the table, needed unless its snapshot is expired."""
-    return (Root(file, needed=snapshot not in expired) for snapshot, file in table_format.roots(state))
+    return (Root(file, snapshot not in expired, snapshot) for snapshot, file in table_format.roots(state))
 
 
 def window_ms(state: State, settled: Settled) -> int:

@@ -46,6 +46,19 @@ def root_columns(roots: Iterable[Root]) -> dict[str, list[object]]:
     }
 
 
+def root_numbers(roots: Iterable[Root]) -> tuple[dict[str, int], int]:
+    """Returns a number for each owner of roots, those of kept snapshots first, and how many these are.
+
+    Owners that stand in a row share most of their manifests: their numbers make few spans. One that has a root which
+    is needed counts as kept with all of them.
+    """
+    kept: dict[str, bool] = {}
+    for root in roots:
+        kept[root.owner] = kept.get(root.owner, False) or root.needed
+    ordered = [*(owner for owner in kept if kept[owner]), *(owner for owner in kept if not kept[owner])]
+    return {owner: number for number, owner in enumerate(ordered)}, sum(kept.values())
+
+
 class Survey(Protocol):
     """What a walk found. Lives on the engine: only totals and one batch at a time reach the caller."""
 

@@ -6,7 +6,8 @@ runs it in one loop over all blocks, and lays the results into Arrow buffers.
 
 from firnline.formats.avro.blocks import MAX_BYTES, MAX_ROWS
 from firnline.formats.avro.decoding import Decoded, decode
+from firnline.formats.avro.encoded import encoded_texts
 from firnline.formats.avro.faults import CorruptAvro
 from firnline.formats.avro.header import Header, read_header
 
-__all__ = ["MAX_BYTES", "MAX_ROWS", "CorruptAvro", "Decoded", "Header", "decode", "read_header"]
+__all__ = ["MAX_BYTES", "MAX_ROWS", "CorruptAvro", "Decoded", "Header", "decode", "encoded_texts", "read_header"]

@@ -27,6 +27,8 @@ ENTER: Final = 9  # an array or map: its LOOP is at address a
 LOOP: Final = 10  # back to address a while there are items
 JUMP: Final = 11  # to address a
 CALL: Final = 12  # the program of a named record at address a
+OPEN: Final = 13  # a value begins here that column a takes as it is encoded
+CLOSE: Final = 14  # and ends here
 
 TRUNCATED: Final = -1
 OVERLONG: Final = -2
@@ -187,6 +189,10 @@ def run_record(  # noqa: PLR0912, PLR0915 - one branch for each opcode, in one p
             pc = stack[depth]
         elif op == JUMP:
             pc = a
+        elif op == OPEN:
+            value[a, row] = pos
+        elif op == CLOSE:
+            length[a, row] = pos - value[a, row]
         else:  # ENTER or CALL: both leave a number for the instruction that ends them
             if depth == len(stack):
                 return TOO_DEEP

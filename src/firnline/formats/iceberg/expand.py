@@ -48,6 +48,10 @@ class IcebergExpand:
     def order(self) -> tuple[FileKind, ...]:
         return (FileKind.MANIFEST_LIST, FileKind.MANIFEST)
 
+    @property
+    def folds(self) -> bool:
+        return False
+
     def __call__(self, unit: File) -> pa.RecordBatch:
         with opened(self.store, unit) as data:
             rows = _manifests(data, unit.expects) if unit.kind is FileKind.MANIFEST_LIST else _live_files(data)

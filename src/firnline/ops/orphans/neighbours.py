@@ -67,6 +67,10 @@ class EachItsOwn:
     def order(self) -> tuple[FileKind, ...]:
         return self.otherwise.order
 
+    @property
+    def folds(self) -> bool:
+        return self.otherwise.folds
+
     def __call__(self, unit: File) -> pa.RecordBatch:
         return self.by_stem.get(_stem(unit.key), self.otherwise)(unit)
 

@@ -1,0 +1,236 @@
+"""Rows out of manifest lists, manifests and index manifests."""
+
+from __future__ import annotations
+
+from hashlib import blake2b
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from firnline.errors import UnreadableMetadata, UnsupportedFormat
+from firnline.formats.avro import decode, encoded_texts
+from firnline.formats.avro.encoded import EMPTY
+from firnline.formats.columns import ROW_SCHEMA, first_dotted, identities
+from firnline.formats.paimon.layout import Layout
+from firnline.model.files import FileKind
+
+ENTRY_SCHEMA = pa.schema([*ROW_SCHEMA, pa.field("fold", pa.int64(), False), pa.field("op", pa.int8(), False)])
+"""Rows with what they fold by, and whether they add (+1) or take away (-1)."""
+
+_LIST_COLUMNS = {
+    "_VERSION": pa.int64(), "_FILE_NAME": pa.string(), "_FILE_SIZE": pa.int64(), "_EXTRA_FILES": pa.binary(),
+}  # fmt: skip
+_ENTRY_COLUMNS = {
+    "_VERSION": pa.int64(),
+    "_KIND": pa.int64(),
+    "_PARTITION": pa.binary(),
+    "_BUCKET": pa.int64(),
+    "_FILE._FILE_NAME": pa.string(),
+    "_FILE._FILE_SIZE": pa.int64(),
+    "_FILE._LEVEL": pa.int64(),
+    "_FILE._EXTRA_FILES": pa.binary(),
+    "_FILE._EMBEDDED_FILE_INDEX": pa.binary(),
+    "_FILE._EXTERNAL_PATH": pa.string(),
+}
+_INDEX_COLUMNS = {
+    "_VERSION": pa.int64(),
+    "_KIND": pa.int64(),
+    "_PARTITION": pa.binary(),
+    "_BUCKET": pa.int64(),
+    "_INDEX_TYPE": pa.string(),
+    "_FILE_NAME": pa.string(),
+    "_FILE_SIZE": pa.int64(),
+    "_EXTERNAL_PATH": pa.string(),
+}
+_LIST_VERSION, _ENTRY_VERSION, _INDEX_VERSION = 2, 2, 1
+_ADD, _DELETE = 0, 1
+_HINT = "nothing was changed; without it nobody can tell which files are needed"
+
+
+def list_rows(data: bytes, layout: Layout) -> pa.RecordBatch:
+    """Returns the manifests that a list names, each as a unit to open, and the files that come beside one."""
+    found = decode(data, _LIST_COLUMNS).batch
+    _known_version(found, _LIST_VERSION, "a manifest list")
+    keys = _below(layout.manifest_folder, _names(found, "_FILE_NAME"))
+    manifests = _rows(keys, _sizes(found, "_FILE_SIZE"), _same(FileKind.MANIFEST, found), opens=True)
+    beside = [name for each in _extras(found.column("_EXTRA_FILES")) for name in each]
+    return pa.concat_batches([manifests, _loose(layout.manifest_folder, beside, FileKind.MANIFEST)])
+
+
+def manifest_rows(data: bytes, layout: Layout) -> pa.RecordBatch:
+    """Returns every entry: an added file counts for it, a deleted one against it, in the same fold."""
+    found = decode(data, _ENTRY_COLUMNS).batch
+    _known_version(found, _ENTRY_VERSION, "a manifest entry")
+    names, op = _names(found, "_FILE._FILE_NAME"), _ops(found)
+    places = _Places(found, layout)
+    keys = _or_external(pc.binary_join_element_wise(places.folders(), names, "/"), found, "_FILE._EXTERNAL_PATH")
+    extras = _extras(found.column("_FILE._EXTRA_FILES"))
+    folds = _folds(found, places, extras)
+    kinds = pc.if_else(pc.starts_with(names, layout.changelog_prefix), FileKind.CHANGELOG.value, FileKind.DATA.value)
+    files = _rows(keys, _sizes(found, "_FILE._FILE_SIZE"), kinds, opens=False, folds=folds, op=op)
+    return pa.concat_batches([files, _beside(keys, extras, kinds, folds, op)])
+
+
+def index_rows(data: bytes, layout: Layout) -> pa.RecordBatch:
+    """Returns the files that an index manifest lists. It is whole: an entry that says deleted only is no entry."""
+    found = decode(data, _INDEX_COLUMNS).batch
+    _known_version(found, _INDEX_VERSION, "an index manifest entry")
+    found = found.filter(pc.equal(_ops(found), 1))
+    names = _names(found, "_FILE_NAME")
+    if layout.index_beside_data:
+        keys = pc.binary_join_element_wise(_Places(found, layout).folders(), names, "/")
+    else:
+        keys = _below(layout.index_folder, names)
+    keys = _or_external(keys, found, "_EXTERNAL_PATH")
+    vectors = pc.fill_null(pc.equal(found.column("_INDEX_TYPE"), "DELETION_VECTORS"), False)
+    kinds = pc.if_else(vectors, FileKind.DELETION_VECTORS.value, FileKind.INDEX.value)
+    return _rows(keys, _sizes(found, "_FILE_SIZE"), kinds, opens=False)
+
+
+class _Places:
+    """The folder of each entry: nearly all entries of a manifest share a few partitions and buckets."""
+
+    def __init__(self, found: pa.RecordBatch, layout: Layout) -> None:
+        partitions = _required(found, "_PARTITION").dictionary_encode()
+        buckets = _required(found, "_BUCKET").to_numpy()
+        codes = partitions.indices.to_numpy(zero_copy_only=False).astype(np.int64)
+        pairs, self.places = np.unique(np.stack([codes, buckets]), axis=1, return_inverse=True)
+        self.places = self.places.reshape(-1)
+        values = partitions.dictionary.to_pylist()
+        self.pairs = [(values[code], int(bucket)) for code, bucket in pairs.T.tolist()]
+        self._layout = layout
+
+    def folders(self) -> pa.Array:
+        named = pa.array([self._layout.bucket_folder(*pair) for pair in self.pairs], pa.string())
+        return named.take(pa.array(self.places))
+
+    def digests(self) -> Any:
+        said = np.array([_digest(partition, b"%d" % bucket) for partition, bucket in self.pairs], dtype=np.int64)
+        return said[self.places]
+
+
+def _folds(found: pa.RecordBatch, places: _Places, extras: list[tuple[str, ...]]) -> pa.Array:
+    """Returns a digest of what identifies each entry beside its path: partition, bucket, level, extra files, index.
+
+    Paimon writes an upgrade as a deletion at one level and an addition at another, of one file: these must not cancel
+    each other.
+    """
+    levels = pc.fill_null(found.column("_FILE._LEVEL"), 0).to_numpy(zero_copy_only=False).astype(np.int64)
+    folds = places.digests() ^ (levels * np.int64(0x5851F42D4C957F2D))
+    index = found.column("_FILE._EMBEDDED_FILE_INDEX")
+    if index.null_count < len(index) or any(extras):
+        said = zip(extras, index.to_pylist(), strict=True)
+        folds = folds ^ np.array([_of_extras(names, embedded) for names, embedded in said], dtype=np.int64)
+    return pa.array(folds, pa.int64())
+
+
+def _of_extras(names: tuple[str, ...], embedded: bytes | None) -> int:
+    return _digest(*(name.encode() for name in names), embedded or b"") if names or embedded else 0
+
+
+def _digest(*parts: bytes) -> int:
+    """Returns 64 bits; the parts are told apart by their lengths."""
+    said = blake2b(digest_size=8)
+    for part in parts:
+        said.update(len(part).to_bytes(8, "little") + part)
+    return int.from_bytes(said.digest(), "little", signed=True)
+
+
+def _beside(keys: pa.Array, extras: list[tuple[str, ...]], kinds: pa.Array, folds: pa.Array, op: pa.Array) -> Any:
+    """Returns the extra files, in the folder of their file and with its fate."""
+    places = [place for place, names in enumerate(extras) for _ in names]
+    owners = keys.take(pa.array(places, pa.int64())).to_pylist()
+    names = [name for each in extras for name in each]
+    found = [f"{owner.rpartition('/')[0]}/{_plain(name)}" for owner, name in zip(owners, names, strict=True)]
+    chosen = pa.array(places, pa.int64())
+    sizes = pa.nulls(len(found), pa.int64())
+    return _rows(
+        pa.array(found, pa.string()),
+        sizes,
+        kinds.take(chosen),
+        opens=False,
+        folds=folds.take(chosen),
+        op=op.take(chosen),
+    )
+
+
+def _loose(folder: str, names: list[str], kind: FileKind) -> pa.RecordBatch:
+    keys = pa.array([f"{folder}/{_plain(name)}" for name in names], pa.string())
+    return _rows(keys, pa.nulls(len(keys), pa.int64()), pa.repeat(kind.value, len(keys)), opens=False)
+
+
+def _rows(
+    keys: pa.Array, sizes: pa.Array, kinds: pa.Array, *, opens: bool, folds: Any = None, op: Any = None
+) -> pa.RecordBatch:
+    strange = first_dotted(keys)
+    if strange is not None:
+        raise UnsupportedFormat(f"the path {strange!r} has a segment '.' or '..'", hint="nothing was changed")
+    count = len(keys)
+    folds = pa.repeat(pa.scalar(0, pa.int64()), count) if folds is None else folds
+    op = pa.repeat(pa.scalar(1, pa.int8()), count) if op is None else op
+    columns = [identities(keys), keys, sizes, kinds, pa.repeat(pa.scalar(opens), count), folds, op.cast(pa.int8())]
+    return pa.record_batch(columns, schema=ENTRY_SCHEMA)
+
+
+def _extras(encoded: pa.Array) -> list[tuple[str, ...]]:
+    """Returns the extra files of each entry; nearly all have none, which is seen without decoding."""
+    empty = pc.fill_null(pc.equal(encoded, EMPTY), True)
+    if pc.all(empty).as_py() is not False:
+        return [()] * len(encoded)
+    return [() if each is None else encoded_texts(each) for each in encoded.to_pylist()]
+
+
+def _below(folder: str, names: pa.Array) -> pa.Array:
+    return pc.binary_join_element_wise(pa.repeat(folder, len(names)), names, "/")
+
+
+def _or_external(keys: pa.Array, found: pa.RecordBatch, column: str) -> pa.Array:
+    external = found.column(column)
+    return keys if external.null_count == len(external) else pc.coalesce(external, keys)
+
+
+def _ops(found: pa.RecordBatch) -> pa.Array:
+    kinds = _required(found, "_KIND")
+    numbers = kinds.to_numpy()
+    if np.any((numbers != _ADD) & (numbers != _DELETE)):
+        raise UnsupportedFormat("an entry is neither added nor deleted", hint="a newer version of firnline may know it")
+    return pa.array(np.where(numbers == _ADD, 1, -1).astype(np.int8))
+
+
+def _names(found: pa.RecordBatch, column: str) -> pa.Array:
+    names = _required(found, column)
+    if pc.any(pc.or_(pc.match_substring(names, "/"), pc.equal(names, ""))).as_py():
+        raise UnreadableMetadata(f"an entry's {column} is not the name of a file", hint=_HINT)
+    return names
+
+
+def _plain(name: str) -> str:
+    if not name or "/" in name:
+        raise UnreadableMetadata(f"{name!r} is not the name of a file", hint=_HINT)
+    return name
+
+
+def _required(found: pa.RecordBatch, column: str) -> pa.Array:
+    values = found.column(column)
+    if values.null_count:
+        raise UnreadableMetadata(f"an entry has no {column}", hint=_HINT)
+    return values
+
+
+def _sizes(found: pa.RecordBatch, column: str) -> pa.Array:
+    sizes = _required(found, column)
+    if np.any(sizes.to_numpy() < 0):
+        raise UnreadableMetadata(f"an entry has a negative {column}", hint=_HINT)
+    return sizes
+
+
+def _same(kind: FileKind, found: pa.RecordBatch) -> pa.Array:
+    return pa.repeat(kind.value, len(found))
+
+
+def _known_version(found: pa.RecordBatch, known: int, what: str) -> None:
+    strange = set(pc.unique(_required(found, "_VERSION")).to_pylist()) - {known}
+    if strange:
+        raise UnsupportedFormat(f"{what} has the version {strange.pop()}", hint="nothing was changed")
