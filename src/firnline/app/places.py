@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from firnline.errors import NoSuchTable, UsageError
+from firnline.errors import NoSuchTable, UnsupportedFormat, UsageError
 from firnline.journal.layout import FOLDER, RunId
 from firnline.journal.lease import LeaseTimes
 from firnline.journal.processes import this_process
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from firnline.caches.opening import Memory
     from firnline.catalogs.config import CatalogSettings
     from firnline.formats.iceberg.table import IcebergFormat
+    from firnline.formats.paimon.table import PaimonFormat
     from firnline.ports.engines import Engine
     from firnline.ports.formats import State
     from firnline.ports.probe import Capabilities
@@ -79,10 +80,25 @@ class Places:
         settings = self.settings_of(name)
         store = self.store_of(settings)
         if not name.catalog:
-            return Place(_at_location(name, store), store, settings)
+            return Place(self._at_location(name, store), store, settings)
         catalog, commits = self.catalog(name.catalog), self.catalogs[name.catalog]
         source = catalog_table(catalog, name, iceberg_on(store), lambda: _commits(commits, store))
         return Place(source, store, settings)
+
+    def _at_location(self, name: TableName, store: ReadWrite) -> LocatedTable:
+        """Returns the table in a folder: what lies there tells its format."""
+        from firnline.catalogs.paimon import PaimonFolders
+        from firnline.catalogs.paths import PathCommits, PathTables
+
+        folders = PaimonFolders(store)
+        if folders.has_table(name.name):
+            return catalog_table(folders, name, paimon_on(store), lambda: self._paimon_commits(name, store))
+        return catalog_table(PathTables(store), name, iceberg_on(store), lambda: PathCommits(store))
+
+    def _paimon_commits(self, name: TableName, store: ReadWrite) -> Commit:
+        raise UnsupportedFormat(
+            f"{name}: this version changes no Paimon table", hint="`plan`, `why` and `check` read it"
+        )
 
     def settings_of(self, name: TableName) -> Mapping[str, str]:
         """Returns how the table's store is reached, by PyIceberg's names; what a catalog hands out for a table wins.
@@ -292,6 +308,14 @@ def iceberg_on(store: ReadWrite) -> IcebergFormat:
     return IcebergFormat(ReadOnly(store))
 
 
+def paimon_on(store: ReadWrite) -> PaimonFormat:
+    """Returns the format on a store that it can only read."""
+    from firnline.formats.paimon.table import PaimonFormat
+    from firnline.stores.wrappers.read_only import ReadOnly
+
+    return PaimonFormat(ReadOnly(store))
+
+
 def store_settings(properties: Mapping[str, str]) -> dict[str, str]:
     """Returns what of a catalog's properties is about stores: its own secrets stay with the catalog."""
     return {name: value for name, value in properties.items() if name.startswith(_OF_STORES)}
@@ -306,12 +330,6 @@ def _commits(settings: CatalogSettings, store: ReadWrite) -> Commit:
     from firnline.catalogs.config import open_commits
 
     return open_commits(settings, store)
-
-
-def _at_location(name: TableName, store: ReadWrite) -> LocatedTable:
-    from firnline.catalogs.paths import PathCommits, PathTables
-
-    return catalog_table(PathTables(store), name, iceberg_on(store), lambda: PathCommits(store))
 
 
 def absolute(location: str) -> str:

@@ -9,6 +9,17 @@ SnapshotId = str
 """Ids are strings everywhere: Iceberg and Paimon print integers, Icechunk prints base 32."""
 
 MAIN = "main"
+_CHANGES = "+changes"
+
+
+def changes_of(snapshot: SnapshotId) -> str:
+    """Returns the owner of what only readers of changes need of a snapshot."""
+    return snapshot + _CHANGES
+
+
+def snapshot_of(owner: str) -> SnapshotId:
+    """Returns the snapshot that an owner of roots belongs to."""
+    return owner.removesuffix(_CHANGES)
 
 
 @dataclass(frozen=True, slots=True)

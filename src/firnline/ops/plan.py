@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Set
 from dataclasses import dataclass, replace
 
 from firnline.model.files import Root, Tally, Totals
@@ -14,7 +14,7 @@ from firnline.plans.stages import Stage, stages_of
 from firnline.policy.config import Section
 from firnline.ports.cache import Remember
 from firnline.ports.engines import Engine, Survey, Territory
-from firnline.ports.formats import Expand, State, TableFormat, UndoWindow
+from firnline.ports.formats import Consequences, Expand, State, TableFormat, UndoWindow
 from firnline.ports.tables import TableSource
 
 ChooseEngine = Callable[[State, str], Engine]
@@ -47,19 +47,20 @@ def make_plan(
     """Returns what a run on the table would do. Raises, with nothing changed, where anything cannot be read."""
     state = source.load()
     settled = settle(state, source.name, config, request, now_ms)
-    plan = _without_files(state, settled)
+    follows = source.format.consequences(state, set(settled.decision.expired), set(settled.decision.expired_refs))
+    plan = _without_files(state, settled, follows)
     if not settled.decision.expired:
         return Planned(plan, None, state, request)
     engine = choose(state, settled.effective.engine.value)
     territory = territory_of(state, settled, request)
     expand = remember(source.format, state, window_ms(state, settled))
-    survey = engine.survey(roots(source.format, state, set(settled.decision.expired)), expand, territory)
+    survey = engine.survey(roots(source.format, state, follows.released), expand, territory)
     return Planned(_with_files(plan, settled, survey, engine.name, request), survey, state, request)
 
 
-def roots(table_format: TableFormat, state: State, expired: set[SnapshotId]) -> Iterator[Root]:
-    """Yields every root of the table, needed unless its snapshot is expired."""
-    return (Root(file, snapshot not in expired, snapshot) for snapshot, file in table_format.roots(state))
+def roots(table_format: TableFormat, state: State, released: Set[str]) -> Iterator[Root]:
+    """Yields every root of the table, needed unless its owner needs nothing any more."""
+    return (Root(file, owner not in released, owner) for owner, file in table_format.roots(state))
 
 
 def window_ms(state: State, settled: Settled) -> int:
@@ -73,7 +74,7 @@ def territory_of(state: State, settled: Settled, request: Request) -> Territory:
     return Territory(None if asked else state.owned)
 
 
-def _without_files(state: State, settled: Settled) -> Plan:
+def _without_files(state: State, settled: Settled, follows: Consequences) -> Plan:
     decision = settled.decision
     stamp = state.graph.by_id
     return Plan(
@@ -94,6 +95,7 @@ def _without_files(state: State, settled: Settled) -> Plan:
         units_opened=0,
         stages=_stages(state.capabilities.undo, settled, Tally()),
         undo=state.capabilities.undo,
+        tagged=follows.tagged if decision.expired or decision.expired_refs else {},
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +13,7 @@ from typing import Any
 from firnline.errors import UsageError
 from firnline.model.files import File, FileKind
 from firnline.model.locations import identity, is_dotted, join
-from firnline.model.snapshots import SnapshotId
+from firnline.model.snapshots import SnapshotId, snapshot_of
 from firnline.model.times import format_instant
 from firnline.ops.settle import Settled, settle
 from firnline.plans.request import Request
@@ -135,39 +136,45 @@ def _needing(target: str, state: State, table_format: TableFormat, progress: Pro
         owners.setdefault(identity(file.key), set()).add(snapshot)
         if file.opens:
             due[identity(file.key)] = file
-    parents = _parents(due, target, table_format.expand, progress)
-    return {each for name in _climb(target, parents) for each in owners.get(name, ()) if each in state.graph}
+    parents, said = _parents(due, target, table_format.expand, progress)
+    totals: Counter[tuple[str, int]] = Counter(dict.fromkeys(((each, 0) for each in owners.get(target, ())), 1))
+    for unit, fold, op in said:
+        reaching = {each for name in _climb(unit, parents) for each in owners.get(name, ())}
+        totals.update({(owner, fold): op for owner in reaching})
+    needing = {snapshot_of(owner) for (owner, _), total in totals.items() if total > 0}
+    return {each for each in needing if each in state.graph}
 
 
-def _parents(due: dict[str, File], target: str, expand: Expand, progress: Progress) -> dict[str, set[str]]:
-    """Returns, for the target and every unit, the units that name it. Opens each unit once."""
+def _parents(
+    due: dict[str, File], target: str, expand: Expand, progress: Progress
+) -> tuple[dict[str, set[str]], list[tuple[str, int, int]]]:
+    """Returns, for every unit, the units that name it; and what units say of the target. Opens each unit once."""
     parents: dict[str, set[str]] = {}
+    said: list[tuple[str, int, int]] = []
     for kind in expand.order:
         opened = [(name, file) for name, file in due.items() if file.kind is kind]
         with ThreadPoolExecutor(_THREADS) as pool:
             found = pool.map(lambda each: _named(expand, each[1], target), opened)
-            for count, ((name, _), units) in enumerate(zip(opened, found, strict=True), 1):
-                for child, unit in units:
-                    parents.setdefault(child, set()).add(name)
-                    if unit is not None:
-                        due.setdefault(child, unit)
+            for count, ((name, _), rows) in enumerate(zip(opened, found, strict=True), 1):
+                for row in rows:
+                    parents.setdefault(row["identity"], set()).add(name)
+                    if row["opens"]:
+                        due.setdefault(
+                            row["identity"], File(FileKind(row["kind"]), row["key"], row["size"], opens=True)
+                        )
+                said += [(name, row.get("fold", 0), row.get("op", 1)) for row in rows if row["identity"] == target]
                 progress.step(f"opening {kind}s", count, len(opened))
-    return parents
+    return parents, said
 
 
-def _named(expand: Expand, unit: File, target: str) -> list[tuple[str, File | None]]:
+def _named(expand: Expand, unit: File, target: str) -> list[dict[str, Any]]:
     """Returns what matters of what a unit names: deeper units, and the target itself."""
     import pyarrow.compute as pc
 
     batch = expand(unit)
     wanted = batch.filter(pc.or_(batch.column("opens"), pc.equal(batch.column("identity"), target)))
-    rows = zip(*(wanted.column(name).to_pylist() for name in ("identity", "key", "size", "kind", "opens")), strict=True)
     own = identity(unit.key)
-    return [
-        (name, File(FileKind(kind), key, size, opens=True) if opens else None)
-        for name, key, size, kind, opens in rows
-        if name != own
-    ]
+    return [row for row in wanted.to_pylist() if row["identity"] != own]
 
 
 def _climb(target: str, parents: dict[str, set[str]]) -> set[str]:

@@ -11,15 +11,8 @@ from firnline.formats.paimon.state import files_in
 from firnline.formats.paimon.versions import versions_of
 from firnline.model.files import File, FileKind
 from firnline.model.locations import join
-from firnline.model.snapshots import SnapshotId
+from firnline.model.snapshots import SnapshotId, changes_of
 from firnline.ports.formats import State
-
-_CHANGES = "+changes"
-
-
-def changes_of(snapshot: SnapshotId) -> str:
-    """Returns the owner of what only readers of changes need of a snapshot."""
-    return snapshot + _CHANGES
 
 
 def roots_of(state: State) -> Iterator[tuple[SnapshotId, File]]:

@@ -7,10 +7,9 @@ from dataclasses import dataclass
 
 from firnline.formats.paimon import names
 from firnline.formats.paimon.branches import Branch, branches_of
-from firnline.formats.paimon.roots import changes_of
 from firnline.formats.paimon.state import files_in, tag_ref_name
 from firnline.formats.paimon.versions import Version, versions_of
-from firnline.model.snapshots import SnapshotId
+from firnline.model.snapshots import SnapshotId, changes_of
 from firnline.ports.formats import Consequences, State
 
 

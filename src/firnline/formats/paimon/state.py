@@ -44,6 +44,7 @@ def state_of(files: Files, table: str, location: str) -> State:
         owned=(location, *_elsewhere(main)),
         holds=parse_holds(properties),
         pins=tuple(pin for branch in branches.values() for pin in _pins(branch)),
+        forbidden=_forbidden(main),
     )
 
 
@@ -128,3 +129,11 @@ def _elsewhere(main: Branch) -> Iterator[str]:
     """Yields the folders outside of its own that the table writes to."""
     said = main.schema.options.get("data-file.external-paths", "")
     return (path.strip() for path in said.split(",") if path.strip())
+
+
+def _forbidden(main: Branch) -> str | None:
+    """Returns why nothing may be removed: what another format's metadata of the same files says is not read here."""
+    storage = main.schema.options.get("metadata.iceberg.storage", "disabled").strip().lower()
+    return (
+        None if storage == "disabled" else f"its files are also an Iceberg table's (metadata.iceberg.storage={storage})"
+    )
