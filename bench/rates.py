@@ -16,6 +16,7 @@ from parts.reporting import FOLDER
 
 from firnline.formats.iceberg.expand import IcebergExpand
 from firnline.model.files import File, FileKind
+from firnline.model.portions import portions
 from firnline.stores.objects import ObjectStores
 from firnline.testing.large import LargeTable, Shape
 
@@ -46,13 +47,8 @@ def main() -> None:
             table.write()
             lists = units(table, "snap-*.avro", FileKind.MANIFEST_LIST)[-200:]
             manifests = units(table, "*-m0.avro", FileKind.MANIFEST)[-300:]
-            for each in (*lists, *manifests):  # compiles what decodes
-                expand(each)
-            rates[f"list of {shape.live}"] = cpu_ms(lambda lists=lists: [expand(each) for each in lists], len(lists))  # type: ignore[misc]
-            rates[f"manifest of {shape.files:,}"] = cpu_ms(
-                lambda manifests=manifests: [expand(each) for each in manifests],  # type: ignore[misc]
-                len(manifests),
-            )
+            for what, every in ((f"list of {shape.live}", lists), (f"manifest of {shape.files:,}", manifests)):
+                rates[what] = cpu_ms(lambda every=every: list(map(expand, portions(every))), len(every))  # type: ignore[misc]
     for what, each in rates.items():
         print(f"{what:20} {each:8.3f} ms of CPU")
     (FOLDER / "rates.json").write_text(json.dumps({"cpu_ms": rates, "machine": machine()}, indent=1) + "\n")

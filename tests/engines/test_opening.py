@@ -27,8 +27,8 @@ def shown(rows: pa.RecordBatch) -> list[Row]:
 
 
 def test_units_that_several_lists_name_leave_once() -> None:
-    lists = [[("l1", "l1", False, True), ("m", "m", True, True)], [("l2", "l2", False, True), ("m", "m", True, True)]]
-    left = merged([batch(rows) for rows in lists])
+    named = [("l1", "l1", False, True), ("l2", "l2", False, True), ("m", "m", True, True), ("m", "m", True, True)]
+    left = merged(batch(named))
     assert left.schema == ROWS
     assert shown(left) == [("l1", "l1", False, True), ("l2", "l2", False, True), ("m", "m", True, True)]
 
@@ -37,13 +37,13 @@ def test_units_that_several_lists_name_leave_once() -> None:
 def test_rows_that_differ_in_need_or_spelling_all_leave(other: Row) -> None:
     """Only where all rows of a unit meet can anybody say whether it is needed."""
     first = ("m", "m", True, False)
-    assert shown(merged([batch([first]), batch([other])])) == sorted([first, other])
+    assert shown(merged(batch([first, other]))) == sorted([first, other])
 
 
 def test_files_are_not_looked_at() -> None:
     """They are millions, and nearly never named twice."""
     row = ("d", "d", False, True)
-    assert shown(merged([batch([row]), batch([row])])) == [row, row]
+    assert shown(merged(batch([row, row]))) == [row, row]
 
 
 @pytest.mark.parametrize(("units", "tasks"), [(0, 1), (1, 1), (10, 4), (64, 8), (65, 8), (5, 8)])

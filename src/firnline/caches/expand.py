@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import pyarrow as pa
 
 from firnline.caches.payload import from_bytes, to_bytes
@@ -11,7 +13,7 @@ from firnline.caches.seal import Seal, entry_name
 from firnline.caches.stamps import Stamps
 from firnline.model.files import File, FileKind
 from firnline.ports.cache import Cache
-from firnline.ports.formats import Expand
+from firnline.ports.formats import Expand, Expanded, Together, joined
 from firnline.version import VERSION
 
 _LAYOUT = 1
@@ -40,16 +42,25 @@ class CachedExpand:
     def folds(self) -> bool:
         return self.expand.folds
 
-    def __call__(self, unit: File) -> pa.RecordBatch:
-        name = self.name(unit)
-        if name is None:
-            return self.expand(unit)
-        found = self._found(name)
-        if found is not None:
-            return found
-        batch = self.expand(unit)
-        self.cache.put(name, self.seal.close(name, to_bytes(batch)), self.ttl_s)
-        return batch
+    def __call__(self, units: Sequence[File], together: Together = map) -> Expanded:
+        names = [self.name(unit) for unit in units]
+        parts = [([number], found) for number, found in enumerate(together(self._found, names)) if found is not None]
+        known = {number for (number,), _ in parts}
+        missing = [number for number in range(len(units)) if number not in known]
+        if missing:
+            opened = self.expand([units[number] for number in missing], together)
+            self._remember([names[number] for number in missing], opened, together)
+            return joined([*parts, (missing, opened)])
+        return joined(parts)
+
+    def _remember(self, names: Sequence[str | None], opened: Expanded, together: Together) -> None:
+        each = zip(names, opened.by_unit(len(names)), strict=True)
+        for _ in together(self._put, ((name, rows) for name, rows in each if name is not None)):
+            pass
+
+    def _put(self, entry: tuple[str, pa.RecordBatch]) -> None:
+        name, rows = entry
+        self.cache.put(name, self.seal.close(name, to_bytes(rows)), self.ttl_s)
 
     def name(self, unit: File) -> str | None:
         """Returns the name of the unit's entry; None where nothing identifies its bytes, so that it is always opened.
@@ -63,7 +74,10 @@ class CachedExpand:
         made_by = (_LAYOUT, VERSION, self.format)
         return entry_name((*made_by, unit.kind.value, unit.key, unit.size, unit.expects, stamp))
 
-    def _found(self, name: str) -> pa.RecordBatch | None:
-        sealed = self.cache.get(name)
-        payload = None if sealed is None else self.seal.open(name, sealed)
-        return None if payload is None else from_bytes(payload)
+    def _found(self, name: str | None) -> Expanded | None:
+        sealed = None if name is None else self.cache.get(name)
+        if name is None or sealed is None:
+            return None
+        payload = self.seal.open(name, sealed)
+        rows = None if payload is None else from_bytes(payload)
+        return None if rows is None else Expanded(rows, np.zeros(len(rows), dtype=np.int64))

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -16,8 +16,9 @@ from firnline.local.listing import Lister, LocalListing
 from firnline.local.rows import ROWS, one_per_file, root_rows, split, with_need
 from firnline.model.files import File, FileKind, Root, Tally, Totals
 from firnline.ports.engines import FILE_COLUMNS, SPARED_REASONS, Listing, Territory
-from firnline.ports.formats import Expand
+from firnline.ports.formats import Expand, Expanded
 from firnline.ports.listings import KeyRange, ListRanges, Sort
+from firnline.ports.overlap import opener
 from firnline.ports.progress import Progress, Silent
 
 BATCH_ROWS = 65_536
@@ -106,19 +107,19 @@ class LocalEngine:
 
     def _open_all(self, due: pa.Table, expand: Expand, kind: FileKind) -> Sequence[pa.Table]:
         """Returns what the units name. The first unit that cannot be read ends the survey, by its name."""
-        needs = due.column("needed").to_pylist()
-        found = zip(self._opened(due, expand, kind), needs, strict=True)
-        return [pa.Table.from_batches([with_need(batch, needed)]).cast(ROWS) for batch, needed in found]
+        needs = np.asarray(due.column("needed").to_pylist(), dtype=bool)
+        return [
+            pa.Table.from_batches([with_need(answer.rows, needs[answer.of])]).cast(ROWS)
+            for answer in self._opened(due, expand, kind)
+        ]
 
-    def _opened(self, due: pa.Table, expand: Expand, kind: FileKind) -> Iterator[pa.RecordBatch]:
-        """Yields what each unit names, in the order of the units."""
+    def _opened(self, due: pa.Table, expand: Expand, kind: FileKind) -> Iterator[Expanded]:
+        """Yields what the units name, some at a time, by the number that each unit has among all that are due."""
         facts = (due.column(name).to_pylist() for name in ("key", "size", "expects"))
         units = [File(kind, key, size, True, expects) for key, size, expects in zip(*facts, strict=True)]
-        with ThreadPoolExecutor(self.threads) as pool:
-            try:
-                for count, batch in enumerate(pool.map(expand, units), 1):
-                    yield batch
-                    self.progress.step(f"opening {kind}s", count, len(units))
-            except BaseException:
-                pool.shutdown(cancel_futures=True)
-                raise
+        count = 0
+        with opener(expand, self.threads) as opened:
+            for portion, answer in opened(units):
+                yield Expanded(answer.rows, answer.of + count)
+                count += len(portion)
+                self.progress.step(f"opening {kind}s", count, len(units))

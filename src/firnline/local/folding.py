@@ -12,13 +12,13 @@ from firnline.local.rows import ROWS, one_per_file, split
 from firnline.model.files import FileKind, Root
 from firnline.model.spans import Entries, Spans, alive, merged
 from firnline.ports.engines import root_columns, root_numbers
-from firnline.ports.formats import Expand
+from firnline.ports.formats import Expand, Expanded
 
 _FACTS = [field for field in ROWS if field.name != "needed"]
 _SPANNED = pa.schema([*_FACTS, ("fold", pa.int64()), ("op", pa.int8()), ("start", pa.int64()), ("end", pa.int64())])
 """One row for what a unit says of a file and one span of roots that read it."""
 
-Open = Callable[[pa.Table, FileKind], Iterable[pa.RecordBatch]]
+Open = Callable[[pa.Table, FileKind], Iterable[Expanded]]
 
 
 def walk_folding(roots: Sequence[Root], expand: Expand, open_all: Open) -> tuple[pa.Table, int]:
@@ -28,12 +28,8 @@ def walk_folding(roots: Sequence[Root], expand: Expand, open_all: Open) -> tuple
     for kind in expand.order:
         due, rest = split(rows, pc.and_(rows.column("opens"), pc.equal(rows.column("kind"), kind.value)))
         units, spans = _units(due)
-        found = [rest]
-        for number, batch in enumerate(open_all(units, kind)):
-            first, last = np.searchsorted(spans.owner, [number, number + 1])
-            found += [_spanned(batch, int(spans.start[n]), int(spans.end[n])) for n in range(first, last)]
+        rows = pa.concat_tables([rest, *(_spanned(answer, spans) for answer in open_all(units, kind))])
         opened += len(units)
-        rows = pa.concat_tables(found)
     return _settled(rows, kept), opened
 
 
@@ -53,11 +49,13 @@ def _units(due: pa.Table) -> tuple[pa.Table, Spans]:
     return units, merged(numbers.to_numpy(), due.column("start").to_numpy(), due.column("end").to_numpy())
 
 
-def _spanned(batch: pa.RecordBatch, start: int, end: int) -> pa.Table:
-    count = len(batch)
-    table = pa.Table.from_batches([batch]).append_column("expects", pa.nulls(count, pa.int64()))
-    for name, value in (("start", start), ("end", end)):
-        table = table.append_column(name, pa.repeat(pa.scalar(value, pa.int64()), count))
+def _spanned(answer: Expanded, spans: Spans) -> pa.Table:
+    """Returns the rows, once for each span of its unit."""
+    rows, chosen = spans.of(answer.of)
+    table = pa.Table.from_batches([answer.rows.take(pa.array(rows))])
+    table = table.append_column("expects", pa.nulls(len(rows), pa.int64()))
+    table = table.append_column("start", pa.array(spans.start[chosen]))
+    table = table.append_column("end", pa.array(spans.end[chosen]))
     return table.select(_SPANNED.names).cast(_SPANNED)
 
 

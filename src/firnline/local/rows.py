@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -27,9 +28,9 @@ def root_rows(roots: Iterable[Root]) -> pa.Table:
     return pa.table(root_columns(roots), schema=ROWS)
 
 
-def with_need(batch: pa.RecordBatch, needed: bool) -> pa.RecordBatch:
-    """Returns the rows that a unit named, needed as the unit is."""
-    rows = batch.append_column("needed", pa.repeat(pa.scalar(needed), len(batch)))
+def with_need(batch: pa.RecordBatch, needed: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> pa.RecordBatch:
+    """Returns the rows that units named, each needed as its unit is."""
+    rows = batch.append_column("needed", pa.array(needed))
     return rows.append_column("expects", pa.nulls(len(batch), pa.int64()))
 
 

@@ -22,6 +22,14 @@ class Spans(NamedTuple):
     start: Numbers
     end: Numbers
 
+    def of(self, owners: Numbers) -> tuple[Numbers, Numbers]:
+        """Returns the place of each owner in the list, and the place of a span of it: a pair for each of its spans."""
+        first = np.searchsorted(self.owner, owners, side="left")
+        counts = np.searchsorted(self.owner, owners, side="right") - first
+        places = np.repeat(np.arange(len(owners)), counts)
+        before = np.repeat(np.cumsum(counts) - counts, counts)
+        return places, first[places] + np.arange(len(places)) - before
+
 
 def numbers(values: Any) -> Numbers:
     return np.asarray(values, dtype=np.int64)

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING
 
 from firnline.model.files import File, FileKind
 from firnline.model.locations import bare_path, identity
+from firnline.model.portions import portions
 from firnline.ports.formats import Expand
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 _THREADS = 8
 
@@ -31,13 +36,12 @@ class Newcomers:
         for kind in expand.order:
             opened = {name: file for name, file in due.items() if file.kind is kind and name not in self._known}
             with ThreadPoolExecutor(_THREADS) as pool:
-                for found in pool.map(lambda unit: self._named(unit, expand), opened.values()):
-                    due.update(found)
+                for portion in portions(opened.values()):
+                    due.update(self._named(expand(portion, pool.map).rows))
             self._known |= opened.keys()
 
-    def _named(self, unit: File, expand: Expand) -> dict[str, File]:
-        """Returns the deeper units that are new; what the unit names is remembered as reached."""
-        batch = expand(unit)
+    def _named(self, batch: pa.RecordBatch) -> dict[str, File]:
+        """Returns the deeper units that are new; what the units name is remembered as reached."""
         rows = zip(
             *(batch.column(name).to_pylist() for name in ("identity", "key", "size", "kind", "opens")), strict=True
         )

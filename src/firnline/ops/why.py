@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,13 +14,14 @@ from typing import Any
 from firnline.errors import UsageError
 from firnline.model.files import File, FileKind
 from firnline.model.locations import identity, is_dotted, join
+from firnline.model.portions import portions
 from firnline.model.snapshots import SnapshotId, snapshot_of
 from firnline.model.times import format_instant
 from firnline.ops.settle import Settled, settle
 from firnline.plans.request import Request
 from firnline.policy.config import Section
 from firnline.policy.why import explain_expired
-from firnline.ports.formats import Expand, State, TableFormat
+from firnline.ports.formats import Expand, Expanded, State, TableFormat
 from firnline.ports.progress import Progress
 from firnline.ports.tables import TableSource
 
@@ -152,29 +154,33 @@ def _parents(
     parents: dict[str, set[str]] = {}
     said: list[tuple[str, int, int]] = []
     for kind in expand.order:
-        opened = [(name, file) for name, file in due.items() if file.kind is kind]
+        opened = [file for file in due.values() if file.kind is kind]
+        count = 0
         with ThreadPoolExecutor(_THREADS) as pool:
-            found = pool.map(lambda each: _named(expand, each[1], target), opened)
-            for count, ((name, _), rows) in enumerate(zip(opened, found, strict=True), 1):
-                for row in rows:
-                    parents.setdefault(row["identity"], set()).add(name)
+            for portion in portions(opened):
+                for parent, row in _named(portion, expand(portion, pool.map), target):
+                    child = row["identity"]
+                    parents.setdefault(child, set()).add(parent)
                     if row["opens"]:
-                        due.setdefault(
-                            row["identity"], File(FileKind(row["kind"]), row["key"], row["size"], opens=True)
-                        )
-                said += [(name, row.get("fold", 0), row.get("op", 1)) for row in rows if row["identity"] == target]
+                        due.setdefault(child, File(FileKind(row["kind"]), row["key"], row["size"], opens=True))
+                    if child == target:
+                        said.append((parent, row.get("fold", 0), row.get("op", 1)))
+                count += len(portion)
                 progress.step(f"opening {kind}s", count, len(opened))
     return parents, said
 
 
-def _named(expand: Expand, unit: File, target: str) -> list[dict[str, Any]]:
-    """Returns what matters of what a unit names: deeper units, and the target itself."""
+def _named(units: list[File], found: Expanded, target: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yields what matters of what units name: deeper units, and the target itself; each after who names it."""
+    import pyarrow as pa
     import pyarrow.compute as pc
 
-    batch = expand(unit)
-    wanted = batch.filter(pc.or_(batch.column("opens"), pc.equal(batch.column("identity"), target)))
-    own = identity(unit.key)
-    return [row for row in wanted.to_pylist() if row["identity"] != own]
+    rows = found.rows.append_column("of", pa.array(found.of))
+    wanted = rows.filter(pc.or_(rows.column("opens"), pc.equal(rows.column("identity"), target)))
+    names = [identity(unit.key) for unit in units]
+    for row in wanted.to_pylist():
+        if row["identity"] != names[row["of"]]:
+            yield names[row["of"]], row
 
 
 def _climb(target: str, parents: dict[str, set[str]]) -> set[str]:

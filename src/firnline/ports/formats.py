@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from firnline.model.files import File, FileKind
 from firnline.model.graph import Graph
@@ -15,6 +15,7 @@ from firnline.policy.native import NativeRetention
 from firnline.ports.listings import Place
 
 if TYPE_CHECKING:
+    import numpy as np
     import pyarrow as pa
 
 
@@ -67,6 +68,45 @@ class State:
     forbidden: str | None = None
 
 
+T = TypeVar("T")
+R = TypeVar("R")
+
+
+class Together(Protocol):
+    """Does some work for each of many: `map` one after the other, a pool's `map` side by side. Keeps their order."""
+
+    def __call__(self, work: Callable[[T], R], each: Iterable[T], /) -> Iterator[R]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Expanded:
+    """What some units name, and they themselves: a batch of ROW_COLUMNS, and the number of the unit of each row."""
+
+    rows: pa.RecordBatch
+    of: np.ndarray[tuple[int], np.dtype[np.int64]]
+
+    def by_unit(self, units: int) -> Iterator[pa.RecordBatch]:
+        """Yields the rows of each unit."""
+        import numpy as np
+
+        order = np.argsort(self.of, kind="stable")
+        rows, start = self.rows.take(order), 0
+        for count in np.bincount(self.of, minlength=units).tolist():
+            yield rows.slice(start, count)
+            start += count
+
+
+def joined(parts: Iterable[tuple[Sequence[int], Expanded]]) -> Expanded:
+    """Returns several answers as one. Each comes with the numbers that its units have in the whole."""
+    import numpy as np
+    import pyarrow as pa
+
+    numbered = [(np.asarray(numbers, dtype=np.int64)[part.of], part.rows) for numbers, part in parts]
+    if len(numbered) == 1:
+        return Expanded(numbered[0][1], numbered[0][0])
+    return Expanded(pa.concat_batches([rows for _, rows in numbered]), np.concatenate([of for of, _ in numbered]))
+
+
 class Expand(Protocol):
     """Opens units on an executor: small, picklable, no session, no JVM."""
 
@@ -86,11 +126,12 @@ class Expand(Protocol):
         """
         ...
 
-    def __call__(self, unit: File) -> pa.RecordBatch:
-        """Returns the unit itself, with the size that was read, and what it names: a batch of ROW_COLUMNS.
+    def __call__(self, units: Sequence[File], together: Together = map) -> Expanded:
+        """Returns each unit itself, with the size that was read, and what it names. All are of one kind.
 
-        Raises UnreadableMetadata where the unit is missing or damaged, UnsupportedFormat where it holds something
-        this version does not understand. Never returns a part of what the unit names.
+        Requests are made by `together`; decoding is cheapest for many units at once, and holds all of them in memory.
+        Raises UnreadableMetadata where a unit is missing or damaged, UnsupportedFormat where it holds something
+        this version does not understand, with the name of that unit. Never returns a part of what a unit names.
         """
         ...
 

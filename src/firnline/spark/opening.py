@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
-from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from firnline.errors import FirnlineError
 from firnline.model.files import File, FileKind
 from firnline.model.locations import identity
-from firnline.ports.formats import Expand
+from firnline.ports.formats import Expand, Expanded
+from firnline.ports.overlap import Opener, opener
 from firnline.spark.importers import forget_zip_importers
 from firnline.spark.troubles import told
 
@@ -31,8 +31,6 @@ ROWS = pa.schema(
 ROWS_DDL = (
     "identity string, key string, size bigint, kind string, opens boolean, needed boolean, expects bigint, error string"
 )
-_UNITS_AT_ONCE = 64
-"""Opened before their rows leave: so many answers are in memory at a time."""
 
 
 class Opening:
@@ -49,47 +47,43 @@ class Opening:
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         forget_zip_importers()
-        with ThreadPoolExecutor(self._threads) as pool:
+        with opener(self._expand, self._threads) as opened:
             for batch in batches:
-                yield from self._through(batch, pool)
+                yield from self._through(batch, opened)
 
-    def _through(self, batch: pa.RecordBatch, pool: ThreadPoolExecutor) -> Iterator[pa.RecordBatch]:
+    def _through(self, batch: pa.RecordBatch, opened: Opener) -> Iterator[pa.RecordBatch]:
         due = pc.and_(batch.column("opens"), pc.equal(batch.column("kind"), self._kind.value))
         passing = batch.filter(pc.invert(due))
         if len(passing):
             yield passing.select(ROWS.names)
-        units = batch.filter(due)
-        for start in range(0, len(units), _UNITS_AT_ONCE):
-            yield merged(list(pool.map(self._opened, *self._columns(units.slice(start, _UNITS_AT_ONCE)))))
-
-    @staticmethod
-    def _columns(units: pa.RecordBatch) -> Iterator[list[Any]]:
-        return (units.column(name).to_pylist() for name in ("key", "size", "expects", "needed"))
-
-    def _opened(self, key: str, size: int | None, expects: int | None, needed: bool) -> pa.RecordBatch:
+        needs, *facts = (batch.filter(due).column(name).to_pylist() for name in ("needed", "key", "size", "expects"))
+        units = [File(self._kind, key, size, True, expects) for key, size, expects in zip(*facts, strict=True)]
         try:
-            named = self._expand(File(self._kind, key, size, True, expects))
+            for portion, answer in opened(units):
+                yield merged(_with_need(answer, needs[: len(portion)]))
+                needs = needs[len(portion) :]
         except FirnlineError as problem:
-            return self._unreadable(key, problem)
-        nothing = [pa.nulls(len(named), kind) for kind in (pa.int64(), pa.string())]
-        columns = [*named.columns, pa.repeat(pa.scalar(needed), len(named)), *nothing]
-        return pa.record_batch(columns, schema=ROWS)
+            yield self._unreadable(units[-len(needs)].key, problem)
 
     def _unreadable(self, key: str, problem: FirnlineError) -> pa.RecordBatch:
         row = [identity(key), key, None, self._kind.value, False, True, None, told(problem)]
         return pa.record_batch([[value] for value in row], schema=ROWS)
 
 
-def merged(found: list[pa.RecordBatch]) -> pa.RecordBatch:
-    """Returns what several units name in one batch, units that more than one of them names only once.
+def _with_need(found: Expanded, needs: list[bool]) -> pa.RecordBatch:
+    """Returns the rows that units named, each needed as its unit is."""
+    nothing = [pa.nulls(len(found.rows), kind) for kind in (pa.int64(), pa.string())]
+    needed = pa.array(np.asarray(needs, dtype=bool)[found.of])
+    return pa.record_batch([*found.rows.columns, needed, *nothing], schema=ROWS)
+
+
+def merged(rows: pa.RecordBatch) -> pa.RecordBatch:
+    """Returns what some units name, units that more than one of them names only once.
 
     Lists that follow each other name nearly the same manifests: most of the rows need not leave the executor.
     """
-    rows = pa.concat_batches(found)
-    units, rest = rows.filter(rows.column("opens")), rows.filter(pc.invert(rows.column("opens")))
-    if len(found) < 2 or not len(units):
-        return rows
-    return pa.concat_batches([rest, _once(units)])
+    deeper, rest = rows.filter(rows.column("opens")), rows.filter(pc.invert(rows.column("opens")))
+    return pa.concat_batches([rest, _once(deeper)]) if len(deeper) else rows
 
 
 def _once(units: pa.RecordBatch) -> pa.RecordBatch:

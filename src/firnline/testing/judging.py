@@ -97,7 +97,7 @@ class Judge:
             yield f"snapshot {snapshot} has other rows than it was committed with"
 
     def _names(self, kind: FileKind, unit: str) -> frozenset[str]:
-        rows = self._expand(File(kind, unit, opens=True))
+        rows = self._expand([File(kind, unit, opens=True)]).rows
         return frozenset(rows.column("key").to_pylist())
 
     def _rows_at(self, path: str) -> list[int]:

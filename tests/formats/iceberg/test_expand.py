@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import pickle
 import re
+from pathlib import Path
 from typing import Any
 
 import fastavro
@@ -19,9 +20,11 @@ from firnline.local.engine import LocalEngine
 from firnline.model.files import File, FileKind, Root
 from firnline.ports.engines import Territory
 from firnline.stores.objects import ObjectStores
+from firnline.testing.damage import SPOILED
 from firnline.testing.documents import document_of
+from firnline.testing.engines import a_long_life
 from firnline.testing.manifests import Content, Entry, Item, Layout, Status, entry_schema, list_schema
-from firnline.testing.tables import SmallTable
+from firnline.testing.tables import QuickFiles, SmallTable
 
 MANIFEST = "memory://expand/m.avro"
 LIST = "memory://expand/l.avro"
@@ -39,7 +42,7 @@ GOOD_MANIFEST: dict[str, Any] = {
 def opened(kind: FileKind, key: str, data: bytes, size: int | None = None) -> list[dict[str, Any]]:
     store = ObjectStores()
     store.put(key, data)
-    batch = IcebergExpand(store)(File(kind, key, size, opens=True))
+    batch = IcebergExpand(store)([File(kind, key, size, opens=True)]).rows
     assert batch.schema == ROW_SCHEMA
     return list(batch.to_pylist())
 
@@ -59,7 +62,7 @@ def test_a_list_names_itself_and_its_manifests(version: int) -> None:
     table = SmallTable(ObjectStores(), f"memory://expand/{version}", Layout(version))
     table.append()
     last = table.changes[table.append()]
-    batch = IcebergExpand(ObjectStores())(File(FileKind.MANIFEST_LIST, last.manifest_list or "", opens=True))
+    batch = IcebergExpand(ObjectStores())([File(FileKind.MANIFEST_LIST, last.manifest_list or "", opens=True)]).rows
     assert batch.to_pylist() == [
         row(last.manifest_list or "", table.made[last.manifest_list or ""].size, FileKind.MANIFEST_LIST),
         *(row(each.path, each.length, FileKind.MANIFEST, opens=True) for each in last.manifests),
@@ -173,7 +176,7 @@ def listing(expects: int | None, *manifests: dict[str, Any]) -> int:
     """Returns how many manifests a list of these has, opened for a snapshot of so many data files."""
     store = ObjectStores()
     store.put(LIST, avro(list_schema(1), *manifests))
-    return len(IcebergExpand(store)(File(FileKind.MANIFEST_LIST, LIST, None, True, expects))) - 1
+    return len(IcebergExpand(store)([File(FileKind.MANIFEST_LIST, LIST, None, True, expects)]).rows) - 1
 
 
 def test_a_list_that_tells_of_fewer_files_than_its_snapshot_was_cut_short() -> None:
@@ -197,3 +200,27 @@ def test_a_list_cut_between_two_blocks_is_refused_by_every_walk() -> None:
     ObjectStores().put(unit.key, avro(list_schema(2)))
     with pytest.raises(UnreadableMetadata, match="its snapshot of 3"):
         LocalEngine().survey([Root(unit, needed=True)], IcebergExpand(ObjectStores()), Territory(None))
+
+
+@pytest.mark.parametrize("version", [1, 2, 3])
+@pytest.mark.parametrize("kind", [FileKind.MANIFEST_LIST, FileKind.MANIFEST])
+def test_many_units_name_what_each_names_alone(version: int, kind: FileKind) -> None:
+    store = ObjectStores()
+    table, _ = a_long_life(SmallTable(store, f"memory://expand/many-{version}-{kind}", Layout(version)))
+    units = [File(each.kind, path, opens=True) for path, each in table.made.items() if each.kind is kind]
+    expand = IcebergExpand(store)
+    found = expand(units)
+    each = [expand([unit]).rows for unit in units]
+    assert [rows.to_pylist() for rows in found.by_unit(len(units))] == [rows.to_pylist() for rows in each]
+    assert len(each) > 2
+
+
+@pytest.mark.parametrize("how", SPOILED)
+def test_of_many_units_the_spoiled_one_is_named(tmp_path: Path, how: str) -> None:
+    table, _ = a_long_life(SmallTable(QuickFiles(), f"file://{tmp_path}/t", Layout(2)))
+    made = [File(each.kind, path, each.size, True) for path, each in table.made.items()]
+    units = [unit for unit in made if unit.kind is FileKind.MANIFEST]
+    chosen = units[len(units) // 2].key
+    SPOILED[how](chosen.removeprefix("file://"))
+    with pytest.raises(UnreadableMetadata, match=re.escape(chosen)):
+        IcebergExpand(ObjectStores())(units)

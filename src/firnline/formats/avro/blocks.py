@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -36,8 +36,16 @@ _CODEC_ERRORS: Final[Any] = (isal_zlib.error, zstandard.ZstdError, cramjam.Decom
 
 
 @dataclass(frozen=True, slots=True)
+class Packed:
+    """The blocks of a file as they lie in it: the bytes of each, and how many records it claims."""
+
+    pieces: list[bytes]
+    counts: Numbers
+
+
+@dataclass(frozen=True, slots=True)
 class Blocks:
-    """Bytes, and for each block where it lies in them and how many records it claims."""
+    """Bytes without compression, and for each block where it lies in them and how many records it claims."""
 
     data: bytes
     starts: Numbers
@@ -54,7 +62,7 @@ class Blocks:
         return total
 
 
-def find_blocks(data: bytes, header: Header, engine: Engine) -> Blocks:
+def find_blocks(data: bytes, header: Header, engine: Engine) -> Packed:
     """The blocks as they lie in the file, each closed by the file's sync marker."""
     room = (len(data) - header.body) // (SYNC_BYTES + 2) + 1  # the smallest block: two lengths and the marker
     starts, ends, counts = (np.empty(room, dtype=np.int64) for _ in range(3))
@@ -62,29 +70,31 @@ def find_blocks(data: bytes, header: Header, engine: Engine) -> Blocks:
     fault, found = engine.frame(view, header.body, len(data), sync, starts, ends, counts)
     if fault:
         raise CorruptAvro(f"block {found}: {FAULTS[fault]}")
-    return Blocks(data, starts[:found], ends[:found], counts[:found])
+    places = zip(starts[:found].tolist(), ends[:found].tolist(), strict=True)
+    return Packed([data[start:end] for start, end in places], counts[:found])
 
 
-def expand(blocks: Blocks, codec: str, limit: int) -> Blocks:
-    """The same blocks without compression. Stops before `limit` bytes in total would be exceeded."""
-    if codec == "null":
-        if len(blocks.data) > limit:
-            raise _too_large(limit)
-        return blocks
+def expand(packed: Sequence[Packed], codec: str, limit: int) -> Blocks:
+    """The blocks of some files end to end, without compression. Stops before `limit` bytes in all are exceeded."""
     if codec not in CODECS:
         raise CorruptAvro(f"unknown codec {codec[:40]!r}")
-    packed = [blocks.data[start:end] for start, end in zip(blocks.starts.tolist(), blocks.ends.tolist(), strict=True)]
     try:
-        pieces = CODECS[codec](packed, limit)
+        pieces = CODECS[codec]([piece for each in packed for piece in each.pieces], limit)
     except _CODEC_ERRORS as error:
         raise CorruptAvro(f"a {codec} block cannot be expanded: {error}") from None
     ends = np.cumsum(list(map(len, pieces)), dtype=np.int64)
     starts = np.concatenate([np.zeros(1, dtype=np.int64), ends])[:-1]
-    return Blocks(b"".join(pieces), starts, ends, blocks.counts)
+    return Blocks(b"".join(pieces), starts, ends, np.concatenate([each.counts for each in packed]))
 
 
 def _too_large(limit: int) -> CorruptAvro:
     return CorruptAvro(f"the file claims to hold, or holds, more than {limit} bytes")
+
+
+def _as_it_is(packed: list[bytes], limit: int) -> list[bytes]:
+    if sum(map(len, packed)) > limit:
+        raise _too_large(limit)
+    return packed
 
 
 def _deflate(packed: list[bytes], limit: int) -> list[Any]:
@@ -150,4 +160,4 @@ def _unpack(frames: zstandard.ZstdDecompressor, block: bytes, left: int) -> byte
     return bytes(out)
 
 
-CODECS: Final = {"deflate": _deflate, "snappy": _snappy, "zstandard": _zstandard}
+CODECS: Final = {"null": _as_it_is, "deflate": _deflate, "snappy": _snappy, "zstandard": _zstandard}

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 import pyarrow as pa
 
-from firnline.formats.avro.blocks import MAX_BYTES, Blocks, expand, find_blocks
+from firnline.formats.avro.blocks import MAX_BYTES, Blocks, Numbers, Packed, expand, find_blocks
 from firnline.formats.avro.engine import Engine, Way, engine_for
 from firnline.formats.avro.faults import CorruptAvro
 from firnline.formats.avro.gather import to_arrow
-from firnline.formats.avro.header import read_header
+from firnline.formats.avro.header import Header, read_header
 from firnline.formats.avro.kernel import FAULTS
 from firnline.formats.avro.program import Program, compile_program
 
@@ -39,18 +39,49 @@ def decode(
     cut exactly between two blocks is still valid: compare its size or rows with what its owner recorded.
     """
     header = read_header(data)
-    program = compile_program(header.schema_text, tuple(columns.items()))
     engine = engine_for(len(data), way)
-    blocks = expand(find_blocks(data, header, engine), header.codec, min(max_bytes, MAX_BYTES))
-    arrays = _columns(blocks, program, engine)
-    schema = pa.schema([(column.name, column.type) for column in program.columns])
-    batch = pa.RecordBatch.from_arrays(arrays, schema=schema)
-    return Decoded(batch, header.metadata, int(blocks.counts.sum()))
+    batch, rows = _decoded([find_blocks(data, header, engine)], header, columns, engine, max_bytes)
+    return Decoded(batch, header.metadata, rows)
 
 
-def _columns(blocks: Blocks, program: Program, engine: Engine) -> list[pa.Array]:
+def decode_many(
+    files: Sequence[bytes], columns: Mapping[str, pa.DataType], *, way: Way = "auto", max_bytes: int = MAX_BYTES
+) -> tuple[pa.RecordBatch, Numbers]:
+    """The rows of some files, as `decode` has them, and the number of the file that each comes from.
+
+    A call costs more than a small file does, so those of one schema are decoded in one. Raises CorruptAvro where any
+    of them is damaged, or all together hold too much: whoever wants to know which asks for each alone.
+    """
+    engine = engine_for(sum(map(len, files)), way)
+    alike: dict[tuple[bytes, str], list[tuple[int, Header, Packed]]] = {}
+    for number, data in enumerate(files):
+        header = read_header(data)
+        alike.setdefault((header.schema_text, header.codec), []).append(
+            (number, header, find_blocks(data, header, engine))
+        )
+    batches, numbers = [], []
+    for members in alike.values():
+        packed = [each for _, _, each in members]
+        batch, _ = _decoded(packed, members[0][1], columns, engine, max_bytes)
+        batches.append(batch)
+        numbers.append(np.repeat([number for number, _, _ in members], [int(each.counts.sum()) for each in packed]))
+    return pa.concat_batches(batches), np.concatenate(numbers)
+
+
+def _decoded(
+    packed: Sequence[Packed], header: Header, columns: Mapping[str, pa.DataType], engine: Engine, max_bytes: int
+) -> tuple[pa.RecordBatch, int]:
+    """The rows of files with one schema and codec, end to end, and how many they are."""
+    program = compile_program(header.schema_text, tuple(columns.items()))
+    blocks = expand(packed, header.codec, min(max_bytes, MAX_BYTES))
+    rows = blocks.rows(program.width)
+    batch = pa.RecordBatch.from_arrays(_columns(blocks, rows, program, engine), schema=program.arrow)
+    return batch, rows
+
+
+def _columns(blocks: Blocks, rows: int, program: Program, engine: Engine) -> list[pa.Array]:
     """Run the program over all blocks at once and gather each column."""
-    shape = (len(program.columns), blocks.rows(program.width))
+    shape = (len(program.columns), rows)
     value = np.zeros(shape, dtype=np.int64)
     length = np.full(shape, -1, dtype=np.int32)
     numbers = engine.numbers

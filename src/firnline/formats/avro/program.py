@@ -57,6 +57,7 @@ class Program:
     code: np.ndarray[tuple[int], np.dtype[np.int64]]
     columns: tuple[Column, ...]
     width: int
+    arrow: pa.Schema
 
 
 @functools.lru_cache(maxsize=256)
@@ -70,7 +71,7 @@ def compile_program(schema: bytes, wanted: Wanted) -> Program:
     assembler = _Assembler(columns)
     assembler.project(root, _tree(columns))
     assembler.finish()
-    return Program(np.array(assembler.code, dtype=np.int64), columns, root.width)
+    return Program(np.array(assembler.code, dtype=np.int64), columns, root.width, pa.schema(list(wanted)))
 
 
 def _tree(columns: tuple[Column, ...]) -> Tree:

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from firnline.errors import UnreadableMetadata, UnsupportedFormat
-from firnline.formats.avro import decode
+from firnline.errors import FirnlineError, UnreadableMetadata, UnsupportedFormat
+from firnline.formats.avro import CorruptAvro, decode_many
 from firnline.formats.columns import ROW_SCHEMA, first_dotted, identities
-from firnline.formats.iceberg.opening import REPAIR, enough, opened
+from firnline.formats.iceberg.counts import Numbers, enough
 from firnline.formats.iceberg.paths import dotted
+from firnline.formats.opening import REPAIR, named, opened
 from firnline.model.files import File, FileKind
-from firnline.model.locations import identity
+from firnline.ports.formats import Expanded, Together, joined
 from firnline.ports.stores import Get
 
 _LIST_COLUMNS = {
@@ -52,39 +55,63 @@ class IcebergExpand:
     def folds(self) -> bool:
         return False
 
-    def __call__(self, unit: File) -> pa.RecordBatch:
+    def __call__(self, units: Sequence[File], together: Together = map) -> Expanded:
+        contents = list(together(self._read, units))
+        if len(units) > 1:
+            with suppress(CorruptAvro, FirnlineError):
+                return _expanded(units, contents)
+        return joined(([number], _alone(*each)) for number, each in enumerate(zip(units, contents, strict=True)))
+
+    def _read(self, unit: File) -> bytes:
         with opened(self.store, unit) as data:
-            rows = _manifests(data, unit.expects) if unit.kind is FileKind.MANIFEST_LIST else _live_files(data)
-        return pa.concat_batches([_itself(unit, len(data)), rows])
+            return data
 
 
-def _itself(unit: File, size: int) -> pa.RecordBatch:
-    row = [[identity(unit.key)], [unit.key], [size], [unit.kind.value], [False]]
-    return pa.record_batch(row, schema=ROW_SCHEMA)
+def _alone(unit: File, data: bytes) -> Expanded:
+    """Returns what one unit names. Whatever is wrong with it is told with its name."""
+    with named(unit):
+        return _expanded([unit], [data])
 
 
-def _manifests(data: bytes, expects: int | None) -> pa.RecordBatch:
-    """Returns the manifests that a list names, each as a unit to open."""
-    entries = decode(data, _LIST_COLUMNS).batch
-    enough(entries, expects or 0)
+def _expanded(units: Sequence[File], contents: Sequence[bytes]) -> Expanded:
+    name_all = _manifests if units[0].kind is FileKind.MANIFEST_LIST else _live_files
+    rows, of = name_all(units, contents)
+    every = pa.concat_batches([_themselves(units, contents), rows])
+    return Expanded(every, np.concatenate([np.arange(len(units)), of]))
+
+
+def _themselves(units: Sequence[File], contents: Sequence[bytes]) -> pa.RecordBatch:
+    keys = pa.array([unit.key for unit in units], pa.string())
+    sizes = pa.array(list(map(len, contents)), pa.int64())
+    kinds = pa.array([unit.kind.value for unit in units], pa.string())
+    columns = [identities(keys), keys, sizes, kinds, pa.repeat(pa.scalar(False), len(keys))]
+    return pa.record_batch(columns, schema=ROW_SCHEMA)
+
+
+def _manifests(lists: Sequence[File], contents: Sequence[bytes]) -> tuple[pa.RecordBatch, Numbers]:
+    """Returns the manifests that the lists name, each as a unit to open."""
+    entries, of = decode_many(contents, _LIST_COLUMNS)
+    enough(entries, of, [each.expects for each in lists])
     keys = _required(entries, "manifest_path")
     sizes = _lengths(entries, "manifest_length")
     if entries.column("key_metadata").null_count < len(entries):
         raise UnsupportedFormat("it names encrypted manifests", hint="without the keys nobody can tell what is needed")
-    return _rows(keys, sizes, pa.repeat(FileKind.MANIFEST.value, len(entries)), opens=True)
+    return _rows(keys, sizes, pa.repeat(FileKind.MANIFEST.value, len(entries)), opens=True), of
 
 
-def _live_files(data: bytes) -> pa.RecordBatch:
-    """Returns the files that a manifest lists as live (added or existing).
+def _live_files(manifests: Sequence[File], contents: Sequence[bytes]) -> tuple[pa.RecordBatch, Numbers]:
+    """Returns the files that the manifests list as live (added or existing).
 
     An entry that says 'deleted' is no news of garbage: the path may be live elsewhere, so it is simply not named.
     """
-    entries = decode(data, _ENTRY_COLUMNS).batch
+    entries, of = decode_many(contents, _ENTRY_COLUMNS)
     status = _required(entries, "status")
     _only_known(status, _DELETED, "entry status")
-    live = entries.filter(pc.not_equal(status, _DELETED)) if _largest(status) == _DELETED else entries
-    keys = _required(live, "data_file.file_path")
-    return _rows(keys, _lengths(live, "data_file.file_size_in_bytes"), _kinds(live), opens=False)
+    if _largest(status) == _DELETED:
+        stays = status.to_numpy() != _DELETED
+        entries, of = entries.filter(pa.array(stays)), of[stays]
+    keys = _required(entries, "data_file.file_path")
+    return _rows(keys, _lengths(entries, "data_file.file_size_in_bytes"), _kinds(entries), opens=False), of
 
 
 def _kinds(live: pa.RecordBatch) -> pa.Array:

@@ -8,15 +8,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from firnline.errors import UnsupportedFormat
 from firnline.formats.avro import decode
 from firnline.formats.iceberg import fields
-from firnline.formats.iceberg.opening import count_of, enough, opened
+from firnline.formats.iceberg.counts import count_of, enough
 from firnline.formats.iceberg.partitions import Names, PartitionField, names_by_spec, partition_fields
 from firnline.formats.iceberg.roots import roots_of
+from firnline.formats.opening import opened
 from firnline.model.files import File, FileKind
 from firnline.model.snapshots import SnapshotId
 from firnline.ports.formats import State
@@ -87,7 +89,7 @@ class IcebergTables:
     def _listed(self, unit: File) -> pa.Table:
         with opened(self.store, unit) as data:
             listed = decode(data, _LIST_COLUMNS).batch
-            enough(listed, unit.expects or 0)
+            enough(listed, np.zeros(len(listed), dtype=np.int64), [unit.expects])
         return pa.Table.from_batches([_manifest_rows(listed)])
 
 

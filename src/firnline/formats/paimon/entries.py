@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from hashlib import blake2b
 from typing import Any
 
@@ -10,14 +11,19 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from firnline.errors import UnreadableMetadata, UnsupportedFormat
-from firnline.formats.avro import decode, encoded_texts
+from firnline.formats.avro import decode_many, encoded_texts
 from firnline.formats.avro.encoded import EMPTY
 from firnline.formats.columns import ROW_SCHEMA, first_dotted, identities
+from firnline.formats.opening import REPAIR
 from firnline.formats.paimon.layout import Layout
 from firnline.model.files import FileKind
 
 ENTRY_SCHEMA = pa.schema([*ROW_SCHEMA, pa.field("fold", pa.int64(), False), pa.field("op", pa.int8(), False)])
 """Rows with what they fold by, and whether they add (+1) or take away (-1)."""
+
+Numbers = np.ndarray[tuple[int], np.dtype[np.int64]]
+Named = tuple[pa.RecordBatch, Numbers]
+"""Rows, and the number of the unit that names each."""
 
 _LIST_COLUMNS = {
     "_VERSION": pa.int64(), "_FILE_NAME": pa.string(), "_FILE_SIZE": pa.int64(), "_EXTRA_FILES": pa.binary(),
@@ -46,22 +52,24 @@ _INDEX_COLUMNS = {
 }
 _LIST_VERSION, _ENTRY_VERSION, _INDEX_VERSION = 2, 2, 1
 _ADD, _DELETE = 0, 1
-_HINT = "nothing was changed; without it nobody can tell which files are needed"
 
 
-def list_rows(data: bytes, layout: Layout) -> pa.RecordBatch:
-    """Returns the manifests that a list names, each as a unit to open, and the files that come beside one."""
-    found = decode(data, _LIST_COLUMNS).batch
+def list_rows(contents: Sequence[bytes], layout: Layout) -> Named:
+    """Returns the manifests that lists name, each as a unit to open, and the files that come beside one."""
+    found, of = decode_many(contents, _LIST_COLUMNS)
     _known_version(found, _LIST_VERSION, "a manifest list")
     keys = _below(layout.manifest_folder, _names(found, "_FILE_NAME"))
     manifests = _rows(keys, _sizes(found, "_FILE_SIZE"), _same(FileKind.MANIFEST, found), opens=True)
-    beside = [name for each in _extras(found.column("_EXTRA_FILES")) for name in each]
-    return pa.concat_batches([manifests, _loose(layout.manifest_folder, beside, FileKind.MANIFEST)])
+    extras = _extras(found.column("_EXTRA_FILES"))
+    places = _places(extras)
+    beside = pa.array([f"{layout.manifest_folder}/{_plain(name)}" for each in extras for name in each], pa.string())
+    sidecars = _rows(beside, _untold(beside), pa.repeat(FileKind.MANIFEST.value, len(beside)), opens=False)
+    return pa.concat_batches([manifests, sidecars]), np.concatenate([of, of[places]])
 
 
-def manifest_rows(data: bytes, layout: Layout) -> pa.RecordBatch:
+def manifest_rows(contents: Sequence[bytes], layout: Layout) -> Named:
     """Returns every entry: an added file counts for it, a deleted one against it, in the same fold."""
-    found = decode(data, _ENTRY_COLUMNS).batch
+    found, of = decode_many(contents, _ENTRY_COLUMNS)
     _known_version(found, _ENTRY_VERSION, "a manifest entry")
     names, op = _names(found, "_FILE._FILE_NAME"), _ops(found)
     places = _Places(found, layout)
@@ -70,14 +78,16 @@ def manifest_rows(data: bytes, layout: Layout) -> pa.RecordBatch:
     folds = _folds(found, places, extras)
     kinds = pc.if_else(pc.starts_with(names, layout.changelog_prefix), FileKind.CHANGELOG.value, FileKind.DATA.value)
     files = _rows(keys, _sizes(found, "_FILE._FILE_SIZE"), kinds, opens=False, folds=folds, op=op)
-    return pa.concat_batches([files, _beside(keys, extras, kinds, folds, op)])
+    beside = _beside(keys, extras, kinds, folds, op)
+    return pa.concat_batches([files, beside]), np.concatenate([of, of[_places(extras)]])
 
 
-def index_rows(data: bytes, layout: Layout) -> pa.RecordBatch:
-    """Returns the files that an index manifest lists. It is whole: an entry that says deleted only is no entry."""
-    found = decode(data, _INDEX_COLUMNS).batch
+def index_rows(contents: Sequence[bytes], layout: Layout) -> Named:
+    """Returns the files that index manifests list. Each is whole: an entry that says deleted is no entry."""
+    found, of = decode_many(contents, _INDEX_COLUMNS)
     _known_version(found, _INDEX_VERSION, "an index manifest entry")
-    found = found.filter(pc.equal(_ops(found), 1))
+    listed = pc.equal(_ops(found), 1)
+    found, of = found.filter(listed), of[listed.to_numpy(zero_copy_only=False)]
     names = _names(found, "_FILE_NAME")
     if layout.index_beside_data:
         keys = pc.binary_join_element_wise(_Places(found, layout).folders(), names, "/")
@@ -86,7 +96,7 @@ def index_rows(data: bytes, layout: Layout) -> pa.RecordBatch:
     keys = _or_external(keys, found, "_EXTERNAL_PATH")
     vectors = pc.fill_null(pc.equal(found.column("_INDEX_TYPE"), "DELETION_VECTORS"), False)
     kinds = pc.if_else(vectors, FileKind.DELETION_VECTORS.value, FileKind.INDEX.value)
-    return _rows(keys, _sizes(found, "_FILE_SIZE"), kinds, opens=False)
+    return _rows(keys, _sizes(found, "_FILE_SIZE"), kinds, opens=False), of
 
 
 class _Places:
@@ -140,11 +150,9 @@ def _digest(*parts: bytes) -> int:
 
 def _beside(keys: pa.Array, extras: list[tuple[str, ...]], kinds: pa.Array, folds: pa.Array, op: pa.Array) -> Any:
     """Returns the extra files, in the folder of their file and with its fate."""
-    places = [place for place, names in enumerate(extras) for _ in names]
-    owners = keys.take(pa.array(places, pa.int64())).to_pylist()
-    names = [name for each in extras for name in each]
+    chosen = pa.array(_places(extras), pa.int64())
+    owners, names = keys.take(chosen).to_pylist(), [name for each in extras for name in each]
     found = [f"{owner.rpartition('/')[0]}/{_plain(name)}" for owner, name in zip(owners, names, strict=True)]
-    chosen = pa.array(places, pa.int64())
     sizes = pa.nulls(len(found), pa.int64())
     return _rows(
         pa.array(found, pa.string()),
@@ -156,9 +164,14 @@ def _beside(keys: pa.Array, extras: list[tuple[str, ...]], kinds: pa.Array, fold
     )
 
 
-def _loose(folder: str, names: list[str], kind: FileKind) -> pa.RecordBatch:
-    keys = pa.array([f"{folder}/{_plain(name)}" for name in names], pa.string())
-    return _rows(keys, pa.nulls(len(keys), pa.int64()), pa.repeat(kind.value, len(keys)), opens=False)
+def _places(extras: list[tuple[str, ...]]) -> Numbers:
+    """Returns the place of the entry that each extra file belongs to."""
+    counts = [len(names) for names in extras] if any(extras) else []
+    return np.repeat(np.arange(len(counts)), counts)
+
+
+def _untold(keys: pa.Array) -> pa.Array:
+    return pa.nulls(len(keys), pa.int64())
 
 
 def _rows(
@@ -202,27 +215,27 @@ def _ops(found: pa.RecordBatch) -> pa.Array:
 def _names(found: pa.RecordBatch, column: str) -> pa.Array:
     names = _required(found, column)
     if pc.any(pc.or_(pc.match_substring(names, "/"), pc.equal(names, ""))).as_py():
-        raise UnreadableMetadata(f"an entry's {column} is not the name of a file", hint=_HINT)
+        raise UnreadableMetadata(f"an entry's {column} is not the name of a file", hint=REPAIR)
     return names
 
 
 def _plain(name: str) -> str:
     if not name or "/" in name:
-        raise UnreadableMetadata(f"{name!r} is not the name of a file", hint=_HINT)
+        raise UnreadableMetadata(f"{name!r} is not the name of a file", hint=REPAIR)
     return name
 
 
 def _required(found: pa.RecordBatch, column: str) -> pa.Array:
     values = found.column(column)
     if values.null_count:
-        raise UnreadableMetadata(f"an entry has no {column}", hint=_HINT)
+        raise UnreadableMetadata(f"an entry has no {column}", hint=REPAIR)
     return values
 
 
 def _sizes(found: pa.RecordBatch, column: str) -> pa.Array:
     sizes = _required(found, column)
     if np.any(sizes.to_numpy() < 0):
-        raise UnreadableMetadata(f"an entry has a negative {column}", hint=_HINT)
+        raise UnreadableMetadata(f"an entry has a negative {column}", hint=REPAIR)
     return sizes
 
 

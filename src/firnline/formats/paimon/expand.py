@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 
+import numpy as np
 import pyarrow as pa
 
-from firnline.errors import FirnlineError, ObjectNotFound, UnreadableMetadata
+from firnline.errors import FirnlineError
 from firnline.formats.avro import CorruptAvro
-from firnline.formats.paimon.entries import ENTRY_SCHEMA, index_rows, list_rows, manifest_rows
+from firnline.formats.columns import identities
+from firnline.formats.opening import named, opened
+from firnline.formats.paimon.entries import ENTRY_SCHEMA, Named, index_rows, list_rows, manifest_rows
 from firnline.formats.paimon.layout import Layout
 from firnline.formats.paimon.schema import stored_schema
 from firnline.model.files import File, FileKind
-from firnline.model.locations import identity
+from firnline.ports.formats import Expanded, Together, joined
 from firnline.ports.stores import Read
 
-_REPAIR = "nothing was changed; without it nobody can tell which files are needed"
-_ROWS: dict[FileKind, Callable[[bytes, Layout], pa.RecordBatch]] = {
+_ROWS: dict[FileKind, Callable[[Sequence[bytes], Layout], Named]] = {
     FileKind.MANIFEST_LIST: list_rows,
     FileKind.INDEX_MANIFEST: index_rows,
     FileKind.MANIFEST: manifest_rows,
@@ -47,35 +49,54 @@ class PaimonExpand:
     def folds(self) -> bool:
         return True
 
-    def __call__(self, unit: File) -> pa.RecordBatch:
-        with _opened(self.store, unit) as data:
-            rows = _ROWS[unit.kind](data, self._layout(unit.key))
-        return pa.concat_batches([_itself(unit, len(data)), rows])
+    def __call__(self, units: Sequence[File], together: Together = map) -> Expanded:
+        contents = list(together(self._read, units))
+        tables: dict[str, list[int]] = {}
+        for number, unit in enumerate(units):
+            tables.setdefault(_table_of(unit), []).append(number)
+        parts = []
+        for location, numbers in tables.items():
+            some = [units[number] for number in numbers], [contents[number] for number in numbers]
+            parts.append((numbers, self._of_table(location, *some)))
+        return joined(parts)
 
-    def _layout(self, key: str) -> Layout:
-        location = key.rpartition("/")[0].rpartition("/")[0]
+    def _read(self, unit: File) -> bytes:
+        with opened(self.store, unit) as data:
+            return data
+
+    def _of_table(self, location: str, units: Sequence[File], contents: Sequence[bytes]) -> Expanded:
+        """Returns what units of one table name. Whatever is wrong with one of them is told with its name."""
+        if len(units) > 1:
+            with suppress(CorruptAvro, FirnlineError):
+                return self._expanded(location, units, contents)
+        return joined(([number], self._alone(location, *each)) for number, each in enumerate(zip(units, contents)))
+
+    def _alone(self, location: str, unit: File, data: bytes) -> Expanded:
+        with named(unit):
+            return self._expanded(location, [unit], [data])
+
+    def _expanded(self, location: str, units: Sequence[File], contents: Sequence[bytes]) -> Expanded:
+        rows, of = _ROWS[units[0].kind](contents, self._layout(location))
+        every = pa.concat_batches([_themselves(units, contents), rows])
+        return Expanded(every, np.concatenate([np.arange(len(units)), of]))
+
+    def _layout(self, location: str) -> Layout:
         if location not in self._layouts:
             self._layouts[location] = Layout.of(location, stored_schema(self.store, location))
         return self._layouts[location]
 
 
-def _itself(unit: File, size: int) -> pa.RecordBatch:
-    row = [[identity(unit.key)], [unit.key], [size], [unit.kind.value], [False], [0], [1]]
-    return pa.record_batch(row, schema=ENTRY_SCHEMA)
+def _table_of(unit: File) -> str:
+    return unit.key.rpartition("/")[0].rpartition("/")[0]
 
 
-@contextmanager
-def _opened(store: Read, unit: File) -> Iterator[bytes]:
-    """Hands out the unit's bytes. Raises UnreadableMetadata where it is missing, cut short or, inside, not decoded."""
-    try:
-        data = store.get(unit.key)
-        if unit.size is not None and len(data) != unit.size:
-            # One that is cut exactly between two blocks still decodes, with fewer entries.
-            raise CorruptAvro(f"it has {len(data)} bytes, whoever names it says {unit.size}")
-        yield data
-    except ObjectNotFound as missing:
-        raise UnreadableMetadata(f"{unit.kind} is missing: {unit.key}", hint=_REPAIR) from missing
-    except CorruptAvro as damage:
-        raise UnreadableMetadata(f"{unit.kind} is damaged: {unit.key}: {damage}", hint=_REPAIR) from damage
-    except FirnlineError as known:
-        raise type(known)(f"{unit.kind} {unit.key}: {known.message}", known.hint) from known
+def _themselves(units: Sequence[File], contents: Sequence[bytes]) -> pa.RecordBatch:
+    keys = pa.array([unit.key for unit in units], pa.string())
+    sizes = pa.array(list(map(len, contents)), pa.int64())
+    kinds = pa.array([unit.kind.value for unit in units], pa.string())
+    rest = [pa.repeat(pa.scalar(value, kind), len(keys)) for value, kind in _OWN]
+    return pa.record_batch([identities(keys), keys, sizes, kinds, *rest], schema=ENTRY_SCHEMA)
+
+
+_OWN = ((False, pa.bool_()), (0, pa.int64()), (1, pa.int8()))
+"""A unit itself is no unit to open any more, and nothing takes it away."""

@@ -5,18 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from firnline.errors import NoSuchTable
 from firnline.model.files import File, FileKind
 from firnline.model.locations import identity, parse_location, within
 from firnline.ops.needs import needed_files
 from firnline.ops.workplace import Workplace
-from firnline.ports.formats import Expand, State
+from firnline.ports.formats import Expand, Expanded, State, Together, joined
 from firnline.ports.listings import Place
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 EveryTable = Callable[[], Iterable[Workplace]]
 _THREADS = 16
@@ -71,8 +67,14 @@ class EachItsOwn:
     def folds(self) -> bool:
         return self.otherwise.folds
 
-    def __call__(self, unit: File) -> pa.RecordBatch:
-        return self.by_stem.get(_stem(unit.key), self.otherwise)(unit)
+    def __call__(self, units: Sequence[File], together: Together = map) -> Expanded:
+        owned: dict[str, list[int]] = {}
+        for number, unit in enumerate(units):
+            owned.setdefault(_stem(unit.key), []).append(number)
+        return joined(
+            (numbers, self.by_stem.get(stem, self.otherwise)([units[number] for number in numbers], together))
+            for stem, numbers in owned.items()
+        )
 
 
 def expand_of(neighbours: Sequence[Neighbour], otherwise: Expand) -> EachItsOwn:
