@@ -63,7 +63,7 @@ def list_rows(contents: Sequence[bytes], layout: Layout) -> Named:
     extras = _extras(found.column("_EXTRA_FILES"))
     places = _places(extras)
     beside = pa.array([f"{layout.manifest_folder}/{_plain(name)}" for each in extras for name in each], pa.string())
-    sidecars = _rows(beside, _untold(beside), pa.repeat(FileKind.MANIFEST.value, len(beside)), opens=False)
+    sidecars = _rows(beside, _untold(beside), pa.repeat(FileKind.INDEX.value, len(beside)), opens=False)
     return pa.concat_batches([manifests, sidecars]), np.concatenate([of, of[places]])
 
 

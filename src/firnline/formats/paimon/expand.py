@@ -69,7 +69,8 @@ class PaimonExpand:
         if len(units) > 1:
             with suppress(CorruptAvro, FirnlineError):
                 return self._expanded(location, units, contents)
-        return joined(([number], self._alone(location, *each)) for number, each in enumerate(zip(units, contents)))
+        alone = (self._alone(location, *each) for each in zip(units, contents, strict=True))
+        return joined(([number], each) for number, each in enumerate(alone))
 
     def _alone(self, location: str, unit: File, data: bytes) -> Expanded:
         with named(unit):
