@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from firnline.errors import NoSuchTable, UnsupportedFormat, UsageError
+from firnline.errors import NoSuchTable, UsageError
 from firnline.journal.layout import FOLDER, RunId
 from firnline.journal.lease import LeaseTimes
 from firnline.journal.processes import this_process
@@ -48,6 +48,7 @@ _LARGE_SNAPSHOTS = 20_000
 _LARGE_FILES = 2_000_000
 _LARGE_PURGE = 1_000_000
 _LARGE_LISTING = 1_000_000
+_FOLDERS = {"iceberg": ("data", "metadata"), "paimon": ("manifest", "snapshot")}
 _NUMBER = re.compile(r"[0-9]{1,18}")
 
 
@@ -96,9 +97,10 @@ class Places:
         return catalog_table(PathTables(store), name, iceberg_on(store), lambda: PathCommits(store))
 
     def _paimon_commits(self, name: TableName, store: ReadWrite) -> Commit:
-        raise UnsupportedFormat(
-            f"{name}: this version changes no Paimon table", hint="`plan`, `why` and `check` read it"
-        )
+        from firnline.formats.paimon.commits import PaimonCommits
+        from firnline.stores.retire import ObjectRetire
+
+        return PaimonCommits(store, ObjectRetire(store, self.settings_of(name)))
 
     def settings_of(self, name: TableName) -> Mapping[str, str]:
         """Returns how the table's store is reached, by PyIceberg's names; what a catalog hands out for a table wins.
@@ -139,9 +141,8 @@ class Places:
 
         place = (work.source.name.catalog, work.root(state), state.location)
         if place not in self._probed:
-            inside = (join(state.location, "data"), join(state.location, "metadata"))
             probe = StoreProbe(self.settings_of(work.source.name))
-            self._probed[place] = probe.probe(place[1], list(dict.fromkeys((*state.owned, *inside))))
+            self._probed[place] = probe.probe(place[1], list(dict.fromkeys((*state.owned, *_inside(state)))))
         refuse_unfit(self._probed[place], deletes=deletes)
 
     def _warnings(self, name: TableName, location: str) -> tuple[str, ...]:
@@ -336,6 +337,11 @@ def absolute(location: str) -> str:
     """Returns a location that means the same from every folder, without a slash at its end."""
     named = "://" in location or location.startswith("file:")
     return (location if named else os.path.abspath(location)).rstrip("/")
+
+
+def _inside(state: State) -> Iterator[str]:
+    """Yields the folders of a table in which a run deletes."""
+    return (join(state.location, name) for name in _FOLDERS[state.format])
 
 
 def is_large(state: State) -> bool:

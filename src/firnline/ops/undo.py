@@ -68,7 +68,7 @@ def _bring_back(work: Workplace, lease: Lease, run: Run) -> Run:
     if left is None:
         _refuse_missing_or_step_back(work, lease, run, removal)
         undoing = _Undoing(work, lease, run, removal)
-        changed = change(work.source, undoing.edit, undoing.before_send)
+        changed = change(work.source, undoing.edit, undoing.before_send, still=lease.check)
         left, run = [] if changed is None else list(changed.edited.left_alone), undoing.run
     lease.renew()
     _take_out_what_is_incomplete(work, lease, run, removal, left)
@@ -176,6 +176,7 @@ def _step_back(
         work.source,
         lambda state: _without(work, run, state, removal, ours),
         lambda base, edited, attempt: lease.renew(),
+        still=lease.check,
     )
     run.moved(work.store, RunState.COMMITTED, work.now(), **run.committed.detail)
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from firnline.testing.paimon.gateway import Jvm
 from firnline.testing.paimon.java_table import JavaTable
-from firnline.testing.paimon.layout import CHANGELOG, TAG, Root
+from firnline.testing.paimon.layout import CHANGELOG, TAG, Root, plain
 
 
 class JavaPlans:
@@ -21,17 +21,22 @@ class JavaPlans:
         """Returns the data files, and files beside them, that are live in a snapshot or tag."""
         return self._scan(root, "ALL")
 
-    def changelog(self, root: Root) -> set[str]:
-        """Returns the changelog files of a snapshot or changelog; none where its table writes none."""
-        kept = self._snapshot(root).changelogManifestList() is not None
-        return self._scan(root, "CHANGELOG") if kept else set()
+    def changes(self, root: Root) -> set[str]:
+        """Returns the files that a stream reads for a snapshot or changelog.
+
+        A table that writes no changelogs is read by what its appends added; other commits say nothing to a stream.
+        """
+        snapshot = self._snapshot(root)
+        if self._table.open(root.branch).coreOptions().changelogProducer().name() != "NONE":
+            return self._scan(root, "CHANGELOG") if snapshot.changelogManifestList() is not None else set()
+        return self._scan(root, "DELTA") if snapshot.commitKind().name() == "APPEND" else set()
 
     def index(self, root: Root) -> set[str]:
         """Returns the index files of a snapshot or tag: deletion vectors, hashes of dynamic buckets."""
         name = self._snapshot(root).indexManifest()
         handler = self._table.open(root.branch).store().newIndexFileHandler()
         found = handler.readManifest(name) if name is not None else ()
-        return {_plain(handler.filePath(entry)) for entry in found}
+        return {plain(handler.filePath(entry).toString()) for entry in found}
 
     def _scan(self, root: Root, mode: str) -> set[str]:
         store = self._table.open(root.branch).store()
@@ -50,11 +55,6 @@ class JavaPlans:
 
 def _paths(store: Any, entry: Any) -> Iterator[str]:
     factory = store.pathFactory().createDataFilePathFactory(entry.partition(), entry.bucket())
-    yield _plain(factory.toPath(entry))
+    yield plain(factory.toPath(entry).toString())
     for name in entry.extraFiles():
-        yield _plain(factory.toAlignedPath(name, entry.file()))
-
-
-def _plain(path: Any) -> str:
-    """A path without its scheme. Percent signs stay: Paimon's paths are not encoded."""
-    return str(path.toString()).removeprefix("file:")
+        yield plain(factory.toAlignedPath(name, entry.file()).toString())
