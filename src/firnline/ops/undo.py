@@ -187,7 +187,12 @@ def _refuse_missing(work: Workplace, run: Run, removal: Mapping[str, Any]) -> No
     same_table(state, run)
     returning = {str(each["snapshot-id"]) for each in removal["snapshots"]}
     revived = work.source.format.with_removal(state, removal)
-    roots = (Root(f, True, owner) for owner, f in work.source.format.roots(revived) if owner in returning)
+    present = {owner for owner, _ in work.source.format.roots(state)}
+    roots = (
+        Root(file, True, owner)
+        for owner, file in work.source.format.roots(revived)
+        if owner in returning or owner not in present
+    )
     hint = "another tool removed them; plan again if the rest may go"
     try:
         survey = work.choose(state, "auto").survey(roots, work.source.format.expand, Territory(None))

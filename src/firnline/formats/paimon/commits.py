@@ -48,7 +48,12 @@ class PaimonCommits:
                 f"{table} is in a catalog, which must know of every change", hint="nothing was changed"
             )
         found = difference(step.base.document["files"], step.document["files"])
-        proof = {"base": step.base.location, "location": step.suggested, "folder": table.name, "id": str(uuid.uuid4())}
+        proof = {
+            "base": step.base.location,
+            "location": step.suggested,
+            "table_folder": table.name,
+            "id": str(uuid.uuid4()),
+        }
         return Attempt(table, step, {**proof, "puts": found.puts, "takes": found.takes, "stays": list(found.stays)})
 
     def commit(self, attempt: Attempt) -> SwapOutcome:
@@ -56,7 +61,7 @@ class PaimonCommits:
         if self._noted(proof, _GIVEN_UP):
             return SwapOutcome.LOST
         if not self._noted(proof, _BEGUN):
-            now = read_folder(self.store, proof["folder"])
+            now = read_folder(self.store, proof["table_folder"])
             if not fits(attempt.step.base.document["files"], now):
                 return SwapOutcome.LOST
             try:
@@ -69,13 +74,13 @@ class PaimonCommits:
             return SwapOutcome.UNKNOWN
 
     def landed(self, proof: Mapping[str, Any], now: Version) -> bool:
-        """Tells whether the attempt landed. One that was begun is carried to its end first: half of it is no version."""
+        """Tells whether the attempt landed. One that was begun is carried to its end first: half of it is nothing."""
         if self._noted(proof, _DONE):
             return True
         if not self._noted(proof, _BEGUN) or self._noted(proof, _GIVEN_UP):
             return False
         step = Step(now, now.document, b"", "")
-        return self._carry_out(Attempt(TableName("", "", proof["folder"]), step, proof))
+        return self._carry_out(Attempt(TableName("", "", proof["table_folder"]), step, proof))
 
     def fence(self, proofs: Sequence[Mapping[str, Any]], now: Version) -> Amendment | None:
         """Nothing here keeps out a request that is on its way: who sends asks for the lease before every one."""
@@ -144,8 +149,8 @@ class PaimonCommits:
 
 
 def _key(proof: Mapping[str, Any], path: str) -> str:
-    return join(proof["folder"], path)
+    return join(proof["table_folder"], path)
 
 
 def _note_key(proof: Mapping[str, Any], what: str) -> str:
-    return join(proof["folder"], _NOTES, f"{proof['id']}.{what}")
+    return join(proof["table_folder"], _NOTES, f"{proof['id']}.{what}")

@@ -31,11 +31,11 @@ def _firsts(takes: Files, after: Files) -> Iterator[str]:
 
 
 def fits(before: Files, now: Files) -> bool:
-    """Tells whether the folder still is what a commit was made from, but for what cannot matter to it: snapshots on top,
-    schemas, changelogs and hints. A new tag, branch, consumer or note may: then the commit is made anew.
+    """Tells whether the folder still is what a commit was made from, but for what cannot matter to it: snapshots on
+    top, schemas, changelogs and hints. A new tag, branch, consumer or note may: then the commit is made anew.
     """
     changed = {path for path in {*before, *now} if before.get(path) != now.get(path)}
-    return all(path not in before and _is_harmless(path, before) or _is_hint(path) for path in changed)
+    return all(_is_hint(path) or (path not in before and _is_harmless(path, before)) for path in changed)
 
 
 def _is_hint(path: str) -> bool:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import pyarrow as pa
 
-from firnline.errors import FirnlineError
+from firnline.errors import FirnlineError, ObjectNotFound, UnreadableMetadata
 from firnline.formats.avro import CorruptAvro
 from firnline.formats.columns import identities
 from firnline.formats.opening import named, opened
@@ -21,6 +21,7 @@ from firnline.ports.formats import Expanded, Together, joined
 from firnline.ports.stores import Read
 
 _ROWS: dict[FileKind, Callable[[Sequence[bytes], Layout], Named]] = {
+    FileKind.CHANGELOG_LIST: list_rows,
     FileKind.MANIFEST_LIST: list_rows,
     FileKind.INDEX_MANIFEST: index_rows,
     FileKind.MANIFEST: manifest_rows,
@@ -50,19 +51,28 @@ class PaimonExpand:
         return True
 
     def __call__(self, units: Sequence[File], together: Together = map) -> Expanded:
-        contents = list(together(self._read, units))
+        read = list(zip(units, together(self._read, units), strict=True))
         tables: dict[str, list[int]] = {}
-        for number, unit in enumerate(units):
-            tables.setdefault(_table_of(unit), []).append(number)
-        parts = []
+        for number, (unit, data) in enumerate(read):
+            if data is not None:
+                tables.setdefault(_table_of(unit), []).append(number)
+        parts: list[tuple[Sequence[int], Expanded]] = []
         for location, numbers in tables.items():
-            some = [units[number] for number in numbers], [contents[number] for number in numbers]
-            parts.append((numbers, self._of_table(location, *some)))
-        return joined(parts)
+            present = [(unit, data) for unit, data in (read[number] for number in numbers) if data is not None]
+            parts.append((numbers, self._of_table(location, *zip(*present, strict=True))))
+        return joined(parts) if parts else _NOTHING
 
-    def _read(self, unit: File) -> bytes:
-        with opened(self.store, unit) as data:
-            return data
+    def _read(self, unit: File) -> bytes | None:
+        """Returns the unit's bytes; None for a changelog that is gone: nobody reads it any more, and nothing is needed
+        for its sake.
+        """
+        try:
+            with opened(self.store, unit) as data:
+                return data
+        except UnreadableMetadata as damage:
+            if unit.kind is FileKind.CHANGELOG_LIST and isinstance(damage.__cause__, ObjectNotFound):
+                return None
+            raise
 
     def _of_table(self, location: str, units: Sequence[File], contents: Sequence[bytes]) -> Expanded:
         """Returns what units of one table name. Whatever is wrong with one of them is told with its name."""
@@ -99,5 +109,6 @@ def _themselves(units: Sequence[File], contents: Sequence[bytes]) -> pa.RecordBa
     return pa.record_batch([identities(keys), keys, sizes, kinds, *rest], schema=ENTRY_SCHEMA)
 
 
+_NOTHING = Expanded(pa.RecordBatch.from_pylist([], schema=ENTRY_SCHEMA), np.empty(0, dtype=np.int64))
 _OWN = ((False, pa.bool_()), (0, pa.int64()), (1, pa.int8()))
 """A unit itself is no unit to open any more, and nothing takes it away."""

@@ -44,7 +44,7 @@ def _contents(snapshot: PaimonSnapshot, location: str) -> Iterator[File]:
 def changes(branch: Branch, snapshot: PaimonSnapshot, location: str) -> Iterator[File]:
     """Yields what readers of changes need of a snapshot in the folder, and its changelog where one is to outlive it."""
     if snapshot.changelog is not None:
-        yield _list(snapshot.changelog, location)
+        yield _changelog(snapshot.changelog, location)
     elif branch.decoupled:
         yield from _kept_changes(branch, snapshot, location)
 
@@ -54,10 +54,17 @@ def _kept_changes(branch: Branch, changelog: PaimonSnapshot, location: str) -> I
     writes no changelog. Paimon removes the other lists that it still names.
     """
     if changelog.changelog is not None:
-        yield _list(changelog.changelog, location)
+        yield _changelog(changelog.changelog, location)
     elif not branch.writes_changelog:
         yield _list(changelog.delta, location)
 
 
 def _list(found: ListFile, location: str) -> File:
     return File(FileKind.MANIFEST_LIST, join(location, "manifest", found.name), found.size, opens=True)
+
+
+def _changelog(found: ListFile, location: str) -> File:
+    """Returns the list as a kind of its own: it may be gone. A snapshot that came back from a tag, by a rollback or as
+    the first one of a branch, names a changelog that went when the snapshot had expired.
+    """
+    return File(FileKind.CHANGELOG_LIST, join(location, "manifest", found.name), found.size, opens=True)
