@@ -60,7 +60,7 @@ class PaimonExpand:
         for location, numbers in tables.items():
             present = [(unit, data) for unit, data in (read[number] for number in numbers) if data is not None]
             parts.append((numbers, self._of_table(location, *zip(*present, strict=True))))
-        return joined(parts) if parts else _NOTHING
+        return joined(parts) if parts else _nothing()
 
     def _read(self, unit: File) -> bytes | None:
         """Returns the unit's bytes; None for a changelog that is gone: nobody reads it any more, and nothing is needed
@@ -109,6 +109,9 @@ def _themselves(units: Sequence[File], contents: Sequence[bytes]) -> pa.RecordBa
     return pa.record_batch([identities(keys), keys, sizes, kinds, *rest], schema=ENTRY_SCHEMA)
 
 
-_NOTHING = Expanded(pa.RecordBatch.from_pylist([], schema=ENTRY_SCHEMA), np.empty(0, dtype=np.int64))
 _OWN = ((False, pa.bool_()), (0, pa.int64()), (1, pa.int8()))
 """A unit itself is no unit to open any more, and nothing takes it away."""
+
+
+def _nothing() -> Expanded:
+    return Expanded(pa.RecordBatch.from_pylist([], schema=ENTRY_SCHEMA), np.empty(0, dtype=np.int64))

@@ -44,7 +44,7 @@ def state_of(files: Files, table: str, location: str) -> State:
         owned=(location, *_elsewhere(main)),
         holds=parse_holds(properties),
         pins=tuple(pin for branch in branches.values() for pin in _pins(branch)),
-        forbidden=_forbidden(main),
+        forbidden=_forbidden(main, properties),
     )
 
 
@@ -101,15 +101,19 @@ def _snapshots(branch: Branch) -> Iterator[Snapshot]:
 def _refs(branch: Branch, branches: set[str]) -> Iterator[Ref]:
     if branch.latest is not None:
         yield Ref(ref_name(branch), RefKind.BRANCH, names.snapshot_id(branch.name, branch.latest))
+    end = fields.flag(branch.schema.options, "tag.time-expire-enabled", True, branch.schema.where)
     for version in versions_of(branch).values():
-        yield from _tags(version, branches)
+        yield from _tags(version, branches, end)
 
 
-def _tags(version: Version, branches: set[str]) -> Iterator[Ref]:
-    """Yields the tags that somebody made. Firnline's own say nothing: the policy decides anew on what they hold."""
+def _tags(version: Version, branches: set[str], end: bool) -> Iterator[Ref]:
+    """Yields the tags that somebody made. Firnline's own say nothing: the policy decides anew on what they hold.
+
+    `end`: whether the table lets tags go when their time is over.
+    """
     for tag in version.tags:
         if not tag.is_ours:
-            age = None if tag.ends_ms is None else tag.ends_ms - version.snapshot.time_ms
+            age = None if tag.ends_ms is None or not end else tag.ends_ms - version.snapshot.time_ms
             yield Ref(tag_ref_name(version.branch, tag.name, branches), RefKind.TAG, version.id, age)
 
 
@@ -131,8 +135,12 @@ def _elsewhere(main: Branch) -> Iterator[str]:
     return (path.strip() for path in said.split(",") if path.strip())
 
 
-def _forbidden(main: Branch) -> str | None:
-    """Returns why nothing may be removed: what another format's metadata of the same files says is not read here."""
+def _forbidden(main: Branch, properties: Mapping[str, str]) -> str | None:
+    """Returns why nothing may be removed: somebody said so, or the files are also those of another format's metadata,
+    which is not read here.
+    """
+    if properties.get("gc.enabled", "true").lower() != "true":
+        return "the note gc.enabled is not true"
     storage = main.schema.options.get("metadata.iceberg.storage", "disabled").strip().lower()
     return (
         None if storage == "disabled" else f"its files are also an Iceberg table's (metadata.iceberg.storage={storage})"

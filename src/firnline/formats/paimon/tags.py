@@ -11,7 +11,8 @@ from firnline.errors import UnsupportedFormat
 from firnline.formats.paimon import fields, names
 from firnline.formats.paimon.branches import branches_of
 from firnline.formats.paimon.folder import Files
-from firnline.formats.paimon.shrink import held_in
+from firnline.formats.paimon.options import is_note, new_schemas
+from firnline.formats.paimon.shrink import held_in, kept_tag
 from firnline.formats.paimon.state import files_in, tag_ref_name
 from firnline.formats.paimon.versions import versions_of
 from firnline.model.locations import join
@@ -24,15 +25,18 @@ _CREATED, _RETAINED = "tagCreateTime", "tagTimeRetained"
 
 
 def amended(files: Mapping[str, str], state: State, amendment: Amendment, now_ms: int) -> Files:
-    """Returns the files with tags written or gone, and with what firnline notes about the table itself.
+    """Returns the files with tags written or gone, with other options, and with what firnline notes about the table.
 
-    Paimon's own options can only be changed by a new schema, so what is written is a note beside them.
+    A note lies beside the table's options: these can only be changed by a new schema.
     """
     after = dict(files)
     for name in amendment.refs_gone:
-        after.pop(_path_of(state, name), None)
+        after = _without_tag(after, state, name)
     for ref in amendment.refs:
         after[_path_of(state, ref.name)] = _tag_text(state, ref, now_ms)
+    options = {name: value for name, value in amendment.properties.items() if not is_note(name)}
+    gone = {name for name in amendment.properties_gone if not is_note(name)}
+    after |= new_schemas(after, state.location, options, gone, now_ms)
     notes = _notes(after, state, amendment)
     if notes:
         after[names.PROPERTIES] = json.dumps(notes, ensure_ascii=False, sort_keys=True, indent=1)
@@ -44,8 +48,21 @@ def amended(files: Mapping[str, str], state: State, amendment: Amendment, now_ms
 def _notes(files: Files, state: State, amendment: Amendment) -> dict[str, str]:
     text, where = files.get(names.PROPERTIES), join(state.location, names.PROPERTIES)
     own = {} if text is None else fields.texts({"own": fields.parse(text, where)}, "own", where)
-    written = {**own, **amendment.properties}
+    written = {**own, **{name: value for name, value in amendment.properties.items() if is_note(name)}}
     return {name: value for name, value in written.items() if name not in amendment.properties_gone}
+
+
+def _without_tag(files: Mapping[str, str], state: State, name: str) -> dict[str, str]:
+    """Returns the files without a tag. Where it alone held its snapshot, a tag of firnline's own does from now on: the
+    next run takes it away, with the files that nothing else needs. Without it nobody would know of them.
+    """
+    after, path = dict(files), _path_of(state, name)
+    text = after.pop(path, None)
+    for branch in branches_of(files_in(state), state.location).values():
+        version = versions_of(branch).get(state.refs[name].snapshot) if name in state.refs else None
+        if text is not None and version is not None and not version.in_folder and len(version.tags) == 1:
+            after[names.tag_file(branch.name, kept_tag(version))] = without_end(text)
+    return after
 
 
 def without_end(text: str) -> str:
