@@ -37,6 +37,11 @@ def copy(made: Path) -> Iterator[Copy]:
     found.end()
 
 
+def garbage(copy: Copy) -> set[str]:
+    """Returns what nothing needs: Paimon's overwrite leaves a changelog behind that it never names."""
+    return {path for path in copy.reader().orphans() if "/_firnline/" not in path}
+
+
 def test_a_tag_is_one_that_java_reads(both: Paimon, copy: Copy) -> None:
     add_tag(copy.process().workplace(copy.table), "mine", "3", None)
     add_tag(copy.process().workplace(copy.table), "brief", "3", 3_600_000)
@@ -48,6 +53,7 @@ def test_a_tag_is_one_that_java_reads(both: Paimon, copy: Copy) -> None:
 
 
 def test_the_last_tag_of_a_snapshot_goes_and_the_next_run_removes_its_files(both: Paimon, copy: Copy) -> None:
+    before = garbage(copy)
     copy.expire()
     assert not (copy.folder / "t/snapshot/snapshot-4").exists()
     remove_tag(copy.process().workplace(copy.table), "short")
@@ -55,11 +61,12 @@ def test_the_last_tag_of_a_snapshot_goes_and_the_next_run_removes_its_files(both
     assert not copy.missing()
     assert copy.process().plan(copy.table).to_json()["expire"] == ["4"]
     copy.expire()
-    assert not [path for path in copy.reader().orphans() if "/_firnline/" not in path]
+    assert garbage(copy) == before
     assert not copy.missing()
 
 
 def test_a_tag_whose_time_is_over_goes_with_the_files_that_only_it_held(copy: Copy) -> None:
+    garbage_before = garbage(copy)
     copy.expire()
     assert (copy.folder / "t/tag/tag-short").exists()
     before = copy.picture()
@@ -68,13 +75,14 @@ def test_a_tag_whose_time_is_over_goes_with_the_files_that_only_it_held(copy: Co
     assert "/tag/tag-short" in gone
     assert any("/manifest/" in path for path in gone)
     assert not copy.missing()
-    assert not copy.reader().orphans() - {path for path in copy.reader().disk if "/_firnline/" in path}
+    assert garbage(copy) == garbage_before
 
 
 def test_a_hold_keeps_a_snapshot_and_then_lets_it_go(copy: Copy) -> None:
-    work = copy.process().workplace(copy.table)
+    work, before = copy.process().workplace(copy.table), garbage(copy)
     add_hold(work, Hold("audit", "somebody", "a test", "1"))
-    copy.expire()
+    ended = copy.expire()
+    assert set(ended.facts["outcomes"]) == {"deleted"}
     assert (copy.folder / "t/tag/tag-firnline-hold-audit").exists()
     plan = copy.process().plan(copy.table).to_json()
     assert any("hold audit" in reason for each in plan["keep"] if each["snapshot"] == "1" for reason in each["reasons"])
@@ -82,7 +90,7 @@ def test_a_hold_keeps_a_snapshot_and_then_lets_it_go(copy: Copy) -> None:
     release_hold(work, "audit")
     assert copy.process().plan(copy.table).to_json()["expire"] == ["1"]
     copy.expire()
-    assert not [path for path in copy.reader().orphans() if "/_firnline/" not in path]
+    assert garbage(copy) == before
 
 
 def test_a_hold_on_the_table_stops_everything(copy: Copy) -> None:

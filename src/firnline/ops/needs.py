@@ -31,14 +31,15 @@ def _may_come_back(work: Workplace, state: State, now_ms: int, but: str | None) 
         if each.id.stamp != but:
             yield from map(dict, each.removals)
         for event in each.attempts if held else ():
-            yield _of_snapshots(event.detail["removal"], held)
+            removal = event.detail["removal"]
+            yield _of_snapshots(removal, held & {str(gone["snapshot-id"]) for gone in removal["snapshots"]})
 
 
 def _of_snapshots(removal: Mapping[str, Any], wanted: set[str]) -> dict[str, Any]:
     """Returns what of a removal belongs to some snapshots: themselves, their statistics, all that names them."""
     lists = {name: entries for name, entries in removal.items() if isinstance(entries, list)}
     kept = {name: [e for e in entries if str(e.get("snapshot-id")) in wanted] for name, entries in lists.items()}
-    return {"snapshots": [], **kept, "snapshot-log": [], "files": removal.get("files", {})}
+    return {"snapshots": [], **kept, "snapshot-log": []}
 
 
 def forbidden(state: State, now_ms: int) -> str | None:

@@ -12,6 +12,7 @@ from firnline.formats.paimon.folder import Files
 from firnline.formats.paimon.shrink import Shrunk, held_in, kept_tag, shrunk
 from firnline.formats.paimon.state import files_in
 from firnline.formats.paimon.tags import amended, without_end
+from firnline.formats.paimon.versions import versions_of
 from firnline.model.snapshots import Snapshot, SnapshotId
 from firnline.ports.formats import Amendment, State
 
@@ -21,12 +22,11 @@ class Edit:
     """Files on their way from one version of the metadata to the next."""
 
     files: dict[str, str]
-    taken: dict[str, str] = field(default_factory=dict)
+    taken: list[dict[str, str]] = field(default_factory=list)
     added: dict[str, str] = field(default_factory=dict)
 
-    def take(self, path: str) -> None:
-        if path in self.files:
-            self.taken[path] = self.files.pop(path)
+    def take(self, path: str, snapshot: SnapshotId) -> None:
+        self.taken.append({"snapshot-id": snapshot, "path": path, "text": self.files.pop(path)})
 
     def add(self, path: str, text: str) -> None:
         self.files[path] = self.added[path] = text
@@ -45,6 +45,7 @@ def expired(
         "refs": {ref.name: {"snapshot-id": ref.snapshot, "type": ref.kind.value} for ref in gone},
         "files": edit.taken,
         "added": edit.added,
+        "earliest": {branch: min(numbers) for branch, numbers in _numbers(edit.files).items()},
     }
     return amended(edit.files, state, amendment, now_ms), removal
 
@@ -63,9 +64,11 @@ def _shrink(edit: Edit, each: Shrunk, expired_ids: Set[SnapshotId]) -> None:
         path = names.snapshot_file(branch.name, version.snapshot.number)
         if branch.decoupled:
             edit.add(names.changelog_file(branch.name, version.snapshot.number), edit.files[path])
-        edit.take(path)
-    for tag in sorted(each.tags_gone):
-        edit.take(names.tag_file(branch.name, tag))
+        edit.take(path, version.id)
+    for version in versions_of(branch).values():
+        for tag in version.tags:
+            if tag.name in each.tags_gone:
+                edit.take(names.tag_file(branch.name, tag.name), version.id)
     if each.leaving:
         _hint(edit, branch.name)
 
@@ -88,7 +91,8 @@ def restored(
     """Returns the files with a removal put back, and the tags that were left alone because somebody made them since."""
     edit = Edit(dict(files_in(state)))
     left_alone = []
-    for path, text in removal["files"].items():
+    taken = texts_of(removal)
+    for path, text in taken.items():
         present = edit.files.get(path)
         known = names.named(names.split_branch(path)[1])
         if present is not None and present != text and known is not None:
@@ -97,24 +101,33 @@ def restored(
             edit.files[path] = text
     for path, text in removal["added"].items():
         if edit.files.get(path) == text:
-            edit.take(path)
-    for branch in sorted({names.split_branch(path)[0] for path in removal["files"]}):
+            del edit.files[path]
+    for branch in sorted({names.split_branch(path)[0] for path in taken}):
         _hint(edit, branch)
     return amended(edit.files, state, amendment, now_ms), tuple(left_alone)
+
+
+def texts_of(removal: Mapping[str, Any]) -> dict[str, str]:
+    """Returns what was taken out, by path."""
+    return {each["path"]: each["text"] for each in removal.get("files", ())}
 
 
 def refuse_gap(state: State, removal: Mapping[str, Any]) -> None:
     """Refuses where the range moved on meanwhile, or a number was given again: readers need an unbroken range."""
     files = files_in(state)
-    for branch, numbers in _numbers(removal["files"]).items():
+    for branch, numbers in _numbers(texts_of(removal)).items():
         present = _numbers(files).get(branch, {})
+        if not present:
+            raise RefusedForSafety(
+                f"the branch {branch or 'main'} has no snapshots any more", hint="nothing was changed"
+            )
         for number, text in numbers.items():
             if present.get(number, text) != text:
                 raise RefusedForSafety(
                     f"snapshot {names.snapshot_id(branch, number)} is another one by now",
                     hint="the table was rolled back",
                 )
-        if present and max(numbers) + 1 < min(present):
+        if min(present) > removal["earliest"][branch]:
             raise RefusedForSafety(
                 f"between snapshot {max(numbers)} and {min(present)} others have been removed since",
                 hint="Paimon's readers need an unbroken range; nothing was changed",
@@ -136,7 +149,7 @@ def with_all(files: Files, removal: Mapping[str, Any]) -> Files:
     stands beside it as a tag: an undo may be refused then, and yet nothing of it is garbage before its time.
     """
     both = dict(files)
-    for path, text in removal.get("files", {}).items():
+    for path, text in texts_of(removal).items():
         branch, below = names.split_branch(path)
         known = names.known(below)
         if both.get(path, text) == text:
