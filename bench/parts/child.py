@@ -1,6 +1,7 @@
 """One measured process: starts a session, does the same work once or twice, and says what it found.
 
-child.py WAY WAREHOUSE TABLE LAST TIMES MEMORY, with WAY one of those in WAYS. Prints JSON.
+child.py WAY WAREHOUSE TABLE LAST TIMES MEMORY, with WAY one of those in WAYS; `{}` in TABLE is the number of the
+time, where each needs a table of its own. Prints JSON.
 """
 
 from __future__ import annotations
@@ -126,9 +127,9 @@ def main() -> None:
     spark = started(Path(warehouse), memory)
     print(json.dumps({"session_s": round(time.perf_counter() - begun, 2)}), flush=True)
     seen = 0
-    for _ in range(int(times)):
+    for turn in range(int(times)):
         start, spent = time.perf_counter(), cpu_s()
-        told = WAYS[way](spark, Path(warehouse, "db", table), int(last))
+        told = WAYS[way](spark, Path(warehouse, "db", table.format(turn)), int(last))
         ended, used = time.perf_counter(), cpu_s()
         ran = stages(spark, seen)
         seen = 1 + max((each["stage"] for each in ran), default=-1)

@@ -47,7 +47,9 @@ def boundaries(operation: str, action: str, verbs: tuple[str, ...]) -> list[int]
 
 
 @pytest.mark.parametrize("operation", OPERATIONS)
-@pytest.mark.parametrize("action", ACTIONS)
+@pytest.mark.parametrize(
+    "action", [pytest.param(each, marks=pytest.mark.xdist_group(f"races-{n % 4}")) for n, each in enumerate(ACTIONS)]
+)
 def test_somebody_acts_between_two_steps(
     operation: str, action: str, verbs: tuple[str, ...], make_world: MakeWorld, count_cases: CountCases
 ) -> None:

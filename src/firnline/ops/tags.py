@@ -17,15 +17,19 @@ _OWN = "firnline-"
 
 
 def add_tag(work: Workplace, name: str, snapshot: str | None, max_age_ms: int | None) -> Ref:
-    """Returns the tag, now in the table. Raises UsageError where the name is taken by something else."""
+    """Returns the tag as it was written: a moment later another writer may have moved it, or replaced the table.
+
+    Raises UsageError where the name is taken by something else.
+    """
     check_name(name, "tag")
     if name.startswith(_OWN):
         raise UsageError(f"tags named {_OWN}… are firnline's own, and moved by it", hint="name the tag otherwise")
     if max_age_ms is not None and max_age_ms < 1:
         raise UsageError("a tag that is kept for no time is no tag", hint="write an age such as 30d, or forever")
+    written: dict[str, Ref] = {}
 
     def wanted(state: State) -> Amendment:
-        tag = Ref(name, RefKind.TAG, resolve(state, snapshot), max_age_ms)
+        tag = written[name] = Ref(name, RefKind.TAG, resolve(state, snapshot), max_age_ms)
         present = state.refs.get(name)
         if present == tag:
             return Amendment()
@@ -36,7 +40,7 @@ def add_tag(work: Workplace, name: str, snapshot: str | None, max_age_ms: int | 
         return Amendment(refs=(tag,))
 
     amend(work, wanted)
-    return work.source.load().refs[name]
+    return written[name]
 
 
 def check_name(name: str, what: str) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple, Protocol
 
@@ -29,8 +28,7 @@ class Doomed(NamedTuple):
     etag: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class DeleteOutcome:
+class DeleteOutcome(NamedTuple):
     """What became of one key. `error` says why where the fate is FAILED or CHANGED."""
 
     key: str

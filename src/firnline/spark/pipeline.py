@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
 from firnline.model.locations import identity
@@ -35,16 +35,30 @@ def walk(rows: DataFrame, expand: Expand, spread: Spread) -> DataFrame:
     """
     look = uuid4().hex
     placed = rows.repartitionById(spread.tasks, F.col("task")).drop("task")
-    for kind in expand.order:
+    *upper, last = expand.order
+    for kind in upper:
         found = placed.mapInArrow(Opening(expand, kind, look, spread.threads), ROWS_DDL)
-        rows = one_per_file(found)
-        placed = rows.repartition(spread.tasks)
-    return rows
+        placed = dealt(found, spread.tasks)
+    # Files are hardly ever named twice by one task: to look for those before they travel would sort all of them twice.
+    found = placed.mapInArrow(Opening(expand, last, look, spread.threads), ROWS_DDL).repartition("identity")
+    return one_per_file(found, "identity")
 
 
-def one_per_file(rows: DataFrame) -> DataFrame:
-    """Returns one row per identity: needed if any row of it is, its bytes counted once."""
-    return rows.groupBy("identity").agg(
+def dealt(rows: DataFrame, tasks: int) -> DataFrame:
+    """Returns one row per file, dealt to tasks like cards, the longest first: each task gets as much to read.
+
+    Hands of cards are dealt apart, so that no single task has to sort them all.
+    """
+    hand = F.pmod(F.xxhash64("identity"), F.lit(tasks)).alias("hand")
+    once = one_per_file(rows.select("*", hand).repartition(tasks, "hand"), "hand", "identity")
+    longest_first = Window.partitionBy("hand").orderBy(F.desc_nulls_first("size"), "identity")
+    task = F.pmod(F.row_number().over(longest_first) + F.col("hand"), F.lit(tasks))
+    return once.withColumn("task", task.cast("int")).repartitionById(tasks, F.col("task")).drop("task", "hand")
+
+
+def one_per_file(rows: DataFrame, *by: str) -> DataFrame:
+    """Returns one row per identity: needed if any row of it is, its bytes counted once. `by` names the identity."""
+    return rows.groupBy(*by).agg(
         F.min("key").alias("key"),
         F.max("size").alias("size"),
         F.min("kind").alias("kind"),

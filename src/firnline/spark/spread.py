@@ -15,8 +15,8 @@ _THREADS = 4
 _FEWEST_UNITS, _MOST_UNITS = 64, 1_024
 """Of a task. A task costs about 0.1 s before it opens anything; one that opens many leaves others waiting for it."""
 
-_ROUNDS = 4
-"""Tasks for each core: so that one with long units does not keep all others waiting at the end."""
+_ROUNDS = 2
+"""Tasks for each core: so that a slow core, or a list longer than others, does not keep all waiting at the end."""
 
 _CORES_UNKNOWN = 8
 """Where the cluster does not tell a client of Spark Connect."""

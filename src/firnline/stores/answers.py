@@ -23,6 +23,9 @@ class Answer:
     slow: bool = False
 
 
+UNSENT = Answer(Fate.FAILED, "nothing was sent")
+
+
 def fits_in_bulk(name: str) -> bool:
     """Tells whether a name survives XML: control characters do not, and must be deleted one by one."""
     return name.isprintable() or _NOT_FOR_XML.search(name) is None

@@ -6,7 +6,7 @@ it is gone now. A key in neither half of an answer is not taken for gone.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import botocore.exceptions
@@ -18,19 +18,23 @@ from firnline.stores.failures import PASSING, SLOW_DOWN, failure, unreachable
 from firnline.stores.keys import Key
 
 _GONE = Answer(Fate.DELETED)
+_SILENCE = Answer(Fate.FAILED, "the store said nothing of this key", again=True)
 _CHANGED = ("PreconditionFailed", "412")
 
 
-def delete_bulk(client: Any, keys: Sequence[Key]) -> list[Answer]:
-    """Returns one answer per key, from one request. Raises where the bucket or the credentials are gone."""
-    names = [key.path[1:] for key in keys]
+def delete_bulk(client: Any, bucket: str, names: Sequence[str]) -> list[Answer]:
+    """Returns one answer per name, from one request. Raises where the bucket or the credentials are gone."""
     try:
-        said = client.delete_objects(Bucket=keys[0].authority, Delete={"Objects": list(dict.fromkeys(names))})
+        said = client.delete_objects(Bucket=bucket, Delete={"Objects": list(dict.fromkeys(names))})
     except botocore.exceptions.ClientError as error:
-        return [_refused(error, key) for key in keys]
+        return [_refused(error, _key(bucket, name)) for name in names]
     except botocore.exceptions.BotoCoreError as error:
-        return [_unanswered(error, key) for key in keys]
-    return list(_key_by_key(said, keys, names))
+        return [_unanswered(error, _key(bucket, name)) for name in names]
+    return _name_by_name(said, bucket, names)
+
+
+def _key(bucket: str, name: str) -> Key:
+    return Key(f"s3://{bucket}/{name}", "s3", bucket, f"/{name}")
 
 
 def delete_single(client: Any, key: Key, etag: str | None = None) -> Answer:
@@ -52,16 +56,16 @@ def code_of(error: botocore.exceptions.ClientError) -> str:
     return code if code in PASSING or status not in ("429", "500", "502", "503", "504") else status
 
 
-def _key_by_key(said: dict[str, Any], keys: Sequence[Key], names: Sequence[str]) -> Iterator[Answer]:
-    deleted = set(said.get("Deleted", ()))
+def _name_by_name(said: dict[str, Any], bucket: str, names: Sequence[str]) -> list[Answer]:
+    deleted = dict.fromkeys(said.get("Deleted", ()), _GONE)
     errors = {each.get("Key"): each for each in said.get("Errors", ())}
-    for key, name in zip(keys, names, strict=True):
-        if name in errors:
-            yield _answer(str(errors[name].get("Code", "")), key, str(errors[name].get("Message", "")))
-        elif name in deleted:
-            yield _GONE
-        else:
-            yield Answer(Fate.FAILED, "the store said nothing of this key", again=True)
+    told = {name: _failed(each, _key(bucket, str(name))) for name, each in errors.items()}
+    answers = {**deleted, **told}
+    return [answers.get(name, _SILENCE) for name in names]
+
+
+def _failed(said: dict[str, Any], key: Key) -> Answer:
+    return _answer(str(said.get("Code", "")), key, str(said.get("Message", "")))
 
 
 def _refused(error: botocore.exceptions.ClientError, key: Key) -> Answer:

@@ -10,8 +10,9 @@ from firnline.errors import ObjectNotFound, PermanentStoreError, StoreError
 from firnline.model.locations import parse_location
 from firnline.ports.delete import DeleteOutcome, Doomed, Fate, MaySend, always
 from firnline.ports.throttle import Budget
-from firnline.stores.answers import HOPELESS, Answer, fits_in_bulk
+from firnline.stores.answers import HOPELESS, UNSENT, Answer
 from firnline.stores.buckets import Buckets
+from firnline.stores.bulks import Numbered, Prefix, in_bulk
 from firnline.stores.keys import Key, object_key, object_name
 from firnline.stores.local import LocalFiles
 from firnline.stores.throttle import Throttle, prefix_of
@@ -19,8 +20,6 @@ from firnline.stores.wrappers.retry import Patience
 
 _PATIENCE = Patience(attempts=12, base_delay_s=0.1, max_delay_s=2.0, budget_s=20.0)
 """Shorter than a lease's margin: on executors nobody asks the lease between two attempts."""
-
-Numbered = list[tuple[int, Key]]
 
 
 class ObjectDelete:
@@ -56,41 +55,39 @@ class ObjectDelete:
         )
 
     def delete(self, doomed: Sequence[Doomed], may_send: MaySend = always) -> list[DeleteOutcome]:
-        answers: dict[int, Answer] = {}
-        bulks: dict[str, Numbered] = {}
-        for number, (text, etag) in enumerate(doomed):
-            try:
-                key = object_key(text)
-                name = object_name(key)
-            except StoreError as error:
-                answers[number] = Answer(Fate.FAILED, str(error))
-                continue
-            if key.scheme == "s3" and etag is None and fits_in_bulk(name):
-                bulks.setdefault(prefix_of(key), []).append((number, key))
-            else:
-                answers[number] = self._alone(key, etag, may_send)
+        answers = [UNSENT] * len(doomed)
+        bulks, rest = in_bulk(doomed)
+        for number in rest:
+            answers[number] = self._by_itself(doomed[number], may_send)
         for prefix, members in bulks.items():
-            answers |= self._together(prefix, members, may_send)
-        return [DeleteOutcome(each.key, answers[n].fate, answers[n].error) for n, each in enumerate(doomed)]
+            self._together(prefix, members, may_send, answers)
+        return [DeleteOutcome(key, said.fate, said.error) for (key, _), said in zip(doomed, answers, strict=True)]
 
-    def _together(self, prefix: str, members: Numbered, may_send: MaySend) -> dict[int, Answer]:
-        """Returns an answer per number: what may pass is sent again, in smaller requests, while patience lasts."""
+    def _by_itself(self, doomed: Doomed, may_send: MaySend) -> Answer:
+        try:
+            key = object_key(doomed.key)
+            object_name(key)
+        except StoreError as error:
+            return Answer(Fate.FAILED, str(error))
+        return self._alone(key, doomed.etag, may_send)
+
+    def _together(self, prefix: Prefix, members: Numbered, may_send: MaySend, answers: list[Answer]) -> None:
+        """Writes an answer per number: what may pass is sent again, in smaller requests, while patience lasts."""
         from firnline.stores.bulk import delete_bulk
 
-        answers: dict[int, Answer] = {}
         pauses = self._patience.pauses()
         while members:
-            for batch in self._batches(prefix, members):
-                self._wait(prefix, len(batch), may_send)
-                said = delete_bulk(self._buckets.s3().client, [key for _, key in batch])
-                self._learn(prefix, said)
-                answers |= {number: answer for (number, _), answer in zip(batch, said, strict=True)}
+            for batch in self._batches(prefix.text, members):
+                self._wait(prefix.text, len(batch), may_send)
+                said = delete_bulk(self._buckets.s3().client, prefix.bucket, [name for _, name in batch])
+                self._learn(prefix.text, said)
+                for (number, _), answer in zip(batch, said, strict=True):
+                    answers[number] = answer
             members = [each for each in members if answers[each[0]].again]
             pause = next(pauses, None) if members else None
             if pause is None:
                 break
             self._sleep(pause)
-        return answers
 
     def _batches(self, prefix: str, members: Numbered) -> Iterator[Numbered]:
         """Yields the members in requests, each as large as the store likes it at that moment."""
@@ -140,9 +137,10 @@ class ObjectDelete:
         may_send()
 
     def _learn(self, prefix: str, answers: Sequence[Answer]) -> None:
-        if any(answer.slow for answer in answers):
+        said = {id(answer): answer for answer in answers}.values()  # nearly always the same one for every key
+        if any(answer.slow for answer in said):
             self.throttle.slowed(prefix)
-        elif not any(answer.again for answer in answers):
+        elif not any(answer.again for answer in said):
             self.throttle.went_well(prefix)
 
 
