@@ -1,4 +1,4 @@
-"""Both engines say the same of tables that take away what they added, whatever expires; and so does the plain reader."""
+"""Both engines say the same of tables that take away what they added, and so does the plain reader."""
 
 from __future__ import annotations
 

@@ -15,8 +15,8 @@ import pytest
 from firnline.app import PlanView
 from firnline.testing.paimon.worlds import Paimon, World, grow
 from firnline.testing.paimon_process import PaimonProcess
-from firnline.testing.processes import Clock
 
+from .small import quick_folder
 from .worlds import Seen, aside, asked, compare, table
 
 COUNT = int(os.environ.get("FIRNLINE_PAIMON_RUNS", "300" if os.environ.get("FIRNLINE_FULL") else "6"))
@@ -24,8 +24,8 @@ FIRST = int(os.environ.get("FIRNLINE_PAIMON_FIRST", "20"))
 
 
 @pytest.fixture(scope="module", params=range(FIRST, FIRST + COUNT))
-def world(both: Paimon, request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
-    root = tmp_path_factory.mktemp("world")
+def world(both: Paimon, request: pytest.FixtureRequest) -> Iterator[World]:
+    root = quick_folder()
     yield grow(both, request.param, root)
     shutil.rmtree(root)
 
@@ -43,37 +43,3 @@ def test_a_run_frees_exactly_what_nothing_needs_any_more(both: Paimon, world: Wo
             if not isinstance(ended, PlanView):
                 assert ended.facts["state"] == "done"
                 assert set(ended.facts["outcomes"]) <= {"deleted"}, ended.facts["outcomes"]
-
-
-def test_what_is_undone_is_as_before(both: Paimon, world: World) -> None:
-    with aside(world):
-        before = {
-            path: data for path, data in _contents(world).items() if "/snapshot/" not in path or "EARLIEST" not in path
-        }
-        ended = PaimonProcess().expire(table(world), grace="1h", **asked(random.Random(world.seed), world.now))
-        if isinstance(ended, PlanView):
-            pytest.skip("nothing expires")
-        assert ended.facts["state"] == "committed"
-        PaimonProcess().undo(str(ended.run.id))
-        assert {path: data for path, data in _contents(world).items() if path in before} == before
-        hints = {path for path in _contents(world) if path not in before}
-        assert all(path.endswith(("EARLIEST", "LATEST")) for path in hints), hints
-
-
-def test_a_purge_waits_a_minute_for_tags_that_are_on_their_way(world: World) -> None:
-    with aside(world):
-        clock = Clock()
-        ended = PaimonProcess(clock=clock).expire(
-            table(world), grace="0s", **asked(random.Random(world.seed), world.now)
-        )
-        if isinstance(ended, PlanView):
-            pytest.skip("nothing expires")
-        assert ended.facts["state"] == "committed"
-        clock.advance(61_000)
-        (again,) = PaimonProcess(clock=clock).resume(table(world))
-        assert again.facts["state"] == "done"
-
-
-def _contents(world: World) -> dict[str, bytes]:
-    found = (path for path in world.root.rglob("*") if path.is_file() and "/_firnline/" not in str(path))
-    return {str(path): path.read_bytes() for path in found}

@@ -28,6 +28,7 @@ from firnline.testing.paimon.shapes import MAIN
 from firnline.testing.paimon.worlds import Paimon, World, grow
 from firnline.testing.paimon_process import PaimonProcess
 
+from .small import quick_folder
 from .worlds import aside, table
 
 COUNT = int(os.environ.get("FIRNLINE_PAIMON_NATIVE", "200" if os.environ.get("FIRNLINE_FULL") else "4"))
@@ -37,8 +38,8 @@ Record = Callable[[str, object], None]
 
 
 @pytest.fixture(scope="module", params=range(FIRST, FIRST + COUNT))
-def world(both: Paimon, request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
-    root = tmp_path_factory.mktemp("world")
+def world(both: Paimon, request: pytest.FixtureRequest) -> Iterator[World]:
+    root = quick_folder()
     yield grow(both, request.param, root)
     shutil.rmtree(root)
 

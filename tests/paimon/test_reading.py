@@ -9,7 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from firnline.errors import FirnlineError, NoSuchTable, UnreadableMetadata, UnsupportedFormat
+from firnline.errors import FirnlineError, NoSuchTable, RefusedForSafety, UnreadableMetadata, UnsupportedFormat
+from firnline.testing.paimon.layout import SNAPSHOT, Root
+from firnline.testing.paimon.shapes import MAIN
 from firnline.testing.paimon.worlds import Paimon
 
 from .small import EVERYTHING_OLD, Copy, make
@@ -201,3 +203,48 @@ def test_a_consumer_pins_what_it_has_not_read(both: Paimon, copy: Copy) -> None:
     assert {each["snapshot"] for each in plan["keep"]} >= {"4", "5", "6", "7"}
     reasons = next(each["reasons"] for each in plan["keep"] if each["snapshot"] == "5")
     assert "pin consumer reader, which reads from 4 on" in reasons
+
+
+def test_a_purge_waits_a_minute_for_tags_that_are_on_their_way(copy: Copy) -> None:
+    assert copy.expire(sole_writer=False).facts["state"] == "committed"
+    copy.clock.advance(61_000)
+    (again,) = copy.process().resume(copy.table)
+    assert again.facts["state"] == "done"
+
+
+def test_a_tag_that_was_on_its_way_keeps_its_files(both: Paimon, copy: Copy) -> None:
+    """Whoever read the snapshot's file just before it went writes a tag from it just after."""
+    text = (copy.folder / "t/snapshot/snapshot-3").read_bytes()
+    needed = next(each.files for root, each in copy.reader().reachable().items() if root.name == "3")
+    copy.expire(sole_writer=False)
+    (copy.folder / "t/tag/tag-late").write_bytes(text)
+    copy.clock.advance(61_000)
+    (again,) = copy.process().resume(copy.table)
+    assert again.facts["outcomes"]["spared"]["files"] > 0
+    assert needed - {str(copy.folder / "t/snapshot/snapshot-3")} <= copy.reader().disk
+    assert not copy.missing()
+
+
+def test_an_undo_is_refused_where_the_range_moved_on(copy: Copy) -> None:
+    ended = copy.expire(grace="1h")
+    (copy.folder / "t/snapshot/snapshot-6").unlink()
+    before = copy.picture()
+    with pytest.raises(RefusedForSafety, match="between snapshot 5 and 7"):
+        copy.process().undo(str(ended.run.id))
+    assert copy.picture() == before
+
+
+def test_why_tells_what_keeps_a_file_and_what_does_not(copy: Copy) -> None:
+    plan = copy.process().plan(copy.table, **EVERYTHING_OLD)
+    victims = [each["path"] for each in plan.files()]
+    asked = {"retain_last": 2, "older_than": EVERYTHING_OLD["older_than"]}
+    for path in victims:
+        answer = copy.process().why(copy.table, path, **asked)
+        assert answer.needed_by or "changelog" in path or "manifest" in path, path
+        assert not answer.kept or "changelog" in path or "manifest" in path, path
+    newest = next(iter(copy.reader().reachable()[max(_snapshots(copy))].data))
+    assert copy.process().why(copy.table, newest, **asked).kept
+
+
+def _snapshots(copy: Copy) -> list[Root]:
+    return [root for root in copy.reader().reachable() if root.branch == MAIN and root.kind == SNAPSHOT]

@@ -45,17 +45,12 @@ def root_table(roots: Sequence[Root]) -> tuple[pa.Table, int]:
     for place, name in enumerate(columns["identity"]):
         places.setdefault(name, []).append(place)
     firsts = [each[0] for each in places.values()]
-    said = [
-        [{"fold": 0, "op": 1, "spans": [n for place in each for n in _one(owners[roots[place].owner])]}]
-        for each in places.values()
-    ]
+    numbered = [owners[root.owner] for root in roots]
+    spans = ([end for place in each for end in (numbered[place], numbered[place] + 1)] for each in places.values())
+    said = [[{"fold": 0, "op": 1, "spans": each}] for each in spans]
     facts = {name: [columns[name][place] for place in firsts] for name in columns if name in FOLDED.names}
     nothing = [None] * len(firsts)
     return pa.table({**facts, "error": nothing, "entries": said}, schema=FOLDED), kept
-
-
-def _one(number: int) -> tuple[int, int]:
-    return number, number + 1
 
 
 def walk_folding(rows: DataFrame, expand: Expand, spread: Spread, kept: int) -> DataFrame:

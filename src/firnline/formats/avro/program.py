@@ -150,7 +150,7 @@ class _Assembler:
     def _take_encoded(self, node: Repeated, number: int) -> None:
         """Skips an array or map, and notes where it lies: few files have one that is not empty."""
         self.columns[number].source = node
-        self._emit(op.OPEN, number)
+        self._emit(op.TAKE_FIXED, number, 0)
         self._skip(node)
         self._emit(op.CLOSE, number)
 

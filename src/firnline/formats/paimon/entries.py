@@ -10,11 +10,18 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from firnline.errors import UnreadableMetadata, UnsupportedFormat
+from firnline.errors import UnsupportedFormat
 from firnline.formats.avro import decode_many, encoded_texts
 from firnline.formats.avro.encoded import EMPTY
 from firnline.formats.columns import ROW_SCHEMA, first_dotted, identities
-from firnline.formats.opening import REPAIR
+from firnline.formats.paimon.checks import (
+    names_of,
+    ops_of,
+    plain_name,
+    refuse_unknown_version,
+    required,
+    sizes_of,
+)
 from firnline.formats.paimon.layout import Layout
 from firnline.model.files import FileKind
 
@@ -51,18 +58,17 @@ _INDEX_COLUMNS = {
     "_EXTERNAL_PATH": pa.string(),
 }
 _LIST_VERSION, _ENTRY_VERSION, _INDEX_VERSION = 2, 2, 1
-_ADD, _DELETE = 0, 1
 
 
 def list_rows(contents: Sequence[bytes], layout: Layout) -> Named:
     """Returns the manifests that lists name, each as a unit to open, and the files that come beside one."""
     found, of = decode_many(contents, _LIST_COLUMNS)
-    _known_version(found, _LIST_VERSION, "a manifest list")
-    keys = _below(layout.manifest_folder, _names(found, "_FILE_NAME"))
-    manifests = _rows(keys, _sizes(found, "_FILE_SIZE"), _same(FileKind.MANIFEST, found), opens=True)
+    refuse_unknown_version(found, _LIST_VERSION, "a manifest list")
+    keys = _below(layout.manifest_folder, names_of(found, "_FILE_NAME"))
+    manifests = _rows(keys, sizes_of(found, "_FILE_SIZE"), pa.repeat(FileKind.MANIFEST.value, len(found)), opens=True)
     extras = _extras(found.column("_EXTRA_FILES"))
     places = _places(extras)
-    beside = pa.array([f"{layout.manifest_folder}/{_plain(name)}" for each in extras for name in each], pa.string())
+    beside = pa.array([f"{layout.manifest_folder}/{plain_name(name)}" for each in extras for name in each], pa.string())
     sidecars = _rows(beside, _untold(beside), pa.repeat(FileKind.INDEX.value, len(beside)), opens=False)
     return pa.concat_batches([manifests, sidecars]), np.concatenate([of, of[places]])
 
@@ -70,14 +76,14 @@ def list_rows(contents: Sequence[bytes], layout: Layout) -> Named:
 def manifest_rows(contents: Sequence[bytes], layout: Layout) -> Named:
     """Returns every entry: an added file counts for it, a deleted one against it, in the same fold."""
     found, of = decode_many(contents, _ENTRY_COLUMNS)
-    _known_version(found, _ENTRY_VERSION, "a manifest entry")
-    names, op = _names(found, "_FILE._FILE_NAME"), _ops(found)
+    refuse_unknown_version(found, _ENTRY_VERSION, "a manifest entry")
+    names, op = names_of(found, "_FILE._FILE_NAME"), ops_of(found)
     places = _Places(found, layout)
     keys = _or_external(pc.binary_join_element_wise(places.folders(), names, "/"), found, "_FILE._EXTERNAL_PATH")
     extras = _extras(found.column("_FILE._EXTRA_FILES"))
     folds = _folds(found, places, extras)
     kinds = pc.if_else(pc.starts_with(names, layout.changelog_prefix), FileKind.CHANGELOG.value, FileKind.DATA.value)
-    files = _rows(keys, _sizes(found, "_FILE._FILE_SIZE"), kinds, opens=False, folds=folds, op=op)
+    files = _rows(keys, sizes_of(found, "_FILE._FILE_SIZE"), kinds, opens=False, folds=folds, op=op)
     beside = _beside(keys, extras, kinds, folds, op)
     return pa.concat_batches([files, beside]), np.concatenate([of, of[_places(extras)]])
 
@@ -85,10 +91,10 @@ def manifest_rows(contents: Sequence[bytes], layout: Layout) -> Named:
 def index_rows(contents: Sequence[bytes], layout: Layout) -> Named:
     """Returns the files that index manifests list. Each is whole: an entry that says deleted is no entry."""
     found, of = decode_many(contents, _INDEX_COLUMNS)
-    _known_version(found, _INDEX_VERSION, "an index manifest entry")
-    listed = pc.equal(_ops(found), 1)
+    refuse_unknown_version(found, _INDEX_VERSION, "an index manifest entry")
+    listed = pc.equal(ops_of(found), 1)
     found, of = found.filter(listed), of[listed.to_numpy(zero_copy_only=False)]
-    names = _names(found, "_FILE_NAME")
+    names = names_of(found, "_FILE_NAME")
     if layout.index_beside_data:
         keys = pc.binary_join_element_wise(_Places(found, layout).folders(), names, "/")
     else:
@@ -96,15 +102,15 @@ def index_rows(contents: Sequence[bytes], layout: Layout) -> Named:
     keys = _or_external(keys, found, "_EXTERNAL_PATH")
     vectors = pc.fill_null(pc.equal(found.column("_INDEX_TYPE"), "DELETION_VECTORS"), False)
     kinds = pc.if_else(vectors, FileKind.DELETION_VECTORS.value, FileKind.INDEX.value)
-    return _rows(keys, _sizes(found, "_FILE_SIZE"), kinds, opens=False), of
+    return _rows(keys, sizes_of(found, "_FILE_SIZE"), kinds, opens=False), of
 
 
 class _Places:
     """The folder of each entry: nearly all entries of a manifest share a few partitions and buckets."""
 
     def __init__(self, found: pa.RecordBatch, layout: Layout) -> None:
-        partitions = _required(found, "_PARTITION").dictionary_encode()
-        buckets = _required(found, "_BUCKET").to_numpy()
+        partitions = required(found, "_PARTITION").dictionary_encode()
+        buckets = required(found, "_BUCKET").to_numpy()
         codes = partitions.indices.to_numpy(zero_copy_only=False).astype(np.int64)
         pairs, self.places = np.unique(np.stack([codes, buckets]), axis=1, return_inverse=True)
         self.places = self.places.reshape(-1)
@@ -152,7 +158,7 @@ def _beside(keys: pa.Array, extras: list[tuple[str, ...]], kinds: pa.Array, fold
     """Returns the extra files, in the folder of their file and with its fate."""
     chosen = pa.array(_places(extras), pa.int64())
     owners, names = keys.take(chosen).to_pylist(), [name for each in extras for name in each]
-    found = [f"{owner.rpartition('/')[0]}/{_plain(name)}" for owner, name in zip(owners, names, strict=True)]
+    found = [f"{owner.rpartition('/')[0]}/{plain_name(name)}" for owner, name in zip(owners, names, strict=True)]
     sizes = pa.nulls(len(found), pa.int64())
     return _rows(
         pa.array(found, pa.string()),
@@ -202,48 +208,3 @@ def _below(folder: str, names: pa.Array) -> pa.Array:
 def _or_external(keys: pa.Array, found: pa.RecordBatch, column: str) -> pa.Array:
     external = found.column(column)
     return keys if external.null_count == len(external) else pc.coalesce(external, keys)
-
-
-def _ops(found: pa.RecordBatch) -> pa.Array:
-    kinds = _required(found, "_KIND")
-    numbers = kinds.to_numpy()
-    if np.any((numbers != _ADD) & (numbers != _DELETE)):
-        raise UnsupportedFormat("an entry is neither added nor deleted", hint="a newer version of firnline may know it")
-    return pa.array(np.where(numbers == _ADD, 1, -1).astype(np.int8))
-
-
-def _names(found: pa.RecordBatch, column: str) -> pa.Array:
-    names = _required(found, column)
-    if pc.any(pc.or_(pc.match_substring(names, "/"), pc.equal(names, ""))).as_py():
-        raise UnreadableMetadata(f"an entry's {column} is not the name of a file", hint=REPAIR)
-    return names
-
-
-def _plain(name: str) -> str:
-    if not name or "/" in name:
-        raise UnreadableMetadata(f"{name!r} is not the name of a file", hint=REPAIR)
-    return name
-
-
-def _required(found: pa.RecordBatch, column: str) -> pa.Array:
-    values = found.column(column)
-    if values.null_count:
-        raise UnreadableMetadata(f"an entry has no {column}", hint=REPAIR)
-    return values
-
-
-def _sizes(found: pa.RecordBatch, column: str) -> pa.Array:
-    sizes = _required(found, column)
-    if np.any(sizes.to_numpy() < 0):
-        raise UnreadableMetadata(f"an entry has a negative {column}", hint=REPAIR)
-    return sizes
-
-
-def _same(kind: FileKind, found: pa.RecordBatch) -> pa.Array:
-    return pa.repeat(kind.value, len(found))
-
-
-def _known_version(found: pa.RecordBatch, known: int, what: str) -> None:
-    strange = set(pc.unique(_required(found, "_VERSION")).to_pylist()) - {known}
-    if strange:
-        raise UnsupportedFormat(f"{what} has the version {strange.pop()}", hint="nothing was changed")
