@@ -1,0 +1,62 @@
+"""What Paimon's Java says that a root's scan opens, with full paths: the proof of the plain reader."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from firnline.testing.paimon.gateway import Jvm
+from firnline.testing.paimon.java_table import JavaTable
+from firnline.testing.paimon.layout import CHANGELOG, TAG, Root
+
+
+class JavaPlans:
+    """Scans of one table by Paimon's own planner."""
+
+    def __init__(self, jvm: Jvm, table: JavaTable) -> None:
+        self._jvm = jvm
+        self._table = table
+
+    def data(self, root: Root) -> set[str]:
+        """Returns the data files, and files beside them, that are live in a snapshot or tag."""
+        return self._scan(root, "ALL")
+
+    def changelog(self, root: Root) -> set[str]:
+        """Returns the files that a stream reads for this snapshot or changelog."""
+        kept = self._snapshot(root).changelogManifestList() is not None
+        if root.kind != CHANGELOG and not kept:
+            return set()
+        return self._scan(root, "CHANGELOG" if kept else "DELTA")
+
+    def index(self, root: Root) -> set[str]:
+        """Returns the index files of a snapshot or tag: deletion vectors, hashes of dynamic buckets."""
+        name = self._snapshot(root).indexManifest()
+        handler = self._table.open(root.branch).store().newIndexFileHandler()
+        found = handler.readManifest(name) if name is not None else ()
+        return {_plain(handler.filePath(entry)) for entry in found}
+
+    def _scan(self, root: Root, mode: str) -> set[str]:
+        store = self._table.open(root.branch).store()
+        kind = getattr(self._jvm.paimon("table.source.ScanMode"), mode)
+        plan = store.newScan().withKind(kind).withSnapshot(self._snapshot(root)).plan()
+        return {path for entry in plan.files() if entry.kind().name() == "ADD" for path in _paths(store, entry)}
+
+    def _snapshot(self, root: Root) -> Any:
+        table = self._table.open(root.branch)
+        if root.kind == TAG:
+            return table.tagManager().getOrThrow(root.name).trimToSnapshot()
+        if root.kind == CHANGELOG:
+            return table.changelogManager().longLivedChangelog(int(root.name))
+        return table.snapshot(int(root.name))
+
+
+def _paths(store: Any, entry: Any) -> Iterator[str]:
+    factory = store.pathFactory().createDataFilePathFactory(entry.partition(), entry.bucket())
+    yield _plain(factory.toPath(entry))
+    for name in entry.extraFiles():
+        yield _plain(factory.toAlignedPath(name, entry.file()))
+
+
+def _plain(path: Any) -> str:
+    """A path without its scheme. Percent signs stay: Paimon's paths are not encoded."""
+    return str(path.toString()).removeprefix("file:")
