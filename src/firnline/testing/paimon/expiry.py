@@ -1,7 +1,8 @@
-"""Paimon's own expiry, for real: on a table, or beside it on a copy whose losses are counted."""
+"""Paimon's own expiry of snapshots and changelogs, told what to keep in its own terms."""
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,27 +15,29 @@ EVER = 2**31 - 1
 
 @dataclass(frozen=True)
 class Retention:
-    """What Paimon is told to keep, in its own terms; a changelog that names nothing goes with its snapshot."""
+    """What Paimon is told to keep. A changelog lives longer than its snapshot only where one of its own fields says so.
+
+    `older_than` (milliseconds of the epoch) is what Paimon's procedures have: it becomes a time to retain.
+    """
 
     least: int = 1
     most: int = EVER
-    time_ms: int = 0
+    older_than: int | None = None
     limit: int = EVER
     changelog_least: int | None = None
     changelog_most: int | None = None
-    changelog_time_ms: int | None = None
     consumer_changelog_only: bool = False
 
     def config(self, jvm: Jvm) -> Any:
         made = jvm.paimon("options.ExpireConfig").builder()
         made = made.snapshotRetainMin(self.least).snapshotRetainMax(self.most).snapshotMaxDeletes(self.limit)
-        made = made.snapshotTimeRetain(jvm.duration(self.time_ms)).consumerChangelogOnly(self.consumer_changelog_only)
+        made = made.consumerChangelogOnly(self.consumer_changelog_only)
+        if self.older_than is not None:
+            made = made.snapshotTimeRetain(jvm.duration(int(time.time() * 1000) - self.older_than))
         if self.changelog_least is not None:
             made = made.changelogRetainMin(self.changelog_least)
         if self.changelog_most is not None:
             made = made.changelogRetainMax(self.changelog_most)
-        if self.changelog_time_ms is not None:
-            made = made.changelogTimeRetain(jvm.duration(self.changelog_time_ms))
         return made.build()
 
 

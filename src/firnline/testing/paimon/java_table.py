@@ -134,16 +134,20 @@ class JavaTable:
             dynamic = table.bucketMode().name() == "HASH_DYNAMIC"
             for row in rows:
                 write.write(self.rows.row(row, kind), *([row[0] % 2] if dynamic else []))
-            yield write
-            write.close()
+            try:
+                yield write
+            finally:
+                write.close()
 
     @contextmanager
     def _committing(self, table: Any, overwrite: Mapping[str, Any] | None = None) -> Iterator[Any]:
         commit = table.newCommit(_USER)
         if overwrite is not None:
             commit = commit.withOverwrite(self._jvm.map(overwrite))
-        yield commit
-        commit.close()
+        try:
+            yield commit
+        finally:
+            commit.close()
 
     def _commit(self, table: Any, write: Any, overwrite: Mapping[str, Any] | None = None) -> None:
         number = next(self._commits)

@@ -56,6 +56,14 @@ def consumers(folder: Path, branch: str) -> dict[str, int]:
     return {name: int(document(place / f"consumer-{name}")["nextSnapshot"]) for name in names}
 
 
+def options(folder: Path, branch: str) -> dict[str, str]:
+    """Returns the options in the newest schema of a branch."""
+    place = branch_folder(folder, branch) / "schema"
+    newest = max(int(each) for each in _names(place, "schema-"))
+    found: dict[str, str] = document(place / f"schema-{newest}")["options"]
+    return found
+
+
 def roots(folder: Path) -> Iterator[Root]:
     """Yields every snapshot, tag and changelog that the folder holds, of every branch."""
     for branch in branches(folder):

@@ -22,11 +22,9 @@ class JavaPlans:
         return self._scan(root, "ALL")
 
     def changelog(self, root: Root) -> set[str]:
-        """Returns the files that a stream reads for this snapshot or changelog."""
+        """Returns the changelog files of a snapshot or changelog; none where its table writes none."""
         kept = self._snapshot(root).changelogManifestList() is not None
-        if root.kind != CHANGELOG and not kept:
-            return set()
-        return self._scan(root, "CHANGELOG" if kept else "DELTA")
+        return self._scan(root, "CHANGELOG") if kept else set()
 
     def index(self, root: Root) -> set[str]:
         """Returns the index files of a snapshot or tag: deletion vectors, hashes of dynamic buckets."""

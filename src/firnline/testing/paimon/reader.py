@@ -17,9 +17,10 @@ from urllib.parse import urlsplit
 import fastavro
 
 from firnline.testing.paimon import layout
-from firnline.testing.paimon.layout import CHANGELOG, Root
+from firnline.testing.paimon.layout import CHANGELOG, SNAPSHOT, Root
 
 ADD = 0
+APPENDED = 0
 _STANDING = ("schema/", "consumer/", "snapshot/EARLIEST", "snapshot/LATEST", "changelog/EARLIEST", "changelog/LATEST")
 Record = dict[str, Any]
 
@@ -49,14 +50,20 @@ class TableReader:
         self._records = cache(self._open)
 
     def needs(self, root: Root) -> Needs:
-        """Returns what a root needs. A changelog needs its changes, and no more of the table than those."""
+        """Returns what a root needs.
+
+        Only a snapshot needs rows and changes: who reads a tag never reads its changes, which go with its snapshot,
+        and a changelog that outlived its snapshot needs its changes alone.
+        """
         document, found = layout.document(root.path(self.folder)), Needs()
         found.metadata.add(str(root.path(self.folder)))
         self._schema(root.branch, document["schemaId"], found)
         if root.kind == CHANGELOG:
-            self._changes(document, found)
+            self._changes(root.branch, document, found)
         else:
             self._table(document, found)
+        if root.kind == SNAPSHOT:
+            self._changelog(document, found)
         return found
 
     def reachable(self) -> dict[Root, Needs]:
@@ -87,7 +94,6 @@ class TableReader:
                     live.pop(_identity(entry), None)
         for entry in live.values():
             self._data(entry, found.data, found)
-        self._changelog(document, found)
         self._indexes(document.get("indexManifest"), found)
         if document.get("statistics"):
             self._note(document["statistics"], found.metadata, found)
@@ -97,13 +103,13 @@ class TableReader:
             for entry in self._entries(document["changelogManifestList"], found):
                 self._data(entry, found.changelog, found)
 
-    def _changes(self, document: Record, found: Needs) -> None:
-        """A changelog that outlived its snapshot: its own list; where it has none, the rows that were added."""
-        if document.get("changelogManifestList"):
+    def _changes(self, branch: str, document: Record, found: Needs) -> None:
+        """A table that writes changelogs reads nothing else as changes; another one the rows that writers added."""
+        if layout.options(self.folder, branch).get("changelog-producer", "none") != "none":
             self._changelog(document, found)
             return
         for entry in self._entries(document["deltaManifestList"], found):
-            if entry["_KIND"] == ADD:
+            if entry["_KIND"] == ADD and entry["_FILE"].get("_FILE_SOURCE") in (None, APPENDED):
                 self._data(entry, found.changelog, found)
 
     def _entries(self, name: str, found: Needs) -> Iterator[Record]:

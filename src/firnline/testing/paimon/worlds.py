@@ -16,6 +16,7 @@ from firnline.testing.paimon.gateway import Jvm, paimon_jvm
 from firnline.testing.paimon.histories import History
 from firnline.testing.paimon.java_table import JavaTable
 from firnline.testing.paimon.python_table import PythonTable
+from firnline.testing.paimon.reader import TableReader
 from firnline.testing.paimon.shapes import Shape, draw
 
 WRITERS = ("java", "java", "python", "both")
@@ -42,6 +43,10 @@ class World:
     @property
     def folder(self) -> Path:
         return self.root / "t"
+
+    def reader(self) -> TableReader:
+        """Returns the plain reader of the table as it is now."""
+        return TableReader(self.folder, [self.root / "elsewhere"])
 
 
 @contextmanager
