@@ -60,9 +60,11 @@ class Pypaimon:
 def pypaimon() -> Iterator[Pypaimon]:
     """Yields a pypaimon process. Raises Missing where its environment cannot be built."""
     command = tied([str(interpreter()), "-I", str(_INSIDE)], signal.SIGTERM)
-    with tempfile.TemporaryFile() as said:
-        pipe = subprocess.PIPE
-        process = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=said)
+    pipe = subprocess.PIPE
+    with (
+        tempfile.TemporaryFile() as said,
+        subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=said) as process,
+    ):
         try:
             yield Pypaimon(process, said)
         finally:

@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-import random
-from collections import Counter
-from collections.abc import Callable
-from itertools import count
-from pathlib import Path
-from typing import Any
-
 from py4j.protocol import Py4JJavaError
 
 from firnline.testing.paimon import layout
+from firnline.testing.paimon.choices import Choices
 from firnline.testing.paimon.environment import PaimonError
 from firnline.testing.paimon.expiry import Retention, expire
-from firnline.testing.paimon.gateway import Jvm
 from firnline.testing.paimon.java_table import JavaTable
-from firnline.testing.paimon.python_table import PythonTable
-from firnline.testing.paimon.shapes import AWKWARD, COLUMNS, MAIN, Row, Shape
+from firnline.testing.paimon.reviving import revive
+from firnline.testing.paimon.shapes import MAIN
 
 WEIGHTS = {
     "append": 12.0,
@@ -39,6 +32,7 @@ WEIGHTS = {
     "fast_forward": 1,
     "rollback": 1.5,
     "rollback_to_tag": 1,
+    "revive": 3,
     "consume": 1,
     "expire": 4,
 }
@@ -55,25 +49,14 @@ REFUSALS = (
 CONFLICT = "File deletion conflicts"  # what a compaction finds when its files were compacted meanwhile
 
 
-class History:
+class History(Choices):
     """Steps on one table. A step returns whether there was anything to do it with."""
-
-    def __init__(self, jvm: Jvm, tables: list[JavaTable | PythonTable], shape: Shape, rng: random.Random) -> None:
-        self.done: Counter[str] = Counter()
-        self._jvm = jvm
-        self._tables = tables
-        self._shape = shape
-        self._rng = rng
-        self._number = count(1)
-        self._values = {name: self._some(name) for name in shape.partitions}
-
-    @property
-    def folder(self) -> Path:
-        return self._tables[0].folder
 
     def run(self, length: int) -> None:
         """Takes steps until `length` of them were taken."""
         weights = {name: weight * self._rng.choice([0.3, 1, 3]) for name, weight in WEIGHTS.items()}
+        if self._shape.decoupled:
+            weights["expire"] *= 4
         self.append()
         taken, tries = 0, 0
         while taken < length and tries < 5 * length:
@@ -137,10 +120,14 @@ class History:
         return self.tag(self._rng.choice(["1h", "1d", "30d"]))
 
     def drop_tag(self) -> bool:
-        """Paimon deletes the files of a tag whose snapshot is gone, also those of a branch: then it is left alone."""
-        branch, alone = self._branch(), len(layout.branches(self.folder)) == 1
-        held = [name for name in layout.tags(self.folder, branch) if alone or not self._outlives(branch, name)]
+        """Paimon deletes the files of a tag whose snapshot is gone, others may need them or not."""
+        branch, fragile = self._branch(), self._is_fragile()
+        held = [name for name in layout.tags(self.folder, branch) if not (fragile and self._outlives(branch, name))]
         return bool(held) and self._do("drop_tag", branch, self._rng.choice(held))
+
+    def _is_fragile(self) -> bool:
+        """Whether Paimon's deletions would lose files: it protects no branch, and no file that was added again."""
+        return len(layout.branches(self.folder)) > 1 or self.done["revive"] > 0
 
     def _outlives(self, branch: str, tag: str) -> bool:
         document = layout.document(layout.Root(branch, layout.TAG, tag).path(self.folder))
@@ -149,7 +136,11 @@ class History:
     def branch(self) -> bool:
         """From a tag whose snapshot is there: without it Paimon fails half-way and leaves an unreadable branch."""
         held = [name for name in layout.tags(self.folder, MAIN) if not self._outlives(MAIN, name)]
-        return bool(held) and self._do("create_branch", f"b{next(self._number)}", self._rng.choice(held))
+        tag = self._rng.choice(held) if held else None
+        taken = tag is not None and self._do("create_branch", f"b{next(self._number)}", tag)
+        if taken and self._rng.random() < 0.5:
+            self._do("drop_tag", MAIN, tag)
+        return taken
 
     def empty_branch(self) -> bool:
         return self._do("create_branch", f"b{next(self._number)}", None)
@@ -170,56 +161,31 @@ class History:
         held = layout.tags(self.folder, MAIN)
         return bool(held) and self._do("rollback", MAIN, self._rng.choice(held))
 
+    def revive(self) -> bool:
+        """Makes an old snapshot the newest, now and then with the tag that Paimon 2 leaves for its own protection."""
+        table, branch = self._able("compact"), self._written()
+        if not isinstance(table, JavaTable) or branch is None:
+            return False
+        for snapshot in self._rng.sample(found := layout.snapshots(self.folder, branch), min(3, len(found))):
+            if revive(self._jvm, table, branch, snapshot):
+                if self._rng.random() < 0.3:
+                    table.tag(branch, f"rollback-to-as-latest-{snapshot}-{next(self._number)}", snapshot)
+                return True
+        return False
+
     def consume(self) -> bool:
         branch = self._written()
         found = [] if branch is None else layout.snapshots(self.folder, branch)
         return bool(found) and self._do("consumer", branch, f"c{next(self._number)}", self._rng.choice(found) + 1)
 
     def expire(self) -> bool:
-        """Paimon's own expiry; only without branches, for it would lose files of theirs."""
+        """Paimon's own expiry, where it loses nothing."""
         table = self._able("compact")
-        if not isinstance(table, JavaTable) or len(layout.branches(self.folder)) > 1:
+        if not isinstance(table, JavaTable) or self._is_fragile():
             return False
         most = self._rng.randint(1, 6)
         changelogs = 1000 if self._shape.decoupled else None
         return bool(expire(self._jvm, table, Retention(1, most, changelog_least=changelogs, changelog_most=changelogs)))
-
-    # ---- choices
-
-    def _able(self, verb: str) -> Any:
-        """A table that has this verb, drawn among those that have; None where none has."""
-        found = [each for each in self._tables if hasattr(each, verb)]
-        return self._rng.choice(found) if found else None
-
-    def _do(self, verb: str, *arguments: Any) -> bool:
-        table = self._able(verb)
-        if table is None or arguments[0] is None:
-            return False
-        call: Callable[..., None] = getattr(table, verb)
-        call(*arguments)
-        return True
-
-    def _branch(self) -> str:
-        names = layout.branches(self.folder)
-        return self._rng.choice(names) if self._rng.random() < 0.4 else MAIN
-
-    def _written(self) -> str | None:
-        """A branch that has a snapshot."""
-        branch = self._branch()
-        return branch if layout.snapshots(self.folder, branch) else None
-
-    def _some(self, name: str) -> tuple[Any, ...]:
-        known = [*AWKWARD[name]] if self._shape.keyed else [*AWKWARD[name], None]
-        return tuple(self._rng.sample(known, 2))
-
-    def _rows(self) -> list[Row]:
-        text = f"v{next(self._number)}"
-        return [self._row(text) for _ in range(self._rng.randint(1, 4))]
-
-    def _row(self, text: str) -> Row:
-        fixed = {"k": self._rng.randint(0, 7), "v": text, "p": "a", "d": 1, "n": 1, "y": None, "t": 0}
-        drawn = {name: self._rng.choice(values) for name, values in self._values.items()}
-        return tuple({**fixed, **drawn}[name] for name in COLUMNS)
 
 
 def _is_refusal(error: Py4JJavaError | PaimonError) -> bool:

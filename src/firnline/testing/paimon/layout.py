@@ -72,6 +72,11 @@ def roots(folder: Path) -> Iterator[Root]:
         yield from (Root(branch, CHANGELOG, str(each)) for each in changelogs(folder, branch))
 
 
+def plain(address: str) -> str:
+    """Returns the path in `file:///a`, `file:/a` or `/a`. Percent signs stay: Paimon's paths are not encoded."""
+    return "/" + address.removeprefix("file:").lstrip("/") if address.startswith("file:") else address
+
+
 def document(path: Path) -> dict[str, Any]:
     read: dict[str, Any] = json.loads(path.read_bytes())
     return read

@@ -11,7 +11,7 @@ from pathlib import Path
 from firnline.testing.paimon.expiry import Retention, expire
 from firnline.testing.paimon.gateway import Jvm
 from firnline.testing.paimon.java_table import JavaTable
-from firnline.testing.paimon.layout import Root
+from firnline.testing.paimon.layout import Root, plain
 from firnline.testing.paimon.reader import Needs, TableReader
 from firnline.testing.paimon.shapes import MAIN
 from firnline.testing.paimon.worlds import World
@@ -47,6 +47,12 @@ def outcome(jvm: Jvm, world: World, action: Callable[[JavaTable], int]) -> Outco
     finally:
         shutil.rmtree(world.root)
         aside.replace(world.root)
+
+
+def paimon_orphans(jvm: Jvm, table: JavaTable, older_than: int) -> set[str]:
+    """Returns what Paimon's own search for orphans would delete, as full paths; nothing is deleted."""
+    search = jvm.paimon("operation.LocalOrphanFilesClean")(table.open(), older_than, True)
+    return {plain(path.toString()) for path in search.clean().getDeletedFilesPath()}
 
 
 def _seen(

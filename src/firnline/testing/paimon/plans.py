@@ -7,7 +7,7 @@ from typing import Any
 
 from firnline.testing.paimon.gateway import Jvm
 from firnline.testing.paimon.java_table import JavaTable
-from firnline.testing.paimon.layout import CHANGELOG, TAG, Root
+from firnline.testing.paimon.layout import CHANGELOG, TAG, Root, plain
 
 
 class JavaPlans:
@@ -31,7 +31,7 @@ class JavaPlans:
         name = self._snapshot(root).indexManifest()
         handler = self._table.open(root.branch).store().newIndexFileHandler()
         found = handler.readManifest(name) if name is not None else ()
-        return {_plain(handler.filePath(entry)) for entry in found}
+        return {plain(handler.filePath(entry).toString()) for entry in found}
 
     def _scan(self, root: Root, mode: str) -> set[str]:
         store = self._table.open(root.branch).store()
@@ -50,11 +50,6 @@ class JavaPlans:
 
 def _paths(store: Any, entry: Any) -> Iterator[str]:
     factory = store.pathFactory().createDataFilePathFactory(entry.partition(), entry.bucket())
-    yield _plain(factory.toPath(entry))
+    yield plain(factory.toPath(entry).toString())
     for name in entry.extraFiles():
-        yield _plain(factory.toAlignedPath(name, entry.file()))
-
-
-def _plain(path: Any) -> str:
-    """A path without its scheme. Percent signs stay: Paimon's paths are not encoded."""
-    return str(path.toString()).removeprefix("file:")
+        yield plain(factory.toAlignedPath(name, entry.file()).toString())

@@ -12,12 +12,11 @@ from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 import fastavro
 
 from firnline.testing.paimon import layout
-from firnline.testing.paimon.layout import CHANGELOG, SNAPSHOT, Root
+from firnline.testing.paimon.layout import CHANGELOG, SNAPSHOT, Root, plain
 
 ADD = 0
 APPENDED = 0
@@ -137,7 +136,7 @@ class TableReader:
 
     def _note(self, name: str, to: set[str], found: Needs) -> None:
         """Notes a name, or the path in an address, as needed."""
-        path = urlsplit(name).path if "://" in name or name.startswith("file:") else self._places.get(name)
+        path = plain(name) if "/" in name else self._places.get(name)
         if path in self.disk:
             to.add(path)
         else:

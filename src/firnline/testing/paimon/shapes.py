@@ -96,7 +96,7 @@ def _changes(rng: random.Random, keyed: bool) -> dict[str, str]:
     chosen: dict[str, str] = {}
     if keyed:
         chosen["changelog-producer"] = rng.choice(["none", "none", "input", "lookup", "full-compaction"])
-        if chosen["changelog-producer"] in ("none", "lookup") and rng.random() < 0.5:
+        if chosen["changelog-producer"] in ("none", "lookup") and rng.random() < 0.6:
             chosen["deletion-vectors.enabled"] = "true"
     if rng.random() < 0.4:
         chosen |= {"changelog.num-retained.min": "1000", "changelog.num-retained.max": "2000"}

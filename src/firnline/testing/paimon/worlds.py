@@ -19,7 +19,7 @@ from firnline.testing.paimon.python_table import PythonTable
 from firnline.testing.paimon.reader import TableReader
 from firnline.testing.paimon.shapes import Shape, draw
 
-WRITERS = ("java", "java", "python", "both")
+WRITERS = ("java", "java", "java", "python", "both")
 
 
 @dataclass(frozen=True)
