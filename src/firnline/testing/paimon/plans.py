@@ -21,10 +21,15 @@ class JavaPlans:
         """Returns the data files, and files beside them, that are live in a snapshot or tag."""
         return self._scan(root, "ALL")
 
-    def changelog(self, root: Root) -> set[str]:
-        """Returns the changelog files of a snapshot or changelog; none where its table writes none."""
-        kept = self._snapshot(root).changelogManifestList() is not None
-        return self._scan(root, "CHANGELOG") if kept else set()
+    def changes(self, root: Root) -> set[str]:
+        """Returns the files that a stream reads for a snapshot or changelog.
+
+        A table that writes no changelogs is read by what its appends added; other commits say nothing to a stream.
+        """
+        snapshot = self._snapshot(root)
+        if self._table.open(root.branch).coreOptions().changelogProducer().name() != "NONE":
+            return self._scan(root, "CHANGELOG") if snapshot.changelogManifestList() is not None else set()
+        return self._scan(root, "DELTA") if snapshot.commitKind().name() == "APPEND" else set()
 
     def index(self, root: Root) -> set[str]:
         """Returns the index files of a snapshot or tag: deletion vectors, hashes of dynamic buckets."""
