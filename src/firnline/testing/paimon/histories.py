@@ -120,7 +120,7 @@ class History(Choices):
         return self.tag(self._rng.choice(["1h", "1d", "30d"]))
 
     def drop_tag(self) -> bool:
-        """Paimon deletes the files of a tag whose snapshot is gone, others may need them or not."""
+        """Paimon deletes the files of a tag whose snapshot is gone, whoever else needs them: such tags stay."""
         branch, fragile = self._branch(), self._is_fragile()
         held = [name for name in layout.tags(self.folder, branch) if not (fragile and self._outlives(branch, name))]
         return bool(held) and self._do("drop_tag", branch, self._rng.choice(held))
