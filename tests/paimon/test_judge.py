@@ -1,6 +1,6 @@
 """The judge itself: its worlds are real and varied, and its plain reader agrees with both of Paimon's own.
 
-FIRNLINE_PAIMON_WORLDS sets how many tables (4 unless told, 200 in the long lane).
+FIRNLINE_PAIMON_WORLDS sets how many tables (4 unless told, 100 in the long lane).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from firnline.testing.paimon.rows import java_rows, python_files, python_rows
 from firnline.testing.paimon.shapes import MAIN, Row, Shape
 from firnline.testing.paimon.worlds import Paimon, World, grow
 
-COUNT = int(os.environ.get("FIRNLINE_PAIMON_WORLDS", "200" if os.environ.get("FIRNLINE_FULL") else "4"))
+COUNT = int(os.environ.get("FIRNLINE_PAIMON_WORLDS", "100" if os.environ.get("FIRNLINE_FULL") else "4"))
 FIRST = 66  # of this one Paimon's expiry loses files of the main branch, of the next one files of another
 COVERING = [83, 39, 28, 12, 15, 49, 52]  # together these seeds reach every step and every kind of file
 KINDS = {

@@ -120,8 +120,14 @@ def _plain(value: Any) -> Any:
 
 
 def _table(folder: str, branch: str) -> Any:
-    table = _class("table.file_store_table", "FileStoreTable").from_path(folder)
-    return table if branch == "main" else table.copy({"branch": branch})
+    """A branch with its own schema: a table copied with the option `branch` keeps the main one's."""
+    kind = _class("table.file_store_table", "FileStoreTable")
+    table = kind.from_path(folder)
+    if branch == "main":
+        return table
+    schema = _class("schema.schema_manager", "SchemaManager")(table.file_io, folder, branch=branch).latest()
+    name = _class("common.identifier", "Identifier").create("default", "table", branch=branch)
+    return kind(table.file_io, name, folder, schema)
 
 
 def _class(module: str, name: str = "") -> Any:
