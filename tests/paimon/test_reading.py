@@ -10,11 +10,12 @@ from pathlib import Path
 import pytest
 
 from firnline.errors import FirnlineError, NoSuchTable, RefusedForSafety, UnreadableMetadata, UnsupportedFormat
+from firnline.testing.paimon.java_table import JavaTable
 from firnline.testing.paimon.layout import SNAPSHOT, Root
-from firnline.testing.paimon.shapes import MAIN
+from firnline.testing.paimon.shapes import MAIN, Shape
 from firnline.testing.paimon.worlds import Paimon
 
-from .small import EVERYTHING_OLD, Copy, make
+from .small import EVERYTHING_OLD, Copy, make, row
 
 
 @pytest.fixture(scope="module")
@@ -248,3 +249,24 @@ def test_why_tells_what_keeps_a_file_and_what_does_not(copy: Copy) -> None:
 
 def _snapshots(copy: Copy) -> list[Root]:
     return [root for root in copy.reader().reachable() if root.branch == MAIN and root.kind == SNAPSHOT]
+
+
+def test_a_list_that_a_tag_needs_must_be_there_although_a_changelog_names_it_too(both: Paimon, tmp_path: Path) -> None:
+    """The changelog of a table that writes none is what its snapshots added: their own delta list."""
+    table = JavaTable(both.java, tmp_path / "t")
+    options = {"bucket": "1", "changelog.num-retained.min": "1000", "changelog.num-retained.max": "2000"}
+    table.create(Shape("java", True, (), options))
+    for number in range(1, 5):
+        table.write(MAIN, [row(number, "text")])
+        table.tag(MAIN, f"t{number}", number)
+    copy = Copy(tmp_path)
+    copy.expire(retain_last=1)
+    assert (tmp_path / "t/changelog/changelog-2").exists() or (tmp_path / "t/snapshot/snapshot-2").exists()
+    table.write(MAIN, [row(9, "text")])
+    delta = json.loads((tmp_path / "t/tag/tag-t2").read_text())["deltaManifestList"]
+    (tmp_path / "t/manifest" / delta).unlink()
+    with pytest.raises(UnreadableMetadata, match=delta):
+        copy.process().check(copy.table)
+    (tmp_path / "t/tag/tag-t2").unlink()
+    (tmp_path / "t/snapshot/snapshot-2").unlink(missing_ok=True)
+    assert copy.process().check(copy.table).sound

@@ -15,7 +15,7 @@ from firnline.local.judge import KEPT, VICTIM, verdicts
 from firnline.local.listing import Lister, LocalListing
 from firnline.local.rows import ROWS, one_per_file, root_rows, split, with_need
 from firnline.model.files import File, FileKind, Root, Tally, Totals
-from firnline.ports.engines import FILE_COLUMNS, SPARED_REASONS, Listing, Territory
+from firnline.ports.engines import FILE_COLUMNS, SPARED_REASONS, Listing, Territory, alike
 from firnline.ports.formats import Expand, Expanded
 from firnline.ports.listings import KeyRange, ListRanges, Sort
 from firnline.ports.overlap import opener
@@ -95,7 +95,7 @@ class LocalEngine:
     def _walk(self, roots: Iterable[Root], expand: Expand) -> tuple[pa.Table, int]:
         """Returns one row per file that the roots reach, and how many units were opened for it."""
         if expand.folds:
-            return walk_folding(list(roots), expand, lambda due, kind: self._opened(due, expand, kind))
+            return walk_folding(alike(roots), expand, lambda due, kind: self._opened(due, expand, kind))
         files = one_per_file(root_rows(roots))
         opened = 0
         for kind in expand.order:

@@ -18,7 +18,7 @@ class FileKind(StrEnum):
     INDEX = "index"
     MANIFEST = "manifest"
     MANIFEST_LIST = "manifest-list"
-    CHANGELOG_LIST = "changelog-list"
+    CHANGES_LIST = "manifest-list-of-changes"
     INDEX_MANIFEST = "index-manifest"
     STATISTICS = "statistics"
     PARTITION_STATISTICS = "partition-statistics"

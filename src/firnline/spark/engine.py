@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from firnline.model.files import FileKind, Root, Tally, Totals
-from firnline.ports.engines import FILE_COLUMNS, SPARED_REASONS, Listing, Territory, root_columns
+from firnline.ports.engines import FILE_COLUMNS, SPARED_REASONS, Listing, Territory, alike, root_columns
 from firnline.ports.formats import Expand
 from firnline.ports.listings import KeyRange, ListRanges, Sort
 from firnline.ports.progress import Progress, Silent
@@ -104,7 +104,7 @@ class SparkEngine:
     def _walk(self, roots: Iterable[Root], expand: Expand) -> DataFrame:
         """Returns one row per file that the roots reach; nothing is opened before somebody asks for the rows."""
         if expand.folds:
-            return self._walk_folding(list(roots), expand)
+            return self._walk_folding(alike(roots), expand)
         start = _root_table(roots)
         spread = spread_of(self.session, len(start))
         self.progress.step("walking on Spark", 0, None)

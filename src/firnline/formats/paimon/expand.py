@@ -21,7 +21,7 @@ from firnline.ports.formats import Expanded, Together, joined
 from firnline.ports.stores import Read
 
 _ROWS: dict[FileKind, Callable[[Sequence[bytes], Layout], Named]] = {
-    FileKind.CHANGELOG_LIST: list_rows,
+    FileKind.CHANGES_LIST: list_rows,
     FileKind.MANIFEST_LIST: list_rows,
     FileKind.INDEX_MANIFEST: index_rows,
     FileKind.MANIFEST: manifest_rows,
@@ -70,7 +70,7 @@ class PaimonExpand:
             with opened(self.store, unit) as data:
                 return data
         except UnreadableMetadata as damage:
-            if unit.kind is FileKind.CHANGELOG_LIST and isinstance(damage.__cause__, ObjectNotFound):
+            if unit.kind is FileKind.CHANGES_LIST and isinstance(damage.__cause__, ObjectNotFound):
                 return None
             raise
 

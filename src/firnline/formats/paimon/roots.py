@@ -56,7 +56,7 @@ def _kept_changes(branch: Branch, changelog: PaimonSnapshot, location: str) -> I
     if changelog.changelog is not None:
         yield _changelog(changelog.changelog, location)
     elif not branch.writes_changelog:
-        yield _list(changelog.delta, location)
+        yield _changelog(changelog.delta, location)
 
 
 def _list(found: ListFile, location: str) -> File:
@@ -65,6 +65,7 @@ def _list(found: ListFile, location: str) -> File:
 
 def _changelog(found: ListFile, location: str) -> File:
     """Returns the list as a kind of its own: it may be gone. A snapshot that came back from a tag, by a rollback or as
-    the first one of a branch, names a changelog that went when the snapshot had expired.
+    the first one of a branch, names a changelog that went when the snapshot had expired; and with a tag Paimon deletes
+    lists that a changelog still names. Where a snapshot or tag needs the list itself, it must be there.
     """
-    return File(FileKind.CHANGELOG_LIST, join(location, "manifest", found.name), found.size, opens=True)
+    return File(FileKind.CHANGES_LIST, join(location, "manifest", found.name), found.size, opens=True)

@@ -26,7 +26,7 @@ _PURGE_ORDER = (
     FileKind.CHANGELOG,
     FileKind.MANIFEST,
     FileKind.MANIFEST_LIST,
-    FileKind.CHANGELOG_LIST,
+    FileKind.CHANGES_LIST,
     FileKind.INDEX,
     FileKind.DELETION_VECTORS,
     FileKind.INDEX_MANIFEST,
