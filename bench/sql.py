@@ -4,18 +4,27 @@
 
 firnline reads them as expired snapshots, in segments on executors; Iceberg has them all in one metadata document, which
 the driver reads. Both in one session, each question asked twice: the second time nothing is loaded or compiled anew.
+Writes docs/benchmarks/sql.json. Exits 1 if the answers differ or if a second count takes longer than Iceberg's.
 """
 
 from __future__ import annotations
 
+import json
+import multiprocessing
 import os
 import shutil
 import sys
 import tempfile
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+
+from parts.measuring import Memory, machine
+from parts.reporting import FOLDER
 
 from firnline.app import open_lake
 from firnline.history.index import Segment, digest_of, index_bytes
@@ -74,52 +83,86 @@ def holding(folder: Path, number: int) -> str:
     return made.publish(edit=fill)
 
 
-def timed(what: str, number: int, ask: Callable[[], Any]) -> None:
+QUESTIONS = {
+    "count": ("count(*)", ""),
+    "sum of a summary": ("sum(summary['added-records'])", ""),
+    "the last thousand": ("count(*)", " WHERE committed_at > timestamp_millis({late})"),
+}
+
+
+def timed(what: str, number: int, ask: Callable[[], Any]) -> dict[str, Any]:
+    """Returns how long the question took, asked twice, and its answer."""
+    spent = []
     for which in ("first", "again"):
         start = time.perf_counter()
         found = ask()
-        spent = time.perf_counter() - start
-        print(f"{what:44} {which}: {spent:7.1f} s, {number / spent:10,.0f} snapshots/s, answer {found}", flush=True)
+        spent.append(round(time.perf_counter() - start, 2))
+        rate = number / spent[-1]
+        print(f"{what:44} {which}: {spent[-1]:7.1f} s, {rate:10,.0f} snapshots/s, answer {found}", flush=True)
+    return {"first_s": spent[0], "again_s": spent[1], "answer": found}
 
 
-def main() -> None:
+@contextmanager
+def watched(memory: Memory) -> Iterator[None]:
+    """Looks at the memory of this process and of all that it started, until the block ends."""
+    over = threading.Event()
+
+    def look() -> None:
+        while not over.wait(0.5):
+            memory.look(os.getpid())
+
+    watcher = threading.Thread(target=look, daemon=True)
+    watcher.start()
+    yield
+    over.set()
+    watcher.join()
+
+
+def asked(name: str, number: int, ask: Callable[[str], Any], table: str) -> dict[str, Any]:
+    """Returns what one side took for every question, and the memory that it had at most."""
+    late = entries(FIRST + number - 1, 1)[0]["timestamp-ms"] - 60_000_000
+    memory, found = Memory(), {}
+    with watched(memory):
+        for what, (select, where) in QUESTIONS.items():
+            text = f"SELECT {select} FROM {table}{where.format(late=late)}"
+            found[what] = timed(f"{name}, {what}", number, lambda text=text: ask(text))
+    print(f"{name}: most memory in MiB {memory.as_mib()}", flush=True)
+    return {**found, "rss_mib": memory.as_mib()}
+
+
+def main() -> int:
     number = int(sys.argv[1]) if len(sys.argv) > 1 else 1_000_000
     os.environ["FIRNLINE_SPARK_PACKAGES"] = PACKAGE
-    os.environ["PYSPARK_SUBMIT_ARGS"] = "--driver-memory 6g --master local[*] pyspark-shell"
+    os.environ["PYSPARK_SUBMIT_ARGS"] = "--driver-memory 10g --master local[*] pyspark-shell"
     folder = Path(tempfile.mkdtemp(prefix="firnline-bench-sql-"))
     try:
-        compare(folder, number)
+        return compare(folder, number)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def compare(folder: Path, number: int) -> None:
+def compare(folder: Path, number: int) -> int:
+    with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as apart:  # what it needs for them is not ours
+        ours, theirs = (apart.submit(make, folder, number).result() for make in (remembering, holding))
     from firnline.spark.session import session
     from firnline.sql.session import Statements, prepared
 
-    ours, theirs = remembering(folder, number), holding(folder, number)
     spark = prepared(session())
     statements = Statements(open_lake(), spark)
-    name = f"`{ours}`.all_snapshots"
-    spark.read.format("iceberg").load(f"{theirs}#snapshots").createOrReplaceTempView("snapshots")
 
     def ask(text: str) -> Any:
         (frame,) = statements.run(text)
         return frame.collect()[0][0]
 
-    late = entries(FIRST + number - 1, 1)[0]["timestamp-ms"] - 60_000_000
-    bound = f"committed_at > timestamp_millis({late})"
-    added = "sum(summary['added-records'])"
-    for what, select, where in (
-        ("count", "count(*)", ""),
-        ("sum of a summary", added, ""),
-        ("the last", "count(*)", bound),
-    ):
-        filtered = f" WHERE {where}" if where else ""
-        timed(f"firnline all_snapshots, {what}", number, lambda s=select, f=filtered: ask(f"SELECT {s} FROM {name}{f}"))
-        plain = f"SELECT {select} FROM snapshots{filtered}"
-        timed(f"Iceberg snapshots, {what}", number, lambda p=plain: spark.sql(p).collect()[0][0])
+    remembered = asked("firnline all_snapshots", number, ask, f"`{ours}`.all_snapshots")
+    spark.read.format("iceberg").load(f"{theirs}#snapshots").createOrReplaceTempView("snapshots")
+    held = asked("Iceberg snapshots", number, lambda text: spark.sql(text).collect()[0][0], "snapshots")
+    answer = {"snapshots": number, "firnline": remembered, "iceberg": held, "machine": machine()}
+    (FOLDER / "sql.json").write_text(json.dumps(answer, indent=1) + "\n")
+    same = all(remembered[each]["answer"] == held[each]["answer"] for each in QUESTIONS)
+    slower = remembered["count"]["again_s"] > held["count"]["again_s"]
+    return 1 if slower or not same else 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

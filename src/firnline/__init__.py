@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from firnline.arrival import use_packed
 from firnline.version import VERSION
 
 if TYPE_CHECKING:
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["__version__", "open"]
 __version__ = VERSION
+use_packed(__path__[0])
 
 
 def open(config: str | None = None, **options: Any) -> Lake:

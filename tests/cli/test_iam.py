@@ -235,3 +235,15 @@ def test_one_permission_less_is_found_before_anything_changes(bench: Bench, comm
         assert said["message"]
         assert bench.location(table) == before
         assert {each for each in keys - bench.keys(table) if "/_firnline/" not in each} == set(), f"without {action}"
+
+
+def test_a_history_beside_records_that_lie_elsewhere_is_named(bench: Bench) -> None:
+    (bench.folder / "firnline.yaml").write_text(f"records: s3://{BUCKET}/records\nhistory: forever\n")
+    table = bench.fresh()
+    policy = bench.policy("expire", table)
+    code, _, err = bench.run(["expire", table, *EXPIRE, "--grace", "0s"], bench.allowed(policy))
+    assert code == 0, err
+    assert any("/_firnline/history/" in key for key in bench.keys(table))
+    (bench.folder / "firnline.yaml").write_text(f"records: s3://{BUCKET}/records\n")
+    assert "_firnline/history" in str(bench.policy("history", table))
+    assert "_firnline" not in str(bench.policy("history", bench.fresh()))

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import pickle
-from collections.abc import Iterator
+import re
+from collections.abc import Generator, Iterator
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from pathlib import Path
@@ -26,10 +28,11 @@ from firnline.history.index import Segment, digest_of, index_bytes
 from firnline.history.listing import bytes_of, text_of
 from firnline.history.names import INDEX, PATH
 from firnline.history.opening import History
+from firnline.history.rows import row_of
 from firnline.ports.formats import State, TableFormat
 from firnline.sql.asking import METADATA, Asked, asked_of, open_relation
 from firnline.sql.bounds import Bounds
-from firnline.sql.snapshots import SNAPSHOTS, Snapshots, numbers
+from firnline.sql.snapshots import ALL_SNAPSHOTS, SNAPSHOTS, Snapshots, batch_of, numbers
 from firnline.sql.source import spark_schema
 from firnline.stores.objects import ObjectStores
 from firnline.testing.manifests import Layout
@@ -202,6 +205,30 @@ def test_equality_deletes_are_refused_and_the_jar_is_named(tmp_path: Path) -> No
     assert "iceberg-spark-runtime" in refused.value.hint
 
 
+@pytest.mark.parametrize("what", ["entries", "files", "manifests"])
+def test_manifests_that_a_snapshot_names_without_a_list_are_read_like_listed_ones(tmp_path: Path, what: str) -> None:
+    for name, inline in (("old", True), ("new", False)):
+        made = SmallTable(QuickFiles(), f"file://{tmp_path}/{name}", Layout(1))
+        made.append(3, inline=inline)
+        made.overwrite(made.live()[:1])
+        made.publish()
+    found = [_of(f"file://{tmp_path}/{name}", what) for name in ("old", "new")]
+    assert found[0] == found[1]
+    assert found[0]
+
+
+def _of(table: str, what: str) -> list[str]:
+    """Returns the rows of a table's first snapshot as text, without what differs between two equal tables."""
+    first = min(_document(str(max(Path(table.removeprefix("file://")).glob("metadata/*.json"))))["snapshots"], key=_age)
+    relation, _ = open_relation(Asked(table, what, snapshot=str(first["snapshot-id"])))
+    batches = [each for piece in relation.pieces(Bounds()) for each in relation.read(piece, relation.schema.names)]
+    return sorted(re.sub(rf"{table}\S*?'", "", str(row)) for each in batches for row in each.to_pylist())
+
+
+def _age(snapshot: dict[str, Any]) -> int:
+    return int(snapshot["timestamp-ms"])
+
+
 @pytest.fixture
 def remembering(tmp_path: Path) -> tuple[str, list[Path]]:
     """A table by path that remembers three segments of four snapshots each and two in its list."""
@@ -313,6 +340,43 @@ def test_snapshots_of_another_format_have_the_same_columns() -> None:
     (found,) = relation.read(piece, relation.schema.names)
     assert found.schema.equals(SNAPSHOTS)
     assert found.column("snapshot_id").to_pylist() == [1, 2, 3]
+
+
+ODD = [
+    {"snapshot-id": 1, "timestamp-ms": 5},
+    {"snapshot-id": 2, "timestamp-ms": 6, "parent-snapshot-id": -1, "summary": None, "manifest-list": None},
+    {
+        "snapshot-id": 3,
+        "timestamp-ms": 7,
+        "parent-snapshot-id": 2,
+        "summary": {"n": 4, "operation": "append", "x": True},
+    },
+    {"snapshot-id": 4, "timestamp-ms": 8, "manifest-list": "s3://b/l.avro", "summary": {"operation": "delete"}},
+]
+
+
+def test_columns_are_what_the_rows_of_the_same_snapshots_say() -> None:
+    names = ALL_SNAPSHOTS.names
+    found = batch_of(ODD, names, expired=True).to_pylist()
+    rows = [row_of(each, expired=True) for each in ODD]
+    assert [int(row.committed_at_ms) for row in rows] == [int(row["committed_at"].timestamp() * 1000) for row in found]
+    assert [(row.snapshot_id, row.parent_id) for row in rows] == [
+        (str(row["snapshot_id"]), row["parent_id"] and str(row["parent_id"])) for row in found
+    ]
+    for name in ("operation", "manifest_list", "expired"):
+        assert [getattr(row, name) for row in rows] == [row[name] for row in found]
+    assert [dict(row.summary) for row in rows] == [dict(row["summary"]) for row in found]
+
+
+def test_pythons_search_for_cycles_goes_on_after_a_read() -> None:
+    relation = snapshots(None, None, frozenset({"1", "2", "3"}))
+    (piece,) = relation.pieces(Bounds())
+    reading = relation.read(piece, ["snapshot_id"])
+    assert isinstance(reading, Generator)
+    next(reading)
+    assert not gc.isenabled()
+    reading.close()
+    assert gc.isenabled()
 
 
 def test_a_long_list_streams_in_batches_and_leaves_out_what_is_live(tmp_path: Path) -> None:

@@ -263,7 +263,7 @@ class Places:
             from firnline.spark.delete import SparkDeleteMany
             from firnline.spark.session import session
 
-            return Shovel(delete, SparkDeleteMany(self.session or session()))
+            return Shovel(delete, SparkDeleteMany(session(self.session)))
         return Shovel(delete, LocalDeleteMany())
 
     def source(self, table: str) -> TableSource:
@@ -298,7 +298,7 @@ class Places:
         from firnline.spark.engine import SparkEngine
         from firnline.spark.session import session
 
-        return SparkEngine(self.session or session(), self.progress)
+        return SparkEngine(session(self.session), self.progress)
 
 
 def iceberg_on(store: ReadWrite) -> IcebergFormat:

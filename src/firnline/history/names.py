@@ -57,10 +57,15 @@ def pointer_of(state: State) -> Pointer | None:
     return Pointer(path, state.properties.get(INDEX)) if path else None
 
 
+def home_of(state: State) -> str:
+    """Returns the folder that all of this table's history lies in."""
+    return join(state.location, _HISTORY)
+
+
 def folder_of(state: State, generation: str = "") -> str:
     """Returns where new files of this table's history go; each `generation` after the first has its own folder."""
     table = "no-uuid" if state.uuid.startswith("no uuid") else _UNSAFE.sub("-", state.uuid)
-    return join(state.location, _HISTORY, f"{table}.{generation}" if generation else table)
+    return join(home_of(state), f"{table}.{generation}" if generation else table)
 
 
 def is_of_table(state: State, path: str) -> bool:

@@ -6,7 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from firnline.errors import UsageError
+from firnline.history.names import home_of, pointer_of
 from firnline.model.locations import parse_location
+from firnline.ops.settle import policy_in_force
 from firnline.ops.workplace import Workplace
 from firnline.plans.permissions import (
     ACTIONS,
@@ -19,6 +21,7 @@ from firnline.plans.permissions import (
     template,
     uses_of,
 )
+from firnline.plans.request import Request
 
 _SCHEMES = {"s3": "s3", "s3a": "s3", "s3n": "s3", "gs": "gs", "abfs": "abfs", "abfss": "abfs", "az": "abfs"}
 
@@ -66,10 +69,16 @@ def permissions(command: str, store: str, work: Workplace | None) -> Permissions
 
 
 def places_of(work: Workplace) -> Places:
-    """Returns where this table's metadata, files and run records lie, from one read of it."""
+    """Returns where this table's metadata, files and run records lie, from one read of it.
+
+    A history lies in the table's own folder, wherever the runs are recorded: it counts where there is one or will be.
+    """
     state = work.source.load()
     folders = tuple(folder.rstrip("/") for folder in state.owned)
-    return Places((state.fence.rpartition("/")[0],), folders, (work.root(state).rstrip("/"),))
+    kept = policy_in_force(state, work.source.name, work.config, Request()).history.value
+    remembers = pointer_of(state) is not None or kept is not None
+    history = (home_of(state),) if remembers else ()
+    return Places((state.fence.rpartition("/")[0],), folders, (work.root(state).rstrip("/"), *history))
 
 
 def store_of(places: Places) -> str:

@@ -11,16 +11,17 @@ from pyspark.sql.utils import is_remote
 
 @contextmanager
 def described(session: SparkSession, text: str) -> Iterator[None]:
-    """Names the jobs that are started inside. Spark Connect knows no descriptions, but shows tags."""
+    """Names the jobs that are started inside. Spark Connect knows no descriptions, but shows tags, without commas."""
     name = f"firnline: {text}"
+    tag = name.replace(",", "")
     if is_remote():
-        session.addTag(name)
+        session.addTag(tag)
     else:
         session.sparkContext.setJobDescription(name)
     try:
         yield
     finally:
         if is_remote():
-            session.removeTag(name)
+            session.removeTag(tag)
         else:
             session.sparkContext.setJobDescription(None)  # type: ignore[arg-type]

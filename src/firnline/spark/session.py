@@ -1,4 +1,4 @@
-"""Getting a Spark session: the caller's own where there is one, else a quiet local one."""
+"""Getting a Spark session: the caller's own where there is one, else a quiet one of ours."""
 
 from __future__ import annotations
 
@@ -7,35 +7,53 @@ import sys
 
 from pyspark.sql import SparkSession
 
+from firnline.spark.shipping import equipped
+
 Session = SparkSession
 
 _QUIET = {
-    "spark.sql.shuffle.partitions": str(4 * (os.cpu_count() or 2)),
-    "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.sql.execution.arrow.maxRecordsPerBatch": "65536",
     "spark.log.level": "ERROR",
 }
+_LOCAL = {
+    "spark.sql.shuffle.partitions": str(4 * (os.cpu_count() or 2)),
+    "spark.ui.enabled": "false",
+    "spark.driver.bindAddress": "127.0.0.1",
+}
+"""A cluster has more cores than this machine, a page that shows its jobs, and an address that executors reach."""
 
 
-def session(remote: str | None = None) -> SparkSession:
-    """Returns the active session, a Spark Connect session at `remote`, or a new local one.
+def session(given: SparkSession | None = None) -> SparkSession:
+    """Returns the given session, the active one, or a new one where the environment says, with executors equipped.
 
-    Executors must run this very interpreter: with another Python they fail, and say so only in their logs.
+    `SPARK_REMOTE` names a Spark Connect server, `SPARK_MASTER` a cluster; Spark's own ways are left to Spark. Tasks
+    beside this process must run this very interpreter: with another Python they fail, and say so only in their logs.
     """
-    active = SparkSession.getActiveSession()
-    if active is not None:
-        return active
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    return equipped(given or SparkSession.getActiveSession() or _started())
+
+
+def _started() -> SparkSession:
     builder = SparkSession.builder.appName("firnline")
+    remote, master = os.environ.get("SPARK_REMOTE"), os.environ.get("SPARK_MASTER")
+    os.environ.setdefault("PYSPARK_PYTHON", _python(None if remote else master))
     if remote:
         return builder.remote(remote).getOrCreate()
-    for name, value in {**_QUIET, **_packages()}.items():
-        builder = builder.config(name, value)
-    if "SPARK_MASTER" not in os.environ and not _configured():
+    settings = {**_QUIET, **_packages()}
+    if master:
+        builder = builder.master(master)
+    elif not _configured():
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-        builder = builder.master("local[*]").config("spark.driver.bindAddress", "127.0.0.1")
+        builder, settings = builder.master("local[*]"), {**settings, **_LOCAL}
+    for name, value in settings.items():
+        builder = builder.config(name, value)
     return builder.getOrCreate()
+
+
+def _python(master: str | None) -> str:
+    """Returns the Python of the tasks: this very one if they run beside this process, else one of its version."""
+    elsewhere = master is not None and master.partition("[")[0] != "local"
+    return "python{}.{}".format(*sys.version_info) if elsewhere else sys.executable
 
 
 def _packages() -> dict[str, str]:
@@ -46,4 +64,4 @@ def _packages() -> dict[str, str]:
 
 def _configured() -> bool:
     """Tells whether the environment already says where Spark runs."""
-    return any(name in os.environ for name in ("SPARK_CONF_DIR", "SPARK_REMOTE", "PYSPARK_SUBMIT_ARGS"))
+    return any(name in os.environ for name in ("SPARK_CONF_DIR", "PYSPARK_SUBMIT_ARGS"))

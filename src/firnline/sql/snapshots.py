@@ -5,18 +5,19 @@ Expired ones are read object by object on executors: however many there are, a t
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from itertools import chain, islice
-from typing import Any
+from itertools import accumulate, chain, islice
 
 import pyarrow as pa
 
 from firnline.errors import UnsupportedFormat
 from firnline.history.index import Segment, read_segment
-from firnline.history.listing import Entry, id_of
+from firnline.history.listing import Entry, id_of, time_of
 from firnline.history.opening import History, newest
-from firnline.history.rows import SnapshotRow, row_of
+from firnline.history.rows import parent_of, summary_of
 from firnline.model.snapshots import SnapshotId
 from firnline.ports.formats import TableFormat
 from firnline.ports.stores import Get
@@ -79,9 +80,10 @@ class Snapshots:
         yield Newest()
 
     def read(self, piece: Piece, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
-        entries, expired = iter(self._entries(piece)), not isinstance(piece, Live)
-        while rows := [row_of(entry, expired=expired) for entry in islice(entries, _BATCH)]:
-            yield batch_of(rows, columns)
+        with uncollected():
+            entries, expired = iter(self._entries(piece)), not isinstance(piece, Live)
+            while some := list(islice(entries, _BATCH)):
+                yield batch_of(some, columns, expired=expired)
 
     def _entries(self, piece: Piece) -> Iterator[Entry]:
         match piece:
@@ -96,23 +98,37 @@ class Snapshots:
         return (entry for entry in found if id_of(entry) not in self.live)
 
 
-_COLUMNS: Mapping[str, Callable[[Sequence[SnapshotRow]], pa.Array]] = {
-    "committed_at": lambda rows: pa.array([row.committed_at_ms * 1000 for row in rows], INSTANT),
-    "snapshot_id": lambda rows: numbers([row.snapshot_id for row in rows]),
-    "parent_id": lambda rows: numbers([row.parent_id for row in rows]),
-    "operation": lambda rows: pa.array([row.operation for row in rows], pa.string()),
-    "manifest_list": lambda rows: pa.array([row.manifest_list for row in rows], pa.string()),
-    "summary": lambda rows: _maps([row.summary for row in rows]),
-    "expired": lambda rows: pa.array([row.expired for row in rows], pa.bool_()),
+@contextmanager
+def uncollected() -> Iterator[None]:
+    """Keeps Python from looking for cycles: what is read from JSON has none, and looking doubles the time it takes."""
+    was = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was:
+            gc.enable()
+
+
+_COLUMNS: Mapping[str, Callable[[Sequence[Entry]], pa.Array]] = {
+    "committed_at": lambda entries: pa.array([time_of(each) * 1000 for each in entries], INSTANT),
+    "snapshot_id": lambda entries: numbers([each["snapshot-id"] for each in entries]),
+    "parent_id": lambda entries: numbers([parent_of(each) for each in entries]),
+    "operation": lambda entries: pa.array([summary_of(each).get("operation") for each in entries], pa.string()),
+    "manifest_list": lambda entries: pa.array([each.get("manifest-list") for each in entries], pa.string()),
+    "summary": lambda entries: _maps([summary_of(each) for each in entries]),
 }
 
 
-def batch_of(rows: Sequence[SnapshotRow], columns: Sequence[str]) -> pa.RecordBatch:
+def batch_of(entries: Sequence[Entry], columns: Sequence[str], *, expired: bool) -> pa.RecordBatch:
+    """Returns the columns straight from the snapshots: nothing is made for one that nobody asked for."""
     schema = pa.schema([ALL_SNAPSHOTS.field(name) for name in columns])
-    return pa.record_batch([_COLUMNS[name](rows) for name in columns], schema=schema)
+    flags = pa.repeat(pa.scalar(expired), len(entries))
+    arrays = [flags if name == "expired" else _COLUMNS[name](entries) for name in columns]
+    return pa.record_batch(arrays, schema=schema)
 
 
-def numbers(ids: Sequence[str | None]) -> pa.Array:
+def numbers(ids: Sequence[str | int | None]) -> pa.Array:
     """Returns ids as the numbers that Iceberg's tables have. Raises UnsupportedFormat where they are none."""
     try:
         return pa.array([None if each is None else int(each) for each in ids], pa.int64())
@@ -122,13 +138,15 @@ def numbers(ids: Sequence[str | None]) -> pa.Array:
         ) from None
 
 
-def _maps(said: Sequence[Mapping[str, Any]]) -> pa.Array:
-    """Returns a column of maps from its parts: a list of pairs for each row would take most of the time."""
-    offsets = [0]
-    for each in said:
-        offsets.append(offsets[-1] + len(each))
-    keys = list(chain.from_iterable(said))
-    values = list(chain.from_iterable(each.values() for each in said))
+def _maps(said: Sequence[Mapping[str, str]]) -> pa.Array:
+    """Returns a column of maps, without the operation, which has a column of its own.
+
+    Made of its parts: a list of pairs for each row would take most of the time.
+    """
+    rests = [{name: value for name, value in each.items() if name != "operation"} for each in said]
+    offsets = list(accumulate(map(len, rests), initial=0))
+    keys = list(chain.from_iterable(rests))
+    values = list(chain.from_iterable(each.values() for each in rests))
     return pa.MapArray.from_arrays(
         pa.array(offsets, pa.int32()), pa.array(keys, pa.string()), pa.array(values, pa.string())
     )

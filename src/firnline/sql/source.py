@@ -25,8 +25,10 @@ PUSHDOWN = "spark.sql.python.filterPushdown.enabled"
 
 
 def register(spark: SparkSession) -> None:
-    """Makes `spark.read.format("firnline")` work in a session."""
-    spark.dataSource.register(FirnlineSource)
+    """Makes `spark.read.format("firnline")` work in a session, on its executors too."""
+    from firnline.spark.shipping import equipped
+
+    equipped(spark).dataSource.register(FirnlineSource)
 
 
 class FirnlineSource(DataSource):

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from firnline.formats.avro.blocks import MAX_BYTES, Blocks, Numbers, Packed, expand, find_blocks
+from firnline.formats.avro.codecs import Codecs, codecs_for
 from firnline.formats.avro.engine import Engine, Way, engine_for
 from firnline.formats.avro.faults import CorruptAvro
 from firnline.formats.avro.gather import to_arrow
@@ -35,12 +36,14 @@ def decode(
     """One Arrow column for each dotted name, in that order, null where the file has no such field. An array or map that
     is wanted as bytes comes as it is encoded (`encoded_texts` reads it).
 
+    `way`: "python" needs no package but numpy and pyarrow; "auto" takes what is installed and pays.
     Raises CorruptAvro if any byte that had to be read makes no sense, or if a field has another type. A file
     cut exactly between two blocks is still valid: compare its size or rows with what its owner recorded.
     """
     header = read_header(data)
     engine = engine_for(len(data), way)
-    batch, rows = _decoded([find_blocks(data, header, engine)], header, columns, engine, max_bytes)
+    packed = [find_blocks(data, header, engine)]
+    batch, rows = _decoded(packed, header, columns, engine, codecs_for(way), max_bytes)
     return Decoded(batch, header.metadata, rows)
 
 
@@ -62,18 +65,23 @@ def decode_many(
     batches, numbers = [], []
     for members in alike.values():
         packed = [each for _, _, each in members]
-        batch, _ = _decoded(packed, members[0][1], columns, engine, max_bytes)
+        batch, _ = _decoded(packed, members[0][1], columns, engine, codecs_for(way), max_bytes)
         batches.append(batch)
         numbers.append(np.repeat([number for number, _, _ in members], [int(each.counts.sum()) for each in packed]))
     return pa.concat_batches(batches), np.concatenate(numbers)
 
 
 def _decoded(
-    packed: Sequence[Packed], header: Header, columns: Mapping[str, pa.DataType], engine: Engine, max_bytes: int
+    packed: Sequence[Packed],
+    header: Header,
+    columns: Mapping[str, pa.DataType],
+    engine: Engine,
+    codecs: Codecs,
+    max_bytes: int,
 ) -> tuple[pa.RecordBatch, int]:
     """The rows of files with one schema and codec, end to end, and how many they are."""
     program = compile_program(header.schema_text, tuple(columns.items()))
-    blocks = expand(packed, header.codec, min(max_bytes, MAX_BYTES))
+    blocks = expand(packed, header.codec, min(max_bytes, MAX_BYTES), codecs)
     rows = blocks.rows(program.width)
     batch = pa.RecordBatch.from_arrays(_columns(blocks, rows, program, engine), schema=program.arrow)
     return batch, rows

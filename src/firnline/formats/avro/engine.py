@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import importlib.util
 import threading
 import types
 from collections.abc import Callable
@@ -89,7 +88,12 @@ _CHOICE: Final = Choice()
 
 @functools.cache
 def _numba_is_there() -> bool:
-    return importlib.util.find_spec("numba") is not None
+    """Tells by importing it: an executor may have one that refuses the numpy beside it."""
+    try:
+        import numba  # noqa: F401
+    except ImportError:
+        return False
+    return True
 
 
 def engine_for(size: int, way: Way) -> Engine:

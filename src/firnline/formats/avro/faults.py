@@ -8,3 +8,7 @@ class CorruptAvro(ValueError):
 
     Nothing decoded from such a file may be used: who goes on would take a live file for an unneeded one.
     """
+
+
+def too_large(limit: int) -> CorruptAvro:
+    return CorruptAvro(f"the file claims to hold, or holds, more than {limit} bytes")

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from firnline.errors import UnsupportedFormat
 from firnline.formats.avro import decode
 from firnline.formats.iceberg import fields
 from firnline.formats.iceberg.counts import count_of, enough
@@ -53,6 +53,7 @@ _OF_FILE = {
     "first_row_id": pa.int64(),
 }  # fmt: skip
 _ADDED = 1
+_STATUSES = {"existing": 0, "added": _ADDED, "deleted": 2}
 _OF_ENTRY = ("status", "snapshot_id", "sequence_number", "file_sequence_number")
 
 
@@ -72,11 +73,10 @@ class IcebergTables:
     def manifests(self, state: State, snapshot: SnapshotId | None) -> pa.Table:
         units = [unit for owner, unit in roots_of(state) if owner == snapshot]
         lists = [unit for unit in units if unit.kind is FileKind.MANIFEST_LIST]
-        if any(unit.kind is FileKind.MANIFEST for unit in units):
-            raise UnsupportedFormat(
-                f"snapshot {snapshot} names its manifests without a list", hint="write one commit with a newer engine"
-            )
-        return pa.concat_tables([MANIFESTS.empty_table(), *(self._listed(unit) for unit in lists)])
+        named = [unit for unit in units if unit.kind is FileKind.MANIFEST]
+        rows = [self._named(unit, str(snapshot)) for unit in named]
+        inline = pa.Table.from_pylist(rows, schema=MANIFESTS)
+        return pa.concat_tables([inline, *(self._listed(unit) for unit in lists)])
 
     def units(self, state: State, snapshot: SnapshotId | None) -> list[Manifest]:
         columns = ("path", "length", "partition_spec_id", "added_snapshot_id", "sequence_number")
@@ -91,6 +91,22 @@ class IcebergTables:
             listed = decode(data, _LIST_COLUMNS).batch
             enough(listed, np.zeros(len(listed), dtype=np.int64), [unit.expects])
         return pa.Table.from_batches([_manifest_rows(listed)])
+
+    def _named(self, unit: File, snapshot: SnapshotId) -> dict[str, Any]:
+        """Returns the row of a manifest that a snapshot of version 1 names without a list, which would say all this."""
+        with opened(self.store, unit) as data:
+            found = decode(data, {"status": pa.int64()})
+        status = pc.fill_null(found.batch.column("status"), _ADDED).to_pylist()
+        return {
+            "content": 0,
+            "path": unit.key,
+            "length": len(data),
+            "partition_spec_id": int(found.metadata.get("partition-spec-id", b"0")),
+            "added_snapshot_id": int(snapshot),
+            **{f"{each}_data_files_count": status.count(number) for each, number in _STATUSES.items()},
+            **{f"{each}_delete_files_count": 0 for each in _COUNTS},
+            "sequence_number": 0,
+        }
 
 
 def _manifest_rows(listed: pa.RecordBatch) -> pa.RecordBatch:

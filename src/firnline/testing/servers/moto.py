@@ -29,7 +29,7 @@ def moto(folder: Path) -> Iterator[Server]:
 
 
 def _arguments(port: int) -> list[str]:
-    return [sys.executable, "-m", "moto.server", "-H", HOST, "-p", str(port)]
+    return [sys.executable, "-m", "firnline.testing.servers.moto_app", "-H", HOST, "-p", str(port)]
 
 
 def user(server: Server, name: str, policy: Mapping[str, Any]) -> Server:

@@ -130,6 +130,7 @@ class Sample:
     data: bytes
     leaves: dict[str, pa.DataType]
     rows: list[Any]
+    codec: str
 
     def column(self, path: str) -> list[Any]:
         """The values of a leaf, None where anything on the way is null."""
@@ -151,7 +152,7 @@ def samples(draw: Any) -> Sample:
     plain = _plain_blocks(schema, rows, draw(st.sampled_from([1, 40, 100_000])))
     codec = draw(st.sampled_from(sorted(PACK)))
     data = header(schema, codec) + b"".join(block(count, PACK[codec](body)) for count, body in plain)
-    return Sample(data, builder.leaves, list(fastavro.reader(io.BytesIO(data))))
+    return Sample(data, builder.leaves, list(fastavro.reader(io.BytesIO(data))), codec)
 
 
 def _plain_blocks(schema: Any, rows: list[Any], interval: int) -> list[tuple[int, bytes]]:

@@ -13,6 +13,7 @@ import pytest
 
 import firnline
 from firnline.formats.avro import decode
+from firnline.formats.avro.codecs import PLAIN, best
 from firnline.formats.avro.engine import PATIENCE, PYTHON, Choice
 
 from .containers import file, record, text
@@ -44,6 +45,16 @@ def test_a_small_file_does_not_import_numba() -> None:
 def test_any_file_is_read_where_numba_is_missing() -> None:
     many = 'import firnline.formats.avro.engine as engine; engine.PATIENCE = 0; sys.modules["numba"] = None'
     read_in_new_process("auto", before=many)
+
+
+@pytest.mark.parametrize("missing", ["cramjam", "deflate", "isal", "zstandard"])
+def test_any_file_is_read_where_a_codec_is_missing(missing: str) -> None:
+    plain = "from firnline.formats.avro import codecs; assert codecs.best() is codecs.PLAIN"
+    read_in_new_process("auto", before=f"sys.modules[{missing!r}] = None", after=plain)
+
+
+def test_the_fast_packages_are_taken_where_they_are() -> None:
+    assert best() is not PLAIN
 
 
 def test_numba_works_where_no_cache_can_be_kept() -> None:

@@ -346,7 +346,8 @@ def test_claimed_sizes_are_not_believed(way: Way) -> None:
     snappy_claim = b"\xff\xff\xff\xff\x03" + b"\0a" + bytes(4)  # one GiB in a few bytes
     zstd_claim = b"\x28\xb5\x2f\xfd\xa0" + (1 << 30).to_bytes(4, "little") + b"\1\0\0"
     assert "more than" in refused(header(NAME, "snappy") + block(1, snappy_claim), way)
-    assert "more than" in refused(header(NAME, "zstandard") + block(1, zstd_claim), way)
+    too_much = "more than" if way == "compiled" else "too much memory"
+    assert too_much in refused(header(NAME, "zstandard") + block(1, zstd_claim), way)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,18 @@
+"""A copy of firnline that a driver sent to executors brings the packages they lack in a folder of its own."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+PACKED = "_packed"
+
+
+def use_packed(package: str) -> None:
+    """Makes the packages that came in the folder `package` importable; does nothing where none came.
+
+    They go last, so that what an executor has itself stays in place for everybody who shares its Python processes.
+    """
+    packed = os.path.join(package, PACKED)
+    if os.path.isdir(packed) and packed not in sys.path:
+        sys.path.append(packed)

@@ -1,0 +1,97 @@
+"""An archive of firnline and of packages that executors lack, made of what is installed here."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import tarfile
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from importlib.metadata import Distribution, PackageNotFoundError, distribution
+from pathlib import Path
+from tempfile import NamedTemporaryFile
+
+from firnline.arrival import PACKED
+
+NEEDED = (
+    "arro3-core", "boto3", "cramjam", "deflate", "isal", "numba", "numpy", "obstore", "psycopg", "psycopg-binary",
+    "pyarrow", "pyiceberg", "pyyaml", "redis", "sqlalchemy", "zstandard",
+)  # fmt: skip
+"""What firnline imports on executors, and where Spark plans a query; what these need themselves comes with them."""
+
+_UNUSED = re.compile(r"(^|/)(__pycache__|tests?|include|src)/|\.(pyc|pyi|pxd|pyx|h|hpp|cpp|cc)$")
+_DAYS_KEPT = 30
+
+
+def distributions(names: Iterable[str] = NEEDED) -> dict[str, Distribution]:
+    """Returns the distributions of these names with all that they require and that is installed."""
+    found: dict[str, Distribution] = {}
+    waiting = list(names)
+    while waiting:
+        name = waiting.pop()
+        if name in found:
+            continue
+        with suppress(PackageNotFoundError):
+            found[name] = distribution(name)
+            waiting += [_name(each) for each in found[name].requires or () if "extra ==" not in each]
+    return found
+
+
+def _name(requirement: str) -> str:
+    return re.split(r"[^A-Za-z0-9._-]", requirement, maxsplit=1)[0]
+
+
+def modules(of: Distribution) -> set[str]:
+    """Returns the names that a distribution is imported by."""
+    first = {Path(name).parts[0] for name, _ in _files(of)}
+    return {each.partition(".")[0] for each in first if not each.endswith((".dist-info", ".libs", ".data", ".pth"))}
+
+
+def pack(package: Path, chosen: Iterable[Distribution], digest: str) -> Path:
+    """Returns an archive of the package with the chosen distributions inside it, made once and kept in the cache."""
+    chosen = sorted(chosen, key=lambda each: each.name)
+    known = hashlib.sha256("\n".join([digest, *(f"{each.name} {each.version}" for each in chosen)]).encode())
+    place = _folder() / f"firnline-{known.hexdigest()[:16]}.tar.gz"
+    if place.exists():
+        os.utime(place)
+        return place
+    with NamedTemporaryFile(dir=place.parent, prefix=".", delete=False) as half:
+        with tarfile.open(fileobj=half, mode="w:gz", compresslevel=1) as archive:
+            for name, source in (*_code(package), *_installed(chosen)):
+                archive.add(source, name, recursive=False)
+        os.replace(half.name, place)  # two drivers may pack at once: each file is whole under its name
+    return place
+
+
+def _code(package: Path) -> Iterator[tuple[str, Path]]:
+    for source in sorted(package.rglob("*.py")):
+        name = source.relative_to(package).as_posix()
+        if not _UNUSED.search(name):
+            yield name, source
+
+
+def _installed(chosen: Iterable[Distribution]) -> Iterator[tuple[str, Path]]:
+    for each in chosen:
+        for name, source in _files(each):
+            yield f"{PACKED}/{name}", source
+
+
+def _files(of: Distribution) -> Iterator[tuple[str, Path]]:
+    """Yields what a distribution put into site-packages, without what nobody imports."""
+    for each in of.files or ():
+        name = each.as_posix()
+        if not name.startswith(("..", "/")) and not _UNUSED.search(name):
+            yield name, Path(str(of.locate_file(each)))
+
+
+def _folder() -> Path:
+    """Returns the folder of archives, without those that nobody has used for a month."""
+    folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "firnline" / "packed"
+    folder.mkdir(parents=True, exist_ok=True)
+    for old in folder.iterdir():
+        with suppress(FileNotFoundError):  # another driver removed it first
+            if old.stat().st_mtime < time.time() - _DAYS_KEPT * 86_400:
+                old.unlink()
+    return folder

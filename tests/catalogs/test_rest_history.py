@@ -1,0 +1,74 @@
+"""A table of a live REST server remembers what expired: the server takes the pointer, and other writers leave it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+from pyiceberg.catalog.rest import RestCatalog as PyIcebergCatalog
+
+from firnline.app import Lake, now_ms
+from firnline.history.names import INDEX, PATH
+from firnline.ops.carry import Carried
+from firnline.policy.config import Section
+from firnline.sql.asking import Asked, open_relation
+from firnline.sql.bounds import Bounds
+from firnline.testing.servers import Server
+
+from .lakes import SCHEMA, rows
+
+pytestmark = pytest.mark.xdist_group("rest")
+
+
+@pytest.fixture
+def name(own_rest: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """A table with five snapshots, as firnline calls it; four of them will expire."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    for key, value in own_rest.settings.items():
+        monkeypatch.setenv(f"PYICEBERG_CATALOG__LAKE__{key.upper()}", value)
+    theirs = PyIcebergCatalog("lake", **own_rest.settings)
+    space = f"remembers_{uuid4().hex[:8]}"
+    theirs.create_namespace(space)
+    made = theirs.create_table(f"{space}.t", SCHEMA)
+    for number in range(5):
+        made.append(rows(number))
+    return f"lake.{space}.t"
+
+
+def expire(lake: Lake, name: str) -> None:
+    asked = {"older_than": now_ms() + 1, "retain_last": 1, "grace": "0s", "blast_radius": 1.0}
+    carried = lake.expire(name, keep={"history": "forever"}, **asked)
+    assert isinstance(carried, Carried)
+    assert carried.facts["state"] == "done", carried.facts
+
+
+def all_snapshots(name: str) -> dict[int, bool]:
+    """Returns whether each snapshot expired, as `firnline sql` reads it."""
+    relation, _ = open_relation(Asked(name, "all_snapshots"))
+    pieces = relation.pieces(Bounds())
+    batches = [each for piece in pieces for each in relation.read(piece, ["snapshot_id", "expired"])]
+    return {row["snapshot_id"]: row["expired"] for each in batches for row in each.to_pylist()}
+
+
+def test_what_expired_on_a_rest_server_is_remembered_whoever_commits_next(own_rest: Server, name: str) -> None:
+    theirs = PyIcebergCatalog("lake", **own_rest.settings)
+    table = theirs.load_table(name.removeprefix("lake."))
+    ids = [each.snapshot_id for each in table.snapshots()]
+    lake = Lake(Section(), engine="local")
+    expire(lake, name)
+    table = table.refresh()
+    assert [each.snapshot_id for each in table.snapshots()] == ids[-1:]
+    listed = json.loads(Path(table.properties[PATH].removeprefix("file://")).read_bytes())
+    assert [each["snapshot-id"] for each in listed] == ids[:-1]
+    assert INDEX not in table.properties
+    table.append(rows(5))
+    ids.append(table.refresh().snapshots()[-1].snapshot_id)
+    assert all_snapshots(name) == {**dict.fromkeys(ids[:4], True), **dict.fromkeys(ids[4:], False)}
+    expire(lake, name)
+    assert [int(each["snapshot-id"]) for each in lake.expired_snapshots(name)] == ids[:-1]
+    timeline, trouble = lake.history(name)
+    assert trouble is None
+    assert sum(each.commits for each in timeline.by_day.values()) == len(ids)

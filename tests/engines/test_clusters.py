@@ -1,0 +1,56 @@
+"""The same answers on real clusters, whose executors have a Python of their own that never heard of firnline."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from firnline.spark.packing import distributions, modules
+
+from .clusters import bare_python, connect_server, first_on_path, run_on, standalone, surroundings
+
+pytestmark = pytest.mark.spark
+HEAVY = ("pyarrow", "numpy", "numba", "llvmlite")
+"""What executors of the quick test have: packing these takes longer than all the rest."""
+
+SINGLE_FILES = ("six", "typing_extensions")
+full = pytest.mark.skipif(not os.environ.get("FIRNLINE_FULL"), reason="runs with FIRNLINE_FULL=1 (make test-full)")
+
+
+def check(facts: dict[str, Any], python: Path, had: tuple[str, ...] = ()) -> None:
+    """Fails unless executors worked, with an interpreter and packages that are not the driver's."""
+    assert min(facts[each] for each in ("survey", "census", "purge", "sql")) > 0
+    assert Path(facts["python"]).parent == python.parent
+    assert "site-packages" not in facts["firnline"]
+    lacked = {name for each in distributions().values() for name in modules(each)} - set(had)
+    assert set(facts["came"]) >= {name for name in lacked if name not in SINGLE_FILES and name.isidentifier()}
+    assert not set(facts["came"]) & set(had)
+    assert facts["fast"]
+
+
+def test_local_cluster(tmp_path: Path) -> None:
+    python = bare_python(tmp_path / "bare", HEAVY)
+    around = {**surroundings(tmp_path), "PYSPARK_PYTHON": str(python)}
+    check(run_on({"SPARK_MASTER": "local-cluster[2,1,1024]"}, around, tmp_path), python, HEAVY)
+
+
+@full
+def test_standalone_cluster_with_two_workers(tmp_path: Path) -> None:
+    """Both sides call their Python by one name; the workers' has nothing installed, not even pyarrow."""
+    python = bare_python(tmp_path / "bare", ())
+    around = surroundings(tmp_path)
+    with standalone(first_on_path(python, around), tmp_path) as master:
+        check(run_on({"SPARK_MASTER": master}, first_on_path(Path(sys.executable), around), tmp_path), python)
+
+
+@full
+def test_spark_connect(tmp_path: Path) -> None:
+    """The server plans with the Python that its executors have: it needs pyarrow, which Spark itself imports there."""
+    python = bare_python(tmp_path / "bare", ("pyarrow",))
+    around = surroundings(tmp_path)
+    with connect_server({**around, "PYSPARK_PYTHON": str(python)}, tmp_path) as remote:
+        check(run_on({"SPARK_REMOTE": remote}, around, tmp_path), python, ("pyarrow",))

@@ -1,0 +1,121 @@
+"""What is packed for executors, and what they make of it. That it works on clusters: `test_clusters.py`."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tarfile
+from pathlib import Path
+
+import pytest
+from pyspark.cloudpickle import dumps, register_pickle_by_value
+from pyspark.errors import PySparkException
+
+from firnline.arrival import PACKED, use_packed
+from firnline.errors import UsageError
+from firnline.spark import looking
+from firnline.spark.looking import Seen, digest, looker, seen
+from firnline.spark.packing import NEEDED, distributions, modules, pack
+from firnline.spark.shipping import Lack, _said, lack_of
+
+HERE: Seen = {"platform": "here", "missing": [], "firnline": "this"}
+
+
+@pytest.fixture
+def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A package of two modules, and a cache of the test's own."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    made = tmp_path / "firnline"
+    (made / "deep").mkdir(parents=True)
+    (made / "__init__.py").write_text("WORD = 1\n")
+    (made / "deep" / "__init__.py").write_text("")
+    (made / "__pycache__").mkdir()
+    (made / "__pycache__" / "x.py").write_text("never mind")
+    return made
+
+
+def test_what_a_package_requires_comes_with_it() -> None:
+    found = distributions(["boto3", "no-such-package-anywhere"])
+    assert {"boto3", "botocore", "urllib3"} <= found.keys()
+    assert "no-such-package-anywhere" not in found
+
+
+def test_everything_that_is_needed_is_installed_here_and_known_by_its_modules() -> None:
+    found = distributions()
+    assert set(NEEDED) <= found.keys()
+    assert modules(found["arro3-core"]) == {"arro3"}
+    assert modules(found["python-dateutil"]) == {"dateutil"}
+    assert seen([name for each in found.values() for name in modules(each)])["missing"] == []
+
+
+def test_an_archive_has_the_code_and_the_packages_and_is_made_once(package: Path) -> None:
+    six = distributions(["six"])["six"]
+    made = pack(package, [six], digest(str(package)))
+    with tarfile.open(made) as archive:
+        names = set(archive.getnames())
+    assert {"__init__.py", "deep/__init__.py", f"{PACKED}/six.py"} <= names
+    assert not any("__pycache__" in name for name in names)
+    before = made.stat().st_ino
+    assert pack(package, [six], digest(str(package))).stat().st_ino == before
+    assert pack(package, [], digest(str(package))) != made
+
+
+def test_archives_that_nobody_used_for_a_month_go(package: Path) -> None:
+    made = pack(package, [], "one")
+    os.utime(made, (0, 0))
+    pack(package, [], "two")
+    assert not made.exists()
+
+
+def test_the_digest_is_that_of_the_code(package: Path) -> None:
+    first = digest(str(package))
+    (package / PACKED).mkdir()
+    (package / PACKED / "six.py").write_text("")
+    assert digest(str(package)) == first
+    (package / "deep" / "__init__.py").write_text("WORD = 2\n")
+    assert digest(str(package)) != first
+
+
+def test_packages_that_came_are_found_last(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = list(sys.path)
+    monkeypatch.setattr(sys, "path", list(before))
+    use_packed(str(tmp_path))
+    assert sys.path == before
+    (tmp_path / PACKED).mkdir()
+    use_packed(str(tmp_path))
+    use_packed(str(tmp_path))
+    assert sys.path == [*before, str(tmp_path / PACKED)]
+
+
+def test_a_python_without_firnline_can_say_what_it_has() -> None:
+    register_pickle_by_value(looking)
+    function = dumps(looker(["json", "no_such_module_anywhere"]))
+    code = "import pickle, sys; print(pickle.loads(sys.stdin.buffer.read())(0))"
+    zips = [path for path in sys.path if path.endswith("site-packages")]
+    bare = f"import sys; sys.path += {zips!r}; sys.modules['firnline'] = None; {code}"
+    ran = subprocess.run([sys.executable, "-S", "-c", bare], input=function, capture_output=True, check=False)
+    assert b"no_such_module_anywhere" in ran.stdout, ran.stderr
+    assert b"json" not in ran.stdout
+
+
+def test_what_any_executor_lacks_is_lacking() -> None:
+    assert lack_of([HERE, HERE], HERE) == Lack(code=False, modules=frozenset())
+    other: Seen = {"platform": "here", "missing": ["numba"], "firnline": None}
+    assert lack_of([HERE, other], HERE) == Lack(code=True, modules=frozenset({"numba"}))
+
+
+def test_another_platform_gets_code_but_no_packages() -> None:
+    elsewhere: Seen = {"platform": "elsewhere", "missing": [], "firnline": "old"}
+    assert lack_of([elsewhere], HERE) == Lack(code=True, modules=frozenset())
+    with pytest.raises(UsageError, match="lack obstore") as refused:
+        lack_of([{**elsewhere, "missing": ["obstore"]}], HERE)
+    assert "spark.archives" in refused.value.hint
+
+
+def test_why_python_failed_there_is_told_in_one_line() -> None:
+    trace = (
+        "Traceback:\n  File x\nbase.PySparkRuntimeError: [PYTHON_VERSION_MISMATCH] 3.12 than 3.11\nPlease check.\n\n"
+    )
+    assert _said(PySparkException(trace)).endswith("3.12 than 3.11")
+    assert _said(PySparkException("no executor\n")) == "no executor"
