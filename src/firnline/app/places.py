@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from firnline.caches.opening import Memory
     from firnline.catalogs.config import CatalogSettings
     from firnline.formats.iceberg.table import IcebergFormat
+    from firnline.formats.paimon.table import PaimonFormat
     from firnline.ports.engines import Engine
     from firnline.ports.formats import State
     from firnline.ports.probe import Capabilities
@@ -47,6 +48,7 @@ _LARGE_SNAPSHOTS = 20_000
 _LARGE_FILES = 2_000_000
 _LARGE_PURGE = 1_000_000
 _LARGE_LISTING = 1_000_000
+_FOLDERS = {"iceberg": ("data", "metadata"), "paimon": ("manifest", "snapshot")}
 _NUMBER = re.compile(r"[0-9]{1,18}")
 
 
@@ -79,10 +81,26 @@ class Places:
         settings = self.settings_of(name)
         store = self.store_of(settings)
         if not name.catalog:
-            return Place(_at_location(name, store), store, settings)
+            return Place(self._at_location(name, store), store, settings)
         catalog, commits = self.catalog(name.catalog), self.catalogs[name.catalog]
         source = catalog_table(catalog, name, iceberg_on(store), lambda: _commits(commits, store))
         return Place(source, store, settings)
+
+    def _at_location(self, name: TableName, store: ReadWrite) -> LocatedTable:
+        """Returns the table in a folder: what lies there tells its format."""
+        from firnline.catalogs.paimon import PaimonFolders
+        from firnline.catalogs.paths import PathCommits, PathTables
+
+        folders = PaimonFolders(store)
+        if folders.has_table(name.name):
+            return catalog_table(folders, name, paimon_on(store), lambda: self._paimon_commits(name, store))
+        return catalog_table(PathTables(store), name, iceberg_on(store), lambda: PathCommits(store))
+
+    def _paimon_commits(self, name: TableName, store: ReadWrite) -> Commit:
+        from firnline.formats.paimon.commits import PaimonCommits
+        from firnline.stores.retire import ObjectRetire
+
+        return PaimonCommits(store, ObjectRetire(store, self.settings_of(name)))
 
     def settings_of(self, name: TableName) -> Mapping[str, str]:
         """Returns how the table's store is reached, by PyIceberg's names; what a catalog hands out for a table wins.
@@ -123,9 +141,8 @@ class Places:
 
         place = (work.source.name.catalog, work.root(state), state.location)
         if place not in self._probed:
-            inside = (join(state.location, "data"), join(state.location, "metadata"))
             probe = StoreProbe(self.settings_of(work.source.name))
-            self._probed[place] = probe.probe(place[1], list(dict.fromkeys((*state.owned, *inside))))
+            self._probed[place] = probe.probe(place[1], list(dict.fromkeys((*state.owned, *_inside(state)))))
         refuse_unfit(self._probed[place], deletes=deletes)
 
     def _warnings(self, name: TableName, location: str) -> tuple[str, ...]:
@@ -292,6 +309,14 @@ def iceberg_on(store: ReadWrite) -> IcebergFormat:
     return IcebergFormat(ReadOnly(store))
 
 
+def paimon_on(store: ReadWrite) -> PaimonFormat:
+    """Returns the format on a store that it can only read."""
+    from firnline.formats.paimon.table import PaimonFormat
+    from firnline.stores.wrappers.read_only import ReadOnly
+
+    return PaimonFormat(ReadOnly(store))
+
+
 def store_settings(properties: Mapping[str, str]) -> dict[str, str]:
     """Returns what of a catalog's properties is about stores: its own secrets stay with the catalog."""
     return {name: value for name, value in properties.items() if name.startswith(_OF_STORES)}
@@ -308,16 +333,15 @@ def _commits(settings: CatalogSettings, store: ReadWrite) -> Commit:
     return open_commits(settings, store)
 
 
-def _at_location(name: TableName, store: ReadWrite) -> LocatedTable:
-    from firnline.catalogs.paths import PathCommits, PathTables
-
-    return catalog_table(PathTables(store), name, iceberg_on(store), lambda: PathCommits(store))
-
-
 def absolute(location: str) -> str:
     """Returns a location that means the same from every folder, without a slash at its end."""
     named = "://" in location or location.startswith("file:")
     return (location if named else os.path.abspath(location)).rstrip("/")
+
+
+def _inside(state: State) -> Iterator[str]:
+    """Yields the folders of a table in which a run deletes."""
+    return (join(state.location, name) for name in _FOLDERS[state.format])
 
 
 def is_large(state: State) -> bool:

@@ -26,7 +26,7 @@ from firnline.ops.carry import (
     undo,
 )
 from firnline.ops.files import check_listing_name, write_listing
-from firnline.ops.plan import Planned, make_plan
+from firnline.ops.plan import Planned, grace_of, make_plan
 from firnline.ops.purge import Shovel
 from firnline.ops.save import save_plan
 from firnline.ops.settle import policy_in_force
@@ -113,6 +113,7 @@ class Runs(Places):
         blast_radius: float | None = None,
         clean: bool = False,
         new_history: bool = False,
+        sole_writer: bool = False,
         grace: str | None = None,
         break_lease: bool = False,
         confirm: Callable[[Plan], None] = lambda plan: None,
@@ -121,7 +122,9 @@ class Runs(Places):
 
         `confirm` is shown the very plan that is then carried out; it raises to stop.
         """
-        request = request_of(older_than, retain_last, now, keep, include_outside, blast_radius, clean, new_history)
+        request = request_of(
+            older_than, retain_last, now, keep, include_outside, blast_radius, clean, new_history, sole_writer
+        )
         work = self.workplace(table)
         planned = self._planned(work, request)
         if not planned.plan.stages:
@@ -142,11 +145,12 @@ class Runs(Places):
     def _noted(self, planned: Planned, source: TableSource) -> Planned:
         """Returns the plan with what somebody should know of the store before anything is deleted there."""
         notes = self._warnings(source.name, planned.state.location)
-        return replace(planned, plan=replace(planned.plan, notes=notes))
+        return replace(planned, plan=replace(planned.plan, notes=(*planned.plan.notes, *notes)))
 
     def _saved(self, work: Workplace, planned: Planned, grace: str | None, *, meant: bool) -> Plan:
         effective = policy_in_force(planned.state, work.source.name, self.config, planned.request)
-        grace_ms = effective.grace.value if grace is None else parse_duration(grace)
+        asked_ms = effective.grace.value if grace is None else parse_duration(grace)
+        grace_ms = grace_of(planned.state, planned.request, asked_ms)
         root = work.root(planned.state)
         return save_plan(planned, work.source.format, work.store, root, grace_ms, self.clock(), meant=meant)
 
@@ -222,6 +226,7 @@ def request_of(
     blast_radius: float | None = None,
     clean: bool = False,
     new_history: bool = False,
+    sole_writer: bool = False,
 ) -> Request:
     return Request(
         keep or {},
@@ -232,6 +237,7 @@ def request_of(
         blast_radius,
         clean,
         new_history,
+        sole_writer,
     )
 
 

@@ -38,6 +38,10 @@ class CachedExpand:
     def order(self) -> tuple[FileKind, ...]:
         return self.expand.order
 
+    @property
+    def folds(self) -> bool:
+        return self.expand.folds
+
     def __call__(self, units: Sequence[File], together: Together = map) -> Expanded:
         names = [self.name(unit) for unit in units]
         parts = [([number], found) for number, found in enumerate(together(self._found, names)) if found is not None]

@@ -65,6 +65,9 @@ def expire(
     clean: Annotated[
         bool, typer.Option("--clean-metadata", help="Also drop schemas and partition specs that nothing uses then.")
     ] = False,
+    sole_writer: Annotated[
+        bool, typer.Option("--sole-writer", help="Nobody else changes the table meanwhile (Paimon: no least grace).")
+    ] = False,
     yes: Yes = False,
     break_lease: BreakLease = False,
     policy: options.Policy = None,
@@ -84,7 +87,7 @@ def expire(
         "include_outside": include_outside, "blast_radius": options.share(blast_radius),
     }  # fmt: skip
     result = lake.expire(
-        table, grace=grace, clean=clean, new_history=new_history, break_lease=break_lease,
+        table, grace=grace, clean=clean, new_history=new_history, sole_writer=sole_writer, break_lease=break_lease,
         confirm=lambda plan: None if yes else ask(explain(plan), as_json), **asked,
     )  # fmt: skip
     _show_expired(result, as_json)

@@ -10,12 +10,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from firnline.local.census import LocalCensus, take
+from firnline.local.folding import walk_folding
 from firnline.local.judge import KEPT, VICTIM, verdicts
 from firnline.local.listing import Lister, LocalListing
 from firnline.local.rows import ROWS, one_per_file, root_rows, split, with_need
 from firnline.model.files import File, FileKind, Root, Tally, Totals
-from firnline.ports.engines import FILE_COLUMNS, SPARED_REASONS, Listing, Territory
-from firnline.ports.formats import Expand
+from firnline.ports.engines import FILE_COLUMNS, SPARED_REASONS, Listing, Territory, alike
+from firnline.ports.formats import Expand, Expanded
 from firnline.ports.listings import KeyRange, ListRanges, Sort
 from firnline.ports.overlap import opener
 from firnline.ports.progress import Progress, Silent
@@ -93,6 +94,8 @@ class LocalEngine:
 
     def _walk(self, roots: Iterable[Root], expand: Expand) -> tuple[pa.Table, int]:
         """Returns one row per file that the roots reach, and how many units were opened for it."""
+        if expand.folds:
+            return walk_folding(alike(roots), expand, lambda due, kind: self._opened(due, expand, kind))
         files = one_per_file(root_rows(roots))
         opened = 0
         for kind in expand.order:
@@ -104,14 +107,19 @@ class LocalEngine:
 
     def _open_all(self, due: pa.Table, expand: Expand, kind: FileKind) -> Sequence[pa.Table]:
         """Returns what the units name. The first unit that cannot be read ends the survey, by its name."""
-        needs, *facts = (due.column(name).to_pylist() for name in ("needed", "key", "size", "expects"))
+        needs = np.asarray(due.column("needed").to_pylist(), dtype=bool)
+        return [
+            pa.Table.from_batches([with_need(answer.rows, needs[answer.of])]).cast(ROWS)
+            for answer in self._opened(due, expand, kind)
+        ]
+
+    def _opened(self, due: pa.Table, expand: Expand, kind: FileKind) -> Iterator[Expanded]:
+        """Yields what the units name, some at a time, by the number that each unit has among all that are due."""
+        facts = (due.column(name).to_pylist() for name in ("key", "size", "expects"))
         units = [File(kind, key, size, True, expects) for key, size, expects in zip(*facts, strict=True)]
-        found: list[pa.Table] = []
         count = 0
         with opener(expand, self.threads) as opened:
             for portion, answer in opened(units):
-                needed = np.asarray(needs[count : count + len(portion)], dtype=bool)[answer.of]
-                found.append(pa.Table.from_batches([with_need(answer.rows, needed)]).cast(ROWS))
+                yield Expanded(answer.rows, answer.of + count)
                 count += len(portion)
                 self.progress.step(f"opening {kind}s", count, len(units))
-        return found

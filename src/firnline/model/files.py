@@ -14,8 +14,12 @@ class FileKind(StrEnum):
     POSITION_DELETES = "position-deletes"
     EQUALITY_DELETES = "equality-deletes"
     DELETION_VECTORS = "deletion-vectors"
+    CHANGELOG = "changelog"
+    INDEX = "index"
     MANIFEST = "manifest"
     MANIFEST_LIST = "manifest-list"
+    CHANGES_LIST = "manifest-list-of-changes"
+    INDEX_MANIFEST = "index-manifest"
     STATISTICS = "statistics"
     PARTITION_STATISTICS = "partition-statistics"
     METADATA = "metadata"
@@ -39,10 +43,15 @@ class File:
 
 @dataclass(frozen=True, slots=True)
 class Root:
-    """Where the walk starts, and whether a kept snapshot needs it."""
+    """Where the walk starts, and whether a kept snapshot needs it.
+
+    `owner` is the snapshot, where a format's manifests also take away: what one of them removes, it removes for the
+    snapshots that read it and for no other.
+    """
 
     file: File
     needed: bool
+    owner: str = ""
 
 
 @dataclass(frozen=True, slots=True)

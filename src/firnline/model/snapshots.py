@@ -9,16 +9,32 @@ SnapshotId = str
 """Ids are strings everywhere: Iceberg and Paimon print integers, Icechunk prints base 32."""
 
 MAIN = "main"
+_CHANGES = "+changes"
+
+
+def changes_of(snapshot: SnapshotId) -> str:
+    """Returns the owner of what only readers of changes need of a snapshot."""
+    return snapshot + _CHANGES
+
+
+def snapshot_of(owner: str) -> SnapshotId:
+    """Returns the snapshot that an owner of roots belongs to."""
+    return owner.removesuffix(_CHANGES)
 
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """One version of a table."""
+    """One version of a table.
+
+    `number` is its place in the range that its branch keeps, where the format has one; None also for a version that is
+    in no range any more and only a tag holds.
+    """
 
     id: SnapshotId
     parent: SnapshotId | None
     timestamp_ms: int
     operation: str | None = None
+    number: int | None = None
 
 
 class RefKind(StrEnum):

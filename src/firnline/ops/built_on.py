@@ -13,7 +13,7 @@ from typing import Any
 
 from firnline.errors import ObjectNotFound, RefusedForSafety, UnreadableMetadata
 from firnline.journal.runs import Run
-from firnline.ports.formats import State
+from firnline.ports.formats import FenceKind, State
 from firnline.ports.tables import TableSource
 
 
@@ -29,9 +29,10 @@ def what_landed(source: TableSource, state: State, detail: Mapping[str, Any]) ->
     """Returns what the run's record says of its commit: where it lies, what it was built on, which refs got lost.
 
     `refs_unseen` where nobody can tell any more: the commit may have dropped a ref, and the versions that would show
-    it are gone. A commit whose new metadata we named ourselves cannot: it was a compare-and-swap on what we read.
+    it are gone. A commit whose new metadata we named ourselves cannot: it was a compare-and-swap on what we read. Nor
+    can one that takes files away: it names each, and no other version of the table is anywhere to be read.
     """
-    found = _find(source, state, detail)
+    found = None if state.capabilities.fence is FenceKind.NONE else _find(source, state, detail)
     if found is None:
         return {"lost_refs": [], "refs_unseen": detail["location"] is None, "built_on": None}
     meant = set(detail["removal"].get("refs") or {})

@@ -5,10 +5,10 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from firnline.errors import FirnlineError, OutcomeUnknown, StoreError, TableMoved
-from firnline.ports.catalogs import Attempt, Step, SwapOutcome, Version
+from firnline.ports.catalogs import Attempt, Step, SwapOutcome, Version, always
 from firnline.ports.formats import Edited, State
 from firnline.ports.tables import WritableTable
 
@@ -43,8 +43,14 @@ class Changed:
     edited: Edited
 
 
-def change(source: WritableTable, edit: Edit, before_send: BeforeSend, patience: Patience = PATIENT) -> Changed | None:
-    """Returns the commit that landed, or None where the edit found nothing to do.
+def change(
+    source: WritableTable,
+    edit: Edit,
+    before_send: BeforeSend,
+    patience: Patience = PATIENT,
+    still: Callable[[], None] = always,
+) -> Changed | None:
+    """Returns the commit that landed, or None where the edit found nothing to do. `still` goes with every attempt.
 
     Every try starts from a fresh read, so a ref that appeared meanwhile always wins. Raises TableMoved when the
     budget is used up, OutcomeUnknown when nobody can tell whether the last try landed.
@@ -55,7 +61,7 @@ def change(source: WritableTable, edit: Edit, before_send: BeforeSend, patience:
         edited = edit(base)
         if edited is None:
             return None
-        attempt = source.commits.prepare(source.name, _step(base, edited))
+        attempt = replace(source.commits.prepare(source.name, _step(base, edited)), still=still)
         before_send(base, edited, attempt)
         if _landed(source, attempt):
             return Changed(base, edited)

@@ -40,7 +40,7 @@ class Checked:
 def check(source: TableSource, store: Head, choose: ChooseEngine, progress: Progress) -> Checked:
     """Returns what is missing. Raises UnreadableMetadata where a list or manifest itself cannot be read."""
     state = source.load()
-    roots = (Root(file, needed=True) for _, file in source.format.roots(state))
+    roots = (Root(file, True, owner) for owner, file in source.format.roots(state))
     survey = choose(state, "auto").survey(roots, source.format.expand, Territory(None))
     presence = look(store, survey.kept_batches(), progress)
     survey.close()

@@ -81,7 +81,7 @@ def commit_run(work: Workplace, lease: Lease, run: Run) -> Run:
     if settled is not None:
         return settled
     attempt = _Attempt(work, lease, run, Memory(work, run.id))
-    changed = change(work.source, attempt.edit, attempt.before_send)
+    changed = change(work.source, attempt.edit, attempt.before_send, still=lease.check)
     if changed is None:
         return cancelled(work, lease, attempt.run, "nothing is left to expire")
     return _committed(work, lease, attempt.run, attempt.run.events[-1].detail)

@@ -26,4 +26,4 @@ def fence_off(work: Workplace, lease: Lease, tries: Iterable[Event]) -> bool:
 
     if not proofs:
         return False
-    return change(work.source, edit, lambda base, edited, attempt: lease.renew()) is not None
+    return change(work.source, edit, lambda base, edited, attempt: lease.renew(), still=lease.check) is not None

@@ -9,7 +9,7 @@ from typing import NamedTuple, Protocol
 from firnline.errors import CollectionForbidden
 from firnline.journal.parts import read_sound_parts
 from firnline.journal.runs import Run
-from firnline.ops.needs import forbidden, needed_files
+from firnline.ops.needs import forbidden, needed_roots
 from firnline.ops.newcomers import Newcomers
 from firnline.ops.workplace import Workplace, same_table
 from firnline.ports.formats import State
@@ -50,8 +50,12 @@ class TableGuard:
         same_table(state, self.run)
         now_ms = self.work.now()
         refuse_forbidden(state, now_ms)
-        needs = needed_files(self.work, state, now_ms, but=self.run.id.stamp)
-        self.newcomers.add(needs, self.work.source.format.expand)
+        needs = needed_roots(self.work, state, now_ms, but=self.run.id.stamp)
+        expand = self.work.source.format.expand
+        if expand.folds:
+            self.newcomers.add_folding(list(needs), expand, self.work.choose(state, "auto"))
+        else:
+            self.newcomers.add((root.file for root in needs), expand)
 
     def doubts(self, lines: Sequence[Line]) -> dict[str, str]:
         return {line.key: SPARED for line in lines if self.newcomers.spare(line.key)}
@@ -70,4 +74,5 @@ def newcomers_since(work: Workplace, run: Run) -> Newcomers:
     """Returns what watches for needs beyond those that the plan had walked."""
     # A part that was changed since only means that more is walked again: the safe direction.
     parts = read_sound_parts(work.store, run.folder.walked, run.plan["parts"]["walked"])
-    return Newcomers(name for table in parts for name in table.column("identity").to_pylist())
+    kept = (str(each["snapshot"]) for each in run.plan.get("keep", ()))
+    return Newcomers((name for table in parts for name in table.column("identity").to_pylist()), kept)

@@ -5,21 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from firnline.model.files import File, FileKind
+from firnline.model.files import File, FileKind, Root
 from firnline.ops.workplace import Workplace
 from firnline.ports.formats import State
 
 
-def needed_files(work: Workplace, state: State, now_ms: int, but: str | None = None) -> Iterator[File]:
+def needed_roots(work: Workplace, state: State, now_ms: int, but: str | None = None) -> Iterator[Root]:
     """Yields the roots of all snapshots on all branches and tags, staged ones too, the metadata that the table names,
     and what undoable runs or holds may bring back; `but` is the stamp of a run that does not count.
     """
     table_format = work.source.format
-    yield from (file for _, file in table_format.roots(state))
-    yield from (File(FileKind.METADATA, name) for name in table_format.metadata_files(state))
+    yield from (Root(file, True, owner) for owner, file in table_format.roots(state))
+    yield from (Root(File(FileKind.METADATA, name), True) for name in table_format.metadata_files(state))
     for removal in _may_come_back(work, state, now_ms, but):
         revived = table_format.with_removal(state, removal)
-        yield from (file for _, file in table_format.roots(revived))
+        yield from (Root(file, True, owner) for owner, file in table_format.roots(revived))
 
 
 def _may_come_back(work: Workplace, state: State, now_ms: int, but: str | None) -> Iterator[dict[str, Any]]:
@@ -31,7 +31,8 @@ def _may_come_back(work: Workplace, state: State, now_ms: int, but: str | None) 
         if each.id.stamp != but:
             yield from map(dict, each.removals)
         for event in each.attempts if held else ():
-            yield _of_snapshots(event.detail["removal"], held)
+            removal = event.detail["removal"]
+            yield _of_snapshots(removal, held & {str(gone["snapshot-id"]) for gone in removal["snapshots"]})
 
 
 def _of_snapshots(removal: Mapping[str, Any], wanted: set[str]) -> dict[str, Any]:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
-from firnline.model.files import File, FileKind
+from firnline.model.files import File, FileKind, Root
 from firnline.model.locations import bare_path, identity
 from firnline.model.portions import portions
+from firnline.model.snapshots import snapshot_of
+from firnline.ports.engines import Engine, Territory
 from firnline.ports.formats import Expand
 
 if TYPE_CHECKING:
@@ -18,10 +20,15 @@ _THREADS = 8
 
 
 class Newcomers:
-    """Remembers what is needed beyond what the plan had seen. Units never change, so each is opened once."""
+    """Remembers what is needed beyond what the plan had seen. Units never change, so each is opened once.
 
-    def __init__(self, walked: Iterable[str]) -> None:
+    `kept` are the snapshots that the plan kept: all that they need by the units that were walked, it had seen.
+    """
+
+    def __init__(self, walked: Iterable[str], kept: Iterable[str] = ()) -> None:
         self._known = set(walked)
+        self._kept = set(kept)
+        self._owners: set[frozenset[str]] = set()
         self._reached: set[str] = set()
         self._paths: set[str] = set()
 
@@ -39,6 +46,30 @@ class Newcomers:
                 for portion in portions(opened.values()):
                     due.update(self._named(expand(portion, pool.map).rows))
             self._known |= opened.keys()
+
+    def add_folding(self, roots: Sequence[Root], expand: Expand, engine: Engine) -> None:
+        """Walks from these roots where units can take away what others name.
+
+        A manifest that was walked for one snapshot says nothing of another: what is dead there may be alive here. So
+        each owner is either one that the plan kept, with the very same units, or walked as a whole.
+        """
+        new: list[Root] = []
+        for owner, files in _by_owner(roots).items():
+            names = frozenset(identity(file.key) for file in files)
+            units = {identity(file.key) for file in files if file.opens}
+            for name in names:
+                self.reach(name)
+            if names in self._owners or (snapshot_of(owner) in self._kept and units <= self._known):
+                continue
+            self._owners.add(names)
+            new += [Root(file, True, f"{len(self._owners)}") for file in files]
+        if not new:
+            return
+        survey = engine.survey(new, expand, Territory(None))
+        for batch in survey.kept_batches():
+            for name in batch.column("identity").to_pylist():
+                self.reach(name)
+        survey.close()
 
     def _named(self, batch: pa.RecordBatch) -> dict[str, File]:
         """Returns the deeper units that are new; what the units name is remembered as reached."""
@@ -60,3 +91,10 @@ class Newcomers:
     def spare(self, key: str) -> bool:
         """Tells whether a file on the written list must stay."""
         return identity(key) in self._reached or bare_path(key) in self._paths
+
+
+def _by_owner(roots: Iterable[Root]) -> dict[str, list[File]]:
+    found: dict[str, list[File]] = {}
+    for root in roots:
+        found.setdefault(root.owner, []).append(root.file)
+    return found

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Set
 from dataclasses import dataclass, replace
 
 from firnline.model.files import Root, Tally, Totals
 from firnline.model.snapshots import SnapshotId
+from firnline.model.times import MINUTE_MS
 from firnline.ops.settle import Settled, settle
 from firnline.plans.plan import ExpiredSnapshot, KeptSnapshot, Plan
 from firnline.plans.request import Request
@@ -14,8 +15,11 @@ from firnline.plans.stages import Stage, stages_of
 from firnline.policy.config import Section
 from firnline.ports.cache import Remember
 from firnline.ports.engines import Engine, Survey, Territory
-from firnline.ports.formats import Expand, State, TableFormat, UndoWindow
+from firnline.ports.formats import Consequences, Expand, FenceKind, State, TableFormat
 from firnline.ports.tables import TableSource
+
+SHORTEST_GRACE_MS = MINUTE_MS
+"""Of a table whose commits are no compare-and-swap."""
 
 ChooseEngine = Callable[[State, str], Engine]
 """Takes the table and the engine that its policy names; whoever asks for one outright is served first."""
@@ -47,19 +51,20 @@ def make_plan(
     """Returns what a run on the table would do. Raises, with nothing changed, where anything cannot be read."""
     state = source.load()
     settled = settle(state, source.name, config, request, now_ms)
-    plan = _without_files(state, settled)
+    follows = source.format.consequences(state, set(settled.decision.expired), set(settled.decision.expired_refs))
+    plan = _without_files(state, request, settled, follows)
     if not settled.decision.expired:
         return Planned(plan, None, state, request)
     engine = choose(state, settled.effective.engine.value)
     territory = territory_of(state, settled, request)
     expand = remember(source.format, state, window_ms(state, settled))
-    survey = engine.survey(roots(source.format, state, set(settled.decision.expired)), expand, territory)
-    return Planned(_with_files(plan, settled, survey, engine.name, request), survey, state, request)
+    survey = engine.survey(roots(source.format, state, follows.released), expand, territory)
+    return Planned(_with_files(plan, state, settled, survey, engine.name, request), survey, state, request)
 
 
-def roots(table_format: TableFormat, state: State, expired: set[SnapshotId]) -> Iterator[Root]:
-    """Yields every root of the table, needed unless its snapshot is expired."""
-    return (Root(file, needed=snapshot not in expired) for snapshot, file in table_format.roots(state))
+def roots(table_format: TableFormat, state: State, released: Set[str]) -> Iterator[Root]:
+    """Yields every root of the table, needed unless its owner needs nothing any more."""
+    return (Root(file, owner not in released, owner) for owner, file in table_format.roots(state))
 
 
 def window_ms(state: State, settled: Settled) -> int:
@@ -73,7 +78,7 @@ def territory_of(state: State, settled: Settled, request: Request) -> Territory:
     return Territory(None if asked else state.owned)
 
 
-def _without_files(state: State, settled: Settled) -> Plan:
+def _without_files(state: State, request: Request, settled: Settled, follows: Consequences) -> Plan:
     decision = settled.decision
     stamp = state.graph.by_id
     return Plan(
@@ -92,13 +97,25 @@ def _without_files(state: State, settled: Settled) -> Plan:
         spared={},
         engine="none",
         units_opened=0,
-        stages=_stages(state.capabilities.undo, settled, Tally()),
+        stages=_stages(state, request, settled, Tally()),
         undo=state.capabilities.undo,
+        tagged=follows.tagged if decision.expired or decision.expired_refs else {},
     )
 
 
-def _stages(undo: UndoWindow, settled: Settled, victims: Tally) -> tuple[Stage, ...]:
-    decision, grace = settled.decision, settled.effective.grace.value
+def grace_of(state: State, request: Request, asked_ms: int) -> int:
+    """Returns how long readers have, and whoever names a snapshot while it goes.
+
+    Where nothing is compare-and-swap, a tag may be on its way to a snapshot that a commit takes out: its files must
+    still be there when it arrives.
+    """
+    alone = request.sole_writer or state.capabilities.fence is not FenceKind.NONE
+    return asked_ms if alone else max(asked_ms, SHORTEST_GRACE_MS)
+
+
+def _stages(state: State, request: Request, settled: Settled, victims: Tally) -> tuple[Stage, ...]:
+    decision, undo = settled.decision, state.capabilities.undo
+    grace = grace_of(state, request, settled.effective.grace.value)
     history = settled.effective.history.value
     return stages_of(decision.expired, decision.expired_refs, grace, victims, undo, history)
 
@@ -115,7 +132,7 @@ def _kept(state: State, settled: Settled) -> Iterator[KeptSnapshot]:
             yield KeptSnapshot(snapshot.id, snapshot.timestamp_ms, refs, tuple(map(str, reasons)))
 
 
-def _with_files(plan: Plan, settled: Settled, survey: Survey, engine: str, request: Request) -> Plan:
+def _with_files(plan: Plan, state: State, settled: Settled, survey: Survey, engine: str, request: Request) -> Plan:
     victims, kept = survey.victims, survey.kept
     cap = settled.effective.blast_radius.value if request.blast_radius is None else request.blast_radius
     return replace(
@@ -125,7 +142,7 @@ def _with_files(plan: Plan, settled: Settled, survey: Survey, engine: str, reque
         spared=survey.spared,
         engine=engine,
         units_opened=survey.units_opened,
-        stages=_stages(plan.undo, settled, victims.all),
+        stages=_stages(state, request, settled, victims.all),
         refused=blast_radius_refusal(kept.all, victims.all, cap),
     )
 

@@ -47,7 +47,7 @@ def look(store: Head, batches: Iterable[pa.RecordBatch], progress: Progress) -> 
             if len(listed) < LISTED:
                 listed.append(fault)
         count += len(batch)
-        size += sum(batch.column("size").to_pylist())
+        size += sum(each or 0 for each in batch.column("size").to_pylist())
         progress.step("looking at files", count)
     return Presence(count, size, faulty, tuple(listed))
 
@@ -62,9 +62,9 @@ def _faults(store: Head, batch: pa.RecordBatch) -> Iterator[Fault]:
                 yield Fault(key, kind, problem)
 
 
-def _problem(store: Head, key: str, size: int) -> str | None:
+def _problem(store: Head, key: str, size: int | None) -> str | None:
     try:
         found = store.head(key).size
     except ObjectNotFound:
         return "missing"
-    return None if found == size else f"has {found} bytes, not {size}"
+    return None if size is None or found == size else f"has {found} bytes, not {size}"

@@ -68,7 +68,7 @@ def _bring_back(work: Workplace, lease: Lease, run: Run) -> Run:
     if left is None:
         _refuse_missing_or_step_back(work, lease, run, removal)
         undoing = _Undoing(work, lease, run, removal)
-        changed = change(work.source, undoing.edit, undoing.before_send)
+        changed = change(work.source, undoing.edit, undoing.before_send, still=lease.check)
         left, run = [] if changed is None else list(changed.edited.left_alone), undoing.run
     lease.renew()
     _take_out_what_is_incomplete(work, lease, run, removal, left)
@@ -176,6 +176,7 @@ def _step_back(
         work.source,
         lambda state: _without(work, run, state, removal, ours),
         lambda base, edited, attempt: lease.renew(),
+        still=lease.check,
     )
     run.moved(work.store, RunState.COMMITTED, work.now(), **run.committed.detail)
 
@@ -186,7 +187,12 @@ def _refuse_missing(work: Workplace, run: Run, removal: Mapping[str, Any]) -> No
     same_table(state, run)
     returning = {str(each["snapshot-id"]) for each in removal["snapshots"]}
     revived = work.source.format.with_removal(state, removal)
-    roots = (Root(f, needed=True) for owner, f in work.source.format.roots(revived) if owner in returning)
+    present = {owner for owner, _ in work.source.format.roots(state)}
+    roots = (
+        Root(file, True, owner)
+        for owner, file in work.source.format.roots(revived)
+        if owner in returning or owner not in present
+    )
     hint = "another tool removed them; plan again if the rest may go"
     try:
         survey = work.choose(state, "auto").survey(roots, work.source.format.expand, Territory(None))

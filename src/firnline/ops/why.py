@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -14,7 +15,7 @@ from firnline.errors import UsageError
 from firnline.model.files import File, FileKind
 from firnline.model.locations import identity, is_dotted, join
 from firnline.model.portions import portions
-from firnline.model.snapshots import SnapshotId
+from firnline.model.snapshots import SnapshotId, snapshot_of
 from firnline.model.times import format_instant
 from firnline.ops.settle import Settled, settle
 from firnline.plans.request import Request
@@ -137,28 +138,39 @@ def _needing(target: str, state: State, table_format: TableFormat, progress: Pro
         owners.setdefault(identity(file.key), set()).add(snapshot)
         if file.opens:
             due[identity(file.key)] = file
-    parents = _parents(due, target, table_format.expand, progress)
-    return {each for name in _climb(target, parents) for each in owners.get(name, ()) if each in state.graph}
+    parents, said = _parents(due, target, table_format.expand, progress)
+    totals: Counter[tuple[str, int]] = Counter(dict.fromkeys(((each, 0) for each in owners.get(target, ())), 1))
+    for unit, fold, op in said:
+        reaching = {each for name in _climb(unit, parents) for each in owners.get(name, ())}
+        totals.update({(owner, fold): op for owner in reaching})
+    needing = {snapshot_of(owner) for (owner, _), total in totals.items() if total > 0}
+    return {each for each in needing if each in state.graph}
 
 
-def _parents(due: dict[str, File], target: str, expand: Expand, progress: Progress) -> dict[str, set[str]]:
-    """Returns, for the target and every unit, the units that name it. Opens each unit once."""
+def _parents(
+    due: dict[str, File], target: str, expand: Expand, progress: Progress
+) -> tuple[dict[str, set[str]], list[tuple[str, int, int]]]:
+    """Returns, for every unit, the units that name it; and what units say of the target. Opens each unit once."""
     parents: dict[str, set[str]] = {}
+    said: list[tuple[str, int, int]] = []
     for kind in expand.order:
         opened = [file for file in due.values() if file.kind is kind]
         count = 0
         with ThreadPoolExecutor(_THREADS) as pool:
             for portion in portions(opened):
-                for parent, child, unit in _named(portion, expand(portion, pool.map), target):
+                for parent, row in _named(portion, expand(portion, pool.map), target):
+                    child = row["identity"]
                     parents.setdefault(child, set()).add(parent)
-                    if unit is not None:
-                        due.setdefault(child, unit)
+                    if row["opens"]:
+                        due.setdefault(child, File(FileKind(row["kind"]), row["key"], row["size"], opens=True))
+                    if child == target:
+                        said.append((parent, row.get("fold", 0), row.get("op", 1)))
                 count += len(portion)
                 progress.step(f"opening {kind}s", count, len(opened))
-    return parents
+    return parents, said
 
 
-def _named(units: list[File], found: Expanded, target: str) -> Iterator[tuple[str, str, File | None]]:
+def _named(units: list[File], found: Expanded, target: str) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yields what matters of what units name: deeper units, and the target itself; each after who names it."""
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -166,10 +178,9 @@ def _named(units: list[File], found: Expanded, target: str) -> Iterator[tuple[st
     rows = found.rows.append_column("of", pa.array(found.of))
     wanted = rows.filter(pc.or_(rows.column("opens"), pc.equal(rows.column("identity"), target)))
     names = [identity(unit.key) for unit in units]
-    columns = (wanted.column(name).to_pylist() for name in ("identity", "key", "size", "kind", "opens", "of"))
-    for name, key, size, kind, opens, number in zip(*columns, strict=True):
-        if name != names[number]:
-            yield names[number], name, File(FileKind(kind), key, size, opens=True) if opens else None
+    for row in wanted.to_pylist():
+        if row["identity"] != names[row["of"]]:
+            yield names[row["of"]], row
 
 
 def _climb(target: str, parents: dict[str, set[str]]) -> set[str]:

@@ -58,6 +58,15 @@ def _expire(plan: Plan, shown: int) -> Iterator[Block]:
         yield Grid(tuple((each.id, minute(each.timestamp_ms)) for each in plan.expire))
     if plan.expire_refs:
         yield Line(f"expire refs: {', '.join(plan.expire_refs)}")
+    yield from _tagged(plan, shown)
+
+
+def _tagged(plan: Plan, shown: int) -> Iterator[Block]:
+    """Yields what stays below the range that the format's readers need unbroken."""
+    if plan.tagged:
+        named = [f"{snapshot} as {tag}" for snapshot, tag in plan.tagged.items()]
+        more = f", … and {len(named) - shown:,} more" if len(named) > shown else ""
+        yield Line(f"kept below the unbroken range, as a tag: {', '.join(named[:shown])}{more}")
 
 
 def _stage(stage: Stage) -> str:

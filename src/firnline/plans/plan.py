@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from firnline.model.files import Tally, Totals
@@ -32,7 +32,10 @@ class ExpiredSnapshot:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What would go and why the rest stays. `kept` is None where nothing expires, since then nothing was walked."""
+    """What would go and why the rest stays. `kept` is None where nothing expires, since then nothing was walked.
+
+    `tagged` are snapshots that stay and yet leave the table's own row, with the tag that will hold each.
+    """
 
     table: str
     format: str
@@ -54,6 +57,7 @@ class Plan:
     refused: str | None = None
     run: str | None = None
     notes: tuple[str, ...] = ()
+    tagged: Mapping[SnapshotId, str] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
         """Returns the contract of `plan --json`: ids are strings, totals come by kind, instants are ISO 8601."""
@@ -70,6 +74,7 @@ class Plan:
             "keep": [_kept_json(each) for each in self.keep],
             "expire": [each.id for each in self.expire],
             "expire_refs": list(self.expire_refs),
+            "tagged": dict(self.tagged),
             "kept": None if self.kept is None else totals_json(self.kept),
             "victims": totals_json(self.victims),
             "spared": {reason: tally_json(tally) for reason, tally in self.spared.items()},

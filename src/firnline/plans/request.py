@@ -9,7 +9,10 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """The options that change what a run does. `now_ms` None means: the clock, read again at every decision."""
+    """The options that change what a run does. `now_ms` None means: the clock, read again at every decision.
+
+    `sole_writer`: the operator's word that nobody else changes the table meanwhile.
+    """
 
     keep: Mapping[str, str] = field(default_factory=dict)
     older_than_ms: int | None = None
@@ -19,6 +22,7 @@ class Request:
     blast_radius: float | None = None
     clean: bool = False
     new_history: bool = False
+    sole_writer: bool = False
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -30,6 +34,7 @@ class Request:
             "blast_radius": self.blast_radius,
             "clean": self.clean,
             "new_history": self.new_history,
+            "sole_writer": self.sole_writer,
         }
 
     @staticmethod

@@ -13,6 +13,7 @@ from firnline.policy.names import section_named, section_of_catalog, with_parent
 from firnline.policy.native import NativeRetention
 from firnline.policy.parse import EMPTY_HINT
 from firnline.policy.policy import Level, Policy, Setting, Source
+from firnline.policy.ranges import Range
 from firnline.policy.rules import RULE_NAMES, Rule
 from firnline.policy.written import section_of_flags, section_of_properties
 
@@ -118,12 +119,22 @@ def with_native_flags(
     if not policy.is_native:
         raise UsageError(
             f"--older-than and --retain-last do not go with a policy: {policy.describe()}",
-            hint="they only replace Iceberg's own defaults; try --keep-within and --keep-last",
+            hint="they only replace the format's own defaults; try --keep-within and --keep-last",
         )
     if retain_last is not None and retain_last < 1:
         raise UsageError(f"--retain-last must be 1 or more, not {retain_last}")
+    ranges = (
+        None if native.ranges is None else {name: _at_least(each, retain_last) for name, each in native.ranges.items()}
+    )
     return replace(
         native,
+        ranges=ranges,
         older_than_ms=native.older_than_ms if older_than_ms is None else older_than_ms,
         min_snapshots_to_keep=native.min_snapshots_to_keep if retain_last is None else retain_last,
     )
+
+
+def _at_least(own: Range, retain_last: int | None) -> Range:
+    if retain_last is None:
+        return own
+    return replace(own, at_least=retain_last, at_most=max(own.at_most, retain_last))

@@ -1,12 +1,15 @@
-"""Iceberg's own retention: a walk down each branch that stops at the first snapshot it does not keep."""
+"""The formats' own retention. Iceberg's is a walk down each branch that stops at the first snapshot it does not keep;
+Paimon's an unbroken range of numbers.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from firnline.model.snapshots import Ref, Snapshot, SnapshotId
 from firnline.policy.native import cutoff_of, newer_than
+from firnline.policy.ranges import Range
 from firnline.policy.reasons import Judgement, Reason
 from firnline.policy.refs import Case, StandingRefs
 
@@ -68,7 +71,12 @@ def referenced(case: Case, refs: StandingRefs) -> set[SnapshotId]:
 
 
 def keep_unreferenced(case: Case, refs: StandingRefs) -> Iterator[Judgement]:
-    """Yields what no ref reaches (staged, left by a rollback, below a hole) and the default age keeps."""
+    """Yields what no ref reaches (staged, left by a rollback, below a hole) and the default age keeps.
+
+    Where branches keep ranges there is no such snapshot: nothing but a tag holds what is in none.
+    """
+    if case.native.ranges is not None:
+        return
     reached, cutoff = referenced(case, refs), case.native.cutoff(case.now_ms)
     reason = Reason("unreferenced", f", {case.native.age_text()}")
     for snapshot in case.graph:
@@ -77,7 +85,48 @@ def keep_unreferenced(case: Case, refs: StandingRefs) -> Iterator[Judgement]:
 
 
 def keep_natively(case: Case, refs: StandingRefs) -> Iterator[Judgement]:
-    """Yields what Iceberg keeps by its table properties and by what its refs carry."""
+    """Yields what the format itself keeps by the table's properties and by what its refs carry."""
     for ref in refs.branches:
-        yield from native_walk(case, ref).judge(case)
+        yield from native_walk(case, ref).judge(case) if case.native.ranges is None else in_range(case, ref)
     yield from keep_unreferenced(case, refs)
+
+
+@dataclass(frozen=True, slots=True)
+class Numbered:
+    """A branch's range, with its snapshots by number and what counts as young."""
+
+    range: Range
+    snapshots: Mapping[int, Snapshot]
+    times: Mapping[int, int]
+    cutoff_ms: int
+    age_text: str
+
+    @property
+    def first_kept(self) -> int:
+        return self.range.first_kept(self.times, self.cutoff_ms)
+
+
+def numbered(case: Case, ref: Ref) -> Numbered | None:
+    """Returns the range of a branch; None where the branch has none, so that all of it stays."""
+    rule = (case.native.ranges or {}).get(ref.name)
+    if rule is None:
+        return None
+    snapshots = {each.number: each for each in case.graph.lineage(ref.snapshot) if each.number is not None}
+    times = {number: each.timestamp_ms for number, each in snapshots.items()}
+    said = case.native.older_than_ms
+    cutoff = cutoff_of(rule.age_ms, case.now_ms) if said is None else said
+    age_text = newer_than(rule.age_ms) if said is None else case.native.age_text()
+    return Numbered(rule, snapshots, times, cutoff, age_text)
+
+
+def in_range(case: Case, ref: Ref) -> Iterator[Judgement]:
+    """Yields what a branch's own range keeps."""
+    found = numbered(case, ref)
+    if found is None:
+        yield from ((each.id, Reason("ref", f"{ref.name}: all of it")) for each in case.graph.lineage(ref.snapshot))
+        return
+    first = found.first_kept
+    for number, snapshot in found.snapshots.items():
+        if number >= first:
+            said = found.range.why(number, found.times, found.cutoff_ms, found.age_text)
+            yield snapshot.id, Reason("ref", f"{ref.name}: {said}")

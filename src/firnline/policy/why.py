@@ -15,7 +15,7 @@ from firnline.policy.policy import Policy
 from firnline.policy.refs import Case, StandingRefs, judge_refs
 from firnline.policy.rules import KeepLast, KeepPeriods, KeepTags, KeepWithin, Rule
 from firnline.policy.timelines import Timeline, timelines
-from firnline.policy.walks import Walk, native_walk, own_walk, referenced
+from firnline.policy.walks import Walk, native_walk, numbered, own_walk, referenced
 
 
 def explain_expired(
@@ -40,7 +40,7 @@ def explain_expired(
         return (*lines, *_natively(case, standing, gone))
     lines += [line for ref in standing.branches for line in _walked(case, own_walk(case, ref), gone)]
     found = [timeline for timeline in timelines(case, standing) if gone in timeline.lineage]
-    if gone.id not in referenced(case, standing):
+    if gone.id not in referenced(case, standing) and case.native.ranges is None:
         lines.append(_unreferenced(case, gone))
     for rule in in_order(setting.value for setting in policy.rules):
         lines += _by_rule(case, rule, found, gone)
@@ -55,8 +55,21 @@ def _expired_refs(case: Case, standing: StandingRefs, gone: Snapshot) -> Iterato
 
 
 def _natively(case: Case, standing: StandingRefs, gone: Snapshot) -> Iterator[str]:
+    if case.native.ranges is not None:
+        return _below_range(case, standing, gone)
     walked = [line for ref in standing.branches for line in _walked(case, native_walk(case, ref), gone)]
     return iter(walked or [_unreferenced(case, gone)])
+
+
+def _below_range(case: Case, standing: StandingRefs, gone: Snapshot) -> Iterator[str]:
+    """Yields where the range begins of the branch that the snapshot is on."""
+    found = ((ref, numbered(case, ref)) for ref in standing.branches)
+    for ref, range_of in found:
+        if range_of is not None and any(each.id == gone.id for each in case.graph.lineage(ref.snapshot)):
+            kept = range_of.range.describe(range_of.age_text)
+            yield f"ref {ref.name}: it keeps {range_of.first_kept} and above, {kept}"
+            return
+    yield "no tag holds it any more, and it is on no branch"
 
 
 def _unreferenced(case: Case, gone: Snapshot) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Protocol
@@ -67,17 +67,23 @@ class Step:
     suggested: str
 
 
+def always() -> None:
+    """Lets every request go: for a commit that no lease stands behind."""
+
+
 @dataclass(frozen=True, slots=True)
 class Attempt:
     """One commit, ready to be sent.
 
     `proof` is JSON for the run's record, written before anything is sent: all that another process needs to tell
-    whether the commit landed. `base` is in it, and `location`, None where a server will choose it.
+    whether the commit landed. `base` is in it, and `location`, None where a server will choose it. `still` is asked
+    before each request of a commit that takes several, and raises where whoever sends may not any more.
     """
 
     table: TableName
     step: Step
     proof: Mapping[str, Any]
+    still: Callable[[], None] = always
 
 
 class SwapOutcome(StrEnum):

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
-from firnline.model.files import Root, Tally, Totals
+from firnline.model.files import FileKind, Root, Tally, Totals
 from firnline.model.locations import identity
 from firnline.ports.formats import Expand
 from firnline.ports.listings import KeyRange, ListRanges, ObjectClass, Sort
@@ -44,6 +44,32 @@ def root_columns(roots: Iterable[Root]) -> dict[str, list[object]]:
         "needed": [root.needed for root in rows],
         "expects": [root.file.expects for root in rows],
     }
+
+
+def alike(roots: Iterable[Root]) -> list[Root]:
+    """Returns the roots, each object as one kind of unit whoever names it: the first by the alphabet.
+
+    So a list that readers of changes can do without, and a snapshot cannot, is opened as one that must be there.
+    """
+    found = list(roots)
+    kinds: dict[str, FileKind] = {}
+    for root in found:
+        name = identity(root.file.key)
+        kinds[name] = min(kinds.get(name, root.file.kind), root.file.kind)
+    return [replace(root, file=replace(root.file, kind=kinds[identity(root.file.key)])) for root in found]
+
+
+def root_numbers(roots: Iterable[Root]) -> tuple[dict[str, int], int]:
+    """Returns a number for each owner of roots, those of kept snapshots first, and how many these are.
+
+    Owners that stand in a row share most of their manifests: their numbers make few spans. One that has a root which
+    is needed counts as kept with all of them.
+    """
+    kept: dict[str, bool] = {}
+    for root in roots:
+        kept[root.owner] = kept.get(root.owner, False) or root.needed
+    ordered = [*(owner for owner in kept if kept[owner]), *(owner for owner in kept if not kept[owner])]
+    return {owner: number for number, owner in enumerate(ordered)}, sum(kept.values())
 
 
 class Survey(Protocol):

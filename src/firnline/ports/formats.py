@@ -119,6 +119,13 @@ class Expand(Protocol):
         """
         ...
 
+    @property
+    def folds(self) -> bool:
+        """Whether a unit can take away what another names: then rows are of ENTRY_COLUMNS, and only what the units of
+        one snapshot add and do not remove is needed by it.
+        """
+        ...
+
     def __call__(self, units: Sequence[File], together: Together = map) -> Expanded:
         """Returns each unit itself, with the size that was read, and what it names. All are of one kind.
 
@@ -130,6 +137,8 @@ class Expand(Protocol):
 
 
 ROW_COLUMNS = ("identity", "key", "size", "kind", "opens")
+ENTRY_COLUMNS = (*ROW_COLUMNS, "fold", "op")
+"""`op` is +1 or -1; the two cancel each other within one file and one `fold`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,6 +215,18 @@ class EditTable(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class Consequences:
+    """What follows for a table when some snapshots expire.
+
+    `released` are the owners, among those of `roots`, that need nothing any more. `tagged` are snapshots that stay and
+    yet leave the table's own row of snapshots, with the tag that the commit makes to hold each.
+    """
+
+    released: frozenset[str]
+    tagged: Mapping[SnapshotId, str] = field(default_factory=dict)
+
+
 class TableFormat(EditTable, Protocol):
     """A table format: what it reads, and what it can change."""
 
@@ -249,6 +270,10 @@ class TableFormat(EditTable, Protocol):
 
     def declared_history(self, state: State) -> str | None:
         """Returns what the document's own field says of where the history of expired snapshots lies."""
+        ...
+
+    def consequences(self, state: State, expired: Set[SnapshotId], refs: Set[str]) -> Consequences:
+        """Returns what follows when these snapshots and refs expire."""
         ...
 
     def roots(self, state: State) -> Iterator[tuple[SnapshotId, File]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import pyarrow as pa
@@ -10,12 +10,13 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from firnline.model.files import FileKind, Root, Tally, Totals
-from firnline.ports.engines import FILE_COLUMNS, SPARED_REASONS, Listing, Territory, root_columns
+from firnline.ports.engines import FILE_COLUMNS, SPARED_REASONS, Listing, Territory, alike, root_columns
 from firnline.ports.formats import Expand
 from firnline.ports.listings import KeyRange, ListRanges, Sort
 from firnline.ports.progress import Progress, Silent
 from firnline.spark.census import SparkCensus, take
 from firnline.spark.describing import described
+from firnline.spark.folding import root_table, walk_folding
 from firnline.spark.listing import SparkListing, list_pieces
 from firnline.spark.opening import ROWS
 from firnline.spark.pipeline import KEPT, UNREADABLE, VICTIM, judge, stem, walk
@@ -102,10 +103,18 @@ class SparkEngine:
 
     def _walk(self, roots: Iterable[Root], expand: Expand) -> DataFrame:
         """Returns one row per file that the roots reach; nothing is opened before somebody asks for the rows."""
+        if expand.folds:
+            return self._walk_folding(alike(roots), expand)
         start = _root_table(roots)
         spread = spread_of(self.session, len(start))
         self.progress.step("walking on Spark", 0, None)
         return walk(self.session.createDataFrame(placed(start, spread.tasks)), expand, spread)
+
+    def _walk_folding(self, roots: Sequence[Root], expand: Expand) -> DataFrame:
+        start, kept = root_table(roots)
+        spread = spread_of(self.session, len(start))
+        self.progress.step("walking on Spark", 0, None)
+        return walk_folding(self.session.createDataFrame(placed(start, spread.tasks)), expand, spread, kept)
 
 
 def _root_table(roots: Iterable[Root]) -> pa.Table:

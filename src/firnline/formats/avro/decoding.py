@@ -33,7 +33,8 @@ class Decoded:
 def decode(
     data: bytes, columns: Mapping[str, pa.DataType], *, way: Way = "auto", max_bytes: int = MAX_BYTES
 ) -> Decoded:
-    """One Arrow column for each dotted name, in that order, null where the file has no such field.
+    """One Arrow column for each dotted name, in that order, null where the file has no such field. An array or map that
+    is wanted as bytes comes as it is encoded (`encoded_texts` reads it).
 
     `way`: "python" needs no package but numpy and pyarrow; "auto" takes what is installed and pays.
     Raises CorruptAvro if any byte that had to be read makes no sense, or if a field has another type. A file

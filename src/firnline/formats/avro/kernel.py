@@ -27,6 +27,7 @@ ENTER: Final = 9  # an array or map: its LOOP is at address a
 LOOP: Final = 10  # back to address a while there are items
 JUMP: Final = 11  # to address a
 CALL: Final = 12  # the program of a named record at address a
+CLOSE: Final = 13  # here ends a value that column a takes as it is encoded, from the place that it has
 
 TRUNCATED: Final = -1
 OVERLONG: Final = -2
@@ -185,13 +186,14 @@ def run_record(  # noqa: PLR0912, PLR0915 - one branch for each opcode, in one p
                 return pos
             depth -= 1
             pc = stack[depth]
-        elif op == JUMP:
-            pc = a
-        else:  # ENTER or CALL: both leave a number for the instruction that ends them
-            if depth == len(stack):
-                return TOO_DEEP
-            stack[depth] = 1 if op == ENTER else pc
-            depth += 1
+        elif op == CLOSE:
+            length[a, row] = pos - value[a, row]
+        else:
+            if op != JUMP:  # ENTER and CALL leave a number for the instruction that ends them
+                if depth == len(stack):
+                    return TOO_DEEP
+                stack[depth] = 1 if op == ENTER else pc
+                depth += 1
             pc = a
     return pos
 

@@ -41,11 +41,13 @@ ACCEPTED: Final[dict[str, tuple[pa.DataType, ...]]] = {
 
 @dataclass(slots=True)
 class Column:
-    """One wanted leaf. `source` is its type in the file; None: the file has no such leaf, all is null."""
+    """One wanted leaf, or an array as it is encoded. `source` is its type in the file; None: the file has no such
+    field, all is null.
+    """
 
     name: str
     type: pa.DataType
-    source: Leaf | None = None
+    source: Leaf | Repeated | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +130,8 @@ class _Assembler:
                 self.project(node, want)
             case ((Plain() | Fixed() | Enum()), int()):
                 self._take_leaf(node, self.columns[want], want)
+            case Repeated(), int() if self.columns[want].type in _BYTES:
+                self._take_encoded(node, want)
             case _:
                 name = self.columns[_first_column(want)].name
                 raise CorruptAvro(f"column {name}: the file has {_kind(node)} there, or on the way to it")
@@ -142,6 +146,13 @@ class _Assembler:
             self._emit(op.TAKE_BYTES, number)
         else:
             self._emit(op.TAKE_FIXED, number, width_of(node))
+
+    def _take_encoded(self, node: Repeated, number: int) -> None:
+        """Skips an array or map, and notes where it lies: few files have one that is not empty."""
+        self.columns[number].source = node
+        self._emit(op.TAKE_FIXED, number, 0)
+        self._skip(node)
+        self._emit(op.CLOSE, number)
 
     def _skip(self, node: Type) -> None:
         match node:

@@ -13,8 +13,9 @@ import pyarrow.compute as pc
 from firnline.errors import FirnlineError, UnreadableMetadata, UnsupportedFormat
 from firnline.formats.avro import CorruptAvro, decode_many
 from firnline.formats.columns import ROW_SCHEMA, first_dotted, identities
-from firnline.formats.iceberg.opening import REPAIR, Numbers, enough, named, opened
+from firnline.formats.iceberg.counts import Numbers, enough
 from firnline.formats.iceberg.paths import dotted
+from firnline.formats.opening import REPAIR, named, opened
 from firnline.model.files import File, FileKind
 from firnline.ports.formats import Expanded, Together, joined
 from firnline.ports.stores import Get
@@ -49,6 +50,10 @@ class IcebergExpand:
     @property
     def order(self) -> tuple[FileKind, ...]:
         return (FileKind.MANIFEST_LIST, FileKind.MANIFEST)
+
+    @property
+    def folds(self) -> bool:
+        return False
 
     def __call__(self, units: Sequence[File], together: Together = map) -> Expanded:
         contents = list(together(self._read, units))

@@ -19,7 +19,7 @@ from firnline.formats.iceberg.unused import without_unused
 from firnline.formats.strangers import refuse_stranger
 from firnline.model.files import File, FileKind
 from firnline.model.snapshots import SnapshotId
-from firnline.ports.formats import Amendment, Edited, State
+from firnline.ports.formats import Amendment, Consequences, Edited, State
 from firnline.ports.listings import Place
 from firnline.ports.stores import Get
 
@@ -116,6 +116,9 @@ class IcebergFormat:
     def declared_history(self, state: State) -> str | None:
         declared = state.document.get(edit.EXPIRED_PATH)
         return declared if isinstance(declared, str) and declared else None
+
+    def consequences(self, state: State, expired: Set[SnapshotId], refs: Set[str]) -> Consequences:
+        return Consequences(frozenset(expired))
 
     def roots(self, state: State) -> Iterator[tuple[SnapshotId, File]]:
         return roots_of(state)

@@ -15,9 +15,10 @@ import pyarrow.compute as pc
 
 from firnline.formats.avro import decode
 from firnline.formats.iceberg import fields
-from firnline.formats.iceberg.opening import count_of, enough, opened
+from firnline.formats.iceberg.counts import count_of, enough
 from firnline.formats.iceberg.partitions import Names, PartitionField, names_by_spec, partition_fields
 from firnline.formats.iceberg.roots import roots_of
+from firnline.formats.opening import opened
 from firnline.model.files import File, FileKind
 from firnline.model.snapshots import SnapshotId
 from firnline.ports.formats import State

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from firnline.errors import NoSuchTable
 from firnline.model.files import File, FileKind
 from firnline.model.locations import identity, parse_location, within
-from firnline.ops.needs import needed_files
+from firnline.ops.needs import needed_roots
 from firnline.ops.workplace import Workplace
 from firnline.ports.formats import Expand, Expanded, State, Together, joined
 from firnline.ports.listings import Place
@@ -30,7 +30,7 @@ class Neighbour:
         return self.work.source.format.places(self.state)
 
     def needs(self, now_ms: int) -> Iterator[File]:
-        return needed_files(self.work, self.state, now_ms)
+        return (root.file for root in needed_roots(self.work, self.state, now_ms))
 
 
 def all_tables(everyone: EveryTable) -> list[Neighbour]:
@@ -62,6 +62,10 @@ class EachItsOwn:
     @property
     def order(self) -> tuple[FileKind, ...]:
         return self.otherwise.order
+
+    @property
+    def folds(self) -> bool:
+        return self.otherwise.folds
 
     def __call__(self, units: Sequence[File], together: Together = map) -> Expanded:
         owned: dict[str, list[int]] = {}

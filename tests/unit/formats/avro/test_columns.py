@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from firnline.formats.avro import CorruptAvro, decode
+from firnline.formats.avro import CorruptAvro, decode, encoded_texts
 
 from .containers import file, record, text, varint
 
@@ -96,3 +96,29 @@ def test_a_union_may_name_one_type_twice_when_it_is_skipped() -> None:
     pair = record(("x", "long"), ("y", "string"), name="pair")
     data = file(record(("u", [pair, "pair"]), ("n", "long")), (1, b"\0" + varint(1) + text("a") + varint(9)))
     assert decode(data, {"n": pa.int64()}).batch["n"].to_pylist() == [9]
+
+
+TEXTS = record(("before", "long"), ("texts", {"type": "array", "items": "string"}), ("after", "long"))
+
+
+@pytest.mark.parametrize(
+    ("encoded", "texts"),
+    [
+        (b"\0", ()),
+        (varint(2) + text("a") + text("bc") + b"\0", ("a", "bc")),
+        (varint(1) + text("a") + varint(1) + text("b") + b"\0", ("a", "b")),
+        (varint(-2) + varint(5) + text("a") + text("bc") + b"\0", ("a", "bc")),
+    ],
+)
+def test_an_array_comes_as_it_is_encoded(encoded: bytes, texts: tuple[str, ...]) -> None:
+    data = file(TEXTS, (1, varint(7) + encoded + varint(8)))
+    for way in ("python", "compiled"):
+        batch = decode(data, {"texts": pa.binary(), "after": pa.int64()}, way=way).batch  # type: ignore[arg-type]
+        assert batch.to_pydict() == {"texts": [encoded], "after": [8]}
+    assert encoded_texts(encoded) == texts
+
+
+@pytest.mark.parametrize("damage", [b"", varint(1), varint(1) + varint(9) + b"a", varint(1) + varint(1) + b"\xff\0"])
+def test_texts_that_are_damaged(damage: bytes) -> None:
+    with pytest.raises(CorruptAvro, match="array of texts"):
+        encoded_texts(damage)

@@ -1,0 +1,43 @@
+"""Opening a metadata object: its bytes, whole, and every trouble with it told with its name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from firnline.errors import FirnlineError, ObjectNotFound, UnreadableMetadata
+from firnline.formats.avro import CorruptAvro
+from firnline.model.files import File
+from firnline.ports.stores import Get
+
+REPAIR = "nothing was changed; without it nobody can tell which files are needed"
+
+
+@contextmanager
+def opened(store: Get, unit: File) -> Iterator[bytes]:
+    """Hands out the unit's bytes. Raises UnreadableMetadata where it is missing, cut short or, inside, not decoded."""
+    with named(unit):
+        yield _whole(unit, store.get(unit.key))
+
+
+@contextmanager
+def named(unit: File) -> Iterator[None]:
+    """Raises every trouble of the unit with its name."""
+    try:
+        yield
+    except ObjectNotFound as missing:
+        raise UnreadableMetadata(f"{unit.kind} is missing: {unit.key}", hint=REPAIR) from missing
+    except CorruptAvro as damage:
+        raise UnreadableMetadata(f"{unit.kind} is damaged: {unit.key}: {damage}", hint=REPAIR) from damage
+    except FirnlineError as known:
+        raise type(known)(f"{unit.kind} {unit.key}: {known.message}", known.hint) from known
+
+
+def _whole(unit: File, data: bytes) -> bytes:
+    """Returns the data where it is as long as its list says.
+
+    A manifest cut exactly between two blocks still decodes, with fewer files: they would look like garbage.
+    """
+    if unit.size is not None and len(data) != unit.size:
+        raise CorruptAvro(f"it has {len(data)} bytes, its list says {unit.size}")
+    return data

@@ -1,0 +1,1 @@
+"""Apache Paimon: snapshot folders, manifests that add and remove, tags, branches, consumers and changelogs."""

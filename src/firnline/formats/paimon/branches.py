@@ -1,0 +1,90 @@
+"""The metadata of a table, branch by branch: what its files are, parsed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from firnline.formats.paimon import fields, names
+from firnline.formats.paimon.folder import Files
+from firnline.formats.paimon.retention import is_decoupled
+from firnline.formats.paimon.schema import Schema, latest_schema
+from firnline.formats.paimon.snapshot import PaimonSnapshot, parse_snapshot, tag_ends_ms
+from firnline.model.locations import join
+
+
+@dataclass(frozen=True, slots=True)
+class Tag:
+    """A tag holds a whole snapshot, which may be gone from the snapshot folder. `ends_ms`: None for ever."""
+
+    name: str
+    snapshot: PaimonSnapshot
+    ends_ms: int | None
+
+    @property
+    def is_ours(self) -> bool:
+        return self.name.startswith(names.KEPT_TAG)
+
+
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """One branch. Snapshots by number, tags by name, consumers with the number that each reads next."""
+
+    name: str
+    schema: Schema
+    snapshots: Mapping[int, PaimonSnapshot] = field(default_factory=dict)
+    changelogs: Mapping[int, PaimonSnapshot] = field(default_factory=dict)
+    tags: Mapping[str, Tag] = field(default_factory=dict)
+    consumers: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def latest(self) -> int | None:
+        return max(self.snapshots, default=None)
+
+    @property
+    def decoupled(self) -> bool:
+        """Tells whether changelogs outlive their snapshots."""
+        return is_decoupled(self.schema)
+
+    @property
+    def writes_changelog(self) -> bool:
+        return self.schema.options.get("changelog-producer", "none").strip().lower() != "none"
+
+
+def branches_of(files: Files, location: str) -> dict[str, Branch]:
+    """Returns every branch, the main one first. Raises, with the name of the file, where one makes no sense."""
+    found = {names.split_branch(path)[0] for path in files}
+    return {name: _branch(name, files, location) for name in sorted(found | {names.MAIN})}
+
+
+def _branch(name: str, files: Files, location: str) -> Branch:
+    snapshots: dict[int, PaimonSnapshot] = {}
+    changelogs: dict[int, PaimonSnapshot] = {}
+    tags: dict[str, Tag] = {}
+    consumers: dict[str, int] = {}
+    for path, below, text in _of_branch(name, files):
+        where = join(location, path)
+        match names.known(below):
+            case ("snapshot", number):
+                snapshots[int(number)] = _numbered(text, int(number), where)
+            case ("changelog", number):
+                changelogs[int(number)] = _numbered(text, int(number), where)
+            case ("tag", tag):
+                tags[tag] = Tag(tag, parse_snapshot(text, where), tag_ends_ms(text, where))
+            case ("consumer", consumer):
+                consumers[consumer] = fields.whole(fields.parse(text, where), "nextSnapshot", where)
+    return Branch(name, latest_schema(files, name, location), snapshots, changelogs, tags, consumers)
+
+
+def _of_branch(name: str, files: Files) -> Iterator[tuple[str, str, str]]:
+    for path in sorted(files):
+        branch, below = names.split_branch(path)
+        if branch == name:
+            yield path, below, files[path]
+
+
+def _numbered(text: str, number: int, where: str) -> PaimonSnapshot:
+    found = parse_snapshot(text, where)
+    if found.number != number:
+        raise fields.damaged(where, f"it says that its id is {found.number}")
+    return found

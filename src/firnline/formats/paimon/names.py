@@ -1,0 +1,71 @@
+"""Where Paimon keeps what, below a table's folder and below the folder of each branch."""
+
+from __future__ import annotations
+
+import re
+from urllib.parse import quote
+
+MAIN = ""
+"""The branch whose folder is the table's own."""
+
+BRANCHES = "branch"
+_BRANCH = re.compile(r"branch/branch-([^/]+)/(.+)")
+_NUMBERED = re.compile(r"(snapshot|changelog|schema)/\1-([0-9]{1,18})")
+_NAMED = re.compile(r"(tag|consumer)/\1-([^/]+)")
+HINTS = ("snapshot/EARLIEST", "snapshot/LATEST", "changelog/EARLIEST", "changelog/LATEST")
+FOLDERS = ("snapshot", "changelog", "schema", "tag", "consumer")
+PROPERTIES = "_firnline/properties.json"
+"""What firnline notes about the table itself: its own options can only be changed by a new schema."""
+
+KEPT_TAG = "firnline-snapshot-"
+"""Tags that hold a snapshot below the range of the folder, which a rule of the policy keeps."""
+
+
+def branch_folder(branch: str) -> str:
+    """Returns the branch's folder below the table's, with a slash at its end; nothing for the main branch."""
+    return f"{BRANCHES}/branch-{branch}/" if branch else ""
+
+
+def split_branch(path: str) -> tuple[str, str]:
+    """Returns the branch that a path below the table's folder belongs to, and the path below the branch's folder."""
+    match = _BRANCH.fullmatch(path)
+    return (match[1], match[2]) if match else (MAIN, path)
+
+
+def numbered(path: str) -> tuple[str, int] | None:
+    """Returns `snapshot`, `changelog` or `schema` and the number of such a file; None for any other name."""
+    match = _NUMBERED.fullmatch(path)
+    return (match[1], int(match[2])) if match else None
+
+
+def named(path: str) -> tuple[str, str] | None:
+    """Returns `tag` or `consumer` and the name of such a file."""
+    match = _NAMED.fullmatch(path)
+    return (match[1], match[2]) if match else None
+
+
+def known(path: str) -> tuple[str, str] | None:
+    """Returns what kind of metadata file a path below a branch's folder is, and its name or number."""
+    match = _NUMBERED.fullmatch(path) or _NAMED.fullmatch(path)
+    return (match[1], match[2]) if match else None
+
+
+def snapshot_file(branch: str, number: int) -> str:
+    return f"{branch_folder(branch)}snapshot/snapshot-{number}"
+
+
+def changelog_file(branch: str, number: int) -> str:
+    return f"{branch_folder(branch)}changelog/changelog-{number}"
+
+
+def tag_file(branch: str, name: str) -> str:
+    return f"{branch_folder(branch)}tag/tag-{name}"
+
+
+def snapshot_id(branch: str, number: int, variant: str = "") -> str:
+    """Returns the id that firnline gives a snapshot: branches count on their own, so theirs say which branch.
+
+    `variant` is for a tag whose snapshot has a number that was given again since, after a rollback.
+    """
+    named_id = f"{branch}:{number}" if branch else str(number)
+    return f"{named_id}@{quote(variant, safe='')}" if variant else named_id

@@ -1,0 +1,45 @@
+"""Paimon's own options for what to keep, as the ranges that firnline judges by."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from firnline.formats.paimon import fields
+from firnline.formats.paimon.schema import Schema
+from firnline.model.times import HOUR_MS
+from firnline.policy.ranges import LARGEST, Range
+
+MEANING = "firnline.paimon.time-retained"
+"""`next` (Paimon 2: a snapshot's age is counted from when the next one came) or `own` (up to 1.4)."""
+
+_MEANINGS = {"next": True, "own": False}
+
+
+def range_of(schema: Schema, properties: Mapping[str, str]) -> Range:
+    """Returns what the branch's writers keep. Raises where the options contradict each other, as Paimon does."""
+    options, where = schema.options, schema.where
+    least = fields.count(options, "snapshot.num-retained.min", 10, where)
+    most = fields.count(options, "snapshot.num-retained.max", LARGEST, where)
+    if not 1 <= least <= most:
+        raise fields.damaged(where, f"snapshot.num-retained.min is {least} and .max is {most}")
+    meaning = properties.get(MEANING, "next")
+    if meaning not in _MEANINGS:
+        raise fields.damaged(where, f"{MEANING} is {meaning!r}, not one of: {', '.join(_MEANINGS)}")
+    limit = fields.count(options, "snapshot.expire.limit", 50, where)
+    return Range(least, most, _age(options, "snapshot.time-retained", where) or HOUR_MS, limit, _MEANINGS[meaning])
+
+
+def is_decoupled(schema: Schema) -> bool:
+    """Tells whether changelogs outlive their snapshots: where any option keeps more of them."""
+    options, where = schema.options, schema.where
+    for name, default in (("num-retained.min", 10), ("num-retained.max", LARGEST)):
+        own = fields.count(options, f"snapshot.{name}", default, where)
+        if fields.count(options, f"changelog.{name}", own, where) > own:
+            return True
+    own_age = _age(options, "snapshot.time-retained", where) or HOUR_MS
+    return (_age(options, "changelog.time-retained", where) or own_age) > own_age
+
+
+def _age(options: Mapping[str, str], name: str, where: str) -> int | None:
+    text = options.get(name)
+    return None if text is None else fields.duration_ms(text, name, where)

@@ -1,0 +1,71 @@
+"""What a table's snapshots, tags and changelogs name themselves, each with who needs it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from firnline.formats.paimon import names
+from firnline.formats.paimon.branches import Branch, branches_of
+from firnline.formats.paimon.snapshot import ListFile, PaimonSnapshot
+from firnline.formats.paimon.state import files_in
+from firnline.formats.paimon.versions import versions_of
+from firnline.model.files import File, FileKind
+from firnline.model.locations import join
+from firnline.model.snapshots import SnapshotId, changes_of
+from firnline.ports.formats import State
+
+
+def roots_of(state: State) -> Iterator[tuple[SnapshotId, File]]:
+    """Yields the lists, index manifests and statistics of every version of every branch, with its owner.
+
+    A tag holds the table as it was and no changelog: Paimon's own expiry takes that away below a tag. So what was
+    changed has an owner of its own, for as long as the snapshot's file is there, or a changelog that outlived it.
+    """
+    for branch in branches_of(files_in(state), state.location).values():
+        for version in versions_of(branch).values():
+            yield from ((version.id, file) for file in _contents(version.snapshot, state.location))
+            if version.in_folder:
+                owner = changes_of(version.id)
+                yield from ((owner, file) for file in changes(branch, version.snapshot, state.location))
+        for number, changelog in branch.changelogs.items():
+            owner = changes_of(names.snapshot_id(branch.name, number))
+            yield from ((owner, file) for file in _kept_changes(branch, changelog, state.location))
+
+
+def _contents(snapshot: PaimonSnapshot, location: str) -> Iterator[File]:
+    yield _list(snapshot.base, location)
+    yield _list(snapshot.delta, location)
+    if snapshot.index is not None:
+        yield File(FileKind.INDEX_MANIFEST, join(location, "manifest", snapshot.index), opens=True)
+    if snapshot.statistics is not None:
+        yield File(FileKind.STATISTICS, join(location, "statistics", snapshot.statistics))
+
+
+def changes(branch: Branch, snapshot: PaimonSnapshot, location: str) -> Iterator[File]:
+    """Yields what readers of changes need of a snapshot in the folder, and its changelog where one is to outlive it."""
+    if snapshot.changelog is not None:
+        yield _changelog(snapshot.changelog, location)
+    elif branch.decoupled:
+        yield from _kept_changes(branch, snapshot, location)
+
+
+def _kept_changes(branch: Branch, changelog: PaimonSnapshot, location: str) -> Iterator[File]:
+    """Yields what a changelog needs without its snapshot: its own list, or the rows that it added where the table
+    writes no changelog. Paimon removes the other lists that it still names.
+    """
+    if changelog.changelog is not None:
+        yield _changelog(changelog.changelog, location)
+    elif not branch.writes_changelog:
+        yield _changelog(changelog.delta, location)
+
+
+def _list(found: ListFile, location: str) -> File:
+    return File(FileKind.MANIFEST_LIST, join(location, "manifest", found.name), found.size, opens=True)
+
+
+def _changelog(found: ListFile, location: str) -> File:
+    """Returns the list as a kind of its own: it may be gone. A snapshot that came back from a tag, by a rollback or as
+    the first one of a branch, names a changelog that went when the snapshot had expired; and with a tag Paimon deletes
+    lists that a changelog still names. Where a snapshot or tag needs the list itself, it must be there.
+    """
+    return File(FileKind.CHANGES_LIST, join(location, "manifest", found.name), found.size, opens=True)

@@ -1,0 +1,147 @@
+"""From a table's metadata files to the State that every other part of firnline works on."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+
+from firnline.formats.paimon import fields, names
+from firnline.formats.paimon.branches import Branch, branches_of
+from firnline.formats.paimon.folder import Files
+from firnline.formats.paimon.retention import range_of
+from firnline.formats.paimon.versions import Version, versions_of
+from firnline.model.graph import Graph
+from firnline.model.holds import Pin
+from firnline.model.locations import join
+from firnline.model.snapshots import MAIN, Ref, RefKind, Snapshot
+from firnline.policy.ages import LONGEST_AGE_MS
+from firnline.policy.holds import parse_holds
+from firnline.policy.native import NativeRetention
+from firnline.ports.formats import Capabilities, FenceKind, State, UndoWindow
+
+
+def state_of(files: Files, table: str, location: str) -> State:
+    """Returns the table's state. Raises, naming the file, where anything is damaged or not understood."""
+    branches = branches_of(files, location)
+    main = branches[names.MAIN]
+    properties = properties_of(files, main, location)
+    ranges = {ref_name(branch): range_of(branch.schema, properties) for branch in branches.values()}
+    native = NativeRetention(ranges[MAIN].age_ms, ranges[MAIN].at_least, LONGEST_AGE_MS, ranges=ranges)
+    return State(
+        table=table,
+        format="paimon",
+        location=location,
+        uuid=_uuid(files),
+        fence=fence_of(files, location),
+        graph=Graph(each for branch in branches.values() for each in _snapshots(branch)),
+        current=None if main.latest is None else names.snapshot_id(names.MAIN, main.latest),
+        refs={ref.name: ref for branch in branches.values() for ref in _refs(branch, set(branches))},
+        native=native,
+        capabilities=Capabilities(FenceKind.NONE, UndoWindow.AFTER_COMMIT, holes=False),
+        properties=properties,
+        document={"files": files},
+        owned=(location, *_elsewhere(main)),
+        holds=parse_holds(properties),
+        pins=tuple(pin for branch in branches.values() for pin in _pins(branch)),
+        forbidden=_forbidden(main, properties),
+    )
+
+
+def files_in(state: State) -> Files:
+    files: Files = state.document["files"]
+    return files
+
+
+def ref_name(branch: Branch) -> str:
+    return branch.name or MAIN
+
+
+def tag_ref_name(branch: str, tag: str, branches: set[str]) -> str:
+    """Returns the name of a tag among all refs of the table: other branches have tags of their own."""
+    if branch:
+        return f"{branch}:{tag}"
+    return f"tag:{tag}" if tag in branches or tag == MAIN else tag
+
+
+def fence_of(files: Files, location: str) -> str:
+    """Returns a digest of every metadata file: no two states of a table have the same."""
+    said = hashlib.sha256(json.dumps(sorted(files.items())).encode()).hexdigest()
+    return f"{location}#{said[:32]}"
+
+
+def properties_of(files: Files, main: Branch, location: str) -> Mapping[str, str]:
+    """Returns the table's options, and what firnline noted beside them."""
+    text = files.get(names.PROPERTIES)
+    where = join(location, names.PROPERTIES)
+    own = {} if text is None else fields.texts({"own": fields.parse(text, where)}, "own", where)
+    return {**main.schema.options, **own}
+
+
+def _uuid(files: Files) -> str:
+    """Returns what tells the table from one that was made again in its place: a digest of its first schema, which says
+    when the table was made. Paimon gives tables in a file system no id.
+    """
+    found = {each[1]: path for path in files if (each := names.numbered(path)) and each[0] == "schema"}
+    return hashlib.sha256(files[found[min(found)]].encode()).hexdigest()[:32]
+
+
+def _snapshots(branch: Branch) -> Iterator[Snapshot]:
+    """Yields the versions, each with the one before it as its parent. A tag of a number that was given again, or that a
+    rollback left above the newest, is before nothing.
+    """
+    parent: str | None = None
+    for version in versions_of(branch).values():
+        in_row = "@" not in version.id and version.snapshot.number <= (branch.latest or 0)
+        number = version.snapshot.number if version.in_folder else None
+        yield Snapshot(version.id, parent if in_row else None, version.snapshot.time_ms, version.snapshot.kind, number)
+        parent = version.id if in_row else parent
+
+
+def _refs(branch: Branch, branches: set[str]) -> Iterator[Ref]:
+    if branch.latest is not None:
+        yield Ref(ref_name(branch), RefKind.BRANCH, names.snapshot_id(branch.name, branch.latest))
+    end = fields.flag(branch.schema.options, "tag.time-expire-enabled", True, branch.schema.where)
+    for version in versions_of(branch).values():
+        yield from _tags(version, branches, end)
+
+
+def _tags(version: Version, branches: set[str], end: bool) -> Iterator[Ref]:
+    """Yields the tags that somebody made. Firnline's own say nothing: the policy decides anew on what they hold.
+
+    `end`: whether the table lets tags go when their time is over.
+    """
+    for tag in version.tags:
+        if not tag.is_ours:
+            age = None if tag.ends_ms is None or not end else tag.ends_ms - version.snapshot.time_ms
+            yield Ref(tag_ref_name(version.branch, tag.name, branches), RefKind.TAG, version.id, age)
+
+
+def _pins(branch: Branch) -> Iterator[Pin]:
+    """Yields what consumers still read: everything from their next snapshot on."""
+    if branch.decoupled and fields.flag(branch.schema.options, "consumer.changelog-only", False, branch.schema.where):
+        return
+    for consumer, following in branch.consumers.items():
+        for number in branch.snapshots:
+            if number >= following:
+                yield Pin(
+                    names.snapshot_id(branch.name, number), f"consumer {consumer}, which reads from {following} on"
+                )
+
+
+def _elsewhere(main: Branch) -> Iterator[str]:
+    """Yields the folders outside of its own that the table writes to."""
+    said = main.schema.options.get("data-file.external-paths", "")
+    return (path.strip() for path in said.split(",") if path.strip())
+
+
+def _forbidden(main: Branch, properties: Mapping[str, str]) -> str | None:
+    """Returns why nothing may be removed: somebody said so, or the files are also those of another format's metadata,
+    which is not read here.
+    """
+    if properties.get("gc.enabled", "true").lower() != "true":
+        return "the note gc.enabled is not true"
+    storage = main.schema.options.get("metadata.iceberg.storage", "disabled").strip().lower()
+    return (
+        None if storage == "disabled" else f"its files are also an Iceberg table's (metadata.iceberg.storage={storage})"
+    )

@@ -1,0 +1,105 @@
+"""Tags and notes as files: what an amendment of the table writes and removes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from firnline.errors import UnsupportedFormat
+from firnline.formats.paimon import fields, names
+from firnline.formats.paimon.branches import branches_of
+from firnline.formats.paimon.folder import Files
+from firnline.formats.paimon.options import is_note, new_schemas
+from firnline.formats.paimon.shrink import held_in, kept_tag
+from firnline.formats.paimon.state import files_in, tag_ref_name
+from firnline.formats.paimon.versions import versions_of
+from firnline.model.locations import join
+from firnline.model.snapshots import Ref, RefKind
+from firnline.model.times import SECOND_MS
+from firnline.policy.ages import LONGEST_AGE_MS
+from firnline.ports.formats import Amendment, State
+
+_CREATED, _RETAINED = "tagCreateTime", "tagTimeRetained"
+
+
+def amended(files: Mapping[str, str], state: State, amendment: Amendment, now_ms: int) -> Files:
+    """Returns the files with tags written or gone, with other options, and with what firnline notes about the table.
+
+    A note lies beside the table's options: these can only be changed by a new schema.
+    """
+    after = dict(files)
+    for name in amendment.refs_gone:
+        after = _without_tag(after, state, name)
+    for ref in amendment.refs:
+        after[_path_of(state, ref.name)] = _tag_text(state, ref, now_ms)
+    options = {name: value for name, value in amendment.properties.items() if not is_note(name)}
+    gone = {name for name in amendment.properties_gone if not is_note(name)}
+    after |= new_schemas(after, state.location, options, gone, now_ms)
+    notes = _notes(after, state, amendment)
+    if notes:
+        after[names.PROPERTIES] = json.dumps(notes, ensure_ascii=False, sort_keys=True, indent=1)
+    else:
+        after.pop(names.PROPERTIES, None)
+    return after
+
+
+def _notes(files: Files, state: State, amendment: Amendment) -> dict[str, str]:
+    text, where = files.get(names.PROPERTIES), join(state.location, names.PROPERTIES)
+    own = {} if text is None else fields.texts({"own": fields.parse(text, where)}, "own", where)
+    written = {**own, **{name: value for name, value in amendment.properties.items() if is_note(name)}}
+    return {name: value for name, value in written.items() if name not in amendment.properties_gone}
+
+
+def _without_tag(files: Mapping[str, str], state: State, name: str) -> dict[str, str]:
+    """Returns the files without a tag. Where it alone held its snapshot, a tag of firnline's own does from now on: the
+    next run takes it away, with the files that nothing else needs. Without it nobody would know of them.
+    """
+    after, path = dict(files), _path_of(state, name)
+    text = after.pop(path, None)
+    for branch in branches_of(files_in(state), state.location).values():
+        version = versions_of(branch).get(state.refs[name].snapshot) if name in state.refs else None
+        if text is not None and version is not None and not version.in_folder and len(version.tags) == 1:
+            after[names.tag_file(branch.name, kept_tag(version))] = without_end(text)
+    return after
+
+
+def without_end(text: str) -> str:
+    """Returns a tag that stays for ever: it differs from the snapshot's own file in nothing."""
+    document = json.loads(text)
+    if _CREATED not in document and _RETAINED not in document:
+        return text
+    return json.dumps({k: v for k, v in document.items() if k not in (_CREATED, _RETAINED)}, ensure_ascii=False)
+
+
+def _path_of(state: State, name: str) -> str:
+    """Returns the file of a tag, by the name that it has among all refs: of the main branch, unless one is named."""
+    branches = branches_of(files_in(state), state.location)
+    for branch in branches:
+        for tag in branches[branch].tags:
+            if tag_ref_name(branch, tag, set(branches)) == name:
+                return names.tag_file(branch, tag)
+    if name in branches or "/" in name or ":" in name:
+        raise UnsupportedFormat(f"{name!r} can be no tag of a Paimon table", hint="name it otherwise")
+    return names.tag_file(names.MAIN, name)
+
+
+def _tag_text(state: State, ref: Ref, now_ms: int) -> str:
+    if ref.kind is not RefKind.TAG:
+        raise UnsupportedFormat("a branch of a Paimon table has no retention of its own", hint="nothing was changed")
+    main = branches_of(files_in(state), state.location)[names.MAIN]
+    version = versions_of(main).get(ref.snapshot)
+    if version is None:
+        raise UnsupportedFormat(f"{ref.snapshot} is not on the main branch", hint="tag it with Paimon itself")
+    text = without_end(files_in(state)[held_in(version)])
+    if ref.max_ref_age_ms is None or ref.max_ref_age_ms >= LONGEST_AGE_MS:
+        return text
+    ends_ms = version.snapshot.time_ms + ref.max_ref_age_ms
+    return json.dumps({**json.loads(text), **_until(ends_ms, now_ms)}, ensure_ascii=False)
+
+
+def _until(ends_ms: int, now_ms: int) -> dict[str, Any]:
+    made = datetime.fromtimestamp(now_ms // SECOND_MS)  # Paimon notes the local time
+    created = [made.year, made.month, made.day, made.hour, made.minute, made.second]
+    return {_CREATED: created, _RETAINED: (ends_ms - now_ms // SECOND_MS * SECOND_MS) / SECOND_MS}

@@ -1,0 +1,15 @@
+"""Taking a table's own metadata out of its folder, for formats whose commits are files that come and go."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+
+class Retire(Protocol):
+    def retire(self, key: str, data: bytes) -> None:
+        """Removes a metadata object whose bytes the caller has kept, where it still has exactly these.
+
+        One that is gone, or says something else by now, is somebody else's affair and left alone. Raises StoreError
+        where nobody can tell whether it is gone.
+        """
+        ...

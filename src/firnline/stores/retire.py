@@ -1,0 +1,28 @@
+"""Removing metadata objects whose bytes are kept."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from firnline.errors import ObjectNotFound, StoreError
+from firnline.ports.delete import Doomed, Fate
+from firnline.ports.stores import Get
+from firnline.stores.delete import ObjectDelete
+
+
+class ObjectRetire:
+    """Reads an object and deletes it if it is the one that was meant; by its tag, where the store honours that."""
+
+    def __init__(self, store: Get, properties: Mapping[str, str] | None = None) -> None:
+        self._store = store
+        self._delete = ObjectDelete(properties)
+
+    def retire(self, key: str, data: bytes) -> None:
+        try:
+            if self._store.get(key) != data:
+                return
+        except ObjectNotFound:
+            return
+        (outcome,) = self._delete.delete([Doomed(key)])
+        if outcome.fate is Fate.FAILED:
+            raise StoreError(f"cannot remove {key}: {outcome.error}", hint="`firnline resume` goes on with it")

@@ -1,0 +1,80 @@
+"""One firnline process on a Paimon table: the real composition root, with every port behind a fault."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from itertools import count
+from typing import TYPE_CHECKING
+
+from firnline.app import Lake, Place
+from firnline.formats.paimon.commits import PaimonCommits
+from firnline.journal.lease import LeaseTimes
+from firnline.journal.runs import Run
+from firnline.local.delete import LocalDeleteMany
+from firnline.ops.purge import Shovel
+from firnline.ops.workplace import Workplace
+from firnline.policy.config import Section
+from firnline.policy.parse import parse_policy
+from firnline.ports.catalogs import Commit, TableName
+from firnline.ports.retire import Retire
+from firnline.stores.delete import ObjectDelete
+from firnline.stores.discard import OwnDiscard
+from firnline.stores.objects import ObjectStores
+from firnline.stores.retire import ObjectRetire
+from firnline.testing.faults import Fault, NoFault, Request
+from firnline.testing.faulty import FaultyDelete, FaultyDiscard, FaultyStore, silence
+from firnline.testing.processes import Clock
+
+if TYPE_CHECKING:
+    from firnline.ports.stores import ReadWrite
+
+LEASE = LeaseTimes(24_000, 6_000, skew_ms=0)
+_numbers = count(1)
+
+
+@dataclass(frozen=True)
+class FaultyRetire:
+    retirer: Retire
+    fault: Fault
+
+    def retire(self, key: str, data: bytes) -> None:
+        send = Request("delete", key, lambda: self.retirer.retire(key, data), lambda: silence("delete", key))
+        self.fault.pass_on(send)
+
+
+class PaimonProcess(Lake):
+    """Everything that the command line can do with a table by its location, as one process does it."""
+
+    def __init__(self, fault: Fault | None = None, *, clock: Clock | None = None, policy: str = "") -> None:
+        super().__init__(parse_policy(policy, "a test's policy") if policy else Section(), engine="local")
+        self.fault = fault or NoFault()
+        self.clock = clock or Clock()
+        self.owner = f"process {next(_numbers)}"
+        self.store: ReadWrite = FaultyStore(ObjectStores({}), self.fault)
+
+    def tables(self, catalog: str | None = None) -> list[TableName]:
+        return []
+
+    def settings_of(self, name: TableName) -> Mapping[str, str]:
+        return {}
+
+    def store_of(self, settings: Mapping[str, str]) -> ReadWrite:
+        return self.store
+
+    def _paimon_commits(self, name: TableName, store: ReadWrite) -> Commit:
+        retirer = ObjectRetire(ObjectStores({}))
+        return PaimonCommits(self.store, FaultyRetire(retirer, self.fault))
+
+    def _workplace(self, place: Place) -> Workplace:
+        return replace(
+            super()._workplace(place),
+            now=self.clock,
+            owner=self.owner,
+            lease_times=LEASE,
+            discard=FaultyDiscard(OwnDiscard(), self.fault),
+        )
+
+    def _shovel(self, run: Run) -> Shovel:
+        """Returns the power to delete, one key after another: so that the n-th delete is always the same."""
+        return Shovel(FaultyDelete(ObjectDelete(), self.fault), LocalDeleteMany(threads=1))

@@ -1,0 +1,154 @@
+"""Runs that are cut at every write: nothing is lost at any moment, and whoever comes next brings them to one end."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from py4j.protocol import Py4JJavaError
+
+from firnline.errors import FirnlineError
+from firnline.testing.faults import Acting, Counting, Died, Dying, Fault, When
+from firnline.testing.paimon.java_table import JavaTable
+from firnline.testing.paimon.shapes import MAIN
+from firnline.testing.paimon.worlds import Paimon
+
+from .small import Copy, make, row
+
+FULL = bool(os.environ.get("FIRNLINE_FULL"))
+OF_THE_COMMIT = ("/snapshot/", "/tag/", "/changelog/", "/commits/", "properties.json")
+
+
+@pytest.fixture(scope="module")
+def made(both: Paimon) -> Iterator[Path]:
+    folder = make(both)
+    yield folder
+    shutil.rmtree(folder)
+
+
+def chosen(effects: list[tuple[str, str]], every: int) -> list[int]:
+    """Returns which effects are cut: all that change the table's metadata, and of the others every n-th."""
+    return [
+        at
+        for at, (_, key) in enumerate(effects, 1)
+        if FULL or at % every == 0 or any(each in key for each in OF_THE_COMMIT)
+    ]
+
+
+def uncut(made: Path, act: Callable[[Copy, Fault | None], object]) -> tuple[dict[str, bytes], list[tuple[str, str]]]:
+    copy, counting = Copy.of(made, "uncut"), Counting()
+    act(copy, counting)
+    picture = copy.picture()
+    copy.end()
+    return picture, [each for each in counting.trace if Counting([each]).effects]
+
+
+def expire(copy: Copy, fault: Fault | None) -> None:
+    copy.expire(fault)
+
+
+def expire_and_undo(copy: Copy, fault: Fault | None) -> None:
+    ended = copy.expire(grace="1h")
+    copy.process(fault).undo(str(ended.run.id))
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_an_expiry_is_cut_at_every_write(made: Path, when: When) -> None:
+    picture, effects = uncut(made, expire)
+    assert any("/snapshot/snapshot-1" in key for _, key in effects)
+    for at in chosen(effects, 9):
+        copy, fault = Copy.of(made, at), Dying(at, when=when)
+        with suppress(Died, FirnlineError):
+            copy.expire(fault)
+        assert fault.dead
+        assert not copy.missing(), effects[at - 1]
+        copy.wait_for_lease()
+        copy.process().resume(copy.table)
+        if copy.picture() != picture:  # it died before it was a run at all
+            copy.expire()
+        assert copy.picture() == picture, effects[at - 1]
+        assert not copy.missing()
+        copy.end()
+
+
+def test_an_undo_is_cut_at_every_write(made: Path) -> None:
+    picture, effects = uncut(made, expire_and_undo)
+    assert picture == Copy(made).picture()
+    for at in chosen(effects, 5):
+        copy, fault = Copy.of(made, at), Dying(at)
+        with suppress(Died, FirnlineError):
+            expire_and_undo(copy, fault)
+        assert fault.dead
+        assert not copy.missing(), effects[at - 1]
+        copy.wait_for_lease()
+        for each in copy.process().runs(copy.table):
+            if not each.run.is_finished:
+                copy.process().undo(str(each.run.id))
+        assert copy.picture() == picture, effects[at - 1]
+        copy.end()
+
+
+def _append(table: JavaTable) -> None:
+    table.write(MAIN, [row(7, "seven")])
+
+
+def _tag_the_oldest(table: JavaTable) -> None:
+    table.tag(MAIN, "late", 1)
+
+
+def _branch(table: JavaTable) -> None:
+    table.create_branch("late", "two")
+
+
+def _roll_back(table: JavaTable) -> None:
+    table.rollback(MAIN, 5)
+
+
+def _fast_forward(table: JavaTable) -> None:
+    table.fast_forward("side")
+
+
+ACTIONS = (_append, _tag_the_oldest, _branch, _roll_back, _fast_forward)
+
+
+@pytest.mark.parametrize("action", ACTIONS)
+def test_somebody_acts_between_any_two_steps(both: Paimon, made: Path, action: Callable[[JavaTable], None]) -> None:
+    """Whatever happens between two requests, every snapshot, tag and branch that is there afterwards reads in full."""
+    counting = Counting()
+    copy = Copy.of(made, "counted")
+    copy.expire(counting, sole_writer=False)
+    copy.end()
+    steps = counting.requests
+    for at in range(2, steps, 1 if FULL else max(1, steps // 8)):
+        copy = Copy.of(made, f"{action.__name__}-{at}")
+        table = JavaTable(both.java, copy.folder / "t")
+        acting = Acting(at, lambda table=table: _if_it_can(action, table))  # type: ignore[misc]
+        with suppress(FirnlineError):
+            copy.expire(acting, sole_writer=False)
+        copy.clock.advance(61_000)
+        copy.process().resume(copy.table)
+        lost = {root: files for root, files in copy.missing().items() if not _is_changelog_of_a_tag(copy, root)}
+        assert not lost, (acting.before, lost)
+        assert copy.process().check(copy.table).sound
+        copy.end()
+
+
+def _if_it_can(action: Callable[[JavaTable], None], table: JavaTable) -> None:
+    """Paimon refuses to tag or to roll back to what is gone already. Of a branch that it fails to make it leaves a
+    folder without a schema, which nothing can read and firnline refuses: whoever sees it removes it.
+    """
+    with suppress(Py4JJavaError):
+        action(table)
+    half_made = table.folder / "branch" / "branch-late"
+    if half_made.exists() and not (half_made / "schema").exists():
+        shutil.rmtree(half_made)
+
+
+def _is_changelog_of_a_tag(copy: Copy, root: str) -> bool:
+    """Tells whether only a changelog is missing: of a snapshot that Paimon made out of a tag, after it had expired."""
+    needs = next(each for found, each in copy.reader().reachable().items() if str(found) == root)
+    return all(name.startswith("manifest-list") for name in needs.missing) and bool(needs.data)

@@ -1,0 +1,74 @@
+"""Both engines say the same of tables that take away what they added, and so does the plain reader."""
+
+from __future__ import annotations
+
+import os
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from firnline.formats.paimon.table import PaimonFormat
+from firnline.local.engine import LocalEngine
+from firnline.model.files import Root
+from firnline.model.locations import parse_location
+from firnline.ops.plan import roots
+from firnline.ports.engines import Engine, Survey, Territory
+from firnline.ports.formats import State
+from firnline.spark.engine import SparkEngine
+from firnline.spark.session import session
+from firnline.stores.objects import ObjectStores
+from firnline.testing.paimon.layout import CHANGELOG
+from firnline.testing.paimon.worlds import Paimon, World, grow
+
+FULL = bool(os.environ.get("FIRNLINE_FULL"))
+SEEDS = range(100, 300) if FULL else range(100, 106)
+FORMAT = PaimonFormat(ObjectStores({}))
+METADATA = ("/snapshot/", "/tag/", "/schema/", "/changelog/changelog-")
+
+
+def loaded(world: World) -> State:
+    return FORMAT.load("t", str(world.folder))
+
+
+def answer(engine: Engine, state: State, released: frozenset[str]) -> dict[str, Any]:
+    survey: Survey = engine.survey(roots(FORMAT, state, released), FORMAT.expand, Territory(None))
+    files = {"victims": survey.victim_batches(), "kept": survey.kept_batches()}
+    listed = {
+        name: sorted((row["identity"], row["kind"], row["size"] or 0) for batch in batches for row in batch.to_pylist())
+        for name, batches in files.items()
+    }
+    survey.close()
+    return {**listed, "totals": (survey.kept, survey.victims, survey.units_opened)}
+
+
+def some_expired(state: State, rng: random.Random) -> frozenset[str]:
+    heads = {ref.snapshot for ref in state.refs.values()}
+    gone = {each.id for each in state.graph if each.id not in heads and rng.random() < 0.6}
+    return FORMAT.consequences(state, gone, set()).released
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_what_roots_need_is_what_the_plain_reader_says(both: Paimon, seed: int, quick_folder: Path) -> None:
+    world = grow(both, seed, quick_folder)
+    state = loaded(world)
+    survey = LocalEngine().survey(
+        (Root(file, True, owner) for owner, file in FORMAT.roots(state)), FORMAT.expand, Territory(None)
+    )
+    ours = {parse_location(key).path for batch in survey.kept_batches() for key in batch.column("key").to_pylist()}
+    needs = world.reader().reachable()
+    every = {path for each in needs.values() for path in each.files if not any(kind in path for kind in METADATA)}
+    assert not every - ours
+    if not any(root.kind == CHANGELOG for root in needs) and not world.shape.decoupled:
+        assert ours == every  # a changelog that outlives its snapshot keeps somewhat more here
+
+
+@pytest.mark.spark
+@pytest.mark.xdist_group("spark")
+def test_spark_says_the_same(both: Paimon, quick_folder: Path) -> None:
+    spark = SparkEngine(session())
+    for seed in SEEDS if FULL else SEEDS[:2]:
+        state = loaded(grow(both, seed, quick_folder / str(seed)))
+        released = some_expired(state, random.Random(seed))
+        assert answer(spark, state, released) == answer(LocalEngine(), state, released), seed

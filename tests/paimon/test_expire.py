@@ -1,0 +1,45 @@
+"""Runs on tables that real Paimon wrote: everything that is left reads as before, and nothing else went.
+
+FIRNLINE_PAIMON_RUNS sets how many tables (6 unless told, 300 in the long lane).
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+from collections.abc import Iterator
+
+import pytest
+
+from firnline.app import PlanView
+from firnline.testing.paimon.worlds import Paimon, World, grow
+from firnline.testing.paimon_process import PaimonProcess
+
+from .small import quick_folder
+from .worlds import Seen, aside, asked, compare, table
+
+COUNT = int(os.environ.get("FIRNLINE_PAIMON_RUNS", "300" if os.environ.get("FIRNLINE_FULL") else "6"))
+FIRST = int(os.environ.get("FIRNLINE_PAIMON_FIRST", "20"))
+
+
+@pytest.fixture(scope="module", params=range(FIRST, FIRST + COUNT))
+def world(both: Paimon, request: pytest.FixtureRequest) -> Iterator[World]:
+    root = quick_folder()
+    yield grow(both, request.param, root)
+    shutil.rmtree(root)
+
+
+def test_a_run_frees_exactly_what_nothing_needs_any_more(both: Paimon, world: World) -> None:
+    with aside(world):
+        rng = random.Random(world.seed)
+        before = Seen.of(both, world)
+        for _ in range(2):
+            options = asked(rng, world.now)
+            ended = PaimonProcess().expire(table(world), grace="0s", sole_writer=True, **options)
+            after = Seen.of(both, world)
+            compare(before, after, world.shape.decoupled)
+            assert PaimonProcess().check(table(world)).sound
+            if not isinstance(ended, PlanView):
+                assert ended.facts["state"] == "done"
+                assert set(ended.facts["outcomes"]) <= {"deleted"}, ended.facts["outcomes"]

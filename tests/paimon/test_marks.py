@@ -1,0 +1,120 @@
+"""Tags, holds and options that firnline writes: Paimon's own readers and writers go by them."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from firnline.errors import CollectionForbidden
+from firnline.model.holds import Hold
+from firnline.ops.adopt import adopt
+from firnline.ops.holds import add_hold, release_hold
+from firnline.ops.tags import add_tag, remove_tag
+from firnline.testing.paimon.java_table import JavaTable
+from firnline.testing.paimon.layout import TAG, Root
+from firnline.testing.paimon.rows import java_rows
+from firnline.testing.paimon.shapes import MAIN
+from firnline.testing.paimon.worlds import Paimon
+
+from .small import Copy, in_two_hours, make, row
+
+
+@pytest.fixture(scope="module")
+def made(both: Paimon) -> Iterator[Path]:
+    folder = make(both)
+    yield folder
+    shutil.rmtree(folder)
+
+
+@pytest.fixture
+def copy(made: Path) -> Iterator[Copy]:
+    found = Copy.of(made, "marks")
+    yield found
+    found.end()
+
+
+def garbage(copy: Copy) -> set[str]:
+    """Returns what nothing needs: Paimon's overwrite leaves a changelog behind that it never names."""
+    return {path for path in copy.reader().orphans() if "/_firnline/" not in path}
+
+
+def test_a_tag_is_one_that_java_reads(both: Paimon, copy: Copy) -> None:
+    add_tag(copy.process().workplace(copy.table), "mine", "3", None)
+    add_tag(copy.process().workplace(copy.table), "brief", "3", 3_600_000)
+    rows = java_rows(JavaTable(both.java, copy.folder / "t"))
+    assert rows[Root(MAIN, TAG, "mine")] == rows[Root(MAIN, TAG, "brief")] == rows[Root(MAIN, "snapshot", "3")]
+    assert "brief" in copy.process().plan(copy.table, now=in_two_hours()).to_json()["expire_refs"]
+    remove_tag(copy.process().workplace(copy.table), "mine")
+    assert not (copy.folder / "t/tag/tag-mine").exists()
+
+
+def test_the_last_tag_of_a_snapshot_goes_and_the_next_run_removes_its_files(both: Paimon, copy: Copy) -> None:
+    before = garbage(copy)
+    copy.expire()
+    assert not (copy.folder / "t/snapshot/snapshot-4").exists()
+    remove_tag(copy.process().workplace(copy.table), "short")
+    assert not (copy.folder / "t/tag/tag-short").exists()
+    assert not copy.missing()
+    assert copy.process().plan(copy.table).to_json()["expire"] == ["4"]
+    copy.expire()
+    assert garbage(copy) == before
+    assert not copy.missing()
+
+
+def test_a_tag_whose_time_is_over_goes_with_the_files_that_only_it_held(copy: Copy) -> None:
+    garbage_before = garbage(copy)
+    copy.expire()
+    assert (copy.folder / "t/tag/tag-short").exists()
+    before = copy.picture()
+    copy.expire(now=in_two_hours())
+    gone = before.keys() - copy.picture().keys()
+    assert "/tag/tag-short" in gone
+    assert any("/manifest/" in path for path in gone)
+    assert not copy.missing()
+    assert garbage(copy) == garbage_before
+
+
+def test_a_hold_keeps_a_snapshot_and_then_lets_it_go(copy: Copy) -> None:
+    work, before = copy.process().workplace(copy.table), garbage(copy)
+    add_hold(work, Hold("audit", "somebody", "a test", "1"))
+    ended = copy.expire()
+    assert set(ended.facts["outcomes"]) == {"deleted"}
+    assert (copy.folder / "t/tag/tag-firnline-hold-audit").exists()
+    plan = copy.process().plan(copy.table).to_json()
+    assert any("hold audit" in reason for each in plan["keep"] if each["snapshot"] == "1" for reason in each["reasons"])
+    assert not copy.missing()
+    release_hold(work, "audit")
+    assert copy.process().plan(copy.table).to_json()["expire"] == ["1"]
+    copy.expire()
+    assert garbage(copy) == before
+
+
+def test_a_hold_on_the_table_stops_everything(copy: Copy) -> None:
+    work = copy.process().workplace(copy.table)
+    add_hold(work, Hold("all", "somebody", "a test", None))
+    before = copy.picture()
+    with pytest.raises(CollectionForbidden):
+        copy.expire()
+    assert copy.picture() == before
+    release_hold(work, "all")
+    copy.expire()
+    assert not (copy.folder / "t/snapshot/snapshot-1").exists()
+
+
+def test_adopt_turns_the_writers_own_expiry_off_on_every_branch(both: Paimon, copy: Copy) -> None:
+    written = adopt(copy.process(policy="keep: {last: 2}").workplace(copy.table))
+    assert {each.what for each in written} == {"snapshot.num-retained.min", "snapshot.num-retained.max"}
+    assert adopt(copy.process(policy="keep: {last: 2}").workplace(copy.table)) == ()
+    table = JavaTable(both.java, copy.folder / "t")
+    for branch, folder in ((MAIN, "schema"), ("side", "branch/branch-side/schema")):
+        options = table.open(branch).coreOptions()
+        assert options.snapshotNumRetainMin() == options.snapshotNumRetainMax() == 2**31 - 1
+        after = json.loads((copy.folder / "t" / folder / "schema-1").read_text())
+        before = json.loads((copy.folder / "t" / folder / "schema-0").read_text())
+        assert {**after, "id": 0, "options": 0, "timeMillis": 0} == {**before, "id": 0, "options": 0, "timeMillis": 0}
+    table.write(MAIN, [row(8, "eight")])
+    assert not copy.missing()

@@ -1,0 +1,108 @@
+"""A real Paimon table before and after firnline worked on it, as the plain reader and Paimon's own readers see it."""
+
+from __future__ import annotations
+
+import random
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from firnline.testing.paimon.java_table import JavaTable
+from firnline.testing.paimon.layout import CHANGELOG, TAG, Root
+from firnline.testing.paimon.rows import Rows, java_rows, python_rows
+from firnline.testing.paimon.shapes import MAIN
+from firnline.testing.paimon.worlds import Paimon, World
+
+KEPT_TAG = "firnline-snapshot-"
+OWN = "/_firnline/"
+
+
+@dataclass(frozen=True)
+class Seen:
+    """A table at one moment: what every root needs, what nobody needs, and the rows that Paimon reads."""
+
+    needs: dict[Root, frozenset[str]]
+    missing: dict[Root, frozenset[str]]
+    garbage: frozenset[str]
+    rows: Rows
+
+    @staticmethod
+    def of(both: Paimon, world: World) -> Seen:
+        reader = world.reader()
+        found = reader.reachable()
+        return Seen(
+            {root: frozenset(each.files) for root, each in found.items()},
+            {root: frozenset(each.missing) for root, each in found.items()},
+            frozenset(path for path in reader.orphans() if OWN not in path),
+            read_rows(both, world),
+        )
+
+
+def read_rows(both: Paimon, world: World) -> Rows:
+    """Returns the rows as pypaimon reads them; it cannot read deletion vectors or manifests of every Java table."""
+    if world.shape.writer == "python":
+        return python_rows(both.python, world.folder)
+    return java_rows(JavaTable(both.java, world.folder))
+
+
+def asked(rng: random.Random, now_ms: int) -> dict[str, Any]:
+    """Returns the options of a run: Paimon's own rule with some of its numbers replaced, or rules of firnline's."""
+    older = {"older_than": now_ms - rng.choice([0, 1, 6, 24, 72]) * 3_600_000}
+    rules: list[dict[str, Any]] = [
+        {"retain_last": rng.randint(1, 4), **older},
+        {"keep": {"last": str(rng.randint(1, 3)), "daily": str(rng.randint(1, 3))}},
+        {"keep": {"within": f"{rng.randint(1, 30)}h", "hourly": "2"}},
+    ]
+    return {**rng.choice(rules), "blast_radius": 1.0}
+
+
+def compare(before: Seen, after: Seen, shape_is_decoupled: bool) -> None:
+    """Raises AssertionError where a root that is left lost anything, or garbage was made or removed."""
+    for root in after.needs:
+        source = as_before(root, before)
+        if source is None:
+            continue
+        lost = before.needs[source] - after.needs[root]
+        assert not {path for path in lost if f"/{source.kind}/" not in path}, (root, sorted(lost)[:3])
+        assert after.missing[root] <= before.missing[source], (root, after.missing[root])
+        if root in after.rows and source in before.rows:
+            assert after.rows[root] == before.rows[source], root
+    assert not before.garbage - after.garbage, "what was garbage before is none of this run's business"
+    if not shape_is_decoupled:
+        assert after.garbage == before.garbage
+
+
+def as_before(root: Root, before: Seen) -> Root | None:
+    """Returns the root that this one was before the run; a tag of firnline's own was a snapshot or another tag."""
+    if root in before.needs:
+        return root
+    if root.kind == CHANGELOG:
+        return None
+    number = root.name.removeprefix(KEPT_TAG) if root.kind == TAG else ""
+    snapshot = Root(root.branch, "snapshot", number)
+    return snapshot if snapshot in before.needs else None
+
+
+@contextmanager
+def aside(world: World) -> Iterator[None]:
+    """Puts the world back as it was: files that it keeps elsewhere are named by their full path."""
+    copy = world.root.with_name(f"{world.root.name}.aside")
+    shutil.copytree(world.root, copy)
+    try:
+        yield
+    finally:
+        shutil.rmtree(world.root)
+        copy.replace(world.root)
+
+
+def table(world: World) -> str:
+    return str(world.folder)
+
+
+def snapshots(folder: Path, branch: str = MAIN) -> list[int]:
+    from firnline.testing.paimon import layout
+
+    return layout.snapshots(folder, branch)
