@@ -7,7 +7,7 @@ PYTEST := .venv/bin/python -m pytest
 SERVERS := .venv/bin/python -m firnline.testing.servers
 # The servers that all test processes share; a process that wants another starts it for itself.
 SERVED := $(SERVERS) run moto postgres redis rest --
-JOBS   ?= 2
+JOBS   ?= 3
 # What `make check` runs itself.
 LANE   := --ignore tests/docs --ignore tests/formal
 

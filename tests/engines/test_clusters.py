@@ -32,6 +32,7 @@ def check(facts: dict[str, Any], python: Path, had: tuple[str, ...] = ()) -> Non
     assert facts["fast"]
 
 
+@full
 def test_local_cluster(tmp_path: Path) -> None:
     python = bare_python(tmp_path / "bare", HEAVY)
     around = {**surroundings(tmp_path), "PYSPARK_PYTHON": str(python)}

@@ -35,7 +35,7 @@ def test_the_local_engine_is_right(script: Script) -> None:
 
 @pytest.mark.spark
 @pytest.mark.xdist_group("spark")
-@settings(max_examples=150 if FULL else 6, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=150 if FULL else 3, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(script=scripts(), outside=st.booleans())
 def test_spark_and_local_say_the_same(script: Script, outside: bool, spark: Engine, tmp_path: Path) -> None:
     store = ObjectStores()
@@ -83,7 +83,7 @@ def test_the_local_census_is_right(drawn: dict[str, Any], tmp_path: Path) -> Non
 
 @pytest.mark.spark
 @pytest.mark.xdist_group("spark")
-@settings(max_examples=150 if FULL else 6, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=150 if FULL else 3, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(drawn=worlds)
 def test_spark_and_local_count_the_same(drawn: dict[str, Any], spark: Engine, tmp_path: Path) -> None:
     world, near = a_world(drawn, f"file://{tmp_path}/{next(FOLDERS)}")

@@ -123,7 +123,7 @@ def test_somebody_acts_between_any_two_steps(both: Paimon, made: Path, action: C
     copy.expire(counting, sole_writer=False)
     copy.end()
     steps = counting.requests
-    for at in range(2, steps, 1 if FULL else max(1, steps // 8)):
+    for at in range(2, steps, 1 if FULL else max(1, steps // 4)):
         copy = Copy.of(made, f"{action.__name__}-{at}")
         table = JavaTable(both.java, copy.folder / "t")
         acting = Acting(at, lambda table=table: _if_it_can(action, table))  # type: ignore[misc]

@@ -26,7 +26,7 @@ from firnline.testing.servers import Proxy, Rule, proxy
 from firnline.testing.world import World
 
 FULL = bool(os.environ.get("FIRNLINE_FULL"))
-VICTIMS = 20_000 if FULL else 2_000
+VICTIMS = 20_000 if FULL else 1_000
 TRIES = 12
 PASSING = (StoreError, DeletesFailed, OutcomeUnknown)
 MakeGround = Callable[[str], Ground]
