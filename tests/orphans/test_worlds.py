@@ -143,7 +143,7 @@ def test_the_worlds_reach_what_they_are_for() -> None:
     """The strategy is only worth something if it makes garbage, young files and neighbours often enough."""
     from hypothesis import Phase, find
 
-    any_will_do = settings(phases=[Phase.generate])
+    any_will_do = settings(max_examples=2_000, phases=[Phase.generate])
     assert find(plots(), lambda plot: sum(each.is_garbage for each in plot.strays) >= 2, settings=any_will_do)
     assert find(
         plots(),
