@@ -41,7 +41,7 @@ from firnline.testing.world import World
 
 FULL = os.environ.get("FIRNLINE_FULL") == "1"
 STEPS = 25
-EXAMPLES = 2_600 if FULL else 88
+EXAMPLES = 2_600 if FULL else 100
 AT_LEAST = 50_000 if FULL else 2_000
 SECOND = 1_000
 FOREVER = 2**63 - 1
