@@ -1,13 +1,17 @@
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from contextlib import ExitStack
+from pathlib import Path
 
 import pytest
 
 from firnline.testing.paimon.worlds import Paimon, paimon
 from firnline.testing.servers.fixtures import NOT_HERE
 from firnline.testing.servers.process import Missing
+
+from .small import Copy, make
 
 
 @pytest.fixture(scope="session")
@@ -19,3 +23,19 @@ def both() -> Iterator[Paimon]:
         except Missing as missing:
             pytest.skip(f"{NOT_HERE}{missing}")
         yield running
+
+
+@pytest.fixture(scope="module")
+def made(both: Paimon) -> Iterator[Path]:
+    """A small real table with every kind of root, for the tests of one file."""
+    folder = make(both)
+    yield folder
+    shutil.rmtree(folder)
+
+
+@pytest.fixture
+def copy(made: Path) -> Iterator[Copy]:
+    """A copy of it that a test may change."""
+    found = Copy.of(made, "copy")
+    yield found
+    found.end()

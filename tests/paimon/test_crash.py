@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
@@ -17,17 +17,10 @@ from firnline.testing.paimon.java_table import JavaTable
 from firnline.testing.paimon.shapes import MAIN
 from firnline.testing.paimon.worlds import Paimon
 
-from .small import Copy, make, row
+from .small import Copy, row
 
 FULL = bool(os.environ.get("FIRNLINE_FULL"))
 OF_THE_COMMIT = ("/snapshot/", "/tag/", "/changelog/", "/commits/", "properties.json")
-
-
-@pytest.fixture(scope="module")
-def made(both: Paimon) -> Iterator[Path]:
-    folder = make(both)
-    yield folder
-    shutil.rmtree(folder)
 
 
 def chosen(effects: list[tuple[str, str]], every: int) -> list[int]:

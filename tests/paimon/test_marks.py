@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -20,21 +17,7 @@ from firnline.testing.paimon.rows import java_rows
 from firnline.testing.paimon.shapes import MAIN
 from firnline.testing.paimon.worlds import Paimon
 
-from .small import Copy, in_two_hours, make, row
-
-
-@pytest.fixture(scope="module")
-def made(both: Paimon) -> Iterator[Path]:
-    folder = make(both)
-    yield folder
-    shutil.rmtree(folder)
-
-
-@pytest.fixture
-def copy(made: Path) -> Iterator[Copy]:
-    found = Copy.of(made, "marks")
-    yield found
-    found.end()
+from .small import Copy, in_two_hours, row
 
 
 def garbage(copy: Copy) -> set[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -15,22 +15,7 @@ from firnline.testing.paimon.layout import SNAPSHOT, Root
 from firnline.testing.paimon.shapes import MAIN, Shape
 from firnline.testing.paimon.worlds import Paimon
 
-from .small import EVERYTHING_OLD, Copy, make, row
-
-
-@pytest.fixture(scope="module")
-def made(both: Paimon) -> Iterator[Path]:
-    folder = make(both)
-    yield folder
-    shutil.rmtree(folder)
-
-
-@pytest.fixture
-def copy(made: Path) -> Iterator[Copy]:
-    found = Copy.of(made, "copy")
-    yield found
-    found.end()
-
+from .small import EVERYTHING_OLD, Copy, row
 
 HINTS = {
     "absent": None,

@@ -3,33 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
 
+from firnline.catalogs.paths import PathTables
 from firnline.errors import NoSuchTable
 from firnline.model.locations import join
 from firnline.ports.catalogs import TableName
-from firnline.ports.formats import UndoWindow
-from firnline.ports.stores import Read
 
 _SCHEMA = re.compile(r"schema-[0-9]+")
 
 
-class PaimonFolders:
-    """The read side. Folders cannot be enumerated, so `tables` is empty."""
-
-    def __init__(self, store: Read) -> None:
-        self._store = store
-
-    @property
-    def name(self) -> str:
-        return ""
-
-    @property
-    def undo(self) -> UndoWindow:
-        return UndoWindow.AFTER_COMMIT
-
-    def tables(self) -> Iterator[TableName]:
-        return iter(())
+class PaimonFolders(PathTables):
+    """The read side: path tables that are found by another sign."""
 
     def has_table(self, location: str) -> bool:
         """Tells whether a Paimon table is in this folder. One may carry Iceberg metadata too, for other engines."""
@@ -40,6 +24,3 @@ class PaimonFolders:
         if not self.has_table(table.name):
             raise NoSuchTable(f"no Paimon table at {table.name}", "a table's folder has a folder `schema` in it")
         return table.name
-
-    def vended(self, table: TableName) -> Mapping[str, str]:
-        return {}

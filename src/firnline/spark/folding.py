@@ -17,14 +17,14 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from firnline.errors import FirnlineError
-from firnline.model.files import File, FileKind, Root
+from firnline.model.files import File, Root
 from firnline.model.locations import identity
 from firnline.model.spans import Entries, Numbers, Spans, alive, merged, numbers
 from firnline.ports.engines import root_columns, root_numbers
 from firnline.ports.formats import Expand, Expanded
-from firnline.ports.overlap import Opener, opener
+from firnline.ports.overlap import Opener
 from firnline.spark.importers import forget_zip_importers
-from firnline.spark.opening import ROWS, ROWS_DDL
+from firnline.spark.opening import ROWS, ROWS_DDL, Opening
 from firnline.spark.spread import Spread
 from firnline.spark.troubles import told
 
@@ -97,23 +97,8 @@ def said_of(entries: pa.ListArray) -> Said:
     return Said(numbers(row_of)[entry], fold, op, numbers(pairs[:, 0]), numbers(pairs[:, 1]))
 
 
-class FoldingOpening:
-    """Opens the units of one kind in each batch; picklable, so that it reaches executors as it is.
-
-    `look` makes this walk's function another one than every other walk's.
-    """
-
-    def __init__(self, expand: Expand, kind: FileKind, look: str, threads: int) -> None:
-        self._expand = expand
-        self._kind = kind
-        self._look = look
-        self._threads = threads
-
-    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        forget_zip_importers()
-        with opener(self._expand, self._threads) as opened:
-            for batch in batches:
-                yield from self._through(batch, opened)
+class FoldingOpening(Opening):
+    """Opens units whose rows say of which roots they are, and whether they add or take away."""
 
     def _through(self, batch: pa.RecordBatch, opened: Opener) -> Iterator[pa.RecordBatch]:
         due = pc.and_(batch.column("opens"), pc.equal(batch.column("kind"), self._kind.value))

@@ -10,12 +10,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from firnline.errors import FirnlineError, UnreadableMetadata, UnsupportedFormat
+from firnline.errors import FirnlineError, UnsupportedFormat
 from firnline.formats.avro import CorruptAvro, decode_many
 from firnline.formats.columns import ROW_SCHEMA, first_dotted, identities
 from firnline.formats.iceberg.counts import Numbers, enough
 from firnline.formats.iceberg.paths import dotted
-from firnline.formats.opening import REPAIR, named, opened
+from firnline.formats.opening import named, opened
+from firnline.formats.required import required, sizes_of
 from firnline.model.files import File, FileKind
 from firnline.ports.formats import Expanded, Together, joined
 from firnline.ports.stores import Get
@@ -92,8 +93,8 @@ def _manifests(lists: Sequence[File], contents: Sequence[bytes]) -> tuple[pa.Rec
     """Returns the manifests that the lists name, each as a unit to open."""
     entries, of = decode_many(contents, _LIST_COLUMNS)
     enough(entries, of, [each.expects for each in lists])
-    keys = _required(entries, "manifest_path")
-    sizes = _lengths(entries, "manifest_length")
+    keys = required(entries, "manifest_path")
+    sizes = sizes_of(entries, "manifest_length")
     if entries.column("key_metadata").null_count < len(entries):
         raise UnsupportedFormat("it names encrypted manifests", hint="without the keys nobody can tell what is needed")
     return _rows(keys, sizes, pa.repeat(FileKind.MANIFEST.value, len(entries)), opens=True), of
@@ -105,13 +106,13 @@ def _live_files(manifests: Sequence[File], contents: Sequence[bytes]) -> tuple[p
     An entry that says 'deleted' is no news of garbage: the path may be live elsewhere, so it is simply not named.
     """
     entries, of = decode_many(contents, _ENTRY_COLUMNS)
-    status = _required(entries, "status")
+    status = required(entries, "status")
     _only_known(status, _DELETED, "entry status")
     if _largest(status) == _DELETED:
         stays = status.to_numpy() != _DELETED
         entries, of = entries.filter(pa.array(stays)), of[stays]
-    keys = _required(entries, "data_file.file_path")
-    return _rows(keys, _lengths(entries, "data_file.file_size_in_bytes"), _kinds(entries), opens=False), of
+    keys = required(entries, "data_file.file_path")
+    return _rows(keys, sizes_of(entries, "data_file.file_size_in_bytes"), _kinds(entries), opens=False), of
 
 
 def _kinds(live: pa.RecordBatch) -> pa.Array:
@@ -132,20 +133,6 @@ def _rows(keys: pa.Array, sizes: pa.Array, kinds: pa.Array, opens: bool) -> pa.R
         raise dotted(strange)
     columns = [identities(keys), keys, sizes, kinds, pa.repeat(pa.scalar(opens), len(keys))]
     return pa.record_batch(columns, schema=ROW_SCHEMA)
-
-
-def _required(batch: pa.RecordBatch, name: str) -> pa.Array:
-    column = batch.column(name)
-    if column.null_count:
-        raise UnreadableMetadata(f"an entry has no {name}", hint=REPAIR)
-    return column
-
-
-def _lengths(batch: pa.RecordBatch, name: str) -> pa.Array:
-    column = _required(batch, name)
-    if np.any(column.to_numpy() < 0):
-        raise UnreadableMetadata(f"an entry has a negative {name}", hint=REPAIR)
-    return column
 
 
 def _largest(column: pa.Array) -> int:

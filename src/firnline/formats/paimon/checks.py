@@ -8,6 +8,7 @@ import pyarrow.compute as pc
 
 from firnline.errors import UnreadableMetadata, UnsupportedFormat
 from firnline.formats.opening import REPAIR
+from firnline.formats.required import required
 
 _ADD, _DELETE = 0, 1
 
@@ -32,20 +33,6 @@ def plain_name(name: str) -> str:
     if not name or "/" in name:
         raise UnreadableMetadata(f"{name!r} is not the name of a file", hint=REPAIR)
     return name
-
-
-def required(found: pa.RecordBatch, column: str) -> pa.Array:
-    values = found.column(column)
-    if values.null_count:
-        raise UnreadableMetadata(f"an entry has no {column}", hint=REPAIR)
-    return values
-
-
-def sizes_of(found: pa.RecordBatch, column: str) -> pa.Array:
-    sizes = required(found, column)
-    if np.any(sizes.to_numpy() < 0):
-        raise UnreadableMetadata(f"an entry has a negative {column}", hint=REPAIR)
-    return sizes
 
 
 def refuse_unknown_version(found: pa.RecordBatch, known: int, what: str) -> None:

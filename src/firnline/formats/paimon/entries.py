@@ -19,10 +19,9 @@ from firnline.formats.paimon.checks import (
     ops_of,
     plain_name,
     refuse_unknown_version,
-    required,
-    sizes_of,
 )
 from firnline.formats.paimon.layout import Layout
+from firnline.formats.required import required, sizes_of
 from firnline.model.files import FileKind
 
 ENTRY_SCHEMA = pa.schema([*ROW_SCHEMA, pa.field("fold", pa.int64(), False), pa.field("op", pa.int8(), False)])
