@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import psutil
+import pyarrow.parquet
 from pyspark.sql import DataFrame, SparkSession
 
 from firnline.app import open_lake
@@ -38,25 +39,32 @@ def digest(paths: Iterable[str]) -> str:
 
 def firnline_plan(spark: SparkSession, table: Path, last: int) -> Callable[[], Found]:
     """Plans and writes the victims to a file; what it returns tells about them."""
-    import pyarrow.parquet
-
     with tempfile.TemporaryDirectory() as folder:
-        out = Path(folder, "victims.parquet")
-        view = open_lake(engine="spark", session=spark).plan(
-            str(table), older_than=cutoff(last), retain_last=1, files=out
-        )
-        survey = view.planned.survey
-        assert survey is not None
-        survey.close()
-        listed = pyarrow.parquet.read_table(out)
+        told = planned(spark, table, last, Path(folder, "victims.parquet"))
+        paths = pyarrow.parquet.read_table(Path(folder, "victims.parquet")).column("path")
+    return lambda: {**told, "digest": digest(paths.to_pylist())}
+
+
+def firnline_count(spark: SparkSession, table: Path, last: int) -> Callable[[], Found]:
+    """The same, and only counts them: a list of millions in this process would be memory that no plan needs."""
+    with tempfile.TemporaryDirectory() as folder:
+        told = planned(spark, table, last, Path(folder, "victims.parquet"))
+    return lambda: told
+
+
+def planned(spark: SparkSession, table: Path, last: int, out: Path) -> Found:
+    view = open_lake(engine="spark", session=spark).plan(str(table), older_than=cutoff(last), retain_last=1, files=out)
+    survey = view.planned.survey
+    assert survey is not None
+    survey.close()
     read = sum(
         totals.by_kind[kind].bytes
         for totals in (survey.kept, survey.victims)
         for kind in totals.by_kind
         if kind.startswith("manifest")
     )
-    opened = {"objects_opened": view.plan.units_opened, "bytes_read": read}
-    return lambda: {"victims": len(listed), "digest": digest(listed.column("path").to_pylist()), **opened}
+    victims = pyarrow.parquet.read_metadata(out).num_rows
+    return {"victims": victims, "objects_opened": view.plan.units_opened, "bytes_read": read}
 
 
 def iceberg_plan(spark: SparkSession, table: Path, last: int) -> Callable[[], Found]:
@@ -108,6 +116,7 @@ def _counts(path: Path) -> bool:
 
 WAYS: dict[str, Callable[[SparkSession, Path, int], Callable[[], Found]]] = {
     "firnline-plan": firnline_plan,
+    "firnline-count": firnline_count,
     "iceberg-plan": iceberg_plan,
     "firnline-expire": firnline_expire,
     "iceberg-expire": iceberg_expire,
