@@ -15,8 +15,9 @@ from firnline.errors import StoreError
 from firnline.ports.delete import Doomed, Fate
 from firnline.stores.answers import fits_in_bulk
 from firnline.stores.bulk_xml import Said, _parsed, _plain, read_answer, write_request
+from firnline.stores.bulks import in_bulk
 from firnline.stores.delete import ObjectDelete
-from firnline.stores.keys import _taken_apart, object_key
+from firnline.stores.keys import _taken_apart, object_key, object_name
 from firnline.stores.objects import ObjectStores
 from firnline.stores.s3 import open_s3
 from firnline.stores.wrappers.retry import Patience
@@ -115,6 +116,28 @@ def test_obstore_takes_silence_for_success(moto_server: Server, lax: Careless) -
 )
 def test_a_key_is_the_same_with_and_without_its_folder_remembered(text: str) -> None:
     assert told(object_key, text) == told(_taken_apart, text)
+
+
+@given(
+    st.lists(
+        st.builds(str.__add__, starts, st.text(st.sampled_from("ab:/. %é\u2028"), max_size=6)) | st.just("s3://bucket"),
+        min_size=1,
+        max_size=6,
+    )
+)
+def test_what_goes_in_bulk_is_the_very_object_that_its_key_names(texts: list[str]) -> None:
+    bulks, rest = in_bulk([Doomed(text) for text in texts])
+    sent = {number: (prefix.bucket, name) for prefix, members in bulks.items() for number, name in members}
+    for number, place in sent.items():
+        key = object_key(texts[number])
+        assert place == (key.authority, object_name(key))
+    assert sorted([*sent, *rest]) == list(range(len(texts)))
+
+
+def test_a_bucket_is_no_object_and_no_other_bucket_is_asked_for_it() -> None:
+    """Its name was once taken for that of an object in a bucket called x."""
+    (outcome,) = ObjectDelete({}).delete([Doomed("s3://lake")])
+    assert (outcome.fate, "not an object" in outcome.error) == (Fate.FAILED, True)
 
 
 def told(parse: Any, text: str) -> Any:

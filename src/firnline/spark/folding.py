@@ -18,13 +18,12 @@ from pyspark.sql import functions as F
 
 from firnline.errors import FirnlineError
 from firnline.model.files import File, Root
-from firnline.model.locations import identity
 from firnline.model.spans import Entries, Numbers, Spans, alive, merged, numbers
 from firnline.ports.engines import root_columns, root_numbers
 from firnline.ports.formats import Expand, Expanded
 from firnline.ports.overlap import Opener
 from firnline.spark.importers import forget_zip_importers
-from firnline.spark.opening import ROWS, ROWS_DDL, Opening
+from firnline.spark.opening import ROWS, ROWS_DDL, TELLING, Opening, names_to_tell
 from firnline.spark.spread import Spread
 from firnline.spark.troubles import told
 
@@ -60,7 +59,9 @@ def walk_folding(rows: DataFrame, expand: Expand, spread: Spread, kept: int) -> 
     for kind in expand.order:
         found = placed.mapInArrow(FoldingOpening(expand, kind, look, spread.threads), _DDL)
         rows = _one_per_file(found)
-        placed = rows.repartition(spread.tasks)
+        # By their names: entries come in any order, so a task that is run again would deal its rows out otherwise,
+        # and one that went to a task which is done already would be lost.
+        placed = rows.repartition(spread.tasks, "identity")
     return rows.mapInArrow(Folding(kept), ROWS_DDL)
 
 
@@ -119,9 +120,10 @@ class FoldingOpening(Opening):
             yield self._unreadable(files[count].key, problem)
 
     def _unreadable(self, key: str, problem: FirnlineError) -> pa.RecordBatch:
-        row: list[object] = [identity(key), key, None, self._kind.value, False, None, told(problem), []]
+        row: list[object] = [key, None, self._kind.value, False, None, told(problem), []]
+        columns = [names_to_tell(key), *([value] * TELLING for value in row)]
         return pa.record_batch(
-            [pa.array([value], field.type) for value, field in zip(row, FOLDED, strict=True)], FOLDED
+            [pa.array(each, field.type) for each, field in zip(columns, FOLDED, strict=True)], FOLDED
         )
 
 

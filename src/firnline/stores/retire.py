@@ -6,23 +6,26 @@ from collections.abc import Mapping
 
 from firnline.errors import ObjectNotFound, StoreError
 from firnline.ports.delete import Doomed, Fate
-from firnline.ports.stores import Get
+from firnline.ports.stores import Read
 from firnline.stores.delete import ObjectDelete
 
 
 class ObjectRetire:
-    """Reads an object and deletes it if it is the one that was meant; by its tag, where the store honours that."""
+    """Reads an object and deletes it if it is the one that was meant: by its tag, so that another stays which somebody
+    wrote under the same name meanwhile, as after a rollback.
+    """
 
-    def __init__(self, store: Get, properties: Mapping[str, str] | None = None) -> None:
+    def __init__(self, store: Read, properties: Mapping[str, str] | None = None) -> None:
         self._store = store
         self._delete = ObjectDelete(properties)
 
     def retire(self, key: str, data: bytes) -> None:
         try:
+            tag = self._store.head(key).etag  # before it is read: whatever comes after that has another one
             if self._store.get(key) != data:
                 return
         except ObjectNotFound:
             return
-        (outcome,) = self._delete.delete([Doomed(key)])
+        (outcome,) = self._delete.delete([Doomed(key, tag)])
         if outcome.fate is Fate.FAILED:
             raise StoreError(f"cannot remove {key}: {outcome.error}", hint="`firnline resume` goes on with it")
