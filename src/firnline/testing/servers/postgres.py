@@ -20,7 +20,7 @@ from sqlalchemy.pool import NullPool
 from firnline.testing.servers.process import HOST, Command, Missing, Server, program, running, tied
 
 ROLE = "firnline"
-_QUICK = ("fsync=off", "synchronous_commit=off", "full_page_writes=off", "shared_buffers=32MB", "max_connections=200")
+_QUICK = ("fsync=off", "synchronous_commit=off", "full_page_writes=off", "shared_buffers=32MB", "max_connections=600")
 
 
 @contextmanager
