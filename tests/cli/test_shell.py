@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -121,13 +122,22 @@ def test_letters_that_the_terminal_does_not_have_do_not_end_a_command(lake: Lake
     assert "naïve" in json.loads(failed.stderr)["error"]["message"]
 
 
-def test_ctrl_c_is_said_to_programs_as_every_other_error_is(lake: Lake) -> None:
-    config = lake.folder / "a pipe"
+def test_ctrl_c_is_said_to_programs_as_every_other_error_is(lake: Lake, capsys: pytest.CaptureFixture[str]) -> None:
+    config, over = lake.folder / "a pipe", threading.Event()
     os.mkfifo(config)
-    command = [FIRNLINE, *PLAN, "--json", "--config", str(config)]
-    running = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
-    with running, config.open("w"):  # the pipe opens when the command opens it too, which then waits for words
-        running.send_signal(signal.SIGINT)
-        _, said = running.communicate()
-    assert running.returncode == 130
-    assert json.loads(said)["error"]["kind"] == "interrupted"
+
+    def press() -> None:
+        with config.open("w"):  # opens when the command opens it too, which then waits for what is in it
+            signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+            over.wait()
+
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may have it ignored in the background
+    presser = threading.Thread(target=press)
+    presser.start()
+    try:
+        assert run([*PLAN, "--json", "--config", str(config)]) == 130
+    finally:
+        over.set()
+        presser.join()
+        signal.signal(signal.SIGINT, before)
+    assert json.loads(capsys.readouterr().err)["error"]["kind"] == "interrupted"

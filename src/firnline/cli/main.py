@@ -57,22 +57,27 @@ def run(arguments: list[str]) -> int:
     try:
         code = int(app(arguments, standalone_mode=False) or 0)
         sys.stdout.flush()  # a reader that went away shows here, not while Python shuts down
-        return code
+        return _interrupted(output, "--json" in arguments) if code == Interrupted.exit_code else code
     except FirnlineError as problem:
         output.fail(problem)
         return problem.exit_code
     except typer.TyperException as problem:
         return _misused(problem, output)
     except (typer.Abort, KeyboardInterrupt):
-        if "--json" in arguments:
-            output.fail(Interrupted("interrupted", hint="`firnline resume` goes on with what was begun"))
-        else:
-            print("\ninterrupted", file=sys.stderr)
-        return Interrupted.exit_code
+        return _interrupted(output, "--json" in arguments)
     except BrokenPipeError:
         # The reader of our stdout went away, as `firnline … | head` does; there is nobody left to tell.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
+
+
+def _interrupted(output: Output, as_json: bool) -> int:
+    """Returns the exit code of a command that somebody stopped. Typer makes a plain number of Ctrl-C."""
+    if as_json:
+        output.fail(Interrupted("interrupted", hint="`firnline resume` goes on with what was begun"))
+    else:
+        print("\ninterrupted", file=sys.stderr)
+    return Interrupted.exit_code
 
 
 def _misused(problem: typer.TyperException, output: Output) -> int:

@@ -9,6 +9,7 @@ import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 
 from firnline import errors
@@ -35,11 +36,11 @@ def in_one_line(what: str) -> Iterator[None]:
     """Around jobs: raises FirnlineError where Spark could not carry one out."""
     try:
         yield
-    except PySparkException as problem:
+    except (PySparkException, Py4JError) as problem:  # rows that are streamed fail with the JVM's own words
         raise FirnlineError(f"Spark failed while {what}: {said_by(problem)}", _HINT) from problem
 
 
-def said_by(problem: PySparkException) -> str:
+def said_by(problem: Exception) -> str:
     """Returns the last error that is named: the lines before it say through which code, those after it are advice."""
     lines = [line.strip() for line in str(problem).splitlines() if line.strip()]
     named = [line for line in lines if "Error: " in line]
