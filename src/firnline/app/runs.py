@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -125,7 +125,28 @@ class Runs(Places):
         request = request_of(
             older_than, retain_last, now, keep, include_outside, blast_radius, clean, new_history, sole_writer
         )
-        work = self.workplace(table)
+        return self._carried_out(self.workplace(table), request, grace, break_lease, confirm)
+
+    def drop(
+        self,
+        table: str,
+        refs: Iterable[str],
+        *,
+        include_outside: bool | None = None,
+        blast_radius: float | None = None,
+        sole_writer: bool = False,
+        grace: str | None = None,
+        break_lease: bool = False,
+        confirm: Callable[[Plan], None] = lambda plan: None,
+    ) -> Carried | PlanView:
+        """Returns the run that drops tags or branches with the files that nothing else needs; nothing else goes."""
+        asked = request_of(include_outside=include_outside, blast_radius=blast_radius, sole_writer=sole_writer)
+        request = replace(asked, drop=tuple(refs))
+        return self._carried_out(self.workplace(table), request, grace, break_lease, confirm)
+
+    def _carried_out(
+        self, work: Workplace, request: Request, grace: str | None, break_lease: bool, confirm: Callable[[Plan], None]
+    ) -> Carried | PlanView:
         planned = self._planned(work, request)
         if not planned.plan.stages:
             return PlanView(planned, planned.plan)

@@ -12,6 +12,7 @@ from firnline.policy.ranges import LARGEST, Range
 MEANING = "firnline.paimon.time-retained"
 """`next` (Paimon 2: a snapshot's age is counted from when the next one came) or `own` (up to 1.4)."""
 
+_COUNTS = (("num-retained.min", 10), ("num-retained.max", LARGEST))
 _MEANINGS = {"next": True, "own": False}
 
 
@@ -29,10 +30,26 @@ def range_of(schema: Schema, properties: Mapping[str, str]) -> Range:
     return Range(least, most, _age(options, "snapshot.time-retained", where) or HOUR_MS, limit, _MEANINGS[meaning])
 
 
+def changelog_range(schema: Schema) -> Range:
+    """Returns what the branch's writers keep of changelogs that outlived their snapshots: as of snapshots, unless they
+    are told otherwise. A changelog's age counts from its own time, in every version of Paimon.
+    """
+    options, where = schema.options, schema.where
+    kept = [
+        fields.count(options, f"changelog.{name}", fields.count(options, f"snapshot.{name}", default, where), where)
+        for name, default in _COUNTS
+    ]
+    if not 1 <= kept[0] <= kept[1]:
+        raise fields.damaged(where, f"changelog.num-retained.min is {kept[0]} and .max is {kept[1]}")
+    own_age = _age(options, "snapshot.time-retained", where) or HOUR_MS
+    limit = fields.count(options, "snapshot.expire.limit", 50, where)
+    return Range(kept[0], kept[1], _age(options, "changelog.time-retained", where) or own_age, limit, by_next=False)
+
+
 def is_decoupled(schema: Schema) -> bool:
     """Tells whether changelogs outlive their snapshots: where any option keeps more of them."""
     options, where = schema.options, schema.where
-    for name, default in (("num-retained.min", 10), ("num-retained.max", LARGEST)):
+    for name, default in _COUNTS:
         own = fields.count(options, f"snapshot.{name}", default, where)
         if fields.count(options, f"changelog.{name}", own, where) > own:
             return True
