@@ -16,6 +16,8 @@ from firnline.formats.paimon.beside import changelog_fates
 from firnline.formats.paimon.branches import Branch, branches_of
 from firnline.formats.paimon.consumers import consumers_of
 from firnline.formats.paimon.folder import read_folder
+from firnline.formats.paimon.retention import changelog_range
+from firnline.ops.adopt import adopt
 from firnline.stores.objects import ObjectStores
 from firnline.testing.faults import Fault, When
 from firnline.testing.paimon import layout
@@ -165,6 +167,22 @@ def test_changelogs_of_a_table_that_has_no_rule_for_them_stay(both: Paimon, copy
     assert {each["name"] for each in plan["beside"]["keep"]} == {"5", "6", "7"}
 
 
+def test_an_adopted_table_keeps_changelogs_as_before_and_its_writers_remove_none(both: Paimon, copy: Copy) -> None:
+    copy.expire(**NATIVELY)
+    process, late = copy.process(policy="keep: {last: 2}"), in_two_hours() + 24 * HOUR_MS
+    before = process.plan(copy.table, now=late).to_json()["beside"]
+    adopt(process.workplace(copy.table))
+    assert adopt(process.workplace(copy.table)) == ()
+    assert process.plan(copy.table, now=late).to_json()["beside"] == before
+    table = JavaTable(both.java, copy.folder / "t")
+    assert table.open().coreOptions().changelogLifecycleDecoupled()
+    files = copy.picture().keys()
+    table.open(MAIN, {"write-only": "false"}).newExpireChangelog().config(
+        table.open().coreOptions().expireConfig()
+    ).expire()
+    assert copy.picture().keys() == files
+
+
 # ---------------------------------------------------------------- kills
 
 
@@ -217,7 +235,7 @@ def long(both: Paimon) -> Iterator[Path]:
 def gone_by_our_rule(branch: Branch, options: dict[str, str], now: int) -> list[int]:
     told = replace(branch, schema=replace(branch.schema, options={**branch.schema.options, **options}))
     times = {number: each.time_ms for number, each in branch.changelogs.items()}
-    fates = changelog_fates(told, times, consumers_of(told, {}), now)
+    fates = changelog_fates(told, times, consumers_of(told, {}), changelog_range(told.schema, {}), now)
     return [int(fate.beside.name) for fate in fates if fate.goes]
 
 

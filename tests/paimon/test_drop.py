@@ -75,7 +75,7 @@ def test_a_branch_goes_with_the_files_that_only_it_held(both: Paimon, copy: Copy
 
 def test_the_plan_says_what_goes_and_that_nothing_else_does(copy: Copy) -> None:
     shown = []
-    copy.process().drop(copy.table, ["side"], **LATER, confirm=lambda plan: shown.append(plan))
+    copy.process().drop(copy.table, ["side"], **LATER, confirm=shown.append)
     (plan,) = shown
     assert sorted(each.id for each in plan.expire) == ["side:2", "side:3"]
     assert plan.expire_refs == ("side", "side:two")
@@ -161,9 +161,7 @@ def test_what_is_no_branch_is_refused(both: Paimon, copy: Copy) -> None:
 def test_a_branch_that_moved_on_since_the_plan_stays(both: Paimon, copy: Copy) -> None:
     side = JavaTable(both.java, copy.folder / "t")
     with pytest.raises(RefusedForSafety, match="moved on since the plan: side:4 came"):
-        copy.process().drop(
-            copy.table, ["side"], **AT_ONCE, confirm=lambda plan: side.write("side", [row(10, "ten")])
-        )
+        copy.process().drop(copy.table, ["side"], **AT_ONCE, confirm=lambda plan: side.write("side", [row(10, "ten")]))
     assert layout.snapshots(copy.folder / "t", "side") == [2, 3, 4]
     assert not copy.missing()
 
@@ -297,6 +295,9 @@ def test_the_command_line_drops_and_undoes(copy: Copy, capsys: pytest.CaptureFix
     assert firnline(["branch", "drop", copy.table, "two", "--yes", "--json"]) == UsageError.exit_code
     assert firnline(["branch", "drop", copy.table, "side", "--json"]) == UsageError.exit_code, "nobody said yes"
     capsys.readouterr()
+    assert firnline(["branch", "drop", copy.table, "side", "--dry-run"]) == 0
+    assert "policy: drop side; nothing else goes" in capsys.readouterr().out
+    assert copy.picture() == before
     assert firnline(["branch", "drop", copy.table, "side", "--yes", "--blast-radius", "100%", "--json"]) == 0
     said = json.loads(capsys.readouterr().out)
     assert said["state"] == "committed"

@@ -84,13 +84,17 @@ class Runs(Places):
         include_outside: bool | None = None,
         blast_radius: float | None = None,
         new_history: bool = False,
+        drop: Iterable[str] = (),
         save: bool = False,
         files: str | Path | None = None,
     ) -> PlanView:
-        """Returns what a run would do. Changes nothing; `save` writes the plan into a new run record."""
+        """Returns what a run would do, or one that drops refs. Changes nothing; `save` writes the plan into a new run
+        record.
+        """
         if files is not None:
             check_listing_name(Path(files))
-        request = request_of(older_than, retain_last, now, keep, include_outside, blast_radius, new_history=new_history)
+        asked = request_of(older_than, retain_last, now, keep, include_outside, blast_radius, new_history=new_history)
+        request = replace(asked, drop=tuple(drop))
         work = self.workplace(table)
         planned = self._planned(work, request)
         plan = planned.plan

@@ -3,26 +3,22 @@
 from __future__ import annotations
 
 import getpass
-from collections.abc import Callable
 from typing import Annotated, Any
 
 import typer
 
 from firnline.cli import options
 from firnline.cli.output import output_for
-from firnline.cli.runs import BreakLease, Grace, SoleWriter, Yes, ask, lake_of, show_expired
+from firnline.cli.runs import Grace, SoleWriter, Yes, ask, confirming, lake_of, show_expired
 from firnline.model.holds import Hold
 from firnline.model.snapshots import Ref, RefKind
 from firnline.model.times import format_duration, format_instant, parse_duration, parse_instant
 from firnline.ops.adopt import Adoption, adopt, adoption_of
 from firnline.ops.holds import add_hold, release_hold
-from firnline.ops.tags import FOREVER, add_tag, holds_alone, refuse_no_branch, remove_tag, resolve
-from firnline.plans.explain import explain
+from firnline.ops.tags import FOREVER, add_tag, holds_alone, remove_tag, resolve
 from firnline.plans.pages import Grid, Line, Page
-from firnline.plans.plan import Plan
 
 tag_app = typer.Typer(help="Name snapshots that every engine keeps.", no_args_is_help=True)
-branch_app = typer.Typer(help="Drop branches, with what only they hold.", no_args_is_help=True)
 hold_app = typer.Typer(help="Hold snapshots or whole tables: who, why, until when.", no_args_is_help=True)
 
 TagName = Annotated[str, typer.Argument(metavar="NAME", help="The tag's name.")]
@@ -31,7 +27,6 @@ HoldName = Annotated[str, typer.Argument(metavar="NAME", help="The hold's name: 
 
 def register(app: typer.Typer) -> None:
     app.add_typer(tag_app, name="tag")
-    app.add_typer(branch_app, name="branch")
     app.add_typer(hold_app, name="hold")
     app.command("adopt")(adopt_table)
 
@@ -77,15 +72,8 @@ def tag_remove(
         remove_tag(work, name)
         output_for(as_json).show(Page((Line(f"removed the tag: {name}"),)), {"removed": name})
         return
-    confirm = _confirming(yes, as_json)
-    radius = options.share(blast_radius)
-    show_expired(
-        lake.drop(table, [name], blast_radius=radius, grace=grace, sole_writer=sole_writer, confirm=confirm), as_json
-    )
-
-
-def _confirming(yes: bool, as_json: bool) -> Callable[[Plan], None]:
-    return lambda plan: None if yes else ask(explain(plan), as_json)
+    asked: dict[str, Any] = {"blast_radius": options.share(blast_radius), "grace": grace, "sole_writer": sole_writer}
+    show_expired(lake.drop(table, [name], confirm=confirming(yes, as_json), **asked), as_json)
 
 
 @tag_app.command("list")
@@ -95,31 +83,6 @@ def tag_list(table: options.TableArg, config: options.Config = None, as_json: op
     rows = tuple((ref.name, ref.snapshot, _age(ref)) for ref in refs)
     page = Page((Grid(rows) if rows else Line("no tags"),))
     output_for(as_json).show(page, {"tags": [_ref_facts(ref) for ref in refs]})
-
-
-@branch_app.command("drop")
-def branch_drop(
-    table: options.TableArg,
-    name: Annotated[str, typer.Argument(metavar="NAME", help="The branch's name.")],
-    blast_radius: options.BlastRadius = None,
-    grace: Grace = None,
-    sole_writer: SoleWriter = False,
-    yes: Yes = False,
-    break_lease: BreakLease = False,
-    config: options.Config = None,
-    engine: options.Engine = "auto",
-    as_json: options.Json = False,
-) -> None:
-    """Drop a branch of a Paimon table with its snapshots and tags, and the files that nothing else needs: planned,
-    committed, and purged once grace is over. Until then `undo` brings it back.
-    """
-    lake = lake_of(config, engine, as_json)
-    refuse_no_branch(lake.workplace(table), name)
-    result = lake.drop(
-        table, [name], blast_radius=options.share(blast_radius), grace=grace, sole_writer=sole_writer,
-        break_lease=break_lease, confirm=_confirming(yes, as_json),
-    )  # fmt: skip
-    show_expired(result, as_json)
 
 
 def _age(ref: Ref) -> str:

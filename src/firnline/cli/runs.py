@@ -17,6 +17,7 @@ from firnline.errors import FirnlineError, Interrupted, UsageError
 from firnline.model.files import Tally
 from firnline.plans.explain import explain
 from firnline.plans.pages import Block, Grid, Hint, Line, Page
+from firnline.plans.plan import Plan
 from firnline.plans.wording import counted, tally
 
 if TYPE_CHECKING:
@@ -90,7 +91,7 @@ def expire(
     }  # fmt: skip
     result = lake.expire(
         table, grace=grace, clean=clean, new_history=new_history, sole_writer=sole_writer, break_lease=break_lease,
-        confirm=lambda plan: None if yes else ask(explain(plan), as_json), **asked,
+        confirm=confirming(yes, as_json), **asked,
     )  # fmt: skip
     show_expired(result, as_json)
 
@@ -102,6 +103,11 @@ def show_expired(result: Any, as_json: bool) -> None:
         output_for(as_json).show(explain(result.plan), {"run": None, "state": None, **result.to_json()})
     else:
         show_runs([result], as_json, single=True)
+
+
+def confirming(yes: bool, as_json: bool) -> Callable[[Plan], None]:
+    """Returns what asks before a plan is carried out; nothing where the answer is known."""
+    return lambda plan: None if yes else ask(explain(plan), as_json)
 
 
 def ask(page: Page, as_json: bool) -> None:

@@ -305,6 +305,10 @@ class TableFormat(EditTable, Protocol):
         """
         ...
 
+    def quieted(self, state: State) -> Mapping[str, str]:
+        """Returns the properties with which the table's writers expire nothing themselves; none where they never do."""
+        ...
+
     def dropping(self, state: State, refs: Set[str]) -> Dropping:
         """Returns what goes with these refs.
 

@@ -121,6 +121,9 @@ class IcebergFormat:
     def consequences(self, state: State, expired: Set[SnapshotId], refs: Set[str], now_ms: int | None) -> Consequences:
         return Consequences(frozenset(expired))
 
+    def quieted(self, state: State) -> Mapping[str, str]:
+        return {}
+
     def dropping(self, state: State, refs: Set[str]) -> Dropping:
         """Returns tags alone: the snapshot of one is in the table without it, until the policy lets it go."""
         for name in sorted(refs):

@@ -8,7 +8,6 @@ from typing import NamedTuple
 from firnline.formats.paimon import names
 from firnline.formats.paimon.branches import Branch
 from firnline.formats.paimon.consumers import Consumer
-from firnline.formats.paimon.retention import changelog_range
 from firnline.model.snapshots import MAIN
 from firnline.model.times import format_duration, format_instant
 from firnline.policy.ages import cutoff_of, newer_than
@@ -38,7 +37,7 @@ def _consumer_name(branch: str, name: str) -> str:
 
 
 def changelog_fates(
-    branch: Branch, times: Mapping[int, int], consumers: Mapping[str, Consumer], now_ms: int
+    branch: Branch, times: Mapping[int, int], consumers: Mapping[str, Consumer], rule: Range, now_ms: int
 ) -> Iterator[Fate]:
     """Yields each of the branch's changelogs, `times` by number, also those that a commit is about to write.
 
@@ -46,7 +45,7 @@ def changelog_fates(
     """
     if not times:
         return
-    judged = _Judged(branch, times, consumers, now_ms)
+    judged = _Judged(branch, times, consumers, rule, now_ms)
     for number in sorted(times):
         goes = number < judged.first
         why = judged.why_gone(number) if goes else judged.why_kept(number)
@@ -57,10 +56,10 @@ class _Judged:
     """One branch's changelogs, and the lowest number that stays."""
 
     def __init__(
-        self, branch: Branch, times: Mapping[int, int], consumers: Mapping[str, Consumer], now_ms: int
+        self, branch: Branch, times: Mapping[int, int], consumers: Mapping[str, Consumer], rule: Range, now_ms: int
     ) -> None:
         self.branch, self.times = branch, times
-        self.rule: Range = changelog_range(branch.schema)
+        self.rule = rule
         self.latest = branch.latest
         self.cutoff_ms = cutoff_of(self.rule.age_ms, now_ms)
         reading = {name: each.following for name, each in consumers.items() if each.in_force(now_ms)}

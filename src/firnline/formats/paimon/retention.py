@@ -12,6 +12,10 @@ from firnline.policy.ranges import LARGEST, Range
 MEANING = "firnline.paimon.time-retained"
 """`next` (Paimon 2: a snapshot's age is counted from when the next one came) or `own` (up to 1.4)."""
 
+CHANGELOG_OPTIONS = ("changelog.num-retained.min", "changelog.num-retained.max", "changelog.time-retained")
+NOTED = "firnline.paimon."
+"""Before the name of an option: what it said before the writers' own expiry was turned off."""
+
 _COUNTS = (("num-retained.min", 10), ("num-retained.max", LARGEST))
 _MEANINGS = {"next": True, "own": False}
 
@@ -30,11 +34,12 @@ def range_of(schema: Schema, properties: Mapping[str, str]) -> Range:
     return Range(least, most, _age(options, "snapshot.time-retained", where) or HOUR_MS, limit, _MEANINGS[meaning])
 
 
-def changelog_range(schema: Schema) -> Range:
-    """Returns what the branch's writers keep of changelogs that outlived their snapshots: as of snapshots, unless they
-    are told otherwise. A changelog's age counts from its own time, in every version of Paimon.
+def changelog_range(schema: Schema, properties: Mapping[str, str]) -> Range:
+    """Returns what the branch keeps of changelogs that outlived their snapshots: as of snapshots, unless it is told
+    otherwise. A changelog's age counts from its own time, in every version of Paimon.
     """
-    options, where = schema.options, schema.where
+    noted = {name: properties[NOTED + name] for name in CHANGELOG_OPTIONS if NOTED + name in properties}
+    options, where = {**schema.options, **noted}, schema.where
     kept = [
         fields.count(options, f"changelog.{name}", fields.count(options, f"snapshot.{name}", default, where), where)
         for name, default in _COUNTS

@@ -15,6 +15,7 @@ from firnline.formats.paimon.beside import (
 )
 from firnline.formats.paimon.branches import Branch, branches_of
 from firnline.formats.paimon.consumers import consumers_of
+from firnline.formats.paimon.retention import changelog_range
 from firnline.formats.paimon.state import files_in, modified_in, tag_ref_name
 from firnline.formats.paimon.versions import Version, versions_of
 from firnline.model.snapshots import SnapshotId, changes_of
@@ -95,7 +96,8 @@ def _fates(each: Shrunk, state: State, now_ms: int | None) -> Iterator[Fate]:
         yield from dropped_fates(each.branch, iter(each.branch.changelogs))
     elif now_ms is not None:
         consumers = consumers_of(each.branch, modified_in(state))
-        yield from changelog_fates(each.branch, each.outliving(), consumers, now_ms)
+        rule = changelog_range(each.branch.schema, state.properties)
+        yield from changelog_fates(each.branch, each.outliving(), consumers, rule, now_ms)
         yield from consumer_fates(each.branch, consumers, now_ms)
 
 

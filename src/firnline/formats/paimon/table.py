@@ -12,6 +12,7 @@ from firnline.formats.paimon.consumers import consumer_times
 from firnline.formats.paimon.dropping import dropping
 from firnline.formats.paimon.expand import PaimonExpand
 from firnline.formats.paimon.folder import Files, read_folder
+from firnline.formats.paimon.quiet import quieted
 from firnline.formats.paimon.restore import refuse_gap, restored, with_all
 from firnline.formats.paimon.roots import roots_of
 from firnline.formats.paimon.shrink import consequences_of
@@ -109,6 +110,9 @@ class PaimonFormat:
 
     def consequences(self, state: State, expired: Set[SnapshotId], refs: Set[str], now_ms: int | None) -> Consequences:
         return consequences_of(state, expired, refs, now_ms)
+
+    def quieted(self, state: State) -> Mapping[str, str]:
+        return quieted(state)
 
     def dropping(self, state: State, refs: Set[str]) -> Dropping:
         return dropping(state, refs)
