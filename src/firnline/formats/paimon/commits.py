@@ -18,7 +18,14 @@ from typing import Any
 
 from firnline.errors import AlreadyExists, ObjectNotFound, OutcomeUnknown, RefusedForSafety, StoreError
 from firnline.formats.paimon import names
-from firnline.formats.paimon.differences import difference, fits, in_order_of_putting, in_order_of_taking, is_schema
+from firnline.formats.paimon.differences import (
+    difference,
+    fits,
+    in_order_of_putting,
+    in_order_of_taking,
+    is_schema,
+    last_snapshots,
+)
 from firnline.formats.paimon.folder import read_folder
 from firnline.model.locations import identity, join, stem_of
 from firnline.ports.catalogs import Attempt, Step, SwapOutcome, TableName, Version
@@ -95,7 +102,7 @@ class PaimonCommits:
             for path in in_order_of_putting(proof["puts"]):
                 attempt.still()
                 self._put(_key(proof, path), proof["puts"][path])
-            for path in in_order_of_taking(proof["takes"]):
+            for path in in_order_of_taking(proof["takes"], proof.get("drops", ())):
                 attempt.still()
                 self._refuse_rolled_back(proof)
                 self._refuse_revived(proof, path)
@@ -140,12 +147,12 @@ class PaimonCommits:
                 )
 
     def _refuse_revived(self, proof: Mapping[str, Any], path: str) -> None:
-        """Looks once more before the first schema of a branch goes: a snapshot that a writer put there meanwhile could
-        not be read without it.
+        """Looks once more before the newest snapshot of a branch goes, and before each schema: what a writer put there
+        meanwhile builds on the one, and could not be read without the other.
         """
-        branch = names.split_branch(path)[0]
-        dropped = branch in proof.get("drops", ()) and is_schema(path)
-        if dropped and self._in_branch(proof["table_folder"], branch) - proof["takes"].keys():
+        drops, branch = proof.get("drops", ()), names.split_branch(path)[0]
+        looks = branch in drops and (is_schema(path) or path in last_snapshots(proof["takes"], drops))
+        if looks and self._in_branch(proof["table_folder"], branch) - proof["takes"].keys():
             raise _RolledBack
 
     def _in_branch(self, folder: str, branch: str) -> set[str]:

@@ -76,9 +76,28 @@ def in_order_of_putting(files: Mapping[str, str]) -> list[str]:
     )
 
 
-def in_order_of_taking(files: Mapping[str, str]) -> list[str]:
-    """Returns snapshots from the lowest up, so that a range shrinks from its beginning; then all else, schemas last."""
-    return sorted(files, key=lambda path: (is_schema(path), _number(path) is None, _place(path), path))
+def in_order_of_taking(files: Mapping[str, str], drops: Collection[str] = ()) -> list[str]:
+    """Returns snapshots from the lowest up, so that a range shrinks from its beginning; then all else.
+
+    Of a branch that is dropped all else goes first, and schemas last: a writer that comes between finds the newest
+    snapshot and builds on it, or finds no branch.
+    """
+    return sorted(files, key=lambda path: (_turn(path, drops), _place(path), path))
+
+
+def _turn(path: str, drops: Collection[str]) -> int:
+    if names.split_branch(path)[0] in drops:
+        return 2 if is_schema(path) else int(_number(path) is not None)
+    return int(_number(path) is None)
+
+
+def last_snapshots(takes: Mapping[str, str], drops: Collection[str]) -> set[str]:
+    """Returns the newest snapshot of each branch that is dropped."""
+    found = {}
+    for path in in_order_of_taking(takes, drops):
+        if _number(path) is not None:
+            found[names.split_branch(path)[0]] = path
+    return {path for branch, path in found.items() if branch in drops}
 
 
 def is_schema(path: str) -> bool:

@@ -65,12 +65,12 @@ def expired(
 ) -> tuple[Files, Mapping[str, Any]]:
     """Returns the files without these snapshots, refs and what is beside them, and what was taken out, as JSON."""
     edit = Edit(dict(files_in(state)))
-    dropped = []
+    dropped: dict[str, int] = {}
     for each in shrunk(state, snapshots, refs):
         if each.dropped:
             _refuse_moved(each.branch, snapshots)
             _drop(edit, each.branch)
-            dropped.append(each.branch.name)
+            dropped[each.branch.name] = len(versions_of(each.branch))
         else:
             _shrink(edit, each, snapshots, beside)
             _take_beside(edit, each.branch, beside)
