@@ -177,9 +177,9 @@ def test_an_adopted_table_keeps_changelogs_as_before_and_its_writers_remove_none
     table = JavaTable(both.java, copy.folder / "t")
     assert table.open().coreOptions().changelogLifecycleDecoupled()
     files = copy.picture().keys()
-    table.open(MAIN, {"write-only": "false"}).newExpireChangelog().config(
-        table.open().coreOptions().expireConfig()
-    ).expire()
+    config = table.open().coreOptions().expireConfig()
+    assert table.open().newExpireSnapshots().config(config).expire() == 0
+    assert table.open().newExpireChangelog().config(config).expire() == 0
     assert copy.picture().keys() == files
 
 

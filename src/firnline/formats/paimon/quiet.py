@@ -16,6 +16,9 @@ _EVER = "36500 d"
 def quieted(state: State) -> dict[str, str]:
     """Returns the options with which no writer expires anything, and notes of what they said of changelogs: from then
     on firnline goes by these. The main branch speaks for all.
+
+    Changelogs are kept by their age alone: where more are to stay than there are, Paimon 1.4 looks for a changelog with
+    a negative number, and the writer's commit fails.
     """
     ever = str(LARGEST)
     found = {"snapshot.num-retained.min": ever, "snapshot.num-retained.max": ever}
@@ -23,7 +26,7 @@ def quieted(state: State) -> dict[str, str]:
     if any(branch.decoupled for branch in branches.values()):
         rule = changelog_range(branches[names.MAIN].schema, state.properties)
         least, most, lasting = CHANGELOG_OPTIONS
-        found |= {least: ever, most: ever, lasting: _EVER}
+        found |= {least: "1", most: ever, lasting: _EVER}
         said = {least: str(rule.at_least), most: str(rule.at_most), lasting: f"{rule.age_ms} ms"}
         found |= {NOTED + name: value for name, value in said.items()}
     return found
