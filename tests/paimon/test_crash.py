@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 from collections.abc import Callable
 from contextlib import suppress
@@ -12,77 +11,27 @@ import pytest
 from py4j.protocol import Py4JJavaError
 
 from firnline.errors import FirnlineError
-from firnline.testing.faults import Acting, Counting, Died, Dying, Fault, When
+from firnline.testing.faults import Acting, Counting, Fault, When
 from firnline.testing.paimon.java_table import JavaTable
 from firnline.testing.paimon.shapes import MAIN
 from firnline.testing.paimon.worlds import Paimon
 
+from .cutting import FULL, cut_run, cut_undo
 from .small import Copy, row
-
-FULL = bool(os.environ.get("FIRNLINE_FULL"))
-OF_THE_COMMIT = ("/snapshot/", "/tag/", "/changelog/", "/commits/", "properties.json")
-
-
-def chosen(effects: list[tuple[str, str]], every: int) -> list[int]:
-    """Returns which effects are cut: all that change the table's metadata, and of the others every n-th."""
-    return [
-        at
-        for at, (_, key) in enumerate(effects, 1)
-        if FULL or at % every == 0 or any(each in key for each in OF_THE_COMMIT)
-    ]
-
-
-def uncut(made: Path, act: Callable[[Copy, Fault | None], object]) -> tuple[dict[str, bytes], list[tuple[str, str]]]:
-    copy, counting = Copy.of(made, "uncut"), Counting()
-    act(copy, counting)
-    picture = copy.picture()
-    copy.end()
-    return picture, [each for each in counting.trace if Counting([each]).effects]
 
 
 def expire(copy: Copy, fault: Fault | None) -> None:
     copy.expire(fault)
 
 
-def expire_and_undo(copy: Copy, fault: Fault | None) -> None:
-    ended = copy.expire(grace="1h")
-    copy.process(fault).undo(str(ended.run.id))
-
-
 @pytest.mark.parametrize("when", ["before", "after"])
 def test_an_expiry_is_cut_at_every_write(made: Path, when: When) -> None:
-    picture, effects = uncut(made, expire)
+    effects = cut_run(made, expire, when)
     assert any("/snapshot/snapshot-1" in key for _, key in effects)
-    for at in chosen(effects, 9):
-        copy, fault = Copy.of(made, at), Dying(at, when=when)
-        with suppress(Died, FirnlineError):
-            copy.expire(fault)
-        assert fault.dead
-        assert not copy.missing(), effects[at - 1]
-        copy.wait_for_lease()
-        copy.process().resume(copy.table)
-        if copy.picture() != picture:  # it died before it was a run at all
-            copy.expire()
-        assert copy.picture() == picture, effects[at - 1]
-        assert not copy.missing()
-        copy.end()
 
 
 def test_an_undo_is_cut_at_every_write(made: Path) -> None:
-    picture, effects = uncut(made, expire_and_undo)
-    assert picture == Copy(made).picture()
-    for at in chosen(effects, 5):
-        copy, fault = Copy.of(made, at), Dying(at)
-        with suppress(Died, FirnlineError):
-            expire_and_undo(copy, fault)
-        assert fault.dead
-        assert not copy.missing(), effects[at - 1]
-        copy.wait_for_lease()
-        for each in copy.process().runs(copy.table):
-            if not each.run.is_finished:
-                copy.process().undo(str(each.run.id))
-        assert copy.picture() == picture, effects[at - 1]
-        copy.end()
+    cut_undo(made, lambda copy: str(copy.expire(grace="1h").run.id))
 
 
 def _append(table: JavaTable) -> None:

@@ -46,7 +46,7 @@ def answer(engine: Engine, state: State, released: frozenset[str]) -> dict[str, 
 def some_expired(state: State, rng: random.Random) -> frozenset[str]:
     heads = {ref.snapshot for ref in state.refs.values()}
     gone = {each.id for each in state.graph if each.id not in heads and rng.random() < 0.6}
-    return FORMAT.consequences(state, gone, set()).released
+    return FORMAT.consequences(state, gone, set(), None).released
 
 
 @pytest.mark.parametrize("seed", SEEDS)

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyiceberg.table.metadata import TableMetadataUtil
 
-from firnline.errors import RefusedForSafety, UnsupportedFormat
+from firnline.errors import RefusedForSafety, UnsupportedFormat, UsageError
 from firnline.formats.iceberg import edit
 from firnline.formats.iceberg.serialise import document_bytes, successor_name
 from firnline.formats.iceberg.state import state_of
@@ -468,3 +468,13 @@ def test_pyiceberg_reads_what_was_edited(case: tuple[Document, set[str], set[str
     back = FORMAT.restore(state(said), edited.removal, T0 + 10**6)
     again = TableMetadataUtil.parse_raw(back.data.decode())
     assert {each.snapshot_id for each in again.snapshots} == {each["snapshot-id"] for each in before["snapshots"]}
+
+
+def test_a_run_drops_tags_and_takes_no_snapshot_along() -> None:
+    before = state(document(refs={"main": ref(4, "branch"), "side": ref(2, "branch"), "old": ref(1)}))
+    gone = FORMAT.dropping(before, {"old"})
+    assert (gone.snapshots, gone.refs) == (frozenset(), frozenset({"old"}))
+    with pytest.raises(UnsupportedFormat, match="a branch of it"):
+        FORMAT.dropping(before, {"side"})
+    with pytest.raises(UsageError):
+        FORMAT.dropping(before, {"nobody"})

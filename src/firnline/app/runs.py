@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -84,13 +84,17 @@ class Runs(Places):
         include_outside: bool | None = None,
         blast_radius: float | None = None,
         new_history: bool = False,
+        drop: Iterable[str] = (),
         save: bool = False,
         files: str | Path | None = None,
     ) -> PlanView:
-        """Returns what a run would do. Changes nothing; `save` writes the plan into a new run record."""
+        """Returns what a run would do, or one that drops refs. Changes nothing; `save` writes the plan into a new run
+        record.
+        """
         if files is not None:
             check_listing_name(Path(files))
-        request = request_of(older_than, retain_last, now, keep, include_outside, blast_radius, new_history=new_history)
+        asked = request_of(older_than, retain_last, now, keep, include_outside, blast_radius, new_history=new_history)
+        request = replace(asked, drop=tuple(drop))
         work = self.workplace(table)
         planned = self._planned(work, request)
         plan = planned.plan
@@ -125,7 +129,28 @@ class Runs(Places):
         request = request_of(
             older_than, retain_last, now, keep, include_outside, blast_radius, clean, new_history, sole_writer
         )
-        work = self.workplace(table)
+        return self._carried_out(self.workplace(table), request, grace, break_lease, confirm)
+
+    def drop(
+        self,
+        table: str,
+        refs: Iterable[str],
+        *,
+        include_outside: bool | None = None,
+        blast_radius: float | None = None,
+        sole_writer: bool = False,
+        grace: str | None = None,
+        break_lease: bool = False,
+        confirm: Callable[[Plan], None] = lambda plan: None,
+    ) -> Carried | PlanView:
+        """Returns the run that drops tags or branches with the files that nothing else needs; nothing else goes."""
+        asked = request_of(include_outside=include_outside, blast_radius=blast_radius, sole_writer=sole_writer)
+        request = replace(asked, drop=tuple(refs))
+        return self._carried_out(self.workplace(table), request, grace, break_lease, confirm)
+
+    def _carried_out(
+        self, work: Workplace, request: Request, grace: str | None, break_lease: bool, confirm: Callable[[Plan], None]
+    ) -> Carried | PlanView:
         planned = self._planned(work, request)
         if not planned.plan.stages:
             return PlanView(planned, planned.plan)

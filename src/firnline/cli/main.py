@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from firnline import __version__
-from firnline.cli import check, doctor, history, iam, marks, orphans, plan, policy, runs, sql, tables, why
+from firnline.cli import branches, check, doctor, history, iam, marks, orphans, plan, policy, runs, sql, tables, why
 from firnline.cli.lean import without_pandas
 from firnline.cli.output import Output, output_for
 from firnline.errors import FirnlineError, Interrupted, UsageError
@@ -32,6 +32,7 @@ history.register(app)
 sql.register(app)
 orphans.register(app)
 marks.register(app)
+branches.register(app)
 iam.register(app)
 doctor.register(app)
 

@@ -9,13 +9,13 @@ import typer
 
 from firnline.cli import options
 from firnline.cli.output import output_for
-from firnline.cli.runs import Yes, ask
+from firnline.cli.runs import Grace, SoleWriter, Yes, ask, confirming, lake_of, show_expired
 from firnline.model.holds import Hold
 from firnline.model.snapshots import Ref, RefKind
 from firnline.model.times import format_duration, format_instant, parse_duration, parse_instant
 from firnline.ops.adopt import Adoption, adopt, adoption_of
 from firnline.ops.holds import add_hold, release_hold
-from firnline.ops.tags import FOREVER, add_tag, remove_tag, resolve
+from firnline.ops.tags import FOREVER, add_tag, holds_alone, remove_tag, resolve
 from firnline.plans.pages import Grid, Line, Page
 
 tag_app = typer.Typer(help="Name snapshots that every engine keeps.", no_args_is_help=True)
@@ -56,12 +56,24 @@ def tag_add(
 def tag_remove(
     table: options.TableArg,
     name: TagName,
+    blast_radius: options.BlastRadius = None,
+    grace: Grace = None,
+    sole_writer: SoleWriter = False,
+    yes: Yes = False,
     config: options.Config = None,
     as_json: options.Json = False,
 ) -> None:
-    """Remove a tag; its snapshot then falls under the policy."""
-    remove_tag(_workplace(table, config), name)
-    output_for(as_json).show(Page((Line(f"removed the tag: {name}"),)), {"removed": name})
+    """Remove a tag; its snapshot then falls under the policy. One that a Paimon tag alone holds goes with it, in a run
+    that can be undone.
+    """
+    lake = lake_of(config, "auto", as_json)
+    work = lake.workplace(table)
+    if not holds_alone(work, name):
+        remove_tag(work, name)
+        output_for(as_json).show(Page((Line(f"removed the tag: {name}"),)), {"removed": name})
+        return
+    asked: dict[str, Any] = {"blast_radius": options.share(blast_radius), "grace": grace, "sole_writer": sole_writer}
+    show_expired(lake.drop(table, [name], confirm=confirming(yes, as_json), **asked), as_json)
 
 
 @tag_app.command("list")

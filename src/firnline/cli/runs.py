@@ -17,6 +17,7 @@ from firnline.errors import FirnlineError, Interrupted, UsageError
 from firnline.model.files import Tally
 from firnline.plans.explain import explain
 from firnline.plans.pages import Block, Grid, Hint, Line, Page
+from firnline.plans.plan import Plan
 from firnline.plans.wording import counted, tally
 
 if TYPE_CHECKING:
@@ -25,6 +26,10 @@ if TYPE_CHECKING:
 
 RunArg = Annotated[str, typer.Argument(metavar="RUN", help="A run, as `firnline runs` shows it.")]
 BreakLease = Annotated[bool, typer.Option("--break-lease", help="Take the lease of a process that is certainly gone.")]
+Grace = Annotated[str | None, typer.Option("--grace", metavar="AGE", help="Between commit and purge: 24h.")]
+SoleWriter = Annotated[
+    bool, typer.Option("--sole-writer", help="Nobody else changes the table meanwhile (Paimon: no least grace).")
+]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 
 
@@ -37,7 +42,7 @@ def register(app: typer.Typer) -> None:
     app.command("runs")(runs)
 
 
-def _lake(config: str | None, engine: str, as_json: bool) -> Lake:
+def lake_of(config: str | None, engine: str, as_json: bool) -> Lake:
     from firnline.app import open_lake
 
     return open_lake(config, engine=engine, progress=progress_for(as_json), interrupted=stop_on_interrupt())
@@ -61,13 +66,11 @@ def expire(
     new_history: options.NewHistory = False,
     include_outside: options.IncludeOutside = None,
     blast_radius: options.BlastRadius = None,
-    grace: Annotated[str | None, typer.Option("--grace", metavar="AGE", help="Between commit and purge: 24h.")] = None,
+    grace: Grace = None,
     clean: Annotated[
         bool, typer.Option("--clean-metadata", help="Also drop schemas and partition specs that nothing uses then.")
     ] = False,
-    sole_writer: Annotated[
-        bool, typer.Option("--sole-writer", help="Nobody else changes the table meanwhile (Paimon: no least grace).")
-    ] = False,
+    sole_writer: SoleWriter = False,
     yes: Yes = False,
     break_lease: BreakLease = False,
     policy: options.Policy = None,
@@ -76,7 +79,7 @@ def expire(
     as_json: options.Json = False,
 ) -> None:
     """Plan and commit, then purge once grace is over (at once with --grace 0s). Until then `undo` works."""
-    lake = _lake(policy or config, engine, as_json)
+    lake = lake_of(policy or config, engine, as_json)
     keep = options.keep_flags(
         last=keep_last, within=keep_within, hourly=keep_hourly, daily=keep_daily,
         weekly=keep_weekly, monthly=keep_monthly, quarterly=keep_quarterly, yearly=keep_yearly,
@@ -88,18 +91,23 @@ def expire(
     }  # fmt: skip
     result = lake.expire(
         table, grace=grace, clean=clean, new_history=new_history, sole_writer=sole_writer, break_lease=break_lease,
-        confirm=lambda plan: None if yes else ask(explain(plan), as_json), **asked,
+        confirm=confirming(yes, as_json), **asked,
     )  # fmt: skip
-    _show_expired(result, as_json)
+    show_expired(result, as_json)
 
 
-def _show_expired(result: Any, as_json: bool) -> None:
+def show_expired(result: Any, as_json: bool) -> None:
     from firnline.app import PlanView
 
     if isinstance(result, PlanView):
         output_for(as_json).show(explain(result.plan), {"run": None, "state": None, **result.to_json()})
     else:
         show_runs([result], as_json, single=True)
+
+
+def confirming(yes: bool, as_json: bool) -> Callable[[Plan], None]:
+    """Returns what asks before a plan is carried out; nothing where the answer is known."""
+    return lambda plan: None if yes else ask(explain(plan), as_json)
 
 
 def ask(page: Page, as_json: bool) -> None:
@@ -119,7 +127,7 @@ def commit(
     as_json: options.Json = False,
 ) -> None:
     """Commit a saved plan: what it names and is still expired by a fresh decision."""
-    show_runs([_lake(config, engine, as_json).commit(run, break_lease=break_lease)], as_json, single=True)
+    show_runs([lake_of(config, engine, as_json).commit(run, break_lease=break_lease)], as_json, single=True)
 
 
 def purge(
@@ -130,7 +138,7 @@ def purge(
     as_json: options.Json = False,
 ) -> int:
     """Delete what committed runs have written down, once their grace is over; each batch is checked again first."""
-    lake = _lake(config, engine, as_json)
+    lake = lake_of(config, engine, as_json)
     if run is not None and "@" in run:
         show_runs([lake.purge(run, break_lease=break_lease)], as_json, single=True)
         return 0
@@ -145,7 +153,7 @@ def undo(
     as_json: options.Json = False,
 ) -> None:
     """Bring the snapshots, refs and log of a run back. Works until its purge starts."""
-    show_runs([_lake(config, engine, as_json).undo(run, break_lease=break_lease)], as_json, single=True)
+    show_runs([lake_of(config, engine, as_json).undo(run, break_lease=break_lease)], as_json, single=True)
 
 
 def resume(
@@ -156,7 +164,7 @@ def resume(
     as_json: options.Json = False,
 ) -> int:
     """Finish every unfinished run that may be finished now, from its record alone."""
-    lake = _lake(config, engine, as_json)
+    lake = lake_of(config, engine, as_json)
     if target is not None and "@" in target:
         show_runs([lake.carry(target, break_lease=break_lease)], as_json, single=True)
         return 0
@@ -189,7 +197,7 @@ def runs(
     as_json: options.Json = False,
 ) -> int:
     """List the runs of every table, or of one; `runs show RUN` shows one."""
-    lake = _lake(config, "auto", as_json)
+    lake = lake_of(config, "auto", as_json)
     if show == "show":
         if run is None:
             raise UsageError("runs show needs a RUN", hint="`firnline runs` lists them")

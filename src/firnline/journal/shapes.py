@@ -17,6 +17,7 @@ PLAN: Shape = {
     "meant": bool,
     "expire": [str],
     "expire_refs": [str],
+    "beside": (dict, _OR_NOTHING),
     "victims": {**_TALLY, "by_kind": dict},
     "refused": (str, _OR_NOTHING),
     "parts": {"victims": dict, "walked": dict},

@@ -26,7 +26,19 @@ class Hold:
 
 @dataclass(frozen=True, slots=True)
 class Pin:
-    """A snapshot that a program still needs: a consumer, a streaming offset, an undoable run."""
+    """A snapshot that a program still needs: a consumer, a streaming offset, an undoable run.
+
+    It counts until `until_ms` (None: as long as it is there). The boundary itself still counts.
+    """
 
     snapshot: SnapshotId
     by: str
+    until_ms: int | None = None
+
+    def in_force(self, now_ms: int) -> bool:
+        return self.until_ms is None or now_ms <= self.until_ms
+
+
+def hold_tag(hold: str) -> str:
+    """Returns the name of the tag that makes other engines respect a hold."""
+    return f"firnline-hold-{hold}"

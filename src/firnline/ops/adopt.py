@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 
@@ -13,13 +13,11 @@ from firnline.ops.workplace import Workplace
 from firnline.plans.request import Request
 from firnline.policy.native import LONGEST_AGE_MS
 from firnline.policy.policy import Policy
-from firnline.policy.ranges import LARGEST
 from firnline.policy.rules import KeepLast, KeepPeriods, KeepTags, KeepWithin
 from firnline.ports.formats import Amendment, State
 
 _AGE = "history.expire.max-snapshot-age-ms"
 _COUNT = "history.expire.min-snapshots-to-keep"
-_RANGE = ("snapshot.num-retained.min", "snapshot.num-retained.max")
 _LARGEST_COUNT = 2**31 - 1
 
 
@@ -38,7 +36,7 @@ def adoption_of(work: Workplace, state: State) -> tuple[Amendment, tuple[Adoptio
     if policy.is_native:
         return Amendment(), ()
     if state.native.ranges is not None:
-        return _of_ranges(state)
+        return _of_writers(state, work.source.format.quieted(state))
     age, count = longest_age(policy), most_snapshots(policy)
     properties = dict(_properties(state, age, count))
     refs = tuple(_refs(state, policy, age, count))
@@ -47,9 +45,9 @@ def adoption_of(work: Workplace, state: State) -> tuple[Amendment, tuple[Adoptio
     return Amendment(refs=refs, properties=properties), tuple(shown)
 
 
-def _of_ranges(state: State) -> tuple[Amendment, tuple[Adoption, ...]]:
+def _of_writers(state: State, quiet: Mapping[str, str]) -> tuple[Amendment, tuple[Adoption, ...]]:
     """Returns what turns the writers' own expiry off: it looks at one branch alone, and loses files of the others."""
-    kept = {name: str(LARGEST) for name in _RANGE if state.properties.get(name) != str(LARGEST)}
+    kept = {name: value for name, value in quiet.items() if state.properties.get(name) != value}
     shown = tuple(Adoption(name, state.properties.get(name, "(default)"), value) for name, value in kept.items())
     return Amendment(properties=kept), shown
 

@@ -22,6 +22,7 @@ from firnline.model.files import FileKind
 from firnline.model.locations import identity, within
 from firnline.ops.built_on import refuse_lost_refs, what_landed
 from firnline.ops.change import change, version_of
+from firnline.ops.drop import going_beside, narrowed, planned_beside
 from firnline.ops.fence import fence_off
 from firnline.ops.ledger import note_expired
 from firnline.ops.remember import Memory
@@ -47,11 +48,13 @@ class _Attempt:
         """Returns planned ∩ decided afresh: a snapshot that anything keeps now is not touched."""
         same_table(state, self.run)
         now = self.work.now()
-        settled = settle(state, self.work.source.name, self.work.config, self.run.request, now)
-        decision = settled.decision
-        snapshots = set(self.run.plan["expire"]) & set(decision.expired)
-        refs = set(self.run.plan["expire_refs"]) & set(decision.expired_refs)
-        if not snapshots and not refs:
+        table_format, request, plan = self.work.source.format, self.run.request, self.run.plan
+        settled = settle(state, self.work.source.name, self.work.config, request, now)
+        settled = narrowed(settled, table_format, state, request)
+        snapshots = set(plan["expire"]) & set(settled.decision.expired)
+        refs = set(plan["expire_refs"]) & set(settled.decision.expired_refs)
+        beside = planned_beside(plan) & going_beside(table_format, state, settled, snapshots, refs)
+        if not snapshots and not refs and not beside:
             return None
         root = self.run.folder.root
         if self.work.root(state) != root:
@@ -59,11 +62,9 @@ class _Attempt:
                 f"{state.table} keeps the records of its runs in {self.work.root(state)}, this run is in {root}",
                 hint="plan again; two places would know nothing of each other's runs",
             )
-        remembered = self.memory.expiring(state, snapshots, settled, new=self.run.request.new_history)
+        remembered = self.memory.expiring(state, snapshots, settled, new=request.new_history)
         pinned = replace(remembered, properties={RECORDS: root, **remembered.properties})
-        return self.work.source.format.expire(
-            state, snapshots, refs, now, clean=self.run.request.clean, amendment=pinned
-        )
+        return table_format.expire(state, snapshots, refs, now, clean=request.clean, amendment=pinned, beside=beside)
 
     def before_send(self, base: State, edited: Edited, attempt: Attempt) -> None:
         self.lease.renew()

@@ -5,10 +5,10 @@ from __future__ import annotations
 from firnline.errors import RefusedForSafety, UsageError
 from firnline.journal.runs import Run
 from firnline.journal.states import RunState
-from firnline.model.holds import Hold
+from firnline.model.holds import Hold, hold_tag
 from firnline.model.snapshots import Ref, RefKind
 from firnline.ops.amend import amend
-from firnline.ops.tags import FOREVER, check_name, hold_tag, resolve
+from firnline.ops.tags import FOREVER, check_name, resolve
 from firnline.ops.workplace import Workplace
 from firnline.policy.holds import HOLD_PREFIX, format_hold
 from firnline.ports.formats import Amendment, State

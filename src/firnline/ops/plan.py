@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from firnline.model.files import Root, Tally, Totals
 from firnline.model.snapshots import SnapshotId
 from firnline.model.times import MINUTE_MS
+from firnline.ops.drop import consequences_of, narrowed
 from firnline.ops.settle import Settled, settle
 from firnline.plans.plan import ExpiredSnapshot, KeptSnapshot, Plan
 from firnline.plans.request import Request
@@ -50,10 +51,10 @@ def make_plan(
 ) -> Planned:
     """Returns what a run on the table would do. Raises, with nothing changed, where anything cannot be read."""
     state = source.load()
-    settled = settle(state, source.name, config, request, now_ms)
-    follows = source.format.consequences(state, set(settled.decision.expired), set(settled.decision.expired_refs))
+    settled = narrowed(settle(state, source.name, config, request, now_ms), source.format, state, request)
+    follows = consequences_of(source.format, state, settled)
     plan = _without_files(state, request, settled, follows)
-    if not settled.decision.expired:
+    if not follows.released:
         return Planned(plan, None, state, request)
     engine = choose(state, settled.effective.engine.value)
     territory = territory_of(state, settled, request)
@@ -97,9 +98,11 @@ def _without_files(state: State, request: Request, settled: Settled, follows: Co
         spared={},
         engine="none",
         units_opened=0,
-        stages=_stages(state, request, settled, Tally()),
+        stages=_stages(state, request, settled, Tally(), len(follows.going)),
         undo=state.capabilities.undo,
         tagged=follows.tagged if decision.expired or decision.expired_refs else {},
+        keep_beside=follows.staying,
+        expire_beside=follows.going,
     )
 
 
@@ -113,11 +116,11 @@ def grace_of(state: State, request: Request, asked_ms: int) -> int:
     return asked_ms if alone else max(asked_ms, SHORTEST_GRACE_MS)
 
 
-def _stages(state: State, request: Request, settled: Settled, victims: Tally) -> tuple[Stage, ...]:
+def _stages(state: State, request: Request, settled: Settled, victims: Tally, beside: int) -> tuple[Stage, ...]:
     decision, undo = settled.decision, state.capabilities.undo
     grace = grace_of(state, request, settled.effective.grace.value)
     history = settled.effective.history.value
-    return stages_of(decision.expired, decision.expired_refs, grace, victims, undo, history)
+    return stages_of(decision.expired, decision.expired_refs, grace, victims, undo, history, beside)
 
 
 def _kept(state: State, settled: Settled) -> Iterator[KeptSnapshot]:
@@ -142,7 +145,7 @@ def _with_files(plan: Plan, state: State, settled: Settled, survey: Survey, engi
         spared=survey.spared,
         engine=engine,
         units_opened=survey.units_opened,
-        stages=_stages(state, request, settled, victims.all),
+        stages=_stages(state, request, settled, victims.all, len(plan.expire_beside)),
         refused=blast_radius_refusal(kept.all, victims.all, cap),
     )
 

@@ -22,9 +22,12 @@ class Settled:
     effective: Effective
     native: NativeRetention
     decision: Decision
+    dropped: tuple[str, ...] = ()
 
     @property
     def policy_text(self) -> str:
+        if self.dropped:
+            return f"drop {', '.join(self.dropped)}; nothing else goes"
         return self.effective.policy.describe(self.native)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from firnline.errors import UsageError
 from firnline.model.snapshots import Ref, RefKind, SnapshotId
 from firnline.ops.amend import amend
+from firnline.ops.drop import refuse_tag_of_hold
 from firnline.ops.workplace import Workplace
 from firnline.policy.native import LONGEST_AGE_MS
 from firnline.ports.formats import Amendment, State
@@ -53,19 +54,32 @@ def remove_tag(work: Workplace, name: str) -> None:
     """Removes a tag. A branch is never removed, and a hold's tag only by releasing the hold."""
 
     def wanted(state: State) -> Amendment:
-        present = state.refs.get(name)
-        if present is None or present.kind is not RefKind.TAG:
-            raise UsageError(f"{state.table} has no tag {name!r}", hint="`firnline tag list TABLE` shows them")
-        if name in {hold_tag(hold.name) for hold in state.holds}:
-            raise UsageError(f"the tag {name} belongs to a hold", hint="release the hold instead")
+        _refuse_no_tag(state, name)
+        refuse_tag_of_hold(state, name)
         return Amendment(refs_gone=frozenset({name}))
 
     amend(work, wanted)
 
 
-def hold_tag(hold: str) -> str:
-    """Returns the name of the tag that makes other engines respect a hold."""
-    return f"firnline-hold-{hold}"
+def holds_alone(work: Workplace, name: str) -> bool:
+    """Tells whether a snapshot would be nobody's without this tag. Raises UsageError where there is no such tag."""
+    state = work.source.load()
+    _refuse_no_tag(state, name)
+    return bool(work.source.format.dropping(state, {name}).snapshots)
+
+
+def _refuse_no_tag(state: State, name: str) -> None:
+    present = state.refs.get(name)
+    if present is None or present.kind is not RefKind.TAG:
+        raise UsageError(f"{state.table} has no tag {name!r}", hint="`firnline tag list TABLE` shows them")
+
+
+def refuse_no_branch(work: Workplace, name: str) -> None:
+    """Refuses a tag's name where a branch is meant. One without snapshots is no ref, and a branch all the same."""
+    state = work.source.load()
+    present = state.refs.get(name)
+    if present is not None and present.kind is not RefKind.BRANCH:
+        raise UsageError(f"{name} is a tag of {state.table}", hint=f"`firnline tag remove {state.table} {name}`")
 
 
 def resolve(state: State, snapshot: str | None) -> SnapshotId:

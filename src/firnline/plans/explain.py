@@ -17,7 +17,8 @@ SHOWN = 20
 
 def explain(plan: Plan, everything: bool = False) -> Page:
     """Returns what a person reads before anything changes; long lists are cut unless `everything` is asked for."""
-    return Page(tuple(_blocks(plan, len(plan.keep) + len(plan.expire) if everything else SHOWN)))
+    every = len(plan.keep) + len(plan.expire) + len(plan.keep_beside) + len(plan.expire_beside)
+    return Page(tuple(_blocks(plan, every if everything else SHOWN)))
 
 
 def _blocks(plan: Plan, shown: int) -> Iterator[Block]:
@@ -49,16 +50,25 @@ def _keep(plan: Plan, shown: int) -> Iterator[Block]:
 
 
 def _expire(plan: Plan, shown: int) -> Iterator[Block]:
-    if not plan.expire:
-        yield Line("expire 0")
-        return
     times = [each.timestamp_ms for each in plan.expire]
-    yield Line(f"expire {len(plan.expire):,}, from {minute(min(times))} to {minute(max(times))}")
-    if shown >= len(plan.keep) + len(plan.expire):
+    span = f", from {minute(min(times))} to {minute(max(times))}" if times else ""
+    yield Line(f"expire {len(plan.expire):,}{span}")
+    if times and shown >= len(plan.keep) + len(plan.expire):
         yield Grid(tuple((each.id, minute(each.timestamp_ms)) for each in plan.expire))
     if plan.expire_refs:
         yield Line(f"expire refs: {', '.join(plan.expire_refs)}")
     yield from _tagged(plan, shown)
+    yield from _beside(plan, shown)
+
+
+def _beside(plan: Plan, shown: int) -> Iterator[Block]:
+    """Yields what the table has beside snapshots and refs, with the reasons."""
+    for verb, found in (("keep", plan.keep_beside), ("expire", plan.expire_beside)):
+        if found:
+            yield Line(f"{verb} beside them: {len(found):,}")
+            yield Grid(tuple((f"{each.kind} {each.name}", each.why) for each in found[:shown]))
+        if len(found) > shown:
+            yield Line(f"  … and {len(found) - shown:,} more (--list shows them)")
 
 
 def _tagged(plan: Plan, shown: int) -> Iterator[Block]:
@@ -73,8 +83,10 @@ def _stage(stage: Stage) -> str:
     match stage:
         case AwaitUndo(grace_ms):
             return f"would first change nothing, undo possible: {format_duration(grace_ms)}"
-        case CommitExpiry(snapshots, refs, final, history_ms):
-            also = f" and {counted(len(refs), 'ref')}" if refs else ""
+        case CommitExpiry(snapshots, refs, final, history_ms, beside):
+            more = [counted(len(refs), "ref")] if refs else []
+            more += [f"{beside:,} beside them"] if beside else []
+            also = "".join(f" and {each}" for each in more)
             how = "in one commit, which its catalog cannot take back" if final else "in one commit"
             kept = "" if history_ms is None else f"; its history remembers them: {lasting(history_ms)}"
             return f"would remove {counted(len(snapshots), 'snapshot')}{also} from the metadata, {how}{kept}"

@@ -84,6 +84,7 @@ COMMANDS: dict[str, Uses] = {
     "tag add": _MARKING,
     "tag remove": _MARKING,
     "tag list": _READING,
+    "branch drop": _CARRYING,
     "hold add": _MARKING,
     "hold list": _READING,
     "hold release": _MARKING,

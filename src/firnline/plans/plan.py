@@ -10,7 +10,7 @@ from firnline.model.files import Tally, Totals
 from firnline.model.snapshots import SnapshotId
 from firnline.model.times import format_instant
 from firnline.plans.stages import Stage
-from firnline.ports.formats import UndoWindow
+from firnline.ports.formats import Beside, UndoWindow
 
 PLAN_VERSION = 1
 EXPIRY = "expiry"
@@ -34,7 +34,8 @@ class ExpiredSnapshot:
 class Plan:
     """What would go and why the rest stays. `kept` is None where nothing expires, since then nothing was walked.
 
-    `tagged` are snapshots that stay and yet leave the table's own row, with the tag that will hold each.
+    `tagged` are snapshots that stay and yet leave the table's own row, with the tag that will hold each. What the table
+    has beside snapshots and refs stays or goes too.
     """
 
     table: str
@@ -58,6 +59,8 @@ class Plan:
     run: str | None = None
     notes: tuple[str, ...] = ()
     tagged: Mapping[SnapshotId, str] = field(default_factory=dict)
+    keep_beside: tuple[Beside, ...] = ()
+    expire_beside: tuple[Beside, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """Returns the contract of `plan --json`: ids are strings, totals come by kind, instants are ISO 8601."""
@@ -75,6 +78,10 @@ class Plan:
             "expire": [each.id for each in self.expire],
             "expire_refs": list(self.expire_refs),
             "tagged": dict(self.tagged),
+            "beside": {
+                "keep": [_beside_json(each) for each in self.keep_beside],
+                "expire": [_beside_json(each) for each in self.expire_beside],
+            },
             "kept": None if self.kept is None else totals_json(self.kept),
             "victims": totals_json(self.victims),
             "spared": {reason: tally_json(tally) for reason, tally in self.spared.items()},
@@ -94,6 +101,10 @@ def _kept_json(each: KeptSnapshot) -> dict[str, Any]:
         "refs": list(each.refs),
         "reasons": list(each.reasons),
     }
+
+
+def _beside_json(each: Beside) -> dict[str, str]:
+    return {"kind": each.kind, "name": each.name, "why": each.why}
 
 
 def totals_json(totals: Totals) -> dict[str, Any]:

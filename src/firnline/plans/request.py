@@ -11,7 +11,8 @@ from typing import Any
 class Request:
     """The options that change what a run does. `now_ms` None means: the clock, read again at every decision.
 
-    `sole_writer`: the operator's word that nobody else changes the table meanwhile.
+    `sole_writer`: the operator's word that nobody else changes the table meanwhile. `drop`: refs that go, with all that
+    only they hold; then nothing else does.
     """
 
     keep: Mapping[str, str] = field(default_factory=dict)
@@ -23,6 +24,7 @@ class Request:
     clean: bool = False
     new_history: bool = False
     sole_writer: bool = False
+    drop: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -35,8 +37,9 @@ class Request:
             "clean": self.clean,
             "new_history": self.new_history,
             "sole_writer": self.sole_writer,
+            "drop": list(self.drop),
         }
 
     @staticmethod
     def from_json(fields: Mapping[str, Any]) -> Request:
-        return Request(**fields)
+        return Request(**{**fields, "drop": tuple(fields.get("drop", ()))})

@@ -14,13 +14,14 @@ class CommitExpiry:
     """Remove these snapshots and refs from the table's metadata, by one compare-and-swap.
 
     `final`: the table's catalog takes nothing back, so that the time to undo lies before. `history_ms`: for how long
-    the table remembers the snapshots, None where it does not.
+    the table remembers the snapshots, None where it does not. `beside` counts what else goes.
     """
 
     snapshots: tuple[SnapshotId, ...]
     refs: tuple[str, ...]
     final: bool = False
     history_ms: int | None = None
+    beside: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,12 +56,13 @@ def stages_of(
     victims: Tally,
     undo: UndoWindow,
     history_ms: int | None = None,
+    beside: int = 0,
 ) -> tuple[Stage, ...]:
     """Returns what a run would do; nothing at all where nothing expires."""
-    if not expire and not refs:
+    if not expire and not refs and not beside:
         return ()
+    commit = CommitExpiry(expire, refs, final=undo is not UndoWindow.AFTER_COMMIT, history_ms=history_ms, beside=beside)
     if undo is UndoWindow.AFTER_COMMIT:
-        return (CommitExpiry(expire, refs, history_ms=history_ms), AwaitGrace(grace_ms), PurgeVictims(victims))
-    commit = CommitExpiry(expire, refs, final=True, history_ms=history_ms)
+        return (commit, AwaitGrace(grace_ms), PurgeVictims(victims))
     after = (commit, AwaitGrace(grace_ms, undo=False), PurgeVictims(victims))
     return (AwaitUndo(grace_ms), *after) if undo is UndoWindow.BEFORE_COMMIT else after

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -24,10 +25,15 @@ class Range:
     limit: int = LARGEST
     by_next: bool = True
 
-    def first_kept(self, times: Mapping[int, int], cutoff_ms: int) -> int:
-        """Returns the lowest number that stays, of snapshots by number with their times."""
-        earliest, latest = min(times), max(times)
-        end = min(latest - self.at_least + 1, earliest + self.limit)
+    def first_kept(
+        self, times: Mapping[int, int], cutoff_ms: int, latest: int | None = None, below: int = sys.maxsize
+    ) -> int:
+        """Returns the lowest number that stays, of snapshots by number with their times.
+
+        For changelogs `latest` is the newest snapshot, from which they are counted; nothing from `below` on goes.
+        """
+        earliest, latest = min(times), max(times) if latest is None else latest
+        end = min(latest - self.at_least + 1, earliest + self.limit, below)
         for number in range(max(latest - self.at_most + 1, earliest), end):
             said = times.get(number + 1 if self.by_next else number)
             if said is not None and said >= cutoff_ms:

@@ -188,10 +188,12 @@ class EditTable(Protocol):
         *,
         clean: bool = False,
         amendment: Amendment | None = None,
+        beside: Set[str] = frozenset(),
     ) -> Edited:
         """Returns the table without these, and with the amendment in the same version.
 
-        `clean` also takes out schemas and specs that nothing uses then.
+        `clean` also takes out schemas and specs that nothing uses then. `beside` are the ids of what else goes; of all
+        that `consequences` names, nothing but these.
 
         Raises RefusedForSafety where a ref that stays needs one of the snapshots.
         """
@@ -216,15 +218,39 @@ class EditTable(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class Beside:
+    """What a table has beside snapshots and refs, and why it goes or stays: a changelog, a consumer."""
+
+    kind: str
+    name: str
+    why: str
+
+    @property
+    def id(self) -> str:
+        return f"{self.kind} {self.name}"
+
+
+@dataclass(frozen=True, slots=True)
 class Consequences:
     """What follows for a table when some snapshots expire.
 
     `released` are the owners, among those of `roots`, that need nothing any more. `tagged` are snapshots that stay and
-    yet leave the table's own row of snapshots, with the tag that the commit makes to hold each.
+    yet leave the table's own row of snapshots, with the tag that the commit makes to hold each. `going` and `staying`
+    is what the table has beside them.
     """
 
     released: frozenset[str]
     tagged: Mapping[SnapshotId, str] = field(default_factory=dict)
+    going: tuple[Beside, ...] = ()
+    staying: tuple[Beside, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Dropping:
+    """What goes with some refs: themselves with the refs below them, and the snapshots that nothing else holds."""
+
+    snapshots: frozenset[SnapshotId]
+    refs: frozenset[str]
 
 
 class TableFormat(EditTable, Protocol):
@@ -272,8 +298,22 @@ class TableFormat(EditTable, Protocol):
         """Returns what the document's own field says of where the history of expired snapshots lies."""
         ...
 
-    def consequences(self, state: State, expired: Set[SnapshotId], refs: Set[str]) -> Consequences:
-        """Returns what follows when these snapshots and refs expire."""
+    def consequences(self, state: State, expired: Set[SnapshotId], refs: Set[str], now_ms: int | None) -> Consequences:
+        """Returns what follows when these snapshots and refs expire, and what else has had its time at `now_ms`.
+
+        None where nothing goes for its own age: then only what follows from these.
+        """
+        ...
+
+    def quieted(self, state: State) -> Mapping[str, str]:
+        """Returns the properties with which the table's writers expire nothing themselves; none where they never do."""
+        ...
+
+    def dropping(self, state: State, refs: Set[str]) -> Dropping:
+        """Returns what goes with these refs.
+
+        Raises UsageError where there is none of that name, UnsupportedFormat where a run cannot drop it.
+        """
         ...
 
     def roots(self, state: State) -> Iterator[tuple[SnapshotId, File]]:

@@ -13,3 +13,10 @@ class Retire(Protocol):
         where nobody can tell whether it is gone.
         """
         ...
+
+    def retire_folder(self, folder: str) -> None:
+        """Removes a folder in which nothing is left but folders, where the store has folders at all.
+
+        One that is not empty stays as it is, and so does all in it.
+        """
+        ...

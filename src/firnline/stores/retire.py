@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
+from contextlib import suppress
 
 from firnline.errors import ObjectNotFound, StoreError
+from firnline.model.locations import parse_location
 from firnline.ports.delete import Doomed, Fate
 from firnline.ports.stores import Read
 from firnline.stores.delete import ObjectDelete
@@ -29,3 +32,12 @@ class ObjectRetire:
         (outcome,) = self._delete.delete([Doomed(key, tag)])
         if outcome.fate is Fate.FAILED:
             raise StoreError(f"cannot remove {key}: {outcome.error}", hint="`firnline resume` goes on with it")
+
+    def retire_folder(self, folder: str) -> None:
+        """Removes empty folders from the innermost out, each by a request that fails where anything is in it."""
+        place = parse_location(folder)
+        if place.scheme != "file":
+            return
+        for inner, _, _ in os.walk(place.path.rstrip("/"), topdown=False):
+            with suppress(OSError):
+                os.rmdir(inner)

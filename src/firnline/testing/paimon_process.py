@@ -42,6 +42,10 @@ class FaultyRetire:
         send = Request("delete", key, lambda: self.retirer.retire(key, data), lambda: silence("delete", key))
         self.fault.pass_on(send)
 
+    def retire_folder(self, folder: str) -> None:
+        act = Request("delete", folder, lambda: self.retirer.retire_folder(folder), lambda: silence("delete", folder))
+        self.fault.pass_on(act)
+
 
 class PaimonProcess(Lake):
     """Everything that the command line can do with a table by its location, as one process does it."""

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass, replace
 from typing import Any
 
-from firnline.errors import ObjectNotFound, UnreadableMetadata
+from firnline.errors import ObjectNotFound, UnreadableMetadata, UnsupportedFormat, UsageError
 from firnline.formats.iceberg import edit, fields
 from firnline.formats.iceberg.document import Document, read_document
 from firnline.formats.iceberg.expand import IcebergExpand
@@ -18,8 +18,8 @@ from firnline.formats.iceberg.state import state_of
 from firnline.formats.iceberg.unused import without_unused
 from firnline.formats.strangers import refuse_stranger
 from firnline.model.files import File, FileKind
-from firnline.model.snapshots import SnapshotId
-from firnline.ports.formats import Amendment, Consequences, Edited, State
+from firnline.model.snapshots import RefKind, SnapshotId
+from firnline.ports.formats import Amendment, Consequences, Dropping, Edited, State
 from firnline.ports.listings import Place
 from firnline.ports.stores import Get
 
@@ -85,6 +85,7 @@ class IcebergFormat:
         *,
         clean: bool = False,
         amendment: Amendment | None = None,
+        beside: Set[str] = frozenset(),
     ) -> Edited:
         edited, removal = edit.expired(state.document, snapshots, refs)
         edited = with_bridges(edited, state.graph.bridges_without(snapshots))
@@ -117,8 +118,23 @@ class IcebergFormat:
         declared = state.document.get(edit.EXPIRED_PATH)
         return declared if isinstance(declared, str) and declared else None
 
-    def consequences(self, state: State, expired: Set[SnapshotId], refs: Set[str]) -> Consequences:
+    def consequences(self, state: State, expired: Set[SnapshotId], refs: Set[str], now_ms: int | None) -> Consequences:
         return Consequences(frozenset(expired))
+
+    def quieted(self, state: State) -> Mapping[str, str]:
+        return {}
+
+    def dropping(self, state: State, refs: Set[str]) -> Dropping:
+        """Returns tags alone: the snapshot of one is in the table without it, until the policy lets it go."""
+        for name in sorted(refs):
+            if name not in state.refs:
+                raise UsageError(f"{state.table} has no ref {name!r}", hint="`firnline tag list TABLE` shows the tags")
+            if state.refs[name].kind is RefKind.BRANCH:
+                raise UnsupportedFormat(
+                    f"{state.table} is an Iceberg table, and {name} a branch of it",
+                    hint="its engine drops it; the next `firnline expire` removes what only it held",
+                )
+        return Dropping(frozenset(), frozenset(refs))
 
     def roots(self, state: State) -> Iterator[tuple[SnapshotId, File]]:
         return roots_of(state)

@@ -18,9 +18,16 @@ from typing import Any
 
 from firnline.errors import AlreadyExists, ObjectNotFound, OutcomeUnknown, RefusedForSafety, StoreError
 from firnline.formats.paimon import names
-from firnline.formats.paimon.differences import difference, fits, in_order_of_putting, in_order_of_taking
+from firnline.formats.paimon.differences import (
+    difference,
+    fits,
+    in_order_of_putting,
+    in_order_of_taking,
+    is_schema,
+    last_snapshots,
+)
 from firnline.formats.paimon.folder import read_folder
-from firnline.model.locations import join
+from firnline.model.locations import identity, join, stem_of
 from firnline.ports.catalogs import Attempt, Step, SwapOutcome, TableName, Version
 from firnline.ports.formats import Amendment
 from firnline.ports.retire import Retire
@@ -54,7 +61,9 @@ class PaimonCommits:
             "table_folder": table.name,
             "id": str(uuid.uuid4()),
         }
-        return Attempt(table, step, {**proof, "puts": found.puts, "takes": found.takes, "stays": list(found.stays)})
+        self._refuse_strangers(table.name, found.drops, step.base.document["files"])
+        stays, drops = list(found.stays), list(found.drops)
+        return Attempt(table, step, {**proof, "puts": found.puts, "takes": found.takes, "stays": stays, "drops": drops})
 
     def commit(self, attempt: Attempt) -> SwapOutcome:
         proof = attempt.proof
@@ -62,7 +71,7 @@ class PaimonCommits:
             return SwapOutcome.LOST
         if not self._noted(proof, _BEGUN):
             now = read_folder(self.store, proof["table_folder"])
-            if not fits(attempt.step.base.document["files"], now):
+            if not fits(attempt.step.base.document["files"], now, proof["drops"]):
                 return SwapOutcome.LOST
             try:
                 self._note(proof, _BEGUN)
@@ -93,11 +102,14 @@ class PaimonCommits:
             for path in in_order_of_putting(proof["puts"]):
                 attempt.still()
                 self._put(_key(proof, path), proof["puts"][path])
-            for path in in_order_of_taking(proof["takes"]):
+            for path in in_order_of_taking(proof["takes"], proof.get("drops", ())):
                 attempt.still()
                 self._refuse_rolled_back(proof)
+                self._refuse_revived(proof, path)
                 self.retirer.retire(_key(proof, path), proof["takes"][path].encode())
             self._refuse_rolled_back(proof)
+            for branch in proof.get("drops", ()):
+                self.retirer.retire_folder(_key(proof, names.branch_folder(branch)))
         except _RolledBack:
             self._give_up(attempt)
             return False
@@ -123,6 +135,30 @@ class PaimonCommits:
                 self.store.head(_key(proof, path))
             except ObjectNotFound:
                 raise _RolledBack from None
+
+    def _refuse_strangers(self, folder: str, drops: Sequence[str], known: Mapping[str, str]) -> None:
+        """Refuses to drop a branch with files that nobody here knows: they would stay, and the branch with them."""
+        for branch in drops:
+            strangers = sorted(self._in_branch(folder, branch) - known.keys())
+            if strangers:
+                raise RefusedForSafety(
+                    f"the branch {branch} has files that are no part of its metadata: {', '.join(strangers[:5])}",
+                    hint="nothing was changed; a write may be under way, or left them behind",
+                )
+
+    def _refuse_revived(self, proof: Mapping[str, Any], path: str) -> None:
+        """Looks once more before the newest snapshot of a branch goes, and before each schema: what a writer put there
+        meanwhile builds on the one, and could not be read without the other.
+        """
+        drops, branch = proof.get("drops", ()), names.split_branch(path)[0]
+        looks = branch in drops and (is_schema(path) or path in last_snapshots(proof["takes"], drops))
+        if looks and self._in_branch(proof["table_folder"], branch) - proof["takes"].keys():
+            raise _RolledBack
+
+    def _in_branch(self, folder: str, branch: str) -> set[str]:
+        """Returns every file in a branch's folder, by its path below the table's."""
+        place = join(folder, names.branch_folder(branch).rstrip("/"))
+        return {identity(found.key).removeprefix(stem_of(folder)) for found in self.store.list(place)}
 
     def _give_up(self, attempt: Attempt) -> None:
         """Puts back what was taken, and takes away again what was put."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import NamedTuple
 
 from firnline.formats.paimon import names
@@ -10,17 +10,21 @@ from firnline.formats.paimon.folder import Files
 
 
 class Difference(NamedTuple):
-    """`stays` are the files with which the range of each branch begins that loses snapshots."""
+    """`stays` are the files with which the range of each branch begins that loses snapshots; `drops` the branches of
+    which nothing is left.
+    """
 
     puts: dict[str, str]
     takes: dict[str, str]
     stays: tuple[str, ...]
+    drops: tuple[str, ...]
 
 
 def difference(before: Files, after: Files) -> Difference:
     puts = {path: text for path, text in after.items() if before.get(path) != text}
     takes = {path: text for path, text in before.items() if path not in after}
-    return Difference(puts, takes, tuple(_firsts(takes, after)))
+    drops = {names.split_branch(path)[0] for path in takes} - {names.split_branch(path)[0] for path in after}
+    return Difference(puts, takes, tuple(_firsts(takes, after)), tuple(sorted(drops)))
 
 
 def _firsts(takes: Files, after: Files) -> Iterator[str]:
@@ -30,11 +34,14 @@ def _firsts(takes: Files, after: Files) -> Iterator[str]:
             yield names.snapshot_file(branch, min(left))
 
 
-def fits(before: Files, now: Files) -> bool:
+def fits(before: Files, now: Files, drops: Collection[str]) -> bool:
     """Tells whether the folder still is what a commit was made from, but for what cannot matter to it: snapshots on
-    top, schemas, changelogs and hints. A new tag, branch, consumer or note may: then the commit is made anew.
+    top, schemas, changelogs and hints. A new tag, branch, consumer or note may: then the commit is made anew. To a
+    branch that it drops everything matters.
     """
     changed = {path for path in {*before, *now} if before.get(path) != now.get(path)}
+    if any(names.split_branch(path)[0] in drops for path in changed):
+        return False
     return all(_is_hint(path) or (path not in before and _is_harmless(path, before)) for path in changed)
 
 
@@ -60,12 +67,45 @@ def _number(path: str, of: str | None = None) -> int | None:
 
 
 def in_order_of_putting(files: Mapping[str, str]) -> list[str]:
-    """Returns tags, changelogs and notes, then snapshots from the highest down, then hints: readers that follow a hint
-    find what it says, and a range grows from its end.
+    """Returns schemas, then tags, changelogs and notes, then snapshots, then hints: a branch without a schema can be
+    read by nobody, readers that follow a hint find what it says, and a range grows from its end, highest first.
     """
-    return sorted(files, key=lambda path: (_is_hint(path), _number(path) is not None, -(_number(path) or 0), path))
+    return sorted(
+        files,
+        key=lambda path: (_is_hint(path), _number(path) is not None, not is_schema(path), -_place(path), path),
+    )
 
 
-def in_order_of_taking(files: Mapping[str, str]) -> list[str]:
-    """Returns snapshots from the lowest up, so that a range shrinks from its beginning; then all else."""
-    return sorted(files, key=lambda path: (_number(path) is None, _number(path) or 0, path))
+def in_order_of_taking(files: Mapping[str, str], drops: Collection[str] = ()) -> list[str]:
+    """Returns snapshots from the lowest up, so that a range shrinks from its beginning; then all else.
+
+    Of a branch that is dropped all else goes first, and schemas last: a writer that comes between finds the newest
+    snapshot and builds on it, or finds no branch.
+    """
+    return sorted(files, key=lambda path: (_turn(path, drops), _place(path), path))
+
+
+def _turn(path: str, drops: Collection[str]) -> int:
+    if names.split_branch(path)[0] in drops:
+        return 2 if is_schema(path) else int(_number(path) is not None)
+    return int(_number(path) is None)
+
+
+def last_snapshots(takes: Mapping[str, str], drops: Collection[str]) -> set[str]:
+    """Returns the newest snapshot of each branch that is dropped."""
+    found = {}
+    for path in in_order_of_taking(takes, drops):
+        if _number(path) is not None:
+            found[names.split_branch(path)[0]] = path
+    return {path for branch, path in found.items() if branch in drops}
+
+
+def is_schema(path: str) -> bool:
+    known = names.numbered(names.split_branch(path)[1])
+    return known is not None and known[0] == "schema"
+
+
+def _place(path: str) -> int:
+    """Returns the number of a numbered file: its place in its range."""
+    known = names.numbered(names.split_branch(path)[1])
+    return 0 if known is None else known[1]

@@ -1,13 +1,15 @@
-"""Pure edits of a table's metadata files: what an expiry takes out and puts in, and the way back."""
+"""Pure edits of a table's metadata files: what an expiry takes out and puts in."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Set
+from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass, field
 from typing import Any
 
 from firnline.errors import RefusedForSafety
 from firnline.formats.paimon import names
+from firnline.formats.paimon.beside import changelog_id, consumer_id
+from firnline.formats.paimon.branches import Branch
 from firnline.formats.paimon.folder import Files
 from firnline.formats.paimon.shrink import Shrunk, held_in, kept_tag, shrunk
 from firnline.formats.paimon.state import files_in
@@ -25,29 +27,68 @@ class Edit:
     taken: list[dict[str, str]] = field(default_factory=list)
     added: dict[str, str] = field(default_factory=dict)
 
-    def take(self, path: str, snapshot: SnapshotId) -> None:
+    def take(self, path: str, snapshot: SnapshotId = "") -> None:
         self.taken.append({"snapshot-id": snapshot, "path": path, "text": self.files.pop(path)})
 
     def add(self, path: str, text: str) -> None:
         self.files[path] = self.added[path] = text
 
+    def hint(self, branch: str, kind: str) -> None:
+        """Points the hints at what is there: readers start from them, and find the way themselves where they are wrong.
+
+        Those of changelogs go with the last of these: a reader that looks for the first one would wait for it.
+        """
+        folder = names.branch_folder(branch)
+        numbers = numbered(self.files, kind).get(branch, {})
+        if numbers:
+            self.files[f"{folder}{kind}/EARLIEST"] = str(min(numbers))
+        if kind == "changelog" and numbers:
+            self.files[f"{folder}{kind}/LATEST"] = str(max(numbers))
+        elif kind == "changelog":
+            for name in ("EARLIEST", "LATEST"):
+                self.files.pop(f"{folder}{kind}/{name}", None)
+
+
+def numbered(files: Mapping[str, str], kind: str) -> dict[str, dict[int, str]]:
+    """Returns the files of one kind by branch and number."""
+    found: dict[str, dict[int, str]] = {}
+    for path, text in files.items():
+        branch, below = names.split_branch(path)
+        known = names.numbered(below)
+        if known is not None and known[0] == kind:
+            found.setdefault(branch, {})[known[1]] = text
+    return found
+
 
 def expired(
-    state: State, snapshots: Set[SnapshotId], refs: Set[str], amendment: Amendment, now_ms: int
+    state: State, snapshots: Set[SnapshotId], refs: Set[str], beside: Set[str], amendment: Amendment, now_ms: int
 ) -> tuple[Files, Mapping[str, Any]]:
-    """Returns the files without these snapshots and refs, and what was taken out, as JSON."""
+    """Returns the files without these snapshots, refs and what is beside them, and what was taken out, as JSON."""
     edit = Edit(dict(files_in(state)))
+    dropped: dict[str, int] = {}
     for each in shrunk(state, snapshots, refs):
-        _shrink(edit, each, snapshots)
-    gone = (state.refs[name] for name in sorted(refs))
+        if each.dropped:
+            _refuse_moved(each.branch, snapshots)
+            _drop(edit, each.branch)
+            dropped[each.branch.name] = len(versions_of(each.branch))
+        else:
+            _shrink(edit, each, snapshots, beside)
+            _take_beside(edit, each.branch, beside)
+    gone = (state.refs[name] for name in sorted(refs) if name in state.refs)
     removal = {
         "snapshots": [snapshot_object(state.graph[each]) for each in sorted(snapshots)],
         "refs": {ref.name: {"snapshot-id": ref.snapshot, "type": ref.kind.value} for ref in gone},
         "files": edit.taken,
         "added": edit.added,
-        "earliest": {branch: min(numbers) for branch, numbers in _numbers(edit.files).items()},
+        "earliest": _earliest(edit.files, "snapshot"),
+        "earliest_changelog": _earliest(edit.files, "changelog"),
+        "branches": dropped,
     }
     return amended(edit.files, state, amendment, now_ms), removal
+
+
+def _earliest(files: Files, kind: str) -> dict[str, int]:
+    return {branch: min(numbers) for branch, numbers in numbered(files, kind).items()}
 
 
 def snapshot_object(found: Snapshot) -> Mapping[str, Any]:
@@ -56,104 +97,56 @@ def snapshot_object(found: Snapshot) -> Mapping[str, Any]:
     return {"snapshot-id": number, "timestamp-ms": found.timestamp_ms, "summary": {"operation": found.operation}}
 
 
-def _shrink(edit: Edit, each: Shrunk, expired_ids: Set[SnapshotId]) -> None:
+def _shrink(edit: Edit, each: Shrunk, expired_ids: Set[SnapshotId], beside: Set[str]) -> None:
     branch = each.branch
     for version in each.untagged(expired_ids):
         edit.add(names.tag_file(branch.name, kept_tag(version)), without_end(edit.files[held_in(version)]))
     for version in each.leaving:
         path = names.snapshot_file(branch.name, version.snapshot.number)
-        if branch.decoupled:
-            edit.add(names.changelog_file(branch.name, version.snapshot.number), edit.files[path])
+        outlives = names.changelog_file(branch.name, version.snapshot.number)
+        lives_on = branch.decoupled and changelog_id(branch.name, version.snapshot.number) not in beside
+        if lives_on and outlives not in edit.files:
+            edit.add(outlives, edit.files[path])
         edit.take(path, version.id)
-    for version in versions_of(branch).values():
-        for tag in version.tags:
-            if tag.name in each.tags_gone:
-                edit.take(names.tag_file(branch.name, tag.name), version.id)
+    for path, snapshot in _tag_files(branch):
+        if names.split_branch(path)[1].removeprefix("tag/tag-") in each.tags_gone:
+            edit.take(path, snapshot)
     if each.leaving:
-        _hint(edit, branch.name)
+        edit.hint(branch.name, "snapshot")
+        edit.hint(branch.name, "changelog")
 
 
-def _hint(edit: Edit, branch: str) -> None:
-    """Points the hints at what is there: readers start from them, and find the way themselves where they are wrong."""
-    folder = names.branch_folder(branch)
-    for kind in ("snapshot", "changelog"):
-        below = (names.numbered(path.removeprefix(folder)) for path in edit.files if path.startswith(folder))
-        numbers = [each[1] for each in below if each is not None and each[0] == kind]
-        if numbers:
-            edit.files[f"{folder}{kind}/EARLIEST"] = str(min(numbers))
-        if numbers and kind == "changelog":
-            edit.files[f"{folder}{kind}/LATEST"] = str(max(numbers))
+def _take_beside(edit: Edit, branch: Branch, beside: Set[str]) -> None:
+    """Takes the changelogs and consumers that go. Hints are rewritten only where something went."""
+    gone = [number for number in branch.changelogs if changelog_id(branch.name, number) in beside]
+    for number in gone:
+        edit.take(names.changelog_file(branch.name, number))
+    if gone:
+        edit.hint(branch.name, "changelog")
+    for name in branch.consumers:
+        if consumer_id(branch.name, name) in beside:
+            edit.take(names.consumer_file(branch.name, name))
 
 
-def restored(
-    state: State, removal: Mapping[str, Any], amendment: Amendment, now_ms: int
-) -> tuple[Files, tuple[str, ...]]:
-    """Returns the files with a removal put back, and the tags that were left alone because somebody made them since."""
-    edit = Edit(dict(files_in(state)))
-    left_alone = []
-    taken = texts_of(removal)
-    for path, text in taken.items():
-        present = edit.files.get(path)
-        known = names.named(names.split_branch(path)[1])
-        if present is not None and present != text and known is not None:
-            left_alone.append(known[1])
-        else:
-            edit.files[path] = text
-    for path, text in removal["added"].items():
-        if edit.files.get(path) == text:
-            del edit.files[path]
-    for branch in sorted({names.split_branch(path)[0] for path in taken}):
-        _hint(edit, branch)
-    return amended(edit.files, state, amendment, now_ms), tuple(left_alone)
+def _tag_files(branch: Branch) -> Iterator[tuple[str, SnapshotId]]:
+    for version in versions_of(branch).values():
+        yield from ((names.tag_file(branch.name, tag.name), version.id) for tag in version.tags)
 
 
-def texts_of(removal: Mapping[str, Any]) -> dict[str, str]:
-    """Returns what was taken out, by path."""
-    return {each["path"]: each["text"] for each in removal.get("files", ())}
+def _drop(edit: Edit, branch: Branch) -> None:
+    """Takes every file of a branch, schemas and hints too."""
+    versions = versions_of(branch).values()
+    owners = {held_in(version): version.id for version in versions if version.in_folder} | dict(_tag_files(branch))
+    for path in sorted(edit.files):
+        if names.split_branch(path)[0] == branch.name:
+            edit.take(path, owners.get(path, ""))
 
 
-def refuse_gap(state: State, removal: Mapping[str, Any]) -> None:
-    """Refuses where the range moved on meanwhile, or a number was given again: readers need an unbroken range."""
-    files = files_in(state)
-    for branch, numbers in _numbers(texts_of(removal)).items():
-        present = _numbers(files).get(branch, {})
-        if not present:
-            raise RefusedForSafety(
-                f"the branch {branch or 'main'} has no snapshots any more", hint="nothing was changed"
-            )
-        for number, text in numbers.items():
-            if present.get(number, text) != text:
-                raise RefusedForSafety(
-                    f"snapshot {names.snapshot_id(branch, number)} is another one by now",
-                    hint="the table was rolled back",
-                )
-        if min(present) > removal["earliest"][branch]:
-            raise RefusedForSafety(
-                f"between snapshot {max(numbers)} and {min(present)} others have been removed since",
-                hint="Paimon's readers need an unbroken range; nothing was changed",
-            )
-
-
-def _numbers(files: Mapping[str, str]) -> dict[str, dict[int, str]]:
-    found: dict[str, dict[int, str]] = {}
-    for path, text in files.items():
-        branch, below = names.split_branch(path)
-        known = names.numbered(below)
-        if known is not None and known[0] == "snapshot":
-            found.setdefault(branch, {})[known[1]] = text
-    return found
-
-
-def with_all(files: Files, removal: Mapping[str, Any]) -> Files:
-    """Returns the files with everything that was taken out. Where a number or a tag was given again, the earlier one
-    stands beside it as a tag: an undo may be refused then, and yet nothing of it is garbage before its time.
-    """
-    both = dict(files)
-    for path, text in texts_of(removal).items():
-        branch, below = names.split_branch(path)
-        known = names.known(below)
-        if both.get(path, text) == text:
-            both[path] = text
-        elif known is not None:
-            both[names.tag_file(branch, f"{names.KEPT_TAG}{known[0]}-{known[1]}-before")] = text
-    return both
+def _refuse_moved(branch: Branch, snapshots: Set[SnapshotId]) -> None:
+    """Refuses to drop a branch that has more by now than was planned: nobody has said that this may go."""
+    more = [each for each in versions_of(branch) if each not in snapshots]
+    if more:
+        raise RefusedForSafety(
+            f"the branch {branch.name} moved on since the plan: {', '.join(more[:5])} came",
+            hint="nothing was changed; plan again, if the branch is still to go",
+        )

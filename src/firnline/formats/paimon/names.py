@@ -58,6 +58,10 @@ def changelog_file(branch: str, number: int) -> str:
     return f"{branch_folder(branch)}changelog/changelog-{number}"
 
 
+def consumer_file(branch: str, name: str) -> str:
+    return f"{branch_folder(branch)}consumer/consumer-{name}"
+
+
 def tag_file(branch: str, name: str) -> str:
     return f"{branch_folder(branch)}tag/tag-{name}"
 

@@ -6,8 +6,17 @@ from collections.abc import Iterator, Set
 from dataclasses import dataclass
 
 from firnline.formats.paimon import names
+from firnline.formats.paimon.beside import (
+    CHANGELOG,
+    Fate,
+    changelog_fates,
+    consumer_fates,
+    dropped_fates,
+)
 from firnline.formats.paimon.branches import Branch, branches_of
-from firnline.formats.paimon.state import files_in, tag_ref_name
+from firnline.formats.paimon.consumers import consumers_of
+from firnline.formats.paimon.retention import changelog_range
+from firnline.formats.paimon.state import files_in, modified_in, tag_ref_name
 from firnline.formats.paimon.versions import Version, versions_of
 from firnline.model.snapshots import SnapshotId, changes_of
 from firnline.ports.formats import Consequences, State
@@ -15,12 +24,12 @@ from firnline.ports.formats import Consequences, State
 
 @dataclass(frozen=True, slots=True)
 class Shrunk:
-    """One branch after an expiry: where its range begins then, and which versions leave the folder."""
+    """One branch after an expiry: which versions leave the folder, and which tags go. `dropped`: nothing is left."""
 
     branch: Branch
-    first: int
     leaving: tuple[Version, ...]
     tags_gone: frozenset[str]
+    dropped: bool
 
     def untagged(self, expired: Set[SnapshotId]) -> Iterator[Version]:
         """Yields the versions that stay although they leave the folder, and that no tag would hold."""
@@ -29,15 +38,24 @@ class Shrunk:
             if stays and all(tag.name in self.tags_gone for tag in version.tags):
                 yield version
 
+    def outliving(self) -> dict[int, int]:
+        """Returns the changelogs that the branch has then, with their times, as if none of them went."""
+        times = {number: each.time_ms for number, each in self.branch.changelogs.items()}
+        if self.branch.decoupled:
+            times |= {each.snapshot.number: each.snapshot.time_ms for each in self.leaving}
+        return times
+
 
 def shrunk(state: State, expired: Set[SnapshotId], refs: Set[str]) -> Iterator[Shrunk]:
     """Yields each branch as it would be without these snapshots and refs."""
     branches = branches_of(files_in(state), state.location)
     for branch in branches.values():
+        dropped = bool(branch.name) and branch.name in refs
         versions = [each for each in versions_of(branch).values() if each.in_folder]
         first = first_of_range(versions, expired)
-        leaving = tuple(each for each in versions if each.snapshot.number < first)
-        yield Shrunk(branch, first, leaving, frozenset(_tags_gone(branch, set(branches), expired, refs)))
+        leaving = tuple(each for each in versions if dropped or each.snapshot.number < first)
+        gone = branch.tags if dropped else _tags_gone(branch, set(branches), expired, refs)
+        yield Shrunk(branch, leaving, frozenset(gone), dropped)
 
 
 def first_of_range(versions: list[Version], expired: Set[SnapshotId]) -> int:
@@ -58,15 +76,39 @@ def _tags_gone(branch: Branch, branches: set[str], expired: Set[SnapshotId], ref
                 yield tag.name
 
 
-def consequences_of(state: State, expired: Set[SnapshotId], refs: Set[str]) -> Consequences:
-    """Returns who needs nothing any more, and which snapshots are left as a tag alone."""
+def consequences_of(state: State, expired: Set[SnapshotId], refs: Set[str], now_ms: int | None) -> Consequences:
+    """Returns who needs nothing any more, which snapshots are left as a tag alone, and what goes beside them."""
     released: set[str] = set(expired)
     tagged: dict[SnapshotId, str] = {}
+    fates: list[Fate] = []
     for each in shrunk(state, expired, refs):
-        if not each.branch.decoupled:
-            released |= {changes_of(version.id) for version in each.leaving}
-        tagged |= {version.id: kept_tag(version) for version in each.untagged(expired)}
-    return Consequences(frozenset(released), tagged)
+        own = list(_fates(each, state, now_ms))
+        released |= _changes_released(each, own)
+        fates += own
+        if not each.dropped:
+            tagged |= {version.id: kept_tag(version) for version in each.untagged(expired)}
+    going = tuple(fate.beside for fate in fates if fate.goes)
+    return Consequences(frozenset(released), tagged, going, tuple(fate.beside for fate in fates if not fate.goes))
+
+
+def _fates(each: Shrunk, state: State, now_ms: int | None) -> Iterator[Fate]:
+    if each.dropped:
+        yield from dropped_fates(each.branch, iter(each.branch.changelogs))
+    elif now_ms is not None:
+        consumers = consumers_of(each.branch, modified_in(state))
+        rule = changelog_range(each.branch.schema, state.properties)
+        yield from changelog_fates(each.branch, each.outliving(), consumers, rule, now_ms)
+        yield from consumer_fates(each.branch, consumers, now_ms)
+
+
+def _changes_released(each: Shrunk, fates: list[Fate]) -> set[str]:
+    """Returns the owners of changes that nobody can read then: of what is neither in the folder nor a changelog."""
+    leaving = {version.id for version in each.leaving}
+    staying = {names.snapshot_id(each.branch.name, number) for number in each.branch.snapshots} - leaving
+    gone = {fate.beside.name for fate in fates if fate.goes and fate.beside.kind == CHANGELOG}
+    kept = {names.snapshot_id(each.branch.name, number) for number in each.branch.changelogs} - gone
+    with_snapshots = leaving if each.dropped or not each.branch.decoupled else set()
+    return {changes_of(snapshot) for snapshot in (gone | with_snapshots) - staying - kept}
 
 
 def kept_tag(version: Version) -> str:

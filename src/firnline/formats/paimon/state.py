@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 
 from firnline.formats.paimon import fields, names
 from firnline.formats.paimon.branches import Branch, branches_of
+from firnline.formats.paimon.consumers import consumers_of
 from firnline.formats.paimon.folder import Files
 from firnline.formats.paimon.retention import range_of
 from firnline.formats.paimon.versions import Version, versions_of
@@ -21,8 +22,12 @@ from firnline.policy.native import NativeRetention
 from firnline.ports.formats import Capabilities, FenceKind, State, UndoWindow
 
 
-def state_of(files: Files, table: str, location: str) -> State:
-    """Returns the table's state. Raises, naming the file, where anything is damaged or not understood."""
+def state_of(files: Files, table: str, location: str, modified: Mapping[str, int] | None = None) -> State:
+    """Returns the table's state. Raises, naming the file, where anything is damaged or not understood.
+
+    `modified` says when consumers were last written: the one thing that no text tells.
+    """
+    written = modified or {}
     branches = branches_of(files, location)
     main = branches[names.MAIN]
     properties = properties_of(files, main, location)
@@ -40,10 +45,10 @@ def state_of(files: Files, table: str, location: str) -> State:
         native=native,
         capabilities=Capabilities(FenceKind.NONE, UndoWindow.AFTER_COMMIT, holes=False),
         properties=properties,
-        document={"files": files},
+        document={"files": files, "modified": written},
         owned=(location, *_elsewhere(main)),
         holds=parse_holds(properties),
-        pins=tuple(pin for branch in branches.values() for pin in _pins(branch)),
+        pins=tuple(pin for branch in branches.values() for pin in _pins(branch, written)),
         forbidden=_forbidden(main, properties),
     )
 
@@ -51,6 +56,12 @@ def state_of(files: Files, table: str, location: str) -> State:
 def files_in(state: State) -> Files:
     files: Files = state.document["files"]
     return files
+
+
+def modified_in(state: State) -> Mapping[str, int]:
+    """Returns when each consumer was last written, by path."""
+    modified: Mapping[str, int] = state.document["modified"]
+    return modified
 
 
 def ref_name(branch: Branch) -> str:
@@ -117,16 +128,15 @@ def _tags(version: Version, branches: set[str], end: bool) -> Iterator[Ref]:
             yield Ref(tag_ref_name(version.branch, tag.name, branches), RefKind.TAG, version.id, age)
 
 
-def _pins(branch: Branch) -> Iterator[Pin]:
+def _pins(branch: Branch, modified: Mapping[str, int]) -> Iterator[Pin]:
     """Yields what consumers still read: everything from their next snapshot on."""
     if branch.decoupled and fields.flag(branch.schema.options, "consumer.changelog-only", False, branch.schema.where):
         return
-    for consumer, following in branch.consumers.items():
+    for name, consumer in consumers_of(branch, modified).items():
+        reads = f"consumer {name}, which reads from {consumer.following} on"
         for number in branch.snapshots:
-            if number >= following:
-                yield Pin(
-                    names.snapshot_id(branch.name, number), f"consumer {consumer}, which reads from {following} on"
-                )
+            if number >= consumer.following:
+                yield Pin(names.snapshot_id(branch.name, number), reads, consumer.until_ms)
 
 
 def _elsewhere(main: Branch) -> Iterator[str]:

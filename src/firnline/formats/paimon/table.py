@@ -8,16 +8,20 @@ from typing import Any
 
 from firnline.errors import UnsupportedFormat
 from firnline.formats.paimon import edit
+from firnline.formats.paimon.consumers import consumer_times
+from firnline.formats.paimon.dropping import dropping
 from firnline.formats.paimon.expand import PaimonExpand
 from firnline.formats.paimon.folder import Files, read_folder
+from firnline.formats.paimon.quiet import quieted
+from firnline.formats.paimon.restore import refuse_gap, restored, with_all
 from firnline.formats.paimon.roots import roots_of
 from firnline.formats.paimon.shrink import consequences_of
-from firnline.formats.paimon.state import fence_of, files_in, state_of
+from firnline.formats.paimon.state import fence_of, files_in, modified_in, state_of
 from firnline.formats.paimon.tags import amended
 from firnline.model.files import File, FileKind
 from firnline.model.locations import join
 from firnline.model.snapshots import SnapshotId
-from firnline.ports.formats import Amendment, Consequences, Edited, State
+from firnline.ports.formats import Amendment, Consequences, Dropping, Edited, State
 from firnline.ports.listings import Place
 from firnline.ports.stores import Read
 
@@ -54,7 +58,9 @@ class PaimonFormat:
         return _PURGE_ORDER
 
     def load(self, table: str, metadata_location: str) -> State:
-        return state_of(read_folder(self.store, metadata_location), table, metadata_location)
+        files = read_folder(self.store, metadata_location)
+        modified = consumer_times(self.store, metadata_location, files)
+        return state_of(files, table, metadata_location, modified)
 
     def metadata_files(self, state: State) -> Iterator[str]:
         return (join(state.location, path) for path in files_in(state))
@@ -77,22 +83,24 @@ class PaimonFormat:
         *,
         clean: bool = False,
         amendment: Amendment | None = None,
+        beside: Set[str] = frozenset(),
     ) -> Edited:
-        files, removal = edit.expired(state, snapshots, refs, amendment or Amendment(), now_ms)
+        files, removal = edit.expired(state, snapshots, refs, beside, amendment or Amendment(), now_ms)
         return _edited(files, state, removal=removal)
 
     def restore(
         self, state: State, removal: Mapping[str, Any], now_ms: int, *, amendment: Amendment | None = None
     ) -> Edited:
-        edit.refuse_gap(state, removal)
-        files, left_alone = edit.restored(state, removal, amendment or Amendment(), now_ms)
+        refuse_gap(state, removal)
+        files, left_alone = restored(state, removal, amendment or Amendment(), now_ms)
         return _edited(files, state, left_alone=left_alone)
 
     def amend(self, state: State, amendment: Amendment, now_ms: int) -> Edited:
         return _edited(amended(files_in(state), state, amendment, now_ms), state)
 
     def with_removal(self, state: State, removal: Mapping[str, Any]) -> State:
-        return state_of(edit.with_all(files_in(state), removal), state.table, state.location)
+        files = with_all(files_in(state), removal)
+        return state_of(files, state.table, state.location, modified_in(state))
 
     def snapshot_objects(self, state: State) -> Iterator[Mapping[str, Any]]:
         return (edit.snapshot_object(each) for each in state.graph if each.id.isdigit())
@@ -100,8 +108,14 @@ class PaimonFormat:
     def declared_history(self, state: State) -> str | None:
         return None
 
-    def consequences(self, state: State, expired: Set[SnapshotId], refs: Set[str]) -> Consequences:
-        return consequences_of(state, expired, refs)
+    def consequences(self, state: State, expired: Set[SnapshotId], refs: Set[str], now_ms: int | None) -> Consequences:
+        return consequences_of(state, expired, refs, now_ms)
+
+    def quieted(self, state: State) -> Mapping[str, str]:
+        return quieted(state)
+
+    def dropping(self, state: State, refs: Set[str]) -> Dropping:
+        return dropping(state, refs)
 
     def roots(self, state: State) -> Iterator[tuple[SnapshotId, File]]:
         return roots_of(state)

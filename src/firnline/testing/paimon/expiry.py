@@ -17,7 +17,8 @@ EVER = 2**31 - 1
 class Retention:
     """What Paimon is told to keep. A changelog lives longer than its snapshot only where one of its own fields says so.
 
-    `older_than` (milliseconds of the epoch) is what Paimon's procedures have: it becomes a time to retain.
+    `older_than` (milliseconds of the epoch) is what Paimon's procedures have: it becomes a time to retain. So does
+    `changelog_older_than`; `changelog_limit` changelogs go at once.
     """
 
     least: int = 1
@@ -27,6 +28,8 @@ class Retention:
     changelog_least: int | None = None
     changelog_most: int | None = None
     consumer_changelog_only: bool = False
+    changelog_older_than: int | None = None
+    changelog_limit: int = EVER
 
     def config(self, jvm: Jvm) -> Any:
         made = jvm.paimon("options.ExpireConfig").builder()
@@ -34,6 +37,9 @@ class Retention:
         made = made.consumerChangelogOnly(self.consumer_changelog_only)
         if self.older_than is not None:
             made = made.snapshotTimeRetain(jvm.duration(int(time.time() * 1000) - self.older_than))
+        made = made.changelogMaxDeletes(self.changelog_limit)
+        if self.changelog_older_than is not None:
+            made = made.changelogTimeRetain(jvm.duration(int(time.time() * 1000) - self.changelog_older_than))
         if self.changelog_least is not None:
             made = made.changelogRetainMin(self.changelog_least)
         if self.changelog_most is not None:
