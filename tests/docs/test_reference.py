@@ -14,7 +14,7 @@ import pytest
 import typer.main
 
 from firnline import errors
-from firnline.cli.main import INTERRUPTED, app, run
+from firnline.cli.main import app, run
 
 from .pages import DOCS, GUIDES, ROOT, blocks, headings, table_rows
 
@@ -87,7 +87,7 @@ def test_every_kind_stands_beside_its_exit_code(error: type[errors.FirnlineError
 
 
 def test_no_exit_code_is_documented_that_does_not_exist() -> None:
-    assert codes().keys() == {0, INTERRUPTED, *(error.exit_code for error in ERRORS)}
+    assert codes().keys() == {0, *(error.exit_code for error in ERRORS)}
 
 
 @pytest.mark.parametrize(
