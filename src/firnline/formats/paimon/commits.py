@@ -20,13 +20,13 @@ from firnline.errors import AlreadyExists, ObjectNotFound, OutcomeUnknown, Refus
 from firnline.formats.paimon import names
 from firnline.formats.paimon.differences import difference, fits, in_order_of_putting, in_order_of_taking
 from firnline.formats.paimon.folder import read_folder
+from firnline.journal.layout import notes_folder
 from firnline.model.locations import join
 from firnline.ports.catalogs import Attempt, Step, SwapOutcome, TableName, Version
 from firnline.ports.formats import Amendment
 from firnline.ports.retire import Retire
 from firnline.ports.stores import ReadWrite
 
-_NOTES = "_firnline/commits"
 _BEGUN, _DONE, _GIVEN_UP = "begun", "done", "given-up"
 
 
@@ -153,4 +153,4 @@ def _key(proof: Mapping[str, Any], path: str) -> str:
 
 
 def _note_key(proof: Mapping[str, Any], what: str) -> str:
-    return join(proof["table_folder"], _NOTES, f"{proof['id']}.{what}")
+    return join(notes_folder(proof["table_folder"]), f"{proof['id']}.{what}")
