@@ -42,6 +42,7 @@ def search(copy: Copy, **asked: object) -> None:
 
 def test_a_needed_file_in_another_folder_than_derived_stops_the_search(aged: Copy) -> None:
     """A writer may make another folder of a partition's value than we do: the name alone tells that it is needed."""
+    search(aged)  # Paimon left a changelog of an overwrite
     bucket = next(Path(aged.table).glob("p=a*/bucket-0"))
     shutil.move(bucket.parent, bucket.parent.with_name("p=a:b"))
     before = disk(Path(aged.table))
@@ -53,7 +54,7 @@ def test_a_needed_file_in_another_folder_than_derived_stops_the_search(aged: Cop
 
 def test_a_file_that_is_needed_by_its_name_is_spared_by_the_purge(aged: Copy) -> None:
     gone = strays(aged)
-    plan, _ = aged.process().orphans(aged.table, **{**MEANT, "grace": "1h"})
+    plan, _ = aged.process().orphans(aged.table, **{**MEANT, "grace": "1m"})
     table = Path(aged.table)
     newest = max((table / "snapshot").glob("snapshot-*"), key=lambda each: int(each.name.removeprefix("snapshot-")))
     number = int(newest.name.removeprefix("snapshot-")) + 1
@@ -61,7 +62,7 @@ def test_a_file_that_is_needed_by_its_name_is_spared_by_the_purge(aged: Copy) ->
     shutil.copyfile(table / "manifest" / _field(newest, "deltaManifestList"), lists)
     text = newest.read_text().replace(_field(newest, "deltaManifestList"), os.path.basename(lists))
     newest.with_name(f"snapshot-{number}").write_text(text.replace(f'"id" : {number - 1}', f'"id" : {number}'))
-    aged.clock.advance(3_600_001)
+    aged.clock.advance(60_001)
     aged.process().resume(aged.table)
     assert {path for path in gone if Path(path).exists()} == {lists}
     assert plan.run is not None
@@ -93,6 +94,7 @@ def test_what_cannot_be_read_stops_the_search(aged: Copy, kind: str, damage: str
 
 
 def test_what_may_be_undone_is_needed(aged: Copy) -> None:
+    search(aged)  # Paimon left a changelog of an overwrite
     before = aged.picture()
     ended = aged.expire(grace="72h")
     age(disk(Path(aged.table)))
@@ -100,7 +102,7 @@ def test_what_may_be_undone_is_needed(aged: Copy) -> None:
     search(aged)
     assert not any(Path(path).exists() for path in gone)
     aged.process().undo(str(ended.run.id))
-    assert {path: text for path, text in aged.picture().items() if "/LATEST" not in path} == before
+    assert aged.picture() == before
     assert not aged.missing()
 
 
@@ -195,17 +197,14 @@ def test_empty_folders_stay_where_it_does_not(aged: Copy) -> None:
 
 
 def test_an_expiry_removes_folders_too(both: Paimon, aged: Copy) -> None:
-    """A partition that was overwritten, once nothing needs what was in it."""
+    """A partition that was emptied, once nothing needs what was in it."""
     ask_for_clean_folders(aged)
     table = JavaTable(both.java, Path(aged.table))
-    for tag in ("two", "short"):
-        table.drop_tag(MAIN, tag)
-    table.drop_branch("side")
-    old = {path.parent for path in Path(aged.table).glob("p=*/bucket-*")}
-    table.write(MAIN, [row(6, "new", "new")], {})
+    table.write(MAIN, [row(7, "seven", "brief")])
+    table.truncate(MAIN)
+    assert (Path(aged.table) / "p=brief" / "bucket-0").exists()
     aged.expire(retain_last=1)
-    assert {path.parent for path in Path(aged.table).glob("p=*/bucket-*")} == {Path(aged.table) / "p=new"}
-    assert not any(each.exists() for each in old)
+    assert not (Path(aged.table) / "p=brief").exists()
     assert not aged.missing()
 
 
@@ -242,7 +241,7 @@ def test_notes_of_commits_go_when_nobody_can_ask_for_them(copy: Copy) -> None:
     lonely = Path(copy.table) / NOTES / "11111111-1111-1111-1111-111111111111.begun"
     lonely.write_text("{}")
     age(str(each) for each in (Path(copy.table) / NOTES).iterdir())
-    copy.expire(retain_last=3, grace="72h")
+    copy.expire(retain_last=2, grace="72h")
     left = notes(copy)
     assert not left & {*done, lonely.name}
     assert waiting < left, "their run can still be undone"
