@@ -10,9 +10,14 @@ from pathlib import Path
 import pytest
 
 from firnline.errors import CollectionForbidden, RefusedForSafety, UnreadableMetadata
+from firnline.formats.paimon.table import PaimonFormat
+from firnline.model.files import File, FileKind
 from firnline.model.holds import Hold
+from firnline.model.locations import join
 from firnline.ops.holds import add_hold
+from firnline.ops.newcomers import Newcomers
 from firnline.stores.folders import LocalFolders
+from firnline.stores.objects import ObjectStores
 from firnline.testing.crowds import Crowd
 from firnline.testing.paimon.java_table import JavaTable
 from firnline.testing.paimon.reader import TableReader
@@ -91,6 +96,17 @@ def test_what_cannot_be_read_stops_the_search(aged: Copy, kind: str, damage: str
     with pytest.raises(UnreadableMetadata, match=chosen.name):
         search(aged)
     assert all(Path(path).exists() for path in gone)
+
+
+def test_a_list_that_only_some_can_do_without_must_be_there(aged: Copy) -> None:
+    """A changelog's list may be gone; the same list as that of a snapshot may not, whoever is asked first."""
+    table_format = PaimonFormat(ObjectStores({}))
+    gone = join(aged.table, "manifest", a_name("manifest-list-"))
+    changes, contents = (File(kind, gone, opens=True) for kind in (FileKind.CHANGES_LIST, FileKind.MANIFEST_LIST))
+    Newcomers([]).add([changes], table_format.expand)
+    for both_ways in ([changes, contents], [contents, changes]):
+        with pytest.raises(UnreadableMetadata, match=gone):
+            Newcomers([]).add(both_ways, table_format.expand)
 
 
 def test_what_may_be_undone_is_needed(aged: Copy) -> None:
