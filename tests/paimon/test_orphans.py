@@ -134,7 +134,7 @@ def test_a_search_is_cut_at_every_write(made: Path) -> None:
             continue
         for when in ("before", "after") if FULL else (("before", "after")[at % 2],):
             copy, gone = littered(made, at)
-            fault = Dying(at, when=when)  # type: ignore[arg-type]
+            fault = Dying(at, when=when)
             with suppress(Died, FirnlineError):
                 search(copy, fault)
             assert fault.dead

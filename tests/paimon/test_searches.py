@@ -57,7 +57,7 @@ def test_a_needed_file_in_another_folder_than_derived_stops_the_search(aged: Cop
     assert disk(Path(aged.table)) == before
 
 
-def test_a_file_that_is_needed_by_its_name_is_spared_by_the_purge(aged: Copy) -> None:
+def test_a_file_that_was_committed_since_is_spared_by_the_purge(aged: Copy) -> None:
     gone = strays(aged)
     plan, _ = aged.process().orphans(aged.table, **{**MEANT, "grace": "1m"})
     table = Path(aged.table)
@@ -77,6 +77,15 @@ def test_a_file_that_is_needed_by_its_name_is_spared_by_the_purge(aged: Copy) ->
 def _field(snapshot: Path, name: str) -> str:
     said: str = json.loads(snapshot.read_text())[name]
     return said
+
+
+@pytest.mark.parametrize("by_name", [True, False])
+def test_a_name_alone_spares_a_file_where_names_are_unique(aged: Copy, by_name: bool) -> None:
+    table_format, name = PaimonFormat(ObjectStores({})), a_name("data-", ".parquet")
+    newcomers = Newcomers([])
+    newcomers.add([File(FileKind.DATA, f"{aged.table}/p=a/bucket-0/{name}")], table_format.expand, by_name=by_name)
+    assert newcomers.spare(f"file://{aged.table}/p=a/bucket-0/{name}")
+    assert newcomers.spare(f"{aged.table}/p=b/bucket-0/{name}") is by_name
 
 
 @pytest.mark.parametrize("damage", ["torn", "missing"])
