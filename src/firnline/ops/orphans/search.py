@@ -162,6 +162,6 @@ def _refuse_near_misses(census: Census) -> None:
         return
     shown = "; ".join(f"{listed} and {needed}" for listed, needed in census.near_misses[:_SHOWN])
     raise RefusedForSafety(
-        f"what is listed and what is needed differ only in scheme, authority, encoding or folder: {shown}",
+        f"what is listed and what is needed differ only in scheme, authority or encoding, or in their folder: {shown}",
         hint="if they are one, say --same LISTED=NEEDED (s3://a=s3://b); if not, --near-misses keep leaves them alone",
     )
