@@ -251,6 +251,7 @@ class Places:
         """Returns the power to delete: on executors where Spark was asked for or the list is long, else here."""
         from firnline.local.delete import LocalDeleteMany
         from firnline.stores.delete import ObjectDelete
+        from firnline.stores.folders import LocalFolders
 
         name = self._name(run.id.table)
         here = (name.catalog, run.folder.root)
@@ -263,8 +264,8 @@ class Places:
             from firnline.spark.delete import SparkDeleteMany
             from firnline.spark.session import session
 
-            return Shovel(delete, SparkDeleteMany(session(self.session)))
-        return Shovel(delete, LocalDeleteMany())
+            return Shovel(delete, SparkDeleteMany(session(self.session)), LocalFolders())
+        return Shovel(delete, LocalDeleteMany(), LocalFolders())
 
     def source(self, table: str) -> TableSource:
         """Returns the table of this name or location. Raises NoSuchTable."""

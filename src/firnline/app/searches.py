@@ -141,7 +141,9 @@ class Searches(Runs):
         from firnline.formats.sorting import Sorting
 
         def make_sort(rules: Rules) -> Sort:
-            return Sorting(rules.cutoff_ms, rules.places, DOCUMENT_NAMES, rules.others, rules.own, rules.same)
+            return Sorting(
+                rules.cutoff_ms, rules.places, DOCUMENT_NAMES, rules.others, rules.own, rules.same, rules.by_name
+            )
 
         ranges = _ranges(inventory, self.settings_of(work.source.name))
         engine = self._choose(work.source.load(), "auto")

@@ -6,6 +6,7 @@ of the format gives, no age, too young; and only what is left is a victim.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -17,6 +18,9 @@ from firnline.model.locations import bare_path, known_as, stem_of
 from firnline.ports.listings import LISTED_COLUMNS, SORTED_COLUMNS, ObjectClass, Place
 
 _STEM = r"^[^:]+://[^/]*"
+_LAST = r"(?s)^.*/"
+Patterns = tuple[tuple[str, FileKind], ...]
+"""Expressions for whole identities."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +29,8 @@ class Sorting:
 
     `cutoff_ms`: what the store says is younger stays. `documents` are names of metadata that any table might have:
     they get their kind wherever they lie, so that a table which nobody knows is noticed. `same` are pairs of stems
-    (scheme and authority) that the operator says are one: a listed `s3://new/…` is compared as `s3://old/…`.
+    (scheme and authority) that the operator says are one: a listed `s3://new/…` is compared as `s3://old/…`. In the
+    folders `by_name` no writer gives a name twice: there the name alone is what near misses have in common.
     """
 
     cutoff_ms: int
@@ -34,13 +39,14 @@ class Sorting:
     others: tuple[str, ...] = ()
     own: tuple[str, ...] = ()
     same: tuple[tuple[str, str], ...] = ()
+    by_name: tuple[str, ...] = ()
 
     def __call__(self, listed: pa.RecordBatch) -> pa.RecordBatch:
         names = self.names(identities(listed.column("key")))
         kinds, inside = self._kinds(names)
         columns = [listed.column(name) for name in LISTED_COLUMNS]
         classes = self._classes(listed, names, kinds, inside)
-        columns += [names, plain_paths(names), classes, _named(names, self.documents, kinds)]
+        columns += [names, self.paths(names), classes, _named(names, _anywhere(self.documents), kinds)]
         return pa.record_batch(columns, names=list(SORTED_COLUMNS))
 
     def names(self, identities: pa.Array) -> pa.Array:
@@ -51,7 +57,11 @@ class Sorting:
         return identities
 
     def paths(self, identities: pa.Array) -> pa.Array:
-        return plain_paths(identities)
+        paths = plain_paths(identities)
+        if not self.by_name:
+            return paths
+        alone = pc.replace_substring_regex(identities, _LAST, "")
+        return pc.if_else(self._under_any(identities, self.by_name), alone, paths)
 
     def _classes(self, listed: pa.RecordBatch, names: pa.Array, kinds: pa.Array, inside: pa.Array) -> pa.Array:
         modified = listed.column("modified_ms")
@@ -87,12 +97,12 @@ class Sorting:
             decided = pc.or_(decided, here)
         return kinds, inside
 
-    def _innermost_first(self) -> list[tuple[str, tuple[tuple[str, FileKind], ...]]]:
+    def _innermost_first(self) -> list[tuple[str, Patterns]]:
         """Returns each folder once, with all names that any table's writers give there."""
-        merged: dict[str, tuple[tuple[str, FileKind], ...]] = {}
+        merged: dict[str, Patterns] = {}
         for place in self.places:
             folder = known_as(place.folder, self.same).rstrip("/")
-            merged[folder] = (*merged.get(folder, ()), *place.names)
+            merged[folder] = (*merged.get(folder, ()), *_patterns(place, folder))
         return sorted(merged.items(), key=lambda each: -len(each[0]))
 
     def _under_any(self, names: pa.Array, folders: tuple[str, ...]) -> pa.Array:
@@ -102,10 +112,20 @@ class Sorting:
         return found
 
 
-def _named(names: pa.Array, expressions: tuple[tuple[str, FileKind], ...], kinds: pa.Array) -> pa.Array:
-    """Returns the kinds, and where one is null that of the first expression that the name fits."""
-    for expression, kind in expressions:
-        fits = pc.and_(pc.is_null(kinds), pc.match_substring_regex(names, f"/{expression}$"))
+def _patterns(place: Place, folder: str) -> Patterns:
+    if not place.whole:
+        return _anywhere(place.names)
+    return tuple((f"^{re.escape(stem_of(folder))}(?:{expression})$", kind) for expression, kind in place.names)
+
+
+def _anywhere(names: Patterns) -> Patterns:
+    return tuple((f"/(?:{expression})$", kind) for expression, kind in names)
+
+
+def _named(names: pa.Array, patterns: Patterns, kinds: pa.Array) -> pa.Array:
+    """Returns the kinds, and where one is null that of the first pattern that the name fits."""
+    for pattern, kind in patterns:
+        fits = pc.and_(pc.is_null(kinds), pc.match_substring_regex(names, pattern))
         kinds = pc.if_else(fits, kind.value, kinds)
     return kinds
 

@@ -1,5 +1,5 @@
-"""What the metadata of tables looks like that this version cannot read: noticed by name, so that the search for
-orphans stops before such a table's data is taken for garbage.
+"""What the metadata of tables looks like that a search does not know: noticed by name, so that it stops before such a
+table's data is taken for garbage.
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ STRANGERS = {
     "Icechunk": r"(?:refs/branch\.[^/]+/ref\.json|snapshots/[0-9A-HJKMNP-TV-Z]{20})",
 }
 STRANGE_NAMES = tuple((expression, FileKind.METADATA) for expression in STRANGERS.values())
+_CANNOT = "which this version cannot read"
+_UNNAMED = {"Apache Paimon": "which is in no catalog; --also LOCATION names it"}
 
 
 def refuse_stranger(key: str) -> None:
@@ -23,6 +25,6 @@ def refuse_stranger(key: str) -> None:
     for name, expression in STRANGERS.items():
         if re.search(f"/{expression}$", key):
             raise UnsupportedFormat(
-                f"{key} belongs to a table of {name}, which this version cannot read",
+                f"{key} belongs to a table of {name}, {_UNNAMED.get(name, _CANNOT)}",
                 "what it needs is not known, so nothing in that folder goes; give the table a folder of its own",
             )

@@ -78,6 +78,13 @@ class RecordFolder:
         return join(self.folder, "outcomes")
 
 
+def notes_folder(location: str) -> str:
+    """Returns where a commit of several requests notes how far it came: always with the table, so that who works on
+    it finds them, wherever records are kept.
+    """
+    return join(location, FOLDER, "commits")
+
+
 def records_root(location: str, uuid: str, records: str | None) -> str:
     """Returns where a table's runs are recorded; outside the table, each table has a folder of its own."""
     return join(location, FOLDER) if records is None else join(records, uuid)

@@ -25,6 +25,7 @@ from firnline.ops.change import change, version_of
 from firnline.ops.drop import going_beside, narrowed, planned_beside
 from firnline.ops.fence import fence_off
 from firnline.ops.ledger import note_expired
+from firnline.ops.notes import clear_notes
 from firnline.ops.remember import Memory
 from firnline.ops.settle import settle
 from firnline.ops.tidy import tidy
@@ -147,6 +148,7 @@ def _committed(work: Workplace, lease: Lease, run: Run, detail: Mapping[str, Any
     note_expired(work, run, detail, work.now())
     run = run.moved(work.store, RunState.COMMITTED, work.now(), **{**detail, **landed, "forgotten_parts": late})
     tidy(work, state)
+    clear_notes(work, state)
     refuse_lost_refs(run, state.capabilities.undo is UndoWindow.AFTER_COMMIT)
     return run
 

@@ -31,20 +31,25 @@ class Newcomers:
         self._owners: set[frozenset[str]] = set()
         self._reached: set[str] = set()
         self._paths: set[str] = set()
+        self._names: set[str] = set()
 
-    def add(self, roots: Iterable[File], expand: Expand) -> None:
-        """Walks from these roots. Raises UnreadableMetadata where a unit cannot be read: then nothing may go."""
+    def add(self, roots: Iterable[File], expand: Expand, *, by_name: bool = False) -> None:
+        """Walks from these roots. Raises UnreadableMetadata where a unit cannot be read: then nothing may go.
+
+        `by_name`: the name of what they reach is enough to spare a file, in whatever folder it lies.
+        """
         due: dict[str, File] = {}
         for file in roots:
             name = identity(file.key)
-            self.reach(name)
+            self.reach(name, by_name)
             if file.opens and name not in self._known:
-                due.setdefault(name, file)
+                # A list that must be there for one of them, and may be gone for another, must be there.
+                due[name] = min(due.get(name, file), file, key=lambda each: each.kind)
         for kind in expand.order:
             opened = {name: file for name, file in due.items() if file.kind is kind and name not in self._known}
             with ThreadPoolExecutor(_THREADS) as pool:
                 for portion in portions(opened.values()):
-                    due.update(self._named(expand(portion, pool.map).rows))
+                    due.update(self._named(expand(portion, pool.map).rows, by_name))
             self._known |= opened.keys()
 
     def add_folding(self, roots: Sequence[Root], expand: Expand, engine: Engine) -> None:
@@ -71,26 +76,29 @@ class Newcomers:
                 self.reach(name)
         survey.close()
 
-    def _named(self, batch: pa.RecordBatch) -> dict[str, File]:
+    def _named(self, batch: pa.RecordBatch, by_name: bool) -> dict[str, File]:
         """Returns the deeper units that are new; what the units name is remembered as reached."""
         rows = zip(
             *(batch.column(name).to_pylist() for name in ("identity", "key", "size", "kind", "opens")), strict=True
         )
         units: dict[str, File] = {}
         for name, key, size, kind, opens in rows:
-            self.reach(name)
+            self.reach(name, by_name)
             if opens:
                 units[name] = File(FileKind(kind), key, size, opens=True)
         return units
 
-    def reach(self, name: str) -> None:
+    def reach(self, name: str, by_name: bool = False) -> None:
         """Remembers an identity as needed, and its path: under another authority or encoding it may be one object."""
         self._reached.add(name)
         self._paths.add(bare_path(name))
+        if by_name:
+            self._names.add(name.rpartition("/")[2])
 
     def spare(self, key: str) -> bool:
         """Tells whether a file on the written list must stay."""
-        return identity(key) in self._reached or bare_path(key) in self._paths
+        named = key.rpartition("/")[2] in self._names
+        return named or identity(key) in self._reached or bare_path(key) in self._paths
 
 
 def _by_owner(roots: Iterable[Root]) -> dict[str, list[File]]:

@@ -16,10 +16,11 @@ from firnline.journal.states import RunState
 from firnline.model.files import Tally
 from firnline.model.times import format_instant
 from firnline.ops.built_on import keeps_all_files, refuse_lost_refs
+from firnline.ops.emptied import remove_emptied
 from firnline.ops.guards import Guard, Line
 from firnline.ops.ledger import note_end
 from firnline.ops.workplace import Workplace
-from firnline.ports.delete import Delete, DeleteMany, Doomed, Fate
+from firnline.ports.delete import Delete, DeleteMany, Doomed, Fate, RemoveEmpty
 from firnline.ports.formats import UndoWindow
 from firnline.ports.progress import Progress
 
@@ -34,10 +35,11 @@ _OUTCOMES = {
 
 @dataclass(frozen=True, slots=True)
 class Shovel:
-    """The power to delete: which objects, and by whom they are deleted."""
+    """The power to delete: which objects, and by whom they are deleted; and what removes folders that are empty."""
 
     delete: Delete
     many: DeleteMany
+    folders: RemoveEmpty
 
 
 def purge_run(work: Workplace, lease: Lease, run: Run, shovel: Shovel, guard: Guard) -> Run:
@@ -57,7 +59,7 @@ def purge_run(work: Workplace, lease: Lease, run: Run, shovel: Shovel, guard: Gu
         part = key.rpartition("/")[2].removesuffix(".parquet")
         stop_if_asked(work, run)
         _purge_part(work, lease, run, shovel, guard, key, done.get(part, []), account)
-    return _finish(work, lease, run)
+    return _finish(work, lease, run, shovel)
 
 
 class _Account:
@@ -157,7 +159,7 @@ def _lines(table: Any) -> list[Line]:
     return [Line(**dict(zip(noted, row, strict=True))) for row in zip(*columns, strict=True)]
 
 
-def _finish(work: Workplace, lease: Lease, run: Run) -> Run:
+def _finish(work: Workplace, lease: Lease, run: Run, shovel: Shovel) -> Run:
     totals = outcome_totals(work.store, run.folder)
     failed = totals.get(Outcome.FAILED)
     if failed is not None:
@@ -165,6 +167,7 @@ def _finish(work: Workplace, lease: Lease, run: Run) -> Run:
             f"{failed.files:,} files of {run.id} could not be deleted",
             hint=f"`firnline purge {run.id}` tries them again",
         )
+    remove_emptied(work, lease, run, shovel.folders)
     lease.renew()
     note_end(work, run, End.PURGED)
     said = {outcome: {"files": tally.files, "bytes": tally.bytes} for outcome, tally in totals.items()}

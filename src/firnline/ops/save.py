@@ -54,7 +54,8 @@ def write_victims(
     batches: Iterator[pa.RecordBatch], order: tuple[FileKind, ...], store: PutAndGet, folder: str
 ) -> Seals:
     """Writes the list in the order of deletion: parts are named by their kind's place in it."""
-    writers = {kind: PartWriter(store, folder, f"{place}-") for place, kind in enumerate(order)}
+    # One digit for each place: names of parts are sorted as text, and two formats together have more than ten kinds.
+    writers = {kind: PartWriter(store, folder, f"{place:x}-") for place, kind in enumerate(order)}
     for batch in batches:
         for kind in set(batch.column("kind").to_pylist()):
             writers[FileKind(kind)].add(_of_kind(batch, kind))

@@ -51,6 +51,14 @@ class Delete(Protocol):
         ...
 
 
+class RemoveEmpty(Protocol):
+    def remove_empty(self, folder: str) -> bool:
+        """Tells whether it removed the folder: only where it is one, and nothing at all is in it. Never raises for
+        what is there, and never removes anything with it. False on a store that has no folders.
+        """
+        ...
+
+
 class DeleteMany(Protocol):
     """Carries out a list of deletes at the engine's scale: threads here, or executors."""
 

@@ -270,6 +270,13 @@ class TableFormat(EditTable, Protocol):
         """
         ...
 
+    @property
+    def unique_names(self) -> bool:
+        """Whether writers never give a name twice: then a file that has the name of a needed one, in whatever folder,
+        may be that one. Where a format derives folders from values, what it derives may not be what a writer wrote.
+        """
+        ...
+
     def load(self, table: str, metadata_location: str) -> State:
         """Returns the table's state from one read. Raises UnreadableMetadata or UnsupportedFormat."""
         ...
@@ -280,6 +287,12 @@ class TableFormat(EditTable, Protocol):
 
     def places(self, state: State) -> tuple[Place, ...]:
         """Returns the folders that the table's writers use, with the names that they give their files there."""
+        ...
+
+    def emptied(self, state: State, folders: Iterable[str]) -> list[str]:
+        """Returns which folders are to be removed where nothing is left in them, innermost first, after files went
+        from some; none where the table does not ask for it.
+        """
         ...
 
     def table_of(self, key: str) -> State | None:

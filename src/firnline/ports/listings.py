@@ -35,10 +35,12 @@ class Place:
     """A folder that a table writes to, and the names that its writers give: (expression, kind), first match wins.
 
     Without names it is a folder that the table owns and its writers do not use: what is there is somebody's own.
+    `whole`: an expression is for all of the path below the folder, and not only for its last part.
     """
 
     folder: str
     names: tuple[tuple[str, FileKind], ...]
+    whole: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any, Never
 
 from firnline.ports.catalogs import Attempt, Catalog, Commit, Step, SwapOutcome, TableName, Version
-from firnline.ports.delete import Delete, DeleteOutcome, Doomed, Fate, MaySend, always
+from firnline.ports.delete import Delete, DeleteOutcome, Doomed, Fate, MaySend, RemoveEmpty, always
 from firnline.ports.discard import Discard, OwnKey
 from firnline.ports.formats import Amendment, UndoWindow
 from firnline.ports.stores import ObjectMeta, ReadWrite
@@ -57,6 +57,17 @@ class FaultyDelete:
         unknown = DeleteOutcome(each.key, Fate.FAILED, "no answer")
         return self.fault.pass_on(
             Request("delete", each.key, lambda: self.delete_port.delete([each])[0], lambda: unknown)
+        )
+
+
+@dataclass(frozen=True)
+class FaultyFolders:
+    folders: RemoveEmpty
+    fault: Fault
+
+    def remove_empty(self, folder: str) -> bool:
+        return self.fault.pass_on(
+            Request("delete", folder, lambda: self.folders.remove_empty(folder), lambda: silence("delete", folder))
         )
 
 

@@ -20,10 +20,11 @@ from firnline.ports.catalogs import Commit, TableName
 from firnline.ports.retire import Retire
 from firnline.stores.delete import ObjectDelete
 from firnline.stores.discard import OwnDiscard
+from firnline.stores.folders import LocalFolders
 from firnline.stores.objects import ObjectStores
 from firnline.stores.retire import ObjectRetire
 from firnline.testing.faults import Fault, NoFault, Request
-from firnline.testing.faulty import FaultyDelete, FaultyDiscard, FaultyStore, silence
+from firnline.testing.faulty import FaultyDelete, FaultyDiscard, FaultyFolders, FaultyStore, silence
 from firnline.testing.processes import Clock
 
 if TYPE_CHECKING:
@@ -81,4 +82,5 @@ class PaimonProcess(Lake):
 
     def _shovel(self, run: Run) -> Shovel:
         """Returns the power to delete, one key after another: so that the n-th delete is always the same."""
-        return Shovel(FaultyDelete(ObjectDelete(), self.fault), LocalDeleteMany(threads=1))
+        folders = FaultyFolders(LocalFolders(), self.fault)
+        return Shovel(FaultyDelete(ObjectDelete(), self.fault), LocalDeleteMany(threads=1), folders)

@@ -27,10 +27,18 @@ from firnline.policy.parse import parse_policy
 from firnline.ports.catalogs import Commit, TableName
 from firnline.stores.delete import ObjectDelete
 from firnline.stores.discard import OwnDiscard
+from firnline.stores.folders import LocalFolders
 from firnline.stores.objects import ObjectStores
 from firnline.stores.wrappers.retry import Patience, Retrying
 from firnline.testing.faults import Fault, NoFault
-from firnline.testing.faulty import FaultyCatalog, FaultyCommits, FaultyDelete, FaultyDiscard, FaultyStore
+from firnline.testing.faulty import (
+    FaultyCatalog,
+    FaultyCommits,
+    FaultyDelete,
+    FaultyDiscard,
+    FaultyFolders,
+    FaultyStore,
+)
 
 if TYPE_CHECKING:
     from firnline.ports.stores import ReadWrite
@@ -129,7 +137,8 @@ class Process(Lake):
 
     def _shovel(self, run: Run) -> Shovel:
         """Returns the power to delete, one key after another: so that the n-th delete is always the same."""
-        return Shovel(FaultyDelete(ObjectDelete(self.settings), self.fault), LocalDeleteMany(threads=1))
+        folders = FaultyFolders(LocalFolders(), self.fault)
+        return Shovel(FaultyDelete(ObjectDelete(self.settings), self.fault), LocalDeleteMany(threads=1), folders)
 
     def _commits(self) -> Commit:
         if isinstance(self.located, RestCatalog):

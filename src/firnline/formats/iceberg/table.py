@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Set
+from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -54,6 +54,11 @@ class IcebergFormat:
     def purge_order(self) -> tuple[FileKind, ...]:
         return _PURGE_ORDER
 
+    @property
+    def unique_names(self) -> bool:
+        """Writers of data may name files as they like, and partitions have files of one name."""
+        return False
+
     def load(self, table: str, metadata_location: str) -> State:
         return state_of(read_document(self.store, metadata_location), table, metadata_location)
 
@@ -63,6 +68,9 @@ class IcebergFormat:
 
     def places(self, state: State) -> tuple[Place, ...]:
         return places_of(state.location, state.properties)
+
+    def emptied(self, state: State, folders: Iterable[str]) -> list[str]:
+        return []
 
     def table_of(self, key: str) -> State | None:
         refuse_stranger(key)

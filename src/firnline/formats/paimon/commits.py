@@ -27,13 +27,13 @@ from firnline.formats.paimon.differences import (
     last_snapshots,
 )
 from firnline.formats.paimon.folder import read_folder
+from firnline.journal.layout import notes_folder
 from firnline.model.locations import identity, join, stem_of
 from firnline.ports.catalogs import Attempt, Step, SwapOutcome, TableName, Version
 from firnline.ports.formats import Amendment
 from firnline.ports.retire import Retire
 from firnline.ports.stores import ReadWrite
 
-_NOTES = "_firnline/commits"
 _BEGUN, _DONE, _GIVEN_UP = "begun", "done", "given-up"
 
 
@@ -189,4 +189,4 @@ def _key(proof: Mapping[str, Any], path: str) -> str:
 
 
 def _note_key(proof: Mapping[str, Any], what: str) -> str:
-    return join(proof["table_folder"], _NOTES, f"{proof['id']}.{what}")
+    return join(notes_folder(proof["table_folder"]), f"{proof['id']}.{what}")

@@ -9,8 +9,12 @@ MAIN = ""
 """The branch whose folder is the table's own."""
 
 BRANCHES = "branch"
+DOCUMENT = r"schema/schema-[0-9]+"
+"""Where such an object lies, a table begins."""
+
 _BRANCH = re.compile(r"branch/branch-([^/]+)/(.+)")
 _NUMBERED = re.compile(r"(snapshot|changelog|schema)/\1-([0-9]{1,18})")
+_SCHEMA = re.compile(rf"(.+?)(?:/{BRANCHES}/branch-[^/]+)?/{DOCUMENT}")
 _NAMED = re.compile(r"(tag|consumer)/\1-([^/]+)")
 HINTS = ("snapshot/EARLIEST", "snapshot/LATEST", "changelog/EARLIEST", "changelog/LATEST")
 FOLDERS = ("snapshot", "changelog", "schema", "tag", "consumer")
@@ -48,6 +52,12 @@ def known(path: str) -> tuple[str, str] | None:
     """Returns what kind of metadata file a path below a branch's folder is, and its name or number."""
     match = _NUMBERED.fullmatch(path) or _NAMED.fullmatch(path)
     return (match[1], match[2]) if match else None
+
+
+def table_of_schema(key: str) -> str | None:
+    """Returns the folder of the table whose schema this is, also that of a branch; None where it is no schema."""
+    match = _SCHEMA.fullmatch(key)
+    return match[1] if match else None
 
 
 def snapshot_file(branch: str, number: int) -> str:

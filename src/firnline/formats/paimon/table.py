@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Set
+from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass
 from typing import Any
 
-from firnline.errors import UnsupportedFormat
-from firnline.formats.paimon import edit
+from firnline.errors import NoSuchTable, UnsupportedFormat
+from firnline.formats.paimon import edit, names
 from firnline.formats.paimon.consumers import consumer_times
 from firnline.formats.paimon.dropping import dropping
 from firnline.formats.paimon.expand import PaimonExpand
 from firnline.formats.paimon.folder import Files, read_folder
+from firnline.formats.paimon.places import emptied_of, places_of
 from firnline.formats.paimon.quiet import quieted
 from firnline.formats.paimon.restore import refuse_gap, restored, with_all
 from firnline.formats.paimon.roots import roots_of
 from firnline.formats.paimon.shrink import consequences_of
 from firnline.formats.paimon.state import fence_of, files_in, modified_in, state_of
 from firnline.formats.paimon.tags import amended
+from firnline.formats.strangers import refuse_stranger
 from firnline.model.files import File, FileKind
 from firnline.model.locations import join
 from firnline.model.snapshots import SnapshotId
@@ -57,6 +59,10 @@ class PaimonFormat:
     def purge_order(self) -> tuple[FileKind, ...]:
         return _PURGE_ORDER
 
+    @property
+    def unique_names(self) -> bool:
+        return True
+
     def load(self, table: str, metadata_location: str) -> State:
         files = read_folder(self.store, metadata_location)
         modified = consumer_times(self.store, metadata_location, files)
@@ -66,10 +72,20 @@ class PaimonFormat:
         return (join(state.location, path) for path in files_in(state))
 
     def places(self, state: State) -> tuple[Place, ...]:
-        raise _not_searched(state.table)
+        return places_of(state)
+
+    def emptied(self, state: State, folders: Iterable[str]) -> list[str]:
+        return emptied_of(state, folders)
 
     def table_of(self, key: str) -> State | None:
-        raise _not_searched(key)
+        folder = names.table_of_schema(key)
+        if folder is None:
+            refuse_stranger(key)
+            raise UnsupportedFormat(f"{key} belongs to a table of another format", hint="nothing was changed")
+        try:
+            return self.load(folder, folder)
+        except NoSuchTable:
+            return None
 
     def written_ms(self, state: State) -> int:
         return max((each.timestamp_ms for each in state.graph), default=0)
@@ -125,9 +141,3 @@ def _edited(
     files: Files, state: State, removal: Mapping[str, Any] | None = None, left_alone: tuple[str, ...] = ()
 ) -> Edited:
     return Edited(b"", fence_of(files, state.location), {"files": files}, removal or {}, left_alone)
-
-
-def _not_searched(what: str) -> UnsupportedFormat:
-    return UnsupportedFormat(
-        f"{what}: this version does not search Paimon tables for orphans", hint="nothing was changed"
-    )

@@ -42,7 +42,7 @@ class LakeGuard:
         self._refuse_return(neighbours)
         expand = expand_of(neighbours, self.work.source.format.expand)
         for each in neighbours:
-            self.newcomers.add(each.needs(now_ms), expand)
+            self.newcomers.add(each.needs(now_ms), expand, by_name=each.unique_names)
         self.held.clear()
         self.held.update(_words(neighbours, now_ms))
 

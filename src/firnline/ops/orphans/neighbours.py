@@ -5,20 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cached_property
 
 from firnline.errors import NoSuchTable
 from firnline.model.files import File, FileKind
 from firnline.model.locations import identity, parse_location, within
 from firnline.ops.needs import needed_roots
 from firnline.ops.workplace import Workplace
-from firnline.ports.formats import Expand, Expanded, State, Together, joined
+from firnline.ports.formats import ROW_COLUMNS, Expand, Expanded, State, Together, joined
 from firnline.ports.listings import Place
 
 EveryTable = Callable[[], Iterable[Workplace]]
 _THREADS = 16
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Neighbour:
     """One table, and where it is worked on."""
 
@@ -26,6 +27,10 @@ class Neighbour:
     state: State
 
     @property
+    def unique_names(self) -> bool:
+        return self.work.source.format.unique_names
+
+    @cached_property
     def places(self) -> tuple[Place, ...]:
         return self.work.source.format.places(self.state)
 
@@ -54,33 +59,59 @@ def _loaded(work: Workplace) -> Neighbour | None:
 
 @dataclass(frozen=True, slots=True)
 class EachItsOwn:
-    """Opens every unit with the means of the table whose store it lies in. Picklable, as each of them is."""
+    """Opens every unit with the means of the table whose store it lies in. Picklable, as each of them is.
 
+    `by_folder` are tables whose units lie in one folder each, in a format of their own. A unit may take away what
+    another one names; here all that any unit names counts, added or taken away: what no unit names is garbage for
+    sure, and the rest is an expiry's to judge.
+    """
+
+    by_folder: Mapping[str, Expand]
     by_stem: Mapping[str, Expand]
     otherwise: Expand
 
     @property
     def order(self) -> tuple[FileKind, ...]:
-        return self.otherwise.order
+        """The kinds of all formats: those of one are among those of the other, in the same order."""
+        return max((each.order for each in (self.otherwise, *self.by_folder.values())), key=len)
 
     @property
     def folds(self) -> bool:
-        return self.otherwise.folds
+        return False
 
     def __call__(self, units: Sequence[File], together: Together = map) -> Expanded:
         owned: dict[str, list[int]] = {}
         for number, unit in enumerate(units):
-            owned.setdefault(_stem(unit.key), []).append(number)
+            owned.setdefault(self._owner(unit.key), []).append(number)
         return joined(
-            (numbers, self.by_stem.get(stem, self.otherwise)([units[number] for number in numbers], together))
-            for stem, numbers in owned.items()
+            (numbers, _plain(self._of(owner)([units[number] for number in numbers], together)))
+            for owner, numbers in owned.items()
         )
+
+    def _owner(self, key: str) -> str:
+        folder = identity(key).rpartition("/")[0]
+        return folder if folder in self.by_folder else _stem(key)
+
+    def _of(self, owner: str) -> Expand:
+        return self.by_folder.get(owner) or self.by_stem.get(owner, self.otherwise)
+
+
+def _plain(found: Expanded) -> Expanded:
+    return Expanded(found.rows.select(list(ROW_COLUMNS)), found.of)
 
 
 def expand_of(neighbours: Sequence[Neighbour], otherwise: Expand) -> EachItsOwn:
     """Returns how units are opened: by the settings of the catalog whose table lives in the same bucket."""
-    pairs = {_stem(each.state.location): each.work.source.format.expand for each in reversed(neighbours)}
-    return EachItsOwn(pairs, otherwise)
+    means = [(each, each.work.source.format.expand) for each in reversed(neighbours)]
+    folders = {
+        identity(place.folder).rstrip("/"): expand
+        for each, expand in means
+        if expand.folds
+        for place in each.places
+        if any(kind in expand.order for _, kind in place.names)
+    }
+    stems = {_stem(each.state.location): expand for each, expand in means if not expand.folds}
+    return EachItsOwn(folders, stems, otherwise)
 
 
 def _stem(key: str) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from firnline.journal.events import EventStore
 from firnline.journal.layout import RecordFolder, RunId
 from firnline.journal.runs import put_plan
-from firnline.model.files import Tally
+from firnline.model.files import FileKind, Tally
 from firnline.ops.orphans.scope import Scope
 from firnline.ops.orphans.search import Asked, Found, Means, search
 from firnline.ops.plan import blast_radius_refusal
@@ -70,13 +70,19 @@ def save_search(searched: Searched, means: Means, store: EventStore, root: str, 
     run = RunId.new(plan.table, plan.now_ms)
     folder = RecordFolder(root, run.stamp)
     seals = {
-        "victims": write_victims(census.victim_batches(), means.format.purge_order, store, folder.victims),
+        "victims": write_victims(census.victim_batches(), _order(searched, means), store, folder.victims),
         "walked": write_units(census.unit_batches(), store, folder.walked),
     }
     saved = replace(plan, run=str(run))
     record = {**saved.to_json(), **_record(searched), "meant": meant, "parts": seals}
     put_plan(store, folder, record, plan.now_ms)
     return saved
+
+
+def _order(searched: Searched, means: Means) -> tuple[FileKind, ...]:
+    """Returns the kinds in the order of deletion, of all formats whose files are searched."""
+    formats = (means.format, *(each.work.source.format for each in searched.found.insiders))
+    return tuple(dict.fromkeys(kind for each in formats for kind in each.purge_order))
 
 
 def _record(searched: Searched) -> dict[str, Any]:

@@ -56,6 +56,7 @@ class Rules:
     others: tuple[str, ...]
     own: tuple[str, ...]
     same: tuple[tuple[str, str], ...]
+    by_name: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +128,8 @@ def _rules(
     places = scope.places(insiders, departed)
     foreign = scope.foreign(neighbours, insiders, places, now_ms)
     records = {each.work.root(each.state) for each in neighbours} | {join(each, "_firnline") for each in scope.folders}
-    return Rules(asked.cutoff_ms(now_ms), places, foreign, tuple(sorted(records)), asked.same)
+    by_name = {folder for each in neighbours if each.unique_names for folder in each.state.owned}
+    return Rules(asked.cutoff_ms(now_ms), places, foreign, tuple(sorted(records)), asked.same, tuple(sorted(by_name)))
 
 
 def _refuse_other_clock(listing: Listing, now_ms: int) -> None:
@@ -147,7 +149,8 @@ def _refuse_nothing_of_theirs(scope: Scope, census: Census, insiders: Sequence[N
     if census.classes.get(ObjectClass.NEEDED, Tally()).files:
         return
     for each in insiders:
-        if any(within(folder, each.state.fence) for folder in scope.folders):
+        metadata = next(each.work.source.format.metadata_files(each.state))
+        if any(within(folder, metadata) for folder in scope.folders):
             raise RefusedForSafety(
                 f"the listing shows nothing that {each.state.table} needs, although its metadata is in that place",
                 hint="look whether the store lists the folder; an inventory may be of another place or time",
@@ -159,6 +162,6 @@ def _refuse_near_misses(census: Census) -> None:
         return
     shown = "; ".join(f"{listed} and {needed}" for listed, needed in census.near_misses[:_SHOWN])
     raise RefusedForSafety(
-        f"what is listed and what is needed differ only in scheme, authority or encoding: {shown}",
+        f"what is listed and what is needed differ only in scheme, authority or encoding, or in their folder: {shown}",
         hint="if they are one, say --same LISTED=NEEDED (s3://a=s3://b); if not, --near-misses keep leaves them alone",
     )

@@ -16,7 +16,7 @@ from typing import Any
 import fastavro
 
 from firnline.testing.paimon import layout
-from firnline.testing.paimon.layout import CHANGELOG, SNAPSHOT, Root, plain
+from firnline.testing.paimon.layout import CHANGELOG, SNAPSHOT, TAG, Root, plain
 
 ADD = 0
 APPENDED = 0
@@ -82,6 +82,35 @@ class TableReader:
         """Returns every file that no root needs: what expiry left behind, and what was never committed."""
         needed = {path for needs in self.reachable().values() for path in needs.files}
         return self.disk - needed - self.standing()
+
+    def unnamed(self) -> set[str]:
+        """Returns the manifests, data files and changelogs that nothing names, not even to take them away: what Paimon
+        itself calls orphans, but for indexes and statistics.
+        """
+        found = Needs()
+        for root in layout.roots(self.folder):
+            document = layout.document(root.path(self.folder))
+            for name in self._lists(root, document):
+                for entry in self._entries(name, found):
+                    self._data(entry, found.data, found)
+            if root.kind != CHANGELOG:
+                self._indexes(document.get("indexManifest"), found)
+        return {path for path in self.disk - found.files if self._is_written(path)}
+
+    def _lists(self, root: Root, document: Record) -> Iterator[str]:
+        produced = layout.options(self.folder, root.branch).get("changelog-producer", "none") != "none"
+        changes = document.get("changelogManifestList")
+        if root.kind != CHANGELOG:
+            yield from (document["baseManifestList"], document["deltaManifestList"])
+        elif changes is None and not produced:
+            yield document["deltaManifestList"]
+        if root.kind != TAG and changes is not None:
+            yield changes
+
+    def _is_written(self, path: str) -> bool:
+        folder, name = os.path.split(path)
+        in_bucket = os.path.basename(folder).startswith("bucket-") and name.startswith(("data-", "changelog-"))
+        return in_bucket or folder == str(self.folder / "manifest")
 
     def _table(self, document: Record, found: Needs) -> None:
         live: dict[tuple[Any, ...], Record] = {}

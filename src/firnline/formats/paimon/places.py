@@ -1,0 +1,87 @@
+r"""The names that Paimon's writers give their files, so that nothing else is ever taken for one of them.
+
+In `manifest`: `manifest-UUID-N`, `manifest-list-UUID-N`, `index-manifest-UUID-N`; Python leaves the number out here and
+there, and puts `….avro.sidecar` beside a manifest. In the folder of a bucket: `data-UUID-N.parquet` and
+`changelog-UUID-N.parquet`, with prefixes that options change, a compression before the ending, or an index after it.
+
+Everything else that a table has is not searched: snapshots, tags, branches, schemas, consumers, statistics, indexes and
+services. Nor are blobs: rows point at them, and rows are not read.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+from firnline.formats.paimon import fields
+from firnline.formats.paimon.branches import branches_of
+from firnline.formats.paimon.layout import Layout
+from firnline.formats.paimon.partitions import escaped
+from firnline.formats.paimon.schema import Schema
+from firnline.formats.paimon.state import files_in
+from firnline.model.files import FileKind
+from firnline.model.locations import identity, join, stem_of
+from firnline.ports.formats import State
+from firnline.ports.listings import Place
+
+_UUID = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
+_END = r"\.(?:[a-z0-9]+\.)?(?:parquet|orc|avro|row|lance|csv|json|text)(?:\.index)?"
+_MANIFESTS = (
+    (rf"manifest-list-{_UUID}(?:-[0-9]+)?", FileKind.MANIFEST_LIST),
+    (rf"index-manifest-{_UUID}(?:-[0-9]+)?", FileKind.INDEX_MANIFEST),
+    (rf"manifest-{_UUID}(?:-[0-9]+|-changelog)?", FileKind.MANIFEST),
+    (rf"manifest-{_UUID}[^/]*\.avro\.sidecar", FileKind.INDEX),
+)
+_PREFIXES = {"changelog-file.prefix": ("changelog-", FileKind.CHANGELOG), "data-file.prefix": ("data-", FileKind.DATA)}
+_CLEAN = ("snapshot.clean-empty-directories", "snapshot.expire.clean-empty-directories")
+"""What asks for empty folders to be removed; the second is its earlier name."""
+
+
+def places_of(state: State) -> tuple[Place, ...]:
+    """Returns the folder of manifests, and where the folders of buckets begin: in the table's own and elsewhere."""
+    schemas = _schemas(state)
+    layout = Layout.of(state.location, schemas[0])
+    buckets = tuple(_in_buckets(schemas))
+    return (
+        Place(layout.manifest_folder, _MANIFESTS, whole=True),
+        *(Place(folder, buckets, whole=True) for folder in _data_folders(state, layout)),
+    )
+
+
+def emptied_of(state: State, folders: Iterable[str]) -> list[str]:
+    """Returns the folders of buckets among these, and of the partitions around them, innermost first, where the table
+    has the option to remove those that are empty.
+    """
+    schema = _schemas(state)[0]
+    said = next((option for option in _CLEAN if option in schema.options), None)
+    if said is None or not fields.flag(schema.options, said, False, schema.where):
+        return []
+    layout, found = Layout.of(state.location, schema), set[str]()
+    begins = "|".join(re.escape(stem_of(folder)) for folder in _data_folders(state, layout))
+    bucket = re.compile(f"(?:{begins})(?:{_bucket(schema)})")
+    for folder in folders:
+        if bucket.fullmatch(identity(folder)):
+            found |= {folder.rsplit("/", above)[0] for above in range(len(schema.partition) + 1)}
+    return sorted(found, key=lambda folder: (-folder.count("/"), folder))
+
+
+def _schemas(state: State) -> list[Schema]:
+    """Returns the schema of every branch, the main one's first."""
+    return [branch.schema for branch in branches_of(files_in(state), state.location).values()]
+
+
+def _data_folders(state: State, layout: Layout) -> list[str]:
+    return [join(root, layout.data_folder) if layout.data_folder else root for root in state.owned]
+
+
+def _in_buckets(schemas: list[Schema]) -> Iterator[tuple[str, FileKind]]:
+    """Yields the paths of data files: exactly as many folders deep as the table has partition keys, and in a bucket."""
+    folder = _bucket(schemas[0])
+    for option, (usual, kind) in _PREFIXES.items():
+        prefixes = sorted({re.escape(schema.options.get(option, usual)) for schema in schemas} | {usual})
+        yield rf"{folder}/(?:{'|'.join(prefixes)})[^/]*{_UUID}-[0-9]+{_END}", kind
+
+
+def _bucket(schema: Schema) -> str:
+    keys = (re.escape(escaped(key)) for key, _ in schema.partition)
+    return "".join(f"{key}=[^/]*/" for key in keys) + "bucket-(?:[0-9]+|postpone)"
