@@ -6,23 +6,28 @@ from collections.abc import Mapping
 
 from firnline.errors import ObjectNotFound, StoreError
 from firnline.ports.delete import Doomed, Fate
-from firnline.ports.stores import Get
+from firnline.ports.stores import Read
 from firnline.stores.delete import ObjectDelete
 
 
 class ObjectRetire:
-    """Reads an object and deletes it if it is the one that was meant; by its tag, where the store honours that."""
+    """Reads an object and deletes it if it is the one that was meant.
 
-    def __init__(self, store: Get, properties: Mapping[str, str] | None = None) -> None:
+    In a bucket its ETag is taken before its bytes are read, and compared once more just before the delete: an object
+    that took its name meanwhile stays. Local files have none; there the bytes that were read must do.
+    """
+
+    def __init__(self, store: Read, properties: Mapping[str, str] | None = None) -> None:
         self._store = store
         self._delete = ObjectDelete(properties)
 
     def retire(self, key: str, data: bytes) -> None:
         try:
+            etag = self._store.head(key).etag
             if self._store.get(key) != data:
                 return
         except ObjectNotFound:
             return
-        (outcome,) = self._delete.delete([Doomed(key)])
+        (outcome,) = self._delete.delete([Doomed(key, etag)])
         if outcome.fate is Fate.FAILED:
             raise StoreError(f"cannot remove {key}: {outcome.error}", hint="`firnline resume` goes on with it")

@@ -54,7 +54,7 @@ class PaimonCommits:
             "table_folder": table.name,
             "id": str(uuid.uuid4()),
         }
-        return Attempt(table, step, {**proof, "puts": found.puts, "takes": found.takes, "stays": list(found.stays)})
+        return Attempt(table, step, {**proof, **found._asdict(), "stays": list(found.stays)})
 
     def commit(self, attempt: Attempt) -> SwapOutcome:
         proof = attempt.proof
@@ -125,7 +125,9 @@ class PaimonCommits:
                 raise _RolledBack from None
 
     def _give_up(self, attempt: Attempt) -> None:
-        """Puts back what was taken, and takes away again what was put."""
+        """Puts back what was taken or written over, and takes away again what was put: a note that is lost would be
+        somebody's hold.
+        """
         proof = attempt.proof
         for path in in_order_of_putting(proof["takes"]):
             attempt.still()
@@ -133,7 +135,10 @@ class PaimonCommits:
                 self.store.put_if_absent(_key(proof, path), proof["takes"][path].encode())
         for path in in_order_of_taking(proof["puts"]):
             attempt.still()
-            self.retirer.retire(_key(proof, path), proof["puts"][path].encode())
+            if path in proof["replaces"]:
+                self.store.put(_key(proof, path), proof["replaces"][path].encode())
+            else:
+                self.retirer.retire(_key(proof, path), proof["puts"][path].encode())
         self._note(proof, _GIVEN_UP)
 
     def _note(self, proof: Mapping[str, Any], what: str) -> None:

@@ -10,17 +10,21 @@ from firnline.formats.paimon.folder import Files
 
 
 class Difference(NamedTuple):
-    """`stays` are the files with which the range of each branch begins that loses snapshots."""
+    """`stays` are the files with which the range of each branch begins that loses snapshots; `replaces` what stood
+    where something is put.
+    """
 
     puts: dict[str, str]
     takes: dict[str, str]
     stays: tuple[str, ...]
+    replaces: dict[str, str]
 
 
 def difference(before: Files, after: Files) -> Difference:
     puts = {path: text for path, text in after.items() if before.get(path) != text}
     takes = {path: text for path, text in before.items() if path not in after}
-    return Difference(puts, takes, tuple(_firsts(takes, after)))
+    replaces = {path: before[path] for path in puts if path in before}
+    return Difference(puts, takes, tuple(_firsts(takes, after)), replaces)
 
 
 def _firsts(takes: Files, after: Files) -> Iterator[str]:

@@ -9,11 +9,12 @@ from typing import Any
 from firnline.errors import RefusedForSafety
 from firnline.formats.paimon import names
 from firnline.formats.paimon.folder import Files
+from firnline.formats.paimon.objects import snapshot_objects
 from firnline.formats.paimon.shrink import Shrunk, held_in, kept_tag, shrunk
 from firnline.formats.paimon.state import files_in
 from firnline.formats.paimon.tags import amended, without_end
 from firnline.formats.paimon.versions import versions_of
-from firnline.model.snapshots import Snapshot, SnapshotId
+from firnline.model.snapshots import SnapshotId
 from firnline.ports.formats import Amendment, State
 
 
@@ -41,19 +42,13 @@ def expired(
         _shrink(edit, each, snapshots)
     gone = (state.refs[name] for name in sorted(refs))
     removal = {
-        "snapshots": [snapshot_object(state.graph[each]) for each in sorted(snapshots)],
+        "snapshots": [each for each in snapshot_objects(state) if str(each["snapshot-id"]) in snapshots],
         "refs": {ref.name: {"snapshot-id": ref.snapshot, "type": ref.kind.value} for ref in gone},
         "files": edit.taken,
         "added": edit.added,
         "earliest": {branch: min(numbers) for branch, numbers in _numbers(edit.files).items()},
     }
     return amended(edit.files, state, amendment, now_ms), removal
-
-
-def snapshot_object(found: Snapshot) -> Mapping[str, Any]:
-    """Returns a snapshot as Iceberg writes one. Ids of other branches are no numbers."""
-    number = int(found.id) if found.id.isdigit() else found.id
-    return {"snapshot-id": number, "timestamp-ms": found.timestamp_ms, "summary": {"operation": found.operation}}
 
 
 def _shrink(edit: Edit, each: Shrunk, expired_ids: Set[SnapshotId]) -> None:

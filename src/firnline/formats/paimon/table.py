@@ -10,9 +10,11 @@ from firnline.errors import UnsupportedFormat
 from firnline.formats.paimon import edit
 from firnline.formats.paimon.expand import PaimonExpand
 from firnline.formats.paimon.folder import Files, read_folder
+from firnline.formats.paimon.objects import snapshot_objects
+from firnline.formats.paimon.pinned import as_it_was, place_of, version_name
 from firnline.formats.paimon.roots import roots_of
 from firnline.formats.paimon.shrink import consequences_of
-from firnline.formats.paimon.state import fence_of, files_in, state_of
+from firnline.formats.paimon.state import files_in, state_of
 from firnline.formats.paimon.tags import amended
 from firnline.model.files import File, FileKind
 from firnline.model.locations import join
@@ -54,7 +56,10 @@ class PaimonFormat:
         return _PURGE_ORDER
 
     def load(self, table: str, metadata_location: str) -> State:
-        return state_of(read_folder(self.store, metadata_location), table, metadata_location)
+        """Returns the table as it is, or one version of it. Raises TableMoved where that is not to be had any more."""
+        place, version = place_of(metadata_location)
+        files = read_folder(self.store, place)
+        return state_of(files if version is None else as_it_was(files, place, version), table, place)
 
     def metadata_files(self, state: State) -> Iterator[str]:
         return (join(state.location, path) for path in files_in(state))
@@ -95,7 +100,7 @@ class PaimonFormat:
         return state_of(edit.with_all(files_in(state), removal), state.table, state.location)
 
     def snapshot_objects(self, state: State) -> Iterator[Mapping[str, Any]]:
-        return (edit.snapshot_object(each) for each in state.graph if each.id.isdigit())
+        return snapshot_objects(state)
 
     def declared_history(self, state: State) -> str | None:
         return None
@@ -110,7 +115,7 @@ class PaimonFormat:
 def _edited(
     files: Files, state: State, removal: Mapping[str, Any] | None = None, left_alone: tuple[str, ...] = ()
 ) -> Edited:
-    return Edited(b"", fence_of(files, state.location), {"files": files}, removal or {}, left_alone)
+    return Edited(b"", version_name(files, state.location), {"files": files}, removal or {}, left_alone)
 
 
 def _not_searched(what: str) -> UnsupportedFormat:
