@@ -23,7 +23,7 @@ from firnline.model.spans import Spans, merged, numbers
 from firnline.ports.engines import root_columns, root_numbers
 from firnline.ports.formats import Expand, Expanded
 from firnline.ports.overlap import Opener
-from firnline.spark.opening import ROWS, ROWS_DDL, Opening
+from firnline.spark.opening import ROWS_DDL, Opening
 from firnline.spark.pipeline import dealt
 from firnline.spark.settling import FOLDED, Settling, spans_of
 from firnline.spark.spread import Spread
@@ -33,7 +33,6 @@ _DDL = (
     "identity string, key string, size bigint, kind string, opens boolean, expects bigint, error string, "
     "fold bigint, op tinyint, spans array<int>"
 )
-_FACTS = [field.name for field in ROWS if field.name != "needed"]
 
 
 def root_table(roots: Sequence[Root]) -> tuple[pa.Table, int]:
@@ -97,7 +96,8 @@ class FoldingOpening(Opening):
 
     def _of_kind(self, kind: FileKind, units: pa.RecordBatch, opened: Opener) -> Iterator[pa.RecordBatch]:
         spans = merged(*spans_of(units.column("spans")))
-        facts = (units.column(name).to_pylist() for name in ("key", "size", "expects"))
+        keys = pc.coalesce(units.column("key"), units.column("identity"))
+        facts = (each.to_pylist() for each in (keys, units.column("size"), units.column("expects")))
         files = [File(kind, key, size, True, expects) for key, size, expects in zip(*facts, strict=True)]
         count = 0
         try:
@@ -105,13 +105,12 @@ class FoldingOpening(Opening):
                 yield _spanned(Expanded(answer.rows, answer.of + count), spans, len(files))
                 count += len(portion)
         except FirnlineError as problem:
-            yield self._unreadable(files[count].key, problem)
+            yield _damaged(files[count], problem)
 
-    def _unreadable(self, key: str, problem: FirnlineError) -> pa.RecordBatch:
-        row: list[object] = [identity(key), key, None, self._kind.value, False, None, told(problem), 0, 1, []]
-        return pa.record_batch(
-            [pa.array([value], field.type) for value, field in zip(row, FOLDED, strict=True)], FOLDED
-        )
+
+def _damaged(unit: File, problem: FirnlineError) -> pa.RecordBatch:
+    row: list[object] = [identity(unit.key), unit.key, None, unit.kind.value, False, None, told(problem), 0, 1, []]
+    return pa.record_batch([pa.array([value], field.type) for value, field in zip(row, FOLDED, strict=True)], FOLDED)
 
 
 def _as_written(rows: pa.RecordBatch) -> pa.RecordBatch:
