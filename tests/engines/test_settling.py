@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pyarrow as pa
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from firnline.errors import UnreadableMetadata
@@ -50,6 +50,7 @@ def facts(rows: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
     return sorted(tuple(row[name] for name in ("identity", "key", "size", "kind", "needed")) for row in rows)
 
 
+@settings(deadline=None)
 @given(st.lists(SAID, min_size=1, max_size=40), st.integers(1, 9), st.integers(0, ROOTS))
 def test_it_is_the_plain_fold_however_rows_are_cut(
     said: list[tuple[int, int, int, list[tuple[int, int]]]], cut: int, kept: int

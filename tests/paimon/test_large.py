@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from io import BytesIO
 from pathlib import Path
 
 import fastavro
@@ -10,6 +11,7 @@ import fastavro
 from firnline.testing.large import SHAPES, START_MS, STEP_MS
 from firnline.testing.paimon.java_table import JavaTable
 from firnline.testing.paimon.large import LargePaimon
+from firnline.testing.paimon.shapes import MAIN
 from firnline.testing.paimon.worlds import Paimon
 from firnline.testing.paimon_process import PaimonProcess
 
@@ -22,14 +24,13 @@ def test_a_plan_finds_the_victims_that_the_shape_has(tmp_path: Path) -> None:
     plan = PaimonProcess().plan(str(table.folder), older_than=START_MS + last * STEP_MS + 1, retain_last=1).to_json()
     assert {kind: each["files"] for kind, each in plan["victims"]["by_kind"].items()} == table.victims(last)
     manifests = [path for path in (table.folder / "manifest").iterdir() if "list" not in path.name]
-    assert sum(len(list(fastavro.reader(path.open("rb")))) for path in manifests) == table.entries()
+    assert sum(len(list(fastavro.reader(BytesIO(path.read_bytes())))) for path in manifests) == table.entries()
 
 
 def test_paimon_itself_reads_them(both: Paimon, tmp_path: Path) -> None:
     table = LargePaimon(tmp_path / "t", SHAPE)
     table.write()
-    read = JavaTable(both.java, table.folder).open("main")
-    splits = read.newReadBuilder().newScan().plan().splits()
+    splits = JavaTable(both.java, table.folder).open(MAIN).newScan().plan().splits()
     names = [file.fileName() for split in splits for file in split.dataFiles()]
     held = json.loads((table.folder / "snapshot" / f"snapshot-{SHAPE.snapshots}").read_text())["totalRecordCount"]
     assert len(set(names)) == len(names) == held

@@ -60,7 +60,8 @@ class Places:
 
     def digests(self) -> Numbers:
         said = np.array([digest(partition, b"%d" % bucket) for partition, bucket in self.pairs], dtype=np.int64)
-        return said[self.places]
+        each: Numbers = said[self.places]
+        return each
 
 
 def folds_of(found: pa.RecordBatch, places: Places, extras: Extras) -> Numbers:
@@ -70,7 +71,7 @@ def folds_of(found: pa.RecordBatch, places: Places, extras: Extras) -> Numbers:
     each other.
     """
     levels = pc.fill_null(found.column("_FILE._LEVEL"), 0).to_numpy(zero_copy_only=False).astype(np.int64)
-    folds = places.digests() ^ (levels * _LEVEL_STEP)
+    folds: Numbers = places.digests() ^ (levels * _LEVEL_STEP)
     index = found.column("_FILE._EMBEDDED_FILE_INDEX")
     indexed = np.flatnonzero(index.is_valid().to_numpy(zero_copy_only=False)).tolist()
     for place in {*extras, *indexed}:

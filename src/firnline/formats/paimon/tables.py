@@ -136,7 +136,8 @@ class PaimonEntries:
     def removed(self, manifest: Manifest) -> Digests:
         """Returns the digests of what the manifest takes away."""
         found, places, paths = self._read(manifest)
-        return _digests(found, places, paths)[ops_of(found).to_numpy() < 0]
+        gone: Digests = _digests(found, places, paths)[ops_of(found).to_numpy() < 0]
+        return gone
 
     def _read(self, manifest: Manifest) -> tuple[pa.RecordBatch, Places, pa.Array]:
         unit = File(FileKind.MANIFEST, manifest.key, manifest.size, opens=True)
