@@ -229,8 +229,8 @@ def _cut_by_a_rollback(both: Paimon, made: Path) -> Iterator[tuple[Copy, int]]:
     _hold(counted)
     counted.expire(counting, sole_writer=False, **FOREVER)
     counted.end()
-    begun = next(at for at, (_, key) in enumerate(counting.trace, 1) if key.endswith(".begun"))
-    for at in range(begun, begun + 9, 3):
+    begun = max(at for at, (_, key) in enumerate(counting.trace, 1) if key.endswith(".begun"))  # when it is written
+    for at in range(begun + 1, begun + 10, 3):
         copy = Copy.of(made, f"notes-{at}")
         _hold(copy)
         table = JavaTable(both.java, copy.folder / "t")

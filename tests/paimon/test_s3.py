@@ -8,6 +8,7 @@ import shutil
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -40,11 +41,15 @@ class InBucket:
     uri: str
     clock: Clock = field(default_factory=Clock)
 
+    @cached_property
+    def client(self) -> Any:
+        return client(self.server)
+
     @staticmethod
     def of(made: Path, server: Server) -> InBucket:
         found = InBucket(server, make_bucket(server, unique("paimon")))
         for path, data in Copy(made).picture().items():
-            client(server).put_object(Bucket=found.bucket, Key=f"lake/db.db/t{path}", Body=data)
+            found.client.put_object(Bucket=found.bucket, Key=f"lake/db.db/t{path}", Body=data)
         return found
 
     @property
@@ -69,10 +74,10 @@ class InBucket:
 
     def picture(self) -> dict[str, bytes]:
         """Returns every object by its path, without firnline's own."""
-        pages = client(self.server).get_paginator("list_objects_v2").paginate(Bucket=self.bucket)
+        pages = self.client.get_paginator("list_objects_v2").paginate(Bucket=self.bucket)
         keys = [each["Key"] for page in pages for each in page.get("Contents", ())]
         wanted = [key for key in keys if "/_firnline/" not in key]
-        got = {key: client(self.server).get_object(Bucket=self.bucket, Key=key)["Body"].read() for key in wanted}
+        got = {key: self.client.get_object(Bucket=self.bucket, Key=key)["Body"].read() for key in wanted}
         return {key.removeprefix("lake/db.db/t"): data for key, data in got.items()}
 
     def download(self, folder: Path) -> Path:
