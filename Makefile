@@ -2,6 +2,9 @@
 .DEFAULT_GOAL := help
 .PHONY: help setup demo services services-stop test test-full check bench lock clean
 
+# The tests start hundreds of processes: none of them should compile firnline's modules anew.
+unexport PYTHONDONTWRITEBYTECODE
+
 READY  := .venv/.ready
 PYTEST := .venv/bin/python -m pytest
 SERVERS := .venv/bin/python -m firnline.testing.servers

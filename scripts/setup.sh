@@ -42,9 +42,10 @@ make_venv() {
     return 1
 }
 
-# uv is five to ten times quicker; pip does the same work where uv has no wheel.
+# uv is five to ten times quicker; pip does the same work where uv has no wheel. pip compiles what it installs, uv does so
+# only when told: without it a Python that may not write beside its modules compiles pandas and numba at every start.
 install() {
-    if [ -x .venv/bin/uv ]; then .venv/bin/uv pip install --quiet --python .venv/bin/python "$@"
+    if [ -x .venv/bin/uv ]; then .venv/bin/uv pip install --quiet --compile-bytecode --python .venv/bin/python "$@"
     else .venv/bin/python -m pip install --quiet "$@"; fi
 }
 

@@ -1,7 +1,7 @@
 """One measured process: starts a session, does the same work once or twice, and says what it found.
 
 child.py WAY WAREHOUSE TABLE LAST TIMES MEMORY, with WAY one of those in WAYS; `{}` in TABLE is the number of the
-time, where each needs a table of its own. Prints JSON.
+time, where each needs a table of its own. Those that begin with "own-" get no session. Prints JSON.
 """
 
 from __future__ import annotations
@@ -16,9 +16,10 @@ from pathlib import Path
 from typing import Any
 
 import psutil
+import pyarrow.parquet
 from pyspark.sql import DataFrame, SparkSession
 
-from firnline.app import open_lake
+from firnline.app import Lake, open_lake
 from firnline.model.locations import identity
 from firnline.testing.large import START_MS, STEP_MS
 from parts.session import stages, started
@@ -36,27 +37,39 @@ def digest(paths: Iterable[str]) -> str:
     return sha256("\n".join(sorted(map(identity, paths))).encode()).hexdigest()
 
 
-def firnline_plan(spark: SparkSession, table: Path, last: int) -> Callable[[], Found]:
+def firnline_plan(spark: SparkSession | None, table: Path, last: int) -> Callable[[], Found]:
     """Plans and writes the victims to a file; what it returns tells about them."""
-    import pyarrow.parquet
-
     with tempfile.TemporaryDirectory() as folder:
-        out = Path(folder, "victims.parquet")
-        view = open_lake(engine="spark", session=spark).plan(
-            str(table), older_than=cutoff(last), retain_last=1, files=out
-        )
-        survey = view.planned.survey
-        assert survey is not None
-        survey.close()
-        listed = pyarrow.parquet.read_table(out)
+        told = planned(spark, table, last, Path(folder, "victims.parquet"))
+        paths = pyarrow.parquet.read_table(Path(folder, "victims.parquet")).column("path")
+    return lambda: {**told, "digest": digest(paths.to_pylist())}
+
+
+def firnline_count(spark: SparkSession | None, table: Path, last: int) -> Callable[[], Found]:
+    """The same, and only counts them: a list of millions in this process would be memory that no plan needs."""
+    with tempfile.TemporaryDirectory() as folder:
+        told = planned(spark, table, last, Path(folder, "victims.parquet"))
+    return lambda: told
+
+
+def lake_on(spark: SparkSession | None) -> Lake:
+    """Without a session, firnline decides by itself what it needs."""
+    return open_lake() if spark is None else open_lake(engine="spark", session=spark)
+
+
+def planned(spark: SparkSession | None, table: Path, last: int, out: Path) -> Found:
+    view = lake_on(spark).plan(str(table), older_than=cutoff(last), retain_last=1, files=out)
+    survey = view.planned.survey
+    assert survey is not None
+    survey.close()
     read = sum(
         totals.by_kind[kind].bytes
         for totals in (survey.kept, survey.victims)
         for kind in totals.by_kind
         if kind.startswith("manifest")
     )
-    opened = {"objects_opened": view.plan.units_opened, "bytes_read": read}
-    return lambda: {"victims": len(listed), "digest": digest(listed.column("path").to_pylist()), **opened}
+    victims = pyarrow.parquet.read_metadata(out).num_rows
+    return {"victims": victims, "objects_opened": view.plan.units_opened, "bytes_read": read}
 
 
 def iceberg_plan(spark: SparkSession, table: Path, last: int) -> Callable[[], Found]:
@@ -84,9 +97,8 @@ def put_back(table: Path) -> None:
     (metadata / "version-hint.text").write_text(first.name[1:].split(".")[0])
 
 
-def firnline_expire(spark: SparkSession, table: Path, last: int) -> Callable[[], Found]:
-    lake = open_lake(engine="spark", session=spark)
-    carried: Any = lake.expire(str(table), older_than=cutoff(last), retain_last=1, grace="0s")
+def firnline_expire(spark: SparkSession | None, table: Path, last: int) -> Callable[[], Found]:
+    carried: Any = lake_on(spark).expire(str(table), older_than=cutoff(last), retain_last=1, grace="0s")
     state = str(carried.run.state)
     return lambda: {"state": state, **remaining(table)}
 
@@ -106,8 +118,11 @@ def _counts(path: Path) -> bool:
     return path.is_file() and path.suffix in (".parquet", ".avro") and not path.name.startswith(".")
 
 
-WAYS: dict[str, Callable[[SparkSession, Path, int], Callable[[], Found]]] = {
+WAYS: dict[str, Callable[[Any, Path, int], Callable[[], Found]]] = {
+    "own-plan": firnline_plan,
+    "own-expire": firnline_expire,
     "firnline-plan": firnline_plan,
+    "firnline-count": firnline_count,
     "iceberg-plan": iceberg_plan,
     "firnline-expire": firnline_expire,
     "iceberg-expire": iceberg_expire,
@@ -124,18 +139,19 @@ def cpu_s() -> float:
 def main() -> None:
     way, warehouse, table, last, times, memory = sys.argv[1:]
     begun = time.perf_counter()
-    spark = started(Path(warehouse), memory)
+    spark = None if way.startswith("own-") else started(Path(warehouse), memory)
     print(json.dumps({"session_s": round(time.perf_counter() - begun, 2)}), flush=True)
     seen = 0
     for turn in range(int(times)):
         start, spent = time.perf_counter(), cpu_s()
         told = WAYS[way](spark, Path(warehouse, "db", table.format(turn)), int(last))
         ended, used = time.perf_counter(), cpu_s()
-        ran = stages(spark, seen)
+        ran = stages(spark, seen) if spark else []
         seen = 1 + max((each["stage"] for each in ran), default=-1)
         answer = {"seconds": round(ended - start, 2), "cpu_s": round(used - spent, 1), "stages": ran, **told()}
         print(json.dumps({**answer, "after_s": round(time.perf_counter() - ended, 2)}), flush=True)
-    spark.stop()
+    if spark:
+        spark.stop()
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -106,3 +107,27 @@ def test_commands_are_completed(words: str, meant: str) -> None:
 def test_options_are_completed() -> None:
     ended = shell(_FIRNLINE_COMPLETE="complete_bash", COMP_WORDS="firnline plan --keep-m", COMP_CWORD="2")
     assert ended.stdout.split() == ["--keep-monthly"]
+
+
+def test_letters_that_the_terminal_does_not_have_do_not_end_a_command(lake: Lake) -> None:
+    lake.events.tag("naïve", lake.events.head())
+    lake.publish()
+    shown = shell(*PLAN, PYTHONIOENCODING="ascii")
+    assert (shown.returncode, shown.stderr) == (0, "")
+    assert r"na\xefve" in shown.stdout
+    said = shell(*PLAN, "--json", PYTHONIOENCODING="ascii")
+    assert any("naïve" in kept["refs"] for kept in json.loads(said.stdout)["keep"])
+    failed = shell("plan", "lake.ns.naïve", "--json", PYTHONIOENCODING="ascii")
+    assert "naïve" in json.loads(failed.stderr)["error"]["message"]
+
+
+def test_ctrl_c_is_said_to_programs_as_every_other_error_is(lake: Lake) -> None:
+    config = lake.folder / "a pipe"
+    os.mkfifo(config)
+    command = [FIRNLINE, *PLAN, "--json", "--config", str(config)]
+    running = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    with running, config.open("w"):  # the pipe opens when the command opens it too, which then waits for words
+        running.send_signal(signal.SIGINT)
+        _, said = running.communicate()
+    assert running.returncode == 130
+    assert json.loads(said)["error"]["kind"] == "interrupted"

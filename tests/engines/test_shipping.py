@@ -17,7 +17,8 @@ from firnline.errors import UsageError
 from firnline.spark import looking
 from firnline.spark.looking import Seen, digest, looker, seen
 from firnline.spark.packing import NEEDED, distributions, modules, pack
-from firnline.spark.shipping import Lack, _said, lack_of
+from firnline.spark.shipping import Lack, lack_of
+from firnline.spark.troubles import said_by
 
 HERE: Seen = {"platform": "here", "missing": [], "firnline": "this"}
 
@@ -59,6 +60,20 @@ def test_an_archive_has_the_code_and_the_packages_and_is_made_once(package: Path
     before = made.stat().st_ino
     assert pack(package, [six], digest(str(package))).stat().st_ino == before
     assert pack(package, [], digest(str(package))) != made
+
+
+def test_an_archive_is_whole_before_it_has_its_name(package: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A driver that is killed right then would leave half of one that every later driver sends."""
+    real, looked_at = os.replace, []
+
+    def looking(source: str, target: Path) -> None:
+        with tarfile.open(source) as archive:
+            looked_at.append(archive.getnames())
+        real(source, target)
+
+    monkeypatch.setattr(os, "replace", looking)
+    pack(package, [], "one")
+    assert looked_at == [["__init__.py", "deep/__init__.py"]]
 
 
 def test_archives_that_nobody_used_for_a_month_go(package: Path) -> None:
@@ -117,5 +132,5 @@ def test_why_python_failed_there_is_told_in_one_line() -> None:
     trace = (
         "Traceback:\n  File x\nbase.PySparkRuntimeError: [PYTHON_VERSION_MISMATCH] 3.12 than 3.11\nPlease check.\n\n"
     )
-    assert _said(PySparkException(trace)).endswith("3.12 than 3.11")
-    assert _said(PySparkException("no executor\n")) == "no executor"
+    assert said_by(PySparkException(trace)).endswith("3.12 than 3.11")
+    assert said_by(PySparkException("no executor\n")) == "no executor"

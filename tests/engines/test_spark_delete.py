@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from pyspark.sql import SparkSession
 
-from firnline.errors import LeaseHeld
+from firnline.errors import LeaseHeld, NoSuchBucket
 from firnline.ports.delete import Doomed, Fate, always
 from firnline.spark.delete import SparkDeleteMany
 from firnline.stores.delete import ObjectDelete
@@ -64,3 +64,11 @@ def test_without_the_lease_nothing_is_sent(spark_session: SparkSession, moto_buc
     with pytest.raises(LeaseHeld):
         SparkDeleteMany(spark_session).delete_many([Doomed(key) for key in keys], deleter, lost)
     assert len(list(store.list(f"{moto_bucket.uri}/lake"))) == 2
+
+
+def test_a_store_that_takes_no_delete_any_more_says_so_as_everywhere(
+    spark_session: SparkSession, moto_bucket: Bucket
+) -> None:
+    deleter = ObjectDelete(moto_bucket.server.settings)
+    with pytest.raises(NoSuchBucket, match="there is no bucket s3://no-such-bucket"):
+        SparkDeleteMany(spark_session).delete_many([Doomed("s3://no-such-bucket/lake/x")], deleter, always)

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from firnline.history.index import read_index, read_segment
-from firnline.history.listing import Entry, in_order, read_list
+from firnline.history.listing import Entry, bytes_of, in_order, parse_list, read_list, text_of
 from firnline.history.names import Pointer
 from firnline.history.revise import Wish, laid_out, revise
 
@@ -86,3 +86,9 @@ def _check_lists(store: Objects, pointer: Pointer, longest: int) -> None:
     simple = json.loads(store.get(pointer.path))
     size = sum(len(json.dumps(each, separators=(",", ":"), ensure_ascii=False)) for each in simple)
     assert size <= longest or len(simple) == 1
+
+
+def test_a_summary_that_is_no_text_is_remembered_all_the_same() -> None:
+    """JSON can say half of a pair of surrogates, and a writer's summary may; as UTF-8 nobody can write it."""
+    strange = json.loads('{"snapshot-id": 7, "timestamp-ms": 5, "summary": {"app": "\\ud83d", "owner": "é"}}')
+    assert parse_list(bytes_of([text_of(strange), text_of(entry(8))]), "x") == [strange, entry(8)]

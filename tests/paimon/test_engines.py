@@ -72,3 +72,16 @@ def test_spark_says_the_same(both: Paimon, quick_folder: Path) -> None:
         state = loaded(grow(both, seed, quick_folder / str(seed)))
         released = some_expired(state, random.Random(seed))
         assert answer(spark, state, released) == answer(LocalEngine(), state, released), seed
+
+
+@pytest.mark.spark
+@pytest.mark.xdist_group("spark")
+def test_rows_are_never_dealt_out_in_turn(both: Paimon, quick_folder: Path) -> None:
+    """Entries come in any order. Dealt out in turn, the rows of a task that is run again would go to other tasks, and
+    one that went to a task which is done would be lost: a manifest that nobody opens.
+    """
+    state = loaded(grow(both, SEEDS[0], quick_folder))
+    walked = SparkEngine(session())._walk(roots(FORMAT, state, frozenset()), FORMAT.expand)
+    plan = walked._jdf.queryExecution().toString()
+    assert "hashpartitioning" in plan.lower()
+    assert "roundrobin" not in plan.lower()

@@ -51,7 +51,7 @@ def test_firnline_sql_answers_of_what_expired(remembering: Copy, capsys: pytest.
     )
     assert [(each["snapshot_id"], each["told"]) for each in found] == [(1, True), (3, True), (5, True)]
     live = said(capsys, f"SELECT count(*) AS n, sum(record_count) AS records FROM {table}.files")
-    assert live == [{"n": len(remembering.reader().needs(Root(MAIN, SNAPSHOT, "7")).data), "records": 5}]
+    assert live == [{"n": len(remembering.reader().needs(Root(MAIN, SNAPSHOT, "7")).data), "records": 3}]
 
 
 def test_the_data_source_reads_every_table(remembering: Copy) -> None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,12 +13,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from firnline.errors import UnreadableMetadata, UsageError
+from firnline.errors import RefusedForSafety, UnreadableMetadata, UsageError
+from firnline.formats.iceberg.table import IcebergFormat
+from firnline.model.files import FileKind
 from firnline.model.holds import Hold
 from firnline.ops.carry import Carried
 from firnline.ops.workplace import RECORDS
 from firnline.policy.holds import format_hold
 from firnline.policy.parse import parse_policy
+from firnline.stores.objects import ObjectStores
 from firnline.testing.days import process_on_its_day
 from firnline.testing.disks import local
 from firnline.testing.processes import Process
@@ -96,6 +100,75 @@ def test_a_plan_that_cannot_be_read_is_refused_by_name(world: World, in_grace: C
     folder(in_grace, "plan").write_text(damage)
     with pytest.raises(UnreadableMetadata, match=r"plan\.json|lacks"):
         process_on_its_day(world).runs(world.table)
+
+
+GARBAGE: list[Any] = [None, "x", -5, [5]]
+
+
+@pytest.mark.parametrize("name", ["plan", "events"])
+def test_garbage_in_a_record_is_refused_by_name_or_does_no_harm(world: World, in_grace: Carried, name: str) -> None:
+    """Whatever a field says, nobody stumbles over it: firnline's own errors, or none."""
+    place = folder(in_grace, name)
+    said: list[str] = []
+    for file in [place] if name == "plan" else sorted(place.iterdir()):
+        whole = file.read_text()
+        for spoiled in spoilt(json.loads(whole)):
+            file.write_text(json.dumps(spoiled))
+            said += refusals(world, acts=name == "plan")
+        file.write_text(whole)
+    assert len(said) > 10
+    assert all(place.name in each for each in said)
+    assert purge(world, in_grace).facts["state"] == "done"
+    world.check()
+
+
+def refusals(world: World, acts: bool) -> Iterator[str]:
+    """Yields why a run is refused to somebody who looks at it; or wants to go on with it, where it still waits."""
+    for ask in (Process.runs, Process.resume) if acts else (Process.runs,):
+        try:
+            ask(process_on_its_day(world), world.table)
+        except RefusedForSafety as problem:
+            yield problem.message
+
+
+def spoilt(document: Any) -> Iterator[Any]:
+    """Yields the document with garbage in the place of each of its fields, and of the fields of those."""
+    yield from GARBAGE
+    for field, below in document.items() if isinstance(document, dict) else ():
+        yield {other: value for other, value in document.items() if other != field}
+        inner = GARBAGE if not isinstance(below, dict) else spoilt(below)
+        yield from ({**document, field: each} for each in inner)
+
+
+def test_a_plan_that_was_edited_is_not_committed(world: World) -> None:
+    """It says what may go, by which rules, and whether that is too much."""
+    saved = process_on_its_day(world).plan(world.table, save=True, blast_radius=0.0)
+    run = str(saved.plan.run)
+    record = local(process_on_its_day(world).run(run).run.folder.plan)
+    edited = json.loads(record.read_text())
+    assert edited["refused"]
+    record.write_text(json.dumps({**edited, "refused": None}))
+    before = world.writer.document()
+    with pytest.raises(UnreadableMetadata, match="not as it was written"):
+        process_on_its_day(world).commit(run)
+    assert world.writer.document() == before
+
+
+def test_a_list_that_somebody_laid_beside_ours_before_the_commit_is_not_sealed_with_it(world: World) -> None:
+    """Metadata that falls off the log is added to the list at the commit: nothing else may come in with it."""
+    run = str(process_on_its_day(world).plan(world.table, save=True).plan.run)
+    victims = local(process_on_its_day(world).run(run).run.folder.victims)
+    live = live_file(world)
+    place = IcebergFormat(ObjectStores()).purge_order.index(FileKind.METADATA)
+    rogue = victims / f"{place}-00042.parquet"
+    shutil.copy(min(victims.iterdir()), rogue)
+    add_row(rogue, live)
+    with pytest.raises(UnreadableMetadata, match="no commit of this run forgot"):
+        process_on_its_day(world).commit(run)
+    assert local(live).exists()
+    rogue.unlink()
+    assert process_on_its_day(world).resume(world.table)[0].facts["state"] == "committed"
+    world.check()
 
 
 def test_a_run_without_events_is_refused(world: World, in_grace: Carried) -> None:

@@ -8,18 +8,18 @@ from xml.etree import ElementTree
 
 import obstore
 import pytest
-from botocore import xform_name
 from hypothesis import given
 from hypothesis import strategies as st
 
 from firnline.errors import StoreError
 from firnline.ports.delete import Doomed, Fate
 from firnline.stores.answers import fits_in_bulk
+from firnline.stores.bulk_xml import Said, _parsed, _plain, read_answer, write_request
+from firnline.stores.bulks import in_bulk
 from firnline.stores.delete import ObjectDelete
-from firnline.stores.keys import _taken_apart, object_key
+from firnline.stores.keys import _taken_apart, object_key, object_name
 from firnline.stores.objects import ObjectStores
 from firnline.stores.s3 import open_s3
-from firnline.stores.wire import _body, _read
 from firnline.stores.wrappers.retry import Patience
 from firnline.testing.servers.fixtures import unique
 from firnline.testing.servers.process import Server
@@ -41,31 +41,46 @@ def lax(moto_server: Server) -> Iterator[Careless]:
 
 @given(st.lists(names, min_size=1, max_size=8))
 def test_every_name_is_written_so_that_it_reads_the_same(wanted: list[str]) -> None:
-    root = ElementTree.fromstring(_body(wanted))
-    assert [each.findtext(f"{{{SPACE}}}Key") for each in root] == wanted
+    root = ElementTree.fromstring(write_request(wanted))
+    assert [each.findtext(f"{{{SPACE}}}Key") for each in root] == list(dict.fromkeys(wanted))
 
 
 @pytest.mark.parametrize("space", ["", f' xmlns="{SPACE}"'])
 def test_an_answer_is_read_with_a_namespace_and_without(space: str) -> None:
-    said = read(
+    said = read_answer(
         f"<DeleteResult{space}><Deleted><VersionId>7</VersionId><Key>a&amp;b</Key></Deleted><Deleted/>"
-        "<Error><Code>SlowDown</Code><Key>c</Key><Message/></Error></DeleteResult>"
+        "<Error><Code>SlowDown</Code><Key>c</Key><Message/></Error></DeleteResult>".encode()
     )
-    assert said["Deleted"] == ["a&b", None]
-    assert said["Errors"] == [{"Code": "SlowDown", "Key": "c", "Message": ""}]
+    assert said == Said(["a&b", None], [{"Code": "SlowDown", "Key": "c", "Message": ""}])
 
 
 @pytest.mark.parametrize(
     "body", ["", "<DeleteResult><Deleted><Key>a</Key></Del", "<Error><Code>X</Code></Error>", "<a/>"]
 )
-def test_what_is_no_answer_is_left_to_botocore(body: str) -> None:
-    assert read(body) == {}
+def test_what_is_no_answer_is_none(body: str) -> None:
+    assert read_answer(body.encode()) is None
 
 
-def read(body: str) -> dict[str, Any]:
-    said: dict[str, Any] = {}
-    _read({"status_code": 200, "body": body.encode()}, said)
-    return said
+PIECES = st.lists(
+    st.sampled_from(
+        ["<Deleted><Key>", "</Key></Deleted>", "<!--", "-->", "a", "é", "\r", "&lt;", "<Error/>", " ", "<Key/>"]
+    ),
+    max_size=8,
+).map("".join)
+OPENINGS = ['<?xml version="1.0" encoding="UTF-8"?>\n', '<?xml version="1.0" encoding="latin-1"?>', "", " "]
+
+
+@given(st.sampled_from(OPENINGS), st.sampled_from(["", f' xmlns="{SPACE}"', ' x="y"']), PIECES)
+def test_the_quick_reader_never_tells_what_a_parser_would_not(opening: str, space: str, pieces: str) -> None:
+    body = f"{opening}<DeleteResult{space}><Deleted><Key>{pieces}</Key></Deleted></DeleteResult>".encode()
+    quick, parsed = _plain(body), _parsed(body)
+    assert quick is None or (parsed is not None and list(quick.deleted) == [each or "" for each in parsed.deleted])
+
+
+def test_the_quick_reader_reads_the_usual_answer() -> None:
+    keys = "".join(f"<Deleted><Key>{each}</Key></Deleted>" for each in "abc")
+    body = f'<?xml version="1.0" encoding="UTF-8"?>\n<DeleteResult xmlns="{SPACE}">{keys}</DeleteResult>'
+    assert _plain(body.encode()) == _parsed(body.encode()) == Said(["a", "b", "c"], [])
 
 
 def test_half_an_answer_makes_nothing_gone(moto_server: Server, lax: Careless) -> None:
@@ -96,18 +111,33 @@ def test_obstore_takes_silence_for_success(moto_server: Server, lax: Careless) -
     obstore.delete(store, ["mentioned", "not mentioned"])
 
 
-def test_names_come_first_to_us_and_then_to_botocore(moto_server: Server) -> None:
-    """The answer of a thousand keys must not be read twice."""
-    place = open_s3(moto_server.settings)
-    event = f"before-parse.s3.{place.client.meta.method_to_api_mapping[xform_name('DeleteObjects')]}"
-    assert place.client.meta.events._emitter._handlers.prefix_search(event)[0] is _read
-
-
 @given(
     st.builds(str.__add__, starts, st.text(st.sampled_from("a:/.s\0\n %é\u2028"), max_size=6)) | st.text(max_size=12)
 )
 def test_a_key_is_the_same_with_and_without_its_folder_remembered(text: str) -> None:
     assert told(object_key, text) == told(_taken_apart, text)
+
+
+@given(
+    st.lists(
+        st.builds(str.__add__, starts, st.text(st.sampled_from("ab:/. %é\u2028"), max_size=6)) | st.just("s3://bucket"),
+        min_size=1,
+        max_size=6,
+    )
+)
+def test_what_goes_in_bulk_is_the_very_object_that_its_key_names(texts: list[str]) -> None:
+    bulks, rest = in_bulk([Doomed(text) for text in texts])
+    sent = {number: (prefix.bucket, name) for prefix, members in bulks.items() for number, name in members}
+    for number, place in sent.items():
+        key = object_key(texts[number])
+        assert place == (key.authority, object_name(key))
+    assert sorted([*sent, *rest]) == list(range(len(texts)))
+
+
+def test_a_bucket_is_no_object_and_no_other_bucket_is_asked_for_it() -> None:
+    """Its name was once taken for that of an object in a bucket called x."""
+    (outcome,) = ObjectDelete({}).delete([Doomed("s3://lake")])
+    assert (outcome.fate, "not an object" in outcome.error) == (Fate.FAILED, True)
 
 
 def told(parse: Any, text: str) -> Any:

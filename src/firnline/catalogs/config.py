@@ -48,7 +48,10 @@ def load_catalogs() -> dict[str, CatalogSettings]:
             f"PyIceberg's configuration cannot be read: {_where(error)}", hint="see .pyiceberg.yaml"
         ) from None
     if not isinstance(catalogs, dict):
-        raise UsageError("`catalog` in PyIceberg's configuration is not a mapping of names")
+        raise UsageError(
+            "`catalog` in PyIceberg's configuration is not a mapping of names",
+            "write catalog: {NAME: {type: …, uri: …}}",
+        )
     return {name: _settings(name, properties) for name, properties in catalogs.items()}
 
 
@@ -135,7 +138,9 @@ def _uri(settings: CatalogSettings) -> str:
 
 def _settings(name: str, properties: Any) -> CatalogSettings:
     if not isinstance(properties, dict):
-        raise UsageError(f"catalog {name} in PyIceberg's configuration is not a mapping")
+        raise UsageError(
+            f"catalog {name} in PyIceberg's configuration is not a mapping", f"write {name}: {{type: …, uri: …}}"
+        )
     flat = dict(_flat(properties))
     uri = flat.get("uri", "")
     kind = "other" if "py-catalog-impl" in flat else flat.get("type") or _kind_of(uri)

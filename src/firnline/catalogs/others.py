@@ -52,7 +52,10 @@ class OtherCatalog:
             except (NoSuchTableError, NoSuchNamespaceError):
                 raise no_such_table(table, self.tables()) from None
         if not found:
-            raise UnreadableMetadata(f"catalog {self._name} does not say where the metadata of {table} lies")
+            raise UnreadableMetadata(
+                f"catalog {self._name} does not say where the metadata of {table} lies",
+                "it may be no Iceberg table; `firnline plan LOCATION` takes the table's folder",
+            )
         return str(found)
 
     def vended(self, table: TableName) -> Mapping[str, str]:

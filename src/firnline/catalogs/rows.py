@@ -35,7 +35,8 @@ def _column_names(connection: sa.Connection) -> list[str]:
         return [column["name"] for column in sa.inspect(connection).get_columns(_TABLE)]
     except NoSuchTableError as error:
         raise UsageError(
-            f"the database {connection.engine.url.database} is no Iceberg catalog: it has no table {_TABLE}"
+            f"the database {connection.engine.url.database} is no Iceberg catalog: it has no table {_TABLE}",
+            "check the uri; a first table made by PyIceberg or Spark makes a catalog of a database",
         ) from error
 
 

@@ -56,7 +56,9 @@ class SqlCatalog:
         if not found:
             raise no_such_table(table, self.tables())
         if not found[0]:
-            raise UnreadableMetadata(f"the catalog's row of {table} names no metadata")
+            raise UnreadableMetadata(
+                f"the catalog's row of {table} names no metadata", "register the table again, or drop its row"
+            )
         return str(found[0])
 
     def vended(self, table: TableName) -> Mapping[str, str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from io import TextIOWrapper
 from typing import Annotated
 
 import typer
@@ -12,9 +13,7 @@ from firnline import __version__
 from firnline.cli import check, doctor, history, iam, marks, orphans, plan, policy, runs, sql, tables, why
 from firnline.cli.lean import without_pandas
 from firnline.cli.output import Output, output_for
-from firnline.errors import FirnlineError, UsageError
-
-INTERRUPTED = 130
+from firnline.errors import FirnlineError, Interrupted, UsageError
 
 app = typer.Typer(
     name="firnline",
@@ -47,6 +46,8 @@ def main(arguments: list[str] | None = None) -> None:
     """Runs one command and exits with its code."""
     given = sys.argv[1:] if arguments is None else arguments
     without_pandas()
+    if isinstance(sys.stdout, TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")  # a name may have letters that the terminal does not
     sys.exit(run(given))
 
 
@@ -63,8 +64,11 @@ def run(arguments: list[str]) -> int:
     except typer.TyperException as problem:
         return _misused(problem, output)
     except (typer.Abort, KeyboardInterrupt):
-        print("\ninterrupted", file=sys.stderr)
-        return INTERRUPTED
+        if "--json" in arguments:
+            output.fail(Interrupted("interrupted", hint="`firnline resume` goes on with what was begun"))
+        else:
+            print("\ninterrupted", file=sys.stderr)
+        return Interrupted.exit_code
     except BrokenPipeError:
         # The reader of our stdout went away, as `firnline … | head` does; there is nobody left to tell.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

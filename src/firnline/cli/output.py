@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import Any, Protocol, TextIO
 
 from firnline.errors import FirnlineError
 from firnline.plans.pages import Page
@@ -33,11 +33,21 @@ class TextOutput:
 
 class JsonOutput:
     def show(self, page: Page, facts: Mapping[str, Any]) -> None:
-        print(json.dumps(facts, indent=2, ensure_ascii=False))
+        print(_fitting(sys.stdout, facts, indent=2))
 
     def fail(self, problem: FirnlineError) -> None:
         said = {"kind": problem.kind, "message": problem.message, "hint": problem.hint}
-        print(json.dumps({"error": said}, ensure_ascii=False), file=sys.stderr)
+        print(_fitting(sys.stderr, {"error": said}), file=sys.stderr)
+
+
+def _fitting(target: TextIO, facts: Mapping[str, Any], indent: int | None = None) -> str:
+    """Returns the facts as JSON, with letters that the target does not have as JSON's own escapes."""
+    text = json.dumps(facts, indent=indent, ensure_ascii=False)
+    try:
+        text.encode(target.encoding or "utf-8")
+    except UnicodeEncodeError:
+        return json.dumps(facts, indent=indent)
+    return text
 
 
 def output_for(as_json: bool) -> Output:

@@ -54,6 +54,8 @@ def _joined(texts: pa.Array) -> bytes:
     """Returns all texts in one piece. What is found in it may span two of them; what is not found is in none."""
     if len(texts) == 0:
         return b""
+    # A Spark session may hand out strings with offsets of 64 bits: read as 32, they would end in the middle.
+    texts = texts if texts.type == pa.string() else texts.cast(pa.string())
     _, offsets, data = texts.buffers()
     ends = np.frombuffer(offsets, dtype=np.int32)
     start, end = int(ends[texts.offset]), int(ends[texts.offset + len(texts)])

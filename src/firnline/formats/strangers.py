@@ -22,4 +22,7 @@ def refuse_stranger(key: str) -> None:
     """Raises UnsupportedFormat where the name is that of another format's metadata."""
     for name, expression in STRANGERS.items():
         if re.search(f"/{expression}$", key):
-            raise UnsupportedFormat(f"{key} belongs to a table of {name}, which this version cannot read")
+            raise UnsupportedFormat(
+                f"{key} belongs to a table of {name}, which this version cannot read",
+                "what it needs is not known, so nothing in that folder goes; give the table a folder of its own",
+            )

@@ -10,6 +10,7 @@ from typing import Any, Protocol
 
 from firnline.errors import AlreadyExists, LeaseHeld, OutcomeUnknown, StoreError, UnreadableMetadata
 from firnline.journal.layout import RecordFolder
+from firnline.journal.shapes import EVENT, REMOVAL, misfit
 from firnline.journal.states import RunState, check_move
 from firnline.model.locations import join
 from firnline.ports.stores import Get, List, PutIfAbsent
@@ -75,6 +76,11 @@ def _is_ours(store: EventStore, key: str, event: Event) -> bool:
 def _parse(data: bytes, key: str) -> Event:
     try:
         said = json.loads(data)
+        wrong = misfit(said, EVENT)
+        if wrong is None and said["state"] in (RunState.COMMITTING, RunState.COMMITTED):
+            wrong = misfit(said["detail"], REMOVAL)
+        if wrong is not None:
+            raise ValueError(f"it has no {wrong}, or a strange one")
         return Event(said["number"], RunState(said["state"]), said["at_ms"], said["write_id"], said["detail"])
-    except (ValueError, KeyError, TypeError) as damage:
+    except (ValueError, RecursionError) as damage:
         raise UnreadableMetadata(f"the event {key} is damaged: {damage}", hint="restore the run's record") from damage

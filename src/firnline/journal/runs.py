@@ -11,6 +11,7 @@ from firnline.errors import ObjectNotFound, UnreadableMetadata, UnsupportedForma
 from firnline.journal.events import Event, EventStore, append_event, read_events
 from firnline.journal.layout import RecordFolder, RunId
 from firnline.journal.parts import CHANGED, Seals, put_own, seal
+from firnline.journal.shapes import PLAN, misfit
 from firnline.journal.states import FINISHED, UNDOABLE, RunState
 from firnline.model.locations import join
 from firnline.plans.plan import EXPIRY, PLAN_VERSION
@@ -56,8 +57,8 @@ class Run:
     @property
     def victim_seals(self) -> Seals:
         """The written list, part by part: what was planned, and metadata that fell off the log at the commit."""
-        late = self.committed.detail.get("forgotten_parts", {}) if self.committed else {}
-        return {**self.plan["parts"]["victims"], **late}
+        late = self.committed.detail.get("forgotten_parts") if self.committed else None
+        return {**self.plan["parts"]["victims"], **(late or {})}
 
     @property
     def attempts(self) -> tuple[Event, ...]:
@@ -131,7 +132,7 @@ def load_run(store: EventStore, root: str, run: RunId) -> Run:
         plan = json.loads(store.get(folder.plan))
     except ObjectNotFound as missing:
         raise UsageError(f"no such run: {run}", hint="`firnline runs` shows them") from missing
-    except ValueError as damage:
+    except (ValueError, RecursionError) as damage:
         raise UnreadableMetadata(f"the record {folder.plan} is damaged: {damage}", hint="restore it") from damage
     if not isinstance(plan, dict):
         raise UnreadableMetadata(f"the record {folder.plan} is not a JSON object", hint="restore it")
@@ -140,17 +141,22 @@ def load_run(store: EventStore, root: str, run: RunId) -> Run:
             f"the record {folder.plan} has version {plan.get('version')!r}", hint="upgrade firnline"
         )
     events = tuple(read_events(store, folder))
-    missing_keys = sorted(_NEEDED - plan.keys())
-    if missing_keys or not events:
-        raise UnreadableMetadata(
-            f"the record in {folder.folder} lacks {', '.join(missing_keys) or 'its events'}", hint="restore it"
-        )
-    return Run(run, folder, plan, events)
+    found = Run(run, folder, plan, events)
+    wrong = misfit(plan, PLAN) or _unknown_words(found)
+    if wrong is not None:
+        raise UnreadableMetadata(f"the record {folder.plan} has no {wrong}, or a strange one", hint="restore it")
+    if not events:
+        raise UnreadableMetadata(f"the record in {folder.folder} lacks its events", hint="restore it")
+    return found
 
 
-_NEEDED = frozenset(
-    {"table", "uuid", "request", "grace_ms", "meant", "expire", "expire_refs", "victims", "refused", "parts"}
-)
+def _unknown_words(run: Run) -> str | None:
+    """Returns what of the plan has the right shape and yet says nothing; None where all of it is understood."""
+    try:
+        _ = run.request, run.undo
+    except (TypeError, ValueError) as strange:
+        return f"request or undo ({strange})"
+    return None
 
 
 def has_run(store: EventStore, root: str, run: RunId, uuid: str) -> bool:

@@ -13,7 +13,7 @@ from firnline.ports.delete import Delete, DeleteOutcome, Doomed, MaySend
 
 @dataclass(frozen=True, slots=True)
 class LocalDeleteMany:
-    threads: int = 8
+    threads: int = 16
     per_thread: int = 1_000
 
     @property

@@ -160,6 +160,6 @@ def report(work: Workplace, run: Run, waits: str | None = None) -> Carried:
         "events": [
             {"number": each.number, "at": format_instant(each.at_ms), "state": each.state.value} for each in run.events
         ],
-        "left_alone": list(run.events[-1].detail.get("left_alone", ())),
+        "left_alone": list(run.events[-1].detail.get("left_alone") or ()),
     }
     return Carried(run, waits, facts)

@@ -7,10 +7,16 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
-from firnline.errors import AlreadyExists, BlastRadiusExceeded, ObjectNotFound, RefusedForSafety
+from firnline.errors import (
+    AlreadyExists,
+    BlastRadiusExceeded,
+    ObjectNotFound,
+    RefusedForSafety,
+    UnreadableMetadata,
+)
 from firnline.journal.lease import Lease
-from firnline.journal.parts import Seals, part_keys, seal, write_parts
-from firnline.journal.runs import Run
+from firnline.journal.parts import CHANGED, Seals, part_keys, read_part, seal, write_parts
+from firnline.journal.runs import Run, refuse_edited
 from firnline.journal.states import RunState
 from firnline.model.files import FileKind
 from firnline.model.locations import identity, within
@@ -80,6 +86,7 @@ def commit_run(work: Workplace, lease: Lease, run: Run) -> Run:
     settled = commit_landed(work, lease, run) or _none_can_follow(work, lease, run)
     if settled is not None:
         return settled
+    refuse_edited(work.store, run)
     attempt = _Attempt(work, lease, run, Memory(work, run.id))
     changed = change(work.source, attempt.edit, attempt.before_send, still=lease.check)
     if changed is None:
@@ -162,9 +169,20 @@ def _list_forgotten(work: Workplace, run: Run, state: State, forgotten: list[str
         }
         with suppress(AlreadyExists):  # the same list, from before a crash
             write_parts(work.store, run.folder.victims, pa.table(columns).to_batches(), prefix)
-    keys = part_keys(work.store, run.folder.victims)
-    late = {key.rpartition("/")[2]: key for key in keys if key.rpartition("/")[2].startswith(prefix)}
-    return {name: seal(work.store.get(key)) for name, key in late.items()}
+    planned = run.plan["parts"]["victims"]
+    keys = {key.rpartition("/")[2]: key for key in part_keys(work.store, run.folder.victims)}
+    late = {name: key for name, key in keys.items() if name.startswith(prefix) and name not in planned}
+    return {name: _sealed(work, key, own) for name, key in late.items()}
+
+
+def _sealed(work: Workplace, key: str, forgotten: list[str]) -> str:
+    """Returns the seal of a part that was added. Raises UnreadableMetadata where it names anything but what the commit
+    forgot: then it is not ours, and a seal would make it a part of the written list.
+    """
+    sealed = seal(work.store.get(key))
+    if not set(read_part(work.store, key, sealed).column("key").to_pylist()) <= set(forgotten):
+        raise UnreadableMetadata(f"{key} names files that no commit of this run forgot", hint=CHANGED)
+    return sealed
 
 
 def _size(work: Workplace, key: str) -> int | None:

@@ -8,8 +8,10 @@ from dataclasses import dataclass
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
+from firnline.errors import FirnlineError
 from firnline.ports.delete import Delete, DeleteOutcome, Doomed, Fate, MaySend
 from firnline.spark.importers import forget_zip_importers
+from firnline.spark.troubles import in_one_line, raise_told, told
 
 _KEYS_PER_TASK = 2_000
 _OUTCOME = "key string, fate string, error string"
@@ -29,7 +31,9 @@ class SparkDeleteMany:
         tasks = max(1, len(doomed) // _KEYS_PER_TASK)
         columns = [pa.array([each.key for each in doomed]), pa.array([each.etag for each in doomed], pa.string())]
         rows = self.session.createDataFrame(pa.table(columns, names=list(Doomed._fields))).repartition(tasks)
-        done = rows.mapInArrow(_deleting(delete.share(tasks)), _OUTCOME).collect()
+        with in_one_line("deleting"):
+            done = rows.mapInArrow(_deleting(delete.share(tasks)), _OUTCOME).collect()
+        raise_told(next((row.error for row in done if row.fate is None), None))
         by_key = {row.key: DeleteOutcome(row.key, Fate(row.fate), row.error) for row in done}
         return [by_key[each.key] for each in doomed]
 
@@ -37,7 +41,8 @@ class SparkDeleteMany:
 class _deleting:
     """Deletes each batch of keys; picklable, so that it reaches executors as it is.
 
-    A task that Spark runs again deletes again: what is gone already is reported as missing, which is no failure.
+    A task that Spark runs again deletes again: what is gone already is reported as missing, which is no failure. A
+    store that takes no delete at all any more is told in a row without a fate, and not asked four times.
     """
 
     def __init__(self, delete: Delete) -> None:
@@ -45,8 +50,15 @@ class _deleting:
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         forget_zip_importers()
-        for batch in batches:
-            columns = (batch.column(name).to_pylist() for name in Doomed._fields)
-            outcomes = self._delete.delete([Doomed(*row) for row in zip(*columns, strict=True)])
-            said = ([o.key for o in outcomes], [o.fate.value for o in outcomes], [o.error for o in outcomes])
-            yield pa.record_batch([pa.array(each, pa.string()) for each in said], names=["key", "fate", "error"])
+        try:
+            for batch in batches:
+                columns = (batch.column(name).to_pylist() for name in Doomed._fields)
+                outcomes = self._delete.delete([Doomed(*row) for row in zip(*columns, strict=True)])
+                yield _rows([(each.key, each.fate.value, each.error) for each in outcomes])
+        except FirnlineError as problem:
+            yield _rows([(None, None, told(problem))])
+
+
+def _rows(said: Sequence[tuple[str | None, str | None, str]]) -> pa.RecordBatch:
+    columns = [pa.array(column, pa.string()) for column in zip(*said, strict=True)]
+    return pa.record_batch(columns, names=["key", "fate", "error"])

@@ -8,10 +8,15 @@ from contextlib import contextmanager
 from pyspark.sql import SparkSession
 from pyspark.sql.utils import is_remote
 
+from firnline.spark.troubles import in_one_line
+
 
 @contextmanager
 def described(session: SparkSession, text: str) -> Iterator[None]:
-    """Names the jobs that are started inside. Spark Connect knows no descriptions, but shows tags, without commas."""
+    """Names the jobs that are started inside, also where one fails.
+
+    Spark Connect knows no descriptions, but shows tags, without commas.
+    """
     name = f"firnline: {text}"
     tag = name.replace(",", "")
     if is_remote():
@@ -19,7 +24,8 @@ def described(session: SparkSession, text: str) -> Iterator[None]:
     else:
         session.sparkContext.setJobDescription(name)
     try:
-        yield
+        with in_one_line(text):
+            yield
     finally:
         if is_remote():
             session.removeTag(tag)

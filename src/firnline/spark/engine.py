@@ -64,8 +64,14 @@ class SparkSurvey:
         return Totals.of((FileKind(kind), Tally(n, size)) for said, kind, n, size, _ in self.summary if said == verdict)
 
     def _batches(self, verdict: str) -> Iterator[pa.RecordBatch]:
-        chosen = self.judged.filter(F.col("verdict") == verdict).select(*FILE_COLUMNS)
-        return streamed(chosen, self._totals(verdict).all.files)
+        """Yields the files of a verdict. Raises what an executor could not read where it had to walk once more: what
+        was held in memory is lost with an executor, and a unit that is needed may be out of reach by then.
+        """
+        chosen = self.judged.filter(F.col("verdict").isin(verdict, UNREADABLE)).select(*FILE_COLUMNS, "error")
+        for batch in streamed(chosen, self._totals(verdict).all.files):
+            for said in batch.column("error").drop_null().to_pylist():
+                raise_told(said)
+            yield batch.select(list(FILE_COLUMNS))
 
 
 @dataclass(frozen=True, slots=True)

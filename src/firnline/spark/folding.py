@@ -18,12 +18,11 @@ from pyspark.sql import functions as F
 
 from firnline.errors import FirnlineError
 from firnline.model.files import File, FileKind, Root
-from firnline.model.locations import identity
 from firnline.model.spans import Spans, merged, numbers
 from firnline.ports.engines import root_columns, root_numbers
 from firnline.ports.formats import Expand, Expanded
 from firnline.ports.overlap import Opener
-from firnline.spark.opening import ROWS_DDL, Opening
+from firnline.spark.opening import ROWS_DDL, TELLING, Opening, names_to_tell
 from firnline.spark.pipeline import dealt
 from firnline.spark.settling import FOLDED, Settling, spans_of
 from firnline.spark.spread import Spread
@@ -109,8 +108,10 @@ class FoldingOpening(Opening):
 
 
 def _damaged(unit: File, problem: FirnlineError) -> pa.RecordBatch:
-    row: list[object] = [identity(unit.key), unit.key, None, unit.kind.value, False, None, told(problem), 0, 1, []]
-    return pa.record_batch([pa.array([value], field.type) for value, field in zip(row, FOLDED, strict=True)], FOLDED)
+    """Returns rows that tell of a unit that cannot be read, to every part of the shuffle."""
+    row: list[object] = [unit.key, None, unit.kind.value, False, None, told(problem), 0, 1, []]
+    columns = [names_to_tell(unit.key), *([value] * TELLING for value in row)]
+    return pa.record_batch([pa.array(each, field.type) for each, field in zip(columns, FOLDED, strict=True)], FOLDED)
 
 
 def _as_written(rows: pa.RecordBatch) -> pa.RecordBatch:

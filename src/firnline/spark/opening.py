@@ -32,6 +32,15 @@ ROWS_DDL = (
     "identity string, key string, size bigint, kind string, opens boolean, needed boolean, expects bigint, error string"
 )
 
+TELLING = 1_000
+"""Rows that tell of a unit that cannot be read, each under another name, so that they reach every part of a shuffle.
+
+1. A task reads its units; half of the tasks that take its rows are done.
+2. Its executor is lost, so Spark runs the task again, and now the store does not answer.
+3. One row that says so may belong to a part that is done: nobody would see it, and what the other parts miss is a
+   file that seems to be needed by nobody.
+"""
+
 
 class Opening:
     """Opens the units of one kind in each batch; picklable, so that it reaches executors as it is.
@@ -55,7 +64,7 @@ class Opening:
         due = pc.and_(batch.column("opens"), pc.equal(batch.column("kind"), self._kind.value))
         passing = batch.filter(pc.invert(due))
         if len(passing):
-            yield passing.select(ROWS.names)
+            yield pa.record_batch([passing.column(field.name).cast(field.type) for field in ROWS], schema=ROWS)
         needs, *facts = (batch.filter(due).column(name).to_pylist() for name in ("needed", "key", "size", "expects"))
         units = [File(self._kind, key, size, True, expects) for key, size, expects in zip(*facts, strict=True)]
         try:
@@ -66,8 +75,13 @@ class Opening:
             yield self._unreadable(units[-len(needs)].key, problem)
 
     def _unreadable(self, key: str, problem: FirnlineError) -> pa.RecordBatch:
-        row = [identity(key), key, None, self._kind.value, False, True, None, told(problem)]
-        return pa.record_batch([[value] for value in row], schema=ROWS)
+        row = [key, None, self._kind.value, False, True, None, told(problem)]
+        return pa.record_batch([names_to_tell(key), *([value] * TELLING for value in row)], schema=ROWS)
+
+
+def names_to_tell(key: str) -> list[str]:
+    """Returns names for the rows that tell of one unit."""
+    return [f"{identity(key)}#{number}" for number in range(TELLING)]
 
 
 def _with_need(found: Expanded, needs: list[bool]) -> pa.RecordBatch:

@@ -57,11 +57,13 @@ def pack(package: Path, chosen: Iterable[Distribution], digest: str) -> Path:
     if place.exists():
         os.utime(place)
         return place
-    with NamedTemporaryFile(dir=place.parent, prefix=".", delete=False) as half:
-        with tarfile.open(fileobj=half, mode="w:gz", compresslevel=1) as archive:
-            for name, source in (*_code(package), *_installed(chosen)):
-                archive.add(source, name, recursive=False)
-        os.replace(half.name, place)  # two drivers may pack at once: each file is whole under its name
+    with (
+        NamedTemporaryFile(dir=place.parent, prefix=".", delete=False) as half,
+        tarfile.open(fileobj=half, mode="w:gz", compresslevel=1) as archive,
+    ):
+        for name, source in (*_code(package), *_installed(chosen)):
+            archive.add(source, name, recursive=False)
+    os.replace(half.name, place)  # closed before: two drivers may pack at once, and each file is whole under its name
     return place
 
 

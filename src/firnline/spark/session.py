@@ -5,9 +5,12 @@ from __future__ import annotations
 import os
 import sys
 
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
+from firnline.errors import UsageError
 from firnline.spark.shipping import equipped
+from firnline.spark.troubles import said_by
 
 Session = SparkSession
 
@@ -23,14 +26,20 @@ _LOCAL = {
 }
 """A cluster has more cores than this machine, a page that shows its jobs, and an address that executors reach."""
 
+_START = "it needs Java 17 or newer (JAVA_HOME), or a cluster that answers; `--engine local` needs neither"
+
 
 def session(given: SparkSession | None = None) -> SparkSession:
     """Returns the given session, the active one, or a new one where the environment says, with executors equipped.
+    Raises UsageError where there can be none.
 
     `SPARK_REMOTE` names a Spark Connect server, `SPARK_MASTER` a cluster; Spark's own ways are left to Spark. Tasks
     beside this process must run this very interpreter: with another Python they fail, and say so only in their logs.
     """
-    return equipped(given or SparkSession.getActiveSession() or _started())
+    try:
+        return equipped(given or SparkSession.getActiveSession() or _started())
+    except PySparkException as problem:
+        raise UsageError(f"Spark cannot be started: {said_by(problem)}", _START) from problem
 
 
 def _started() -> SparkSession:

@@ -22,6 +22,7 @@ from firnline.errors import UsageError
 from firnline.spark import looking
 from firnline.spark.looking import Seen
 from firnline.spark.packing import distributions, modules, pack
+from firnline.spark.troubles import said_by
 
 EQUIPPED = "spark.firnline.equipped"
 """Setting of a session: what identifies the code that its executors were found to have, or were sent."""
@@ -84,15 +85,8 @@ def _answers(session: SparkSession) -> list[Seen]:
     try:
         rows = session.range(0, tasks, 1, tasks).select(look("id")).collect()
     except PySparkException as problem:
-        raise UsageError(f"executors cannot run Python: {_said(problem)}", _SAME_PYTHON) from problem
+        raise UsageError(f"executors cannot run Python: {said_by(problem)}", _SAME_PYTHON) from problem
     return [json.loads(text) for (text,) in rows]
-
-
-def _said(problem: PySparkException) -> str:
-    """Returns the last error that is named: the lines before it say through which code, those after it are advice."""
-    lines = [line.strip() for line in str(problem).splitlines() if line.strip()]
-    named = [line for line in lines if "Error: " in line]
-    return (named or lines or [type(problem).__name__])[-1]
 
 
 @cache

@@ -8,7 +8,9 @@ from collections.abc import Iterable, Iterator
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
+from firnline.errors import StoreError
 from firnline.spark.importers import forget_zip_importers
+from firnline.spark.troubles import in_one_line
 
 _ROWS_PER_JOB = 250_000
 
@@ -16,12 +18,21 @@ _ROWS_PER_JOB = 250_000
 def streamed(rows: DataFrame, count: int) -> Iterator[pa.RecordBatch]:
     """Yields one partition's batches at a time: each batch crosses as one Arrow message, not row by row.
 
-    Every partition costs a job of its own, so there are only as many as the rows need.
+    Every partition costs a job of its own, so there are only as many as the rows need. Raises StoreError at the end
+    where they are not `count`: rows that went with an executor are computed again, and then others may come out.
     """
     few = rows.coalesce(1 + count // _ROWS_PER_JOB)
-    for row in few.mapInArrow(_as_messages, "message binary").toLocalIterator():
-        with pa.ipc.open_stream(row.message) as stream:
-            yield from stream
+    came = 0
+    with in_one_line("bringing its rows here"):
+        for row in few.mapInArrow(_as_messages, "message binary").toLocalIterator():
+            with pa.ipc.open_stream(row.message) as stream:
+                for batch in stream:
+                    came += len(batch)
+                    yield batch
+    if came != count:
+        raise StoreError(
+            f"the cluster counted {count:,} files, and then {came:,} came", "an executor may have been lost: plan again"
+        )
 
 
 def _as_messages(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -41,7 +41,10 @@ def understanding() -> Iterator[None]:
         raise UsageError(_first_line(problem), hint="the statement is Spark SQL; see `firnline tables`") from None
     except PySparkException as problem:
         _raise_said(problem)
-        raise FirnlineError(f"Spark could not run the statement: {_first_line(problem)}") from problem
+        message = f"Spark could not run the statement: {_first_line(problem)}"
+        raise FirnlineError(
+            message, "try a part of it; where executors run elsewhere, their logs say more"
+        ) from problem
 
 
 def _raise_said(problem: Exception) -> None:

@@ -14,18 +14,20 @@ import botocore.exceptions
 from firnline.errors import BadCredentials, StoreError
 from firnline.ports.delete import Fate
 from firnline.stores.answers import HOPELESS, Answer
+from firnline.stores.bulk_xml import Said
 from firnline.stores.failures import PASSING, SLOW_DOWN, failure, unreachable
 from firnline.stores.keys import Key
+from firnline.stores.wire import BulkWire
 
 _GONE = Answer(Fate.DELETED)
 _SILENCE = Answer(Fate.FAILED, "the store said nothing of this key", again=True)
 _CHANGED = ("PreconditionFailed", "412")
 
 
-def delete_bulk(client: Any, bucket: str, names: Sequence[str]) -> list[Answer]:
+def delete_bulk(wire: BulkWire, bucket: str, names: Sequence[str]) -> list[Answer]:
     """Returns one answer per name, from one request. Raises where the bucket or the credentials are gone."""
     try:
-        said = client.delete_objects(Bucket=bucket, Delete={"Objects": list(dict.fromkeys(names))})
+        said = wire.delete(bucket, names)
     except botocore.exceptions.ClientError as error:
         return [_refused(error, _key(bucket, name)) for name in names]
     except botocore.exceptions.BotoCoreError as error:
@@ -56,16 +58,18 @@ def code_of(error: botocore.exceptions.ClientError) -> str:
     return code if code in PASSING or status not in ("429", "500", "502", "503", "504") else status
 
 
-def _name_by_name(said: dict[str, Any], bucket: str, names: Sequence[str]) -> list[Answer]:
-    deleted = dict.fromkeys(said.get("Deleted", ()), _GONE)
-    errors = {each.get("Key"): each for each in said.get("Errors", ())}
+def _name_by_name(said: Said, bucket: str, names: Sequence[str]) -> list[Answer]:
+    """Returns the answers in the order of the names: "deleted" in the same order is the usual case."""
+    if said.deleted == names and not said.errors:
+        return [_GONE] * len(names)
+    errors = {each.get("Key"): each for each in said.errors}
     told = {name: _failed(each, _key(bucket, str(name))) for name, each in errors.items()}
-    answers = {**deleted, **told}
+    answers = {**dict.fromkeys(said.deleted, _GONE), **told}
     return [answers.get(name, _SILENCE) for name in names]
 
 
-def _failed(said: dict[str, Any], key: Key) -> Answer:
-    return _answer(str(said.get("Code", "")), key, str(said.get("Message", "")))
+def _failed(said: dict[str, str], key: Key) -> Answer:
+    return _answer(said.get("Code", ""), key, said.get("Message", ""))
 
 
 def _refused(error: botocore.exceptions.ClientError, key: Key) -> Answer:

@@ -79,7 +79,7 @@ class ObjectDelete:
         while members:
             for batch in self._batches(prefix.text, members):
                 self._wait(prefix.text, len(batch), may_send)
-                said = delete_bulk(self._buckets.s3().client, prefix.bucket, [name for _, name in batch])
+                said = delete_bulk(self._buckets.s3().wire, prefix.bucket, [name for _, name in batch])
                 self._learn(prefix.text, said)
                 for (number, _), answer in zip(batch, said, strict=True):
                     answers[number] = answer

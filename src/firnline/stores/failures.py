@@ -97,7 +97,7 @@ def failure(code: str, key: Key, said: str) -> StoreError:
         if code in codes:
             bucket = f"{key.scheme}://{key.authority}"
             return kind(message.format(bucket=bucket, key=key.text, said=plain(said)), hint)
-    return StoreError(f"{key.text!r} failed: {plain(said)}")
+    return StoreError(f"{key.text!r} failed: {plain(said)}", "try again; `firnline doctor` looks at the store")
 
 
 def no_bucket(key: Key) -> StoreError:

@@ -55,7 +55,7 @@ def _home(folder: str) -> Key | None:
 
 def _taken_apart(text: str) -> Key:
     key = folder_key(text)
-    if key.path.endswith("/"):
+    if not key.path or key.path.endswith("/"):
         raise PermanentStoreError(f"{text!r} names a folder, not an object")
     return key
 

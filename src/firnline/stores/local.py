@@ -188,6 +188,6 @@ def _failing(key: str) -> Iterator[None]:
     try:
         yield
     except PermissionError as error:
-        raise PermanentStoreError(f"no permission for {key!r}: {error.strerror}") from error
+        raise PermanentStoreError(f"no permission for {key!r}: {error.strerror}", "ask its owner") from error
     except OSError as error:
         raise StoreError(f"{key!r} failed: {error.strerror or error}") from error

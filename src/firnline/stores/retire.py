@@ -11,10 +11,8 @@ from firnline.stores.delete import ObjectDelete
 
 
 class ObjectRetire:
-    """Reads an object and deletes it if it is the one that was meant.
-
-    In a bucket its ETag is taken before its bytes are read, and compared once more just before the delete: an object
-    that took its name meanwhile stays. Local files have none; there the bytes that were read must do.
+    """Reads an object and deletes it if it is the one that was meant: by its tag, so that another stays which somebody
+    wrote under the same name meanwhile, as after a rollback.
     """
 
     def __init__(self, store: Read, properties: Mapping[str, str] | None = None) -> None:
@@ -23,11 +21,11 @@ class ObjectRetire:
 
     def retire(self, key: str, data: bytes) -> None:
         try:
-            etag = self._store.head(key).etag
+            tag = self._store.head(key).etag  # before it is read: whatever comes after that has another one
             if self._store.get(key) != data:
                 return
         except ObjectNotFound:
             return
-        (outcome,) = self._delete.delete([Doomed(key, etag)])
+        (outcome,) = self._delete.delete([Doomed(key, tag)])
         if outcome.fate is Fate.FAILED:
             raise StoreError(f"cannot remove {key}: {outcome.error}", hint="`firnline resume` goes on with it")

@@ -22,7 +22,7 @@ from obstore.store import S3Store
 
 from firnline.errors import BadCredentials, PermanentStoreError
 from firnline.stores.settings import Properties, S3Settings, http_options, retrying, s3_settings
-from firnline.stores.wire import teach
+from firnline.stores.wire import BulkWire
 
 _LOOK_AGAIN = timedelta(minutes=5)
 _AWS = (".amazonaws.com", ".amazonaws.com.cn")
@@ -36,6 +36,7 @@ class S3Place:
         self.settings = settings
         self._credentials = _credentials(settings)
         self.client = _client(settings, self._credentials)
+        self.wire = BulkWire(self.client, self._credentials)
 
     @property
     def endpoint(self) -> str | None:
@@ -129,9 +130,7 @@ def _client(settings: S3Settings, credentials: Any) -> Any:
         response_checksum_validation="when_required",
     )
     region = settings.region or session.region_name or "us-east-1"
-    client = session.client("s3", region_name=region, endpoint_url=settings.endpoint, config=config)
-    teach(client)
-    return client
+    return session.client("s3", region_name=region, endpoint_url=settings.endpoint, config=config)
 
 
 def _is_aws(session: Any) -> bool:

@@ -1,63 +1,68 @@
-"""The XML of bulk deletes on S3, for a thousand keys at once: botocore's own way takes most of a delete's time.
+"""Bulk deletes on S3 as they go over the wire: address, signature, connection and errors are botocore's own parts.
 
-It hooks into botocore by its events, so address, signature and failures stay botocore's. obstore is as quick, but it
-takes a key that the answer does not mention for deleted.
+Its whole way from call to request takes longer than a server takes for a thousand keys, so the parts are called one
+by one. obstore is as quick, but it takes a key that the answer does not mention for deleted.
 """
 
 from __future__ import annotations
 
 from base64 import b64encode
 from collections.abc import Sequence
+from functools import partial
 from hashlib import md5
 from typing import Any
-from xml.etree import ElementTree
-from xml.sax.saxutils import escape
+from urllib.parse import urlsplit
 
-_NAMES = "firnline names"
-_HEAD = '<?xml version="1.0" encoding="UTF-8"?><Delete xmlns="http://s3.amazonaws.com/doc/2006-03-01/">'
+from botocore.auth import S3SigV4Auth
+from botocore.awsrequest import AWSRequest
+from botocore.exceptions import ClientError
+from botocore.parsers import create_parser
 
+from firnline.stores.bulk_xml import Said, read_answer, write_request
 
-def teach(client: Any) -> None:
-    """Makes the client's DeleteObjects take plain names as its objects, which must survive XML."""
-    client.meta.events.register("provide-client-params.s3.DeleteObjects", _take_names)
-    client.meta.events.register("before-call.s3.DeleteObjects", _write)
-    # The star comes before botocore's own look at the answer, which would read it once more.
-    client.meta.events.register("before-parse.*.DeleteObjects", _read)
+_OPERATION = "DeleteObjects"
+_FAILED = 500
 
 
-def _take_names(params: dict[str, Any], context: dict[str, Any], **_: Any) -> dict[str, Any]:
-    """Returns the parameters without the names: an empty request, which a server refuses, if they got lost."""
-    context[_NAMES] = params["Delete"]["Objects"]
-    return {**params, "Delete": {"Objects": []}}
+class BulkWire:
+    """One S3's bulk deletes, with the connections of a boto3 client; without credentials nothing is signed."""
 
+    def __init__(self, client: Any, credentials: Any) -> None:
+        self._client = client
+        self._credentials = credentials
+        self._addresses: dict[str, str] = {}
 
-def _write(params: dict[str, Any], **_: Any) -> None:
-    """Adds also the checksum that every S3 knows: several servers refuse a bulk delete that has only a newer one."""
-    params["body"] = _body(params["context"][_NAMES])
-    digest = md5(params["body"], usedforsecurity=False).digest()
-    params["headers"]["Content-MD5"] = b64encode(digest).decode()
+    def delete(self, bucket: str, names: Sequence[str]) -> Said:
+        """Returns what one request said. Raises botocore's errors; names must survive XML."""
+        answer = self._client._endpoint.http_session.send(self._request(bucket, write_request(names)).prepare())
+        said = read_answer(answer.content) if answer.status_code == 200 else None
+        if said is None:
+            raise self._failure(answer)
+        return said
 
+    def _request(self, bucket: str, body: bytes) -> AWSRequest:
+        """Returns a signed request. The checksum is the one that every S3 knows; several refuse newer ones alone."""
+        headers = {
+            "User-Agent": self._client.meta.config.user_agent,
+            "Content-MD5": b64encode(md5(body, usedforsecurity=False).digest()).decode(),
+        }
+        request = AWSRequest("POST", f"{self._address(bucket)}?delete", headers, body)
+        if self._credentials is not None:
+            current = self._credentials.get_frozen_credentials()
+            S3SigV4Auth(current, "s3", self._client.meta.region_name).add_auth(request)
+        return request
 
-def _body(names: Sequence[str]) -> bytes:
-    objects = "".join([f"<Object><Key>{escape(name)}</Key></Object>" for name in names])
-    return f"{_HEAD}{objects}</Delete>".encode()
+    def _address(self, bucket: str) -> str:
+        """Returns where botocore's rules put a bucket: by host or by path, of AWS or of another server."""
+        if bucket not in self._addresses:
+            call = partial(self._client.generate_presigned_url, "delete_objects")
+            found = urlsplit(call({"Bucket": bucket, "Delete": {"Objects": []}}))
+            self._addresses[bucket] = found._replace(query="").geturl()
+        return self._addresses[bucket]
 
-
-def _read(response_dict: dict[str, Any], customized_response_dict: dict[str, Any], **_: Any) -> None:
-    """Reads an answer in place of botocore. What is no such answer is left to it: half an answer, or a failure."""
-    root = _whole(response_dict["body"]) if response_dict["status_code"] == 200 else None
-    if root is None or not root.tag.endswith("DeleteResult"):
-        return
-    space = root.tag.removesuffix("DeleteResult")
-    customized_response_dict["Deleted"] = [each.findtext(f"{space}Key") for each in root.findall(f"{space}Deleted")]
-    customized_response_dict["Errors"] = [
-        {part.tag.removeprefix(space): part.text or "" for part in each} for each in root.findall(f"{space}Error")
-    ]
-    response_dict["body"] = b""
-
-
-def _whole(body: bytes) -> ElementTree.Element | None:
-    try:
-        return ElementTree.fromstring(body)
-    except ElementTree.ParseError:
-        return None
+    def _failure(self, answer: Any) -> ClientError:
+        """Returns the store's refusal. A success without its XML is a failure too: nothing of it can be believed."""
+        status = _FAILED if answer.status_code == 200 else answer.status_code
+        response = {"headers": answer.headers, "status_code": status, "body": answer.content}
+        shape = self._client.meta.service_model.operation_model(_OPERATION).output_shape
+        return ClientError(create_parser("rest-xml").parse(response, shape), _OPERATION)

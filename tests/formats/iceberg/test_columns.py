@@ -41,6 +41,16 @@ def test_a_column_has_the_identities_of_its_paths(paths: list[str]) -> None:
 
 
 @settings(deadline=None)
+@given(st.one_of(SPELLED_ALIKE, MIXED))
+@example(["/t/a", "/t/b", "/t//x", "/t/../x"])
+def test_it_has_them_also_with_offsets_of_64_bits(paths: list[str]) -> None:
+    """Spark hands out such strings where `spark.sql.execution.arrow.useLargeVarTypes` is set."""
+    column = pa.array(["other://x/y", *paths], pa.large_string()).slice(1)
+    assert identities(column).to_pylist() == [identity(path) for path in paths]
+    assert first_dotted(column) == next((path for path in paths if is_dotted(path)), None)
+
+
+@settings(deadline=None)
 @given(SPELLED_ALIKE)
 def test_a_slice_of_a_column_has_them_too(paths: list[str]) -> None:
     column = pa.array(["other://x/y", *paths], pa.string()).slice(1)

@@ -96,7 +96,7 @@ class Tokens:
     def _form(self) -> dict[str, str]:
         client = self._client()
         if client is None:
-            raise UsageError(f"catalog {self._settings.name} has no credential")
+            raise UsageError(f"catalog {self._settings.name} has no credential", "set credential, or token")
         properties, oauth2 = self._settings.properties, self._settings.properties.get("auth.type") == "oauth2"
         scope = properties.get("auth.oauth2.scope") if oauth2 else properties.get("scope", "catalog")
         form = {"grant_type": "client_credentials", "client_id": client[0], "client_secret": client[1], "scope": scope}

@@ -128,12 +128,9 @@ def _ref_says(ref: Mapping[str, Any] | None, update: Update) -> bool:
 
 
 def _is_gone(update: Update, document: Document) -> bool:
-    for name, key, say in _REMOVALS:
-        for entry in document.get(name) or ():
-            (said,) = say([entry[key]])
-            if said["action"] == update["action"] and _ids(said) <= _ids(update):
-                return False
-    return True
+    gone = _ids(update)
+    lists = ((name, key) for name, key, say in _REMOVALS if say([0])[0]["action"] == update["action"])
+    return not any(entry[key] in gone for name, key in lists for entry in document.get(name) or ())
 
 
 def _ids(update: Update) -> set[Any]:
