@@ -14,10 +14,14 @@ if TYPE_CHECKING:
 
 def inspect_on(state: State, store: Get) -> Inspect:
     """Returns what reads the metadata of this table's format. Raises UnsupportedFormat where nothing does."""
-    if state.format != "iceberg":
-        raise UnsupportedFormat(
-            f"{state.table}: the metadata of a {state.format} table is not shown as rows", hint="`all_snapshots` is"
-        )
-    from firnline.formats.iceberg.tables import IcebergTables
+    if state.format == "iceberg":
+        from firnline.formats.iceberg.tables import IcebergTables
 
-    return IcebergTables(store)
+        return IcebergTables(store)
+    if state.format == "paimon":
+        from firnline.formats.paimon.tables import PaimonTables
+
+        return PaimonTables(store)
+    raise UnsupportedFormat(
+        f"{state.table}: the metadata of a {state.format} table is not shown as rows", hint="`all_snapshots` is"
+    )

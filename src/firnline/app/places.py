@@ -175,11 +175,20 @@ class Places:
         return open_catalog(self.catalogs[name])
 
     def tables(self, catalog: str | None = None) -> list[TableName]:
-        """Returns every table of every configured catalog, or of one."""
+        """Returns every table of every configured catalog, or of one; or every Paimon table of a warehouse."""
+        if catalog is not None and "/" in catalog:
+            return self._in_warehouse(absolute(catalog))
         if catalog is not None and catalog not in self.catalogs:
             raise UsageError(f"no catalog {catalog!r}", hint=f"configured are: {', '.join(self.catalogs) or 'none'}")
         names = self.catalogs if catalog is None else [catalog]
         return [table for name in names for table in self.catalog(name).tables()]
+
+    def _in_warehouse(self, location: str) -> list[TableName]:
+        from firnline.catalogs.paimon import PaimonFolders
+        from firnline.stores.ranges import ObjectRanges
+
+        settings = self.settings_of(TableName("", "", location))
+        return list(PaimonFolders(self.store_of(settings)).below(location, ObjectRanges(settings).folders))
 
     def _everyone(self, also: Sequence[str]) -> Iterator[Workplace]:
         """Yields where each table of every catalog is worked on, and those that no catalog has but somebody named."""

@@ -24,7 +24,10 @@ def register(app: typer.Typer) -> None:
 
 
 def tables(
-    catalog: Annotated[str | None, typer.Argument(metavar="[CATALOG]", help="Only this catalog.")] = None,
+    catalog: Annotated[
+        str | None,
+        typer.Argument(metavar="[CATALOG]", help="Only this catalog, or a Paimon warehouse by its location."),
+    ] = None,
     config: options.Config = None,
     as_json: options.Json = False,
 ) -> int:

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from firnline.errors import ObjectNotFound, UnreadableMetadata
+from firnline.model.snapshots import number_of
 from firnline.ports.stores import Get
 
 _HALF_A_PAIR = re.compile("[\ud800-\udfff]")
@@ -34,7 +35,12 @@ def time_of(entry: Entry) -> int:
 
 
 def in_order(entries: Iterable[Entry]) -> list[Entry]:
-    return sorted(entries, key=lambda entry: (entry["timestamp-ms"], entry["snapshot-id"]))
+    return sorted(entries, key=_place)
+
+
+def _place(entry: Entry) -> tuple[int, int, str]:
+    named = entry["snapshot-id"]
+    return (entry["timestamp-ms"], *((number_of(named) or 0, named) if isinstance(named, str) else (named, "")))
 
 
 def read_list(store: Get, key: str) -> list[Entry]:
@@ -57,18 +63,19 @@ def parse_list(data: bytes, key: str) -> list[Entry]:
         raise unreadable(key, damage) from None
     if not isinstance(said, list):
         raise unreadable(key, "it is not a JSON list")
-    seen: set[int] = set()
+    seen: set[int | str] = set()
     for number, each in enumerate(said):
-        if (
-            not isinstance(each, dict)
-            or not _is_whole(each.get("snapshot-id"))
-            or not _is_whole(each.get("timestamp-ms"))
-        ):
+        if not isinstance(each, dict) or not _is_id(each.get("snapshot-id")) or not _is_whole(each.get("timestamp-ms")):
             raise unreadable(key, f"entry {number} is not a snapshot")
         if each["snapshot-id"] in seen:
             raise unreadable(key, f"snapshot {each['snapshot-id']} is in it twice")
         seen.add(each["snapshot-id"])
     return said
+
+
+def _is_id(value: object) -> bool:
+    """Tells whether it is a number, or names a snapshot that counts within a branch: Paimon has such."""
+    return _is_whole(value) or (isinstance(value, str) and not value.isdigit() and number_of(value) is not None)
 
 
 def _is_whole(value: object) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -10,6 +11,7 @@ SnapshotId = str
 
 MAIN = "main"
 _CHANGES = "+changes"
+_NUMBERED = re.compile(r"(?:.+:)?(-?[0-9]+)(?:@.*)?", re.DOTALL)
 
 
 def changes_of(snapshot: SnapshotId) -> str:
@@ -20,6 +22,14 @@ def changes_of(snapshot: SnapshotId) -> str:
 def snapshot_of(owner: str) -> SnapshotId:
     """Returns the snapshot that an owner of roots belongs to."""
     return owner.removesuffix(_CHANGES)
+
+
+def number_of(snapshot: SnapshotId) -> int | None:
+    """Returns the number of a snapshot; within its branch, where branches count on their own (`branch:number`, and
+    `number@tag` where a number was given again). None where its id is no number.
+    """
+    match = _NUMBERED.fullmatch(snapshot)
+    return int(match[1]) if match else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from firnline.errors import AlreadyExists, FirnlineError
+from firnline.errors import AlreadyExists, FirnlineError, TableMoved
 from firnline.history.ledger import End, RunFacts, end_row, ends_folder, snapshot_rows, snapshots_folder
 from firnline.history.rows import SnapshotRow, rows_of
 from firnline.journal.outcomes import outcome_totals
@@ -20,6 +20,7 @@ from firnline.ops.workplace import Workplace
 from firnline.policy.native import cutoff_of
 from firnline.policy.why import explain_expired
 from firnline.ports.discard import OwnKey
+from firnline.ports.formats import State
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -71,7 +72,7 @@ def _lost(
     Where that cannot be told any more, the ledger goes without: a run must not stop for it.
     """
     try:
-        base = work.source.format.load(run.plan["table"], detail["base"])
+        base = _base(work, run, detail)
         settled = settle(base, work.source.name, work.config, run.request, run.events[-1].at_ms)
     except FirnlineError:
         return {}
@@ -86,6 +87,17 @@ def _lost(
         for row in rows
         if row.snapshot_id in went
     }  # fmt: skip
+
+
+def _base(work: Workplace, run: Run, detail: Mapping[str, Any]) -> State:
+    """Returns the version that the commit was made from. Where a format keeps no versions: the present one with what
+    was taken out put back.
+    """
+    table_format = work.source.format
+    try:
+        return table_format.load(run.plan["table"], detail["base"])
+    except TableMoved:
+        return table_format.with_removal(work.source.load(), detail["removal"])
 
 
 def _drop_old(work: Workplace, root: str, bound_ms: int) -> None:

@@ -14,7 +14,7 @@ from firnline.journal.runs import Run
 from firnline.journal.states import RunState
 from firnline.ops.workplace import Workplace
 from firnline.ports.discard import OwnKey
-from firnline.ports.formats import State
+from firnline.ports.formats import FenceKind, State
 
 MOST_READ = 1 << 30
 """Bytes of metadata that are read to find out what still points where; above it everything stays."""
@@ -66,6 +66,8 @@ def _named_elsewhere(work: Workplace, state: State, pointer: Pointer, names: set
 
 def _texts(work: Workplace, state: State) -> Iterator[bytes]:
     yield from (_said(run) for run in work.runs(state) if run.state in _ON_THEIR_WAY)
+    if state.capabilities.fence is FenceKind.NONE:
+        return  # there are no versions: the present pointer is the only one, and many files would be read in vain
     left = MOST_READ
     for key in work.source.format.metadata_files(state):
         with suppress(ObjectNotFound):

@@ -122,7 +122,8 @@ class Expand(Protocol):
     @property
     def folds(self) -> bool:
         """Whether a unit can take away what another names: then rows are of ENTRY_COLUMNS, and only what the units of
-        one snapshot add and do not remove is needed by it.
+        one snapshot add and do not remove is needed by it. Units of every kind but the last are roots then, so that
+        they can be opened at once.
         """
         ...
 

@@ -1,13 +1,13 @@
 """The walk on Spark where units also take away.
 
-Each row carries its `entries`: what units say of the file, with the spans of roots that read them. Rows of one file
-meet in one aggregation for each kind of unit, as in every walk; after the last the entries fold into needed or not.
+Each row says one thing of one file: that a unit names it or takes it away, with the spans of roots that read the unit.
+All kinds of units but the last are roots, so two rounds open everything. Then the rows of a file meet in one task, one
+after the other, and fold into needed or not.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Iterator, Sequence
 from uuid import uuid4
 
 import numpy as np
@@ -17,22 +17,20 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from firnline.errors import FirnlineError
-from firnline.model.files import File, Root
-from firnline.model.spans import Entries, Numbers, Spans, alive, merged, numbers
+from firnline.model.files import File, FileKind, Root
+from firnline.model.spans import Spans, merged, numbers
 from firnline.ports.engines import root_columns, root_numbers
 from firnline.ports.formats import Expand, Expanded
 from firnline.ports.overlap import Opener
-from firnline.spark.importers import forget_zip_importers
-from firnline.spark.opening import ROWS, ROWS_DDL, TELLING, Opening, names_to_tell
+from firnline.spark.opening import ROWS_DDL, TELLING, Opening, names_to_tell
+from firnline.spark.pipeline import dealt
+from firnline.spark.settling import FOLDED, Settling, spans_of
 from firnline.spark.spread import Spread
 from firnline.spark.troubles import told
 
-_SAID = pa.struct([("fold", pa.int64()), ("op", pa.int8()), ("spans", pa.list_(pa.int32()))])
-_FACTS = [field for field in ROWS if field.name != "needed"]
-FOLDED = pa.schema([*_FACTS, ("entries", pa.list_(_SAID))])
 _DDL = (
     "identity string, key string, size bigint, kind string, opens boolean, expects bigint, error string, "
-    "entries array<struct<fold:bigint,op:tinyint,spans:array<int>>>"
+    "fold bigint, op tinyint, spans array<int>"
 )
 
 
@@ -45,86 +43,75 @@ def root_table(roots: Sequence[Root]) -> tuple[pa.Table, int]:
         places.setdefault(name, []).append(place)
     firsts = [each[0] for each in places.values()]
     numbered = [owners[root.owner] for root in roots]
-    spans = ([end for place in each for end in (numbered[place], numbered[place] + 1)] for each in places.values())
-    said = [[{"fold": 0, "op": 1, "spans": each}] for each in spans]
+    spans = [[end for place in each for end in (numbered[place], numbered[place] + 1)] for each in places.values()]
     facts = {name: [columns[name][place] for place in firsts] for name in columns if name in FOLDED.names}
-    nothing = [None] * len(firsts)
-    return pa.table({**facts, "error": nothing, "entries": said}, schema=FOLDED), kept
+    count = len(firsts)
+    said = {"error": [None] * count, "fold": [0] * count, "op": [1] * count, "spans": spans}
+    return pa.table({**facts, **said}, schema=FOLDED), kept
 
 
 def walk_folding(rows: DataFrame, expand: Expand, spread: Spread, kept: int) -> DataFrame:
     """Returns one row per file that any root needs, with the columns of every walk."""
     look = uuid4().hex
+    *roots, last = expand.order
     placed = rows.repartitionById(spread.tasks, F.col("task")).drop("task")
-    for kind in expand.order:
-        found = placed.mapInArrow(FoldingOpening(expand, kind, look, spread.threads), _DDL)
-        rows = _one_per_file(found)
-        # By their names: entries come in any order, so a task that is run again would deal its rows out otherwise,
-        # and one that went to a task which is done already would be lost.
-        placed = rows.repartition(spread.tasks, "identity")
-    return rows.mapInArrow(Folding(kept), ROWS_DDL)
+    found = placed.mapInArrow(FoldingOpening(expand, tuple(roots), look, spread.threads), _DDL)
+    placed = dealt(found, spread.tasks, _together)
+    found = placed.mapInArrow(FoldingOpening(expand, (last,), look, spread.threads), _DDL)
+    # Sorting by a number costs a fraction of sorting by paths, and brings the rows of a file together as well.
+    near = found.withColumn("place", F.xxhash64("identity")).repartition("place").sortWithinPartitions("place")
+    return near.mapInArrow(Settling(kept), ROWS_DDL)
 
 
-def _one_per_file(rows: DataFrame) -> DataFrame:
-    return rows.groupBy("identity").agg(
+def _together(rows: DataFrame, *by: str) -> DataFrame:
+    """Returns the rows that say the same of one file as one, with the spans of all."""
+    return rows.groupBy(*by, "fold", "op").agg(
         F.min("key").alias("key"),
         F.max("size").alias("size"),
         F.min("kind").alias("kind"),
         F.max("opens").alias("opens"),
         F.max("expects").alias("expects"),
         F.max("error").alias("error"),
-        F.flatten(F.collect_list("entries")).alias("entries"),
+        F.flatten(F.collect_list("spans")).alias("spans"),
     )
-
-
-class Said(NamedTuple):
-    """The entries of some rows, one for each span: the number of the row, fold, op, start and end."""
-
-    row: Numbers
-    fold: Numbers
-    op: Numbers
-    start: Numbers
-    end: Numbers
-
-
-def said_of(entries: pa.ListArray) -> Said:
-    """Returns the entries end to end."""
-    row_of = np.repeat(np.arange(len(entries)), pc.list_value_length(entries).to_numpy(zero_copy_only=False))
-    structs = entries.flatten()
-    spans = structs.field("spans")
-    pairs = spans.flatten().to_numpy(zero_copy_only=False).reshape(-1, 2)
-    entry = np.repeat(np.arange(len(spans)), pc.list_value_length(spans).to_numpy(zero_copy_only=False) // 2)
-    fold, op = (numbers(structs.field(name).to_numpy(zero_copy_only=False))[entry] for name in ("fold", "op"))
-    return Said(numbers(row_of)[entry], fold, op, numbers(pairs[:, 0]), numbers(pairs[:, 1]))
 
 
 class FoldingOpening(Opening):
     """Opens units whose rows say of which roots they are, and whether they add or take away."""
 
+    def __init__(self, expand: Expand, kinds: Sequence[FileKind], look: str, threads: int) -> None:
+        super().__init__(expand, kinds[-1], look, threads)
+        self._kinds = kinds
+
     def _through(self, batch: pa.RecordBatch, opened: Opener) -> Iterator[pa.RecordBatch]:
-        due = pc.and_(batch.column("opens"), pc.equal(batch.column("kind"), self._kind.value))
+        kinds = pa.array([kind.value for kind in self._kinds])
+        due = pc.and_(batch.column("opens"), pc.is_in(batch.column("kind"), value_set=kinds))
         passing = batch.filter(pc.invert(due))
         if len(passing):
             yield _as_written(passing)
         units = batch.filter(due)
-        said = said_of(units.column("entries"))
-        spans = merged(said.row, said.start, said.end)
-        facts = (units.column(name).to_pylist() for name in ("key", "size", "expects"))
-        files = [File(self._kind, key, size, True, expects) for key, size, expects in zip(*facts, strict=True)]
+        for kind in self._kinds:
+            yield from self._of_kind(kind, units.filter(pc.equal(units.column("kind"), kind.value)), opened)
+
+    def _of_kind(self, kind: FileKind, units: pa.RecordBatch, opened: Opener) -> Iterator[pa.RecordBatch]:
+        spans = merged(*spans_of(units.column("spans")))
+        keys = pc.coalesce(units.column("key"), units.column("identity"))
+        facts = (each.to_pylist() for each in (keys, units.column("size"), units.column("expects")))
+        files = [File(kind, key, size, True, expects) for key, size, expects in zip(*facts, strict=True)]
         count = 0
         try:
             for portion, answer in opened(files):
                 yield _spanned(Expanded(answer.rows, answer.of + count), spans, len(files))
                 count += len(portion)
         except FirnlineError as problem:
-            yield self._unreadable(files[count].key, problem)
+            yield _damaged(files[count], problem)
 
-    def _unreadable(self, key: str, problem: FirnlineError) -> pa.RecordBatch:
-        row: list[object] = [key, None, self._kind.value, False, None, told(problem), []]
-        columns = [names_to_tell(key), *([value] * TELLING for value in row)]
-        return pa.record_batch(
-            [pa.array(each, field.type) for each, field in zip(columns, FOLDED, strict=True)], FOLDED
-        )
+
+def _damaged(unit: File, problem: FirnlineError) -> pa.RecordBatch:
+    """Returns rows that tell of a unit that cannot be read, to every part of the shuffle."""
+    row: list[object] = [unit.key, None, unit.kind.value, False, None, told(problem), 0, 1, []]
+    columns = [names_to_tell(unit.key), *([value] * TELLING for value in row)]
+    return pa.record_batch([pa.array(each, field.type) for each, field in zip(columns, FOLDED, strict=True)], FOLDED)
 
 
 def _as_written(rows: pa.RecordBatch) -> pa.RecordBatch:
@@ -137,15 +124,15 @@ def _spanned(answer: Expanded, spans: Spans, units: int) -> pa.RecordBatch:
     rows, of = answer.rows, answer.of
     deeper = rows.column("opens").to_numpy(zero_copy_only=False)
     if not deeper.any():
-        return _with_entries(rows, _lists(spans, units).take(pa.array(of)))
+        return _written(rows, _lists(spans, units).take(pa.array(of)))
     names = rows.filter(pa.array(deeper)).column("identity").dictionary_encode()
     places, chosen = spans.of(of[deeper])
     codes = numbers(names.indices.to_numpy(zero_copy_only=False))
     together = merged(codes[places], spans.start[chosen], spans.end[chosen])
     first = np.flatnonzero(deeper)[np.unique(codes, return_index=True)[1]]
     rest = np.flatnonzero(~deeper)
-    once = _with_entries(rows.take(pa.array(first)), _lists(together, len(first)))
-    others = _with_entries(rows.take(pa.array(rest)), _lists(spans, units).take(pa.array(of[rest])))
+    once = _written(rows.take(pa.array(first)), _lists(together, len(first)))
+    others = _written(rows.take(pa.array(rest)), _lists(spans, units).take(pa.array(of[rest])))
     return pa.concat_batches([once, others])
 
 
@@ -156,28 +143,13 @@ def _lists(spans: Spans, owners: int) -> pa.Array:
     return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), pa.array(flat, pa.int32()))
 
 
-def _with_entries(rows: pa.RecordBatch, spans: pa.Array) -> pa.RecordBatch:
-    count = len(rows)
-    said = pa.StructArray.from_arrays([rows.column("fold"), rows.column("op"), spans], fields=list(_SAID))
-    entries = pa.ListArray.from_arrays(pa.array(np.arange(count + 1), pa.int32()), said)
-    facts = [rows.column(name) for name in ("identity", "key", "size", "kind", "opens")]
-    nothing = [pa.nulls(count, kind) for kind in (pa.int64(), pa.string())]
-    return pa.record_batch([*facts, *nothing, entries], schema=FOLDED)
-
-
-class Folding:
-    """Folds what was said of each file: one row for each that a root needs. What could not be read stays as it is."""
-
-    def __init__(self, kept: int) -> None:
-        self._kept = kept
-
-    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        forget_zip_importers()
-        for batch in batches:
-            said = said_of(batch.column("entries"))
-            found = alive(len(batch), Entries(*said), self._kept)
-            failed = batch.column("error").is_valid()
-            needed = pc.or_(pa.array(found.needed), failed)
-            columns = {**{name: batch.column(name) for name in batch.schema.names}, "needed": needed}
-            rows = pa.record_batch([columns[field.name] for field in ROWS], schema=ROWS)
-            yield rows.filter(pc.or_(pa.array(found.reached), failed))
+def _written(rows: pa.RecordBatch, spans: pa.Array) -> pa.RecordBatch:
+    """Returns the rows as they travel. What takes a file away needs to say which file, and nothing of it; and a key
+    that is the file's identity, as most are, travels once.
+    """
+    adds = pc.greater(rows.column("op"), 0)
+    said = {name: pc.if_else(adds, rows.column(name), None) for name in ("key", "size", "kind")}
+    said["key"] = pc.if_else(pc.equal(rows.column("identity"), rows.column("key")), None, said["key"])
+    nothing = {name: pa.nulls(len(rows), FOLDED.field(name).type) for name in ("expects", "error")}
+    columns = {**{name: rows.column(name) for name in ("identity", "opens", "fold", "op")}, **said, **nothing}
+    return pa.record_batch([{**columns, "spans": spans}[name] for name in FOLDED.names], schema=FOLDED)

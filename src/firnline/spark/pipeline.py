@@ -8,6 +8,7 @@ again and then bury the reason.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
@@ -22,6 +23,9 @@ from firnline.spark.spread import Spread
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
+
+Once = Callable[..., DataFrame]
+"""From rows and the names of columns that tell files apart to one row for each."""
 
 KEPT, VICTIM, UNREADABLE = "kept", "victim", "unreadable"
 _STEM = r"^[^:]+://[^/]*"
@@ -44,16 +48,16 @@ def walk(rows: DataFrame, expand: Expand, spread: Spread) -> DataFrame:
     return one_per_file(found, "identity")
 
 
-def dealt(rows: DataFrame, tasks: int) -> DataFrame:
+def dealt(rows: DataFrame, tasks: int, once: Once | None = None) -> DataFrame:
     """Returns one row per file, dealt to tasks like cards, the longest first: each task gets as much to read.
 
     Hands of cards are dealt apart, so that no single task has to sort them all.
     """
     hand = F.pmod(F.xxhash64("identity"), F.lit(tasks)).alias("hand")
-    once = one_per_file(rows.select("*", hand).repartition(tasks, "hand"), "hand", "identity")
+    each = (once or one_per_file)(rows.select("*", hand).repartition(tasks, "hand"), "hand", "identity")
     longest_first = Window.partitionBy("hand").orderBy(F.desc_nulls_first("size"), "identity")
     task = F.pmod(F.row_number().over(longest_first) + F.col("hand"), F.lit(tasks))
-    return once.withColumn("task", task.cast("int")).repartitionById(tasks, F.col("task")).drop("task", "hand")
+    return each.withColumn("task", task.cast("int")).repartitionById(tasks, F.col("task")).drop("task", "hand")
 
 
 def one_per_file(rows: DataFrame, *by: str) -> DataFrame:

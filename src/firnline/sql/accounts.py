@@ -38,6 +38,7 @@ LEDGER = pa.schema(
         ("run_end", pa.string()), ("run_ended_at", INSTANT), ("run_outcomes", _TALLIES),
     ]
 )  # fmt: skip
+_IDS = ("snapshot_id", "parent_id")
 _OF_END = {"run_end": "end", "run_ended_at": "ended_at", "run_outcomes": "outcomes"}
 
 
@@ -92,7 +93,7 @@ def _run_row(facts: Mapping[str, Any]) -> dict[str, Any]:
         "planned_snapshots": facts["planned"]["snapshots"],
         "planned_files": victims["files"],
         "planned_bytes": victims["bytes"],
-        "expired": [int(each) for each in facts["expired"]],
+        "expired": numbers(facts["expired"]).to_pylist(),
         "outcomes": list(facts["outcomes"].items()),
     }
 
@@ -134,5 +135,7 @@ def _repeated(end: Mapping[str, Any], name: str, kind: pa.DataType, times: int) 
     return pa.array([end.get(name)] * times, kind)
 
 
-def _as(found: pa.Table, name: str, kind: pa.DataType) -> pa.ChunkedArray:
-    return found.column(name).cast(kind)
+def _as(found: pa.Table, name: str, kind: pa.DataType) -> pa.Array:
+    """Returns a column with its type; ids, which are text in the ledger, as numbers."""
+    column = found.column(name)
+    return numbers(column.to_pylist()) if name in _IDS else column.cast(kind)

@@ -132,7 +132,7 @@ _RELATIONS: Mapping[str, Callable[[_Opened], Relation]] = {
     "snapshots": lambda it: it.snapshots(None),
     "all_snapshots": lambda it: it.snapshots(history_of(it.work.source, it.state, it.store)),
     "entries": lambda it: EntryRows(it.inspect.entries(it.state), it.manifests()),
-    "files": lambda it: FileRows(it.inspect.entries(it.state), it.manifests()),
+    "files": lambda it: FileRows(it.inspect.live(it.state, it.snapshot), it.manifests()),
     "manifests": lambda it: Ready(it.inspect.manifests(it.state, it.snapshot)),
     "refs": lambda it: ref_rows(it.state),
     "history": lambda it: log_rows(it.inspect, it.state),

@@ -135,7 +135,8 @@ class Statements:
         return loaded[table]
 
     def _create(self, view: View, query: Query) -> None:
-        frame = self._of_runtime(view) if view.what == ROWS and self._has_runtime() else self._of_source(view, query)
+        through_runtime = view.what == ROWS and view.state.format == "iceberg" and self._has_runtime()
+        frame = self._of_runtime(view) if through_runtime else self._of_source(view, query)
         frame.createOrReplaceTempView(view.view)
         self._views.append(view.view)
 

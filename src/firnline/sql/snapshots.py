@@ -18,7 +18,7 @@ from firnline.history.index import Segment, read_segment
 from firnline.history.listing import Entry, id_of, time_of
 from firnline.history.opening import History, newest
 from firnline.history.rows import parent_of, summary_of
-from firnline.model.snapshots import SnapshotId
+from firnline.model.snapshots import SnapshotId, number_of
 from firnline.ports.formats import TableFormat
 from firnline.ports.stores import Get
 from firnline.sql.bounds import Bounds
@@ -129,13 +129,23 @@ def batch_of(entries: Sequence[Entry], columns: Sequence[str], *, expired: bool)
 
 
 def numbers(ids: Sequence[str | int | None]) -> pa.Array:
-    """Returns ids as the numbers that Iceberg's tables have. Raises UnsupportedFormat where they are none."""
+    """Returns ids as the numbers that Iceberg's tables have; of a branch that counts on its own, its numbers.
+
+    Raises UnsupportedFormat where they are none.
+    """
     try:
-        return pa.array([None if each is None else int(each) for each in ids], pa.int64())
+        return pa.array([None if each is None else _number(each) for each in ids], pa.int64())
     except (ValueError, OverflowError, pa.ArrowInvalid):
         raise UnsupportedFormat(
             "a snapshot's id is not a number of 64 bits", hint="this table has no such view"
         ) from None
+
+
+def _number(snapshot: str | int) -> int:
+    found = snapshot if isinstance(snapshot, int) else number_of(snapshot)
+    if found is None:
+        raise ValueError(f"{snapshot} is no number")
+    return found
 
 
 def _maps(said: Sequence[Mapping[str, str]]) -> pa.Array:

@@ -39,7 +39,7 @@ class BucketRanges:
     def split(self, prefix: str, wanted: int) -> list[KeyRange]:
         key = folder_key(prefix)
         if not _lists_in_order(key):
-            return by_folders(prefix, wanted, self._subfolders)
+            return by_folders(prefix, wanted, self.subfolders)
         start = _with_slash(prefix)
         cuts = cuts_by_keys(lambda after: self._first(key, after), lambda stem: self._is_long(key, stem), start, wanted)
         return between(prefix, cuts)
@@ -102,7 +102,8 @@ class BucketRanges:
         keys = [_with_slash(key.text) + each["path"][skip:] for each in found]
         return [each for each in keys if each > after]
 
-    def _subfolders(self, folder: str) -> list[str]:
+    def subfolders(self, folder: str) -> list[str]:
+        """Returns the folders that are directly in a folder."""
         key = folder_key(folder)
         name = object_name(key).rstrip("/")
         skip = len(name) + 1 if name else 0

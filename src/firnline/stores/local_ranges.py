@@ -17,7 +17,7 @@ _ROWS = 10_000
 
 
 def split_local(prefix: str, wanted: int) -> list[KeyRange]:
-    return by_folders(prefix, wanted, _subfolders, bundle=True)
+    return by_folders(prefix, wanted, subfolders, bundle=True)
 
 
 def local_batches(piece: KeyRange) -> Iterator[pa.RecordBatch]:
@@ -57,7 +57,7 @@ def _reaches(piece: KeyRange, stem: str) -> bool:
     return not (too_late or too_early)
 
 
-def _subfolders(folder: str) -> list[str]:
+def subfolders(folder: str) -> list[str]:
     spelled = _with_slash(folder)
     _, folders = folder_contents(folder_key(folder).path, spelled)
     return [spelled + name for name in folders]

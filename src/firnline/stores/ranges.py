@@ -10,7 +10,7 @@ from firnline.ports.listings import KeyRange
 from firnline.stores.bucket_ranges import BucketRanges
 from firnline.stores.buckets import Buckets
 from firnline.stores.keys import folder_key
-from firnline.stores.local_ranges import local_batches, split_local
+from firnline.stores.local_ranges import local_batches, split_local, subfolders
 
 
 class ObjectRanges:
@@ -26,6 +26,11 @@ class ObjectRanges:
         if folder_key(prefix).scheme == "file":
             return split_local(prefix, wanted)
         return self._buckets.split(prefix, wanted)
+
+    def folders(self, folder: str) -> list[str]:
+        """Returns the folders that are directly in a folder, without opening them."""
+        is_local = folder_key(folder).scheme == "file"
+        return subfolders(folder) if is_local else self._buckets.subfolders(folder)
 
     def batches(self, piece: KeyRange) -> Iterator[pa.RecordBatch]:
         if folder_key(piece.folder).scheme == "file":

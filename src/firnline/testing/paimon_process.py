@@ -51,24 +51,33 @@ class FaultyRetire:
 class PaimonProcess(Lake):
     """Everything that the command line can do with a table by its location, as one process does it."""
 
-    def __init__(self, fault: Fault | None = None, *, clock: Clock | None = None, policy: str = "") -> None:
+    def __init__(
+        self,
+        fault: Fault | None = None,
+        *,
+        clock: Clock | None = None,
+        policy: str = "",
+        settings: Mapping[str, str] | None = None,
+    ) -> None:
+        """`settings` are those of the store, by PyIceberg's names; none for local files."""
         super().__init__(parse_policy(policy, "a test's policy") if policy else Section(), engine="local")
         self.fault = fault or NoFault()
         self.clock = clock or Clock()
         self.owner = f"process {next(_numbers)}"
-        self.store: ReadWrite = FaultyStore(ObjectStores({}), self.fault)
+        self.settings = dict(settings or {})
+        self.store: ReadWrite = FaultyStore(ObjectStores(self.settings), self.fault)
 
     def tables(self, catalog: str | None = None) -> list[TableName]:
         return []
 
     def settings_of(self, name: TableName) -> Mapping[str, str]:
-        return {}
+        return self.settings
 
     def store_of(self, settings: Mapping[str, str]) -> ReadWrite:
         return self.store
 
     def _paimon_commits(self, name: TableName, store: ReadWrite) -> Commit:
-        retirer = ObjectRetire(ObjectStores({}))
+        retirer = ObjectRetire(ObjectStores(self.settings), self.settings)
         return PaimonCommits(self.store, FaultyRetire(retirer, self.fault))
 
     def _workplace(self, place: Place) -> Workplace:
@@ -77,10 +86,10 @@ class PaimonProcess(Lake):
             now=self.clock,
             owner=self.owner,
             lease_times=LEASE,
-            discard=FaultyDiscard(OwnDiscard(), self.fault),
+            discard=FaultyDiscard(OwnDiscard(self.settings), self.fault),
         )
 
     def _shovel(self, run: Run) -> Shovel:
         """Returns the power to delete, one key after another: so that the n-th delete is always the same."""
         folders = FaultyFolders(LocalFolders(), self.fault)
-        return Shovel(FaultyDelete(ObjectDelete(), self.fault), LocalDeleteMany(threads=1), folders)
+        return Shovel(FaultyDelete(ObjectDelete(self.settings), self.fault), LocalDeleteMany(threads=1), folders)

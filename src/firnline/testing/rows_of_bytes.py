@@ -12,6 +12,7 @@ from typing import Any
 
 import deflate
 import numpy as np
+import zstandard
 
 from firnline.testing.manifests import Status
 
@@ -41,13 +42,27 @@ def text(value: str | bytes) -> bytes:
     return number(len(data)) + data
 
 
-def container(schema: str, metadata: dict[str, str], rows: Iterable[tuple[int, bytes]]) -> bytes:
-    """Returns an Avro file of these blocks (number of records, their bytes), deflated."""
-    header = {"avro.schema": schema, "avro.codec": "deflate", **metadata}
+def deflated(data: bytes) -> bytes:
+    return bytes(deflate.deflate_compress(data, _LEVEL))
+
+
+def zstandard_packed(data: bytes) -> bytes:
+    """Returns one frame that does not say how large it is: Avro's Java writer streams."""
+    return zstandard.ZstdCompressor(1, write_content_size=False).compress(data)
+
+
+_PACKERS = {"deflate": deflated, "zstandard": zstandard_packed}
+
+
+def container(
+    schema: str, metadata: dict[str, str], rows: Iterable[tuple[int, bytes]], codec: str = "deflate"
+) -> bytes:
+    """Returns an Avro file of these blocks (number of records, their bytes), packed."""
+    header = {"avro.schema": schema, "avro.codec": codec, **metadata}
     pairs = b"".join(text(name) + text(value) for name, value in header.items())
     out = [b"Obj\x01", number(len(header)), pairs, number(0), SYNC]
     for count, data in rows:
-        packed = bytes(deflate.deflate_compress(data, _LEVEL))
+        packed = _PACKERS[codec](data)
         out += [number(count), number(len(packed)), packed, SYNC]
     return b"".join(out)
 
@@ -75,6 +90,15 @@ class Template:
         self.places[name] = slice(len(self.fixed), len(self.fixed) + len(data))
         return self.put(data)
 
+    def rows(self, seed: int, count: int) -> Bytes:
+        """Returns so many entries, one row each, with the noise of a seed. Places are as they were put."""
+        mask = np.frombuffer(bytes(self.mask), np.uint8)
+        noisy = np.flatnonzero(mask)
+        noise = np.random.default_rng(seed).integers(0, 256, (count, len(noisy)), dtype=np.uint8)
+        rows = np.tile(np.frombuffer(bytes(self.fixed), dtype=np.uint8), (count, 1))
+        rows[:, noisy] |= noise & mask[noisy]
+        return rows
+
 
 @dataclass(frozen=True, slots=True)
 class Entries:
@@ -98,15 +122,11 @@ class Entries:
 
     def rows(self, commit: int, files: int, template: Template) -> Bytes:
         """Returns the entries of all files that a commit added, one row each."""
-        mask = np.frombuffer(bytes(template.mask), np.uint8)
-        noisy = np.flatnonzero(mask)
-        noise = np.random.default_rng(commit).integers(0, 256, (files, len(noisy)), dtype=np.uint8)
-        rows = np.tile(np.frombuffer(bytes(template.fixed), dtype=np.uint8), (files, 1))
-        rows[:, noisy] |= noise & mask[noisy]
+        rows = template.rows(commit, files)
         every = np.arange(files)
         part = FIRST_PARTITION + every % self.partitions
-        rows[:, template.places["part"]] = _digits(part, 4)
-        rows[:, template.places["file"]] = _digits(commit * files + every, _DIGITS)
+        rows[:, template.places["part"]] = digits(part, 4)
+        rows[:, template.places["file"]] = digits(commit * files + every, _DIGITS)
         rows[:, template.places["partition"]] = np.stack([2 * part & 0x7F | 0x80, 2 * part >> 7], axis=1)
         return rows
 
@@ -145,7 +165,7 @@ def blocks_of(rows: Bytes) -> Iterable[tuple[int, bytes]]:
         yield len(part), part.tobytes()
 
 
-def _digits(numbers: Any, width: int) -> Bytes:
+def digits(numbers: Any, width: int) -> Bytes:
     powers = 10 ** np.arange(width - 1, -1, -1)
-    digits: Bytes = (0x30 + numbers[:, None] // powers % 10).astype(np.uint8)
-    return digits
+    written: Bytes = (0x30 + numbers[:, None] // powers % 10).astype(np.uint8)
+    return written

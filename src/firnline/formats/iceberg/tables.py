@@ -86,6 +86,10 @@ class IcebergTables:
     def entries(self, state: State) -> IcebergEntries:
         return IcebergEntries(self.store, partition_fields(state), names_by_spec(state))
 
+    def live(self, state: State, snapshot: SnapshotId | None) -> IcebergEntries:
+        """Returns the same reader: no manifest of a snapshot lists what another one removes."""
+        return self.entries(state)
+
     def _listed(self, unit: File) -> pa.Table:
         with opened(self.store, unit) as data:
             listed = decode(data, _LIST_COLUMNS).batch

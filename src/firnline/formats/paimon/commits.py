@@ -62,8 +62,8 @@ class PaimonCommits:
             "id": str(uuid.uuid4()),
         }
         self._refuse_strangers(table.name, found.drops, step.base.document["files"])
-        stays, drops = list(found.stays), list(found.drops)
-        return Attempt(table, step, {**proof, "puts": found.puts, "takes": found.takes, "stays": stays, "drops": drops})
+        lists = {"stays": list(found.stays), "drops": list(found.drops)}
+        return Attempt(table, step, {**proof, **found._asdict(), **lists})
 
     def commit(self, attempt: Attempt) -> SwapOutcome:
         proof = attempt.proof
@@ -161,7 +161,9 @@ class PaimonCommits:
         return {identity(found.key).removeprefix(stem_of(folder)) for found in self.store.list(place)}
 
     def _give_up(self, attempt: Attempt) -> None:
-        """Puts back what was taken, and takes away again what was put."""
+        """Puts back what was taken or written over, and takes away again what was put: a note that is lost would be
+        somebody's hold.
+        """
         proof = attempt.proof
         for path in in_order_of_putting(proof["takes"]):
             attempt.still()
@@ -169,7 +171,10 @@ class PaimonCommits:
                 self.store.put_if_absent(_key(proof, path), proof["takes"][path].encode())
         for path in in_order_of_taking(proof["puts"]):
             attempt.still()
-            self.retirer.retire(_key(proof, path), proof["puts"][path].encode())
+            if path in proof["replaces"]:
+                self.store.put(_key(proof, path), proof["replaces"][path].encode())
+            else:
+                self.retirer.retire(_key(proof, path), proof["puts"][path].encode())
         self._note(proof, _GIVEN_UP)
 
     def _note(self, proof: Mapping[str, Any], what: str) -> None:

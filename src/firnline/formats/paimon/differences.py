@@ -11,20 +11,22 @@ from firnline.formats.paimon.folder import Files
 
 class Difference(NamedTuple):
     """`stays` are the files with which the range of each branch begins that loses snapshots; `drops` the branches of
-    which nothing is left.
+    which nothing is left; `replaces` what stood where something is put.
     """
 
     puts: dict[str, str]
     takes: dict[str, str]
     stays: tuple[str, ...]
     drops: tuple[str, ...]
+    replaces: dict[str, str]
 
 
 def difference(before: Files, after: Files) -> Difference:
     puts = {path: text for path, text in after.items() if before.get(path) != text}
     takes = {path: text for path, text in before.items() if path not in after}
     drops = {names.split_branch(path)[0] for path in takes} - {names.split_branch(path)[0] for path in after}
-    return Difference(puts, takes, tuple(_firsts(takes, after)), tuple(sorted(drops)))
+    replaces = {path: before[path] for path in puts if path in before}
+    return Difference(puts, takes, tuple(_firsts(takes, after)), tuple(sorted(drops)), replaces)
 
 
 def _firsts(takes: Files, after: Files) -> Iterator[str]:

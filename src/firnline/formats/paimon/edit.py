@@ -11,11 +11,12 @@ from firnline.formats.paimon import names
 from firnline.formats.paimon.beside import changelog_id, consumer_id
 from firnline.formats.paimon.branches import Branch
 from firnline.formats.paimon.folder import Files
+from firnline.formats.paimon.objects import snapshot_objects
 from firnline.formats.paimon.shrink import Shrunk, held_in, kept_tag, shrunk
 from firnline.formats.paimon.state import files_in
 from firnline.formats.paimon.tags import amended, without_end
 from firnline.formats.paimon.versions import versions_of
-from firnline.model.snapshots import Snapshot, SnapshotId
+from firnline.model.snapshots import SnapshotId
 from firnline.ports.formats import Amendment, State
 
 
@@ -76,7 +77,7 @@ def expired(
             _take_beside(edit, each.branch, beside)
     gone = (state.refs[name] for name in sorted(refs) if name in state.refs)
     removal = {
-        "snapshots": [snapshot_object(state.graph[each]) for each in sorted(snapshots)],
+        "snapshots": [each for each in snapshot_objects(state) if str(each["snapshot-id"]) in snapshots],
         "refs": {ref.name: {"snapshot-id": ref.snapshot, "type": ref.kind.value} for ref in gone},
         "files": edit.taken,
         "added": edit.added,
@@ -89,12 +90,6 @@ def expired(
 
 def _earliest(files: Files, kind: str) -> dict[str, int]:
     return {branch: min(numbers) for branch, numbers in numbered(files, kind).items()}
-
-
-def snapshot_object(found: Snapshot) -> Mapping[str, Any]:
-    """Returns a snapshot as Iceberg writes one. Ids of other branches are no numbers."""
-    number = int(found.id) if found.id.isdigit() else found.id
-    return {"snapshot-id": number, "timestamp-ms": found.timestamp_ms, "summary": {"operation": found.operation}}
 
 
 def _shrink(edit: Edit, each: Shrunk, expired_ids: Set[SnapshotId], beside: Set[str]) -> None:

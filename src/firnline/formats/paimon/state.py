@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Iterator, Mapping
 
 from firnline.formats.paimon import fields, names
 from firnline.formats.paimon.branches import Branch, branches_of
 from firnline.formats.paimon.consumers import consumers_of
 from firnline.formats.paimon.folder import Files
+from firnline.formats.paimon.pinned import version_name
 from firnline.formats.paimon.retention import range_of
 from firnline.formats.paimon.versions import Version, versions_of
 from firnline.model.graph import Graph
@@ -38,7 +38,7 @@ def state_of(files: Files, table: str, location: str, modified: Mapping[str, int
         format="paimon",
         location=location,
         uuid=_uuid(files),
-        fence=fence_of(files, location),
+        fence=version_name(files, location),
         graph=Graph(each for branch in branches.values() for each in _snapshots(branch)),
         current=None if main.latest is None else names.snapshot_id(names.MAIN, main.latest),
         refs={ref.name: ref for branch in branches.values() for ref in _refs(branch, set(branches))},
@@ -73,12 +73,6 @@ def tag_ref_name(branch: str, tag: str, branches: set[str]) -> str:
     if branch:
         return f"{branch}:{tag}"
     return f"tag:{tag}" if tag in branches or tag == MAIN else tag
-
-
-def fence_of(files: Files, location: str) -> str:
-    """Returns a digest of every metadata file: no two states of a table have the same."""
-    said = hashlib.sha256(json.dumps(sorted(files.items())).encode()).hexdigest()
-    return f"{location}#{said[:32]}"
 
 
 def properties_of(files: Files, main: Branch, location: str) -> Mapping[str, str]:

@@ -12,12 +12,14 @@ from firnline.formats.paimon.consumers import consumer_times
 from firnline.formats.paimon.dropping import dropping
 from firnline.formats.paimon.expand import PaimonExpand
 from firnline.formats.paimon.folder import Files, read_folder
+from firnline.formats.paimon.objects import snapshot_objects
+from firnline.formats.paimon.pinned import as_it_was, place_of, version_name
 from firnline.formats.paimon.places import emptied_of, places_of
 from firnline.formats.paimon.quiet import quieted
 from firnline.formats.paimon.restore import refuse_gap, restored, with_all
 from firnline.formats.paimon.roots import roots_of
 from firnline.formats.paimon.shrink import consequences_of
-from firnline.formats.paimon.state import fence_of, files_in, modified_in, state_of
+from firnline.formats.paimon.state import files_in, modified_in, state_of
 from firnline.formats.paimon.tags import amended
 from firnline.formats.strangers import refuse_stranger
 from firnline.model.files import File, FileKind
@@ -64,9 +66,11 @@ class PaimonFormat:
         return True
 
     def load(self, table: str, metadata_location: str) -> State:
-        files = read_folder(self.store, metadata_location)
-        modified = consumer_times(self.store, metadata_location, files)
-        return state_of(files, table, metadata_location, modified)
+        """Returns the table as it is, or one version of it. Raises TableMoved where that is not to be had any more."""
+        place, version = place_of(metadata_location)
+        files = read_folder(self.store, place)
+        found = files if version is None else as_it_was(files, place, version)
+        return state_of(found, table, place, consumer_times(self.store, place, found))
 
     def metadata_files(self, state: State) -> Iterator[str]:
         return (join(state.location, path) for path in files_in(state))
@@ -119,7 +123,7 @@ class PaimonFormat:
         return state_of(files, state.table, state.location, modified_in(state))
 
     def snapshot_objects(self, state: State) -> Iterator[Mapping[str, Any]]:
-        return (edit.snapshot_object(each) for each in state.graph if each.id.isdigit())
+        return snapshot_objects(state)
 
     def declared_history(self, state: State) -> str | None:
         return None
@@ -140,4 +144,4 @@ class PaimonFormat:
 def _edited(
     files: Files, state: State, removal: Mapping[str, Any] | None = None, left_alone: tuple[str, ...] = ()
 ) -> Edited:
-    return Edited(b"", fence_of(files, state.location), {"files": files}, removal or {}, left_alone)
+    return Edited(b"", version_name(files, state.location), {"files": files}, removal or {}, left_alone)
