@@ -16,12 +16,12 @@ import firnline
 from firnline.errors import FirnlineError, StoreError, UnreadableMetadata
 from firnline.formats.iceberg.table import IcebergFormat
 from firnline.local.engine import LocalEngine
-from firnline.model.files import FileKind
+from firnline.model.files import File, FileKind
 from firnline.ops.plan import roots
 from firnline.ports.engines import Engine, Territory
 from firnline.spark.describing import described
 from firnline.spark.engine import SparkSurvey
-from firnline.spark.folding import FoldingOpening
+from firnline.spark.folding import _damaged
 from firnline.spark.opening import Opening
 from firnline.spark.streaming import streamed
 from firnline.stores.objects import ObjectStores
@@ -85,17 +85,23 @@ def test_rows_that_are_not_as_many_as_were_counted_are_no_answer(spark_session: 
             list(streamed(rows, count))
 
 
-@pytest.mark.parametrize("opening", [Opening, FoldingOpening])
+UNREADABLE = UnreadableMetadata("gone")
+TOLD = {
+    "a walk": Opening(FORMAT.expand, FileKind.MANIFEST, "look", 1)._unreadable("file:///m", UNREADABLE),
+    "a walk that folds": _damaged(File(FileKind.MANIFEST, "file:///m"), UNREADABLE),
+}
+
+
+@pytest.mark.parametrize("told", TOLD.values(), ids=TOLD)
 def test_what_cannot_be_read_is_told_to_every_part_of_a_shuffle(
-    spark_session: SparkSession, opening: type[Opening]
+    spark_session: SparkSession, told: pa.RecordBatch
 ) -> None:
     """A task that is run again tells it when parts are done already; those that are not must hear of it."""
 
     def any_told(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        told = any(batch.column("error").null_count < len(batch) for batch in batches)
-        yield pa.record_batch([[told]], names=["told"])
+        any_of_it = any(batch.column("error").null_count < len(batch) for batch in batches)
+        yield pa.record_batch([[any_of_it]], names=["told"])
 
-    told = opening(FORMAT.expand, FileKind.MANIFEST, "look", 1)._unreadable("file:///m", UnreadableMetadata("gone"))
     names = spark_session.createDataFrame(pa.Table.from_batches([told.select(["identity", "error"])]))
     parts = names.repartition(16, "identity").mapInArrow(any_told, "told boolean").collect()
     assert [row.told for row in parts] == [True] * 16

@@ -33,6 +33,9 @@ _DDL = (
     "fold bigint, op tinyint, spans array<int>"
 )
 
+_OF_ONE_FILE = ("fold", "op")
+"""What tells the rows of one file apart."""
+
 
 def root_table(roots: Sequence[Root]) -> tuple[pa.Table, int]:
     """Returns the roots, one row each with the spans of its owners, and how many owners are kept."""
@@ -56,7 +59,7 @@ def walk_folding(rows: DataFrame, expand: Expand, spread: Spread, kept: int) -> 
     *roots, last = expand.order
     placed = rows.repartitionById(spread.tasks, F.col("task")).drop("task")
     found = placed.mapInArrow(FoldingOpening(expand, tuple(roots), look, spread.threads), _DDL)
-    placed = dealt(found, spread.tasks, _together)
+    placed = dealt(found, spread.tasks, _together, _OF_ONE_FILE)
     found = placed.mapInArrow(FoldingOpening(expand, (last,), look, spread.threads), _DDL)
     # Sorting by a number costs a fraction of sorting by paths, and brings the rows of a file together as well.
     near = found.withColumn("place", F.xxhash64("identity")).repartition("place").sortWithinPartitions("place")
@@ -65,7 +68,7 @@ def walk_folding(rows: DataFrame, expand: Expand, spread: Spread, kept: int) -> 
 
 def _together(rows: DataFrame, *by: str) -> DataFrame:
     """Returns the rows that say the same of one file as one, with the spans of all."""
-    return rows.groupBy(*by, "fold", "op").agg(
+    return rows.groupBy(*by, *_OF_ONE_FILE).agg(
         F.min("key").alias("key"),
         F.max("size").alias("size"),
         F.min("kind").alias("kind"),

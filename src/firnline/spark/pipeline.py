@@ -8,7 +8,7 @@ again and then bury the reason.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
@@ -48,14 +48,15 @@ def walk(rows: DataFrame, expand: Expand, spread: Spread) -> DataFrame:
     return one_per_file(found, "identity")
 
 
-def dealt(rows: DataFrame, tasks: int, once: Once | None = None) -> DataFrame:
+def dealt(rows: DataFrame, tasks: int, once: Once | None = None, within: Sequence[str] = ()) -> DataFrame:
     """Returns one row per file, dealt to tasks like cards, the longest first: each task gets as much to read.
 
-    Hands of cards are dealt apart, so that no single task has to sort them all.
+    Hands of cards are dealt apart, so that no single task has to sort them all. `within` orders the rows of one file
+    where there are several: a task that runs again must deal the same way, or a row comes twice and another never.
     """
     hand = F.pmod(F.xxhash64("identity"), F.lit(tasks)).alias("hand")
     each = (once or one_per_file)(rows.select("*", hand).repartition(tasks, "hand"), "hand", "identity")
-    longest_first = Window.partitionBy("hand").orderBy(F.desc_nulls_first("size"), "identity")
+    longest_first = Window.partitionBy("hand").orderBy(F.desc_nulls_first("size"), "identity", *within)
     task = F.pmod(F.row_number().over(longest_first) + F.col("hand"), F.lit(tasks))
     return each.withColumn("task", task.cast("int")).repartitionById(tasks, F.col("task")).drop("task", "hand")
 

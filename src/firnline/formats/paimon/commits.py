@@ -110,6 +110,8 @@ class PaimonCommits:
             self._refuse_rolled_back(proof)
             for branch in proof.get("drops", ()):
                 self.retirer.retire_folder(_key(proof, names.branch_folder(branch)))
+                if self._in_branch(proof["table_folder"], branch):  # written between the last look and the last delete
+                    raise _RolledBack
         except _RolledBack:
             self._give_up(attempt)
             return False
