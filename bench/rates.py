@@ -59,6 +59,7 @@ def inflater_share(manifests: Sequence[File]) -> float:
 
 
 def main() -> int:
+    engine_for(0, "compiled")  # as after the first few megabytes of a long run
     expand = IcebergExpand(ObjectStores())
     rates, shares = {}, {}
     with tempfile.TemporaryDirectory() as folder:
