@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -25,6 +26,9 @@ from firnline.stores.objects import ObjectStores
 
 TIMES = LeaseTimes(length_ms=120_000, margin_ms=30_000, skew_ms=0)
 NOON = 1_800_000_000_000
+
+NOTHING: dict[str, Any] = {"snapshots": [], "refs": {}}
+"""What a commit takes out that takes nothing out."""
 
 
 class Clock:
@@ -335,10 +339,10 @@ def test_an_event_that_nobody_can_read_back_is_unknown(record: RecordFolder) -> 
 def test_an_event_that_another_process_wrote_first_is_not_taken_for_ours(record: RecordFolder) -> None:
     """Equal in every word but the write id: both processes wanted the same move."""
     store = ObjectStores()
-    planned = append_event(store, record, None, RunState.PLANNED, NOON)
-    append_event(store, record, planned, RunState.COMMITTING, NOON)
+    planned = append_event(store, record, None, RunState.PLANNED, NOON, removal=NOTHING)
+    append_event(store, record, planned, RunState.COMMITTING, NOON, removal=NOTHING)
     with pytest.raises(LeaseHeld, match="another process moved this run"):
-        append_event(store, record, planned, RunState.COMMITTING, NOON)
+        append_event(store, record, planned, RunState.COMMITTING, NOON, removal=NOTHING)
     assert len(read_events(store, record)) == 2
 
 
@@ -349,12 +353,12 @@ def test_an_event_that_another_process_wrote_first_is_not_taken_for_ours(record:
 @pytest.mark.parametrize("new", RunState)
 def test_only_legal_moves_are_written(tmp_path: Path, old: RunState, new: RunState) -> None:
     record, store = RecordFolder(str(tmp_path), "run"), ObjectStores()
-    before = append_event(store, record, None, old, NOON)
+    before = append_event(store, record, None, old, NOON, removal=NOTHING)
     if new in MOVES[old]:
-        assert append_event(store, record, before, new, NOON).number == 2
+        assert append_event(store, record, before, new, NOON, removal=NOTHING).number == 2
     else:
         with pytest.raises(RefusedForSafety, match=f"that is {old} cannot become {new}"):
-            append_event(store, record, before, new, NOON)
+            append_event(store, record, before, new, NOON, removal=NOTHING)
     assert len(read_events(store, record)) == 1 + (new in MOVES[old])
 
 
@@ -366,7 +370,7 @@ def test_what_is_finished_stays_so_and_what_was_purged_in_part_cannot_be_undone(
 def _some_events(record: RecordFolder, store: ObjectStores) -> list[str]:
     event = None
     for state in (RunState.PLANNED, RunState.COMMITTING, RunState.COMMITTED):
-        event = append_event(store, record, event, state, NOON)
+        event = append_event(store, record, event, state, NOON, removal=NOTHING)
     return sorted(each.key for each in store.list(record.events))
 
 
