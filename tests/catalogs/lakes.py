@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import pyarrow as pa
+import pytest
 from pyiceberg.catalog import Catalog as TheirCatalog
+from pyiceberg.catalog.rest import RestCatalog as PyIcebergCatalog
 from pyiceberg.schema import Schema
 from pyiceberg.types import LongType, NestedField
+
+from firnline.testing.servers import Server
 
 TABLES = ("sales.events", "sales.orders", "eu.west.events", "ops.audit")
 SCHEMA = Schema(NestedField(1, "id", LongType(), required=False))
@@ -22,6 +28,21 @@ def make_tables(catalog: TheirCatalog) -> None:
     events = catalog.load_table("eu.west.events")
     for number in range(2):
         events.append(rows(number))
+
+
+def five_snapshots(server: Server, folder: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Returns a new table of a REST server, of which firnline then knows as the catalog `lake`, from nowhere else."""
+    monkeypatch.setenv("HOME", str(folder))
+    monkeypatch.chdir(folder)
+    for key, value in server.settings.items():
+        monkeypatch.setenv(f"PYICEBERG_CATALOG__LAKE__{key.upper()}", value)
+    theirs = PyIcebergCatalog("lake", **server.settings)
+    space = f"five_{uuid4().hex[:8]}"
+    theirs.create_namespace(space)
+    table = theirs.create_table(f"{space}.t", SCHEMA)
+    for number in range(5):
+        table.append(rows(number))
+    return f"{space}.t"
 
 
 def rows(*numbers: int) -> pa.Table:

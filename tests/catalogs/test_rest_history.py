@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from uuid import uuid4
 
 import pytest
 from pyiceberg.catalog.rest import RestCatalog as PyIcebergCatalog
@@ -17,7 +16,7 @@ from firnline.sql.asking import Asked, open_relation
 from firnline.sql.bounds import Bounds
 from firnline.testing.servers import Server
 
-from .lakes import SCHEMA, rows
+from .lakes import five_snapshots, rows
 
 pytestmark = pytest.mark.xdist_group("rest")
 
@@ -25,17 +24,7 @@ pytestmark = pytest.mark.xdist_group("rest")
 @pytest.fixture
 def name(own_rest: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     """A table with five snapshots, as firnline calls it; four of them will expire."""
-    monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.chdir(tmp_path)
-    for key, value in own_rest.settings.items():
-        monkeypatch.setenv(f"PYICEBERG_CATALOG__LAKE__{key.upper()}", value)
-    theirs = PyIcebergCatalog("lake", **own_rest.settings)
-    space = f"remembers_{uuid4().hex[:8]}"
-    theirs.create_namespace(space)
-    made = theirs.create_table(f"{space}.t", SCHEMA)
-    for number in range(5):
-        made.append(rows(number))
-    return f"lake.{space}.t"
+    return f"lake.{five_snapshots(own_rest, tmp_path, monkeypatch)}"
 
 
 def expire(lake: Lake, name: str) -> None:

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
 
 import pytest
 from pyiceberg.catalog.rest import RestCatalog as PyIcebergCatalog
@@ -28,7 +27,7 @@ from firnline.testing.processes import Clock
 from firnline.testing.servers import Server
 from firnline.testing.servers.proxy import Rule, proxy
 
-from .lakes import SCHEMA, rows
+from .lakes import five_snapshots, rows
 
 pytestmark = pytest.mark.xdist_group("rest")
 
@@ -77,18 +76,9 @@ class Subject:
 
 @pytest.fixture
 def subject(own_rest: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Subject:
-    monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.chdir(tmp_path)
-    for key, value in own_rest.settings.items():
-        monkeypatch.setenv(f"PYICEBERG_CATALOG__LAKE__{key.upper()}", value)
-    theirs = PyIcebergCatalog("lake", **own_rest.settings)
-    space = f"runs_{uuid4().hex[:8]}"
-    theirs.create_namespace(space)
-    table = theirs.create_table(f"{space}.t", SCHEMA)
-    for number in range(5):
-        table.append(rows(number))
+    table = five_snapshots(own_rest, tmp_path, monkeypatch)
     clock = Clock()
-    return Subject(own_rest, f"{space}.t", clock, Lake(Section(), engine="local", clock=clock))
+    return Subject(own_rest, table, clock, Lake(Section(), engine="local", clock=clock))
 
 
 # ---------------------------------------------------------------- undo before the commit

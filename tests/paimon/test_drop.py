@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import os
 import random
-import shutil
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -29,12 +28,12 @@ from firnline.testing.paimon.layout import TAG, Root
 from firnline.testing.paimon.python_table import PythonTable
 from firnline.testing.paimon.rows import Rows, java_rows, python_rows
 from firnline.testing.paimon.shapes import MAIN, Shape
-from firnline.testing.paimon.worlds import Paimon, World, grow
+from firnline.testing.paimon.worlds import Paimon, World
 from firnline.testing.paimon_process import PaimonProcess
 
 from .cutting import FULL, cut_run, cut_undo
-from .small import Copy, quick_folder, row
-from .worlds import Seen, aside, compare, table
+from .small import Copy, row
+from .worlds import Seen, aside, compare, grown, table
 
 COUNT = int(os.environ.get("FIRNLINE_PAIMON_DROPS", "100" if FULL else "4"))
 FIRST = 300
@@ -273,9 +272,8 @@ def test_pypaimon_reads_what_is_left(both: Paimon, tmp_path: Path) -> None:
 
 @pytest.fixture(scope="module", params=range(FIRST, FIRST + COUNT))
 def world(both: Paimon, request: pytest.FixtureRequest) -> Iterator[World]:
-    root = quick_folder()
-    yield grow(both, request.param, root)
-    shutil.rmtree(root)
+    with grown(both, request.param) as made:
+        yield made
 
 
 def test_random_tables_lose_refs_and_nothing_else(both: Paimon, world: World) -> None:

@@ -7,17 +7,15 @@ from __future__ import annotations
 
 import os
 import random
-import shutil
 from collections.abc import Iterator
 
 import pytest
 
 from firnline.app import PlanView
-from firnline.testing.paimon.worlds import Paimon, World, grow
+from firnline.testing.paimon.worlds import Paimon, World
 from firnline.testing.paimon_process import PaimonProcess
 
-from .small import quick_folder
-from .worlds import Seen, aside, asked, compare, table
+from .worlds import Seen, aside, asked, compare, grown, table
 
 COUNT = int(os.environ.get("FIRNLINE_PAIMON_RUNS", "300" if os.environ.get("FIRNLINE_FULL") else "6"))
 FIRST = int(os.environ.get("FIRNLINE_PAIMON_FIRST", "20"))
@@ -25,9 +23,8 @@ FIRST = int(os.environ.get("FIRNLINE_PAIMON_FIRST", "20"))
 
 @pytest.fixture(scope="module", params=range(FIRST, FIRST + COUNT))
 def world(both: Paimon, request: pytest.FixtureRequest) -> Iterator[World]:
-    root = quick_folder()
-    yield grow(both, request.param, root)
-    shutil.rmtree(root)
+    with grown(both, request.param) as made:
+        yield made
 
 
 def test_a_run_frees_exactly_what_nothing_needs_any_more(both: Paimon, world: World) -> None:

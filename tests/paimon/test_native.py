@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import random
-import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -28,8 +27,7 @@ from firnline.testing.paimon.shapes import MAIN
 from firnline.testing.paimon.worlds import Paimon, World, grow
 from firnline.testing.paimon_process import PaimonProcess
 
-from .small import quick_folder
-from .worlds import aside, table
+from .worlds import aside, grown, table
 
 COUNT = int(os.environ.get("FIRNLINE_PAIMON_NATIVE", "200" if os.environ.get("FIRNLINE_FULL") else "4"))
 FIRST = 66  # of this one Paimon's expiry loses files of the main branch, of the next one files of another
@@ -39,9 +37,8 @@ Record = Callable[[str, object], None]
 
 @pytest.fixture(scope="module", params=range(FIRST, FIRST + COUNT))
 def world(both: Paimon, request: pytest.FixtureRequest) -> Iterator[World]:
-    root = quick_folder()
-    yield grow(both, request.param, root)
-    shutil.rmtree(root)
+    with grown(both, request.param) as made:
+        yield made
 
 
 def loaded(world: World) -> State:

@@ -24,8 +24,8 @@ from firnline.testing.paimon.worlds import Paimon, World, grow
 from firnline.testing.paimon_process import PaimonProcess
 
 from .aged import MEANT, age, bystanders, disk, strays
-from .small import Copy, quick_folder
-from .worlds import Seen, table
+from .small import Copy
+from .worlds import Seen, grown, table
 
 FULL = bool(os.environ.get("FIRNLINE_FULL"))
 COUNT = int(os.environ.get("FIRNLINE_PAIMON_SEARCHES", "300" if FULL else "6"))
@@ -34,9 +34,8 @@ FIRST = 500
 
 @pytest.fixture(scope="module", params=range(FIRST, FIRST + COUNT))
 def world(both: Paimon, request: pytest.FixtureRequest) -> Iterator[World]:
-    root = quick_folder()
-    yield grow(both, request.param, root)
-    shutil.rmtree(root)
+    with grown(both, request.param) as made:
+        yield made
 
 
 def everything(world: World) -> set[str]:

@@ -14,10 +14,22 @@ from firnline.testing.paimon.java_table import JavaTable
 from firnline.testing.paimon.layout import CHANGELOG, TAG, Root
 from firnline.testing.paimon.rows import Rows, java_rows, python_rows
 from firnline.testing.paimon.shapes import MAIN
-from firnline.testing.paimon.worlds import Paimon, World
+from firnline.testing.paimon.worlds import Paimon, World, grow
+
+from .small import quick_folder
 
 KEPT_TAG = "firnline-snapshot-"
 OWN = "/_firnline/"
+
+
+@contextmanager
+def grown(both: Paimon, seed: int) -> Iterator[World]:
+    """A random table that Paimon wrote, for as long as the block lasts."""
+    root = quick_folder()
+    try:
+        yield grow(both, seed, root)
+    finally:
+        shutil.rmtree(root)
 
 
 @dataclass(frozen=True)

@@ -10,17 +10,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from firnline.cli import options
-from firnline.cli.interrupts import stop_on_interrupt
 from firnline.cli.output import output_for
-from firnline.cli.progress import progress_for
-from firnline.cli.runs import BreakLease, Yes, ask, run_blocks
+from firnline.cli.runs import BreakLease, Yes, ask, lake_of, run_blocks
 from firnline.errors import UsageError
 from firnline.plans.orphans import OrphanPlan, explain_orphans
 from firnline.plans.pages import Block, Grid, Hint, Line, Page
 from firnline.plans.wording import counted, minute, size
 
 if TYPE_CHECKING:
-    from firnline.app import Lake
     from firnline.ops.orphans.dropped import Dropped
 
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Only show what is there; write no plan.")]
@@ -73,7 +70,7 @@ def orphans(
     as_json: options.Json = False,
 ) -> None:
     """Find files that no snapshot of any table needs; purge them after a grace. Without --yes: only a saved plan."""
-    lake = _lake(config, engine, as_json)
+    lake = lake_of(config, engine, as_json)
     asked: dict[str, Any] = {
         "older_than": older_than, "grace": grace, "inventory": inventory, "files": files,
         "same": pairs(same or []), "dead": frozenset(dropped_uuid or ()), "also": tuple(also or ()),
@@ -121,7 +118,7 @@ def dropped(
     as_json: options.Json = False,
 ) -> None:
     """Show folders under PREFIX that look like tables but that no configured catalog knows; purge one by its name."""
-    lake = _lake(config, engine, as_json)
+    lake = lake_of(config, engine, as_json)
     if purge is None:
         found = lake.dropped(prefix)
         output_for(as_json).show(Page(tuple(_listed(found))), {"dropped": [each.to_json() for each in found]})
@@ -162,9 +159,3 @@ def one_of(text: str, known: tuple[str, ...]) -> str:
     if text not in known:
         raise UsageError(f"unknown choice {text!r}", hint=f"one of: {', '.join(known)}")
     return text
-
-
-def _lake(config: str | None, engine: str, as_json: bool) -> Lake:
-    from firnline.app import open_lake
-
-    return open_lake(config, engine=engine, progress=progress_for(as_json), interrupted=stop_on_interrupt())

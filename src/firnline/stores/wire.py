@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from base64 import b64encode
 from collections.abc import Sequence
-from functools import partial
 from hashlib import md5
 from typing import Any
 from urllib.parse import urlsplit
@@ -55,8 +54,8 @@ class BulkWire:
     def _address(self, bucket: str) -> str:
         """Returns where botocore's rules put a bucket: by host or by path, of AWS or of another server."""
         if bucket not in self._addresses:
-            call = partial(self._client.generate_presigned_url, "delete_objects")
-            found = urlsplit(call({"Bucket": bucket, "Delete": {"Objects": []}}))
+            asked = {"Bucket": bucket, "Delete": {"Objects": []}}
+            found = urlsplit(self._client.generate_presigned_url("delete_objects", asked))
             self._addresses[bucket] = found._replace(query="").geturl()
         return self._addresses[bucket]
 
