@@ -17,10 +17,9 @@ from parts.measuring import machine
 from parts.reporting import FOLDER
 
 from firnline.formats.avro import decode_many
-from firnline.formats.avro.blocks import find_blocks
 from firnline.formats.avro.codecs import codecs_for
 from firnline.formats.avro.engine import engine_for
-from firnline.formats.avro.header import read_header
+from firnline.formats.avro.framing import find_blocks
 from firnline.formats.iceberg.expand import _ENTRY_COLUMNS, IcebergExpand
 from firnline.model.files import File, FileKind
 from firnline.model.portions import portions
@@ -50,7 +49,7 @@ def inflater_share(manifests: Sequence[File]) -> float:
     """What part of the CPU time of decoding is inflating: 1 where decoding costs nothing beside it."""
     contents = [Path(each.key.removeprefix("file://")).read_bytes() for each in manifests]
     engine = engine_for(sum(map(len, contents)), "auto")
-    pieces = [piece for data in contents for piece in find_blocks(data, read_header(data), engine).pieces]
+    pieces = [piece for _, packed in find_blocks(contents, engine) for piece in packed.pieces]
     inflate = codecs_for("auto").by_name["deflate"]
     works = (lambda: inflate(pieces, 1 << 30)), (lambda: decode_many(contents, _ENTRY_COLUMNS))
     turns = [[cpu_ms(work, 1) for work in works] for _ in range(TURNS)]  # in turns: the clock of a core changes

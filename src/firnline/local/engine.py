@@ -13,7 +13,7 @@ from firnline.local.census import LocalCensus, take
 from firnline.local.folding import walk_folding
 from firnline.local.judge import KEPT, VICTIM, verdicts
 from firnline.local.listing import Lister, LocalListing
-from firnline.local.rows import ROWS, one_per_file, root_rows, split, with_need
+from firnline.local.rows import one_per_file, root_rows, split, with_need
 from firnline.model.files import File, FileKind, Root, Tally, Totals
 from firnline.ports.engines import FILE_COLUMNS, SPARED_REASONS, Listing, Territory, alike
 from firnline.ports.formats import Expand, Expanded
@@ -108,10 +108,7 @@ class LocalEngine:
     def _open_all(self, due: pa.Table, expand: Expand, kind: FileKind) -> Sequence[pa.Table]:
         """Returns what the units name. The first unit that cannot be read ends the survey, by its name."""
         needs = np.asarray(due.column("needed").to_pylist(), dtype=bool)
-        return [
-            pa.Table.from_batches([with_need(answer.rows, needs[answer.of])]).cast(ROWS)
-            for answer in self._opened(due, expand, kind)
-        ]
+        return [with_need(answer.rows, needs[answer.of]) for answer in self._opened(due, expand, kind)]
 
     def _opened(self, due: pa.Table, expand: Expand, kind: FileKind) -> Iterator[Expanded]:
         """Yields what the units name, some at a time, by the number that each unit has among all that are due."""

@@ -28,10 +28,10 @@ def root_rows(roots: Iterable[Root]) -> pa.Table:
     return pa.table(root_columns(roots), schema=ROWS)
 
 
-def with_need(batch: pa.RecordBatch, needed: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> pa.RecordBatch:
+def with_need(batch: pa.RecordBatch, needed: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> pa.Table:
     """Returns the rows that units named, each needed as its unit is."""
-    rows = batch.append_column("needed", pa.array(needed))
-    return rows.append_column("expects", pa.nulls(len(batch), pa.int64()))
+    columns = [*batch.columns, pa.array(needed), pa.nulls(len(batch), pa.int64())]
+    return pa.Table.from_arrays(columns, schema=ROWS)
 
 
 def one_per_file(rows: pa.Table) -> pa.Table:

@@ -6,9 +6,10 @@ from collections.abc import Iterable, Iterator
 
 from firnline.model.files import File
 
-MOST_UNITS = 64
-MOST_BYTES = 8 << 20
-_SIZE_UNKNOWN = 128 << 10
+MOST_UNITS = 256
+MOST_BYTES = 2 << 20
+"""More at a time costs more than it saves: the allocator gives large pieces back, and gets them again page by page."""
+_SIZE_UNKNOWN = 32 << 10
 """What a unit counts as whose size only opening it tells, such as a manifest list."""
 
 

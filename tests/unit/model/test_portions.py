@@ -22,5 +22,5 @@ def test_each_unit_once_in_order_and_within_bounds(sizes: list[int | None]) -> N
 
 
 def test_small_units_share_a_portion() -> None:
-    units = [File(FileKind.MANIFEST_LIST, str(number), None, True) for number in range(MOST_UNITS + 1)]
+    units = [File(FileKind.MANIFEST, str(number), 1_000, True) for number in range(MOST_UNITS + 1)]
     assert list(map(len, portions(units))) == [MOST_UNITS, 1]

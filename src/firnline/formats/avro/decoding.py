@@ -9,12 +9,13 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
-from firnline.formats.avro.blocks import MAX_BYTES, Blocks, Numbers, Packed, expand, find_blocks
+from firnline.formats.avro.blocks import MAX_BYTES, Blocks, expand
 from firnline.formats.avro.codecs import Codecs, codecs_for
 from firnline.formats.avro.engine import Engine, Way, engine_for
 from firnline.formats.avro.faults import CorruptAvro
+from firnline.formats.avro.framing import Numbers, Packed, find_blocks
 from firnline.formats.avro.gather import to_arrow
-from firnline.formats.avro.header import Header, read_header
+from firnline.formats.avro.header import Writer, read_header
 from firnline.formats.avro.kernel import FAULTS
 from firnline.formats.avro.program import Program, compile_program
 
@@ -42,8 +43,8 @@ def decode(
     """
     header = read_header(data)
     engine = engine_for(len(data), way)
-    packed = [find_blocks(data, header, engine)]
-    batch, rows = _decoded(packed, header, columns, engine, codecs_for(way), max_bytes)
+    [(writer, packed)] = find_blocks([data], engine)
+    batch, rows = _decoded(packed, writer, columns, engine, codecs_for(way), max_bytes)
     return Decoded(batch, header.metadata, rows)
 
 
@@ -56,32 +57,25 @@ def decode_many(
     of them is damaged, or all together hold too much: whoever wants to know which asks for each alone.
     """
     engine = engine_for(sum(map(len, files)), way)
-    alike: dict[tuple[bytes, str], list[tuple[int, Header, Packed]]] = {}
-    for number, data in enumerate(files):
-        header = read_header(data)
-        alike.setdefault((header.schema_text, header.codec), []).append(
-            (number, header, find_blocks(data, header, engine))
-        )
     batches, numbers = [], []
-    for members in alike.values():
-        packed = [each for _, _, each in members]
-        batch, _ = _decoded(packed, members[0][1], columns, engine, codecs_for(way), max_bytes)
+    for writer, packed in find_blocks(files, engine):
+        batch, _ = _decoded(packed, writer, columns, engine, codecs_for(way), max_bytes)
         batches.append(batch)
-        numbers.append(np.repeat([number for number, _, _ in members], [int(each.counts.sum()) for each in packed]))
+        numbers.append(np.repeat(packed.files, packed.counts))
     return pa.concat_batches(batches), np.concatenate(numbers)
 
 
 def _decoded(
-    packed: Sequence[Packed],
-    header: Header,
+    packed: Packed,
+    writer: Writer,
     columns: Mapping[str, pa.DataType],
     engine: Engine,
     codecs: Codecs,
     max_bytes: int,
 ) -> tuple[pa.RecordBatch, int]:
     """The rows of files with one schema and codec, end to end, and how many they are."""
-    program = compile_program(header.schema_text, tuple(columns.items()))
-    blocks = expand(packed, header.codec, min(max_bytes, MAX_BYTES), codecs)
+    program = compile_program(writer.schema, tuple(columns.items()))
+    blocks = expand(packed, writer.codec, min(max_bytes, MAX_BYTES), codecs)
     rows = blocks.rows(program.width)
     batch = pa.RecordBatch.from_arrays(_columns(blocks, rows, program, engine), schema=program.arrow)
     return batch, rows

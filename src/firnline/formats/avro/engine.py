@@ -23,7 +23,7 @@ PATIENCE: Final = 4 << 20
 class Engine:
     """The entry points of the kernel and the shapes in which they take bytes and numbers."""
 
-    frame: Callable[..., tuple[int, int]]
+    frame_files: Callable[..., tuple[int, int]]
     run_blocks: Callable[..., tuple[int, int]]
     gather: Callable[..., int]
     view: Callable[[bytes], Any]
@@ -43,7 +43,7 @@ def _list_of(numbers: Any) -> list[int]:
     return list(np.asarray(numbers).tolist())  # numpy's own scalars are slow and would wrap around
 
 
-PYTHON: Final = Engine(kernel.frame, kernel.run_blocks, kernel.gather, bytes, _list_of, bytearray)
+PYTHON: Final = Engine(kernel.frame_files, kernel.run_blocks, kernel.gather, bytes, _list_of, bytearray)
 
 
 def _compile() -> Engine:
@@ -57,7 +57,7 @@ def _compile() -> Engine:
             scope[loop.__name__] = njit(cache=True, nogil=True)(copy)
         except RuntimeError:  # no folder to keep a cache in, as on some executors
             scope[loop.__name__] = njit(nogil=True)(copy)
-    return Engine(scope["frame"], scope["run_blocks"], scope["gather"], _array_of, np.asarray, _empty)
+    return Engine(scope["frame_files"], scope["run_blocks"], scope["gather"], _array_of, np.asarray, _empty)
 
 
 class Choice:

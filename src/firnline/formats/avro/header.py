@@ -4,12 +4,22 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
+from firnline.formats.avro import kernel
 from firnline.formats.avro.faults import CorruptAvro
 from firnline.formats.avro.kernel import FAULTS, SYNC_BYTES, read_size, read_varint
 
-MAGIC: Final = b"Obj\x01"
+MAGIC: Final = bytes(kernel.MAGIC)
+SCHEMA: Final = b"avro.schema"
+CODEC: Final = b"avro.codec"
+
+
+class Writer(NamedTuple):
+    """How the blocks of a file are written: files that share it can be decoded in one run."""
+
+    schema: bytes  # as it stands in the file
+    codec: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,22 +31,18 @@ class Header:
     body: int  # where the first block starts
 
     @property
-    def codec(self) -> str:
-        """The name of the codec of the blocks; "null" is the default."""
-        return self.metadata.get("avro.codec", b"null").decode("utf-8", "replace")
-
-    @property
-    def schema_text(self) -> bytes:
-        """The writer's schema as it stands in the file."""
+    def writer(self) -> Writer:
+        """The writer's schema and codec; "null" is the default."""
         try:
-            return self.metadata["avro.schema"]
+            schema = self.metadata[SCHEMA.decode()]
         except KeyError:
             raise CorruptAvro("the file has no schema") from None
+        return Writer(schema, codec_name(self.metadata.get(CODEC.decode(), b"null")))
 
     @property
     def schema(self) -> Any:
         """The writer's schema as parsed JSON, parsed at each call."""
-        return parse_json(self.schema_text)
+        return parse_json(self.writer.schema)
 
 
 def parse_json(text: bytes) -> Any:
@@ -45,6 +51,10 @@ def parse_json(text: bytes) -> Any:
         return json.loads(text)
     except (ValueError, RecursionError) as error:
         raise CorruptAvro(f"the schema is not JSON: {error}") from None
+
+
+def codec_name(raw: bytes) -> str:
+    return raw.decode("utf-8", "replace")
 
 
 def read_header(data: bytes) -> Header:

@@ -37,6 +37,7 @@ ABSURD_COUNT: Final = -5
 TOO_DEEP: Final = -6
 LEFT_OVER: Final = -7
 BAD_SYNC: Final = -8
+BAD_MAGIC: Final = -9
 FAULTS: Final = {
     TRUNCATED: "a value runs past the end of its block",
     OVERLONG: "a number is longer than 64 bits",
@@ -46,9 +47,16 @@ FAULTS: Final = {
     TOO_DEEP: "records are nested too deeply",
     LEFT_OVER: "a block has bytes after its last record",
     BAD_SYNC: "a block does not end with the file's sync marker",
+    BAD_MAGIC: "not an Avro file: it does not start with Obj\\x01",
 }
 
 SYNC_BYTES: Final = 16
+MAGIC: Final = (0x4F, 0x62, 0x6A, 0x01)  # "Obj" and the version
+SCHEMA_NAME: Final = 11  # the length of "avro.schema"
+CODEC_NAME: Final = 10  # the length of "avro.codec"
+# What is known of a header: start and end of the schema, start and end of the codec (-1: not there), and whether a name
+# has bytes beyond ASCII, which must be UTF-8.
+PLACES: Final = 5
 # Items without width (nulls, empty records) cost no bytes, so bytes cannot bound their number; this does.
 SPARE_ITEMS: Final = 1 << 24
 
@@ -223,9 +231,55 @@ def run_blocks(
     return 0, row
 
 
-def frame(buf: bytes, pos: int, end: int, sync: bytes, starts: Any, ends: Any, counts: Any) -> tuple[int, int]:
-    """A fault or 0, and the number of blocks found: where each one lies and how many records it claims."""
-    block = 0
+def skim_entry(buf: bytes, pos: int, end: int, names: bytes, places: Any, file: int) -> int:
+    """The position after one entry of a header. What `places` tells of the file: see PLACES."""
+    size, pos = read_size(buf, pos, end)
+    if pos < 0:
+        return pos
+    wanted = (size == SCHEMA_NAME) + 2 * (size == CODEC_NAME)
+    start = SCHEMA_NAME if wanted == 2 else 0
+    for i in range(size):
+        if buf[pos + i] >= 0x80:
+            places[file, 4] = 1
+        if wanted and buf[pos + i] != names[start + i]:
+            wanted = 0
+    size, pos = read_size(buf, pos + size, end)
+    if wanted:  # a name that is given twice counts as it is given last
+        places[file, 2 * wanted - 2] = pos
+        places[file, 2 * wanted - 1] = pos + size
+    return pos if pos < 0 else pos + size
+
+
+def skim(buf: bytes, pos: int, end: int, names: bytes, places: Any, file: int) -> int:
+    """Where the file's sync marker starts. `names` are those of the schema and the codec, end to end."""
+    for i in range(len(MAGIC)):
+        if pos + i >= end or buf[pos + i] != MAGIC[i]:
+            return BAD_MAGIC
+    count, pos = read_varint(buf, pos + len(MAGIC), end)
+    while pos >= 0 and count != 0:
+        if count < 0:
+            if count < pos - end:  # an entry has two bytes at least; and the least number has no opposite
+                return TRUNCATED
+            count = -count
+            _, pos = read_varint(buf, pos, end)
+        for _ in range(count):
+            if pos < 0:
+                return pos
+            pos = skim_entry(buf, pos, end, names, places, file)
+        if pos >= 0:
+            count, pos = read_varint(buf, pos, end)
+    if pos >= 0 and pos + SYNC_BYTES > end:
+        return TRUNCATED
+    return pos
+
+
+def frame(buf: bytes, pos: int, end: int, block: int, starts: Any, ends: Any, counts: Any) -> tuple[int, int]:
+    """A fault or 0, and the number of blocks found so far: where each one lies and how many records it claims.
+
+    `pos` is where the sync marker of the header starts; the blocks follow it.
+    """
+    sync = pos
+    pos += SYNC_BYTES
     while pos < end:
         count, pos = read_varint(buf, pos, end)
         if pos >= 0 and count < 0:
@@ -241,10 +295,26 @@ def frame(buf: bytes, pos: int, end: int, sync: bytes, starts: Any, ends: Any, c
         pos += size
         ends[block] = pos
         for i in range(SYNC_BYTES):
-            if buf[pos + i] != sync[i]:
+            if buf[pos + i] != buf[sync + i]:
                 return BAD_SYNC, block
         pos += SYNC_BYTES
         block += 1
+    return 0, block
+
+
+def frame_files(
+    buf: bytes, bounds: Sequence[int], names: bytes, places: Any, firsts: Any, starts: Any, ends: Any, counts: Any
+) -> tuple[int, int]:
+    """A fault or 0, and the number of blocks found in all files: those of a file start at its number in `firsts`."""
+    block = 0
+    for file in range(len(bounds) - 1):
+        firsts[file] = block
+        pos = skim(buf, bounds[file], bounds[file + 1], names, places, file)
+        if pos < 0:
+            return pos, block
+        fault, block = frame(buf, pos, bounds[file + 1], block, starts, ends, counts)
+        if fault:
+            return fault, block
     return 0, block
 
 
@@ -261,5 +331,6 @@ def gather(buf: bytes, places: Sequence[int], lengths: Sequence[int], out: Any) 
 
 # Callees come first: that is the order in which they can be compiled.
 LOOPS: Final = (
-    read_varint, read_size, read_count, skip_varints, skip_flat, run_record, run_blocks, frame, gather,
+    read_varint, read_size, read_count, skip_varints, skip_flat, run_record, run_blocks,
+    skim_entry, skim, frame, frame_files, gather,
 )  # fmt: skip

@@ -86,7 +86,7 @@ def test_a_manifest_list(way: Any) -> None:
 def test_the_header_tells_schema_codec_and_metadata() -> None:
     data = written(MANIFEST_FILE, [], "deflate", 4000)
     header = read_header(data)
-    assert header.codec == "deflate"
+    assert header.writer.codec == "deflate"
     assert header.schema["name"] == "manifest_file"
     assert header.metadata["format-version"] == b"2"
     assert data[header.body - 16 : header.body] == header.sync
