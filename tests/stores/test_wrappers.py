@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -46,6 +46,10 @@ class Faulty:
         for found in self.store.list(prefix):
             yield found
             self._break(self.after)
+
+    def names(self, folder: str) -> Sequence[str]:
+        self._break(self.before)
+        return self.store.names(folder)
 
     def put(self, key: str, data: bytes) -> None:
         self._break(self.before)
@@ -128,7 +132,7 @@ class TestRetrying:
 
 class TestReadOnly:
     def test_has_the_reading_verbs_and_no_others(self) -> None:
-        assert {name for name in dir(ReadOnly) if not name.startswith("_")} == {"get", "head", "list"}
+        assert {name for name in dir(ReadOnly) if not name.startswith("_")} == {"get", "head", "list", "names"}
 
 
 class TestCounting:

@@ -46,7 +46,7 @@ def locate_path_table(location: str, store: Read) -> str:
 def _look(location: str, store: Read) -> str:
     hint = _hint(location, store)  # before the listing, which then holds at least what the hint says
     try:
-        name = current_name(_names(location, store), hint)
+        name = current_name(store.names(join(location, "metadata")), hint)
     except UnreadableMetadata as error:
         raise type(error)(f"{location}: {error.message}", error.hint) from error
     if name is None:
@@ -59,13 +59,6 @@ def _hint(location: str, store: Read) -> str | None:
         return store.get(join(location, "metadata", HINT)).decode("ascii", "replace")
     except ObjectNotFound:
         return None
-
-
-def _names(location: str, store: Read) -> list[str]:
-    """Returns the names directly in the metadata folder."""
-    folder = join(location, "metadata") + "/"
-    below = (found.key.removeprefix(folder) for found in store.list(folder))
-    return [name for name in below if "/" not in name]
 
 
 class PathTables:

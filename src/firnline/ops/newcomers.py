@@ -7,11 +7,12 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 from firnline.model.files import File, FileKind, Root
-from firnline.model.locations import bare_path, identity
+from firnline.model.locations import identity, spellings
 from firnline.model.portions import portions
 from firnline.model.snapshots import snapshot_of
 from firnline.ports.engines import Engine, Territory
 from firnline.ports.formats import Expand
+from firnline.ports.overlap import SideBySide
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -40,7 +41,7 @@ class Newcomers:
         """
         due: dict[str, File] = {}
         for file in roots:
-            name = identity(file.key)
+            name = spellings(file.key).identity
             self.reach(name, by_name)
             if file.opens and name not in self._known:
                 # A list that must be there for one of them, and may be gone for another, must be there.
@@ -49,7 +50,7 @@ class Newcomers:
             opened = {name: file for name, file in due.items() if file.kind is kind and name not in self._known}
             with ThreadPoolExecutor(_THREADS) as pool:
                 for portion in portions(opened.values()):
-                    due.update(self._named(expand(portion, pool.map).rows, by_name))
+                    due.update(self._named(expand(portion, SideBySide(pool)).rows, by_name))
             self._known |= opened.keys()
 
     def add_folding(self, roots: Sequence[Root], expand: Expand, engine: Engine) -> None:
@@ -91,14 +92,15 @@ class Newcomers:
     def reach(self, name: str, by_name: bool = False) -> None:
         """Remembers an identity as needed, and its path: under another authority or encoding it may be one object."""
         self._reached.add(name)
-        self._paths.add(bare_path(name))
+        self._paths.add(spellings(name).path)
         if by_name:
             self._names.add(name.rpartition("/")[2])
 
     def spare(self, key: str) -> bool:
         """Tells whether a file on the written list must stay."""
         named = key.rpartition("/")[2] in self._names
-        return named or identity(key) in self._reached or bare_path(key) in self._paths
+        name, path = spellings(key)
+        return named or name in self._reached or path in self._paths
 
 
 def _by_owner(roots: Iterable[Root]) -> dict[str, list[File]]:

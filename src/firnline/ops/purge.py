@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import repeat
 from typing import Any
 
 from firnline.errors import DeletesFailed, Interrupted
@@ -18,6 +19,7 @@ from firnline.model.times import format_instant
 from firnline.ops.built_on import keeps_all_files, refuse_lost_refs
 from firnline.ops.emptied import remove_emptied
 from firnline.ops.guards import Guard, Line
+from firnline.ops.heap import heap_at_rest
 from firnline.ops.ledger import note_end
 from firnline.ops.workplace import Workplace
 from firnline.ports.delete import Delete, DeleteMany, Doomed, Fate, RemoveEmpty
@@ -55,10 +57,11 @@ def purge_run(work: Workplace, lease: Lease, run: Run, shovel: Shovel, guard: Gu
         run = run.moved(work.store, RunState.PURGING, work.now())
     done = outcome_keys(work.store, run.folder)
     account = _Account(work.progress, outcome_totals(work.store, run.folder), run.plan["victims"]["files"])
-    for key in part_keys(work.store, run.folder.victims):
-        part = key.rpartition("/")[2].removesuffix(".parquet")
-        stop_if_asked(work, run)
-        _purge_part(work, lease, run, shovel, guard, key, done.get(part, []), account)
+    with heap_at_rest():
+        for key in part_keys(work.store, run.folder.victims):
+            part = key.rpartition("/")[2].removesuffix(".parquet")
+            stop_if_asked(work, run)
+            _purge_part(work, lease, run, shovel, guard, key, done.get(part, []), account)
     return _finish(work, lease, run, shovel)
 
 
@@ -154,9 +157,9 @@ def _ends(table: Any, lease: Lease, shovel: Shovel, guard: Guard) -> Iterator[Ro
 
 
 def _lines(table: Any) -> list[Line]:
-    noted = [name for name in Line._fields if name in table.column_names]
-    columns = (table.column(name).to_pylist() for name in noted)
-    return [Line(**dict(zip(noted, row, strict=True))) for row in zip(*columns, strict=True)]
+    noted = set(table.column_names)
+    columns = (table.column(name).to_pylist() if name in noted else repeat(None, len(table)) for name in Line._fields)
+    return list(map(Line._make, zip(*columns, strict=True)))
 
 
 def _finish(work: Workplace, lease: Lease, run: Run, shovel: Shovel) -> Run:

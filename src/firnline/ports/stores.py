@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -39,6 +39,15 @@ class List(Protocol):
         ...
 
 
+class Names(Protocol):
+    def names(self, folder: str) -> Sequence[str]:
+        """Returns the names of the objects directly in a folder, in no promised order; of what lies deeper, nothing.
+
+        Costs less than `list` where a store is asked for each object's size. Fails as `list` does.
+        """
+        ...
+
+
 class Put(Protocol):
     def put(self, key: str, data: bytes) -> None:
         """Writes the object whole: a reader sees all of it or none."""
@@ -54,7 +63,7 @@ class PutIfAbsent(Protocol):
         ...
 
 
-class Read(Get, Head, List, Protocol):
+class Read(Get, Head, List, Names, Protocol):
     """Everything that planning may do."""
 
 

@@ -7,7 +7,7 @@ because reading or deleting the object next door would be worse.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from threading import Lock
 from typing import TYPE_CHECKING, Any
@@ -77,6 +77,13 @@ class Buckets:
             for chunk in obstore.list(self.opened(key, PAGE_RETRIES), prefix=folder):
                 for found in chunk:
                     yield _meta(prefix + found["path"][skip:], found)
+
+    def names(self, key: Key) -> Sequence[str]:
+        folder = object_name(key).rstrip("/")
+        with failing(key, missing=StoreError):
+            found = obstore.list_with_delimiter(self.opened(key, PAGE_RETRIES), prefix=folder)
+        below = (each["path"].removeprefix(folder).removeprefix("/") for each in found["objects"])
+        return [name for name in below if name]
 
     def put(self, key: Key, data: bytes) -> None:
         with failing(key, missing=NoSuchBucket):

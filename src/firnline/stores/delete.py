@@ -22,6 +22,9 @@ _PATIENCE = Patience(attempts=12, base_delay_s=0.1, max_delay_s=2.0, budget_s=20
 """Shorter than a lease's margin: on executors nobody asks the lease between two attempts."""
 
 
+_DELETED = Answer(Fate.DELETED)
+
+
 class ObjectDelete:
     """Deletes objects wherever their location says. Folders stay, even empty ones: a writer may be about to use them.
 
@@ -66,10 +69,14 @@ class ObjectDelete:
     def _by_itself(self, doomed: Doomed, may_send: MaySend) -> Answer:
         try:
             key = object_key(doomed.key)
-            object_name(key)
+            if key.scheme != "file":
+                object_name(key)
         except StoreError as error:
             return Answer(Fate.FAILED, str(error))
-        return self._alone(key, doomed.etag, may_send)
+        if key.scheme != "file":
+            return self._patiently(key, doomed.etag, may_send)
+        may_send()
+        return self._one(key, doomed.etag)
 
     def _together(self, prefix: Prefix, members: Numbered, may_send: MaySend, answers: list[Answer]) -> None:
         """Writes an answer per number: what may pass is sent again, in smaller requests, while patience lasts."""
@@ -97,8 +104,8 @@ class ObjectDelete:
             yield members[start : start + size]
             start += size
 
-    def _alone(self, key: Key, etag: str | None, may_send: MaySend) -> Answer:
-        """Returns the answer for one key, asked again while it may pass."""
+    def _patiently(self, key: Key, etag: str | None, may_send: MaySend) -> Answer:
+        """Returns the answer for one key, asked again while it may pass. What fails on a local file does not."""
         pauses = self._patience.pauses()
         while True:
             self._wait(prefix_of(key), 1, may_send) if key.scheme == "s3" else may_send()
@@ -126,7 +133,7 @@ class ObjectDelete:
         except StoreError as error:
             passes = key.scheme != "file" and not isinstance(error, PermanentStoreError)
             return Answer(Fate.FAILED, str(error), again=passes)
-        return Answer(Fate.DELETED)
+        return _DELETED
 
     def _etag(self, key: Key) -> str | None:
         return (LocalFiles() if key.scheme == "file" else self._buckets).head(key).etag

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from uuid import uuid4
 
@@ -53,6 +53,10 @@ class LocalFiles:
             due += [(os.path.join(folder, name), f"{spelled}{name}/") for name in folders]
             yield from files
 
+    def names(self, key: Key) -> Sequence[str]:
+        with _failing(key.text):
+            return [each.name for each in _entries(key.path, key.text) if not _leads_to_a_folder(each)]
+
     def put(self, key: Key, data: bytes) -> None:
         with _writing(key.text), _written(key.path, data) as unfinished:
             os.rename(unfinished, key.path)
@@ -80,6 +84,10 @@ def folder_contents(folder: str, spelled: str) -> tuple[list[ObjectMeta], list[s
             elif (stat := _stat(entry)) is not None:
                 files.append(_meta(spelled + entry.name, stat))
     return files, folders
+
+
+def _leads_to_a_folder(entry: os.DirEntry[str]) -> bool:
+    return entry.is_dir(follow_symlinks=entry.is_symlink())
 
 
 def _entries(folder: str, spelled: str) -> list[os.DirEntry[str]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from firnline.ports.stores import ObjectMeta
 from firnline.stores.buckets import Buckets
@@ -32,6 +32,10 @@ class ObjectStores:
     def list(self, prefix: str) -> Iterator[ObjectMeta]:
         where = folder_key(prefix)
         return self._at(where).list(where)
+
+    def names(self, folder: str) -> Sequence[str]:
+        where = folder_key(folder)
+        return self._at(where).names(where)
 
     def put(self, key: str, data: bytes) -> None:
         where = object_key(key)

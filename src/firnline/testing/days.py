@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from firnline.ports.stores import ObjectMeta, ReadWrite
@@ -31,6 +31,9 @@ class Dated:
 
     def list(self, prefix: str) -> Iterator[ObjectMeta]:
         return self.store.list(prefix)
+
+    def names(self, folder: str) -> Sequence[str]:
+        return self.store.names(folder)
 
     def put(self, key: str, data: bytes) -> None:
         self.store.put(key, data)

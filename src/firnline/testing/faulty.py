@@ -29,6 +29,9 @@ class FaultyStore:
     def list(self, prefix: str) -> Iterator[ObjectMeta]:
         return iter(self._sent("list", prefix, lambda: list(self.store.list(prefix))))
 
+    def names(self, folder: str) -> Sequence[str]:
+        return self._sent("names", folder, lambda: self.store.names(folder))
+
     def put(self, key: str, data: bytes) -> None:
         self._sent("put", key, lambda: self.store.put(key, data))
 

@@ -133,10 +133,22 @@ class ReadContract(Around):
         assert sorted(found.key for found in store.list(join(root, "t"))) == expected
         assert sorted(found.key for found in store.list(join(root, "t") + "/")) == expected
 
+    def test_names_are_those_directly_in_the_folder(self, store: Read, root: str) -> None:
+        for name in ("t/x", "t/y#1", "t/deep/er/y", "t2/x", "t.x", "s/t/x"):
+            self.raw_put(join(root, name), b"x")
+        assert sorted(store.names(join(root, "t"))) == sorted(store.names(join(root, "t") + "/")) == ["x", "y#1"]
+
+    def test_names_are_literal(self, store: Read, root: str) -> None:
+        for name in self.awkward:
+            self.raw_put(join(root, name), b"x")
+        assert sorted(store.names(root)) == sorted(name for name in self.awkward if "/" not in name)
+
     def test_a_missing_folder_lists_nothing(self, store: Read, root: str) -> None:
         self.raw_put(join(root, "there"), b"x")
         assert list(store.list(join(root, "not-there"))) == []
         assert list(store.list(join(root, "there"))) == []
+        assert store.names(join(root, "not-there")) == []
+        assert store.names(join(root, "there")) == []
 
     def test_dots_and_relative_locations_are_refused(self, store: Read, root: str) -> None:
         self.raw_put(join(root, "x"), b"x")
@@ -145,6 +157,8 @@ class ReadContract(Around):
                 store.get(bad)
             with pytest.raises(StoreError):
                 list(store.list(bad))
+            with pytest.raises(StoreError):
+                store.names(bad)
 
     def test_an_unknown_scheme_says_what_is_known(self, store: Read) -> None:
         with pytest.raises(StoreError) as refused:

@@ -6,7 +6,7 @@ import json
 import os
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from threading import Lock
 
 from firnline.ports.stores import ObjectMeta, ReadWrite
@@ -32,6 +32,10 @@ class _Noting(ABC):
     def list(self, prefix: str) -> Iterator[ObjectMeta]:
         self._note("list", prefix)
         return self._store.list(prefix)
+
+    def names(self, folder: str) -> Sequence[str]:
+        self._note("names", folder)
+        return self._store.names(folder)
 
     def put(self, key: str, data: bytes) -> None:
         self._note("put", key)

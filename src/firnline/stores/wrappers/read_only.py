@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from firnline.ports.stores import ObjectMeta, Read
 
 
 class ReadOnly:
-    """Hands on the three reading verbs.
+    """Hands on the reading verbs.
 
     It has no others, so code that is given one cannot write by any path.
     """
@@ -24,3 +24,6 @@ class ReadOnly:
 
     def list(self, prefix: str) -> Iterator[ObjectMeta]:
         return self._store.list(prefix)
+
+    def names(self, folder: str) -> Sequence[str]:
+        return self._store.names(folder)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import TypeVar
@@ -54,6 +54,9 @@ class Retrying:
         It starts again only before the first object: later, a failure is the caller's.
         """
         return persist(lambda: _begun(self._store.list(prefix)), self._patience)
+
+    def names(self, folder: str) -> Sequence[str]:
+        return persist(lambda: self._store.names(folder), self._patience)
 
     def put(self, key: str, data: bytes) -> None:
         persist(lambda: self._store.put(key, data), self._patience)
