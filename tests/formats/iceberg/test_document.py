@@ -10,7 +10,7 @@ import pytest
 
 from firnline.errors import UnreadableMetadata, UnsupportedFormat
 from firnline.formats.iceberg import document as reading
-from firnline.formats.iceberg.document import check_understood, parse_document, read_document
+from firnline.formats.iceberg.document import check_understood, document_in, parse_document, read_metadata
 from firnline.formats.iceberg.table import IcebergFormat
 from firnline.stores.objects import ObjectStores
 from firnline.testing.manifests import Layout
@@ -29,7 +29,8 @@ def test_a_document_is_read_plain_and_compressed(version: int, compressed: bool)
     store = ObjectStores()
     table = SmallTable(store, f"memory://documents/{version}-{compressed}/t", Layout(version))
     snapshot = table.append()
-    document = read_document(store, table.publish(compressed=compressed))
+    location = table.publish(compressed=compressed)
+    document = document_in(read_metadata(store, location), location)
     assert document["format-version"] == version
     assert document["current-snapshot-id"] == snapshot, "an id beyond 2**53 is still exact"
 
@@ -63,7 +64,7 @@ def test_a_damaged_document_is_named(data: bytes) -> None:
 
 def test_a_missing_document_is_named() -> None:
     with pytest.raises(UnreadableMetadata, match="missing: memory://documents/none"):
-        read_document(ObjectStores(), "memory://documents/none")
+        read_metadata(ObjectStores(), "memory://documents/none")
 
 
 def test_a_compressed_document_is_inflated_no_further_than_its_limit(monkeypatch: pytest.MonkeyPatch) -> None:

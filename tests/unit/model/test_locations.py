@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
-from firnline.model.locations import identity, is_dotted, join, parse_location, within
+from firnline.model.locations import bare_path, identity, is_dotted, join, parse_location, spellings, within
 
 
 @pytest.mark.parametrize(
@@ -88,3 +88,14 @@ def test_a_segment_of_one_or_two_dots_is_seen(path: str) -> None:
 )
 def test_a_name_with_dots_in_it_is_no_such_segment(path: str) -> None:
     assert not is_dotted(path)
+
+
+@given(st.text(st.sampled_from("/:%2Fa.é̀ S3+\n"), max_size=14) | st.text(max_size=8))
+@example("s3://b/x")
+@example("S3a://Bucket//a/x")
+@example("file:x")
+@example("file://localhost/x")
+@example("/a%41/b")
+def test_spellings_are_identity_and_bare_path(text: str) -> None:
+    """Two ways to say the same, of which one is quick: a difference would let a needed file go."""
+    assert spellings(text) == (identity(text), bare_path(text))

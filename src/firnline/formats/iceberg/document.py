@@ -18,12 +18,16 @@ _GZIP_MAGIC = b"\x1f\x8b"
 _HINT = "nothing was changed; restore the object or name another table"
 
 
-def read_document(store: Get, location: str) -> Document:
-    """Returns the metadata at `location`, plain or gzip. Raises where anything about it is not understood."""
+def read_metadata(store: Get, location: str) -> bytes:
+    """Returns the metadata at `location` as it lies there."""
     try:
-        data = store.get(location)
+        return store.get(location)
     except ObjectNotFound as missing:
         raise UnreadableMetadata(f"metadata is missing: {location}", hint=_HINT) from missing
+
+
+def document_in(data: bytes, location: str) -> Document:
+    """Returns the document in `data`, plain or gzip. Raises where anything about it is not understood."""
     document = parse_document(data, location)
     check_understood(document, location)
     return document

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Set
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from firnline.errors import ObjectNotFound, UnreadableMetadata, UnsupportedFormat, UsageError
 from firnline.formats.iceberg import edit, fields
-from firnline.formats.iceberg.document import Document, read_document
+from firnline.formats.iceberg.document import Document, document_in, read_metadata
 from firnline.formats.iceberg.expand import IcebergExpand
+from firnline.formats.iceberg.last_read import LastRead
 from firnline.formats.iceberg.lineage import with_bridges
 from firnline.formats.iceberg.names import places_of
 from firnline.formats.iceberg.roots import roots_of
@@ -41,6 +42,7 @@ class IcebergFormat:
     """Reads Iceberg tables through any store, and edits what it read."""
 
     store: Get
+    last: LastRead = field(default_factory=LastRead, compare=False, repr=False)
 
     @property
     def name(self) -> str:
@@ -60,7 +62,9 @@ class IcebergFormat:
         return False
 
     def load(self, table: str, metadata_location: str) -> State:
-        return state_of(read_document(self.store, metadata_location), table, metadata_location)
+        where = metadata_location
+        data = read_metadata(self.store, where)
+        return self.last.of((table, where), data, lambda: state_of(document_in(data, where), table, where))
 
     def metadata_files(self, state: State) -> Iterator[str]:
         yield state.fence
