@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from firnline.model.files import Root
+from firnline.model.files import FileKind, Root
 from firnline.ports.engines import root_columns
 
 ROWS = pa.schema(
@@ -23,6 +23,8 @@ ROWS = pa.schema(
     ]
 )
 
+_KINDS = pa.array(sorted(FileKind), pa.string())
+
 
 def root_rows(roots: Iterable[Root]) -> pa.Table:
     return pa.table(root_columns(roots), schema=ROWS)
@@ -35,14 +37,21 @@ def with_need(batch: pa.RecordBatch, needed: np.ndarray[tuple[int], np.dtype[np.
 
 
 def one_per_file(rows: pa.Table) -> pa.Table:
-    """Returns one row per identity: needed if any row of it is, its bytes counted once."""
+    """Returns one row per identity: needed if any row of it is, its bytes counted once.
+
+    Of several kinds and spellings the first in their order counts. The smallest of many texts is slow to find, so kinds
+    are compared by number, and spellings only where one differs from the identity.
+    """
     if not len(rows):
         return rows
+    spelled = not pc.all(pc.equal(rows.column("identity"), rows.column("key"))).as_py()
+    numbered = rows.set_column(rows.column_names.index("kind"), "kind", pc.index_in(rows.column("kind"), _KINDS))
     largest = [(name, "max") for name in ("size", "opens", "needed", "expects")]
-    asked = [("key", "min"), ("kind", "min"), *largest]
-    grouped = rows.group_by("identity").aggregate(asked)
-    renamed = grouped.rename_columns([name.removesuffix("_min").removesuffix("_max") for name in grouped.column_names])
-    return renamed.select(ROWS.names).cast(ROWS)
+    asked = [*([("key", "min")] if spelled else []), ("kind", "min"), *largest]
+    grouped = numbered.group_by("identity").aggregate(asked)
+    found = {name.removesuffix("_min").removesuffix("_max"): grouped.column(name) for name in grouped.column_names}
+    found = {"key": found["identity"], **found, "kind": _KINDS.take(found["kind"].combine_chunks())}
+    return pa.table(found).select(ROWS.names).cast(ROWS)
 
 
 def split(rows: pa.Table, wanted: pa.ChunkedArray) -> tuple[pa.Table, pa.Table]:
