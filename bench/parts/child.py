@@ -20,6 +20,7 @@ import pyarrow.parquet
 from pyspark.sql import DataFrame, SparkSession
 
 from firnline.app import Lake, open_lake
+from firnline.cli.lean import settle_in
 from firnline.model.locations import identity
 from firnline.testing.large import START_MS, STEP_MS
 from parts.session import stages, started
@@ -136,10 +137,18 @@ def cpu_s() -> float:
     return sum(each.user + each.system + each.children_user + each.children_system for each in times)
 
 
+def session_for(way: str, warehouse: str, memory: str) -> SparkSession | None:
+    """What the way needs. Those of firnline's own choice run as its commands do, in a process of their own."""
+    if not way.startswith("own-"):
+        return started(Path(warehouse), memory)
+    settle_in()
+    return None
+
+
 def main() -> None:
     way, warehouse, table, last, times, memory = sys.argv[1:]
     begun = time.perf_counter()
-    spark = None if way.startswith("own-") else started(Path(warehouse), memory)
+    spark = session_for(way, warehouse, memory)
     print(json.dumps({"session_s": round(time.perf_counter() - begun, 2)}), flush=True)
     seen = 0
     for turn in range(int(times)):

@@ -1,10 +1,15 @@
-"""What a command need not load: pyarrow looks for pandas at the first array it makes, and that takes a second."""
+"""What a command spares itself, since its process is its own: pandas, and getting the same memory again and again.
+
+pyarrow looks for pandas at the first array it makes, and that takes a second.
+"""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
 from types import ModuleType
+
+from firnline.memory import keep_freed_memory
 
 
 class _NoPandas:
@@ -16,6 +21,12 @@ class _NoPandas:
     def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> None:
         if name == "pandas" and "pyspark" not in sys.modules:
             raise ModuleNotFoundError("firnline does not need it", name=name)
+
+
+def settle_in() -> None:
+    """Makes this process one that serves a single command."""
+    without_pandas()
+    keep_freed_memory()
 
 
 def without_pandas() -> None:

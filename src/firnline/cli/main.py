@@ -11,7 +11,7 @@ import typer
 
 from firnline import __version__
 from firnline.cli import branches, check, doctor, history, iam, marks, orphans, plan, policy, runs, sql, tables, why
-from firnline.cli.lean import without_pandas
+from firnline.cli.lean import settle_in
 from firnline.cli.output import Output, output_for
 from firnline.errors import FirnlineError, Interrupted, UsageError
 
@@ -46,7 +46,7 @@ def version(show: Annotated[bool, typer.Option("--version", help="Show the versi
 def main(arguments: list[str] | None = None) -> None:
     """Runs one command and exits with its code."""
     given = sys.argv[1:] if arguments is None else arguments
-    without_pandas()
+    settle_in()
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # a name may have letters that the terminal does not
     sys.exit(run(given))

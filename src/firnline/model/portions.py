@@ -7,8 +7,7 @@ from collections.abc import Iterable, Iterator
 from firnline.model.files import File
 
 MOST_UNITS = 256
-MOST_BYTES = 2 << 20
-"""More at a time costs more than it saves: the allocator gives large pieces back, and gets them again page by page."""
+MOST_BYTES = 4 << 20
 _SIZE_UNKNOWN = 32 << 10
 """What a unit counts as whose size only opening it tells, such as a manifest list."""
 

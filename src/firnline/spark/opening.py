@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from firnline.errors import FirnlineError
+from firnline.memory import keep_freed_memory
 from firnline.model.files import File, FileKind
 from firnline.model.locations import identity
 from firnline.ports.formats import Expand, Expanded
@@ -56,6 +57,7 @@ class Opening:
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         forget_zip_importers()
+        keep_freed_memory()
         with opener(self._expand, self._threads) as opened:
             for batch in batches:
                 yield from self._through(batch, opened)
