@@ -57,14 +57,14 @@ def _refuse_where_nothing_comes_back(work: Workplace, run: Run) -> None:
 
 def undo_landed(work: Workplace, lease: Lease, run: Run) -> Run | None:
     """Returns the run, undone, where one of its tries had landed before it could say so."""
-    return None if _undo_landed(work, run) is None else undo_run(work, lease, run)
+    return None if _undo_landed(work, lease, run) is None else undo_run(work, lease, run)
 
 
 def _bring_back(work: Workplace, lease: Lease, run: Run) -> Run:
     committed = run.committed
     assert committed is not None  # a run that is committed or undoing has that event
     removal = committed.detail["removal"]
-    left = _undo_landed(work, run)
+    left = _undo_landed(work, lease, run)
     if left is None:
         _refuse_missing_or_step_back(work, lease, run, removal)
         undoing = _Undoing(work, lease, run, removal)
@@ -98,12 +98,12 @@ class _Undoing:
         self.lease.check()
 
 
-def _undo_landed(work: Workplace, run: Run) -> list[str] | None:
+def _undo_landed(work: Workplace, lease: Lease, run: Run) -> list[str] | None:
     """Returns the refs that an earlier, interrupted undo left alone, if one of its tries is in the table."""
     state = work.source.load()
     same_table(state, run)
     for event in _tries(run):
-        if work.source.commits.landed(event.detail, version_of(state)):
+        if work.source.commits.landed(event.detail, version_of(state), lease.check):
             return list(event.detail["left_alone"])
     return None
 

@@ -49,8 +49,8 @@ def whole_or_none(fields: Fields, name: str, where: str) -> int | None:
 
 
 def file_name(fields: Fields, name: str, where: str) -> str:
-    """Returns the name of a file. One with a slash, or `..`, would name a file somewhere else; half of a character, which
-    JSON can write, is in no name.
+    """Returns the name of a file. One with a slash, or `..`, would name a file somewhere else; no name has half of a
+    character in it, which JSON can write.
     """
     value = fields.get(name)
     if not isinstance(value, str) or not _PLAIN_NAME.fullmatch(value) or value in (".", ".."):
