@@ -115,7 +115,7 @@ def test_what_a_rollback_took_away_stays_away(both: Paimon, copy: Copy, target: 
 def test_the_hint_follows_the_range_and_never_runs_ahead(
     both: Paimon, copy: Copy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Paimon's rollback leaves what lies between its target and the hint; pypaimon looks a way beyond it, and no more."""
+    """Paimon's rollback leaves what lies between its target and the hint; pypaimon looks only some way beyond it."""
     monkeypatch.setattr(carrying, "_STRIDE", 2)
     hint = copy.folder / "t/snapshot/EARLIEST"
     seen = Watching(lambda: (int(hint.read_text()), min(int(each.rpartition("-")[2]) for each in snapshots(copy))))
@@ -163,6 +163,20 @@ def test_an_expiry_of_the_writers_in_the_middle_of_an_undo_leaves_no_gap(copy: C
     assert acting.acted
     assert snapshots(copy) == {"snapshot-7"}
     assert not copy.missing()
+
+
+def test_an_undo_does_not_undo_a_rollback(both: Paimon, copy: Copy) -> None:
+    """Somebody went back to a tag that outlived its snapshot: what came after it would be the newest again."""
+    run = str(copy.expire(grace="1m").run.id)
+    JavaTable(both.java, copy.folder / "t").rollback(MAIN, "two")
+    before = copy.picture()
+    with pytest.raises(RefusedForSafety, match="the newest snapshot is 2 by now"):
+        copy.process().undo(run)
+    assert copy.picture() == before
+    copy.clock.advance(61_000)
+    copy.process().resume(copy.table)
+    assert not copy.missing()
+    assert copy.process().check(copy.table).sound
 
 
 # ---------------------------------------------------------------- branches and tags

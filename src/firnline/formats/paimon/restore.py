@@ -84,6 +84,11 @@ def _refuse_gap_in(
                 f"{kind} {names.snapshot_id(branch, number)} is another one by now",
                 hint="the table was rolled back",
             )
+    if max(numbers) > max(present):
+        raise RefusedForSafety(
+            f"the newest {kind} is {names.snapshot_id(branch, max(present))} by now, below what would come back",
+            hint="the table was rolled back; nothing was changed",
+        )
     if min(present) > earliest.get(branch, max(numbers) + 1):
         raise RefusedForSafety(
             f"between {kind} {max(numbers)} and {min(present)} others have been removed since",
