@@ -184,9 +184,7 @@ def test_an_undo_does_not_undo_a_rollback(both: Paimon, copy: Copy) -> None:
 
 def test_an_undo_leaves_alone_what_belongs_to_a_branch_that_is_gone(copy: Copy) -> None:
     """A tag that came back into a branch without a schema made the whole table unreadable."""
-    path = copy.folder / "t/branch/branch-side/tag/tag-two"
-    short = {"tagCreateTime": [2020, 1, 1, 1, 1, 1], "tagTimeRetained": 10.0}
-    path.write_text(json.dumps({**json.loads(path.read_text()), **short}))
+    _shorten(copy)
     ended = copy.expire(grace="1m")
     assert ended.facts["expired_refs"] == ["side:two"]
     shutil.rmtree(copy.folder / "t/branch/branch-side")
@@ -194,6 +192,27 @@ def test_an_undo_leaves_alone_what_belongs_to_a_branch_that_is_gone(copy: Copy) 
     assert undone.facts["left_alone"] == ["side:two"]
     assert snapshots(copy) == {f"snapshot-{number}" for number in range(1, 8)}
     assert copy.process().check(copy.table).sound
+
+
+def test_runs_that_depend_on_each_other_are_undone_the_last_one_first(copy: Copy) -> None:
+    """The branch would come back without the tag: nothing would ever bring that one back."""
+    _shorten(copy)
+    before = copy.picture()
+    first = copy.expire(grace="1m")
+    second = copy.process().drop(copy.table, ["side"], grace="1m", blast_radius=1.0)
+    with pytest.raises(RefusedForSafety, match="side:two cannot come back") as refused:
+        copy.process().undo(str(first.run.id))
+    assert str(second.run.id) in refused.value.hint
+    for each in (second, first):
+        copy.process().undo(str(each.run.id))
+    assert copy.picture() == before
+
+
+def _shorten(copy: Copy) -> None:
+    """The time of the branch's tag is over."""
+    path = copy.folder / "t/branch/branch-side/tag/tag-two"
+    short = {"tagCreateTime": [2020, 1, 1, 1, 1, 1], "tagTimeRetained": 10.0}
+    path.write_text(json.dumps({**json.loads(path.read_text()), **short}))
 
 
 @pytest.mark.parametrize("earlier_stays", [True, False])

@@ -9,6 +9,7 @@ from typing import NamedTuple, Protocol
 from firnline.errors import CollectionForbidden, RefusedForSafety
 from firnline.journal.parts import read_sound_parts
 from firnline.journal.runs import Run
+from firnline.model.snapshots import MAIN
 from firnline.ops.needs import forbidden, needed_roots
 from firnline.ops.newcomers import Newcomers
 from firnline.ops.workplace import Workplace, same_table
@@ -63,13 +64,15 @@ class TableGuard:
 
 
 def refuse_emptied(state: State, run: Run) -> None:
-    """Refuses where a branch has no snapshot any more of which the plan kept some.
+    """Refuses where a branch has no snapshot any more of which the plan kept some and the commit took others.
 
     Where nothing is compare-and-swap, a rollback may begin before the commit and end after it: then the snapshot went
     that it goes back to, and it took away all others.
     """
     kept = {name for each in run.plan.get("keep", ()) for name in each.get("refs", ())}
-    emptied = sorted(kept & (state.native.ranges or {}).keys() - state.refs.keys())
+    taken = run.committed.detail["removal"]["snapshots"] if run.committed else ()
+    shrunk = {str(each["snapshot-id"]).rpartition(":")[0] or MAIN for each in taken}
+    emptied = sorted((kept & shrunk & (state.native.ranges or {}).keys()) - state.refs.keys())
     if emptied:
         raise RefusedForSafety(
             f"{state.table} has no snapshot on {emptied[0]} any more, and had some when {run.id} was planned",

@@ -19,8 +19,8 @@ from firnline.ops.fence import fence_off
 from firnline.ops.ledger import note_end
 from firnline.ops.presence import look
 from firnline.ops.remember import Memory
+from firnline.ops.returning import Undoing
 from firnline.ops.workplace import Workplace, same_table
-from firnline.ports.catalogs import Attempt
 from firnline.ports.engines import Territory
 from firnline.ports.formats import Edited, State, UndoWindow
 
@@ -67,35 +67,13 @@ def _bring_back(work: Workplace, lease: Lease, run: Run) -> Run:
     left = _undo_landed(work, lease, run)
     if left is None:
         _refuse_missing_or_step_back(work, lease, run, removal)
-        undoing = _Undoing(work, lease, run, removal)
+        undoing = Undoing(work, lease, run, removal)
         changed = change(work.source, undoing.edit, undoing.before_send, still=lease.check)
         left, run = [] if changed is None else list(changed.edited.left_alone), undoing.run
     lease.renew()
     _take_out_what_is_incomplete(work, lease, run, removal, left)
     note_end(work, run, End.UNDONE)
     return run.moved(work.store, RunState.UNDONE, work.now(), left_alone=left)
-
-
-class _Undoing:
-    """Records each try before it is sent, and remembers the run as it moves."""
-
-    def __init__(self, work: Workplace, lease: Lease, run: Run, removal: Mapping[str, Any]) -> None:
-        self.work = work
-        self.lease = lease
-        self.run = run
-        self.removal = removal
-        self.memory = Memory(work, run.id)
-
-    def edit(self, state: State) -> Edited | None:
-        same_table(state, self.run)
-        forgets = self.memory.returning(state, self.removal)
-        return self.work.source.format.restore(state, self.removal, self.work.now(), amendment=forgets)
-
-    def before_send(self, base: State, edited: Edited, attempt: Attempt) -> None:
-        self.lease.renew()
-        detail = {**attempt.proof, "left_alone": list(edited.left_alone), "history": self.memory.noted}
-        self.run = self.run.moved(self.work.store, RunState.UNDOING, self.work.now(), **detail)
-        self.lease.check()
 
 
 def _undo_landed(work: Workplace, lease: Lease, run: Run) -> list[str] | None:

@@ -80,7 +80,8 @@ class Carrying:
             self.still()
             with suppress(AlreadyExists):
                 self.store.put_if_absent(self._key(path), proof["takes"][path].encode())
-        for path in in_order_of_taking(proof["puts"]):
+        branches = {names.split_branch(path)[0] for path in proof["puts"]}  # without its schema nobody reads one
+        for path in in_order_of_taking(proof["puts"], branches):
             self.still()
             key, data = self._key(path), proof["puts"][path].encode()
             if path not in proof["replaces"]:
