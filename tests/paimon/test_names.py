@@ -101,6 +101,8 @@ ABSURD = {
     "a time that never ends": _said("tag/tag-short", tagTimeRetained=float("inf")),
     "a time that is none": _said("tag/tag-short", tagTimeRetained=float("nan")),
     "half a character": _said("snapshot/snapshot-2", baseManifestList="\ud800"),
+    "a column whose name is none": _said("schema/schema-0", fields=[{"name": [1], "type": "INT"}], partitionKeys=["p"]),
+    "a schema of another number": _said("schema/schema-0", id=5),
     "zeros before a number": _named("snapshot/snapshot-007"),
     "a number beyond all": _named("snapshot/snapshot-9223372036854775808", id=9223372036854775808),
 }
