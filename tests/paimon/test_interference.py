@@ -49,6 +49,17 @@ class Before:
 
 
 @dataclass
+class OfKey:
+    """A fault that only sees requests for objects whose name ends so."""
+
+    fault: Fault
+    ending: str
+
+    def pass_on(self, request: Request[Answer]) -> Answer:
+        return self.fault.pass_on(request) if request.key.endswith(self.ending) else request.send()
+
+
+@dataclass
 class Watching:
     """Looks at something just before each snapshot of the main branch goes."""
 
@@ -163,6 +174,37 @@ def test_an_expiry_of_the_writers_in_the_middle_of_an_undo_leaves_no_gap(copy: C
     assert acting.acted
     assert snapshots(copy) == {"snapshot-7"}
     assert not copy.missing()
+
+
+@pytest.mark.parametrize("cut", [True, False])
+def test_a_run_whose_undo_is_refused_in_the_middle_goes_on_to_its_purge(both: Paimon, copy: Copy, cut: bool) -> None:
+    """It had stayed in the middle for good, and no later run of the table could be purged."""
+    run, table = str(copy.expire(grace="1m").run.id), JavaTable(both.java, copy.folder / "t")
+    acting = Before("put_if_absent", "snapshot-4", lambda: table.fast_forward("side"))
+    dying = Dying(1, when="after", verb="put_if_absent")
+    with pytest.raises((Died, RefusedForSafety)):
+        copy.process(Together(acting, OfKey(dying, "snapshot-4")) if cut else acting).undo(run)
+    copy.wait_for_lease()
+    if cut:
+        with pytest.raises(RefusedForSafety, match="is another one by now"):
+            copy.process().undo(run)
+    assert copy.process().run(run).facts["state"] == "committed"
+    copy.clock.advance(61_000)
+    copy.process().resume(copy.table)
+    assert copy.process().run(run).facts["state"] == "done"
+    assert not copy.missing()
+    assert copy.process().check(copy.table).sound
+
+
+def test_a_branch_that_is_dropped_while_it_comes_back_leaves_nothing_unreadable(both: Paimon, copy: Copy) -> None:
+    before = copy.picture()
+    run = str(copy.process().drop(copy.table, ["side"], grace="1m", blast_radius=1.0).run.id)
+    table = JavaTable(both.java, copy.folder / "t")
+    acting = Before("put_if_absent", "branch-side/snapshot/snapshot-2", lambda: table.drop_branch("side"))
+    copy.process(acting).undo(run)
+    assert acting.acted
+    assert copy.picture() == before
+    assert copy.process().check(copy.table).sound
 
 
 def test_an_undo_does_not_undo_a_rollback(both: Paimon, copy: Copy) -> None:

@@ -68,12 +68,24 @@ def _bring_back(work: Workplace, lease: Lease, run: Run) -> Run:
     if left is None:
         _refuse_missing_or_step_back(work, lease, run, removal)
         undoing = Undoing(work, lease, run, removal)
-        changed = change(work.source, undoing.edit, undoing.before_send, still=lease.check)
+        try:
+            changed = change(work.source, undoing.edit, undoing.before_send, still=lease.check)
+        except RefusedForSafety:
+            _count_as_committed(work, lease, undoing.run)
+            raise
         left, run = [] if changed is None else list(changed.edited.left_alone), undoing.run
     lease.renew()
     _take_out_what_is_incomplete(work, lease, run, removal, left)
     note_end(work, run, End.UNDONE)
     return run.moved(work.store, RunState.UNDONE, work.now(), left_alone=left)
+
+
+def _count_as_committed(work: Workplace, lease: Lease, run: Run) -> None:
+    """Lets a run whose undo had begun, and is refused, go on to its purge: none of its tries landed, and none can."""
+    if run.state is RunState.UNDOING and run.committed is not None:
+        fence_off(work, lease, _tries(run))
+        if _undo_landed(work, lease, run) is None:
+            run.moved(work.store, RunState.COMMITTED, work.now(), **run.committed.detail)
 
 
 def _undo_landed(work: Workplace, lease: Lease, run: Run) -> list[str] | None:

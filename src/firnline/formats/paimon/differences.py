@@ -11,8 +11,9 @@ from firnline.formats.paimon.folder import Files
 
 
 class Difference(NamedTuple):
-    """`stays` are the files with which the range of each branch begins that loses snapshots or gets some back; `drops`
-    the branches of which nothing is left; `replaces` what stood where something is put.
+    """`stays` are the files with which the range of each branch begins that loses snapshots or gets some back, and the
+    schemas of branches that come back; `drops` the branches of which nothing is left; `replaces` what stood where
+    something is put.
     """
 
     puts: dict[str, str]
@@ -27,8 +28,14 @@ def difference(before: Files, after: Files) -> Difference:
     takes = {path: text for path, text in before.items() if path not in after}
     drops = {names.split_branch(path)[0] for path in takes} - {names.split_branch(path)[0] for path in after}
     replaces = {path: before[path] for path in puts if path in before}
-    stays = {*_firsts(takes, after), *_firsts(puts, before)}
+    stays = {*_firsts(takes, after), *_firsts(puts, before), *_new_schemas(puts, before)}
     return Difference(puts, takes, tuple(sorted(stays)), tuple(sorted(drops)), replaces)
+
+
+def _new_schemas(puts: Files, before: Files) -> Iterator[str]:
+    """Yields the schemas of branches that had none: who drops such a branch meanwhile leaves the rest unreadable."""
+    present = {names.split_branch(path)[0] for path in before if is_schema(path)}
+    return (path for path in puts if is_schema(path) and names.split_branch(path)[0] not in present)
 
 
 def _firsts(moved: Files, among: Files) -> Iterator[str]:
