@@ -13,7 +13,7 @@ from firnline.journal.states import RunState
 from firnline.ops.remember import Memory
 from firnline.ops.workplace import Workplace, same_table
 from firnline.ports.catalogs import Attempt
-from firnline.ports.formats import Edited, State
+from firnline.ports.formats import Edited, FenceKind, State
 
 
 class Undoing:
@@ -40,9 +40,11 @@ class Undoing:
 
     def _needs(self, other: Run, state: State, edited: Edited) -> bool:
         """Tells whether something is left alone only because another run took the branch that it belongs to: undone
-        after this one, that would bring the branch back without it.
+        after this one, that would bring the branch back without it. Only where branches are folders: elsewhere it is
+        a ref whose snapshot is gone, and that is said.
         """
-        if not edited.left_alone or other.id.stamp == self.run.id.stamp:
+        folders = state.capabilities.fence is FenceKind.NONE
+        if not folders or not edited.left_alone or other.id.stamp == self.run.id.stamp:
             return False
         with suppress(RefusedForSafety):
             states = (self.work.source.format.with_removal(state, each) for each in other.removals)
