@@ -21,7 +21,7 @@ from firnline.ops.carry import Carried
 from firnline.ops.holds import add_hold, release_hold
 from firnline.ops.tags import add_tag, remove_tag
 from firnline.policy.config import Section
-from firnline.ports.catalogs import Attempt, SwapOutcome, Version
+from firnline.ports.catalogs import Attempt, Still, SwapOutcome, Version, always
 from firnline.ports.formats import Amendment
 from firnline.testing.processes import Clock
 from firnline.testing.servers import Server
@@ -172,8 +172,8 @@ class Meanwhile:
         act()
         return self.commits.commit(attempt)
 
-    def landed(self, proof: Mapping[str, Any], now: Version) -> bool:
-        return self.commits.landed(proof, now)
+    def landed(self, proof: Mapping[str, Any], now: Version, still: Still = always) -> bool:
+        return self.commits.landed(proof, now, still)
 
     def fence(self, proofs: Sequence[Mapping[str, Any]], now: Version) -> Amendment | None:
         return self.commits.fence(proofs, now)

@@ -101,3 +101,17 @@ def test_adopt_turns_the_writers_own_expiry_off_on_every_branch(both: Paimon, co
         assert {**after, "id": 0, "options": 0, "timeMillis": 0} == {**before, "id": 0, "options": 0, "timeMillis": 0}
     table.write(MAIN, [row(8, "eight")])
     assert not copy.missing()
+
+
+def test_adopt_reaches_a_branch_that_was_made_since(both: Paimon, copy: Copy) -> None:
+    """Paimon gives it the schema of its tag's time: its writers would expire, and lose files of the others."""
+    work = copy.process(policy="keep: {last: 2}").workplace(copy.table)
+    adopt(work)
+    table = JavaTable(both.java, copy.folder / "t")
+    table.create_branch("late", "two")
+    assert table.open("late").coreOptions().snapshotNumRetainMin() == 10
+    written = adopt(work)
+    assert {each.before for each in written} == {"(so on main alone)"}
+    assert table.open("late").coreOptions().snapshotNumRetainMin() == 2**31 - 1
+    assert not (copy.folder / "t/schema/schema-2").exists(), "nothing changed for the others"
+    assert adopt(work) == ()

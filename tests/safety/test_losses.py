@@ -29,7 +29,7 @@ from firnline.model.files import FileKind
 from firnline.model.times import DAY_MS, HOUR_MS, parse_instant
 from firnline.ops.carry import Carried
 from firnline.policy.config import Section
-from firnline.ports.catalogs import Attempt, Commit, Step, SwapOutcome, TableName, Version
+from firnline.ports.catalogs import Attempt, Commit, Step, Still, SwapOutcome, TableName, Version, always
 from firnline.ports.formats import Amendment
 from firnline.testing.days import process_on_its_day
 from firnline.testing.disks import local
@@ -469,8 +469,8 @@ class Around:
     def commit(self, attempt: Attempt) -> SwapOutcome:
         return self._commits.commit(attempt)
 
-    def landed(self, proof: Mapping[str, Any], now: Version) -> bool:
-        return self._commits.landed(proof, now)
+    def landed(self, proof: Mapping[str, Any], now: Version, still: Still = always) -> bool:
+        return self._commits.landed(proof, now, still)
 
     def fence(self, proofs: Sequence[Mapping[str, Any]], now: Version) -> Amendment | None:
         return self._commits.fence(proofs, now)

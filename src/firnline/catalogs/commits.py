@@ -8,7 +8,7 @@ from typing import Any
 from firnline.catalogs.pointers import is_in_log, proof_of, version_between
 from firnline.catalogs.sql import SqlCatalog
 from firnline.errors import AlreadyExists
-from firnline.ports.catalogs import Attempt, Step, SwapOutcome, TableName, Version
+from firnline.ports.catalogs import Attempt, Step, Still, SwapOutcome, TableName, Version, always
 from firnline.ports.formats import Amendment
 from firnline.ports.stores import ReadWrite
 
@@ -36,7 +36,7 @@ class SqlCommits:
         self._write(new, attempt.step.data)
         return self._catalog.swap(attempt.table, base, new)
 
-    def landed(self, proof: Mapping[str, Any], now: Version) -> bool:
+    def landed(self, proof: Mapping[str, Any], now: Version, still: Still = always) -> bool:
         return is_in_log(self._store, proof, now)
 
     def fence(self, proofs: Sequence[Mapping[str, Any]], now: Version) -> Amendment | None:

@@ -21,7 +21,7 @@ from firnline.errors import (
     UnreadableMetadata,
 )
 from firnline.model.locations import identity, join, parse_location
-from firnline.ports.catalogs import Attempt, Step, SwapOutcome, TableName, Version
+from firnline.ports.catalogs import Attempt, Step, Still, SwapOutcome, TableName, Version, always
 from firnline.ports.formats import Amendment, UndoWindow
 from firnline.ports.stores import Read, ReadWrite
 
@@ -115,7 +115,7 @@ class PathCommits:
             self._leave_hint(folder, version)
         return outcome
 
-    def landed(self, proof: Mapping[str, Any], now: Version) -> bool:
+    def landed(self, proof: Mapping[str, Any], now: Version, still: Still = always) -> bool:
         return is_in_log(self._store, proof, now)
 
     def fence(self, proofs: Sequence[Mapping[str, Any]], now: Version) -> Amendment | None:

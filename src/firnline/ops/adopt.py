@@ -21,6 +21,9 @@ _COUNT = "history.expire.min-snapshots-to-keep"
 _LARGEST_COUNT = 2**31 - 1
 
 
+_OTHERS = "(so on main alone)"
+
+
 @dataclass(frozen=True, slots=True)
 class Adoption:
     """One value that other engines read, as it is and as the policy needs it."""
@@ -47,9 +50,9 @@ def adoption_of(work: Workplace, state: State) -> tuple[Amendment, tuple[Adoptio
 
 def _of_writers(state: State, quiet: Mapping[str, str]) -> tuple[Amendment, tuple[Adoption, ...]]:
     """Returns what turns the writers' own expiry off: it looks at one branch alone, and loses files of the others."""
-    kept = {name: value for name, value in quiet.items() if state.properties.get(name) != value}
-    shown = tuple(Adoption(name, state.properties.get(name, "(default)"), value) for name, value in kept.items())
-    return Amendment(properties=kept), shown
+    said = {name: state.properties.get(name, "(default)") for name in quiet}
+    shown = (Adoption(name, _OTHERS if said[name] == value else said[name], value) for name, value in quiet.items())
+    return Amendment(properties=quiet), tuple(shown)
 
 
 def adopt(work: Workplace) -> tuple[Adoption, ...]:

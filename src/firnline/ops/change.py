@@ -106,7 +106,7 @@ def _landed(source: WritableTable, attempt: Attempt) -> bool:
 
 
 def _shows(source: WritableTable, attempt: Attempt) -> bool:
-    return source.commits.landed(attempt.proof, version_of(source.load()))
+    return source.commits.landed(attempt.proof, version_of(source.load()), attempt.still)
 
 
 def _may_still_land(source: WritableTable, attempt: Attempt) -> bool:
@@ -116,7 +116,8 @@ def _may_still_land(source: WritableTable, attempt: Attempt) -> bool:
     on from here must fence it off, or it lands beside the next try and drops a tag that was made in between.
     """
     now = version_of(source.load())
-    return not source.commits.landed(attempt.proof, now) and source.commits.fence([attempt.proof], now) is not None
+    landed = source.commits.landed(attempt.proof, now, attempt.still)
+    return not landed and source.commits.fence([attempt.proof], now) is not None
 
 
 def version_of(state: State) -> Version:

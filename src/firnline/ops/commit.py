@@ -116,11 +116,11 @@ def cancelled(work: Workplace, lease: Lease, run: Run, why: str) -> Run:
 
 def commit_landed(work: Workplace, lease: Lease, run: Run) -> Run | None:
     """Returns the run, committed, where one of its tries had landed before it could say so."""
-    landed = _landed_before(work, run)
+    landed = _landed_before(work, lease, run)
     return None if landed is None else _committed(work, lease, run, landed)
 
 
-def _landed_before(work: Workplace, run: Run) -> Mapping[str, Any] | None:
+def _landed_before(work: Workplace, lease: Lease, run: Run) -> Mapping[str, Any] | None:
     """Returns the try that landed, of a run that died before it could say so.
 
     The catalog tells by what the try left behind. On a table that moved on so far that its log forgot, the snapshots
@@ -130,7 +130,7 @@ def _landed_before(work: Workplace, run: Run) -> Mapping[str, Any] | None:
     state = work.source.load()
     same_table(state, run)
     for event in reversed(run.attempts):
-        if work.source.commits.landed(event.detail, version_of(state)):
+        if work.source.commits.landed(event.detail, version_of(state), lease.check):
             return event.detail
     if run.attempts:
         last = run.attempts[-1].detail

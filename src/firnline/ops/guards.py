@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
-from firnline.errors import CollectionForbidden
+from firnline.errors import CollectionForbidden, RefusedForSafety
 from firnline.journal.parts import read_sound_parts
 from firnline.journal.runs import Run
+from firnline.model.snapshots import MAIN
 from firnline.ops.needs import forbidden, needed_roots
 from firnline.ops.newcomers import Newcomers
 from firnline.ops.workplace import Workplace, same_table
@@ -50,6 +51,7 @@ class TableGuard:
         same_table(state, self.run)
         now_ms = self.work.now()
         refuse_forbidden(state, now_ms)
+        refuse_emptied(state, self.run)
         needs = needed_roots(self.work, state, now_ms, but=self.run.id.stamp)
         expand = self.work.source.format.expand
         if expand.folds:
@@ -59,6 +61,23 @@ class TableGuard:
 
     def doubts(self, lines: Sequence[Line]) -> dict[str, str]:
         return {line.key: SPARED for line in lines if self.newcomers.spare(line.key)}
+
+
+def refuse_emptied(state: State, run: Run) -> None:
+    """Refuses where a branch has no snapshot any more of which the plan kept some and the commit took others.
+
+    Where nothing is compare-and-swap, a rollback may begin before the commit and end after it: then the snapshot went
+    that it goes back to, and it took away all others.
+    """
+    kept = {name for each in run.plan.get("keep", ()) for name in each.get("refs", ())}
+    taken = run.committed.detail["removal"]["snapshots"] if run.committed else ()
+    shrunk = {str(each["snapshot-id"]).rpartition(":")[0] or MAIN for each in taken}
+    emptied = sorted((kept & shrunk & (state.native.ranges or {}).keys()) - state.refs.keys())
+    if emptied:
+        raise RefusedForSafety(
+            f"{state.table} has no snapshot on {emptied[0]} any more, and had some when {run.id} was planned",
+            hint=f"nothing was removed; `firnline undo {run.id}` brings back what this run took out of the table",
+        )
 
 
 def refuse_forbidden(state: State, now_ms: int) -> None:

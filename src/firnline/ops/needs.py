@@ -7,7 +7,7 @@ from typing import Any
 
 from firnline.model.files import File, FileKind, Root
 from firnline.ops.workplace import Workplace
-from firnline.ports.formats import State
+from firnline.ports.formats import State, TableFormat
 
 
 def needed_roots(work: Workplace, state: State, now_ms: int, but: str | None = None) -> Iterator[Root]:
@@ -15,11 +15,23 @@ def needed_roots(work: Workplace, state: State, now_ms: int, but: str | None = N
     and what undoable runs or holds may bring back; `but` is the stamp of a run that does not count.
     """
     table_format = work.source.format
-    yield from (Root(file, True, owner) for owner, file in table_format.roots(state))
+    present = _by_owner(table_format, state)
+    yield from (Root(file, True, owner) for owner, files in present.items() for file in files)
     yield from (Root(File(FileKind.METADATA, name), True) for name in table_format.metadata_files(state))
-    for removal in _may_come_back(work, state, now_ms, but):
-        revived = table_format.with_removal(state, removal)
-        yield from (Root(file, True, owner) for owner, file in table_format.roots(revived))
+    for number, removal in enumerate(_may_come_back(work, state, now_ms, but)):
+        revived = _by_owner(table_format, table_format.with_removal(state, removal))
+        changed = {owner: files for owner, files in revived.items() if present.get(owner) != files}
+        yield from (Root(file, True, f"{owner} in {number}") for owner, files in changed.items() for file in files)
+
+
+def _by_owner(table_format: TableFormat, state: State) -> dict[str, list[File]]:
+    """Returns the roots of each owner. After a rollback two versions of a table may each have an owner of one name:
+    what the one takes away must not count against the other.
+    """
+    found: dict[str, list[File]] = {}
+    for owner, file in table_format.roots(state):
+        found.setdefault(owner, []).append(file)
+    return found
 
 
 def _may_come_back(work: Workplace, state: State, now_ms: int, but: str | None) -> Iterator[dict[str, Any]]:

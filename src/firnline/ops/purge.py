@@ -18,7 +18,7 @@ from firnline.model.files import Tally
 from firnline.model.times import format_instant
 from firnline.ops.built_on import keeps_all_files, refuse_lost_refs
 from firnline.ops.emptied import remove_emptied
-from firnline.ops.guards import Guard, Line
+from firnline.ops.guards import Guard, Line, refuse_emptied
 from firnline.ops.heap import heap_at_rest
 from firnline.ops.ledger import note_end
 from firnline.ops.workplace import Workplace
@@ -50,7 +50,9 @@ def purge_run(work: Workplace, lease: Lease, run: Run, shovel: Shovel, guard: Gu
     Before each batch the table is read again; whatever came back since the plan is spared, with the reason. A crash
     at any point loses nothing: the part is done again, and what is gone already counts as missing.
     """
-    refuse_lost_refs(run, work.source.load().capabilities.undo is UndoWindow.AFTER_COMMIT)
+    state = work.source.load()
+    refuse_lost_refs(run, state.capabilities.undo is UndoWindow.AFTER_COMMIT)
+    refuse_emptied(state, run)  # while the run can still be undone
     refuse_edited(work.store, run)
     refuse_unsealed(work.store, run.folder.victims, run.victim_seals)
     if run.state is RunState.COMMITTED:

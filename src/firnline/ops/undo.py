@@ -19,8 +19,8 @@ from firnline.ops.fence import fence_off
 from firnline.ops.ledger import note_end
 from firnline.ops.presence import look
 from firnline.ops.remember import Memory
+from firnline.ops.returning import Undoing
 from firnline.ops.workplace import Workplace, same_table
-from firnline.ports.catalogs import Attempt
 from firnline.ports.engines import Territory
 from firnline.ports.formats import Edited, State, UndoWindow
 
@@ -57,18 +57,22 @@ def _refuse_where_nothing_comes_back(work: Workplace, run: Run) -> None:
 
 def undo_landed(work: Workplace, lease: Lease, run: Run) -> Run | None:
     """Returns the run, undone, where one of its tries had landed before it could say so."""
-    return None if _undo_landed(work, run) is None else undo_run(work, lease, run)
+    return None if _undo_landed(work, lease, run) is None else undo_run(work, lease, run)
 
 
 def _bring_back(work: Workplace, lease: Lease, run: Run) -> Run:
     committed = run.committed
     assert committed is not None  # a run that is committed or undoing has that event
     removal = committed.detail["removal"]
-    left = _undo_landed(work, run)
+    left = _undo_landed(work, lease, run)
     if left is None:
         _refuse_missing_or_step_back(work, lease, run, removal)
-        undoing = _Undoing(work, lease, run, removal)
-        changed = change(work.source, undoing.edit, undoing.before_send, still=lease.check)
+        undoing = Undoing(work, lease, run, removal)
+        try:
+            changed = change(work.source, undoing.edit, undoing.before_send, still=lease.check)
+        except RefusedForSafety:
+            _count_as_committed(work, lease, undoing.run)
+            raise
         left, run = [] if changed is None else list(changed.edited.left_alone), undoing.run
     lease.renew()
     _take_out_what_is_incomplete(work, lease, run, removal, left)
@@ -76,34 +80,20 @@ def _bring_back(work: Workplace, lease: Lease, run: Run) -> Run:
     return run.moved(work.store, RunState.UNDONE, work.now(), left_alone=left)
 
 
-class _Undoing:
-    """Records each try before it is sent, and remembers the run as it moves."""
-
-    def __init__(self, work: Workplace, lease: Lease, run: Run, removal: Mapping[str, Any]) -> None:
-        self.work = work
-        self.lease = lease
-        self.run = run
-        self.removal = removal
-        self.memory = Memory(work, run.id)
-
-    def edit(self, state: State) -> Edited | None:
-        same_table(state, self.run)
-        forgets = self.memory.returning(state, self.removal)
-        return self.work.source.format.restore(state, self.removal, self.work.now(), amendment=forgets)
-
-    def before_send(self, base: State, edited: Edited, attempt: Attempt) -> None:
-        self.lease.renew()
-        detail = {**attempt.proof, "left_alone": list(edited.left_alone), "history": self.memory.noted}
-        self.run = self.run.moved(self.work.store, RunState.UNDOING, self.work.now(), **detail)
-        self.lease.check()
+def _count_as_committed(work: Workplace, lease: Lease, run: Run) -> None:
+    """Lets a run whose undo had begun, and is refused, go on to its purge: none of its tries landed, and none can."""
+    if run.state is RunState.UNDOING and run.committed is not None:
+        fence_off(work, lease, _tries(run))
+        if _undo_landed(work, lease, run) is None:
+            run.moved(work.store, RunState.COMMITTED, work.now(), **run.committed.detail)
 
 
-def _undo_landed(work: Workplace, run: Run) -> list[str] | None:
+def _undo_landed(work: Workplace, lease: Lease, run: Run) -> list[str] | None:
     """Returns the refs that an earlier, interrupted undo left alone, if one of its tries is in the table."""
     state = work.source.load()
     same_table(state, run)
     for event in _tries(run):
-        if work.source.commits.landed(event.detail, version_of(state)):
+        if work.source.commits.landed(event.detail, version_of(state), lease.check):
             return list(event.detail["left_alone"])
     return None
 

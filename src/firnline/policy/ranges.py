@@ -34,11 +34,13 @@ class Range:
         """
         earliest, latest = min(times), max(times) if latest is None else latest
         end = min(latest - self.at_least + 1, earliest + self.limit, below)
-        for number in range(max(latest - self.at_most + 1, earliest), end):
-            said = times.get(number + 1 if self.by_next else number)
-            if said is not None and said >= cutoff_ms:
-                return max(number, earliest)
-        return max(end, earliest)
+        begin = max(latest - self.at_most + 1, earliest)
+        young = (self._judged_by(number) for number, said in times.items() if said >= cutoff_ms)
+        return max(min((number for number in young if begin <= number < end), default=end), earliest)
+
+    def _judged_by(self, number: int) -> int:
+        """Returns the number whose age the time of this one tells."""
+        return number - 1 if self.by_next else number
 
     def why(self, number: int, times: Mapping[int, int], cutoff_ms: int, age_text: str) -> str:
         """Returns why a number of the range stays."""

@@ -67,6 +67,10 @@ class Step:
     suggested: str
 
 
+Still = Callable[[], None]
+"""Asked before a request is sent; raises where whoever sends may not any more."""
+
+
 def always() -> None:
     """Lets every request go: for a commit that no lease stands behind."""
 
@@ -83,7 +87,7 @@ class Attempt:
     table: TableName
     step: Step
     proof: Mapping[str, Any]
-    still: Callable[[], None] = always
+    still: Still = always
 
 
 class SwapOutcome(StrEnum):
@@ -107,8 +111,11 @@ class Commit(Protocol):
         """
         ...
 
-    def landed(self, proof: Mapping[str, Any], now: Version) -> bool:
-        """Tells whether the table, as it is now, shows that this attempt landed."""
+    def landed(self, proof: Mapping[str, Any], now: Version, still: Still = always) -> bool:
+        """Tells whether the table, as it is now, shows that this attempt landed.
+
+        A commit that takes several requests is carried to its end first; `still` is asked before each of them.
+        """
         ...
 
     def fence(self, proofs: Sequence[Mapping[str, Any]], now: Version) -> Amendment | None:

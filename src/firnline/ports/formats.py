@@ -320,7 +320,7 @@ class TableFormat(EditTable, Protocol):
         ...
 
     def quieted(self, state: State) -> Mapping[str, str]:
-        """Returns the properties with which the table's writers expire nothing themselves; none where they never do."""
+        """Returns the properties that are lacking so that no writer expires anything; none where they never do."""
         ...
 
     def dropping(self, state: State, refs: Set[str]) -> Dropping:

@@ -6,8 +6,9 @@ from typing import Protocol
 
 
 class Retire(Protocol):
-    def retire(self, key: str, data: bytes) -> None:
-        """Removes a metadata object whose bytes the caller has kept, where it still has exactly these.
+    def retire(self, key: str, data: bytes) -> bool:
+        """Removes a metadata object whose bytes the caller has kept, where it still has exactly these; tells whether
+        it was there.
 
         One that is gone, or says something else by now, is somebody else's affair and left alone. Raises StoreError
         where nobody can tell whether it is gone.

@@ -22,16 +22,17 @@ class ObjectRetire:
         self._store = store
         self._delete = ObjectDelete(properties)
 
-    def retire(self, key: str, data: bytes) -> None:
+    def retire(self, key: str, data: bytes) -> bool:
         try:
             tag = self._store.head(key).etag  # before it is read: whatever comes after that has another one
             if self._store.get(key) != data:
-                return
+                return False
         except ObjectNotFound:
-            return
+            return False
         (outcome,) = self._delete.delete([Doomed(key, tag)])
         if outcome.fate is Fate.FAILED:
             raise StoreError(f"cannot remove {key}: {outcome.error}", hint="`firnline resume` goes on with it")
+        return outcome.fate is Fate.DELETED
 
     def retire_folder(self, folder: str) -> None:
         """Removes empty folders from the innermost out, each by a request that fails where anything is in it."""

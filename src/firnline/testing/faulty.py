@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Never
 
-from firnline.ports.catalogs import Attempt, Catalog, Commit, Step, SwapOutcome, TableName, Version
+from firnline.ports.catalogs import Attempt, Catalog, Commit, Step, Still, SwapOutcome, TableName, Version
 from firnline.ports.delete import Delete, DeleteOutcome, Doomed, Fate, MaySend, RemoveEmpty, always
 from firnline.ports.discard import Discard, OwnKey
 from firnline.ports.formats import Amendment, UndoWindow
@@ -102,8 +102,8 @@ class FaultyCommits:
         send = partial(self.commits.commit, attempt)
         return self.fault.pass_on(Request("commit", key, send, lambda: SwapOutcome.UNKNOWN))
 
-    def landed(self, proof: Mapping[str, Any], now: Version) -> bool:
-        return self.commits.landed(proof, now)
+    def landed(self, proof: Mapping[str, Any], now: Version, still: Still = always) -> bool:
+        return self.commits.landed(proof, now, still)
 
     def fence(self, proofs: Sequence[Mapping[str, Any]], now: Version) -> Amendment | None:
         return self.commits.fence(proofs, now)

@@ -39,9 +39,9 @@ class FaultyRetire:
     retirer: Retire
     fault: Fault
 
-    def retire(self, key: str, data: bytes) -> None:
+    def retire(self, key: str, data: bytes) -> bool:
         send = Request("delete", key, lambda: self.retirer.retire(key, data), lambda: silence("delete", key))
-        self.fault.pass_on(send)
+        return self.fault.pass_on(send)
 
     def retire_folder(self, folder: str) -> None:
         act = Request("delete", folder, lambda: self.retirer.retire_folder(folder), lambda: silence("delete", folder))

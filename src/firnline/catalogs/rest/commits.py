@@ -11,7 +11,7 @@ from firnline.catalogs.rest.fences import FENCE, fence_in, moved_fence
 from firnline.catalogs.rest.http import Unanswered
 from firnline.catalogs.rest.requirements import requirements_of
 from firnline.catalogs.rest.updates import is_true, updates_of
-from firnline.ports.catalogs import Attempt, Step, SwapOutcome, TableName, Version
+from firnline.ports.catalogs import Attempt, Step, Still, SwapOutcome, TableName, Version, always
 from firnline.ports.formats import Amendment
 
 _CONFLICT = 409
@@ -57,7 +57,7 @@ class RestCommits:
             raise self._catalog.missing(attempt.table)
         raise self._catalog.refused(reply, f"a commit to {attempt.table}")
 
-    def landed(self, proof: Mapping[str, Any], now: Version) -> bool:
+    def landed(self, proof: Mapping[str, Any], now: Version, still: Still = always) -> bool:
         """Tells whether the table is as the updates make it; whoever made it so, there is nothing left to do.
 
         An attempt may also have moved a pointer: a server's own database can be used as a catalog too.

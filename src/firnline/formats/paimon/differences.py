@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Iterator, Mapping
 from typing import NamedTuple
 
@@ -10,8 +11,9 @@ from firnline.formats.paimon.folder import Files
 
 
 class Difference(NamedTuple):
-    """`stays` are the files with which the range of each branch begins that loses snapshots; `drops` the branches of
-    which nothing is left; `replaces` what stood where something is put.
+    """`stays` are the files with which the range of each branch begins that loses snapshots or gets some back, and the
+    schemas of branches that come back; `drops` the branches of which nothing is left; `replaces` what stood where
+    something is put.
     """
 
     puts: dict[str, str]
@@ -26,12 +28,20 @@ def difference(before: Files, after: Files) -> Difference:
     takes = {path: text for path, text in before.items() if path not in after}
     drops = {names.split_branch(path)[0] for path in takes} - {names.split_branch(path)[0] for path in after}
     replaces = {path: before[path] for path in puts if path in before}
-    return Difference(puts, takes, tuple(_firsts(takes, after)), tuple(sorted(drops)), replaces)
+    stays = {*_firsts(takes, after), *_firsts(puts, before), *_new_schemas(puts, before)}
+    return Difference(puts, takes, tuple(sorted(stays)), tuple(sorted(drops)), replaces)
 
 
-def _firsts(takes: Files, after: Files) -> Iterator[str]:
-    for branch in sorted({names.split_branch(path)[0] for path in takes if _number(path) is not None}):
-        left = [number for path in after if (number := _number(path, branch)) is not None]
+def _new_schemas(puts: Files, before: Files) -> Iterator[str]:
+    """Yields the schemas of branches that had none: who drops such a branch meanwhile leaves the rest unreadable."""
+    present = {names.split_branch(path)[0] for path in before if is_schema(path)}
+    return (path for path in puts if is_schema(path) and names.split_branch(path)[0] not in present)
+
+
+def _firsts(moved: Files, among: Files) -> Iterator[str]:
+    """Yields the file that the range of each branch begins with of which snapshots come or go: its end that moves."""
+    for branch in {names.split_branch(path)[0] for path in moved if is_snapshot(path)}:
+        left = [number for path in among if (number := number_of_snapshot(path, branch)) is not None]
         if left:
             yield names.snapshot_file(branch, min(left))
 
@@ -44,10 +54,10 @@ def fits(before: Files, now: Files, drops: Collection[str]) -> bool:
     changed = {path for path in {*before, *now} if before.get(path) != now.get(path)}
     if any(names.split_branch(path)[0] in drops for path in changed):
         return False
-    return all(_is_hint(path) or (path not in before and _is_harmless(path, before)) for path in changed)
+    return all(is_hint(path) or (path not in before and _is_harmless(path, before)) for path in changed)
 
 
-def _is_hint(path: str) -> bool:
+def is_hint(path: str) -> bool:
     return names.split_branch(path)[1] in names.HINTS
 
 
@@ -58,24 +68,37 @@ def _is_harmless(path: str, before: Files) -> bool:
         return False
     if known[0] != "snapshot":
         return branch in {names.split_branch(each)[0] for each in before}
-    return known[1] > max((number for each in before if (number := _number(each, branch)) is not None), default=0)
+    return known[1] > max(
+        (number for each in before if (number := number_of_snapshot(each, branch)) is not None), default=0
+    )
 
 
-def _number(path: str, of: str | None = None) -> int | None:
+def number_of_snapshot(path: str, of: str | None = None) -> int | None:
     """Returns the number of a snapshot's file, of one branch where one is named."""
     branch, below = names.split_branch(path)
     known = names.numbered(below)
     return known[1] if known is not None and known[0] == "snapshot" and of in (None, branch) else None
 
 
-def in_order_of_putting(files: Mapping[str, str]) -> list[str]:
+def in_order_of_putting(files: Mapping[str, str], newest: Mapping[str, int] | None = None) -> list[str]:
     """Returns schemas, then tags, changelogs and notes, then snapshots, then hints: a branch without a schema can be
     read by nobody, readers that follow a hint find what it says, and a range grows from its end, highest first.
+
+    What is above the `newest` snapshot that a branch has stays away: a rollback took it, and nobody wants it back.
     """
+    wanted = (path for path, text in files.items() if not _is_above(path, text, newest or {}))
     return sorted(
-        files,
-        key=lambda path: (_is_hint(path), _number(path) is not None, not is_schema(path), -_place(path), path),
+        wanted,
+        key=lambda path: (is_hint(path), is_snapshot(path), not is_schema(path), -_place(path), path),
     )
+
+
+def _is_above(path: str, text: str, newest: Mapping[str, int]) -> bool:
+    branch, below = names.split_branch(path)
+    known = names.known(below)
+    if branch not in newest or known is None or known[0] in ("schema", "consumer"):
+        return False
+    return int(json.loads(text)["id"]) > newest[branch]
 
 
 def in_order_of_taking(files: Mapping[str, str], drops: Collection[str] = ()) -> list[str]:
@@ -89,17 +112,31 @@ def in_order_of_taking(files: Mapping[str, str], drops: Collection[str] = ()) ->
 
 def _turn(path: str, drops: Collection[str]) -> int:
     if names.split_branch(path)[0] in drops:
-        return 2 if is_schema(path) else int(_number(path) is not None)
-    return int(_number(path) is None)
+        return 2 if is_schema(path) else int(number_of_snapshot(path) is not None)
+    return int(number_of_snapshot(path) is None)
 
 
 def last_snapshots(takes: Mapping[str, str], drops: Collection[str]) -> set[str]:
     """Returns the newest snapshot of each branch that is dropped."""
     found = {}
     for path in in_order_of_taking(takes, drops):
-        if _number(path) is not None:
+        if number_of_snapshot(path) is not None:
             found[names.split_branch(path)[0]] = path
     return {path for branch, path in found.items() if branch in drops}
+
+
+def earliest_hint(snapshot: str) -> str:
+    """Returns the hint that names the first snapshot of the range that this one's file is in."""
+    return f"{names.branch_folder(names.split_branch(snapshot)[0])}snapshot/EARLIEST"
+
+
+def earliest_hints(puts: Files, takes: Files) -> list[str]:
+    """Returns the hints that are put where a range loses its beginning."""
+    return sorted({earliest_hint(path) for path in takes if is_snapshot(path)} & puts.keys())
+
+
+def is_snapshot(path: str) -> bool:
+    return number_of_snapshot(path) is not None
 
 
 def is_schema(path: str) -> bool:

@@ -95,7 +95,7 @@ def _earliest(files: Files, kind: str) -> dict[str, int]:
 def _shrink(edit: Edit, each: Shrunk, expired_ids: Set[SnapshotId], beside: Set[str]) -> None:
     branch = each.branch
     for version in each.untagged(expired_ids):
-        edit.add(names.tag_file(branch.name, kept_tag(version)), without_end(edit.files[held_in(version)]))
+        edit.add(names.tag_file(branch.name, kept_tag(version, branch)), without_end(edit.files[held_in(version)]))
     for version in each.leaving:
         path = names.snapshot_file(branch.name, version.snapshot.number)
         outlives = names.changelog_file(branch.name, version.snapshot.number)

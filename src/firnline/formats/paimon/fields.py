@@ -12,7 +12,7 @@ from firnline.model.times import DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS
 
 Fields = Mapping[str, Any]
 
-_PLAIN_NAME = re.compile(r"[^/\x00]+")
+_PLAIN_NAME = re.compile(r"[^/\x00\ud800-\udfff]+")
 _DURATION = re.compile(r"\s*([0-9]{1,15})\s*([a-zµ]*)\s*")
 _UNITS = {
     **dict.fromkeys(("d", "day", "days"), DAY_MS),
@@ -49,7 +49,9 @@ def whole_or_none(fields: Fields, name: str, where: str) -> int | None:
 
 
 def file_name(fields: Fields, name: str, where: str) -> str:
-    """Returns the name of a file. One with a slash, or `..`, would name a file somewhere else."""
+    """Returns the name of a file. One with a slash, or `..`, would name a file somewhere else; no name has half of a
+    character in it, which JSON can write.
+    """
     value = fields.get(name)
     if not isinstance(value, str) or not _PLAIN_NAME.fullmatch(value) or value in (".", ".."):
         raise damaged(where, f"{name} is {value!r}, not the name of a file")

@@ -49,8 +49,20 @@ def _wanted(store: Read, location: str) -> Iterator[str]:
         for found in store.list(join(location, folder)):
             path = identity(found.key).removeprefix(stem)
             below = names.split_branch(path)[1]
-            if names.numbered(below) or names.named(below) or below in names.HINTS:
+            if names.numbered(below):
+                _refuse_strange_number(below, found.key)
                 yield path
+            elif names.named(below) or below in names.HINTS:
+                yield path
+
+
+def _refuse_strange_number(below: str, key: str) -> None:
+    """Refuses a number with zeros before it, or beyond all that Paimon counts to: readers would look elsewhere."""
+    _, number = names.known(below) or ("", "")
+    if number != str(int(number)) or int(number) > names.LARGEST:
+        raise UnreadableMetadata(
+            f"metadata is damaged: {key}: its number is none that Paimon writes", hint="nothing was changed"
+        )
 
 
 def _read_all(store: Get, location: str, paths: list[str]) -> dict[str, str]:

@@ -12,12 +12,15 @@ BRANCHES = "branch"
 DOCUMENT = r"schema/schema-[0-9]+"
 """Where such an object lies, a table begins."""
 
-_BRANCH = re.compile(r"branch/branch-([^/]+)/(.+)")
-_NUMBERED = re.compile(r"(snapshot|changelog|schema)/\1-([0-9]{1,18})")
-_SCHEMA = re.compile(rf"(.+?)(?:/{BRANCHES}/branch-[^/]+)?/{DOCUMENT}")
-_NAMED = re.compile(r"(tag|consumer)/\1-([^/]+)")
+_FILE = r"(?:snapshot|changelog|schema)/[^/]+|(?:tag|consumer)/.+"
+_BRANCH = re.compile(rf"branch/branch-(?:(.+?)/({_FILE})|([^/]+)/(.+))", re.DOTALL)
+_NUMBERED = re.compile(r"(snapshot|changelog|schema)/\1-([0-9]+)")
+_SCHEMA = re.compile(rf"(.+?)(?:/{BRANCHES}/branch-.+?)?/{DOCUMENT}", re.DOTALL)
+_NAMED = re.compile(r"(tag|consumer)/\1-(.+)", re.DOTALL)
 HINTS = ("snapshot/EARLIEST", "snapshot/LATEST", "changelog/EARLIEST", "changelog/LATEST")
 FOLDERS = ("snapshot", "changelog", "schema", "tag", "consumer")
+LARGEST = (1 << 63) - 1
+"""The highest number that a snapshot can have."""
 PROPERTIES = "_firnline/properties.json"
 """What firnline notes about the table itself: its own options can only be changed by a new schema."""
 
@@ -31,9 +34,15 @@ def branch_folder(branch: str) -> str:
 
 
 def split_branch(path: str) -> tuple[str, str]:
-    """Returns the branch that a path below the table's folder belongs to, and the path below the branch's folder."""
+    """Returns the branch that a path below the table's folder belongs to, and the path below the branch's folder.
+
+    Paimon lets the name of a branch or tag have slashes, and then makes folders of it: a branch that nobody sees would
+    lose its files.
+    """
     match = _BRANCH.fullmatch(path)
-    return (match[1], match[2]) if match else (MAIN, path)
+    if match is None:
+        return MAIN, path
+    return (match[1], match[2]) if match[1] else (match[3], match[4])
 
 
 def numbered(path: str) -> tuple[str, int] | None:

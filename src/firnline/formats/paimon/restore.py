@@ -10,9 +10,8 @@ from firnline.formats.paimon import names
 from firnline.formats.paimon.differences import is_schema
 from firnline.formats.paimon.edit import Edit, numbered
 from firnline.formats.paimon.folder import Files
-from firnline.formats.paimon.state import files_in
+from firnline.formats.paimon.state import files_in, tag_ref_name
 from firnline.formats.paimon.tags import amended
-from firnline.model.snapshots import MAIN
 from firnline.ports.formats import Amendment, State
 
 _HELD = ("snapshot", "tag")
@@ -22,26 +21,35 @@ _HELD = ("snapshot", "tag")
 def restored(
     state: State, removal: Mapping[str, Any], amendment: Amendment, now_ms: int
 ) -> tuple[Files, tuple[str, ...]]:
-    """Returns the files with a removal put back, and the tags that were left alone because somebody made them since."""
+    """Returns the files with a removal put back, and what was left alone: tags that somebody made since, and what
+    belongs to a branch that somebody dropped since: without a schema nobody could read it, nor the table.
+    """
     edit = Edit(dict(files_in(state)))
     left_alone = []
-    taken, added = texts_of(removal), removal["added"]
+    taken, added, whole = texts_of(removal), removal["added"], set(removal.get("branches", ()))
+    homes = whole | _branches(files_in(state))
     for path, text in taken.items():
         present = edit.files.get(path)
-        known = names.named(names.split_branch(path)[1])
-        if present is not None and present != text and known is not None:
+        branch, below = names.split_branch(path)
+        known = names.named(below)
+        if branch not in homes:
+            left_alone.append(tag_ref_name(branch, known[1], homes) if known else path)
+        elif present is not None and present != text and known is not None:
             left_alone.append(known[1])
         else:
             edit.files[path] = text
     for path, text in added.items():
         if edit.files.get(path) == text:
             del edit.files[path]
-    whole = set(removal.get("branches", ()))  # these come back with the hints that they had
-    for kind in ("snapshot", "changelog"):
-        moved = {*numbered(taken, kind), *numbered(added, kind)} - whole
+    for kind in ("snapshot", "changelog"):  # whole branches come back with the hints that they had
+        moved = ({*numbered(taken, kind), *numbered(added, kind)} & homes) - whole
         for branch in sorted(moved):
             edit.hint(branch, kind)
     return amended(edit.files, state, amendment, now_ms), tuple(left_alone)
+
+
+def _branches(files: Files) -> set[str]:
+    return {names.split_branch(path)[0] for path in files if is_schema(path)}
 
 
 def texts_of(removal: Mapping[str, Any]) -> dict[str, str]:
@@ -50,34 +58,37 @@ def texts_of(removal: Mapping[str, Any]) -> dict[str, str]:
 
 
 def refuse_gap(state: State, removal: Mapping[str, Any]) -> None:
-    """Refuses where the range moved on meanwhile, or a number was given again: readers need an unbroken range."""
+    """Refuses where the range moved on meanwhile, or a number was given again: readers need an unbroken range.
+
+    A branch without any snapshot left gets all back: a rollback to one that was just going took the others away.
+    """
     files, taken = files_in(state), texts_of(removal)
     whole = set(removal.get("branches", ()))
     for branch in sorted(whole & {names.split_branch(path)[0] for path in files}):
         raise RefusedForSafety(
             f"a branch {branch} has been made since", hint="nothing was changed; rename or drop that one first"
         )
-    for branch, numbers in numbered(taken, "snapshot").items():
-        if branch not in whole:
-            present = numbered(files, "snapshot").get(branch, {})
-            _refuse_gap_in(branch, "snapshot", numbers, present, removal["earliest"])
-    for branch, numbers in numbered(taken, "changelog").items():
-        present = numbered(files, "changelog").get(branch, {})
-        if branch not in whole and present:
-            _refuse_gap_in(branch, "changelog", numbers, present, removal["earliest_changelog"])
+    for kind, earliest in (("snapshot", "earliest"), ("changelog", "earliest_changelog")):
+        for branch, numbers in numbered(taken, kind).items():
+            present = numbered(files, kind).get(branch, {})
+            if branch not in whole and present:
+                _refuse_gap_in(branch, kind, numbers, present, removal[earliest])
 
 
 def _refuse_gap_in(
     branch: str, kind: str, numbers: Mapping[int, str], present: Mapping[int, str], earliest: Mapping[str, int]
 ) -> None:
-    if not present:
-        raise RefusedForSafety(f"the branch {branch or MAIN} has no {kind}s any more", hint="nothing was changed")
     for number, text in numbers.items():
         if present.get(number, text) != text:
             raise RefusedForSafety(
                 f"{kind} {names.snapshot_id(branch, number)} is another one by now",
                 hint="the table was rolled back",
             )
+    if max(numbers) > max(present):
+        raise RefusedForSafety(
+            f"the newest {kind} is {names.snapshot_id(branch, max(present))} by now, below what would come back",
+            hint="the table was rolled back; nothing was changed",
+        )
     if min(present) > earliest.get(branch, max(numbers) + 1):
         raise RefusedForSafety(
             f"between {kind} {max(numbers)} and {min(present)} others have been removed since",
@@ -91,7 +102,7 @@ def with_all(files: Files, removal: Mapping[str, Any]) -> Files:
     nothing of it is garbage before its time.
     """
     taken = texts_of(removal)
-    branches = {names.split_branch(path)[0] for path in {**files, **taken} if is_schema(path)}
+    branches = _branches({**files, **taken})
     both = dict(files)
     for path, text in taken.items():
         branch, below = names.split_branch(path)

@@ -47,7 +47,7 @@ def parse_schema(text: str, where: str) -> Schema:
         raise fields.damaged(where, "fields is not a list of objects")
     if not isinstance(keys, list) or not all(isinstance(key, str) for key in keys):
         raise fields.damaged(where, "partitionKeys is not a list of names")
-    types = {each.get("name"): each.get("type") for each in columns}
+    types = {str(each.get("name")): each.get("type") for each in columns}
     partition = tuple((key, parse_type(types.get(key), key, where)) for key in keys)
     return Schema(fields.whole(document, "id", where), partition, fields.texts(document, "options", where), where)
 
@@ -70,7 +70,10 @@ def latest_schema(files: Files, branch: str, location: str) -> Schema:
     if not found:
         raise fields.damaged(join(location, f"{folder}schema"), "the branch has no schema")
     path = found[max(found)]
-    return parse_schema(files[path], join(location, path))
+    schema = parse_schema(files[path], join(location, path))
+    if schema.number != max(found):
+        raise fields.damaged(schema.where, f"it says that its id is {schema.number}")
+    return schema
 
 
 def stored_schema(store: Read, location: str) -> Schema:

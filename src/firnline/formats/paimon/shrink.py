@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Set
 from dataclasses import dataclass
+from hashlib import sha256
 
 from firnline.formats.paimon import names
 from firnline.formats.paimon.beside import (
@@ -86,7 +87,7 @@ def consequences_of(state: State, expired: Set[SnapshotId], refs: Set[str], now_
         released |= _changes_released(each, own)
         fates += own
         if not each.dropped:
-            tagged |= {version.id: kept_tag(version) for version in each.untagged(expired)}
+            tagged |= {version.id: kept_tag(version, each.branch) for version in each.untagged(expired)}
     going = tuple(fate.beside for fate in fates if fate.goes)
     return Consequences(frozenset(released), tagged, going, tuple(fate.beside for fate in fates if not fate.goes))
 
@@ -111,8 +112,15 @@ def _changes_released(each: Shrunk, fates: list[Fate]) -> set[str]:
     return {changes_of(snapshot) for snapshot in (gone | with_snapshots) - staying - kept}
 
 
-def kept_tag(version: Version) -> str:
-    return names.KEPT_TAG + version.id.rpartition(":")[2]
+def kept_tag(version: Version, branch: Branch) -> str:
+    """Returns the tag of firnline's that holds a version; by another name where the number was given again, and the tag
+    of that name holds the earlier one.
+    """
+    name = names.KEPT_TAG + version.id.rpartition(":")[2]
+    taken = branch.tags.get(name)
+    if taken is None or taken.snapshot.content == version.snapshot.content:
+        return name
+    return f"{name}-{sha256(version.snapshot.delta.name.encode()).hexdigest()[:12]}"
 
 
 def held_in(version: Version) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -76,7 +77,8 @@ def tag_ends_ms(text: str, where: str) -> int | None:
     created, retained = document.get("tagCreateTime"), document.get("tagTimeRetained")
     if created is None or retained is None:
         return None
-    if not isinstance(retained, int | float) or isinstance(retained, bool):
+    endless = isinstance(retained, float) and not math.isfinite(retained)
+    if not isinstance(retained, int | float) or isinstance(retained, bool) or endless:
         raise fields.damaged(where, f"tagTimeRetained is {retained!r}, not a number of seconds")
     return _local_ms(created, where) + round(retained * SECOND_MS)
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 
+from firnline.errors import UnsupportedFormat
 from firnline.formats.paimon import fields, names
 from firnline.formats.paimon.branches import Branch, branches_of
 from firnline.formats.paimon.consumers import consumers_of
@@ -41,7 +42,7 @@ def state_of(files: Files, table: str, location: str, modified: Mapping[str, int
         fence=version_name(files, location),
         graph=Graph(each for branch in branches.values() for each in _snapshots(branch)),
         current=None if main.latest is None else names.snapshot_id(names.MAIN, main.latest),
-        refs={ref.name: ref for branch in branches.values() for ref in _refs(branch, set(branches))},
+        refs=_all_refs(branches.values(), location),
         native=native,
         capabilities=Capabilities(FenceKind.NONE, UndoWindow.AFTER_COMMIT, holes=False),
         properties=properties,
@@ -97,10 +98,23 @@ def _snapshots(branch: Branch) -> Iterator[Snapshot]:
     """
     parent: str | None = None
     for version in versions_of(branch).values():
-        in_row = "@" not in version.id and version.snapshot.number <= (branch.latest or 0)
+        in_row = not version.again and version.snapshot.number <= (branch.latest or 0)
         number = version.snapshot.number if version.in_folder else None
         yield Snapshot(version.id, parent if in_row else None, version.snapshot.time_ms, version.snapshot.kind, number)
         parent = version.id if in_row else parent
+
+
+def _all_refs(branches: Collection[Branch], location: str) -> dict[str, Ref]:
+    """Returns every ref. Raises where two would have one name: who dropped the one would drop the other."""
+    found: dict[str, Ref] = {}
+    for ref in (ref for branch in branches for ref in _refs(branch, {each.name for each in branches})):
+        if ref.name in found:
+            raise UnsupportedFormat(
+                f"{location} has two refs that are both known as {ref.name!r}",
+                hint="nothing was changed; delete one of these tags, or name it otherwise",
+            )
+        found[ref.name] = ref
+    return found
 
 
 def _refs(branch: Branch, branches: set[str]) -> Iterator[Ref]:

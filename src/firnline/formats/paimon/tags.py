@@ -61,7 +61,7 @@ def _without_tag(files: Mapping[str, str], state: State, name: str) -> dict[str,
     for branch in branches_of(files_in(state), state.location).values():
         version = versions_of(branch).get(state.refs[name].snapshot) if name in state.refs else None
         if text is not None and version is not None and not version.in_folder and len(version.tags) == 1:
-            after[names.tag_file(branch.name, kept_tag(version))] = without_end(text)
+            after[names.tag_file(branch.name, kept_tag(version, branch))] = without_end(text)
     return after
 
 

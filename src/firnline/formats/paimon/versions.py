@@ -17,13 +17,16 @@ from firnline.model.snapshots import SnapshotId
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """One version of a branch: `in_folder` where its snapshot file is there, and the tags that hold it."""
+    """One version of a branch: `in_folder` where its snapshot file is there, and the tags that hold it. `again`: its
+    number was given again, and is another version's.
+    """
 
     id: SnapshotId
     branch: str
     snapshot: PaimonSnapshot
     in_folder: bool
     tags: tuple[Tag, ...]
+    again: bool = False
 
 
 def versions_of(branch: Branch) -> Mapping[SnapshotId, Version]:
@@ -41,7 +44,7 @@ def _versions(branch: Branch) -> Iterator[Version]:
         yield Version(names.snapshot_id(branch.name, number), branch.name, snapshot, True, tuple(tags))
     taken = set(branch.snapshots)
     for (number, _), tags in sorted(holding.items()):
-        variant = tags[0].name if number in taken else ""
+        again = number in taken
         taken.add(number)
-        known_as = names.snapshot_id(branch.name, number, variant)
-        yield Version(known_as, branch.name, tags[0].snapshot, False, tuple(tags))
+        known_as = names.snapshot_id(branch.name, number, tags[0].name if again else "")
+        yield Version(known_as, branch.name, tags[0].snapshot, False, tuple(tags), again)

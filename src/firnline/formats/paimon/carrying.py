@@ -1,0 +1,177 @@
+"""Carrying out a commit file by file, and putting everything back where somebody came between."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+from firnline.errors import AlreadyExists, ObjectNotFound
+from firnline.formats.paimon import names
+from firnline.formats.paimon.differences import (
+    earliest_hint,
+    earliest_hints,
+    in_order_of_putting,
+    in_order_of_taking,
+    is_hint,
+    is_schema,
+    is_snapshot,
+    last_snapshots,
+    number_of_snapshot,
+)
+from firnline.model.locations import identity, join, stem_of
+from firnline.ports.catalogs import Still
+from firnline.ports.retire import Retire
+from firnline.ports.stores import List, ReadWrite
+
+_STRIDE = 100
+"""How many snapshots go before a hint follows them."""
+
+
+class GivenUp(Exception):
+    """Somebody took away what the commit leaves, or wrote where it writes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Carrying:
+    """One commit, by its proof alone: whoever carries it on has nothing else. `still` is asked before each request.
+
+    `gone` is what this process itself took away: who carries the commit on cannot know that of another.
+    """
+
+    store: ReadWrite
+    retirer: Retire
+    proof: Mapping[str, Any]
+    still: Still
+    gone: list[str] = field(default_factory=list)
+
+    def carry_out(self) -> None:
+        """Puts and takes everything; what is done already is left as it is. Raises GivenUp in the middle."""
+        proof = self.proof
+        late = earliest_hints(proof["puts"], proof["takes"])
+        for path in in_order_of_putting(proof["puts"]):
+            if path not in late:
+                self.still()
+                self._put(path)
+        for place, path in enumerate(in_order_of_taking(proof["takes"], proof.get("drops", ()))):
+            self.still()
+            self._refuse_rolled_back()
+            self._refuse_revived(path)
+            self._follow(place, path, late)
+            if self.retirer.retire(self._key(path), proof["takes"][path].encode()):
+                self.gone.append(path)
+        self._refuse_rolled_back()
+        for path in late:
+            self.still()
+            self._put(path)
+        for branch in proof.get("drops", ()):
+            self.retirer.retire_folder(self._key(names.branch_folder(branch)))
+            if self._in_branch(branch):  # written between the last look and the last delete
+                raise GivenUp
+
+    def give_up(self) -> None:
+        """Puts back what was taken or written over, and takes away again what was put.
+
+        What a rollback took away meanwhile stays away: it is not ours, and would be the newest snapshot again.
+        """
+        proof = self.proof
+        for path in in_order_of_putting(proof["takes"], self._newest()):
+            self.still()
+            with suppress(AlreadyExists):
+                self.store.put_if_absent(self._key(path), proof["takes"][path].encode())
+        branches = {names.split_branch(path)[0] for path in proof["puts"]}  # without its schema nobody reads one
+        for path in in_order_of_taking(proof["puts"], branches):
+            self.still()
+            key, data = self._key(path), proof["puts"][path].encode()
+            if path not in proof["replaces"]:
+                self.retirer.retire(key, self._present(key) or b"" if is_hint(path) else data)
+            elif is_hint(path) or self._present(key) == data:  # a note that says more by now is somebody's hold
+                self.store.put(key, proof["replaces"][path].encode())
+
+    def _follow(self, place: int, path: str, late: Collection[str]) -> None:
+        """Lets the hint follow the range from time to time: pypaimon looks no further than 300 numbers beyond it.
+
+        It never runs ahead: Paimon's rollback to a snapshot that is still there leaves all between that and the hint.
+        """
+        if place and place % _STRIDE == 0 and is_snapshot(path) and earliest_hint(path) in late:
+            self.store.put(self._key(earliest_hint(path)), path.rpartition("-")[2].encode())
+
+    def _put(self, path: str) -> None:
+        """Writes a hint over what is there, and the note over what it said. Any other file only where none is: its name
+        was free, and one that differs is somebody else's who came between.
+        """
+        if is_snapshot(path):
+            self._refuse_rolled_back()
+        key, data = self._key(path), self.proof["puts"][path].encode()
+        if is_hint(path):
+            self.store.put(key, data)
+        elif path == names.PROPERTIES:
+            self._replace_note(key, data)
+        else:
+            try:
+                self.store.put_if_absent(key, data)
+            except AlreadyExists:
+                if self.store.get(key) != data:
+                    raise GivenUp from None
+
+    def _replace_note(self, key: str, data: bytes) -> None:
+        """Writes the note. Whoever carries on a commit comes long after it was made, and somebody may have noted a hold
+        between: then the commit is made anew.
+        """
+        present, before = self._present(key), self.proof["replaces"].get(names.PROPERTIES)
+        if present == data:
+            return
+        if present != (None if before is None else before.encode()):
+            raise GivenUp
+        self.store.put(key, data)
+
+    def _refuse_rolled_back(self) -> None:
+        for path in self.proof["stays"]:
+            try:
+                self.store.head(self._key(path))
+            except ObjectNotFound:
+                raise GivenUp from None
+
+    def _refuse_revived(self, path: str) -> None:
+        """Looks once more before the newest snapshot of a branch goes, and before each schema: what a writer put there
+        meanwhile builds on the one, and could not be read without the other.
+        """
+        takes, drops, branch = self.proof["takes"], self.proof.get("drops", ()), names.split_branch(path)[0]
+        looks = branch in drops and (is_schema(path) or path in last_snapshots(takes, drops))
+        if looks and self._in_branch(branch) - takes.keys():
+            raise GivenUp
+
+    def _in_branch(self, branch: str) -> set[str]:
+        return files_of_branch(self.store, self.proof["table_folder"], branch)
+
+    def _newest(self) -> dict[str, int]:
+        """Returns the newest snapshot of each branch that lost some, of what is there and what went by our own hands;
+        nothing where there is none.
+        """
+        found: dict[str, int] = {}
+        for branch in {names.split_branch(path)[0] for path in self.proof["takes"]}:
+            folder = f"{names.branch_folder(branch)}snapshot/"
+            listed = (each.key.rpartition("/")[2] for each in self.store.list(self._key(folder)))
+            known = {number_of_snapshot(path, branch) for path in (*self.gone, *(folder + name for name in listed))}
+            if numbers := known - {None}:
+                found[branch] = max(number for number in numbers if number is not None)
+        return found
+
+    def _present(self, key: str) -> bytes | None:
+        try:
+            return self.store.get(key)
+        except ObjectNotFound:
+            return None
+
+    def _key(self, path: str) -> str:
+        return join(self.proof["table_folder"], path)
+
+
+def files_of_branch(store: List, folder: str, branch: str) -> set[str]:
+    """Returns every file in a branch's folder, by its path below the table's; not those of a branch whose name begins
+    with this one's and a slash.
+    """
+    place = join(folder, names.branch_folder(branch).rstrip("/"))
+    paths = (identity(found.key).removeprefix(stem_of(folder)) for found in store.list(place))
+    return {path for path in paths if names.split_branch(path)[0] == branch}

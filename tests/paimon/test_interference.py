@@ -1,0 +1,314 @@
+"""Somebody changes the table while a run is half done, or between its end and its undo: nothing of anybody is lost."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections import Counter
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from firnline.errors import CollectionForbidden, FirnlineError, LeaseHeld, RefusedForSafety
+from firnline.formats.paimon import carrying
+from firnline.model.files import FileKind
+from firnline.model.holds import Hold
+from firnline.ops.holds import add_hold
+from firnline.ops.needs import needed_roots
+from firnline.testing.faults import CHANGES, Answer, Counting, Died, Dying, Fault, Request, Together
+from firnline.testing.paimon.java_table import JavaTable
+from firnline.testing.paimon.shapes import MAIN
+from firnline.testing.paimon.worlds import Paimon
+
+from .small import Copy, row
+
+Act = Callable[[Copy, Fault | None], object]
+
+
+def expire(copy: Copy, fault: Fault | None) -> None:
+    copy.expire(fault, grace="1m")
+
+
+@dataclass
+class Before:
+    """Somebody acts just before the first request of a verb for an object whose name ends so."""
+
+    verb: str
+    ending: str
+    action: Callable[[], object]
+    acted: bool = False
+
+    def pass_on(self, request: Request[Answer]) -> Answer:
+        if not self.acted and request.verb == self.verb and request.key.endswith(self.ending):
+            self.acted = True
+            self.action()
+        return request.send()
+
+
+@dataclass
+class OfKey:
+    """A fault that only sees requests for objects whose name ends so."""
+
+    fault: Fault
+    ending: str
+
+    def pass_on(self, request: Request[Answer]) -> Answer:
+        return self.fault.pass_on(request) if request.key.endswith(self.ending) else request.send()
+
+
+@dataclass
+class Watching:
+    """Looks at something just before each snapshot of the main branch goes."""
+
+    look: Callable[[], tuple[int, int]]
+    seen: list[tuple[int, int]] = field(default_factory=list)
+
+    def pass_on(self, request: Request[Answer]) -> Answer:
+        if request.verb == "delete" and "/t/snapshot/snapshot-" in request.key:
+            self.seen.append(self.look())
+        return request.send()
+
+
+def snapshots(copy: Copy) -> set[str]:
+    return {path.name for path in (copy.folder / "t/snapshot").glob("snapshot-*")}
+
+
+def trace(made: Path, act: Act) -> list[tuple[str, str]]:
+    copy, counting = Copy.of(made, "counted"), Counting()
+    act(copy, counting)
+    copy.end()
+    return counting.trace
+
+
+def cut_after(copy: Copy, made: Path, act: Act, ending: str) -> None:
+    """The process dies just after it wrote or removed the first object whose name ends so."""
+    effects = [key for verb, key in trace(made, act) if verb in CHANGES]
+    at = next(place for place, key in enumerate(effects, 1) if key.endswith(ending))
+    with suppress(Died, FirnlineError):
+        act(copy, Dying(at, when="after"))
+    copy.wait_for_lease()
+
+
+# ---------------------------------------------------------------- holds
+
+
+@pytest.mark.parametrize("ending", [".begun", "/snapshot-2"])
+def test_a_hold_that_came_before_a_commit_was_carried_on_stays(made: Path, copy: Copy, ending: str) -> None:
+    """The commit wrote the note as it had been before: the hold was gone, and the purge went on."""
+    cut_after(copy, made, expire, ending)
+    add_hold(copy.process().workplace(copy.table), Hold("all", "somebody", "a test", None))
+    with pytest.raises(CollectionForbidden, match="is not true"):
+        copy.process().resume(copy.table)
+    note = json.loads((copy.folder / "t/_firnline/properties.json").read_text())
+    assert "firnline.hold.all" in note
+    assert snapshots(copy) == {f"snapshot-{number}" for number in range(1, 8)}
+    assert not copy.missing()
+
+
+# ---------------------------------------------------------------- rollbacks
+
+
+@pytest.mark.parametrize("target", [3, 4, 5])
+def test_what_a_rollback_took_away_stays_away(both: Paimon, copy: Copy, target: int) -> None:
+    """The commit had put back all that it was to take: what somebody had rolled back was the newest snapshot again."""
+    table = JavaTable(both.java, copy.folder / "t")
+    acting = Before("delete", "snapshot-3", lambda: table.rollback(MAIN, target))
+    copy.expire(acting, sole_writer=False)
+    assert acting.acted
+    assert max(snapshots(copy)) == f"snapshot-{target}"
+    assert not copy.missing()
+    assert copy.process().check(copy.table).sound
+
+
+def test_the_hint_follows_the_range_and_never_runs_ahead(
+    both: Paimon, copy: Copy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Paimon's rollback leaves what lies between its target and the hint; pypaimon looks only some way beyond it."""
+    monkeypatch.setattr(carrying, "_STRIDE", 2)
+    hint = copy.folder / "t/snapshot/EARLIEST"
+    seen = Watching(lambda: (int(hint.read_text()), min(int(each.rpartition("-")[2]) for each in snapshots(copy))))
+    copy.expire(seen)
+    assert [first for _, first in seen.seen] == [1, 2, 3, 4, 5]
+    assert all(0 <= first - said <= 2 for said, first in seen.seen)
+    assert hint.read_text() == "6"
+
+
+@pytest.mark.parametrize("hinted", [True, False])
+def test_a_commit_that_is_given_up_leaves_no_hint_of_its_own(
+    both: Paimon, copy: Copy, monkeypatch: pytest.MonkeyPatch, hinted: bool
+) -> None:
+    monkeypatch.setattr(carrying, "_STRIDE", 2)
+    hint, table = copy.folder / "t/snapshot/EARLIEST", JavaTable(both.java, copy.folder / "t")
+    if not hinted:
+        hint.unlink()
+    acting = Before("delete", "snapshot-4", lambda: table.rollback(MAIN, 5))
+    stopped = Before("put_if_absent", ".given-up", lambda: found.append(hint.read_text() if hint.exists() else None))
+    found: list[str | None] = []
+    copy.expire(Together(acting, stopped), sole_writer=False)
+    assert found == ["1" if hinted else None]
+
+
+def test_a_rollback_that_ends_after_the_commit_loses_nothing(copy: Copy) -> None:
+    """It had looked at snapshot 4 before that went, and removes all above it: then the branch has none."""
+    before = {path: text for path, text in copy.picture().items() if "/snapshot/" not in path}
+    ended = copy.expire(grace="1m")
+    for number in (7, 6):
+        (copy.folder / f"t/snapshot/snapshot-{number}").unlink()
+    copy.clock.advance(61_000)
+    with pytest.raises(RefusedForSafety, match="no snapshot on main any more"):
+        copy.process().resume(copy.table)
+    copy.process().undo(str(ended.run.id))
+    assert snapshots(copy) == {f"snapshot-{number}" for number in range(1, 6)}
+    assert {path: text for path, text in copy.picture().items() if "/snapshot/" not in path} == before
+    assert not copy.missing()
+
+
+def test_an_expiry_of_the_writers_in_the_middle_of_an_undo_leaves_no_gap(copy: Copy) -> None:
+    run = str(copy.expire(grace="1m").run.id)
+    acting = Before("put_if_absent", "snapshot-3", (copy.folder / "t/snapshot/snapshot-6").unlink)
+    with pytest.raises(RefusedForSafety, match="between snapshot 5 and 7"):
+        copy.process(acting).undo(run)
+    assert acting.acted
+    assert snapshots(copy) == {"snapshot-7"}
+    assert not copy.missing()
+
+
+@pytest.mark.parametrize("cut", [True, False])
+def test_a_run_whose_undo_is_refused_in_the_middle_goes_on_to_its_purge(both: Paimon, copy: Copy, cut: bool) -> None:
+    """It had stayed in the middle for good, and no later run of the table could be purged."""
+    run, table = str(copy.expire(grace="1m").run.id), JavaTable(both.java, copy.folder / "t")
+    acting = Before("put_if_absent", "snapshot-4", lambda: table.fast_forward("side"))
+    dying = Dying(1, when="after", verb="put_if_absent")
+    with pytest.raises((Died, RefusedForSafety)):
+        copy.process(Together(acting, OfKey(dying, "snapshot-4")) if cut else acting).undo(run)
+    copy.wait_for_lease()
+    if cut:
+        with pytest.raises(RefusedForSafety, match="is another one by now"):
+            copy.process().undo(run)
+    assert copy.process().run(run).facts["state"] == "committed"
+    copy.clock.advance(61_000)
+    copy.process().resume(copy.table)
+    assert copy.process().run(run).facts["state"] == "done"
+    assert not copy.missing()
+    assert copy.process().check(copy.table).sound
+
+
+def test_a_branch_that_is_dropped_while_it_comes_back_leaves_nothing_unreadable(both: Paimon, copy: Copy) -> None:
+    before = copy.picture()
+    run = str(copy.process().drop(copy.table, ["side"], grace="1m", blast_radius=1.0).run.id)
+    table = JavaTable(both.java, copy.folder / "t")
+    acting = Before("put_if_absent", "branch-side/snapshot/snapshot-2", lambda: table.drop_branch("side"))
+    copy.process(acting).undo(run)
+    assert acting.acted
+    assert copy.picture() == before
+    assert copy.process().check(copy.table).sound
+
+
+def test_an_undo_does_not_undo_a_rollback(both: Paimon, copy: Copy) -> None:
+    """Somebody went back to a tag that outlived its snapshot: what came after it would be the newest again."""
+    run = str(copy.expire(grace="1m").run.id)
+    JavaTable(both.java, copy.folder / "t").rollback(MAIN, "two")
+    before = copy.picture()
+    with pytest.raises(RefusedForSafety, match="the newest snapshot is 2 by now"):
+        copy.process().undo(run)
+    assert copy.picture() == before
+    copy.clock.advance(61_000)
+    copy.process().resume(copy.table)
+    assert not copy.missing()
+    assert copy.process().check(copy.table).sound
+
+
+# ---------------------------------------------------------------- branches and tags
+
+
+def test_an_undo_leaves_alone_what_belongs_to_a_branch_that_is_gone(copy: Copy) -> None:
+    """A tag that came back into a branch without a schema made the whole table unreadable."""
+    _shorten(copy)
+    ended = copy.expire(grace="1m")
+    assert ended.facts["expired_refs"] == ["side:two"]
+    shutil.rmtree(copy.folder / "t/branch/branch-side")
+    undone = copy.process().undo(str(ended.run.id))
+    assert undone.facts["left_alone"] == ["side:two"]
+    assert snapshots(copy) == {f"snapshot-{number}" for number in range(1, 8)}
+    assert copy.process().check(copy.table).sound
+
+
+def test_runs_that_depend_on_each_other_are_undone_the_last_one_first(copy: Copy) -> None:
+    """The branch would come back without the tag: nothing would ever bring that one back."""
+    _shorten(copy)
+    before = copy.picture()
+    first = copy.expire(grace="1m")
+    second = copy.process().drop(copy.table, ["side"], grace="1m", blast_radius=1.0)
+    with pytest.raises(RefusedForSafety, match="side:two cannot come back") as refused:
+        copy.process().undo(str(first.run.id))
+    assert str(second.run.id) in refused.value.hint
+    for each in (second, first):
+        copy.process().undo(str(each.run.id))
+    assert copy.picture() == before
+
+
+def _shorten(copy: Copy) -> None:
+    """The time of the branch's tag is over."""
+    path = copy.folder / "t/branch/branch-side/tag/tag-two"
+    short = {"tagCreateTime": [2020, 1, 1, 1, 1, 1], "tagTimeRetained": 10.0}
+    path.write_text(json.dumps({**json.loads(path.read_text()), **short}))
+
+
+@pytest.mark.parametrize("earlier_stays", [True, False])
+def test_a_snapshot_that_stays_below_the_range_never_shares_a_tag(copy: Copy, earlier_stays: bool) -> None:
+    """Its number was given again, and a tag of firnline's holds the earlier one by the name that it would get."""
+    third = copy.folder / "t/snapshot/snapshot-3"
+    later = {**json.loads(third.read_text()), "timeMillis": 1_700_000_000_000}
+    third.write_text(json.dumps(later))
+    first = json.loads((copy.folder / "t/snapshot/snapshot-1").read_text())
+    earlier = {**first, "id": 3, "timeMillis": 1_700_000_000_000 if earlier_stays else 1_600_000_000_000}
+    (copy.folder / "t/tag/tag-firnline-snapshot-3").write_text(json.dumps(earlier))
+    if earlier_stays:
+        add_hold(copy.process().workplace(copy.table), Hold("old", "me", "a test", "3@firnline-snapshot-3"))
+    copy.expire(retain_last=None, older_than=None, keep={"last": "1", "daily": "2"})
+    tags = [json.loads(path.read_text()) for path in (copy.folder / "t/tag").glob("tag-firnline-*")]
+    assert later in tags
+    assert (earlier in tags) is earlier_stays
+    assert not copy.missing()
+
+
+def test_two_versions_of_one_number_are_walked_apart(copy: Copy) -> None:
+    """One is a tag in the table, the other can come back: what the one takes away, the other may need."""
+    sixth = json.loads((copy.folder / "t/snapshot/snapshot-6").read_text())
+    (copy.folder / "t/tag/tag-again").write_text(json.dumps({**sixth, "id": 3}))
+    copy.expire(grace="1m")
+    work = copy.process().workplace(copy.table)
+    state = work.source.load()
+    lists = Counter(
+        root.owner for root in needed_roots(work, state, work.now()) if root.file.kind is FileKind.MANIFEST_LIST
+    )
+    assert state.refs["again"].snapshot == "3"
+    assert max(lists.values()) == 2, "each has a base and a delta"
+
+
+# ---------------------------------------------------------------- leases
+
+
+def test_who_carries_on_a_commit_asks_for_the_lease_before_each_request(made: Path, copy: Copy) -> None:
+    """One that was frozen here would take out again what somebody else has undone meanwhile."""
+    cut_after(copy, made, expire, ".begun")
+    acting = Before("delete", "snapshot-2", copy.wait_for_lease)
+    with pytest.raises(LeaseHeld):
+        copy.process(acting).resume(copy.table)
+    assert acting.acted
+    assert "snapshot-3" in snapshots(copy), "nothing more was sent"
+    copy.wait_for_lease()
+    copy.process().resume(copy.table)
+    assert snapshots(copy) == {"snapshot-6", "snapshot-7"}
+    assert not copy.missing()
+
+
+def test_a_snapshot_that_came_meanwhile_is_no_obstacle(both: Paimon, made: Path, copy: Copy) -> None:
+    cut_after(copy, made, expire, "/snapshot-2")
+    JavaTable(both.java, copy.folder / "t").write(MAIN, [row(8, "eight")])
+    copy.process().resume(copy.table)
+    assert snapshots(copy) == {"snapshot-6", "snapshot-7", "snapshot-8"}
+    assert not copy.missing()
