@@ -26,12 +26,17 @@ from parts.reporting import Line, save, table
 from firnline.testing.large import SHAPES, LargeTable, Shape
 
 OWN_FLOORS = {"A": (10.0, 4.0), "B": (6.0, 3.0)}
-"""Of a plan as `firnline plan` makes it, warm and cold: for these sizes it chooses threads of its own process."""
+"""Of a plan as `firnline plan` makes it, warm and cold, against the action: on threads, its own choice up to that size."""
 
-SPARK_FLOORS = {"A": (4.0, 1.5), "B": (4.0, 1.5)}
-"""Of the same on Spark, which firnline chooses for larger tables."""
+ALONE_FLOORS = {"A": (6.0, 4.0), "B": (3.0, 3.0)}
+"""Of the same against the part of the action that finds files and deletes none."""
 
-WHOLE_FLOOR = 6.0
+SPARK_FLOORS = {"A": (3.0, 1.5), "B": (1.5, 1.5)}
+"""Of a plan on Spark, which firnline chooses for larger tables, against that part."""
+
+WHOLE_FLOORS = {"A": (6.0, 6.0)}
+"""Of plan, commit and deletes, warm and cold, against the action."""
+
 ROUNDS = 3
 """In one session: the first is cold, the last is warm."""
 
@@ -62,10 +67,9 @@ def plans(warehouse: Path, name: str) -> tuple[list[Line], dict[str, Any]]:
     told = {way: measured(way, warehouse, name, half(shape), ROUNDS, MEMORY) for way in ways}
     agree([each["rounds"] for each in told.values()], sum(shape.victims(half(shape)).values()))
     own, on_spark, theirs = (told[way] for way in ways)
-    lines = versus(f"shape {name}, plan on Spark against finding the files alone", on_spark, theirs, SPARK_FLOORS[name])
-    if name != "A":  # whose action is measured with its deletes
-        lines += versus(f"shape {name}, plan against finding the files alone", own, theirs, OWN_FLOORS[name])
-    return lines, told
+    alone = f"shape {name}, plan{{}} against finding the files alone"
+    lines = versus(alone.format(" on Spark"), on_spark, theirs, SPARK_FLOORS[name])
+    return [*lines, *versus(alone.format(""), own, theirs, ALONE_FLOORS[name])], told
 
 
 def versus(work: str, ours: dict[str, Any], theirs: dict[str, Any], floors: tuple[float, float]) -> list[Line]:
@@ -75,25 +79,25 @@ def versus(work: str, ours: dict[str, Any], theirs: dict[str, Any], floors: tupl
     ]
 
 
-def against_the_action(warehouse: Path, plan: dict[str, Any]) -> tuple[list[Line], dict[str, Any]]:
+def against_the_action(warehouse: Path, name: str, plan: dict[str, Any]) -> tuple[list[Line], dict[str, Any]]:
     """Iceberg has no dry run: who wants to know what would go has to run the action, with its deletes."""
-    told = {way: expiries(warehouse, way) for way in ("own-expire", "iceberg-expire")}
+    ways = ("own-expire", "iceberg-expire") if name in WHOLE_FLOORS else ("iceberg-expire",)
+    told = {way: expiries(warehouse, way, name) for way in ways}
     left = {each["left"] for one in told.values() for each in one["rounds"]}
     if len(left) != 1:
         raise AssertionError(f"not the same files are left: {left}")
-    ours, theirs = told["own-expire"], told["iceberg-expire"]
-    lines = versus("shape A, plan against the action", plan, theirs, OWN_FLOORS["A"])
-    return [
-        *lines,
-        Line("shape A, whole expire with deletes, warm", ours["warm_s"], theirs["warm_s"], WHOLE_FLOOR),
-    ], told
+    lines = versus(f"shape {name}, plan against the action", plan, told["iceberg-expire"], OWN_FLOORS[name])
+    if name in WHOLE_FLOORS:
+        whole = f"shape {name}, whole expire with deletes"
+        lines += versus(whole, told["own-expire"], told["iceberg-expire"], WHOLE_FLOORS[name])
+    return lines, told
 
 
-def expiries(warehouse: Path, way: str) -> dict[str, Any]:
-    """What one tool told of expiring shape A, each time on a table of its own with all its data files."""
-    name = way.replace("-", "_")
-    tables = [made(warehouse, f"{name}_{turn}", SHAPES["A"], data=True) for turn in range(ROUNDS)]
-    told = measured(way, warehouse, name + "_{}", half(SHAPES["A"]), ROUNDS, MEMORY)
+def expiries(warehouse: Path, way: str, shape: str) -> dict[str, Any]:
+    """What one tool told of expiring a shape, each time on a table of its own with all its data files."""
+    name = f"{shape}_{way}".replace("-", "_")
+    tables = [made(warehouse, f"{name}_{turn}", SHAPES[shape], data=True) for turn in range(ROUNDS)]
+    told = measured(way, warehouse, name + "_{}", half(SHAPES[shape]), ROUNDS, MEMORY)
     for each in tables:
         shutil.rmtree(each.folder)
     return told
@@ -152,10 +156,14 @@ def main() -> int:
     with warehouse_at(arguments.keep) as warehouse:
         works: list[tuple[str, Work]] = [
             ("plan A", lambda: plans(warehouse, "A")),
-            ("action A", lambda: against_the_action(warehouse, details["plan A"]["own-plan"])),
+            ("action A", lambda: against_the_action(warehouse, "A", details["plan A"]["own-plan"])),
         ]
         if large:
-            works += [("plan B", lambda: plans(warehouse, "B")), ("again B", lambda: again(warehouse, "B"))]
+            works += [
+                ("plan B", lambda: plans(warehouse, "B")),
+                ("action B", lambda: against_the_action(warehouse, "B", details["plan B"]["own-plan"])),
+                ("again B", lambda: again(warehouse, "B")),
+            ]
         for name, work in works:
             found, details[name] = work()
             lines += found
