@@ -26,7 +26,7 @@ from parts.reporting import Line, save, table
 from firnline.testing.large import SHAPES, LargeTable, Shape
 
 OWN_FLOORS = {"A": (10.0, 4.0), "B": (6.0, 3.0)}
-"""Of a plan as `firnline plan` makes it, warm and cold, against the action: on threads, its own choice up to that size."""
+"""Of a plan as `firnline plan` makes it, warm and cold, against the action: on threads, its own choice for them."""
 
 ALONE_FLOORS = {"A": (6.0, 4.0), "B": (3.0, 3.0)}
 """Of the same against the part of the action that finds files and deletes none."""
