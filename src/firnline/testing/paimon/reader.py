@@ -103,7 +103,7 @@ class TableReader:
         changes = document.get("changelogManifestList")
         if root.kind != CHANGELOG:
             yield from (document["baseManifestList"], document["deltaManifestList"])
-        elif changes is None and not produced:
+        elif changes is None and not produced and document["commitKind"] != "COMPACT":
             yield document["deltaManifestList"]
         if root.kind != TAG and changes is not None:
             yield changes
@@ -137,9 +137,13 @@ class TableReader:
                 self._data(entry, found.changelog, found)
 
     def _changes(self, branch: str, document: Record, found: Needs) -> None:
-        """A table that writes changelogs reads nothing else as changes; another one the rows that writers added."""
+        """A table that writes changelogs reads nothing else as changes; another one the rows that writers added, and of
+        a compaction nothing.
+        """
         if layout.options(self.folder, branch).get("changelog-producer", "none") != "none":
             self._changelog(document, found)
+            return
+        if document["commitKind"] == "COMPACT":
             return
         for entry in self._entries(document["deltaManifestList"], found):
             if entry["_KIND"] == ADD and entry["_FILE"].get("_FILE_SOURCE") in (None, APPENDED):
