@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from firnline.app.sharing import sharing
 from firnline.errors import NoSuchTable, UsageError
 from firnline.journal.layout import FOLDER, RunId
 from firnline.journal.lease import LeaseTimes
@@ -189,9 +190,30 @@ class Places:
         return list(PaimonFolders(self.store_of(settings)).below(location, ObjectRanges(settings).folders))
 
     def _everyone(self, also: Sequence[str]) -> Iterator[Workplace]:
-        """Yields where each table of every catalog is worked on, and those that no catalog has but somebody named."""
+        """Yields where each table of every catalog is worked on, those that no catalog has but somebody named, and
+        Paimon tables that share a folder with one of these.
+        """
         yield from (self.workplace(str(name)) for name in self.tables())
         yield from (self.workplace(location) for location in also)
+        yield from (self.workplace(location) for location in sharing(also, self._written, self._around))
+
+    def _written(self, location: str) -> tuple[str, ...]:
+        from firnline.catalogs.paimon import PaimonFolders
+        from firnline.formats.paimon.schema import stored_schema
+        from firnline.formats.paimon.state import folders_of
+
+        store = self.store_of(self.settings_of(TableName("", "", location)))
+        is_table = PaimonFolders(store).has_table(location)
+        return folders_of(location, stored_schema(store, location)) if is_table else ()
+
+    def _around(self, location: str) -> Iterator[str]:
+        """Yields the Paimon tables of the warehouse that one is in."""
+        from firnline.catalogs.paimon import PaimonFolders
+        from firnline.stores.ranges import ObjectRanges
+
+        settings = self.settings_of(TableName("", "", location))
+        found = PaimonFolders(self.store_of(settings)).around(location, ObjectRanges(settings).folders)
+        return (each.name for each in found)
 
     def _searchable(self, table: str) -> Workplace:
         """Returns where a table is worked on; or a folder, where there is no table at that location."""

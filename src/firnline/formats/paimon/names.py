@@ -13,7 +13,9 @@ DOCUMENT = r"schema/schema-[0-9]+"
 """Where such an object lies, a table begins."""
 
 _BRANCH = re.compile(r"branch/branch-([^/]+)/(.+)")
-_NUMBERED = re.compile(r"(snapshot|changelog|schema)/\1-([0-9]{1,18})")
+_NUMBERED = re.compile(r"(snapshot|changelog|schema)/\1-(0|[1-9][0-9]{0,17})")
+"""Without leading zeros: `snapshot-007` is a name that no reader asks for, and not that of snapshot 7."""
+
 _SCHEMA = re.compile(rf"(.+?)(?:/{BRANCHES}/branch-[^/]+)?/{DOCUMENT}")
 _NAMED = re.compile(r"(tag|consumer)/\1-([^/]+)")
 HINTS = ("snapshot/EARLIEST", "snapshot/LATEST", "changelog/EARLIEST", "changelog/LATEST")
@@ -34,6 +36,11 @@ def split_branch(path: str) -> tuple[str, str]:
     """Returns the branch that a path below the table's folder belongs to, and the path below the branch's folder."""
     match = _BRANCH.fullmatch(path)
     return (match[1], match[2]) if match else (MAIN, path)
+
+
+def is_hint(path: str) -> bool:
+    """Tells whether a path below the table's folder is that of a hint, of any branch."""
+    return split_branch(path)[1] in HINTS
 
 
 def numbered(path: str) -> tuple[str, int] | None:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
+from firnline.errors import UnsupportedFormat
 from firnline.formats.paimon import fields, names
 from firnline.formats.paimon.branches import Branch, branches_of
 from firnline.formats.paimon.consumers import consumers_of
 from firnline.formats.paimon.folder import Files
 from firnline.formats.paimon.pinned import version_name
 from firnline.formats.paimon.retention import range_of
+from firnline.formats.paimon.schema import Schema
 from firnline.formats.paimon.versions import Version, versions_of
 from firnline.model.graph import Graph
 from firnline.model.holds import Pin
@@ -29,6 +31,10 @@ def state_of(files: Files, table: str, location: str, modified: Mapping[str, int
     """
     written = modified or {}
     branches = branches_of(files, location)
+    if MAIN in branches:
+        raise UnsupportedFormat(
+            f"{join(location, names.branch_folder(MAIN))} is a second main branch", hint="nothing was changed"
+        )
     main = branches[names.MAIN]
     properties = properties_of(files, main, location)
     ranges = {ref_name(branch): range_of(branch.schema, properties) for branch in branches.values()}
@@ -41,12 +47,12 @@ def state_of(files: Files, table: str, location: str, modified: Mapping[str, int
         fence=version_name(files, location),
         graph=Graph(each for branch in branches.values() for each in _snapshots(branch)),
         current=None if main.latest is None else names.snapshot_id(names.MAIN, main.latest),
-        refs={ref.name: ref for branch in branches.values() for ref in _refs(branch, set(branches))},
+        refs=_by_name(ref for branch in branches.values() for ref in _refs(branch, set(branches))),
         native=native,
         capabilities=Capabilities(FenceKind.NONE, UndoWindow.AFTER_COMMIT, holes=False),
         properties=properties,
         document={"files": files, "modified": written},
-        owned=(location, *_elsewhere(main)),
+        owned=folders_of(location, main.schema),
         holds=parse_holds(properties),
         pins=tuple(pin for branch in branches.values() for pin in _pins(branch, written)),
         forbidden=_forbidden(main, properties),
@@ -103,6 +109,20 @@ def _snapshots(branch: Branch) -> Iterator[Snapshot]:
         parent = version.id if in_row else parent
 
 
+def _by_name(refs: Iterable[Ref]) -> dict[str, Ref]:
+    """Returns the refs. Raises where two have one name: nobody could say which of them is meant, or goes."""
+    found: dict[str, Ref] = {}
+    for ref in refs:
+        other = found.setdefault(ref.name, ref)
+        if other is not ref:
+            raise UnsupportedFormat(
+                f"two refs of the table are called {ref.name}: a {other.kind} at {other.snapshot} and a {ref.kind} at "
+                f"{ref.snapshot}",
+                hint="nothing was changed; give one of them another name, with Paimon itself",
+            )
+    return found
+
+
 def _refs(branch: Branch, branches: set[str]) -> Iterator[Ref]:
     if branch.latest is not None:
         yield Ref(ref_name(branch), RefKind.BRANCH, names.snapshot_id(branch.name, branch.latest))
@@ -133,10 +153,10 @@ def _pins(branch: Branch, modified: Mapping[str, int]) -> Iterator[Pin]:
                 yield Pin(names.snapshot_id(branch.name, number), reads, consumer.until_ms)
 
 
-def _elsewhere(main: Branch) -> Iterator[str]:
-    """Yields the folders outside of its own that the table writes to."""
-    said = main.schema.options.get("data-file.external-paths", "")
-    return (path.strip() for path in said.split(",") if path.strip())
+def folders_of(location: str, schema: Schema) -> tuple[str, ...]:
+    """Returns the folders that a table writes to: its own, and those outside of it."""
+    said = schema.options.get("data-file.external-paths", "")
+    return (location, *(path.strip() for path in said.split(",") if path.strip()))
 
 
 def _forbidden(main: Branch, properties: Mapping[str, str]) -> str | None:
