@@ -85,7 +85,7 @@ def test_a_file_that_no_snapshot_needs_is_said_to_be_none_of_the_tables(
 ) -> None:
     stray = f"{lake.events.location}/data/stray.parquet"
     assert why(capsys, lake, stray) == {"table": "lake.ns.events", "file": stray, "kept": False, "needed_by": []}
-    assert "no snapshot of lake.ns.events needs this file" in why_in_words(capsys, lake, stray)
+    assert "nothing of lake.ns.events needs this file" in why_in_words(capsys, lake, stray)
 
 
 def test_a_metadata_document_of_the_table_stays(lake: Lake, capsys: pytest.CaptureFixture[str]) -> None:

@@ -45,6 +45,9 @@ def strays(copy: Copy) -> set[str]:
         table / "p=gone" / "bucket-3" / a_name("data-u-me-s-1-w-", ".avro"),
         table / "p=gone" / "bucket-postpone" / a_name("data-", ".orc"),
         *(table / "manifest" / a_name(each) for each in ("manifest-", "manifest-list-", "index-manifest-")),
+        table / "index" / a_name("index-"),
+        table / "index" / f"btree-global-index-{uuid4()}.index",
+        table / "statistics" / a_name("stat-"),
     }
     return _written(found)
 
@@ -66,8 +69,11 @@ def bystanders(copy: Copy) -> set[str]:
             table / "p=a" / a_name("data-", ".parquet"),
             table / "manifest" / "deep" / a_name("manifest-"),
             table / "manifest" / "manifest-mine",
-            table / "index" / a_name("index-"),
-            table / "statistics" / a_name("stat-"),
+            table / "index" / "index-mine",
+            table / "index" / "deep" / a_name("index-"),
+            table / "index" / a_name("data-", ".parquet"),
+            table / "statistics" / "stat-1",
+            table / "statistics" / a_name("index-"),
             table / "service" / "service-primary-key-lookup",
             table / "snapshot" / f"snapshot-9{uuid4()}.tmp",
             table / "tag" / "tags.txt",

@@ -81,6 +81,15 @@ def native(copy: Copy, fault: Fault | None = None) -> None:
 # ---------------------------------------------------------------- one run
 
 
+def test_what_a_compaction_wrote_is_nobodys_changelog(both: Paimon, copy: Copy) -> None:
+    """Paimon's own expiry takes those files with the snapshot, and the table is as sound as before."""
+    table = JavaTable(both.java, copy.folder / "t")
+    table.drop_branch("side")
+    assert expire(both.java, table, Retention(most=1, changelog_least=1000, changelog_most=2000)) == 8
+    assert "COMPACT" in {layout.document(each)["commitKind"] for each in table.folder.glob("changelog/changelog-*")}
+    assert copy.process().check(copy.table).sound
+
+
 def test_a_retired_snapshot_gets_its_changelog_and_the_older_ones_go(both: Paimon, copy: Copy) -> None:
     folder, before = copy.folder / "t", garbage(copy)
     rows = java_rows(JavaTable(both.java, folder))

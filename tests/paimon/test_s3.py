@@ -178,3 +178,5 @@ def test_tables_of_a_local_warehouse_are_listed(
     (tmp_path / "two.db" / "no-table").mkdir()
     assert run(["tables", "./", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["tables"] == tables
+    assert run(["tables", "./two.db/", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["tables"] == tables[1:]

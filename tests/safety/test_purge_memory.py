@@ -105,7 +105,7 @@ def test_memory_does_not_grow_with_the_victims(
     assert many.peak - few.peak < ALLOWED
     told = re.findall(r"purging files: ([\d,]+) of ([\d,]+), ([\d,]+)/s", many.shown)
     done = [int(each[0].replace(",", "")) for each in told]
-    assert len(done) > 3
+    assert len(done) > 1
     assert done == sorted(done)
     assert {int(each[1].replace(",", "")) for each in told} == {VICTIMS + 2 * VICTIMS // PER_SNAPSHOT}
     assert all(int(each[2].replace(",", "")) for each in told)

@@ -13,7 +13,8 @@ from firnline.errors import UnreadableMetadata, UsageError
 from firnline.ops.check import Checked, check
 from firnline.ops.history import check_plot_name, expired_snapshots, timeline_of, write_plot
 from firnline.ops.settle import policy_in_force
-from firnline.ops.why import Answer, why
+from firnline.ops.why import why
+from firnline.plans.answers import Answer
 from firnline.plans.request import Request
 from firnline.plans.timeline import Span, Timeline
 from firnline.policy.inherit import Effective
@@ -30,7 +31,7 @@ class Lake(Searches):
 
     def why(self, table: str, what: str, **options: Any) -> Answer:
         """Returns what keeps a snapshot, a ref or a file; or why nothing does."""
-        return why(self.source(table), self.config, request_of(**options), what, self.clock(), self.progress)
+        return why(self.workplace(table), request_of(**options), what)
 
     def policy(self, table: str, keep: Mapping[str, str] | None = None) -> tuple[State, Effective]:
         """Returns the policy in force on a table, every value with its source."""

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import logging
 import os
-import re
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from firnline.app.sharing import sharing
 from firnline.errors import NoSuchTable, UsageError
 from firnline.journal.layout import FOLDER, RunId
 from firnline.journal.lease import LeaseTimes
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from firnline.formats.iceberg.table import IcebergFormat
     from firnline.formats.paimon.table import PaimonFormat
     from firnline.ports.engines import Engine
-    from firnline.ports.formats import State
+    from firnline.ports.formats import State, TableFormat
     from firnline.ports.probe import Capabilities
     from firnline.ports.stores import ReadWrite
     from firnline.ports.throttle import Budget
@@ -49,7 +49,6 @@ _LARGE_FILES = 2_000_000
 _LARGE_PURGE = 1_000_000
 _LARGE_LISTING = 1_000_000
 _FOLDERS = {"iceberg": ("data", "metadata"), "paimon": ("manifest", "snapshot")}
-_NUMBER = re.compile(r"[0-9]{1,18}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,9 +190,30 @@ class Places:
         return list(PaimonFolders(self.store_of(settings)).below(location, ObjectRanges(settings).folders))
 
     def _everyone(self, also: Sequence[str]) -> Iterator[Workplace]:
-        """Yields where each table of every catalog is worked on, and those that no catalog has but somebody named."""
+        """Yields where each table of every catalog is worked on, those that no catalog has but somebody named, and
+        Paimon tables that share a folder with one of these.
+        """
         yield from (self.workplace(str(name)) for name in self.tables())
         yield from (self.workplace(location) for location in also)
+        yield from (self.workplace(location) for location in sharing(also, self._written, self._around))
+
+    def _written(self, location: str) -> tuple[str, ...]:
+        from firnline.catalogs.paimon import PaimonFolders
+        from firnline.formats.paimon.schema import stored_schema
+        from firnline.formats.paimon.state import folders_of
+
+        store = self.store_of(self.settings_of(TableName("", "", location)))
+        is_table = PaimonFolders(store).has_table(location)
+        return folders_of(location, stored_schema(store, location)) if is_table else ()
+
+    def _around(self, location: str) -> Iterator[str]:
+        """Yields the Paimon tables of the warehouse that one is in."""
+        from firnline.catalogs.paimon import PaimonFolders
+        from firnline.stores.ranges import ObjectRanges
+
+        settings = self.settings_of(TableName("", "", location))
+        found = PaimonFolders(self.store_of(settings)).around(location, ObjectRanges(settings).folders)
+        return (each.name for each in found)
 
     def _searchable(self, table: str) -> Workplace:
         """Returns where a table is worked on; or a folder, where there is no table at that location."""
@@ -295,10 +315,10 @@ class Places:
             f"no such table: {table}", hint=f"name it CATALOG.NAMESPACE.NAME, or give its location; catalogs: {known}"
         )
 
-    def _choose(self, state: State, named: str) -> Engine:
+    def _choose(self, state: State, table_format: TableFormat, named: str) -> Engine:
         """Returns Spark for large work or where it was asked for; a small table must not wait for a session."""
         asked = named if self.engine == "auto" else self.engine
-        if asked == "spark" or (asked == "auto" and is_large(state)):
+        if asked == "spark" or (asked == "auto" and is_large(state, table_format)):
             return self._spark()
         from firnline.local.engine import LocalEngine
 
@@ -354,13 +374,9 @@ def _inside(state: State) -> Iterator[str]:
     return (join(state.location, name) for name in _FOLDERS[state.format])
 
 
-def is_large(state: State) -> bool:
-    """Tells whether a walk is worth a Spark session, by what the metadata says without opening anything."""
-    snapshots = state.document.get("snapshots") or ()
-    summaries = (s.get("summary") for s in snapshots if isinstance(s, dict))
-    totals = (str(each.get("total-data-files")) for each in summaries if isinstance(each, dict))
-    files = max((int(text) for text in totals if _NUMBER.fullmatch(text)), default=0)
-    return len(state.graph) > _LARGE_SNAPSHOTS or files > _LARGE_FILES
+def is_large(state: State, table_format: TableFormat) -> bool:
+    """Tells whether a walk is worth a Spark session, by what can be known of it beforehand."""
+    return len(state.graph) > _LARGE_SNAPSHOTS or table_format.entries(state) > _LARGE_FILES
 
 
 def lease_times() -> LeaseTimes:

@@ -146,7 +146,7 @@ class Searches(Runs):
             )
 
         ranges = _ranges(inventory, self.settings_of(work.source.name))
-        engine = self._choose(work.source.load(), "auto")
+        engine = self._choose(work.source.load(), work.source.format, "auto")
         return Means(engine, ranges, lambda: self._everyone(asked.also), make_sort, work.source.format, self.clock)
 
 

@@ -10,6 +10,7 @@ from firnline.errors import NoSuchTable
 from firnline.model.locations import join
 from firnline.ports.catalogs import TableName
 
+Folders = Callable[[str], Iterable[str]]
 _DATABASE = ".db"
 _SCHEMA = re.compile(r"schema-[0-9]+")
 
@@ -22,17 +23,33 @@ class PaimonFolders(PathTables):
         names = (found.key.rpartition("/")[2] for found in self._store.list(join(location, "schema")))
         return any(_SCHEMA.fullmatch(name) for name in names)
 
-    def below(self, warehouse: str, folders: Callable[[str], Iterable[str]]) -> Iterator[TableName]:
-        """Yields the tables of a warehouse: its folders `*.db` are databases, a table's folder lies in one.
+    def below(self, warehouse: str, folders: Folders) -> Iterator[TableName]:
+        """Yields the tables of a warehouse: its folders `*.db` are databases, a table's folder lies in one. Where a
+        database is named itself, its tables.
 
         `folders` returns those that are directly in one: a listing of everything would name every data file.
         """
-        databases = sorted(each for each in folders(warehouse) if each.rstrip("/").endswith(_DATABASE))
-        for table in (table for database in databases for table in sorted(folders(database))):
-            if self.has_table(table):
-                yield TableName("", "", table.rstrip("/"))
+        for database in sorted(each for each in (warehouse, *folders(warehouse)) if _is_database(each)):
+            yield from self._in(database, folders)
+
+    def around(self, table: str, folders: Folders) -> Iterator[TableName]:
+        """Yields the tables of the warehouse that a table is in, itself too; where its folder is in no database, the
+        tables beside it.
+        """
+        database, _, _ = table.rstrip("/").rpartition("/")
+        if not _is_database(database):
+            return self._in(database, folders)
+        return self.below(database.rpartition("/")[0], folders)
+
+    def _in(self, database: str, folders: Folders) -> Iterator[TableName]:
+        found = (table.rstrip("/") for table in sorted(folders(database)))
+        return (TableName("", "", table) for table in found if self.has_table(table))
 
     def locate(self, table: TableName) -> str:
         if not self.has_table(table.name):
             raise NoSuchTable(f"no Paimon table at {table.name}", "a table's folder has a folder `schema` in it")
         return table.name
+
+
+def _is_database(folder: str) -> bool:
+    return folder.rstrip("/").endswith(_DATABASE)

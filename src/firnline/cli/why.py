@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from typing import Annotated
 
@@ -10,7 +11,7 @@ import typer
 from firnline.cli import options
 from firnline.cli.output import output_for
 from firnline.cli.progress import progress_for
-from firnline.ops.why import OWN_METADATA, Answer, SnapshotAnswer
+from firnline.plans.answers import RUN, SNAPSHOT, Answer, Own, SnapshotAnswer
 from firnline.plans.pages import Block, Grid, Hint, Line, Page
 from firnline.plans.wording import counted, minute
 
@@ -42,25 +43,42 @@ def _blocks(answer: Answer) -> Iterator[Block]:
         yield from _snapshot(answer.needed_by[0])
         return
     yield Line(f"{answer.file}")
-    if answer.is_metadata:
-        yield Line(f"stays: it is {OWN_METADATA}")
+    if answer.own is not None:
+        yield from _metadata(answer.own)
         return
     if not answer.needed_by:
-        yield Line(f"no snapshot of {answer.table} needs this file")
+        yield Line(f"nothing of {answer.table} needs this file")
         yield Hint("it may be another table's, or nobody's")
         return
     kept = sum(each.kept for each in answer.needed_by)
-    yield Line(f"needed by {counted(len(answer.needed_by), 'snapshot')}, of which stay: {kept:,}")
+    kinds = Counter(each.kind for each in answer.needed_by)
+    told = ", ".join(_counted(kind, number) for kind, number in sorted(kinds.items()))
+    yield Line(f"needed by {told}, of which stay: {kept:,}")
     yield Grid(tuple(map(_row, answer.needed_by)), ("snapshot", "time", "", "refs", "why"))
+
+
+def _counted(kind: str, number: int) -> str:
+    return f"{counted(number, SNAPSHOT)} that a run took out" if kind == RUN else counted(number, kind)
+
+
+def _metadata(own: Own) -> Iterator[Block]:
+    yield Line(f"{'stays' if own.kept else 'would go'}: it is {own.what}")
+    if own.reasons:
+        yield Grid(tuple((reason,) for reason in own.reasons))
 
 
 def _row(each: SnapshotAnswer) -> tuple[str, ...]:
     verdict = "stays" if each.kept else "would expire"
-    return (each.snapshot, minute(each.timestamp_ms), verdict, ", ".join(each.refs), "; ".join(each.reasons))
+    named = each.snapshot if each.kind in (SNAPSHOT, RUN) else f"{each.kind} {each.snapshot}"
+    return (named, _minute(each.timestamp_ms), verdict, ", ".join(each.refs), "; ".join(each.reasons))
+
+
+def _minute(at_ms: int | None) -> str:
+    return "" if at_ms is None else minute(at_ms)
 
 
 def _snapshot(each: SnapshotAnswer) -> Iterator[Block]:
     named = f" ({', '.join(each.refs)})" if each.refs else ""
     verdict = "stays, because:" if each.kept else "would expire, because nothing keeps it:"
-    yield Line(f"snapshot {each.snapshot}{named} of {minute(each.timestamp_ms)} {verdict}")
+    yield Line(f"snapshot {each.snapshot}{named} of {_minute(each.timestamp_ms)} {verdict}")
     yield Grid(tuple((reason,) for reason in each.reasons))

@@ -41,7 +41,7 @@ def check(source: TableSource, store: Head, choose: ChooseEngine, progress: Prog
     """Returns what is missing. Raises UnreadableMetadata where a list or manifest itself cannot be read."""
     state = source.load()
     roots = (Root(file, True, owner) for owner, file in source.format.roots(state))
-    survey = choose(state, "auto").survey(roots, source.format.expand, Territory(None))
+    survey = choose(state, source.format, "auto").survey(roots, source.format.expand, Territory(None))
     presence = look(store, survey.kept_batches(), progress)
     survey.close()
     return Checked(state.table, len(state.graph), presence)

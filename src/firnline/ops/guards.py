@@ -55,7 +55,7 @@ class TableGuard:
         needs = needed_roots(self.work, state, now_ms, but=self.run.id.stamp)
         expand = self.work.source.format.expand
         if expand.folds:
-            self.newcomers.add_folding(list(needs), expand, self.work.choose(state, "auto"))
+            self.newcomers.add_folding(list(needs), expand, self.work.choose(state, self.work.source.format, "auto"))
         else:
             self.newcomers.add((root.file for root in needs), expand)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from firnline.journal.runs import Run
 from firnline.model.files import File, FileKind, Root
 from firnline.ops.workplace import Workplace
 from firnline.ports.formats import State, TableFormat
@@ -18,7 +19,7 @@ def needed_roots(work: Workplace, state: State, now_ms: int, but: str | None = N
     present = _by_owner(table_format, state)
     yield from (Root(file, True, owner) for owner, files in present.items() for file in files)
     yield from (Root(File(FileKind.METADATA, name), True) for name in table_format.metadata_files(state))
-    for number, removal in enumerate(_may_come_back(work, state, now_ms, but)):
+    for number, (_, removal) in enumerate(may_come_back(work, state, now_ms, but)):
         revived = _by_owner(table_format, table_format.with_removal(state, removal))
         changed = {owner: files for owner, files in revived.items() if present.get(owner) != files}
         yield from (Root(file, True, f"{owner} in {number}") for owner, files in changed.items() for file in files)
@@ -34,17 +35,19 @@ def _by_owner(table_format: TableFormat, state: State) -> dict[str, list[File]]:
     return found
 
 
-def _may_come_back(work: Workplace, state: State, now_ms: int, but: str | None) -> Iterator[dict[str, Any]]:
+def may_come_back(
+    work: Workplace, state: State, now_ms: int, but: str | None = None
+) -> Iterator[tuple[Run, dict[str, Any]]]:
     """Yields what other undoable runs took out, and what of any run's removal a hold names: also of runs that are
     done, since the files of a held snapshot outlive the run that took it out.
     """
     held = {hold.snapshot for hold in state.holds if hold.snapshot is not None and hold.in_force(now_ms)}
     for each in work.runs(state):
         if each.id.stamp != but:
-            yield from map(dict, each.removals)
+            yield from ((each, dict(removal)) for removal in each.removals)
         for event in each.attempts if held else ():
             removal = event.detail["removal"]
-            yield _of_snapshots(removal, held & {str(gone["snapshot-id"]) for gone in removal["snapshots"]})
+            yield each, _of_snapshots(removal, held & {str(gone["snapshot-id"]) for gone in removal["snapshots"]})
 
 
 def _of_snapshots(removal: Mapping[str, Any], wanted: set[str]) -> dict[str, Any]:

@@ -22,7 +22,7 @@ from firnline.ports.tables import TableSource
 SHORTEST_GRACE_MS = MINUTE_MS
 """Of a table whose commits are no compare-and-swap."""
 
-ChooseEngine = Callable[[State, str], Engine]
+ChooseEngine = Callable[[State, TableFormat, str], Engine]
 """Takes the table and the engine that its policy names; whoever asks for one outright is served first."""
 
 
@@ -56,7 +56,7 @@ def make_plan(
     plan = _without_files(state, request, settled, follows)
     if not follows.released:
         return Planned(plan, None, state, request)
-    engine = choose(state, settled.effective.engine.value)
+    engine = choose(state, source.format, settled.effective.engine.value)
     territory = territory_of(state, settled, request)
     expand = remember(source.format, state, window_ms(state, settled))
     survey = engine.survey(roots(source.format, state, follows.released), expand, territory)

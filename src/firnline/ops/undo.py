@@ -185,7 +185,9 @@ def _refuse_missing(work: Workplace, run: Run, removal: Mapping[str, Any]) -> No
     )
     hint = "another tool removed them; plan again if the rest may go"
     try:
-        survey = work.choose(state, "auto").survey(roots, work.source.format.expand, Territory(None))
+        survey = work.choose(state, work.source.format, "auto").survey(
+            roots, work.source.format.expand, Territory(None)
+        )
     except UnreadableMetadata as missing:
         raise RefusedForSafety(f"{run.id} cannot be undone: {missing.message}", hint=hint) from missing
     presence = look(work.store, survey.kept_batches(), work.progress)

@@ -4,100 +4,107 @@ from __future__ import annotations
 
 import os
 import re
-from collections import Counter
-from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from firnline.errors import UsageError
-from firnline.model.files import File, FileKind
+from firnline.model.files import File
 from firnline.model.locations import identity, is_dotted, join
-from firnline.model.portions import portions
-from firnline.model.snapshots import SnapshotId, snapshot_of
-from firnline.model.times import format_instant
+from firnline.model.snapshots import SnapshotId, changes_of, snapshot_of
+from firnline.ops.drop import consequences_of
+from firnline.ops.needing import Needer, needing
+from firnline.ops.needs import may_come_back
 from firnline.ops.settle import Settled, settle
+from firnline.ops.workplace import Workplace
+from firnline.plans.answers import CHANGELOG, OWN_METADATA, RUN, SNAPSHOT, Answer, Own, SnapshotAnswer
 from firnline.plans.request import Request
-from firnline.policy.config import Section
 from firnline.policy.why import explain_expired
-from firnline.ports.formats import Expand, Expanded, State, TableFormat
-from firnline.ports.progress import Progress
-from firnline.ports.tables import TableSource
+from firnline.ports.formats import Beside, Consequences, State, Told
 
-_THREADS = 8
 _WHOLE = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:")
-OWN_METADATA = "the table's own metadata"
 
 
 @dataclass(frozen=True, slots=True)
-class SnapshotAnswer:
-    """Why one snapshot stays, or why nothing keeps it."""
-
-    snapshot: SnapshotId
-    timestamp_ms: int
-    kept: bool
-    refs: tuple[str, ...]
-    reasons: tuple[str, ...]
-
-    def to_json(self) -> dict[str, Any]:
-        return {
-            "snapshot": self.snapshot,
-            "timestamp": format_instant(self.timestamp_ms),
-            "kept": self.kept,
-            "refs": list(self.refs),
-            "reasons": list(self.reasons),
-        }
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """Why something is here. `file` None: the question was about a snapshot. `needed_by` is newest first.
-
-    `is_metadata`: the table itself needs the file, whatever becomes of its snapshots.
+class _Case:
+    """A table as it is, what was decided on it, and what follows. `before` is the table with what may come back, by
+    what brings it back.
     """
 
-    table: str
-    file: str | None
-    needed_by: tuple[SnapshotAnswer, ...]
-    is_metadata: bool = False
+    work: Workplace
+    state: State
+    settled: Settled
+    follows: Consequences
+    before: dict[str, State]
 
-    @property
-    def kept(self) -> bool:
-        return self.is_metadata or any(each.kept for each in self.needed_by)
+    @staticmethod
+    def of(work: Workplace, request: Request) -> _Case:
+        state, now_ms = work.source.load(), work.now()
+        settled = settle(state, work.source.name, work.config, request, now_ms)
+        table_format, before = work.source.format, dict[str, State]()
+        for run, removal in may_come_back(work, state, now_ms):
+            before[str(run.id)] = table_format.with_removal(before.get(str(run.id), state), removal)
+        return _Case(work, state, settled, consequences_of(table_format, state, settled), before)
 
-    def to_json(self) -> dict[str, Any]:
-        answers = [each.to_json() for each in self.needed_by]
-        if self.file is None:
-            return {"table": self.table, **answers[0]}
-        reasons = {"reasons": [OWN_METADATA]} if self.is_metadata else {}
-        return {"table": self.table, "file": self.file, "kept": self.kept, "needed_by": answers, **reasons}
+    def roots(self) -> Iterator[tuple[Needer, File]]:
+        """Yields the roots of the table, and those of owners that only a run may bring back."""
+        own = list(self.work.source.format.roots(self.state))
+        yield from ((Needer(owner), file) for owner, file in own)
+        known = {owner for owner, _ in own}
+        for run, state in self.before.items():
+            found = self.work.source.format.roots(state)
+            yield from ((Needer(owner, run), file) for owner, file in found if owner not in known)
+
+    def beside(self, kind: str, name: str) -> tuple[Beside, bool] | None:
+        """Returns something that the table has beside snapshots, and whether it stays; None where it has no such."""
+        found = [(each, True) for each in self.follows.staying] + [(each, False) for each in self.follows.going]
+        return next((each for each in found if (each[0].kind, each[0].name) == (kind, name)), None)
 
 
-def why(source: TableSource, config: Section, request: Request, what: str, now_ms: int, progress: Progress) -> Answer:
+def why(work: Workplace, request: Request, what: str) -> Answer:
     """Returns the answer for a snapshot id, a ref's name or a file's path. Raises where the table has no such thing."""
-    state = source.load()
-    settled = settle(state, source.name, config, request, now_ms)
+    case = _Case.of(work, request)
+    state = case.state
     snapshot = what if what in state.graph else (state.refs[what].snapshot if what in state.refs else None)
     if snapshot is not None and snapshot in state.graph:
-        return Answer(state.table, None, (_about(snapshot, state, settled),))
+        return Answer(state.table, None, (_about(snapshot, case),))
     if "/" not in what:
         raise UsageError(
             f"{state.table} has no snapshot or ref {what!r}",
             hint="`firnline plan TABLE --list` shows the snapshots; a file is named by its path",
         )
-    return _about_file(what, state, settled, source.format, progress)
+    return _about_file(what, case)
 
 
-def _about_file(what: str, state: State, settled: Settled, table_format: TableFormat, progress: Progress) -> Answer:
+def _about_file(what: str, case: _Case) -> Answer:
+    state, table_format = case.state, case.work.source.format
     path = _resolved(what, state.location)
-    if identity(path) in {identity(each) for each in table_format.metadata_files(state)}:
-        return Answer(state.table, path, (), is_metadata=True)
-    needing = _needing(identity(path), state, table_format, progress)
-    if not needing and path != what and not Path(path).exists():
+    for each in table_format.metadata_files(state):
+        if identity(path) == identity(each):
+            return Answer(state.table, path, (), _own(table_format.told_in(state, each), case))
+    needers = needing(identity(path), case.roots(), table_format.expand, case.work.progress)
+    if not needers and path != what and not Path(path).exists():
         raise UsageError(f"{what!r} is no file here and none of {state.table}", hint="name the file by its whole path")
-    ordered = sorted(needing, key=lambda each: -state.graph[each].timestamp_ms)
-    return Answer(state.table, path, tuple(_about(each, state, settled) for each in ordered))
+    return Answer(state.table, path, _newest_first(_answers(needers, case)))
+
+
+def _own(told: Told | None, case: _Case) -> Own:
+    """Returns what a metadata file is: what it alone tells of stays or goes, and the file with it."""
+    match told:
+        case None:
+            return Own(OWN_METADATA)
+        case Told("snapshot", name):
+            answer = _about(name, case)
+            tag = case.follows.tagged.get(name)
+            left = () if tag is None else (f"it leaves this folder as the tag {tag}",)
+            return Own(f"snapshot {name}", answer.kept and tag is None, (*left, *answer.reasons))
+        case Told("ref", name):
+            ref, gone = case.state.refs[name], name in case.settled.decision.expired_refs
+            reasons = ("its time is over",) if gone else ()
+            return Own(f"{ref.kind} {name}", not gone, reasons)
+        case Told(kind, name):
+            found = case.beside(kind, name)
+            return Own(f"{kind} {name}") if found is None else Own(found[0].id, found[1], (found[0].why,))
 
 
 def _resolved(what: str, location: str) -> str:
@@ -115,12 +122,51 @@ def _resolved(what: str, location: str) -> str:
     return str(here) if here.exists() else join(location, os.path.normpath(what))
 
 
-def _about(snapshot: SnapshotId, state: State, settled: Settled) -> SnapshotAnswer:
+def _newest_first(answers: Iterable[SnapshotAnswer]) -> tuple[SnapshotAnswer, ...]:
+    """Returns the answers, of those about one thing the one that keeps it."""
+    found: dict[tuple[str, SnapshotId], SnapshotAnswer] = {}
+    for each in sorted(answers, key=lambda each: (each.kept, each.reasons)):
+        found[each.kind, each.snapshot] = each
+    return tuple(sorted(found.values(), key=lambda each: (-(each.timestamp_ms or 0), each.kind, each.snapshot)))
+
+
+def _answers(needers: Iterable[Needer], case: _Case) -> Iterator[SnapshotAnswer]:
+    for needer in needers:
+        snapshot = snapshot_of(needer.owner)
+        if needer.run:
+            yield _of_run(snapshot, needer.run, case)
+        elif needer.owner == snapshot:
+            if snapshot in case.state.graph:
+                yield _about(snapshot, case)
+        else:
+            yield _of_changes(snapshot, case)
+
+
+def _of_run(snapshot: SnapshotId, run: str, case: _Case) -> SnapshotAnswer:
+    """Returns the answer for what a run took out: an undo needs it, or a hold that came in time."""
+    graph = case.before[run].graph
+    at_ms = graph[snapshot].timestamp_ms if snapshot in graph else None
+    return SnapshotAnswer(snapshot, at_ms, True, (), (f"{run} took it out and may put it back",), RUN)
+
+
+def _of_changes(snapshot: SnapshotId, case: _Case) -> SnapshotAnswer:
+    """Returns the answer for what only readers of changes need: of a snapshot, or of the changelog that outlives it."""
+    found, graph = case.beside(CHANGELOG, snapshot), case.state.graph
+    if found is not None and (snapshot not in graph or graph[snapshot].number is None):
+        return SnapshotAnswer(snapshot, found[0].time_ms, found[1], (), (found[0].why,), CHANGELOG)
+    answer = _about(snapshot, case)
+    if found is not None:
+        return replace(answer, kept=found[1], reasons=(f"as a changelog from then on: {found[0].why}",))
+    if answer.kept and changes_of(snapshot) in case.follows.released:
+        return replace(answer, kept=False, reasons=("its changes go: it stays as a tag, and a tag holds none",))
+    return answer
+
+
+def _about(snapshot: SnapshotId, case: _Case) -> SnapshotAnswer:
+    state, kept = case.state, case.settled.decision.kept
     refs = tuple(ref.name for ref in state.refs.values() if ref.snapshot == snapshot)
-    reasons = settled.decision.kept.get(snapshot)
-    kept = reasons is not None
-    words = tuple(map(str, reasons)) if reasons is not None else _why_expired(snapshot, state, settled)
-    return SnapshotAnswer(snapshot, state.graph[snapshot].timestamp_ms, kept, refs, words)
+    words = tuple(map(str, kept[snapshot])) if snapshot in kept else _why_expired(snapshot, state, case.settled)
+    return SnapshotAnswer(snapshot, state.graph[snapshot].timestamp_ms, snapshot in kept, refs, words, SNAPSHOT)
 
 
 def _why_expired(snapshot: SnapshotId, state: State, settled: Settled) -> tuple[str, ...]:
@@ -128,68 +174,3 @@ def _why_expired(snapshot: SnapshotId, state: State, settled: Settled) -> tuple[
     return explain_expired(
         snapshot, state.graph, state.refs, state.current, settled.native, policy=policy, now_ms=now_ms
     )
-
-
-def _needing(target: str, state: State, table_format: TableFormat, progress: Progress) -> set[SnapshotId]:
-    """Returns the snapshots that reach the target, by climbing from it to the roots that name it."""
-    owners: dict[str, set[SnapshotId]] = {}
-    due: dict[str, File] = {}
-    for snapshot, file in table_format.roots(state):
-        owners.setdefault(identity(file.key), set()).add(snapshot)
-        if file.opens:
-            due[identity(file.key)] = file
-    parents, said = _parents(due, target, table_format.expand, progress)
-    totals: Counter[tuple[str, int]] = Counter(dict.fromkeys(((each, 0) for each in owners.get(target, ())), 1))
-    for unit, fold, op in said:
-        reaching = {each for name in _climb(unit, parents) for each in owners.get(name, ())}
-        totals.update({(owner, fold): op for owner in reaching})
-    needing = {snapshot_of(owner) for (owner, _), total in totals.items() if total > 0}
-    return {each for each in needing if each in state.graph}
-
-
-def _parents(
-    due: dict[str, File], target: str, expand: Expand, progress: Progress
-) -> tuple[dict[str, set[str]], list[tuple[str, int, int]]]:
-    """Returns, for every unit, the units that name it; and what units say of the target. Opens each unit once."""
-    parents: dict[str, set[str]] = {}
-    said: list[tuple[str, int, int]] = []
-    for kind in expand.order:
-        opened = [file for file in due.values() if file.kind is kind]
-        count = 0
-        with ThreadPoolExecutor(_THREADS) as pool:
-            for portion in portions(opened):
-                for parent, row in _named(portion, expand(portion, pool.map), target):
-                    child = row["identity"]
-                    parents.setdefault(child, set()).add(parent)
-                    if row["opens"]:
-                        due.setdefault(child, File(FileKind(row["kind"]), row["key"], row["size"], opens=True))
-                    if child == target:
-                        said.append((parent, row.get("fold", 0), row.get("op", 1)))
-                count += len(portion)
-                progress.step(f"opening {kind}s", count, len(opened))
-    return parents, said
-
-
-def _named(units: list[File], found: Expanded, target: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yields what matters of what units name: deeper units, and the target itself; each after who names it."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    rows = found.rows.append_column("of", pa.array(found.of))
-    wanted = rows.filter(pc.or_(rows.column("opens"), pc.equal(rows.column("identity"), target)))
-    names = [identity(unit.key) for unit in units]
-    for row in wanted.to_pylist():
-        if row["identity"] != names[row["of"]]:
-            yield names[row["of"]], row
-
-
-def _climb(target: str, parents: dict[str, set[str]]) -> set[str]:
-    seen = {target}
-    todo = [target]
-    while todo:
-        name = todo.pop()
-        for parent in parents.get(name, ()):
-            if parent not in seen:
-                seen.add(parent)
-                todo.append(parent)
-    return seen

@@ -219,12 +219,21 @@ class EditTable(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class Told:
+    """What a metadata file alone tells of. `kind` is `snapshot`, with its id; `ref`, with its name; or a Beside's."""
+
+    kind: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
 class Beside:
     """What a table has beside snapshots and refs, and why it goes or stays: a changelog, a consumer."""
 
     kind: str
     name: str
     why: str
+    time_ms: int | None = None
 
     @property
     def id(self) -> str:
@@ -286,6 +295,10 @@ class TableFormat(EditTable, Protocol):
         """Yields the metadata objects that the table names itself: the current one and those its log remembers."""
         ...
 
+    def told_in(self, state: State, key: str) -> Told | None:
+        """Returns what one of `metadata_files` tells of and goes with; None for one that is about the whole table."""
+        ...
+
     def places(self, state: State) -> tuple[Place, ...]:
         """Returns the folders that the table's writers use, with the names that they give their files there."""
         ...
@@ -302,6 +315,12 @@ class TableFormat(EditTable, Protocol):
 
     def written_ms(self, state: State) -> int:
         """Returns when the table's metadata was written, by its writer's clock: later ones say later times."""
+        ...
+
+    def entries(self, state: State) -> int:
+        """Returns about how many files the manifests of the largest snapshot name: what a walk will cost, told by the
+        metadata or by a few requests. 0 where nothing tells.
+        """
         ...
 
     def snapshot_objects(self, state: State) -> Iterator[Mapping[str, Any]]:

@@ -16,11 +16,12 @@ from firnline.formats.iceberg.names import places_of
 from firnline.formats.iceberg.roots import roots_of
 from firnline.formats.iceberg.serialise import document_bytes, successor_name
 from firnline.formats.iceberg.state import state_of
+from firnline.formats.iceberg.totals import largest_total
 from firnline.formats.iceberg.unused import without_unused
 from firnline.formats.strangers import refuse_stranger
 from firnline.model.files import File, FileKind
 from firnline.model.snapshots import RefKind, SnapshotId
-from firnline.ports.formats import Amendment, Consequences, Dropping, Edited, State
+from firnline.ports.formats import Amendment, Consequences, Dropping, Edited, State, Told
 from firnline.ports.listings import Place
 from firnline.ports.stores import Get
 
@@ -69,6 +70,10 @@ class IcebergFormat:
     def metadata_files(self, state: State) -> Iterator[str]:
         yield state.fence
         yield from (entry["metadata-file"] for entry in state.document.get("metadata-log") or ())
+
+    def told_in(self, state: State, key: str) -> Told | None:
+        """Each document is about the whole table."""
+        return None
 
     def places(self, state: State) -> tuple[Place, ...]:
         return places_of(state.location, state.properties)
@@ -122,6 +127,9 @@ class IcebergFormat:
 
     def with_removal(self, state: State, removal: Mapping[str, Any]) -> State:
         return state_of(edit.restored(state.document, removal)[0], state.table, state.fence)
+
+    def entries(self, state: State) -> int:
+        return largest_total(state.document)
 
     def snapshot_objects(self, state: State) -> Iterator[Mapping[str, Any]]:
         return iter(state.document.get("snapshots") or ())

@@ -29,10 +29,10 @@ def changelog_id(branch: str, number: int) -> str:
 
 
 def consumer_id(branch: str, name: str) -> str:
-    return f"{CONSUMER} {_consumer_name(branch, name)}"
+    return f"{CONSUMER} {consumer_name(branch, name)}"
 
 
-def _consumer_name(branch: str, name: str) -> str:
+def consumer_name(branch: str, name: str) -> str:
     return f"{branch}:{name}" if branch else name
 
 
@@ -49,7 +49,7 @@ def changelog_fates(
     for number in sorted(times):
         goes = number < judged.first
         why = judged.why_gone(number) if goes else judged.why_kept(number)
-        yield Fate(Beside(CHANGELOG, names.snapshot_id(branch.name, number), why), goes)
+        yield Fate(Beside(CHANGELOG, names.snapshot_id(branch.name, number), why, times[number]), goes)
 
 
 class _Judged:
@@ -104,7 +104,7 @@ def consumer_fates(branch: Branch, consumers: Mapping[str, Consumer], now_ms: in
             if goes
             else f"it reads from {consumer.following} on{told}"
         )
-        yield Fate(Beside(CONSUMER, _consumer_name(branch.name, name), why), goes)
+        yield Fate(Beside(CONSUMER, consumer_name(branch.name, name), why), goes)
 
 
 def dropped_fates(branch: Branch, numbers: Iterator[int]) -> Iterator[Fate]:
@@ -113,4 +113,4 @@ def dropped_fates(branch: Branch, numbers: Iterator[int]) -> Iterator[Fate]:
     for number in sorted(numbers):
         yield Fate(Beside(CHANGELOG, names.snapshot_id(branch.name, number), why), True)
     for name in sorted(branch.consumers):
-        yield Fate(Beside(CONSUMER, _consumer_name(branch.name, name), why), True)
+        yield Fate(Beside(CONSUMER, consumer_name(branch.name, name), why), True)

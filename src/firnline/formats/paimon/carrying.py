@@ -14,7 +14,6 @@ from firnline.formats.paimon.differences import (
     earliest_hints,
     in_order_of_putting,
     in_order_of_taking,
-    is_hint,
     is_schema,
     is_snapshot,
     last_snapshots,
@@ -85,8 +84,8 @@ class Carrying:
             self.still()
             key, data = self._key(path), proof["puts"][path].encode()
             if path not in proof["replaces"]:
-                self.retirer.retire(key, self._present(key) or b"" if is_hint(path) else data)
-            elif is_hint(path) or self._present(key) == data:  # a note that says more by now is somebody's hold
+                self.retirer.retire(key, self._present(key) or b"" if names.is_hint(path) else data)
+            elif names.is_hint(path) or self._present(key) == data:  # a note that says more by now is somebody's hold
                 self.store.put(key, proof["replaces"][path].encode())
 
     def _follow(self, place: int, path: str, late: Collection[str]) -> None:
@@ -104,7 +103,7 @@ class Carrying:
         if is_snapshot(path):
             self._refuse_rolled_back()
         key, data = self._key(path), self.proof["puts"][path].encode()
-        if is_hint(path):
+        if names.is_hint(path):
             self.store.put(key, data)
         elif path == names.PROPERTIES:
             self._replace_note(key, data)

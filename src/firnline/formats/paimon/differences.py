@@ -54,11 +54,7 @@ def fits(before: Files, now: Files, drops: Collection[str]) -> bool:
     changed = {path for path in {*before, *now} if before.get(path) != now.get(path)}
     if any(names.split_branch(path)[0] in drops for path in changed):
         return False
-    return all(is_hint(path) or (path not in before and _is_harmless(path, before)) for path in changed)
-
-
-def is_hint(path: str) -> bool:
-    return names.split_branch(path)[1] in names.HINTS
+    return all(names.is_hint(path) or (path not in before and _is_harmless(path, before)) for path in changed)
 
 
 def _is_harmless(path: str, before: Files) -> bool:
@@ -89,7 +85,7 @@ def in_order_of_putting(files: Mapping[str, str], newest: Mapping[str, int] | No
     wanted = (path for path, text in files.items() if not _is_above(path, text, newest or {}))
     return sorted(
         wanted,
-        key=lambda path: (is_hint(path), is_snapshot(path), not is_schema(path), -_place(path), path),
+        key=lambda path: (names.is_hint(path), is_snapshot(path), not is_schema(path), -_place(path), path),
     )
 
 

@@ -68,13 +68,14 @@ def _refuse_strange_number(below: str, key: str) -> None:
 def _read_all(store: Get, location: str, paths: list[str]) -> dict[str, str]:
     """Returns the texts of those that are still there."""
     with ThreadPoolExecutor(_THREADS) as pool:
-        texts = pool.map(lambda path: _text(store, join(location, path)), paths)
+        texts = pool.map(lambda path: _text(store, join(location, path), names.is_hint(path)), paths)
         return {path: text for path, text in zip(paths, texts, strict=True) if text is not None}
 
 
-def _text(store: Get, key: str) -> str | None:
+def _text(store: Get, key: str, is_hint: bool) -> str | None:
+    """Returns what the file says; None where it is gone. Nobody believes a hint, so it need not even be text."""
     try:
-        return store.get(key).decode()
+        return store.get(key).decode(errors="replace" if is_hint else "strict")
     except ObjectNotFound:
         return None
     except UnicodeDecodeError as damage:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from firnline.errors import UnsupportedFormat
 from firnline.formats.paimon import fields
 from firnline.formats.paimon.partitions import DEFAULT_NAME, folder_name, value_text
 from firnline.formats.paimon.rows import partition_values
@@ -33,7 +34,7 @@ class Layout:
             schema.partition,
             fields.flag(options, "partition.legacy-name", True, schema.where),
             options.get("partition.default-name", DEFAULT_NAME),
-            options.get("data-file.path-directory", ""),
+            _data_folder(schema),
             fields.flag(options, "index-file-in-data-file-dir", False, schema.where),
             options.get("changelog-file.prefix", "changelog-"),
         )
@@ -59,3 +60,17 @@ class Layout:
     @property
     def statistics_folder(self) -> str:
         return join(self.location, "statistics")
+
+
+def _data_folder(schema: Schema) -> str:
+    """Returns the folder within the table's that partitions lie in; nothing for the table's own.
+
+    Raises UnsupportedFormat for one that begins with a slash: Paimon takes it for a path from the root of the store.
+    """
+    folder = schema.options.get("data-file.path-directory", "")
+    if folder.startswith("/"):
+        raise UnsupportedFormat(
+            f"{schema.where}: data-file.path-directory is {folder!r}, which is no folder of the table",
+            hint="nothing was changed",
+        )
+    return folder

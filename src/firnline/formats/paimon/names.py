@@ -45,6 +45,11 @@ def split_branch(path: str) -> tuple[str, str]:
     return (match[1], match[2]) if match[1] else (match[3], match[4])
 
 
+def is_hint(path: str) -> bool:
+    """Tells whether a path below the table's folder is that of a hint, of any branch."""
+    return split_branch(path)[1] in HINTS
+
+
 def numbered(path: str) -> tuple[str, int] | None:
     """Returns `snapshot`, `changelog` or `schema` and the number of such a file; None for any other name."""
     match = _NUMBERED.fullmatch(path)

@@ -54,7 +54,7 @@ def _written_ms(path: str, text: str, location: str) -> int:
 
 
 def _digests(files: Files) -> dict[str, bytes]:
-    told = {path: text for path, text in files.items() if names.split_branch(path)[1] not in names.HINTS}
+    told = {path: text for path, text in files.items() if not names.is_hint(path)}
     return {path: hashlib.sha256(f"{path}\0{text}".encode()).digest() for path, text in told.items()}
 
 

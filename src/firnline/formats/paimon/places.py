@@ -3,9 +3,11 @@ r"""The names that Paimon's writers give their files, so that nothing else is ev
 In `manifest`: `manifest-UUID-N`, `manifest-list-UUID-N`, `index-manifest-UUID-N`; Python leaves the number out here and
 there, and puts `….avro.sidecar` beside a manifest. In the folder of a bucket: `data-UUID-N.parquet` and
 `changelog-UUID-N.parquet`, with prefixes that options change, a compression before the ending, or an index after it.
+In `index`, or in buckets where the table says so: `index-UUID-N`, and `KIND-global-index-UUID.index`. In `statistics`:
+`stat-UUID-N`.
 
-Everything else that a table has is not searched: snapshots, tags, branches, schemas, consumers, statistics, indexes and
-services. Nor are blobs: rows point at them, and rows are not read.
+Everything else that a table has is not searched: snapshots, tags, branches, schemas, consumers and services. Nor are
+blobs: rows point at them, and rows are not read.
 """
 
 from __future__ import annotations
@@ -32,18 +34,28 @@ _MANIFESTS = (
     (rf"manifest-{_UUID}(?:-[0-9]+|-changelog)?", FileKind.MANIFEST),
     (rf"manifest-{_UUID}[^/]*\.avro\.sidecar", FileKind.INDEX),
 )
+_INDEXES = (
+    (rf"index-{_UUID}-[0-9]+", FileKind.INDEX),
+    (rf"[A-Za-z0-9_.-]+-global-index-{_UUID}\.index", FileKind.INDEX),
+)
+_STATISTICS = ((rf"stat-{_UUID}-[0-9]+", FileKind.STATISTICS),)
 _PREFIXES = {"changelog-file.prefix": ("changelog-", FileKind.CHANGELOG), "data-file.prefix": ("data-", FileKind.DATA)}
 _CLEAN = ("snapshot.clean-empty-directories", "snapshot.expire.clean-empty-directories")
 """What asks for empty folders to be removed; the second is its earlier name."""
 
 
 def places_of(state: State) -> tuple[Place, ...]:
-    """Returns the folder of manifests, and where the folders of buckets begin: in the table's own and elsewhere."""
+    """Returns the folders of manifests, indexes and statistics, and where the folders of buckets begin: in the table's
+    own and elsewhere.
+    """
     schemas = _schemas(state)
     layout = Layout.of(state.location, schemas[0])
-    buckets = tuple(_in_buckets(schemas))
+    beside_data = any(Layout.of(state.location, schema).index_beside_data for schema in schemas)
+    buckets = (*_in_buckets(schemas), *(_indexes_in_buckets(schemas[0]) if beside_data else ()))
     return (
         Place(layout.manifest_folder, _MANIFESTS, whole=True),
+        Place(layout.index_folder, _INDEXES, whole=True),
+        Place(layout.statistics_folder, _STATISTICS, whole=True),
         *(Place(folder, buckets, whole=True) for folder in _data_folders(state, layout)),
     )
 
@@ -80,6 +92,10 @@ def _in_buckets(schemas: list[Schema]) -> Iterator[tuple[str, FileKind]]:
     for option, (usual, kind) in _PREFIXES.items():
         prefixes = sorted({re.escape(schema.options.get(option, usual)) for schema in schemas} | {usual})
         yield rf"{folder}/(?:{'|'.join(prefixes)})[^/]*{_UUID}-[0-9]+{_END}", kind
+
+
+def _indexes_in_buckets(schema: Schema) -> Iterator[tuple[str, FileKind]]:
+    return ((f"{_bucket(schema)}/{name}", kind) for name, kind in _INDEXES)
 
 
 def _bucket(schema: Schema) -> str:

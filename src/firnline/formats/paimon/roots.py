@@ -14,6 +14,8 @@ from firnline.model.locations import join
 from firnline.model.snapshots import SnapshotId, changes_of
 from firnline.ports.formats import State
 
+_COMPACTION = "COMPACT"
+
 
 def roots_of(state: State) -> Iterator[tuple[SnapshotId, File]]:
     """Yields the lists, index manifests and statistics of every version of every branch, with its owner.
@@ -33,12 +35,16 @@ def roots_of(state: State) -> Iterator[tuple[SnapshotId, File]]:
 
 
 def _contents(snapshot: PaimonSnapshot, location: str) -> Iterator[File]:
-    yield _list(snapshot.base, location)
-    yield _list(snapshot.delta, location)
+    yield from lists_of(snapshot, location)
     if snapshot.index is not None:
         yield File(FileKind.INDEX_MANIFEST, join(location, "manifest", snapshot.index), opens=True)
     if snapshot.statistics is not None:
         yield File(FileKind.STATISTICS, join(location, "statistics", snapshot.statistics))
+
+
+def lists_of(snapshot: PaimonSnapshot, location: str) -> tuple[File, File]:
+    """Returns the lists of all that was there before a snapshot, and of what it changed."""
+    return _list(snapshot.base, location), _list(snapshot.delta, location)
 
 
 def changes(branch: Branch, snapshot: PaimonSnapshot, location: str) -> Iterator[File]:
@@ -52,10 +58,12 @@ def changes(branch: Branch, snapshot: PaimonSnapshot, location: str) -> Iterator
 def _kept_changes(branch: Branch, changelog: PaimonSnapshot, location: str) -> Iterator[File]:
     """Yields what a changelog needs without its snapshot: its own list, or the rows that it added where the table
     writes no changelog. Paimon removes the other lists that it still names.
+
+    A compaction adds no rows, and no stream reads what it wrote: Paimon's own expiry takes that with the snapshot.
     """
     if changelog.changelog is not None:
         yield _changelog(changelog.changelog, location)
-    elif not branch.writes_changelog:
+    elif not branch.writes_changelog and changelog.kind != _COMPACTION:
         yield _changelog(changelog.delta, location)
 
 

@@ -12,6 +12,7 @@ from firnline.formats.paimon.consumers import consumers_of
 from firnline.formats.paimon.folder import Files
 from firnline.formats.paimon.pinned import version_name
 from firnline.formats.paimon.retention import range_of
+from firnline.formats.paimon.schema import Schema
 from firnline.formats.paimon.versions import Version, versions_of
 from firnline.model.graph import Graph
 from firnline.model.holds import Pin
@@ -30,6 +31,10 @@ def state_of(files: Files, table: str, location: str, modified: Mapping[str, int
     """
     written = modified or {}
     branches = branches_of(files, location)
+    if MAIN in branches:
+        raise UnsupportedFormat(
+            f"{join(location, names.branch_folder(MAIN))} is a second main branch", hint="nothing was changed"
+        )
     main = branches[names.MAIN]
     properties = properties_of(files, main, location)
     ranges = {ref_name(branch): range_of(branch.schema, properties) for branch in branches.values()}
@@ -47,7 +52,7 @@ def state_of(files: Files, table: str, location: str, modified: Mapping[str, int
         capabilities=Capabilities(FenceKind.NONE, UndoWindow.AFTER_COMMIT, holes=False),
         properties=properties,
         document={"files": files, "modified": written},
-        owned=(location, *_elsewhere(main)),
+        owned=folders_of(location, main.schema),
         holds=parse_holds(properties),
         pins=tuple(pin for branch in branches.values() for pin in _pins(branch, written)),
         forbidden=_forbidden(main, properties),
@@ -108,12 +113,13 @@ def _all_refs(branches: Collection[Branch], location: str) -> dict[str, Ref]:
     """Returns every ref. Raises where two would have one name: who dropped the one would drop the other."""
     found: dict[str, Ref] = {}
     for ref in (ref for branch in branches for ref in _refs(branch, {each.name for each in branches})):
-        if ref.name in found:
+        other = found.setdefault(ref.name, ref)
+        if other is not ref:
             raise UnsupportedFormat(
-                f"{location} has two refs that are both known as {ref.name!r}",
-                hint="nothing was changed; delete one of these tags, or name it otherwise",
+                f"two refs of {location} are called {ref.name}: a {other.kind} at {other.snapshot} and a {ref.kind} at "
+                f"{ref.snapshot}",
+                hint="nothing was changed; give one of them another name, with Paimon itself",
             )
-        found[ref.name] = ref
     return found
 
 
@@ -147,10 +153,10 @@ def _pins(branch: Branch, modified: Mapping[str, int]) -> Iterator[Pin]:
                 yield Pin(names.snapshot_id(branch.name, number), reads, consumer.until_ms)
 
 
-def _elsewhere(main: Branch) -> Iterator[str]:
-    """Yields the folders outside of its own that the table writes to."""
-    said = main.schema.options.get("data-file.external-paths", "")
-    return (path.strip() for path in said.split(",") if path.strip())
+def folders_of(location: str, schema: Schema) -> tuple[str, ...]:
+    """Returns the folders that a table writes to: its own, and those outside of it."""
+    said = schema.options.get("data-file.external-paths", "")
+    return (location, *(path.strip() for path in said.split(",") if path.strip()))
 
 
 def _forbidden(main: Branch, properties: Mapping[str, str]) -> str | None:

@@ -21,11 +21,13 @@ from firnline.formats.paimon.roots import roots_of
 from firnline.formats.paimon.shrink import consequences_of
 from firnline.formats.paimon.state import files_in, modified_in, state_of
 from firnline.formats.paimon.tags import amended
+from firnline.formats.paimon.told import told_in
+from firnline.formats.paimon.totals import entries_of
 from firnline.formats.strangers import refuse_stranger
 from firnline.model.files import File, FileKind
 from firnline.model.locations import join
 from firnline.model.snapshots import SnapshotId
-from firnline.ports.formats import Amendment, Consequences, Dropping, Edited, State
+from firnline.ports.formats import Amendment, Consequences, Dropping, Edited, State, Told
 from firnline.ports.listings import Place
 from firnline.ports.stores import Read
 
@@ -75,6 +77,9 @@ class PaimonFormat:
     def metadata_files(self, state: State) -> Iterator[str]:
         return (join(state.location, path) for path in files_in(state))
 
+    def told_in(self, state: State, key: str) -> Told | None:
+        return told_in(state, key)
+
     def places(self, state: State) -> tuple[Place, ...]:
         return places_of(state)
 
@@ -121,6 +126,9 @@ class PaimonFormat:
     def with_removal(self, state: State, removal: Mapping[str, Any]) -> State:
         files = with_all(files_in(state), removal)
         return state_of(files, state.table, state.location, modified_in(state))
+
+    def entries(self, state: State) -> int:
+        return entries_of(self.store, state)
 
     def snapshot_objects(self, state: State) -> Iterator[Mapping[str, Any]]:
         return snapshot_objects(state)

@@ -126,5 +126,5 @@ def overlap(one: str, other: str) -> bool:
 
 def outermost(folders: Iterable[str]) -> tuple[str, ...]:
     """Returns the folders without those that lie in another one of them, so that nothing is listed twice."""
-    distinct = list({identity(folder).rstrip("/"): folder for folder in folders}.values())
-    return tuple(each for each in distinct if not any(within(other, each) for other in distinct))
+    distinct = {identity(folder).rstrip("/"): folder for folder in folders}
+    return tuple(each for name, each in distinct.items() if not any(within(other, name) for other in distinct))

@@ -21,6 +21,7 @@ from firnline.testing.paimon.layout import CHANGELOG, SNAPSHOT, TAG, Root, plain
 ADD = 0
 APPENDED = 0
 _STANDING = ("schema/", "consumer/", "snapshot/EARLIEST", "snapshot/LATEST", "changelog/EARLIEST", "changelog/LATEST")
+_IN_BUCKETS, _SEARCHED = ("data-", "changelog-", "index-"), ("manifest", "index", "statistics")
 Record = dict[str, Any]
 
 
@@ -84,8 +85,8 @@ class TableReader:
         return self.disk - needed - self.standing()
 
     def unnamed(self) -> set[str]:
-        """Returns the manifests, data files and changelogs that nothing names, not even to take them away: what Paimon
-        itself calls orphans, but for indexes and statistics.
+        """Returns what nothing names, not even to take it away, in the folders in which Paimon itself looks for
+        orphans: manifests, data files, changelogs, indexes and statistics.
         """
         found = Needs()
         for root in layout.roots(self.folder):
@@ -94,7 +95,7 @@ class TableReader:
                 for entry in self._entries(name, found):
                     self._data(entry, found.data, found)
             if root.kind != CHANGELOG:
-                self._indexes(document.get("indexManifest"), found)
+                self._beside(document, found)
         return {path for path in self.disk - found.files if self._is_written(path)}
 
     def _lists(self, root: Root, document: Record) -> Iterator[str]:
@@ -102,15 +103,15 @@ class TableReader:
         changes = document.get("changelogManifestList")
         if root.kind != CHANGELOG:
             yield from (document["baseManifestList"], document["deltaManifestList"])
-        elif changes is None and not produced:
+        elif changes is None and not produced and document["commitKind"] != "COMPACT":
             yield document["deltaManifestList"]
         if root.kind != TAG and changes is not None:
             yield changes
 
     def _is_written(self, path: str) -> bool:
         folder, name = os.path.split(path)
-        in_bucket = os.path.basename(folder).startswith("bucket-") and name.startswith(("data-", "changelog-"))
-        return in_bucket or folder == str(self.folder / "manifest")
+        in_bucket = os.path.basename(folder).startswith("bucket-") and name.startswith(_IN_BUCKETS)
+        return in_bucket or folder in {str(self.folder / each) for each in _SEARCHED}
 
     def _table(self, document: Record, found: Needs) -> None:
         live: dict[tuple[Any, ...], Record] = {}
@@ -122,6 +123,10 @@ class TableReader:
                     live.pop(_identity(entry), None)
         for entry in live.values():
             self._data(entry, found.data, found)
+        self._beside(document, found)
+
+    def _beside(self, document: Record, found: Needs) -> None:
+        """Notes indexes and statistics."""
         self._indexes(document.get("indexManifest"), found)
         if document.get("statistics"):
             self._note(document["statistics"], found.metadata, found)
@@ -132,9 +137,13 @@ class TableReader:
                 self._data(entry, found.changelog, found)
 
     def _changes(self, branch: str, document: Record, found: Needs) -> None:
-        """A table that writes changelogs reads nothing else as changes; another one the rows that writers added."""
+        """A table that writes changelogs reads nothing else as changes; another one the rows that writers added, and of
+        a compaction nothing.
+        """
         if layout.options(self.folder, branch).get("changelog-producer", "none") != "none":
             self._changelog(document, found)
+            return
+        if document["commitKind"] == "COMPACT":
             return
         for entry in self._entries(document["deltaManifestList"], found):
             if entry["_KIND"] == ADD and entry["_FILE"].get("_FILE_SOURCE") in (None, APPENDED):
