@@ -115,6 +115,14 @@ def _branch_without_schema(copy: Copy) -> Path:
     return path
 
 
+def _schema_of_a_snapshot(copy: Copy) -> Path:
+    """The newest schema is there, and the one that a snapshot was written with is not."""
+    said = copy.folder / "t/snapshot/snapshot-2"
+    path = copy.folder / "t/schema/schema-7"
+    said.write_text(json.dumps({**json.loads(said.read_text()), "schemaId": 7}))
+    return path
+
+
 def _torn_tag(copy: Copy) -> Path:
     path = copy.folder / "t/tag/tag-two"
     path.write_text("{")
@@ -135,6 +143,7 @@ DAMAGES: dict[Callable[[Copy], Path], type[FirnlineError]] = {
     _no_manifest: UnreadableMetadata,
     _cut_manifest: UnreadableMetadata,
     _branch_without_schema: UnreadableMetadata,
+    _schema_of_a_snapshot: UnreadableMetadata,
     _torn_tag: UnreadableMetadata,
     _path_for_a_name: UnreadableMetadata,
 }

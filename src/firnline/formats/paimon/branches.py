@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import chain
 
 from firnline.formats.paimon import fields, names
 from firnline.formats.paimon.folder import Files
@@ -73,7 +74,19 @@ def _branch(name: str, files: Files, location: str) -> Branch:
                 tags[tag] = Tag(tag, parse_snapshot(text, where), tag_ends_ms(text, where))
             case ("consumer", consumer):
                 consumers[consumer] = fields.whole(fields.parse(text, where), "nextSnapshot", where)
-    return Branch(name, latest_schema(files, name, location), snapshots, changelogs, tags, consumers)
+    branch = Branch(name, latest_schema(files, name, location), snapshots, changelogs, tags, consumers)
+    _refuse_lost_schema(branch, files, location)
+    return branch
+
+
+def _refuse_lost_schema(branch: Branch, files: Files, location: str) -> None:
+    """Raises where a snapshot was written with a schema that is not there: nobody can read it, nor tell its folders."""
+    folder = names.branch_folder(branch.name)
+    tagged = (tag.snapshot for tag in branch.tags.values())
+    for each in chain(branch.snapshots.values(), branch.changelogs.values(), tagged):
+        path = f"{folder}schema/schema-{each.schema}"
+        if path not in files:
+            raise fields.damaged(join(location, path), f"it is missing, and snapshot {each.number} was written with it")
 
 
 def _of_branch(name: str, files: Files) -> Iterator[tuple[str, str, str]]:

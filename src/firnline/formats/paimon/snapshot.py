@@ -27,6 +27,7 @@ class PaimonSnapshot:
     """What a snapshot says that firnline goes by. `content` tells it from another one of the same number."""
 
     number: int
+    schema: int
     time_ms: int
     kind: str
     base: ListFile
@@ -53,6 +54,7 @@ def parse_snapshot(text: str, where: str) -> PaimonSnapshot:
     changelog = fields.file_name_or_none(document, "changelogManifestList", where)
     return PaimonSnapshot(
         number=fields.whole(document, "id", where),
+        schema=fields.whole(document, "schemaId", where),
         time_ms=fields.whole(document, "timeMillis", where),
         kind=kind if isinstance(kind, str) else "",
         base=_list(document, "baseManifestList", where),
