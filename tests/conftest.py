@@ -39,7 +39,10 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Groups each file, so that its module fixtures are built once; a group that a test names itself stands."""
+    """Groups each file, so that its module fixtures are built once; a group that a test names itself stands, and comes
+    first: such a group is long, and the other processes would wait for it at the end.
+    """
+    items.sort(key=lambda item: item.get_closest_marker("xdist_group") is None)
     for item in items:
         if item.get_closest_marker("xdist_group") is None:
             item.add_marker(pytest.mark.xdist_group(item.nodeid.partition("::")[0]))

@@ -5,13 +5,13 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from itertools import count
-from threading import Event
+from threading import Event, get_ident
 
 import pytest
 
 from firnline.errors import Interrupted, NoSuchBucket
 from firnline.local.delete import LocalDeleteMany
-from firnline.ports.delete import DeleteOutcome, Doomed, MaySend, always
+from firnline.ports.delete import DeleteOutcome, Doomed, Fate, MaySend, always
 
 
 class Endless:
@@ -24,7 +24,7 @@ class Endless:
         return self
 
     def delete(self, doomed: Sequence[Doomed], may_send: MaySend = always) -> list[DeleteOutcome]:
-        if doomed[0].key == "first":
+        if doomed[0].key.endswith("/first"):
             assert self.begun.wait(60)
             raise NoSuchBucket("gone")
         self.begun.set()
@@ -44,5 +44,30 @@ class Endless:
 def test_threads_that_are_still_at_it_send_nothing_after_another_failed() -> None:
     delete = Endless(longest=1_000)
     with pytest.raises(NoSuchBucket, match="gone"):
-        LocalDeleteMany(threads=2).delete_many([Doomed("first"), Doomed("second")], delete, always)
+        LocalDeleteMany(threads=2).delete_many([Doomed("s3://b/first"), Doomed("s3://b/second")], delete, always)
     assert [type(each) for each in delete.ended] == [Interrupted]
+
+
+class Slow:
+    """Takes its time for each share, as a disk of another machine does; notes which threads it was called on."""
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds, self.threads = seconds, list[int]()
+
+    def share(self, parts: int) -> Slow:
+        return self
+
+    def delete(self, doomed: Sequence[Doomed], may_send: MaySend = always) -> list[DeleteOutcome]:
+        self.threads.append(get_ident())
+        time.sleep(self.seconds)
+        return [DeleteOutcome(each.key, Fate.DELETED) for each in doomed]
+
+
+def test_local_files_go_on_threads_where_their_disk_is_slow() -> None:
+    doomed = [Doomed(f"/files/{number}") for number in range(100)]
+    slow, quick = Slow(0.01), Slow(0)
+    for delete in (slow, quick):
+        outcomes = LocalDeleteMany(threads=4).delete_many(doomed, delete, always)
+        assert [each.key for each in outcomes] == [each.key for each in doomed]
+    assert slow.threads[0] == get_ident()
+    assert get_ident() not in slow.threads[1:]

@@ -66,7 +66,7 @@ _SEARCHING = Uses((*_LOOK, *_SEARCH, *_PURGING), CatalogUse.READ, _INSPECT)
 COMMANDS: dict[str, Uses] = {
     "tables": Uses((), CatalogUse.READ),
     "plan": Uses(_READ, CatalogUse.READ, _REMEMBER),
-    "why": _READING,
+    "why": Uses((*_READ, *_RECORDED), CatalogUse.READ),
     "expire": Uses(_CARRYING.needs, CatalogUse.COMMIT, (*_REMEMBER, *_INSPECT)),
     "commit": _CARRYING,
     "purge": Uses((*_READ, *_PURGING), CatalogUse.READ, _INSPECT),
