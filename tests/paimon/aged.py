@@ -48,6 +48,8 @@ def strays(copy: Copy) -> set[str]:
         table / "index" / a_name("index-"),
         table / "index" / f"btree-global-index-{uuid4()}.index",
         table / "statistics" / a_name("stat-"),
+        table / "snapshot" / f".snapshot-9.{uuid4()}.tmp",
+        table / "changelog" / f".LATEST.{uuid4()}.tmp",
     }
     return _written(found)
 

@@ -94,7 +94,7 @@ def test_only_what_writers_name_so_goes(copy: Copy) -> None:
     assert there - disk(table_folder) == unnamed - left
     assert all(Path(path).exists() for path in left)
     assert {kind.value for kind in plan.victims.by_kind} == {
-        "data", "changelog", "manifest", "manifest-list", "index-manifest", "index", "statistics"
+        "data", "changelog", "manifest", "manifest-list", "index-manifest", "index", "statistics", "unfinished"
     }  # fmt: skip
     assert copy.process().check(copy.table).sound
 

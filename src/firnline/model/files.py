@@ -23,6 +23,7 @@ class FileKind(StrEnum):
     STATISTICS = "statistics"
     PARTITION_STATISTICS = "partition-statistics"
     METADATA = "metadata"
+    UNFINISHED = "unfinished"
 
 
 @dataclass(frozen=True, slots=True)

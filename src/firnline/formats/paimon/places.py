@@ -4,7 +4,8 @@ In `manifest`: `manifest-UUID-N`, `manifest-list-UUID-N`, `index-manifest-UUID-N
 there, and puts `….avro.sidecar` beside a manifest. In the folder of a bucket: `data-UUID-N.parquet` and
 `changelog-UUID-N.parquet`, with prefixes that options change, a compression before the ending, or an index after it.
 In `index`, or in buckets where the table says so: `index-UUID-N`, and `KIND-global-index-UUID.index`. In `statistics`:
-`stat-UUID-N`.
+`stat-UUID-N`. Beside snapshots and changelogs, of every branch: `.snapshot-N.UUID.tmp` and the like, which a writer
+that was killed left before it had a name.
 
 Everything else that a table has is not searched: snapshots, tags, branches, schemas, consumers and services. Nor are
 blobs: rows point at them, and rows are not read.
@@ -15,7 +16,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from firnline.formats.paimon import fields
+from firnline.formats.paimon import fields, names
 from firnline.formats.paimon.branches import branches_of
 from firnline.formats.paimon.layout import Layout
 from firnline.formats.paimon.partitions import escaped
@@ -39,14 +40,15 @@ _INDEXES = (
     (rf"[A-Za-z0-9_.-]+-global-index-{_UUID}\.index", FileKind.INDEX),
 )
 _STATISTICS = ((rf"stat-{_UUID}-[0-9]+", FileKind.STATISTICS),)
+_UNFINISHED = ((rf"\.(?:(?:snapshot|changelog)-[0-9]+|EARLIEST|LATEST)\.{_UUID}\.tmp", FileKind.UNFINISHED),)
 _PREFIXES = {"changelog-file.prefix": ("changelog-", FileKind.CHANGELOG), "data-file.prefix": ("data-", FileKind.DATA)}
 _CLEAN = ("snapshot.clean-empty-directories", "snapshot.expire.clean-empty-directories")
 """What asks for empty folders to be removed; the second is its earlier name."""
 
 
 def places_of(state: State) -> tuple[Place, ...]:
-    """Returns the folders of manifests, indexes and statistics, and where the folders of buckets begin: in the table's
-    own and elsewhere.
+    """Returns the folders of manifests, indexes, statistics and of each branch's snapshots, and where the folders of
+    buckets begin: in the table's own and elsewhere.
     """
     schemas = _schemas(state)
     layout = Layout.of(state.location, schemas[0])
@@ -56,6 +58,7 @@ def places_of(state: State) -> tuple[Place, ...]:
         Place(layout.manifest_folder, _MANIFESTS, whole=True),
         Place(layout.index_folder, _INDEXES, whole=True),
         Place(layout.statistics_folder, _STATISTICS, whole=True),
+        *(Place(folder, _UNFINISHED, whole=True) for folder in _of_snapshots(state)),
         *(Place(folder, buckets, whole=True) for folder in _data_folders(state, layout)),
     )
 
@@ -80,6 +83,12 @@ def emptied_of(state: State, folders: Iterable[str]) -> list[str]:
 def _schemas(state: State) -> list[Schema]:
     """Returns the schema of every branch, the main one's first."""
     return [branch.schema for branch in branches_of(files_in(state), state.location).values()]
+
+
+def _of_snapshots(state: State) -> Iterator[str]:
+    for branch in branches_of(files_in(state), state.location):
+        for folder in ("snapshot", "changelog"):
+            yield join(state.location, f"{names.branch_folder(branch)}{folder}")
 
 
 def _data_folders(state: State, layout: Layout) -> list[str]:

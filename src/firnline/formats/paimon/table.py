@@ -42,6 +42,7 @@ _PURGE_ORDER = (
     FileKind.INDEX_MANIFEST,
     FileKind.STATISTICS,
     FileKind.METADATA,
+    FileKind.UNFINISHED,
 )
 
 

@@ -86,7 +86,7 @@ class TableReader:
 
     def unnamed(self) -> set[str]:
         """Returns what nothing names, not even to take it away, in the folders in which Paimon itself looks for
-        orphans: manifests, data files, changelogs, indexes and statistics.
+        orphans: manifests, data files, changelogs, indexes and statistics, and snapshots without a name yet.
         """
         found = Needs()
         for root in layout.roots(self.folder):
@@ -111,7 +111,8 @@ class TableReader:
     def _is_written(self, path: str) -> bool:
         folder, name = os.path.split(path)
         in_bucket = os.path.basename(folder).startswith("bucket-") and name.startswith(_IN_BUCKETS)
-        return in_bucket or folder in {str(self.folder / each) for each in _SEARCHED}
+        unfinished = os.path.basename(folder) in ("snapshot", "changelog") and name[0] == "." and name.endswith(".tmp")
+        return in_bucket or unfinished or folder in {str(self.folder / each) for each in _SEARCHED}
 
     def _table(self, document: Record, found: Needs) -> None:
         live: dict[tuple[Any, ...], Record] = {}
