@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from firnline.errors import UnreadableMetadata, UnsupportedFormat
+from firnline.errors import FirnlineError, UnreadableMetadata, UnsupportedFormat
 from firnline.ops.orphans.neighbours import outermost
 from firnline.testing.paimon import layout
 from firnline.testing.paimon.java_table import JavaTable
@@ -22,6 +22,14 @@ from .small import Copy, quick_folder, row
 # ---------------------------------------------------------------- names
 
 
+def assert_refused(copy: Copy, error: type[FirnlineError], said: str) -> None:
+    """An expiry stops with that word, and changes nothing."""
+    before = copy.picture()
+    with pytest.raises(error, match=said):
+        copy.expire()
+    assert copy.picture() == before
+
+
 @pytest.mark.parametrize("name", ["EARLIEST", "LATEST"])
 def test_a_hint_that_is_no_text_is_not_believed_either(copy: Copy, name: str) -> None:
     (copy.folder / "t/snapshot" / name).write_bytes(b"\xff\xfe\x00")
@@ -33,28 +41,19 @@ def test_a_hint_that_is_no_text_is_not_believed_either(copy: Copy, name: str) ->
 def test_a_number_with_zeros_before_it_is_refused(copy: Copy) -> None:
     """No reader asks for such a name. It is another object than the snapshot of that number."""
     shutil.copyfile(copy.folder / "t/snapshot/snapshot-3", copy.folder / "t/snapshot/snapshot-003")
-    before = copy.picture()
-    with pytest.raises(UnreadableMetadata, match="snapshot-003"):
-        copy.expire()
-    assert copy.picture() == before
+    assert_refused(copy, UnreadableMetadata, "snapshot-003")
 
 
 def test_two_refs_of_one_name_are_refused(both: Paimon, copy: Copy) -> None:
     table = JavaTable(both.java, copy.folder / "t")
     table.tag("side", "x", 3)
     table.tag(MAIN, "side:x", 4)
-    before = copy.picture()
-    with pytest.raises(UnsupportedFormat, match="called side:x: a tag at 4 and a tag at side:3"):
-        copy.expire()
-    assert copy.picture() == before
+    assert_refused(copy, UnsupportedFormat, "called side:x: a tag at 4 and a tag at side:3")
 
 
 def test_a_second_main_branch_is_refused(copy: Copy) -> None:
     shutil.copytree(copy.folder / "t/branch/branch-side", copy.folder / "t/branch/branch-main")
-    before = copy.picture()
-    with pytest.raises(UnsupportedFormat, match="second main branch"):
-        copy.expire()
-    assert copy.picture() == before
+    assert_refused(copy, UnsupportedFormat, "second main branch")
 
 
 def test_a_folder_of_data_at_the_root_of_the_store_is_refused(copy: Copy) -> None:

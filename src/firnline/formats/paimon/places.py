@@ -50,7 +50,8 @@ def places_of(state: State) -> tuple[Place, ...]:
     """Returns the folders of manifests, indexes, statistics and of each branch's snapshots, and where the folders of
     buckets begin: in the table's own and elsewhere.
     """
-    schemas = _schemas(state)
+    branches = branches_of(files_in(state), state.location)
+    schemas = [branch.schema for branch in branches.values()]
     layout = Layout.of(state.location, schemas[0])
     beside_data = any(Layout.of(state.location, schema).index_beside_data for schema in schemas)
     buckets = (*_in_buckets(schemas), *(_indexes_in_buckets(schemas[0]) if beside_data else ()))
@@ -58,7 +59,7 @@ def places_of(state: State) -> tuple[Place, ...]:
         Place(layout.manifest_folder, _MANIFESTS, whole=True),
         Place(layout.index_folder, _INDEXES, whole=True),
         Place(layout.statistics_folder, _STATISTICS, whole=True),
-        *(Place(folder, _UNFINISHED, whole=True) for folder in _of_snapshots(state)),
+        *(Place(folder, _UNFINISHED, whole=True) for folder in _of_snapshots(state.location, branches)),
         *(Place(folder, buckets, whole=True) for folder in _data_folders(state, layout)),
     )
 
@@ -67,7 +68,7 @@ def emptied_of(state: State, folders: Iterable[str]) -> list[str]:
     """Returns the folders of buckets among these, and of the partitions around them, innermost first, where the table
     has the option to remove those that are empty.
     """
-    schema = _schemas(state)[0]
+    schema = branches_of(files_in(state), state.location)[names.MAIN].schema
     said = next((option for option in _CLEAN if option in schema.options), None)
     if said is None or not fields.flag(schema.options, said, False, schema.where):
         return []
@@ -80,15 +81,10 @@ def emptied_of(state: State, folders: Iterable[str]) -> list[str]:
     return sorted(found, key=lambda folder: (-folder.count("/"), folder))
 
 
-def _schemas(state: State) -> list[Schema]:
-    """Returns the schema of every branch, the main one's first."""
-    return [branch.schema for branch in branches_of(files_in(state), state.location).values()]
-
-
-def _of_snapshots(state: State) -> Iterator[str]:
-    for branch in branches_of(files_in(state), state.location):
+def _of_snapshots(location: str, branches: Iterable[str]) -> Iterator[str]:
+    for branch in branches:
         for folder in ("snapshot", "changelog"):
-            yield join(state.location, f"{names.branch_folder(branch)}{folder}")
+            yield join(location, f"{names.branch_folder(branch)}{folder}")
 
 
 def _data_folders(state: State, layout: Layout) -> list[str]:

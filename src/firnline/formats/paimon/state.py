@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 
 from firnline.errors import UnsupportedFormat
 from firnline.formats.paimon import fields, names
@@ -47,7 +47,7 @@ def state_of(files: Files, table: str, location: str, modified: Mapping[str, int
         fence=version_name(files, location),
         graph=Graph(each for branch in branches.values() for each in _snapshots(branch)),
         current=None if main.latest is None else names.snapshot_id(names.MAIN, main.latest),
-        refs=_all_refs(branches.values(), location),
+        refs=_all_refs(branches, location),
         native=native,
         capabilities=Capabilities(FenceKind.NONE, UndoWindow.AFTER_COMMIT, holes=False),
         properties=properties,
@@ -109,10 +109,10 @@ def _snapshots(branch: Branch) -> Iterator[Snapshot]:
         parent = version.id if in_row else parent
 
 
-def _all_refs(branches: Collection[Branch], location: str) -> dict[str, Ref]:
+def _all_refs(branches: Mapping[str, Branch], location: str) -> dict[str, Ref]:
     """Returns every ref. Raises where two would have one name: who dropped the one would drop the other."""
     found: dict[str, Ref] = {}
-    for ref in (ref for branch in branches for ref in _refs(branch, {each.name for each in branches})):
+    for ref in (ref for branch in branches.values() for ref in _refs(branch, set(branches))):
         other = found.setdefault(ref.name, ref)
         if other is not ref:
             raise UnsupportedFormat(
