@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
 
 import numpy as np
 import pyarrow as pa
@@ -16,10 +15,8 @@ from firnline.formats.avro.faults import CorruptAvro
 from firnline.formats.avro.framing import Numbers, Packed, find_blocks
 from firnline.formats.avro.gather import to_arrow
 from firnline.formats.avro.header import Writer, read_header
-from firnline.formats.avro.kernel import FAULTS
+from firnline.formats.avro.kernel import FAULTS, MAX_DEPTH
 from firnline.formats.avro.program import Program, compile_program
-
-MAX_DEPTH: Final = 512  # records and arrays within one another, at run time
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,18 +80,19 @@ def _decoded(
 
 def _columns(blocks: Blocks, rows: int, program: Program, engine: Engine) -> list[pa.Array]:
     """Run the program over all blocks at once and gather each column."""
-    shape = (len(program.columns), rows)
-    value = np.zeros(shape, dtype=np.int64)
-    length = np.full(shape, -1, dtype=np.int32)
-    numbers = engine.numbers
-    fault, row = engine.run_blocks(
-        engine.view(blocks.data),
+    width = len(program.columns)
+    value = np.zeros(width * rows, dtype=np.int64)
+    length = np.full(width * rows, -1, dtype=np.int32)
+    told, numbers = np.zeros(1, dtype=np.int64), engine.numbers
+    fault = engine.run_blocks(
+        blocks.data, len(blocks.starts),
         numbers(blocks.starts), numbers(blocks.ends), numbers(blocks.counts),
-        numbers(program.code), np.zeros(MAX_DEPTH, dtype=np.int64), value, length,
+        numbers(program.code), np.zeros(MAX_DEPTH, dtype=np.int64), rows, value, length, told,
     )  # fmt: skip
     if fault:
-        raise CorruptAvro(f"record {row}: {FAULTS[fault]}")
+        raise CorruptAvro(f"record {told[0]}: {FAULTS[fault]}")
+    values, lengths = value.reshape(width, rows), length.reshape(width, rows)
     return [
-        to_arrow(column, blocks.data, value[number], length[number], engine)
+        to_arrow(column, blocks.data, values[number], lengths[number], engine)
         for number, column in enumerate(program.columns)
     ]

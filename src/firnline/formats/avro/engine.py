@@ -1,11 +1,11 @@
-"""The two ways to run the kernel: as plain Python, or compiled, which costs seconds before the first byte."""
+"""The two ways to run the kernel: as plain Python, or compiled, which costs time before the first byte."""
 
 from __future__ import annotations
 
-import functools
+import math
 import threading
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
@@ -15,24 +15,20 @@ from firnline.formats.avro import kernel
 
 Way = Literal["auto", "python", "compiled"]
 
-# Plain Python decodes about this much in the time that numba needs to be imported and to load its cache.
-PATIENCE: Final = 4 << 20
+# Plain Python decodes about this much in the time that loading the compiled loops takes, or building them.
+TO_LOAD: Final = 512 << 10
+TO_BUILD: Final = 8 << 20
 
 
 @dataclass(frozen=True, slots=True)
 class Engine:
-    """The entry points of the kernel and the shapes in which they take bytes and numbers."""
+    """The entry points of the kernel and the shapes in which they take numbers and room."""
 
-    frame_files: Callable[..., tuple[int, int]]
-    run_blocks: Callable[..., tuple[int, int]]
+    frame_files: Callable[..., int]
+    run_blocks: Callable[..., int]
     gather: Callable[..., int]
-    view: Callable[[bytes], Any]
     numbers: Callable[[Any], Any]
     room: Callable[[int], Any]  # bytes to write to
-
-
-def _array_of(data: bytes) -> Any:
-    return np.frombuffer(data, dtype=np.uint8)
 
 
 def _empty(size: int) -> Any:
@@ -43,21 +39,7 @@ def _list_of(numbers: Any) -> list[int]:
     return list(np.asarray(numbers).tolist())  # numpy's own scalars are slow and would wrap around
 
 
-PYTHON: Final = Engine(kernel.frame_files, kernel.run_blocks, kernel.gather, bytes, _list_of, bytearray)
-
-
-def _compile() -> Engine:
-    """The kernel, compiled: each loop gets a copy whose globals name the compiled callees."""
-    from numba import njit
-
-    scope: dict[str, Any] = dict(vars(kernel))
-    for loop in kernel.LOOPS:
-        copy = types.FunctionType(loop.__code__, scope, loop.__name__)
-        try:
-            scope[loop.__name__] = njit(cache=True, nogil=True)(copy)
-        except RuntimeError:  # no folder to keep a cache in, as on some executors
-            scope[loop.__name__] = njit(nogil=True)(copy)
-    return Engine(scope["frame_files"], scope["run_blocks"], scope["gather"], _array_of, np.asarray, _empty)
+PYTHON: Final = Engine(kernel.frame_files, kernel.run_blocks, kernel.gather, _list_of, bytearray)
 
 
 class Choice:
@@ -67,33 +49,44 @@ class Choice:
         self._lock = threading.Lock()
         self._compiled: Engine | None = None
         self._seen = 0
+        self._patience: float = TO_LOAD
 
     def compiled(self) -> Engine:
-        """The compiled engine, made once. Raises ImportError without numba."""
+        """The compiled engine, made once. Raises ImportError or RuntimeError where it cannot be."""
         with self._lock:
             if self._compiled is None:
-                self._compiled = _compile()
+                self._compiled = _compiled(machine_code().load())
             return self._compiled
 
     def by_size(self, size: int) -> Engine:
-        """Plain Python until this process has seen `PATIENCE` bytes; then compiled, if numba is there."""
+        """Plain Python until this process has seen what makes up for loading the compiled loops, or for building them."""
         with self._lock:
             self._seen += size
-            worth_it = self._compiled is not None or self._seen > PATIENCE
-        return self.compiled() if worth_it and _numba_is_there() else PYTHON
+            if self._compiled is None and self._seen > self._patience:
+                self._compiled = self._tried(may_build=self._seen > TO_BUILD)
+            return self._compiled or PYTHON
+
+    def _tried(self, *, may_build: bool) -> Engine | None:
+        self._patience = math.inf if may_build else TO_BUILD
+        try:
+            code = machine_code()
+            return _compiled(code.load()) if may_build or code.kept() else None
+        except (ImportError, RuntimeError):  # such as on an executor whose numba refuses the numpy beside it
+            return None
+
+
+def machine_code() -> types.ModuleType:
+    """The loader: most tables are too small for it, so most processes never import it."""
+    from firnline.formats.avro import machine_code as found
+
+    return found
+
+
+def _compiled(entries: Mapping[str, Callable[..., int]]) -> Engine:
+    return Engine(**entries, numbers=np.ascontiguousarray, room=_empty)
 
 
 _CHOICE: Final = Choice()
-
-
-@functools.cache
-def _numba_is_there() -> bool:
-    """Tells by importing it: an executor may have one that refuses the numpy beside it."""
-    try:
-        import numba  # noqa: F401
-    except ImportError:
-        return False
-    return True
 
 
 def engine_for(size: int, way: Way) -> Engine:

@@ -36,10 +36,10 @@ def find_blocks(files: Sequence[bytes], engine: Engine) -> Iterator[tuple[Writer
     """The blocks of all files, each closed by its file's sync marker: those with one schema and codec together."""
     data = b"".join(files)
     bounds = [0, *accumulate(map(len, files))]
-    places = np.full((len(files), PLACES), -1, dtype=np.int64)
+    places = np.full(len(files) * PLACES, -1, dtype=np.int64)
     packed = _framed(data, bounds, places, engine)
     alike: dict[Writer, list[int]] = {}
-    for number, (start, end, codec, codec_end, strange) in enumerate(places.tolist()):
+    for number, (start, end, codec, codec_end, strange) in enumerate(places.reshape(-1, PLACES).tolist()):
         if start < 0 or strange >= 0:
             _refuse(files[number])
         writer = Writer(data[start:end], codec_name(data[codec:codec_end]) if codec >= 0 else "null")
@@ -52,8 +52,9 @@ def _framed(data: bytes, bounds: list[int], places: Any, engine: Engine) -> Pack
     room = len(data) // (SYNC_BYTES + 2) + 1  # the smallest block: two lengths and the marker
     starts, ends, counts = (np.empty(room, dtype=np.int64) for _ in range(3))
     firsts = np.empty(len(bounds) - 1, dtype=np.int64)
-    buffer, names, where = engine.view(data), engine.view(_NAMES), engine.numbers(bounds)
-    fault, found = engine.frame_files(buffer, where, names, places, firsts, starts, ends, counts)
+    told, where = np.zeros(1, dtype=np.int64), engine.numbers(bounds)
+    fault = engine.frame_files(data, len(firsts), where, _NAMES, places, firsts, starts, ends, counts, told)
+    found = int(told[0])
     if fault:
         raise CorruptAvro(f"block {found}: {FAULTS[fault]}")
     pieces = [data[start:end] for start, end in zip(starts[:found].tolist(), ends[:found].tolist(), strict=True)]

@@ -39,7 +39,7 @@ def to_arrow(column: Column, data: bytes, value: Any, length: Any, engine: Engin
 def _packed(data: bytes, value: Any, length: Any, engine: Engine) -> Any:
     """The bytes of all rows, end to end."""
     out = engine.room(int(np.sum(length, where=length > 0, dtype=np.int64)))
-    engine.gather(engine.view(data), engine.numbers(value), engine.numbers(length), out)
+    engine.gather(data, len(value), engine.numbers(value), engine.numbers(length), out)
     return out
 
 

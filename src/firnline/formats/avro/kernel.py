@@ -1,8 +1,9 @@
 """The loops over untrusted bytes, once, in the Python that numba can compile as well.
 
-Every function runs as it stands (buffers are `bytes`, tables are lists) and compiled (both are arrays). Three
-rules make the two equal: no value leaves the range of a signed 64-bit integer, no byte is read before its
-position was compared with the end, and nothing raises: a negative position is a fault (see `FAULTS`).
+Every function runs as it stands (buffers are `bytes`, tables are lists) and compiled (both are bare addresses, so their
+lengths are told and tables of two dimensions lie row by row). Three rules make the two equal: no value leaves the range
+of a signed 64-bit integer, no byte is read before its position was compared with the end, and nothing raises: a negative
+position is a fault (see `FAULTS`).
 """
 
 from __future__ import annotations
@@ -50,6 +51,7 @@ FAULTS: Final = {
     BAD_MAGIC: "not an Avro file: it does not start with Obj\\x01",
 }
 
+MAX_DEPTH: Final = 512  # records and arrays within one another, at run time
 SYNC_BYTES: Final = 16
 MAGIC: Final = (0x4F, 0x62, 0x6A, 0x01)  # "Obj" and the version
 SCHEMA_NAME: Final = 11  # the length of "avro.schema"
@@ -144,9 +146,9 @@ def skip_flat(buf: bytes, pos: int, end: int, varints: int, strings: int) -> int
 
 
 def run_record(  # noqa: PLR0912, PLR0915 - one branch for each opcode, in one place, is what makes it fast
-    buf: bytes, pos: int, end: int, code: Sequence[int], stack: Any, row: int, value: Any, length: Any
+    buf: bytes, pos: int, end: int, code: Sequence[int], stack: Any, row: int, rows: int, value: Any, length: Any
 ) -> int:
-    """The position after one record, its wanted leaves written to `value` and `length` at `row`."""
+    """The position after one record, its wanted leaves written to `value` and `length` at `row` of `rows`."""
     pc = 0
     depth = 0
     while pos >= 0:
@@ -167,18 +169,18 @@ def run_record(  # noqa: PLR0912, PLR0915 - one branch for each opcode, in one p
             size, pos = read_size(buf, pos, end)
             pos += size
         elif op == TAKE_VARINT:
-            value[a, row], pos = read_varint(buf, pos, end)
-            length[a, row] = 0
+            value[a * rows + row], pos = read_varint(buf, pos, end)
+            length[a * rows + row] = 0
         elif op == TAKE_BYTES:
             size, pos = read_size(buf, pos, end)
-            value[a, row] = pos
-            length[a, row] = size
+            value[a * rows + row] = pos
+            length[a * rows + row] = size
             pos += size
         elif op == SKIP_FIXED:
             pos = pos + a if a <= end - pos else TRUNCATED
         elif op == TAKE_FIXED:
-            value[a, row] = pos
-            length[a, row] = b
+            value[a * rows + row] = pos
+            length[a * rows + row] = b
             pos = pos + b if b <= end - pos else TRUNCATED
         elif op == LOOP:
             count = stack[depth - 1] - 1
@@ -195,10 +197,10 @@ def run_record(  # noqa: PLR0912, PLR0915 - one branch for each opcode, in one p
             depth -= 1
             pc = stack[depth]
         elif op == CLOSE:
-            length[a, row] = pos - value[a, row]
+            length[a * rows + row] = pos - value[a * rows + row]
         else:
             if op != JUMP:  # ENTER and CALL leave a number for the instruction that ends them
-                if depth == len(stack):
+                if depth == MAX_DEPTH:
                     return TOO_DEEP
                 stack[depth] = 1 if op == ENTER else pc
                 depth += 1
@@ -208,27 +210,32 @@ def run_record(  # noqa: PLR0912, PLR0915 - one branch for each opcode, in one p
 
 def run_blocks(
     buf: bytes,
+    blocks: int,
     starts: Sequence[int],
     ends: Sequence[int],
     counts: Sequence[int],
     code: Sequence[int],
     stack: Any,
+    rows: int,
     value: Any,
     length: Any,
-) -> tuple[int, int]:
-    """A fault or 0, and the number of records read before it. Each block must be used up exactly."""
+    told: Any,
+) -> int:
+    """A fault or 0; `told`: the number of records read before it. Each block must be used up exactly."""
     row = 0
-    for block in range(len(starts)):
+    for block in range(blocks):
         pos = starts[block]
         end = ends[block]
         for _ in range(counts[block]):
-            pos = run_record(buf, pos, end, code, stack, row, value, length)
+            told[0] = row
+            pos = run_record(buf, pos, end, code, stack, row, rows, value, length)
             if pos < 0:
-                return pos, row
+                return pos
             row += 1
+        told[0] = row
         if pos != end:
-            return LEFT_OVER, row
-    return 0, row
+            return LEFT_OVER
+    return 0
 
 
 def skim_entry(buf: bytes, pos: int, end: int, names: bytes, places: Any, file: int) -> int:
@@ -240,13 +247,13 @@ def skim_entry(buf: bytes, pos: int, end: int, names: bytes, places: Any, file: 
     start = SCHEMA_NAME if wanted == 2 else 0
     for i in range(size):
         if buf[pos + i] >= 0x80:
-            places[file, 4] = 1
+            places[file * PLACES + 4] = 1
         if wanted and buf[pos + i] != names[start + i]:
             wanted = 0
     size, pos = read_size(buf, pos + size, end)
     if wanted:  # a name that is given twice counts as it is given last
-        places[file, 2 * wanted - 2] = pos
-        places[file, 2 * wanted - 1] = pos + size
+        places[file * PLACES + 2 * wanted - 2] = pos
+        places[file * PLACES + 2 * wanted - 1] = pos + size
     return pos if pos < 0 else pos + size
 
 
@@ -303,34 +310,53 @@ def frame(buf: bytes, pos: int, end: int, block: int, starts: Any, ends: Any, co
 
 
 def frame_files(
-    buf: bytes, bounds: Sequence[int], names: bytes, places: Any, firsts: Any, starts: Any, ends: Any, counts: Any
-) -> tuple[int, int]:
-    """A fault or 0, and the number of blocks found in all files: those of a file start at its number in `firsts`."""
+    buf: bytes,
+    files: int,
+    bounds: Sequence[int],
+    names: bytes,
+    places: Any,
+    firsts: Any,
+    starts: Any,
+    ends: Any,
+    counts: Any,
+    told: Any,
+) -> int:
+    """A fault or 0; `told`: the number of blocks found in all files. Those of a file start at its number in `firsts`."""
     block = 0
-    for file in range(len(bounds) - 1):
+    fault = 0
+    for file in range(files):
         firsts[file] = block
         pos = skim(buf, bounds[file], bounds[file + 1], names, places, file)
-        if pos < 0:
-            return pos, block
-        fault, block = frame(buf, pos, bounds[file + 1], block, starts, ends, counts)
+        fault = pos
+        if pos >= 0:
+            fault, block = frame(buf, pos, bounds[file + 1], block, starts, ends, counts)
         if fault:
-            return fault, block
-    return 0, block
+            break
+    told[0] = block
+    return fault
 
 
-def gather(buf: bytes, places: Sequence[int], lengths: Sequence[int], out: Any) -> int:
+def copy(buf: bytes, place: int, size: int, out: Any, done: int) -> None:
+    out[done : done + size] = buf[place : place + size]
+
+
+def copy_bytes(buf: bytes, place: int, size: int, out: Any, done: int) -> None:
+    """`copy` for bare addresses, which have no slices."""
+    for i in range(size):
+        out[done + i] = buf[place + i]
+
+
+def gather(buf: bytes, rows: int, places: Sequence[int], lengths: Sequence[int], out: Any) -> int:
     """How many bytes were laid end to end in `out`; rows of length -1 (null) add none."""
     done = 0
-    for row in range(len(places)):
+    for row in range(rows):
         size = lengths[row]
         if size > 0:
-            out[done : done + size] = buf[places[row] : places[row] + size]
+            copy(buf, places[row], size, out, done)
             done += size
     return done
 
 
 # Callees come first: that is the order in which they can be compiled.
-LOOPS: Final = (
-    read_varint, read_size, read_count, skip_varints, skip_flat, run_record, run_blocks,
-    skim_entry, skim, frame, frame_files, gather,
-)  # fmt: skip
+LOOPS: Final = (read_varint, read_size, read_count, skip_varints, skip_flat, run_record, skim_entry, skim, frame)
+ENTRIES: Final = (frame_files, run_blocks, gather)

@@ -1,4 +1,4 @@
-"""Which way the loop runs: a small file must not pay for numba, many of them are worth it."""
+"""Which way the loop runs: a small file must not pay for compiled code, many of them are worth it."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ import pyarrow as pa
 import pytest
 
 import firnline
-from firnline.formats.avro import decode
+from firnline.formats.avro import decode, machine_code
 from firnline.formats.avro.codecs import PLAIN, best
-from firnline.formats.avro.engine import PATIENCE, PYTHON, Choice
+from firnline.formats.avro.engine import PYTHON, TO_BUILD, TO_LOAD, Choice
 
 from .containers import file, record, text
 
@@ -38,13 +38,23 @@ def read_in_new_process(way: str, before: str = "", after: str = "", **environme
     subprocess.run([sys.executable, "-c", code], input=NAMES, env=variables, check=True, timeout=300)
 
 
-def test_a_small_file_does_not_import_numba() -> None:
-    read_in_new_process("auto", after='assert "numba" not in sys.modules')
+IMPATIENT = "import firnline.formats.avro.engine as engine; engine.TO_LOAD = engine.TO_BUILD = 0; "
 
 
-def test_any_file_is_read_where_numba_is_missing() -> None:
-    many = 'import firnline.formats.avro.engine as engine; engine.PATIENCE = 0; sys.modules["numba"] = None'
-    read_in_new_process("auto", before=many)
+def test_a_small_file_imports_no_compiler() -> None:
+    read_in_new_process("auto", after='assert not {"numba", "llvmlite"} & set(sys.modules)')
+
+
+def test_compiled_loops_are_loaded_without_numba() -> None:
+    read_in_new_process("compiled")
+    read_in_new_process("compiled", before='sys.modules["numba"] = None', after='assert "llvmlite" in sys.modules')
+
+
+@pytest.mark.parametrize("missing", ["numba", "llvmlite"])
+def test_any_file_is_read_where_nothing_can_be_compiled(missing: str, tmp_path: Path) -> None:
+    """Where nothing was kept either: numba is what builds, llvmlite what loads."""
+    nothing_kept = "import firnline.formats.avro.machine_code as code; code._paths = lambda make=False: iter(()); "
+    read_in_new_process("auto", before=f"{IMPATIENT}{nothing_kept}sys.modules[{missing!r}] = None")
 
 
 @pytest.mark.parametrize("missing", ["cramjam", "deflate", "isal", "zstandard"])
@@ -57,16 +67,32 @@ def test_the_fast_packages_are_taken_where_they_are() -> None:
     assert best() is not PLAIN
 
 
-def test_numba_works_where_no_cache_can_be_kept() -> None:
-    read_in_new_process("compiled", NUMBA_CACHE_LOCATOR_CLASSES="UserProvidedCacheLocator")
-
-
-def test_many_small_files_are_worth_numba() -> None:
+def test_many_small_files_are_worth_compiled_loops() -> None:
+    Choice().compiled()
     choice = Choice()
-    assert choice.by_size(PATIENCE // 2) is PYTHON
-    assert choice.by_size(PATIENCE // 2) is PYTHON
+    assert choice.by_size(TO_LOAD // 2) is PYTHON
+    assert choice.by_size(TO_LOAD // 2) is PYTHON
     assert choice.by_size(1) is not PYTHON
     assert choice.by_size(1) is choice.compiled()
+
+
+def test_loops_that_must_be_built_need_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(machine_code, "kept", lambda: None)
+    choice = Choice()
+    assert choice.by_size(TO_BUILD) is PYTHON
+    assert choice.by_size(1) is not PYTHON
+
+
+def test_what_cannot_be_compiled_is_not_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse() -> bytes:
+        tried.append(1)
+        raise RuntimeError("no")
+
+    tried: list[int] = []
+    monkeypatch.setattr(machine_code, "load", refuse)
+    choice = Choice()
+    assert [choice.by_size(2 * TO_BUILD) for _ in range(3)] == [PYTHON] * 3
+    assert tried == [1]
 
 
 @pytest.mark.parametrize("way", ["python", "compiled"])

@@ -1,0 +1,87 @@
+"""The object that holds the compiled loops: built once, kept where only its owner writes, refused when damaged."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from firnline.formats.avro import building, kernel, machine_code
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A user's folder for caches, and a package that lies where nobody may write."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setattr(kernel, "__file__", str(tmp_path / "nowhere" / "kernel.py"))
+    return tmp_path / "firnline" / "code"
+
+
+def test_the_object_needs_nobody() -> None:
+    """No symbol of Python or of numba is left open: LLVM would end the process when it meets one."""
+    assert b"numba_" not in building.build()
+    assert b"PyErr" not in building.build()
+
+
+def test_what_is_kept_is_found_again(home: Path) -> None:
+    assert machine_code.kept() is None
+    machine_code.keep(b"code")
+    assert machine_code.kept() == b"code"
+    assert [path.suffix for path in home.iterdir()] == [".o"]
+    assert home.stat().st_mode & 0o777 == 0o700
+
+
+@pytest.mark.parametrize("damage", [lambda data: data[:-1], lambda data: data[:32], lambda data: b"", lambda data: b"x" + data])
+def test_half_an_object_is_not_run(home: Path, damage: object) -> None:
+    machine_code.keep(b"code")
+    (path,) = home.iterdir()
+    path.write_bytes(damage(path.read_bytes()))  # type: ignore[operator]
+    assert machine_code.kept() is None
+
+
+def test_a_folder_that_others_may_write_to_is_not_trusted(home: Path) -> None:
+    machine_code.keep(b"code")
+    home.chmod(0o777)
+    assert machine_code.kept() is None
+
+
+def test_a_link_to_a_folder_is_not_trusted(home: Path) -> None:
+    machine_code.keep(b"code")
+    home.rename(home.with_name("elsewhere"))
+    home.symlink_to(home.with_name("elsewhere"))
+    assert machine_code.kept() is None
+
+
+def test_no_place_to_keep_anything_is_no_error(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", os.devnull)
+    machine_code.keep(b"code")
+    assert machine_code.kept() is None
+
+
+def test_other_code_has_another_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = machine_code._fingerprint()
+    machine_code._fingerprint.cache_clear()
+    monkeypatch.setattr("inspect.getsource", lambda module: "other code")
+    assert machine_code._fingerprint() != before
+    machine_code._fingerprint.cache_clear()
+
+
+def test_arrays_of_another_type_are_refused() -> None:
+    """Bare addresses say nothing of what lies there: a 32-bit array read as 64-bit numbers would be another's memory."""
+    gather = machine_code.load()["gather"]
+    places, lengths, out = np.zeros(1, dtype=np.int64), np.ones(1, dtype=np.int32), np.zeros(1, dtype=np.uint8)
+    assert gather(b"x", 1, places, lengths, out) == 1
+    assert bytes(out) == b"x"
+    wrong = [
+        (b"x", 1, places.astype(np.int32), lengths, out),
+        (b"x", 1, places, lengths.astype(np.int64), out),
+        (b"x", 1, np.zeros((2, 2), dtype=np.int64)[:, 0], lengths, out),
+        (b"x", 1, places, lengths, bytearray(1)),
+        ("x", 1, places, lengths, out),
+    ]
+    for arguments in wrong:
+        with pytest.raises(Exception, match=r".") as raised:
+            gather(*arguments)
+        assert type(raised.value).__name__ in ("ArgumentError", "TypeError")
