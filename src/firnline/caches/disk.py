@@ -78,11 +78,13 @@ class DiskCache:
 def _read(path: str) -> bytes | None:
     """Returns the file; None where it is no plain file (a pipe would block) or longer than any entry."""
     handle = os.open(path, _FLAGS)
-    with open(handle, "rb", buffering=0) as file:
+    try:
         found = os.fstat(handle)
         if not stat.S_ISREG(found.st_mode) or found.st_size > LARGEST_ENTRY:
             return None
-        data = file.read(LARGEST_ENTRY)
+        data = os.read(handle, found.st_size)  # a part of it, should that ever be all, has no seal that fits
+    finally:
+        os.close(handle)
     if time.time() - found.st_mtime > _DAY_S:
         with suppress(OSError):
             os.utime(path)

@@ -13,10 +13,10 @@ from firnline.caches.seal import Seal, entry_name
 from firnline.caches.stamps import Stamps
 from firnline.model.files import File, FileKind
 from firnline.ports.cache import Cache
-from firnline.ports.formats import Expand, Expanded, Together, joined
+from firnline.ports.expanding import Expand, Expanded, Together, joined
 from firnline.version import VERSION
 
-_LAYOUT = 1
+_LAYOUT = 2
 """Counts up whenever an entry of before would be read wrongly, or an expansion of before would be wrong now."""
 
 
@@ -43,14 +43,15 @@ class CachedExpand:
         return self.expand.folds
 
     def __call__(self, units: Sequence[File], together: Together = map) -> Expanded:
-        names = [self.name(unit) for unit in units]
-        parts = [([number], found) for number, found in enumerate(together(self._found, names)) if found is not None]
-        known = {number for (number,), _ in parts}
-        missing = [number for number in range(len(units)) if number not in known]
+        names = self.names(units)
+        sealed = together(self._sealed, names)
+        found = [self._opened(name, each) for name, each in zip(names, sealed, strict=True)]
+        parts = [([number], _of_one(rows)) for number, rows in enumerate(found) if rows is not None]
+        missing = [number for number, rows in enumerate(found) if rows is None]
         if missing:
             opened = self.expand([units[number] for number in missing], together)
             self._remember([names[number] for number in missing], opened, together)
-            return joined([*parts, (missing, opened)])
+            parts.append((missing, opened))
         return joined(parts)
 
     def _remember(self, names: Sequence[str | None], opened: Expanded, together: Together) -> None:
@@ -62,22 +63,25 @@ class CachedExpand:
         name, rows = entry
         self.cache.put(name, self.seal.close(name, to_bytes(rows)), self.ttl_s)
 
-    def name(self, unit: File) -> str | None:
-        """Returns the name of the unit's entry; None where nothing identifies its bytes, so that it is always opened.
+    def names(self, units: Sequence[File]) -> list[str | None]:
+        """Returns the names of the units' entries; None where nothing identifies one's bytes: it is always opened.
 
         Everything that the answer depends on is in it: the spelling, the length and the number of files that the
         table expects, the store's tag, and which version of firnline decodes.
         """
-        stamp = self.stamps.of(unit.key)
-        if stamp is None:
-            return None
         made_by = (_LAYOUT, VERSION, self.format)
-        return entry_name((*made_by, unit.kind.value, unit.key, unit.size, unit.expects, stamp))
+        return [
+            None if stamp is None else entry_name((*made_by, unit.kind.value, unit.key, unit.size, unit.expects, stamp))
+            for unit, stamp in zip(units, self.stamps.of([unit.key for unit in units]), strict=True)
+        ]
 
-    def _found(self, name: str | None) -> Expanded | None:
-        sealed = None if name is None else self.cache.get(name)
-        if name is None or sealed is None:
-            return None
-        payload = self.seal.open(name, sealed)
-        rows = None if payload is None else from_bytes(payload)
-        return None if rows is None else Expanded(rows, np.zeros(len(rows), dtype=np.int64))
+    def _sealed(self, name: str | None) -> bytes | None:
+        return None if name is None else self.cache.get(name)
+
+    def _opened(self, name: str | None, sealed: bytes | None) -> pa.RecordBatch | None:
+        payload = None if name is None or sealed is None else self.seal.open(name, sealed)
+        return None if payload is None else from_bytes(payload)
+
+
+def _of_one(rows: pa.RecordBatch) -> Expanded:
+    return Expanded(rows, np.zeros(len(rows), dtype=np.int64))

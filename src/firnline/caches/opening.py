@@ -15,7 +15,8 @@ from firnline.caches.secret import own_secret, shared_secret
 from firnline.caches.stamps import look_up
 from firnline.errors import UsageError
 from firnline.ports.cache import REDIS, Cache, Remember
-from firnline.ports.formats import Expand, State, TableFormat
+from firnline.ports.expanding import Expand
+from firnline.ports.formats import State, TableFormat
 from firnline.ports.stores import List
 
 OFF, DISK = "off", "disk"

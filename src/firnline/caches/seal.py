@@ -14,11 +14,8 @@ _OVERHEAD = len(_MARK) + _SEAL_BYTES
 
 def entry_name(parts: Iterable[str | bytes | int | None]) -> str:
     """Returns one name for all the parts together; lists of parts that differ anywhere have different names."""
-    digest = sha256()
-    for part in parts:
-        data = repr(part).encode("utf-8", "backslashreplace")
-        digest.update(len(data).to_bytes(8, "big") + data)
-    return digest.hexdigest()
+    said = [repr(part).encode("utf-8", "backslashreplace") for part in parts]
+    return sha256(b"".join(len(each).to_bytes(8, "big") + each for each in said)).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,13 +31,15 @@ class Seal:
         """Returns the payload with its seal in front."""
         return _MARK + self._over(name, payload) + payload
 
-    def open(self, name: str, sealed: bytes) -> bytes | None:
+    def open(self, name: str, sealed: bytes) -> memoryview | None:
         """Returns the payload that was sealed under this very name; None for anything else."""
         if len(sealed) < _OVERHEAD or not sealed.startswith(_MARK):
             return None
-        payload = sealed[_OVERHEAD:]
+        payload = memoryview(sealed)[_OVERHEAD:]
         said = sealed[len(_MARK) : _OVERHEAD]
         return payload if hmac.compare_digest(said, self._over(name, payload)) else None
 
-    def _over(self, name: str, payload: bytes) -> bytes:
-        return hmac.digest(self.secret, _MARK + sha256(name.encode()).digest() + payload, "sha256")
+    def _over(self, name: str, payload: bytes | memoryview) -> bytes:
+        seal = hmac.new(self.secret, _MARK + sha256(name.encode()).digest(), "sha256")
+        seal.update(payload)
+        return seal.digest()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from hashlib import blake2b
 from itertools import islice
 from typing import Any
@@ -34,14 +34,16 @@ class Stamps:
     def __len__(self) -> int:
         return len(self._names)
 
-    def of(self, key: str) -> bytes | None:
-        """Returns what identifies the object's bytes; None where it was not listed, so that nobody relies on it.
+    def of(self, keys: Sequence[str]) -> list[bytes | None]:
+        """Returns what identifies each object's bytes; None where it was not listed, so that nobody relies on it.
 
         Two objects of one name (the names are shortened) would vouch for each other: then neither has a stamp.
         """
-        name = np.frombuffer(_name(key), dtype=">u8")[0]
-        first, end = (int(np.searchsorted(self._names, name, side)) for side in ("left", "right"))
-        return bytes(self._stamps[first].tobytes()) if end - first == 1 else None
+        names = np.frombuffer(b"".join(map(_name, keys)), dtype=">u8")
+        firsts, ends = (np.searchsorted(self._names, names, side).tolist() for side in ("left", "right"))
+        return [
+            self._stamps[first].tobytes() if end - first == 1 else None for first, end in zip(firsts, ends, strict=True)
+        ]
 
 
 def look_up(store: List, units: Iterable[File]) -> Stamps:

@@ -16,7 +16,7 @@ from firnline.local.listing import Lister, LocalListing
 from firnline.local.rows import one_per_file, root_rows, split, with_need
 from firnline.model.files import File, FileKind, Root, Tally, Totals
 from firnline.ports.engines import FILE_COLUMNS, SPARED_REASONS, Listing, Territory, alike
-from firnline.ports.formats import Expand, Expanded
+from firnline.ports.expanding import Expand, Expanded
 from firnline.ports.listings import KeyRange, ListRanges, Sort
 from firnline.ports.overlap import opener
 from firnline.ports.progress import Progress, Silent
@@ -54,11 +54,11 @@ class LocalSurvey:
         return None
 
     def _batches(self, verdict: str) -> Iterator[pa.RecordBatch]:
-        chosen = self.files.filter(pc.equal(self.files.column("verdict"), verdict))
-        yield from chosen.select(list(FILE_COLUMNS)).to_batches(max_chunksize=BATCH_ROWS)
+        chosen = self.files.select(list(FILE_COLUMNS)).filter(pc.equal(self.files.column("verdict"), verdict))
+        yield from chosen.to_batches(max_chunksize=BATCH_ROWS)
 
     def _totals(self, verdict: str) -> Totals:
-        chosen = self.files.filter(pc.equal(self.files.column("verdict"), verdict))
+        chosen = self.files.select(["kind", "size"]).filter(pc.equal(self.files.column("verdict"), verdict))
         sums = chosen.group_by("kind").aggregate([("size", "sum"), ([], "count_all")])
         rows = zip(*(sums.column(name).to_pylist() for name in ("kind", "count_all", "size_sum")), strict=True)
         return Totals.of((FileKind(kind), Tally(count, size or 0)) for kind, count, size in rows)

@@ -12,7 +12,7 @@ from firnline.local.rows import ROWS, one_per_file, split
 from firnline.model.files import FileKind, Root
 from firnline.model.spans import Entries, Spans, alive, merged
 from firnline.ports.engines import root_columns, root_numbers
-from firnline.ports.formats import Expand, Expanded
+from firnline.ports.expanding import Expand, Expanded
 
 _FACTS = [field for field in ROWS if field.name != "needed"]
 _SPANNED = pa.schema([*_FACTS, ("fold", pa.int64()), ("op", pa.int8()), ("start", pa.int64()), ("end", pa.int64())])

@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from firnline.local.alike import may_be_alike
 from firnline.model.files import FileKind, Root
 from firnline.ports.engines import root_columns
 
@@ -37,10 +38,21 @@ def with_need(batch: pa.RecordBatch, needed: np.ndarray[tuple[int], np.dtype[np.
 
 
 def one_per_file(rows: pa.Table) -> pa.Table:
-    """Returns one row per identity: needed if any row of it is, its bytes counted once.
+    """Returns one row per identity: needed if any row of it is, its bytes counted once."""
+    shared = may_be_alike(rows.column("identity"))
+    if shared is None:
+        return _merged(rows)
+    if not shared.any():
+        return rows
+    twice, once = split(rows, pa.chunked_array([shared]))
+    return pa.concat_tables([once, _merged(twice)])
 
-    Of several kinds and spellings the first in their order counts. The smallest of many texts is slow to find, so kinds
-    are compared by number, and spellings only where one differs from the identity.
+
+def _merged(rows: pa.Table) -> pa.Table:
+    """Returns one row per identity. Of several kinds and spellings the first in their order counts.
+
+    The smallest of many texts is slow to find, so kinds are compared by number, and spellings only where one differs
+    from the identity.
     """
     if not len(rows):
         return rows

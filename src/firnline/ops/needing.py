@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from firnline.model.files import File, FileKind
 from firnline.model.locations import identity
 from firnline.model.portions import portions
-from firnline.ports.formats import Expand, Expanded
+from firnline.ports.expanding import Expand, Expanded
 from firnline.ports.progress import Progress
 
 _THREADS = 8

@@ -11,7 +11,7 @@ from firnline.model.locations import identity, spellings
 from firnline.model.portions import portions
 from firnline.model.snapshots import snapshot_of
 from firnline.ports.engines import Engine, Territory
-from firnline.ports.formats import Expand
+from firnline.ports.expanding import Expand
 from firnline.ports.overlap import SideBySide
 
 if TYPE_CHECKING:

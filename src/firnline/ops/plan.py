@@ -16,7 +16,8 @@ from firnline.plans.stages import Stage, stages_of
 from firnline.policy.config import Section
 from firnline.ports.cache import Remember
 from firnline.ports.engines import Engine, Survey, Territory
-from firnline.ports.formats import Consequences, Expand, FenceKind, State, TableFormat
+from firnline.ports.expanding import Expand
+from firnline.ports.formats import Consequences, FenceKind, State, TableFormat
 from firnline.ports.tables import TableSource
 
 SHORTEST_GRACE_MS = MINUTE_MS

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol
 
-from firnline.ports.formats import Expand, State, TableFormat
+from firnline.ports.expanding import Expand
+from firnline.ports.formats import State, TableFormat
 
 REDIS = ("redis://", "rediss://", "unix://")
 """How an address of Redis begins."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from firnline.model.files import FileKind, Root, Tally, Totals
 from firnline.model.locations import identity
-from firnline.ports.formats import Expand
+from firnline.ports.expanding import Expand
 from firnline.ports.listings import KeyRange, ListRanges, ObjectClass, Sort
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from firnline.model.files import File
 from firnline.model.portions import portions
-from firnline.ports.formats import Expand, Expanded, R, T, Together
+from firnline.ports.expanding import Expand, Expanded, R, T, Together
 
 _PORTIONS = 2
 """Opened at a time: with more of them the interpreter's lock is what they wait for."""

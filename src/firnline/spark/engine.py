@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 
 from firnline.model.files import FileKind, Root, Tally, Totals
 from firnline.ports.engines import FILE_COLUMNS, SPARED_REASONS, Listing, Territory, alike, root_columns
-from firnline.ports.formats import Expand
+from firnline.ports.expanding import Expand
 from firnline.ports.listings import KeyRange, ListRanges, Sort
 from firnline.ports.progress import Progress, Silent
 from firnline.spark.census import SparkCensus, take

@@ -20,7 +20,7 @@ from firnline.errors import FirnlineError
 from firnline.model.files import File, FileKind, Root
 from firnline.model.spans import Spans, merged, numbers
 from firnline.ports.engines import root_columns, root_numbers
-from firnline.ports.formats import Expand, Expanded
+from firnline.ports.expanding import Expand, Expanded
 from firnline.ports.overlap import Opener
 from firnline.spark.opening import ROWS_DDL, TELLING, Opening, names_to_tell
 from firnline.spark.pipeline import dealt

@@ -12,7 +12,7 @@ from firnline.errors import FirnlineError
 from firnline.memory import keep_freed_memory
 from firnline.model.files import File, FileKind
 from firnline.model.locations import identity
-from firnline.ports.formats import Expand, Expanded
+from firnline.ports.expanding import Expand, Expanded
 from firnline.ports.overlap import Opener, opener
 from firnline.spark.importers import forget_zip_importers
 from firnline.spark.troubles import told

@@ -17,7 +17,7 @@ from pyspark.sql import functions as F
 
 from firnline.model.locations import identity
 from firnline.ports.engines import NEAR_MISS, OUTSIDE, Territory
-from firnline.ports.formats import Expand
+from firnline.ports.expanding import Expand
 from firnline.spark.opening import ROWS_DDL, Opening
 from firnline.spark.spread import Spread
 

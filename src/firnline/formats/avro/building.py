@@ -50,14 +50,14 @@ def _within(scope: dict[str, Any], loop: Callable[..., Any]) -> types.FunctionTy
 
 
 def _signature(letters: str) -> Any:
-    from numba import types as numba_types
+    import numba
+
+    kinds: Any = numba.types
 
     def of(letter: str) -> Any:
-        if letter == "N":
-            return numba_types.int64
-        return numba_types.CPointer(getattr(numba_types, _POINTERS[letter]))
+        return kinds.int64 if letter == "N" else kinds.CPointer(getattr(kinds, _POINTERS[letter]))
 
-    return numba_types.int64(*map(of, letters))
+    return kinds.int64(*map(of, letters))
 
 
 def _module(entry: Any, llvm: Any) -> Any:

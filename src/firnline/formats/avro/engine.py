@@ -59,7 +59,7 @@ class Choice:
             return self._compiled
 
     def by_size(self, size: int) -> Engine:
-        """Plain Python until this process has seen what makes up for loading the compiled loops, or for building them."""
+        """Plain Python until this process has seen what pays for loading the compiled loops, or for building them."""
         with self._lock:
             self._seen += size
             if self._compiled is None and self._seen > self._patience:

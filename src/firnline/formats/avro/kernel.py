@@ -1,9 +1,9 @@
 """The loops over untrusted bytes, once, in the Python that numba can compile as well.
 
 Every function runs as it stands (buffers are `bytes`, tables are lists) and compiled (both are bare addresses, so their
-lengths are told and tables of two dimensions lie row by row). Three rules make the two equal: no value leaves the range
-of a signed 64-bit integer, no byte is read before its position was compared with the end, and nothing raises: a negative
-position is a fault (see `FAULTS`).
+lengths are told, and tables of two dimensions lie row by row). Three rules make the two equal: no value leaves the
+range of a signed 64-bit integer, no byte is read before its position was compared with the end, and nothing raises: a
+negative position is a fault (see `FAULTS`).
 """
 
 from __future__ import annotations
@@ -321,7 +321,7 @@ def frame_files(
     counts: Any,
     told: Any,
 ) -> int:
-    """A fault or 0; `told`: the number of blocks found in all files. Those of a file start at its number in `firsts`."""
+    """A fault or 0; `told`: the number of blocks found in all files. `firsts`: the number of each file's first."""
     block = 0
     fault = 0
     for file in range(files):

@@ -29,7 +29,7 @@ Entries = dict[str, Callable[..., int]]
 def load() -> Entries:
     """Returns the entries of the kernel, compiled. They let other threads run.
 
-    Raises ImportError without LLVM (or without numba, where the object has to be built), RuntimeError where they refuse.
+    Raises ImportError without LLVM, or without numba where the object has to be built; RuntimeError where they refuse.
     """
     found = kept()
     if found is None:

@@ -18,7 +18,7 @@ from firnline.formats.iceberg.paths import dotted
 from firnline.formats.opening import named, opened
 from firnline.formats.required import required, sizes_of
 from firnline.model.files import File, FileKind
-from firnline.ports.formats import Expanded, Together, joined
+from firnline.ports.expanding import Expanded, Together, end_to_end, joined
 from firnline.ports.stores import Get
 
 _LIST_COLUMNS = {
@@ -77,7 +77,7 @@ def _alone(unit: File, data: bytes) -> Expanded:
 def _expanded(units: Sequence[File], contents: Sequence[bytes]) -> Expanded:
     name_all = _manifests if units[0].kind is FileKind.MANIFEST_LIST else _live_files
     rows, of = name_all(units, contents)
-    every = pa.concat_batches([_themselves(units, contents), rows])
+    every = end_to_end([_themselves(units, contents), rows])
     return Expanded(every, np.concatenate([np.arange(len(units)), of]))
 
 

@@ -17,7 +17,7 @@ from firnline.formats.paimon.entries import ENTRY_SCHEMA, Named, index_rows, lis
 from firnline.formats.paimon.layout import Layout
 from firnline.formats.paimon.schema import stored_schema
 from firnline.model.files import File, FileKind
-from firnline.ports.formats import Expanded, Together, joined
+from firnline.ports.expanding import Expanded, Together, joined
 from firnline.ports.stores import Read
 
 _ROWS: dict[FileKind, Callable[[Sequence[bytes], Layout], Named]] = {

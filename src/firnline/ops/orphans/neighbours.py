@@ -12,7 +12,8 @@ from firnline.model.files import File, FileKind
 from firnline.model.locations import identity, parse_location, within
 from firnline.ops.needs import needed_roots
 from firnline.ops.workplace import Workplace
-from firnline.ports.formats import ROW_COLUMNS, Expand, Expanded, State, Together, joined
+from firnline.ports.expanding import ROW_COLUMNS, Expand, Expanded, Together, joined
+from firnline.ports.formats import State
 from firnline.ports.listings import Place
 
 EveryTable = Callable[[], Iterable[Workplace]]

@@ -33,7 +33,9 @@ def test_what_is_kept_is_found_again(home: Path) -> None:
     assert home.stat().st_mode & 0o777 == 0o700
 
 
-@pytest.mark.parametrize("damage", [lambda data: data[:-1], lambda data: data[:32], lambda data: b"", lambda data: b"x" + data])
+@pytest.mark.parametrize(
+    "damage", [lambda data: data[:-1], lambda data: data[:32], lambda data: b"", lambda data: b"x" + data]
+)
 def test_half_an_object_is_not_run(home: Path, damage: object) -> None:
     machine_code.keep(b"code")
     (path,) = home.iterdir()
@@ -69,7 +71,7 @@ def test_other_code_has_another_name(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_arrays_of_another_type_are_refused() -> None:
-    """Bare addresses say nothing of what lies there: a 32-bit array read as 64-bit numbers would be another's memory."""
+    """Bare addresses say nothing of what lies there: 32-bit numbers read as 64-bit ones would be another's memory."""
     gather = machine_code.load()["gather"]
     places, lengths, out = np.zeros(1, dtype=np.int64), np.ones(1, dtype=np.int32), np.zeros(1, dtype=np.uint8)
     assert gather(b"x", 1, places, lengths, out) == 1

@@ -1,0 +1,106 @@
+"""How units expand: the port of it, and answers about several units as one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol, TypeVar
+
+from firnline.model.files import File, FileKind
+
+if TYPE_CHECKING:
+    import numpy as np
+    import pyarrow as pa
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+
+class Together(Protocol):
+    """Does some work for each of many: `map` one after the other, a pool's `map` side by side. Keeps their order."""
+
+    def __call__(self, work: Callable[[T], R], each: Iterable[T], /) -> Iterator[R]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Expanded:
+    """What some units name, and they themselves: a batch of ROW_COLUMNS, and the number of the unit of each row."""
+
+    rows: pa.RecordBatch
+    of: np.ndarray[tuple[int], np.dtype[np.int64]]
+
+    def by_unit(self, units: int) -> Iterator[pa.RecordBatch]:
+        """Yields the rows of each unit."""
+        import numpy as np
+
+        order = np.argsort(self.of, kind="stable")
+        rows, start = self.rows.take(order), 0
+        for count in np.bincount(self.of, minlength=units).tolist():
+            yield rows.slice(start, count)
+            start += count
+
+
+def joined(parts: Iterable[tuple[Sequence[int], Expanded]]) -> Expanded:
+    """Returns several answers as one. Each comes with the numbers that its units have in the whole."""
+    import numpy as np
+
+    numbered = [(np.asarray(numbers, dtype=np.int64)[part.of], part.rows) for numbers, part in parts]
+    return Expanded(end_to_end([rows for _, rows in numbered]), np.concatenate([of for of, _ in numbered]))
+
+
+def end_to_end(batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
+    """Returns the rows of several batches as one. Where identities and keys are the same memory they stay so: paths are
+    nearly all that rows are made of, and most identities are the key as it is.
+    """
+    import pyarrow as pa
+
+    if len(batches) == 1:
+        return batches[0]
+    if not all(map(_identity_is_key, batches)):
+        return pa.concat_batches(batches)
+    keys = pa.concat_batches([batch.select(batch.schema.names[1:]) for batch in batches])
+    return pa.record_batch([keys.column("key"), *keys.columns], schema=batches[0].schema)
+
+
+def _identity_is_key(batch: pa.RecordBatch) -> bool:
+    if batch.schema.names[:2] != ["identity", "key"]:
+        return False
+    one, other = batch.column(0), batch.column(1)
+    pairs = zip(one.buffers(), other.buffers(), strict=True)
+    same = all((a and a.address) == (b and b.address) for a, b in pairs)
+    return bool(same and one.offset == other.offset)
+
+
+class Expand(Protocol):
+    """Opens units on an executor: small, picklable, no session, no JVM."""
+
+    @property
+    def order(self) -> tuple[FileKind, ...]:
+        """The kinds of units, outermost first: all units of one kind are opened before any of the next.
+
+        So a unit that one snapshot names directly and another through a list is still opened once, with both
+        snapshots' needs known.
+        """
+        ...
+
+    @property
+    def folds(self) -> bool:
+        """Whether a unit can take away what another names: then rows are of ENTRY_COLUMNS, and only what the units of
+        one snapshot add and do not remove is needed by it. Units of every kind but the last are roots then, so that
+        they can be opened at once.
+        """
+        ...
+
+    def __call__(self, units: Sequence[File], together: Together = map) -> Expanded:
+        """Returns each unit itself, with the size that was read, and what it names. All are of one kind.
+
+        Requests are made by `together`; decoding is cheapest for many units at once, and holds all of them in memory.
+        Raises UnreadableMetadata where a unit is missing or damaged, UnsupportedFormat where it holds something
+        this version does not understand, with the name of that unit. Never returns a part of what a unit names.
+        """
+        ...
+
+
+ROW_COLUMNS = ("identity", "key", "size", "kind", "opens")
+ENTRY_COLUMNS = (*ROW_COLUMNS, "fold", "op")
+"""`op` is +1 or -1; the two cancel each other within one file and one `fold`."""
