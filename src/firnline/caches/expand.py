@@ -13,7 +13,7 @@ from firnline.caches.seal import Seal, entry_name
 from firnline.caches.stamps import Stamps
 from firnline.model.files import File, FileKind
 from firnline.ports.cache import Cache
-from firnline.ports.expanding import Expand, Expanded, Together, joined
+from firnline.ports.expanding import Expand, Expanded, Together, end_to_end
 from firnline.version import VERSION
 
 _LAYOUT = 2
@@ -22,7 +22,8 @@ _LAYOUT = 2
 
 @dataclass(frozen=True, slots=True)
 class CachedExpand:
-    """Expands units from the cache where it has a sealed answer for exactly these bytes, else by opening them.
+    """Opens units and remembers what they name; and recalls it, where the cache has a sealed answer for exactly these
+    bytes.
 
     Only for planning: whoever is about to delete, or asks whether files are there, reads afresh.
     """
@@ -43,16 +44,19 @@ class CachedExpand:
         return self.expand.folds
 
     def __call__(self, units: Sequence[File], together: Together = map) -> Expanded:
+        opened = self.expand(units, together)
+        self._remember(self.names(units), opened, together)
+        return opened
+
+    def recalled(self, units: Sequence[File], together: Together = map) -> tuple[list[int], Expanded] | None:
         names = self.names(units)
         sealed = together(self._sealed, names)
-        found = [self._opened(name, each) for name, each in zip(names, sealed, strict=True)]
-        parts = [([number], _of_one(rows)) for number, rows in enumerate(found) if rows is not None]
-        missing = [number for number, rows in enumerate(found) if rows is None]
-        if missing:
-            opened = self.expand([units[number] for number in missing], together)
-            self._remember([names[number] for number in missing], opened, together)
-            parts.append((missing, opened))
-        return joined(parts)
+        rows = [self._unsealed(name, each) for name, each in zip(names, sealed, strict=True)]
+        known = {number: found for number, found in enumerate(rows) if found is not None}
+        if not known:
+            return None
+        of = np.repeat(np.array([*known], dtype=np.int64), [len(found) for found in known.values()])
+        return [*known], Expanded(end_to_end([*known.values()]), of)
 
     def _remember(self, names: Sequence[str | None], opened: Expanded, together: Together) -> None:
         each = zip(names, opened.by_unit(len(names)), strict=True)
@@ -78,10 +82,6 @@ class CachedExpand:
     def _sealed(self, name: str | None) -> bytes | None:
         return None if name is None else self.cache.get(name)
 
-    def _opened(self, name: str | None, sealed: bytes | None) -> pa.RecordBatch | None:
+    def _unsealed(self, name: str | None, sealed: bytes | None) -> pa.RecordBatch | None:
         payload = None if name is None or sealed is None else self.seal.open(name, sealed)
         return None if payload is None else from_bytes(payload)
-
-
-def _of_one(rows: pa.RecordBatch) -> Expanded:
-    return Expanded(rows, np.zeros(len(rows), dtype=np.int64))

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from firnline.local.census import LocalCensus, take
 from firnline.local.folding import walk_folding
-from firnline.local.judge import KEPT, VICTIM, verdicts
+from firnline.local.judge import KEPT, VICTIM, judged, verdicts
 from firnline.local.listing import Lister, LocalListing
 from firnline.local.rows import one_per_file, root_rows, split, with_need
 from firnline.model.files import File, FileKind, Root, Tally, Totals
@@ -54,11 +54,10 @@ class LocalSurvey:
         return None
 
     def _batches(self, verdict: str) -> Iterator[pa.RecordBatch]:
-        chosen = self.files.select(list(FILE_COLUMNS)).filter(pc.equal(self.files.column("verdict"), verdict))
-        yield from chosen.to_batches(max_chunksize=BATCH_ROWS)
+        yield from judged(self.files, verdict, FILE_COLUMNS).to_batches(max_chunksize=BATCH_ROWS)
 
     def _totals(self, verdict: str) -> Totals:
-        chosen = self.files.select(["kind", "size"]).filter(pc.equal(self.files.column("verdict"), verdict))
+        chosen = judged(self.files, verdict, ("kind", "size"))
         sums = chosen.group_by("kind").aggregate([("size", "sum"), ([], "count_all")])
         rows = zip(*(sums.column(name).to_pylist() for name in ("kind", "count_all", "size_sum")), strict=True)
         return Totals.of((FileKind(kind), Tally(count, size or 0)) for kind, count, size in rows)
@@ -116,7 +115,7 @@ class LocalEngine:
         units = [File(kind, key, size, True, expects) for key, size, expects in zip(*facts, strict=True)]
         count = 0
         with opener(expand, self.threads) as opened:
-            for portion, answer in opened(units):
-                yield Expanded(answer.rows, answer.of + count)
-                count += len(portion)
+            for numbers, answer in opened(units):
+                yield answer
+                count += len(numbers)
                 self.progress.step(f"opening {kind}s", count, len(units))

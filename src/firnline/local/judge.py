@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -9,16 +11,26 @@ from firnline.model.locations import identity
 from firnline.ports.engines import NEAR_MISS, OUTSIDE, Territory
 
 KEPT, VICTIM = "kept", "victim"
+_VERDICTS = (KEPT, VICTIM, OUTSIDE, NEAR_MISS)
 _STEM = r"^[^:]+://[^/]*"
 
 
 def verdicts(files: pa.Table, territory: Territory) -> pa.Table:
-    """Returns the files with a column `verdict`. A file is a victim only if every check lets it go."""
+    """Returns the files with a column `verdict`, of numbers. A file is a victim only if every check lets it go."""
     needed = files.column("needed")
-    verdict = pc.if_else(needed, KEPT, VICTIM)
-    verdict = pc.if_else(pc.and_(pc.invert(needed), _outside(files, territory)), OUTSIDE, verdict)
-    verdict = pc.if_else(pc.and_(pc.invert(needed), _near_misses(files, needed)), NEAR_MISS, verdict)
+    verdict = pc.if_else(needed, _number(KEPT), _number(VICTIM))
+    verdict = pc.if_else(pc.and_(pc.invert(needed), _outside(files, territory)), _number(OUTSIDE), verdict)
+    verdict = pc.if_else(pc.and_(pc.invert(needed), _near_misses(files, needed)), _number(NEAR_MISS), verdict)
     return files.append_column("verdict", verdict)
+
+
+def judged(files: pa.Table, verdict: str, columns: Sequence[str]) -> pa.Table:
+    """Returns those columns of the files that got this verdict."""
+    return files.select(list(columns)).filter(pc.equal(files.column("verdict"), _number(verdict)))
+
+
+def _number(verdict: str) -> pa.Scalar:
+    return pa.scalar(_VERDICTS.index(verdict), pa.int8())
 
 
 def _outside(files: pa.Table, territory: Territory) -> pa.ChunkedArray:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from firnline.errors import UsageError
 from firnline.model.locations import within
@@ -73,17 +73,25 @@ def _is_listing(out: Path) -> bool:
 
 def _write(survey: HasVictims | None, out: Path) -> int:
     import pyarrow as pa
-    import pyarrow.csv
-    import pyarrow.parquet
 
     schema = pa.schema(zip(_COLUMNS, (pa.string(), pa.string(), pa.int64()), strict=True))
-    writer = pyarrow.parquet.ParquetWriter if out.suffix == ".parquet" else pyarrow.csv.CSVWriter
     listed = 0
-    with writer(out, schema) as sink:
+    with _sink(out, schema) as sink:
         for batch in _listing(survey, schema):
             sink.write_batch(batch)
             listed += len(batch)
     return listed
+
+
+def _sink(out: Path, schema: pa.Schema) -> Any:
+    """Returns what takes batches. No path occurs twice: a dictionary of them would be built and thrown away."""
+    if out.suffix == ".csv":
+        from pyarrow.csv import CSVWriter
+
+        return CSVWriter(out, schema)
+    from pyarrow.parquet import ParquetWriter
+
+    return ParquetWriter(out, schema, use_dictionary=["kind"])
 
 
 def _listing(survey: HasVictims | None, schema: pa.Schema) -> Iterator[pa.RecordBatch]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar, runtime_checkable
 
 from firnline.model.files import File, FileKind
 
@@ -29,6 +29,12 @@ class Expanded:
     rows: pa.RecordBatch
     of: np.ndarray[tuple[int], np.dtype[np.int64]]
 
+    def numbered(self, numbers: Sequence[int]) -> Expanded:
+        """Returns the same, by the numbers that the units have among more of them."""
+        import numpy as np
+
+        return Expanded(self.rows, np.asarray(numbers, dtype=np.int64)[self.of])
+
     def by_unit(self, units: int) -> Iterator[pa.RecordBatch]:
         """Yields the rows of each unit."""
         import numpy as np
@@ -44,8 +50,8 @@ def joined(parts: Iterable[tuple[Sequence[int], Expanded]]) -> Expanded:
     """Returns several answers as one. Each comes with the numbers that its units have in the whole."""
     import numpy as np
 
-    numbered = [(np.asarray(numbers, dtype=np.int64)[part.of], part.rows) for numbers, part in parts]
-    return Expanded(end_to_end([rows for _, rows in numbered]), np.concatenate([of for of, _ in numbered]))
+    every = [part.numbered(numbers) for numbers, part in parts]
+    return Expanded(end_to_end([each.rows for each in every]), np.concatenate([each.of for each in every]))
 
 
 def end_to_end(batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
@@ -98,6 +104,15 @@ class Expand(Protocol):
         Raises UnreadableMetadata where a unit is missing or damaged, UnsupportedFormat where it holds something
         this version does not understand, with the name of that unit. Never returns a part of what a unit names.
         """
+        ...
+
+
+@runtime_checkable
+class Remembering(Expand, Protocol):
+    """An Expand whose answers are remembered: some units need not be opened again."""
+
+    def recalled(self, units: Sequence[File], together: Together = map) -> tuple[list[int], Expanded] | None:
+        """Returns the numbers of units that need not be opened, and what opening those would tell; None where none."""
         ...
 
 

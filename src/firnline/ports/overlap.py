@@ -11,28 +11,56 @@ from dataclasses import dataclass
 
 from firnline.model.files import File
 from firnline.model.portions import portions
-from firnline.ports.expanding import Expand, Expanded, R, T, Together
+from firnline.ports.expanding import Expand, Expanded, R, Remembering, T, Together
 
 _PORTIONS = 2
 """Opened at a time: with more of them the interpreter's lock is what they wait for."""
+_RECALLED = (1_024, 16 << 20)
+"""Units and bytes of them that are recalled at a time: that takes a fraction of opening them, in time and in memory."""
 _WAITED_S = 0.002
 """A call that took longer waited for another machine or for a disk."""
 
 
+Opened = tuple[Sequence[int], Expanded]
+"""The numbers of some units, and what those name: also by their numbers among all units."""
+
+
 class Opener:
-    """Opens units with an Expand, some portions at a time. Answers come in the order of the units."""
+    """Opens units with an Expand, some portions at a time."""
 
     def __init__(self, expand: Expand, portions_pool: ThreadPoolExecutor, requests: Together) -> None:
         self._expand = expand
         self._pool = portions_pool
         self._requests = requests
 
-    def __call__(self, units: Iterable[File]) -> Iterator[tuple[Sequence[File], Expanded]]:
-        """Yields portions and what they name. As many answers as are opened at a time are held, and no more."""
-        ahead: deque[tuple[Sequence[File], Future[Expanded]]] = deque()
+    def __call__(self, units: Iterable[File]) -> Iterator[Opened]:
+        """Yields what the units name: first of those that need not be opened, then of the others, in their order.
+
+        As many answers as are opened at a time are held, and no more.
+        """
+        every = list(units)
+        due: Sequence[int] = range(len(every))
+        if isinstance(self._expand, Remembering):
+            known: set[int] = set()
+            for numbers, found in self._recalled(every, self._expand):
+                known.update(numbers)
+                yield numbers, found
+            due = [number for number in due if number not in known]
+        yield from self._opened(every, due)
+
+    def _recalled(self, units: Sequence[File], memory: Remembering) -> Iterator[Opened]:
+        """In this thread alone: many short calls would only take the interpreter's lock from each other."""
+        for portion, numbers in _numbered(units, range(len(units)), *_RECALLED):
+            answer = memory.recalled(portion, self._requests)
+            if answer is not None:
+                known, found = answer
+                yield [numbers[place] for place in known], found.numbered(numbers)
+
+    def _opened(self, units: Sequence[File], due: Sequence[int]) -> Iterator[Opened]:
+        ahead: deque[tuple[Sequence[int], Future[Expanded]]] = deque()
         try:
-            for portion in portions(units):
-                ahead.append((portion, self._pool.submit(self._expand, portion, self._requests)))
+            for portion, numbers in _numbered(units, due):
+                ahead.append((numbers, self._pool.submit(self._expand, portion, self._requests)))
                 if len(ahead) > _PORTIONS:
                     yield _done(ahead)
             while ahead:
@@ -42,9 +70,17 @@ class Opener:
                 waiting.cancel()
 
 
-def _done(ahead: deque[tuple[Sequence[File], Future[Expanded]]]) -> tuple[Sequence[File], Expanded]:
-    portion, answer = ahead.popleft()
-    return portion, answer.result()
+def _numbered(units: Sequence[File], due: Sequence[int], *most: int) -> Iterator[tuple[list[File], Sequence[int]]]:
+    """Yields those units that are due in portions, each with their numbers."""
+    start = 0
+    for portion in portions((units[number] for number in due), *most):
+        yield portion, due[start : start + len(portion)]
+        start += len(portion)
+
+
+def _done(ahead: deque[tuple[Sequence[int], Future[Expanded]]]) -> Opened:
+    numbers, answer = ahead.popleft()
+    return numbers, answer.result().numbered(numbers)
 
 
 @dataclass(frozen=True, slots=True)

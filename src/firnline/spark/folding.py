@@ -101,13 +101,13 @@ class FoldingOpening(Opening):
         keys = pc.coalesce(units.column("key"), units.column("identity"))
         facts = (each.to_pylist() for each in (keys, units.column("size"), units.column("expects")))
         files = [File(kind, key, size, True, expects) for key, size, expects in zip(*facts, strict=True)]
-        count = 0
+        waiting = set(range(len(files)))
         try:
-            for portion, answer in opened(files):
-                yield _spanned(Expanded(answer.rows, answer.of + count), spans, len(files))
-                count += len(portion)
+            for numbers_of, answer in opened(files):
+                yield _spanned(answer, spans, len(files))
+                waiting.difference_update(numbers_of)
         except FirnlineError as problem:
-            yield _damaged(files[count], problem)
+            yield _damaged(files[min(waiting)], problem)
 
 
 def _damaged(unit: File, problem: FirnlineError) -> pa.RecordBatch:

@@ -69,12 +69,13 @@ class Opening:
             yield pa.record_batch([passing.column(field.name).cast(field.type) for field in ROWS], schema=ROWS)
         needs, *facts = (batch.filter(due).column(name).to_pylist() for name in ("needed", "key", "size", "expects"))
         units = [File(self._kind, key, size, True, expects) for key, size, expects in zip(*facts, strict=True)]
+        waiting = set(range(len(units)))
         try:
-            for portion, answer in opened(units):
-                yield merged(_with_need(answer, needs[: len(portion)]))
-                needs = needs[len(portion) :]
+            for numbers, answer in opened(units):
+                yield merged(_with_need(answer, needs))
+                waiting.difference_update(numbers)
         except FirnlineError as problem:
-            yield self._unreadable(units[-len(needs)].key, problem)
+            yield self._unreadable(units[min(waiting)].key, problem)
 
     def _unreadable(self, key: str, problem: FirnlineError) -> pa.RecordBatch:
         row = [key, None, self._kind.value, False, True, None, told(problem)]
