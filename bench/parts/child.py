@@ -1,7 +1,8 @@
 """One measured process: starts a session, does the same work once or twice, and says what it found.
 
 child.py WAY WAREHOUSE TABLE LAST TIMES MEMORY, with WAY one of those in WAYS; `{}` in TABLE is the number of the
-time, where each needs a table of its own. Those that begin with "own-" get no session. Prints JSON.
+time, where each needs a table of its own. Those that begin with "own-" get no session, and load nothing of Spark: so do
+firnline's commands. Prints JSON.
 """
 
 from __future__ import annotations
@@ -13,17 +14,17 @@ import time
 from collections.abc import Callable, Iterable
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import psutil
-import pyarrow.parquet
-from pyspark.sql import DataFrame, SparkSession
 
 from firnline.app import Lake, open_lake
 from firnline.cli.lean import settle_in
 from firnline.model.locations import identity
 from firnline.testing.large import START_MS, STEP_MS
-from parts.session import stages, started
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 Found = dict[str, Any]
 
@@ -40,6 +41,8 @@ def digest(paths: Iterable[str]) -> str:
 
 def firnline_plan(spark: SparkSession | None, table: Path, last: int) -> Callable[[], Found]:
     """Plans and writes the victims to a file; what it returns tells about them."""
+    import pyarrow.parquet
+
     with tempfile.TemporaryDirectory() as folder:
         told = planned(spark, table, last, Path(folder, "victims.parquet"))
         paths = pyarrow.parquet.read_table(Path(folder, "victims.parquet")).column("path")
@@ -60,6 +63,8 @@ def lake_on(spark: SparkSession | None) -> Lake:
 
 def planned(spark: SparkSession | None, table: Path, last: int, out: Path) -> Found:
     view = lake_on(spark).plan(str(table), older_than=cutoff(last), retain_last=1, files=out)
+    import pyarrow.parquet
+
     survey = view.planned.survey
     assert survey is not None
     survey.close()
@@ -75,6 +80,8 @@ def planned(spark: SparkSession | None, table: Path, last: int, out: Path) -> Fo
 
 def iceberg_plan(spark: SparkSession, table: Path, last: int) -> Callable[[], Found]:
     """Iceberg's action without its deletes: it commits, so the table is put back afterwards."""
+    from pyspark.sql import DataFrame
+
     files = iceberg_action(spark, table, last).expireFiles()
     with tempfile.TemporaryDirectory() as folder:
         DataFrame(files.toDF(), spark).write.mode("overwrite").parquet(folder)
@@ -140,9 +147,17 @@ def cpu_s() -> float:
 def session_for(way: str, warehouse: str, memory: str) -> SparkSession | None:
     """What the way needs. Those of firnline's own choice run as its commands do, in a process of their own."""
     if not way.startswith("own-"):
+        from parts.session import started
+
         return started(Path(warehouse), memory)
     settle_in()
     return None
+
+
+def stages_of(spark: SparkSession, seen: int) -> list[dict[str, Any]]:
+    from parts.session import stages
+
+    return stages(spark, seen)
 
 
 def main() -> None:
@@ -155,7 +170,7 @@ def main() -> None:
         start, spent = time.perf_counter(), cpu_s()
         told = WAYS[way](spark, Path(warehouse, "db", table.format(turn)), int(last))
         ended, used = time.perf_counter(), cpu_s()
-        ran = stages(spark, seen) if spark else []
+        ran = stages_of(spark, seen) if spark else []
         seen = 1 + max((each["stage"] for each in ran), default=-1)
         answer = {"seconds": round(ended - start, 2), "cpu_s": round(used - spent, 1), "stages": ran, **told()}
         print(json.dumps({**answer, "after_s": round(time.perf_counter() - ended, 2)}), flush=True)

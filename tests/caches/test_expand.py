@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from firnline.caches.disk import DiskCache
 from firnline.caches.expand import CachedExpand
-from firnline.caches.payload import from_bytes, to_bytes
+from firnline.caches.payload import as_one, from_bytes, to_bytes
 from firnline.caches.seal import Seal, entry_name
 from firnline.caches.stamps import Stamps, look_up
 from firnline.errors import StoreError, UnreadableMetadata
@@ -181,18 +181,23 @@ def test_only_folders_of_units_are_listed(tmp_path: Path) -> None:
     assert stamps.of([f"file://{tmp_path}/data/x.avro"]) == [None]
 
 
-@pytest.mark.parametrize("same", [True, False])
-@pytest.mark.parametrize("rows", [0, 1, 3_000])
-def test_a_batch_comes_back_as_it_was(rows: int, same: bool) -> None:
-    keys = [f"s3://bucket/data/{number:08x}.parquet" for number in range(rows)]
-    names = keys if same else [key.replace("s3:", "s3a:") for key in keys]
-    sizes = [None if number % 3 else number for number in range(rows)]
-    columns = [names, keys, sizes, ["data"] * rows, [False] * rows]
-    batch = pa.record_batch([pa.array(c, f.type) for c, f in zip(columns, ROW_SCHEMA, strict=True)], schema=ROW_SCHEMA)
-    back = from_bytes(to_bytes(batch))
-    assert back is not None
-    assert back.equals(batch)
-    assert back.schema.equals(batch.schema, check_metadata=True)
+def rows_of(count: int, scheme: str) -> pa.RecordBatch:
+    """Rows whose identities are their keys where the scheme is s3."""
+    keys = [f"{scheme}://bucket/data/{number:08x}.parquet" for number in range(count)]
+    names = [key.replace(f"{scheme}:", "s3:") for key in keys]
+    sizes = [None if number % 3 else number for number in range(count)]
+    columns = [names, keys, sizes, ["data"] * count, [False] * count]
+    return pa.record_batch([pa.array(c, f.type) for c, f in zip(columns, ROW_SCHEMA, strict=True)], schema=ROW_SCHEMA)
+
+
+@pytest.mark.parametrize("schemes", [["s3"], ["s3a"], ["s3", "s3"], ["s3", "s3a", "s3"]])
+@pytest.mark.parametrize("count", [0, 1, 3_000])
+def test_batches_come_back_as_they_were(count: int, schemes: list[str]) -> None:
+    batches = [rows_of(count, scheme) for scheme in schemes]
+    read = [from_bytes(to_bytes(batch)) for batch in batches]
+    back = as_one([each for each in read if each is not None])
+    assert back.equals(pa.concat_batches(batches))
+    assert back.schema.equals(ROW_SCHEMA, check_metadata=True)
 
 
 @given(st.binary(max_size=200))

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from firnline.caches.payload import from_bytes, to_bytes
+from firnline.caches.payload import as_one, from_bytes, to_bytes
 from firnline.caches.seal import Seal, entry_name
 from firnline.caches.stamps import Stamps
 from firnline.model.files import File, FileKind
 from firnline.ports.cache import Cache
-from firnline.ports.expanding import Expand, Expanded, Together, end_to_end
+from firnline.ports.expanding import Expand, Expanded, Together
 from firnline.version import VERSION
 
 _LAYOUT = 2
@@ -56,7 +56,7 @@ class CachedExpand:
         if not known:
             return None
         of = np.repeat(np.array([*known], dtype=np.int64), [len(found) for found in known.values()])
-        return [*known], Expanded(end_to_end([*known.values()]), of)
+        return [*known], Expanded(as_one([*known.values()]), of)
 
     def _remember(self, names: Sequence[str | None], opened: Expanded, together: Together) -> None:
         each = zip(names, opened.by_unit(len(names)), strict=True)

@@ -1,14 +1,18 @@
 """Batches as bytes: Arrow's own messages, compressed; an identity that equals its key is written once.
 
-Thousands of them are read in a plan that opens nothing, so their schema, nearly always the same, is parsed once.
+Thousands of them are read in a plan that opens nothing: their schema, nearly always the same, is parsed once, and
+identities come back when all are one batch.
 """
 
 from __future__ import annotations
 
 import struct
+from collections.abc import Sequence
 from functools import lru_cache
 
 import pyarrow as pa
+
+from firnline.ports.expanding import end_to_end
 
 _LENGTHS = struct.Struct("<IQ")
 """Of the schema, and of the batch before it was compressed."""
@@ -25,17 +29,23 @@ def to_bytes(batch: pa.RecordBatch) -> bytes:
 
 
 def from_bytes(data: bytes | memoryview) -> pa.RecordBatch | None:
-    """Returns the batch; None where this version of Arrow cannot read it, or the lengths in it make no sense."""
+    """Returns the batch, for `as_one`; None where this version of Arrow cannot read it, or lengths make no sense."""
     try:
         schema_bytes, size = _LENGTHS.unpack_from(data)
         start = _LENGTHS.size + schema_bytes
         if size > _LARGEST_BATCH:
             return None
         schema = _schema(bytes(data[_LENGTHS.size : start]))
-        batch = pa.ipc.read_record_batch(_CODEC.decompress(data[start:], size), schema)
+        return pa.ipc.read_record_batch(_CODEC.decompress(data[start:], size), schema)
     except (pa.ArrowException, OSError, struct.error):
         return None
-    return _with_identity(batch) if _SAME in (schema.metadata or {}) else batch
+
+
+def as_one(batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
+    """Returns the rows of all, each as it was before `to_bytes`."""
+    if all(map(_lacks_identity, batches)):
+        return _with_identity(pa.concat_batches(batches))
+    return end_to_end([_with_identity(each) if _lacks_identity(each) else each for each in batches])
 
 
 @lru_cache(maxsize=16)
@@ -52,10 +62,10 @@ def _without_identity(batch: pa.RecordBatch) -> pa.RecordBatch:
     return batch.select(names).replace_schema_metadata({_SAME: b"1"})
 
 
+def _lacks_identity(batch: pa.RecordBatch) -> bool:
+    return _SAME in (batch.schema.metadata or {})
+
+
 def _with_identity(batch: pa.RecordBatch) -> pa.RecordBatch:
-    return pa.record_batch([batch.column("key"), *batch.columns], schema=_whole(batch.schema))
-
-
-@lru_cache(maxsize=16)
-def _whole(schema: pa.Schema) -> pa.Schema:
-    return pa.schema([schema.field("key").with_name("identity"), *schema])
+    schema = pa.schema([batch.schema.field("key").with_name("identity"), *batch.schema])
+    return pa.record_batch([batch.column("key"), *batch.columns], schema=schema)

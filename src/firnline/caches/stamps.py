@@ -12,7 +12,7 @@ import numpy as np
 
 from firnline.errors import FirnlineError
 from firnline.model.files import File
-from firnline.model.locations import identity
+from firnline.model.locations import spellings
 from firnline.ports.stores import List, ObjectMeta
 
 _MOST_FOLDERS = 8
@@ -66,7 +66,7 @@ def _listed(store: List, folders: Iterable[str]) -> Iterator[ObjectMeta]:
 
 
 def _name(key: str) -> bytes:
-    return blake2b(identity(key).encode("utf-8", "surrogatepass"), digest_size=_NAME_BYTES).digest()
+    return blake2b(spellings(key).identity.encode("utf-8", "surrogatepass"), digest_size=_NAME_BYTES).digest()
 
 
 def _stamp(meta: ObjectMeta) -> bytes:

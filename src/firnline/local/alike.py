@@ -1,4 +1,4 @@
-"""Which texts of a column may be equal to another: found by numbers, so that most are never compared as texts."""
+"""Which texts may be equal to another: found by numbers, so that most are never compared as texts."""
 
 from __future__ import annotations
 
@@ -7,44 +7,52 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+Marks = np.ndarray[tuple[int], np.dtype[np.uint64]]
+
 _WORD = 8
-_WORDS = 8
-"""Of each text so many words at its end count, where names differ. Texts that are alike in them are compared whole."""
-_SPREAD = np.uint64(0x9E3779B97F4A7C15)
-_SHIFT = np.uint64(29)
+_TAIL = 64
+"""Of each text so many bytes at its end count, where names differ. Texts that are alike in them are compared whole."""
+_SPREAD = np.cumprod(np.full(1 + _TAIL // _WORD, 0x9E3779B97F4A7C15, dtype=np.uint64))
+"""What the length and each word are multiplied with."""
 
 
-def may_be_alike(texts: pa.ChunkedArray) -> np.ndarray[tuple[int], np.dtype[np.bool_]] | None:
-    """Returns which texts may occur more than once; None where nearly all may.
+def marks_of(texts: pa.ChunkedArray) -> Marks:
+    """Returns a number for each text, which nothing but its own bytes decide: equal texts have equal marks."""
+    plain = texts.cast(pa.string())
+    plain = plain.fill_null("") if plain.null_count else plain
+    return np.concatenate([np.zeros(0, dtype=np.uint64), *(_marks(chunk) for chunk in plain.chunks)])
 
-    Equal texts always have equal marks, so a text whose mark is the only one of its kind is the only one of its kind.
+
+def may_be_alike(marks: Marks) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    """Returns which texts may occur more than once: one whose mark is the only one of its kind does not. Where many do
+    it is not worth finding out which: then all may.
     """
-    found = [_marks(chunk) for chunk in texts.chunks] if texts.type == pa.string() else [None]
-    if any(each is None for each in found):
-        return None
-    marks = np.concatenate([np.zeros(0, dtype=np.uint64), *found])
     ordered = np.sort(marks)
     twice = ordered[1:][ordered[1:] == ordered[:-1]]
-    if len(twice) > len(marks) // 4:
-        return None
+    if len(twice) > len(marks) // 2:
+        return np.ones(len(marks), dtype=bool)
     return np.isin(marks, twice) if len(twice) else np.zeros(len(marks), dtype=bool)
 
 
-def _marks(texts: pa.Array) -> Any:
-    """Returns a number for each text, which nothing but its own length and bytes decide; None where that cannot be: a
-    text that is shorter than a word would be read with its neighbour's bytes, and one that is not there has none.
-    """
+def _marks(texts: pa.Array) -> Marks:
     if not len(texts):
         return np.zeros(0, dtype=np.uint64)
     _, places, data = texts.buffers()
     bounds = np.frombuffer(places, dtype=np.int32)[texts.offset : texts.offset + len(texts) + 1].astype(np.int64)
     starts, ends = bounds[:-1], bounds[1:]
     sizes = ends - starts
-    if texts.null_count or sizes.min() < _WORD:
-        return None
-    words: Any = np.ndarray(len(data) - _WORD + 1, dtype="<u8", buffer=data, strides=(1,))
-    marks = sizes.astype(np.uint64)
-    for number in range(1, _WORDS + 1):  # as often for every text: what else is in a chunk must not count
-        marks = (marks ^ words[np.maximum(ends - number * _WORD, starts)]) * _SPREAD
-        marks ^= marks >> _SHIFT
+    if sizes.min() < _WORD:  # read as a word, a shorter text would count with its neighbour's bytes
+        return _marks(pa.array([f"{text:<{_WORD}}" for text in texts.to_pylist()], pa.string()))
+    marks: Marks = sizes.astype(np.uint64) * _SPREAD[0] + _tails(data, starts, ends) @ _SPREAD[1:]
     return marks
+
+
+def _tails(data: pa.Buffer, starts: Any, ends: Any) -> Any:
+    """Returns the last words of each text. What else is in a chunk does not count: of a text that is shorter than all
+    the words, its first one stands for those that would lie before it.
+    """
+    if (ends - starts).min() >= _TAIL:
+        tails: Any = np.ndarray(len(data) - _TAIL + 1, dtype=f"V{_TAIL}", buffer=data, strides=(1,))
+        return tails[ends - _TAIL].view("<u8").reshape(len(ends), -1)
+    words: Any = np.ndarray(len(data) - _WORD + 1, dtype="<u8", buffer=data, strides=(1,))
+    return np.stack([words[np.maximum(ends - back, starts)] for back in range(_TAIL, 0, -_WORD)], axis=1)

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from firnline.errors import StoreError
+from firnline.local.rows import in_batches
 from firnline.model.files import FileKind, Tally, Totals
 from firnline.ports.engines import FILE_COLUMNS
 from firnline.ports.listings import VICTIM_COLUMNS, ObjectClass, Sort
@@ -129,4 +130,4 @@ def _sums(rows: pa.Table, by: str) -> dict[str, Tally]:
 
 
 def _batches(rows: pa.Table, columns: tuple[str, ...]) -> Iterator[pa.RecordBatch]:
-    yield from rows.select(list(columns)).to_batches(max_chunksize=BATCH_ROWS)
+    return in_batches(rows.select(list(columns)), BATCH_ROWS)

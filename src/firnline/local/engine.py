@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import chain
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -13,7 +13,7 @@ from firnline.local.census import LocalCensus, take
 from firnline.local.folding import walk_folding
 from firnline.local.judge import KEPT, VICTIM, judged, verdicts
 from firnline.local.listing import Lister, LocalListing
-from firnline.local.rows import one_per_file, root_rows, split, with_need
+from firnline.local.rows import in_batches, one_per_file, root_rows, split, with_need
 from firnline.model.files import File, FileKind, Root, Tally, Totals
 from firnline.ports.engines import FILE_COLUMNS, SPARED_REASONS, Listing, Territory, alike
 from firnline.ports.expanding import Expand, Expanded
@@ -54,7 +54,7 @@ class LocalSurvey:
         return None
 
     def _batches(self, verdict: str) -> Iterator[pa.RecordBatch]:
-        yield from judged(self.files, verdict, FILE_COLUMNS).to_batches(max_chunksize=BATCH_ROWS)
+        yield from in_batches(judged(self.files, verdict, FILE_COLUMNS), BATCH_ROWS)
 
     def _totals(self, verdict: str) -> Totals:
         chosen = judged(self.files, verdict, ("kind", "size"))
@@ -95,19 +95,19 @@ class LocalEngine:
         """Returns one row per file that the roots reach, and how many units were opened for it."""
         if expand.folds:
             return walk_folding(alike(roots), expand, lambda due, kind: self._opened(due, expand, kind))
-        files = one_per_file(root_rows(roots))
+        files = one_per_file([root_rows(roots)])
         opened = 0
         for kind in expand.order:
             due, rest = split(files, pc.and_(files.column("opens"), pc.equal(files.column("kind"), kind.value)))
-            found = self._open_all(due, expand, kind)
+            files = one_per_file(chain([rest], self._open_all(due, expand, kind)))
             opened += len(due)
-            files = one_per_file(pa.concat_tables([rest, *found]))
         return files, opened
 
-    def _open_all(self, due: pa.Table, expand: Expand, kind: FileKind) -> Sequence[pa.Table]:
-        """Returns what the units name. The first unit that cannot be read ends the survey, by its name."""
-        needs = np.asarray(due.column("needed").to_pylist(), dtype=bool)
-        return [with_need(answer.rows, needs[answer.of]) for answer in self._opened(due, expand, kind)]
+    def _open_all(self, due: pa.Table, expand: Expand, kind: FileKind) -> Iterator[pa.Table]:
+        """Yields what the units name. The first unit that cannot be read ends the survey, by its name."""
+        needs = due.column("needed").to_numpy()
+        for answer in self._opened(due, expand, kind):
+            yield with_need(answer.rows, needs[answer.of])
 
     def _opened(self, due: pa.Table, expand: Expand, kind: FileKind) -> Iterator[Expanded]:
         """Yields what the units name, some at a time, by the number that each unit has among all that are due."""

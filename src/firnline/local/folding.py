@@ -44,7 +44,7 @@ def _root_rows(roots: Sequence[Root]) -> tuple[pa.Table, int]:
 def _units(due: pa.Table) -> tuple[pa.Table, Spans]:
     """Returns each unit once, sorted by identity, and the spans of the roots that read it, by the unit's number."""
     needless = pa.repeat(pa.scalar(False), len(due))
-    units = one_per_file(due.append_column("needed", needless).select(ROWS.names)).sort_by("identity")
+    units = one_per_file([due.append_column("needed", needless).select(ROWS.names)]).sort_by("identity")
     numbers = pc.index_in(due.column("identity"), value_set=units.column("identity").combine_chunks())
     return units, merged(numbers.to_numpy(), due.column("start").to_numpy(), due.column("end").to_numpy())
 
@@ -66,4 +66,4 @@ def _settled(rows: pa.Table, kept: int) -> pa.Table:
     spans = (rows.column(name).to_numpy().astype(np.int64) for name in ("fold", "op", "start", "end"))
     found = alive(len(names), Entries(files.astype(np.int64), *spans), kept)
     judged = rows.append_column("needed", pa.array(found.needed[files]))
-    return one_per_file(judged.filter(pa.array(found.reached[files])).select(ROWS.names))
+    return one_per_file([judged.filter(pa.array(found.reached[files])).select(ROWS.names)])

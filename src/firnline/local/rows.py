@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from firnline.local.alike import may_be_alike
+from firnline.local.alike import marks_of, may_be_alike
 from firnline.model.files import FileKind, Root
 from firnline.ports.engines import root_columns
 
@@ -37,13 +37,18 @@ def with_need(batch: pa.RecordBatch, needed: np.ndarray[tuple[int], np.dtype[np.
     return pa.Table.from_arrays(columns, schema=ROWS)
 
 
-def one_per_file(rows: pa.Table) -> pa.Table:
-    """Returns one row per identity: needed if any row of it is, its bytes counted once."""
-    shared = may_be_alike(rows.column("identity"))
-    if shared is None:
-        return _merged(rows)
+def one_per_file(parts: Iterable[pa.Table]) -> pa.Table:
+    """Returns one row per identity: needed if any row of it is, its bytes counted once.
+
+    What can be told of a part alone is told when it comes, while the next one is read.
+    """
+    marked = [(part, marks_of(part.column("identity"))) for part in parts]
+    rows = pa.concat_tables([part for part, _ in marked])
+    shared = may_be_alike(np.concatenate([marks for _, marks in marked]))
     if not shared.any():
         return rows
+    if shared.all():
+        return _merged(rows)
     twice, once = split(rows, pa.chunked_array([shared]))
     return pa.concat_tables([once, _merged(twice)])
 
@@ -54,8 +59,6 @@ def _merged(rows: pa.Table) -> pa.Table:
     The smallest of many texts is slow to find, so kinds are compared by number, and spellings only where one differs
     from the identity.
     """
-    if not len(rows):
-        return rows
     spelled = not pc.all(pc.equal(rows.column("identity"), rows.column("key"))).as_py()
     numbered = rows.set_column(rows.column_names.index("kind"), "kind", pc.index_in(rows.column("kind"), _KINDS))
     largest = [(name, "max") for name in ("size", "opens", "needed", "expects")]
@@ -69,3 +72,9 @@ def _merged(rows: pa.Table) -> pa.Table:
 def split(rows: pa.Table, wanted: pa.ChunkedArray) -> tuple[pa.Table, pa.Table]:
     """Returns the rows where `wanted` holds, and the others."""
     return rows.filter(wanted), rows.filter(pc.invert(wanted))
+
+
+def in_batches(rows: pa.Table, most: int) -> Iterator[pa.RecordBatch]:
+    """Yields the rows in batches of that many, however many pieces they lie in."""
+    for start in range(0, len(rows), most):
+        yield from rows.slice(start, most).combine_chunks().to_batches()

@@ -21,6 +21,7 @@ _WAITED_S = 0.002
 """A call that took longer waited for another machine or for a disk."""
 
 
+Numbered = tuple[list[File], Sequence[int]]
 Opened = tuple[Sequence[int], Expanded]
 """The numbers of some units, and what those name: also by their numbers among all units."""
 
@@ -49,7 +50,7 @@ class Opener:
         yield from self._opened(every, due)
 
     def _recalled(self, units: Sequence[File], memory: Remembering) -> Iterator[Opened]:
-        """In this thread alone: many short calls would only take the interpreter's lock from each other."""
+        """In this thread: it is many short calls, for which threads would only wait for the interpreter's lock."""
         for portion, numbers in _numbered(units, range(len(units)), *_RECALLED):
             answer = memory.recalled(portion, self._requests)
             if answer is not None:
@@ -70,7 +71,7 @@ class Opener:
                 waiting.cancel()
 
 
-def _numbered(units: Sequence[File], due: Sequence[int], *most: int) -> Iterator[tuple[list[File], Sequence[int]]]:
+def _numbered(units: Sequence[File], due: Sequence[int], *most: int) -> Iterator[Numbered]:
     """Yields those units that are due in portions, each with their numbers."""
     start = 0
     for portion in portions((units[number] for number in due), *most):
