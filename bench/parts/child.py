@@ -41,19 +41,29 @@ def digest(paths: Iterable[str]) -> str:
 
 def firnline_plan(spark: SparkSession | None, table: Path, last: int) -> Callable[[], Found]:
     """Plans and writes the victims to a file; what it returns tells about them."""
-    import pyarrow.parquet
+    folder = tempfile.TemporaryDirectory()
+    out = Path(folder.name, "victims.parquet")
+    told = planned(spark, table, last, out)
 
-    with tempfile.TemporaryDirectory() as folder:
-        told = planned(spark, table, last, Path(folder, "victims.parquet"))
-        paths = pyarrow.parquet.read_table(Path(folder, "victims.parquet")).column("path")
-    return lambda: {**told, "digest": digest(paths.to_pylist())}
+    def tell() -> Found:
+        import pyarrow.parquet
+
+        with folder:
+            return {**told(), "digest": digest(pyarrow.parquet.read_table(out).column("path").to_pylist())}
+
+    return tell
 
 
 def firnline_count(spark: SparkSession | None, table: Path, last: int) -> Callable[[], Found]:
     """The same, and only counts them: a list of millions in this process would be memory that no plan needs."""
-    with tempfile.TemporaryDirectory() as folder:
-        told = planned(spark, table, last, Path(folder, "victims.parquet"))
-    return lambda: told
+    folder = tempfile.TemporaryDirectory()
+    told = planned(spark, table, last, Path(folder.name, "victims.parquet"))
+
+    def tell() -> Found:
+        with folder:
+            return told()
+
+    return tell
 
 
 def lake_on(spark: SparkSession | None) -> Lake:
@@ -61,21 +71,26 @@ def lake_on(spark: SparkSession | None) -> Lake:
     return open_lake() if spark is None else open_lake(engine="spark", session=spark)
 
 
-def planned(spark: SparkSession | None, table: Path, last: int, out: Path) -> Found:
+def planned(spark: SparkSession | None, table: Path, last: int, out: Path) -> Callable[[], Found]:
     view = lake_on(spark).plan(str(table), older_than=cutoff(last), retain_last=1, files=out)
-    import pyarrow.parquet
-
     survey = view.planned.survey
     assert survey is not None
     survey.close()
     read = sum(
         totals.by_kind[kind].bytes
-        for totals in (survey.kept, survey.victims)
+        for totals in (view.plan.kept, view.plan.victims)
+        if totals is not None
         for kind in totals.by_kind
         if kind.startswith("manifest")
     )
-    victims = pyarrow.parquet.read_metadata(out).num_rows
-    return {"victims": victims, "objects_opened": view.plan.units_opened, "bytes_read": read}
+
+    def tell() -> Found:
+        import pyarrow.parquet
+
+        victims = pyarrow.parquet.read_metadata(out).num_rows
+        return {"victims": victims, "objects_opened": view.plan.units_opened, "bytes_read": read}
+
+    return tell
 
 
 def iceberg_plan(spark: SparkSession, table: Path, last: int) -> Callable[[], Found]:
@@ -83,11 +98,16 @@ def iceberg_plan(spark: SparkSession, table: Path, last: int) -> Callable[[], Fo
     from pyspark.sql import DataFrame
 
     files = iceberg_action(spark, table, last).expireFiles()
-    with tempfile.TemporaryDirectory() as folder:
-        DataFrame(files.toDF(), spark).write.mode("overwrite").parquet(folder)
-        put_back(table)
-        paths = [row.path for row in spark.read.parquet(folder).select("path").collect()]
-    return lambda: {"victims": len(paths), "digest": digest(paths)}
+    folder = tempfile.TemporaryDirectory()
+    DataFrame(files.toDF(), spark).write.mode("overwrite").parquet(folder.name)
+    put_back(table)
+
+    def tell() -> Found:
+        with folder:
+            paths = [row.path for row in spark.read.parquet(folder.name).select("path").collect()]
+        return {"victims": len(paths), "digest": digest(paths)}
+
+    return tell
 
 
 def iceberg_action(spark: SparkSession, table: Path, last: int) -> Any:
