@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from parts.measuring import machine, measured
-from parts.reporting import Line, save, table
+from parts.reporting import Line, rounds_table, save, table
 
 from firnline.testing.large import SHAPES, LargeTable, Shape
 
@@ -167,7 +167,7 @@ def main() -> int:
         for name, work in works:
             found, details[name] = work()
             lines += found
-            print(table(found), flush=True)
+            print(f"{table(found)}\n\n{rounds_table(details[name])}\n", flush=True)
             save("expire-large" if large else "expire", lines, details)
     return 0 if all(line.holds for line in lines) else 1
 

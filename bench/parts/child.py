@@ -22,6 +22,7 @@ from firnline.app import Lake, open_lake
 from firnline.cli.lean import settle_in
 from firnline.model.locations import identity
 from firnline.testing.large import START_MS, STEP_MS
+from parts.phases import Watch, phases_on_spark
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -66,13 +67,15 @@ def firnline_count(spark: SparkSession | None, table: Path, last: int) -> Callab
     return tell
 
 
-def lake_on(spark: SparkSession | None) -> Lake:
+def lake_on(spark: SparkSession | None, watch: Watch) -> Lake:
     """Without a session, firnline decides by itself what it needs."""
-    return open_lake() if spark is None else open_lake(engine="spark", session=spark)
+    return open_lake(progress=watch) if spark is None else open_lake(engine="spark", session=spark)
 
 
 def planned(spark: SparkSession | None, table: Path, last: int, out: Path) -> Callable[[], Found]:
-    view = lake_on(spark).plan(str(table), older_than=cutoff(last), retain_last=1, files=out)
+    watch = Watch()
+    view = lake_on(spark, watch).plan(str(table), older_than=cutoff(last), retain_last=1, files=out)
+    phases = {} if spark else {"phases": watch.phases({})}
     survey = view.planned.survey
     assert survey is not None
     survey.close()
@@ -88,7 +91,7 @@ def planned(spark: SparkSession | None, table: Path, last: int, out: Path) -> Ca
         import pyarrow.parquet
 
         victims = pyarrow.parquet.read_metadata(out).num_rows
-        return {"victims": victims, "objects_opened": view.plan.units_opened, "bytes_read": read}
+        return {"victims": victims, "objects_opened": view.plan.units_opened, "bytes_read": read, **phases}
 
     return tell
 
@@ -126,9 +129,11 @@ def put_back(table: Path) -> None:
 
 
 def firnline_expire(spark: SparkSession | None, table: Path, last: int) -> Callable[[], Found]:
-    carried: Any = lake_on(spark).expire(str(table), older_than=cutoff(last), retain_last=1, grace="0s")
-    state = str(carried.run.state)
-    return lambda: {"state": state, **remaining(table)}
+    watch = Watch()
+    carried: Any = lake_on(spark, watch).expire(str(table), older_than=cutoff(last), retain_last=1, grace="0s")
+    events = {str(event.state): event.at_ms for event in carried.run.events}
+    told = {"state": str(carried.run.state), "phases": watch.phases(events)}
+    return lambda: {**told, **remaining(table)}
 
 
 def iceberg_expire(spark: SparkSession, table: Path, last: int) -> Callable[[], Found]:
@@ -193,6 +198,8 @@ def main() -> None:
         ran = stages_of(spark, seen) if spark else []
         seen = 1 + max((each["stage"] for each in ran), default=-1)
         answer = {"seconds": round(ended - start, 2), "cpu_s": round(used - spent, 1), "stages": ran, **told()}
+        if ran and way == "firnline-plan":
+            answer["phases"] = phases_on_spark(ran)
         print(json.dumps({**answer, "after_s": round(time.perf_counter() - ended, 2)}), flush=True)
     if spark:
         spark.stop()

@@ -8,6 +8,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from parts.phases import PHASES
+
 FOLDER = Path(__file__).resolve().parents[2] / "docs" / "benchmarks"
 
 
@@ -39,6 +41,20 @@ class Line:
 def table(lines: Sequence[Line]) -> str:
     head = "| work | firnline, s | against, s | ratio | floor | holds |\n|---|---|---|---|---|---|"
     return "\n".join([head, *(line.shown() for line in lines)])
+
+
+def rounds_table(told: Mapping[str, Mapping[str, Any]]) -> str:
+    """Where the last round of each tool went, what it opened, and the most memory that its processes took."""
+    head = f"| last round | s | {', s | '.join(PHASES)}, s | opened | MB read | driver, MiB | JVM | workers |"
+    return "\n".join([head, "|---" * (head.count("|") - 1) + "|", *(_round(*each) for each in told.items())])
+
+
+def _round(way: str, told: Mapping[str, Any]) -> str:
+    last = told["rounds"][-1]
+    phases = [last.get("phases", {}).get(phase, "") for phase in PHASES]
+    read = f"{last['bytes_read'] / 1e6:,.0f}" if "bytes_read" in last else ""
+    figures = [last["seconds"], *phases, last.get("objects_opened", ""), read, *told["rss_mib"].values()]
+    return f"| {way} | " + " | ".join(map(str, figures)) + " |"
 
 
 def save(name: str, lines: Sequence[Line], details: Mapping[str, Any]) -> None:
