@@ -56,6 +56,14 @@ def test_a_link_to_a_folder_is_not_trusted(home: Path) -> None:
     assert machine_code.kept() is None
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
+def test_the_work_of_somebody_else_is_not_run(home: Path) -> None:
+    machine_code.keep(b"code")
+    (path,) = home.iterdir()
+    os.chown(path, 12_345, -1)
+    assert machine_code.kept() is None
+
+
 def test_no_place_to_keep_anything_is_no_error(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", os.devnull)
     machine_code.keep(b"code")
