@@ -1,22 +1,17 @@
 """What a command spares itself, since its process is its own.
 
 pyarrow looks for pandas at the first array it makes, and that takes a second. Linear algebra for numpy starts threads
-that wait for work by spinning. The cycle collector looks through all modules while they are being loaded. And the C
-library gives memory back only to get it again.
+that wait for work by spinning. And the C library gives memory back only to get it again.
 """
 
 from __future__ import annotations
 
-import gc
 import os
 import sys
 from collections.abc import Sequence
 from types import ModuleType
 
 from firnline.memory import keep_freed_memory
-
-_OBJECTS = 50_000
-"""New ones between two collections: a command makes few cycles, and ends soon."""
 
 
 class _NoPandas:
@@ -34,7 +29,6 @@ def settle_in() -> None:
     """Makes this process one that serves a single command."""
     without_pandas()
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    gc.set_threshold(_OBJECTS, *gc.get_threshold()[1:])
     keep_freed_memory()
 
 
