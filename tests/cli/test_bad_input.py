@@ -148,7 +148,12 @@ CASES = {
         _with_property("gc.enabled", "false"),
     ),
     "unreadable hold": Case(
-        "refused", 14, ("firnline.hold.audit",), "hold", PLAN, _with_property("firnline.hold.audit", "?")
+        "collection-forbidden",
+        14,
+        ("lake.ns.events", "firnline.hold.audit", "cannot be read"),
+        "firnline hold release lake.ns.events audit",
+        PLAN,
+        _with_property("firnline.hold.audit", "?"),
     ),
     "two documents of one version": Case(
         *UNREADABLE, ("v1.metadata.json", "v1.gz"), "metadata file", ("plan", "{}"), _two_versions

@@ -221,7 +221,8 @@ def test_a_hold_is_written_for_every_engine_and_its_tag_goes_with_it(shell: Shel
     assert shell("hold", "add", table, "lawsuit", snapshot, "--why", "case 7", "--who", "ann").code == 0
     assert shell.world.writer.document()["refs"]["firnline-hold-lawsuit"]["max-ref-age-ms"] == 2**63 - 1
     (held,) = shell("hold", "list", table).facts["holds"]
-    assert held == {"name": "lawsuit", "who": "ann", "why": "case 7", "snapshot": snapshot, "until": None}
+    said = {"name": "lawsuit", "who": "ann", "why": "case 7", "snapshot": snapshot, "until": None}
+    assert held == {**said, "damage": None}
     assert shell("tag", "remove", table, "firnline-hold-lawsuit").code == 2
     assert shell("hold", "add", table, "lawsuit", snapshot).code == 2
     assert snapshot not in shell("plan", table).facts["expire"]
@@ -242,6 +243,40 @@ def test_a_table_hold_remembers_what_was_there(shell: Shell, before: str | None)
     assert shell.world.writer.document()["properties"]["gc.enabled"] == "false"
     shell("hold", "release", table, "two")
     assert shell.world.writer.document()["properties"].get("gc.enabled") == before
+
+
+@pytest.mark.parametrize("on", ["s3", None])
+def test_a_hold_that_cannot_be_read_stops_every_run_and_can_be_shown_and_released(shell: Shell, on: str | None) -> None:
+    world, table = shell.world, shell.world.table
+    held = [] if on is None else [str(world.snapshots[on])]
+    shell("hold", "add", table, "case 7", *held)
+    world.writer.change(lambda document: document["properties"].update({"firnline.hold.case 7": '{"who": "ann"'}))
+    for command in (["plan"], ["expire", "--yes"], ["orphans", "--older-than", "2026-01-01T00:00:00Z", "--yes"]):
+        refused = shell(command[0], table, *command[1:])
+        assert (refused.code, refused.error["kind"]) == (14, "collection-forbidden")
+        assert "firnline.hold.case 7" in refused.error["message"]
+    assert f"`firnline hold release {table} 'case 7'`" in shell("plan", table).error["hint"]
+    (damaged,) = shell("hold", "list", table).facts["holds"]
+    assert '{"who": "ann"' in damaged["damage"]
+    page = shell("hold", "list", table, as_json=False).out
+    assert "case 7 cannot be read" in page
+    assert f"`firnline hold release {table} 'case 7'`" in page
+    assert shell("hold", "release", table, "case 7").code == 0
+    document = world.writer.document()
+    assert not [name for name in (*document["properties"], *document["refs"]) if "hold" in name or "gc." in name]
+    assert shell("plan", table).facts["expire"]
+
+
+def test_of_two_holds_that_cannot_be_read_the_other_one_still_stops_every_run(shell: Shell) -> None:
+    world, table = shell.world, shell.world.table
+    shell("hold", "add", table, "one")
+    damage = {"firnline.hold.one": "?", "firnline.hold.": "?"}
+    world.writer.change(lambda document: document["properties"].update(damage))
+    assert shell("hold", "release", table, "one").code == 0
+    assert world.writer.document()["properties"]["gc.enabled"] == "false"
+    assert shell("plan", table).code == 14
+    assert shell("hold", "release", table, "").code == 0
+    assert shell("plan", table).facts["expire"]
 
 
 def test_adopt_lengthens_what_other_engines_read_and_says_so_first(shell: Shell) -> None:

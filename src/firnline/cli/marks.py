@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import getpass
+from shlex import quote
 from typing import Annotated, Any
 
 import typer
@@ -16,10 +17,12 @@ from firnline.model.times import format_duration, format_instant, parse_duration
 from firnline.ops.adopt import Adoption, adopt, adoption_of
 from firnline.ops.holds import add_hold, release_hold
 from firnline.ops.tags import FOREVER, add_tag, holds_alone, remove_tag, resolve
-from firnline.plans.pages import Grid, Line, Page
+from firnline.plans.pages import Grid, Hint, Line, Page
 
 tag_app = typer.Typer(help="Name snapshots that every engine keeps.", no_args_is_help=True)
 hold_app = typer.Typer(help="Hold snapshots or whole tables: who, why, until when.", no_args_is_help=True)
+
+_DAMAGED = "nothing of the table goes while this hold cannot be read: correct its property, or remove it with"
 
 TagName = Annotated[str, typer.Argument(metavar="NAME", help="The tag's name.")]
 HoldName = Annotated[str, typer.Argument(metavar="NAME", help="The hold's name: a case, a ticket.")]
@@ -118,9 +121,11 @@ def hold_add(
 def hold_list(table: options.TableArg, config: options.Config = None, as_json: options.Json = False) -> None:
     """List the holds on TABLE."""
     holds = _workplace(table, config).source.load().holds
-    rows = tuple((h.name, h.snapshot or "whole table", h.who, h.why, _until(h)) for h in holds)
-    page = Page((Grid(rows, ("hold", "on", "by", "why", "until")) if rows else Line("no holds"),))
-    output_for(as_json).show(page, {"holds": [_hold_facts(hold) for hold in holds]})
+    rows = tuple(_hold_row(hold) for hold in holds)
+    grid = Grid(rows, ("hold", "on", "by", "why", "until")) if rows else Line("no holds")
+    damaged = (Line(f"{h.name or repr(h.name)} cannot be read: {h.damage}") for h in holds if h.damage)
+    hints = (Hint(f"{_DAMAGED} `firnline hold release {table} {quote(h.name)}`") for h in holds if h.damage)
+    output_for(as_json).show(Page((grid, *damaged, *hints)), {"holds": [_hold_facts(hold) for hold in holds]})
 
 
 @hold_app.command("release")
@@ -135,13 +140,20 @@ def hold_release(
     output_for(as_json).show(Page((Line(f"released: {name}"),)), {"released": name})
 
 
+def _hold_row(hold: Hold) -> tuple[str, ...]:
+    if hold.damage:
+        return (hold.name, "unknown: whole table", "unknown", "cannot be read", _until(hold))
+    return (hold.name, hold.snapshot or "whole table", hold.who, hold.why, _until(hold))
+
+
 def _until(hold: Hold) -> str:
     return "it is released" if hold.until_ms is None else format_instant(hold.until_ms)
 
 
 def _hold_facts(hold: Hold) -> dict[str, Any]:
     until = None if hold.until_ms is None else format_instant(hold.until_ms)
-    return {"name": hold.name, "who": hold.who, "why": hold.why, "snapshot": hold.snapshot, "until": until}
+    said = {"who": hold.who, "why": hold.why, "snapshot": hold.snapshot, "until": until}
+    return {"name": hold.name, **said, "damage": hold.damage or None}
 
 
 def adopt_table(

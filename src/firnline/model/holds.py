@@ -11,7 +11,8 @@ from firnline.model.snapshots import SnapshotId
 class Hold:
     """Somebody's word that a snapshot must stay; `snapshot` None holds the whole table.
 
-    It is in force until `until_ms` (None: until it is released). The boundary itself still holds.
+    It is in force until `until_ms` (None: until it is released). The boundary itself still holds. `damage` says why one
+    cannot be read: nobody knows what it protects, so it holds the whole table until somebody releases it.
     """
 
     name: str
@@ -19,6 +20,7 @@ class Hold:
     why: str
     snapshot: SnapshotId | None
     until_ms: int | None = None
+    damage: str = ""
 
     def in_force(self, now_ms: int) -> bool:
         return self.until_ms is None or now_ms <= self.until_ms

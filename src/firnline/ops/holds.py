@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from firnline.errors import RefusedForSafety, UsageError
 from firnline.journal.runs import Run
 from firnline.journal.states import RunState
@@ -58,21 +60,28 @@ def _withdraw_if_late(work: Workplace, state: State, hold: Hold) -> None:
 
 
 def release_hold(work: Workplace, name: str) -> None:
-    """Releases a hold. When the last hold on the table goes, collection is as it was before the first."""
+    """Releases a hold, also one that cannot be read: with all that it may have written. When the last hold on the table
+    goes, collection is as it was before the first.
+    """
 
     def wanted(state: State) -> Amendment:
         hold = next((each for each in state.holds if each.name == name), None)
         if hold is None:
             raise UsageError(f"{state.table} has no hold {name!r}", hint="`firnline hold list TABLE` shows them")
         gone = frozenset({HOLD_PREFIX + name})
-        if hold.snapshot is not None:
-            tags = frozenset({hold_tag(name)} & state.refs.keys())
+        tags = _tags(state, hold)
+        if hold.snapshot is not None or any(each.snapshot is None and each.name != name for each in state.holds):
             return Amendment(refs_gone=tags, properties_gone=gone)
-        if any(each.snapshot is None and each.name != name for each in state.holds):
-            return Amendment(properties_gone=gone)
-        return _collect_as_before(state, gone)
+        return replace(_collect_as_before(state, gone), refs_gone=tags)
 
     amend(work, wanted)
+
+
+def _tags(state: State, hold: Hold) -> frozenset[str]:
+    """Returns the tag that a hold wrote, if any; of one that cannot be read nobody knows whether it did."""
+    tag = state.refs.get(hold_tag(hold.name))
+    wrote_one = hold.snapshot is not None or bool(hold.damage)
+    return frozenset({tag.name}) if tag and tag.kind is RefKind.TAG and wrote_one else frozenset()
 
 
 def _snapshot_hold(work: Workplace, state: State, hold: Hold) -> Amendment:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from firnline.errors import RefusedForSafety
 from firnline.journal.runs import Run
 from firnline.model.files import File, FileKind, Root
 from firnline.ops.workplace import Workplace
+from firnline.policy.holds import unreadable
 from firnline.ports.formats import State, TableFormat
 
 
@@ -15,6 +17,7 @@ def needed_roots(work: Workplace, state: State, now_ms: int, but: str | None = N
     """Yields the roots of all snapshots on all branches and tags, staged ones too, the metadata that the table names,
     and what undoable runs or holds may bring back; `but` is the stamp of a run that does not count.
     """
+    _refuse_unreadable_hold(state)
     table_format = work.source.format
     present = _by_owner(table_format, state)
     yield from (Root(file, True, owner) for owner, files in present.items() for file in files)
@@ -23,6 +26,18 @@ def needed_roots(work: Workplace, state: State, now_ms: int, but: str | None = N
         revived = _by_owner(table_format, table_format.with_removal(state, removal))
         changed = {owner: files for owner, files in revived.items() if present.get(owner) != files}
         yield from (Root(file, True, f"{owner} in {number}") for owner, files in changed.items() for file in files)
+
+
+def _refuse_unreadable_hold(state: State) -> None:
+    """Refuses where a hold cannot be read: it may name a snapshot that a run took out, and then its files are needed
+    by something that no walk starts from.
+    """
+    reason = unreadable(state.holds)
+    if reason:
+        raise RefusedForSafety(
+            f"nobody can tell what {state.table} needs: {reason}",
+            hint=f"`firnline hold list {state.table}` shows it; correct the property, or release the hold",
+        )
 
 
 def _by_owner(table_format: TableFormat, state: State) -> dict[str, list[File]]:

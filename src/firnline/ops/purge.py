@@ -56,6 +56,7 @@ def purge_run(work: Workplace, lease: Lease, run: Run, shovel: Shovel, guard: Gu
     refuse_edited(work.store, run)
     refuse_unsealed(work.store, run.folder.victims, run.victim_seals)
     if run.state is RunState.COMMITTED:
+        guard.look_again()  # a purge that may not begin ends no undo
         run = run.moved(work.store, RunState.PURGING, work.now())
     done = outcome_keys(work.store, run.folder)
     account = _Account(work.progress, outcome_totals(work.store, run.folder), run.plan["victims"]["files"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from shlex import quote
 
 from firnline.errors import CollectionForbidden
 from firnline.model.holds import Hold
@@ -59,6 +60,10 @@ def _holds_in_force(state: State, now_ms: int, at: int) -> tuple[Hold, ...]:
 
 
 def _way_out(state: State) -> str:
+    damaged = next((hold.name for hold in state.holds if hold.damage), None)
+    if damaged is not None:
+        release = f"`firnline hold release {state.table} {quote(damaged)}` removes it"
+        return f"correct the property; or, if nobody needs the hold, {release}"
     held = next((hold.name for hold in state.holds if hold.snapshot is None), None)
     if held is not None:
         return f"`firnline hold release {state.table} {held}` ends the hold on the whole table, if its time has come"

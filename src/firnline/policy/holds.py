@@ -3,24 +3,31 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
-from firnline.errors import RefusedForSafety, UsageError
+from firnline.errors import UsageError
 from firnline.model.holds import Hold
 from firnline.model.times import format_instant, parse_instant
 
 HOLD_PREFIX = "firnline.hold."
 _FIELDS = frozenset({"who", "why", "snapshot", "until"})
+_SHOWN = 80
+"""Letters of a hold that cannot be read: enough to guess whose it is."""
 
 
 def parse_holds(properties: Mapping[str, str]) -> tuple[Hold, ...]:
-    """Returns the holds of a table, by name.
-
-    Raises RefusedForSafety for one that cannot be read: what it protects is unknown, so nothing may go.
+    """Returns the holds of a table, by name. One that cannot be read is a hold on the whole table, with its damage: what
+    it protects is unknown, so nothing may go; and yet somebody must be able to look at it and to release it.
     """
     keys = sorted(key for key in properties if key.startswith(HOLD_PREFIX))
     return tuple(_parse(key, properties[key]) for key in keys)
+
+
+def unreadable(holds: Iterable[Hold]) -> str | None:
+    """Returns why nothing may go, where a hold cannot be read; None where all can."""
+    damaged = next((hold for hold in holds if hold.damage), None)
+    return damaged and f"the hold in table property {HOLD_PREFIX}{damaged.name} cannot be read: {damaged.damage}"
 
 
 def format_hold(hold: Hold) -> tuple[str, str]:
@@ -31,14 +38,11 @@ def format_hold(hold: Hold) -> tuple[str, str]:
 
 
 def _parse(key: str, text: str) -> Hold:
+    name = key.removeprefix(HOLD_PREFIX)
     try:
-        fields = json.loads(text)
-        return _hold(key.removeprefix(HOLD_PREFIX), fields)
+        return _hold(name, json.loads(text))
     except (ValueError, RecursionError, UsageError) as error:
-        raise RefusedForSafety(
-            f"the hold in table property {key} cannot be read: {error}",
-            hint="correct or release the hold; until then nothing of this table may go",
-        ) from None
+        return Hold(name, "", "", None, damage=f"{error}; it says {text[:_SHOWN]!r}")
 
 
 def _hold(name: str, fields: Any) -> Hold:

@@ -12,7 +12,7 @@ from firnline.formats.iceberg.paths import plain_path
 from firnline.model.graph import Graph
 from firnline.model.snapshots import MAIN, Ref, RefKind, Snapshot, SnapshotId
 from firnline.model.times import DAY_MS
-from firnline.policy.holds import parse_holds
+from firnline.policy.holds import parse_holds, unreadable
 from firnline.policy.native import LONGEST_AGE_MS, NativeRetention
 from firnline.ports.formats import Capabilities, FenceKind, State, UndoWindow
 
@@ -30,6 +30,7 @@ def state_of(document: Document, table: str, metadata_location: str) -> State:
     _check_log(document, where)
     graph = _graph(document, properties, where)
     current = _current(document, graph, where)
+    holds = parse_holds(properties)
     return State(
         table=table,
         format="iceberg",
@@ -44,8 +45,8 @@ def state_of(document: Document, table: str, metadata_location: str) -> State:
         properties=properties,
         document=document,
         owned=(location, *_owned(properties, where)),
-        holds=parse_holds(properties),
-        forbidden=_forbidden(properties),
+        holds=holds,
+        forbidden=unreadable(holds) or _forbidden(properties),
     )
 
 

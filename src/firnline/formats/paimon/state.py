@@ -19,7 +19,7 @@ from firnline.model.holds import Pin
 from firnline.model.locations import join
 from firnline.model.snapshots import MAIN, Ref, RefKind, Snapshot
 from firnline.policy.ages import LONGEST_AGE_MS
-from firnline.policy.holds import parse_holds
+from firnline.policy.holds import parse_holds, unreadable
 from firnline.policy.native import NativeRetention
 from firnline.ports.formats import Capabilities, FenceKind, State, UndoWindow
 
@@ -38,6 +38,7 @@ def state_of(files: Files, table: str, location: str, modified: Mapping[str, int
     main = branches[names.MAIN]
     properties = properties_of(files, main, location)
     ranges = {ref_name(branch): range_of(branch.schema, properties) for branch in branches.values()}
+    holds = parse_holds(properties)
     native = NativeRetention(ranges[MAIN].age_ms, ranges[MAIN].at_least, LONGEST_AGE_MS, ranges=ranges)
     return State(
         table=table,
@@ -53,9 +54,9 @@ def state_of(files: Files, table: str, location: str, modified: Mapping[str, int
         properties=properties,
         document={"files": files, "modified": written},
         owned=folders_of(location, main.schema),
-        holds=parse_holds(properties),
+        holds=holds,
         pins=tuple(pin for branch in branches.values() for pin in _pins(branch, written)),
-        forbidden=_forbidden(main, properties),
+        forbidden=unreadable(holds) or _forbidden(main, properties),
     )
 
 
