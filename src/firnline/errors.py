@@ -9,7 +9,8 @@
     │   ├── UnreadableMetadata
     │   ├── UnsupportedFormat
     │   ├── CollectionForbidden
-    │   └── BlastRadiusExceeded
+    │   ├── BlastRadiusExceeded
+    │   └── TakenUpAgain      stopped: files went that a commit named in that very moment
     ├── LeaseHeld             somebody else works on this table; wait
     ├── TableMoved            the table is not the one that was planned; plan again
     ├── OutcomeUnknown        read back before doing anything else
@@ -98,6 +99,12 @@ class CollectionForbidden(RefusedForSafety):
 
 class BlastRadiusExceeded(RefusedForSafety):
     kind = "blast-radius"
+
+
+class TakenUpAgain(RefusedForSafety):
+    """A commit named files again in the moment between a batch's last look at the table and its deletes."""
+
+    kind = "taken-up-again"
 
 
 class DeletesFailed(FirnlineError):

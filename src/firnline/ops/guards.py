@@ -37,6 +37,10 @@ class Guard(Protocol):
         """Returns which of these files must stay after all, each with the reason."""
         ...
 
+    def needs(self, key: str) -> bool:
+        """Tells whether anything named this very file by the last look."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class TableGuard:
@@ -61,6 +65,9 @@ class TableGuard:
 
     def doubts(self, lines: Sequence[Line]) -> dict[str, str]:
         return {line.key: SPARED for line in lines if self.newcomers.spare(line.key)}
+
+    def needs(self, key: str) -> bool:
+        return self.newcomers.reaches(key)
 
 
 def refuse_emptied(state: State, run: Run) -> None:

@@ -96,6 +96,10 @@ class Newcomers:
         if by_name:
             self._names.add(name.rpartition("/")[2])
 
+    def reaches(self, key: str) -> bool:
+        """Tells whether this very object is needed, by what was walked so far."""
+        return spellings(key).identity in self._reached
+
     def spare(self, key: str) -> bool:
         """Tells whether a file on the written list must stay."""
         named = key.rpartition("/")[2] in self._names

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import repeat
 from typing import Any
@@ -21,6 +21,7 @@ from firnline.ops.emptied import remove_emptied
 from firnline.ops.guards import Guard, Line, refuse_emptied
 from firnline.ops.heap import heap_at_rest
 from firnline.ops.ledger import note_end
+from firnline.ops.looking_back import look_back, refuse_taken_up
 from firnline.ops.workplace import Workplace
 from firnline.ports.delete import Delete, DeleteMany, Doomed, Fate, RemoveEmpty
 from firnline.ports.formats import UndoWindow
@@ -60,11 +61,13 @@ def purge_run(work: Workplace, lease: Lease, run: Run, shovel: Shovel, guard: Gu
         run = run.moved(work.store, RunState.PURGING, work.now())
     done = outcome_keys(work.store, run.folder)
     account = _Account(work.progress, outcome_totals(work.store, run.folder), run.plan["victims"]["files"])
+    last: Sequence[Row] = ()
     with heap_at_rest():
         for key in part_keys(work.store, run.folder.victims):
             part = key.rpartition("/")[2].removesuffix(".parquet")
-            stop_if_asked(work, run)
-            _purge_part(work, lease, run, shovel, guard, key, done.get(part, []), account)
+            _stop_if_asked(work, run, guard, last)
+            last = _purge_part(work, lease, run, shovel, guard, key, done.get(part, []), account, last)
+    look_back(work, run, guard, last)
     return _finish(work, lease, run, shovel)
 
 
@@ -85,9 +88,10 @@ class _Account:
                 self._progress.step("purging files", self._ended, max(self._ended, self._planned))
 
 
-def stop_if_asked(work: Workplace, run: Run) -> None:
+def _stop_if_asked(work: Workplace, run: Run, guard: Guard, last: Sequence[Row]) -> None:
     """Stops between two batches where somebody asked for it: the run is whole and can go on at any time."""
     if work.interrupted():
+        look_back(work, run, guard, last)
         raise Interrupted(f"stopped between two batches of {run.id}", hint=f"`firnline resume {run.id}` goes on")
 
 
@@ -119,17 +123,22 @@ def _purge_part(
     key: str,
     before: list[str],
     account: _Account,
-) -> None:
-    """Deletes one part of the list, or what of it failed before. Nothing is sent before the part was checked again."""
+    last: Sequence[Row],
+) -> Sequence[Row]:
+    """Returns what became of one part of the list, or of what of it failed before. Nothing is sent before the part was
+    checked again; the same look tells whether the last part took what was taken up meanwhile.
+    """
     name = key.rpartition("/")[2]
     table = _due(read_part(work.store, key, run.victim_seals[name]), work, before)
     if not len(table):
-        return
+        return last
     lease.renew()
     guard.look_again()
+    refuse_taken_up(work, run, guard, last)
     rows = list(account.watched(_ends(table, lease, shovel, guard)))
     part = name.removesuffix(".parquet")
     write_outcomes(work.store, run.folder, part, len(before) + 1, rows)
+    return rows
 
 
 def _due(part: Any, work: Workplace, before: list[str]) -> Any:

@@ -17,8 +17,8 @@ _SHOWN = 80
 
 
 def parse_holds(properties: Mapping[str, str]) -> tuple[Hold, ...]:
-    """Returns the holds of a table, by name. One that cannot be read is a hold on the whole table, with its damage: what
-    it protects is unknown, so nothing may go; and yet somebody must be able to look at it and to release it.
+    """Returns the holds of a table, by name. One that cannot be read is a hold on the whole table, with its damage:
+    what it protects is unknown, so nothing may go; and yet somebody must be able to look at it and to release it.
     """
     keys = sorted(key for key in properties if key.startswith(HOLD_PREFIX))
     return tuple(_parse(key, properties[key]) for key in keys)
@@ -27,7 +27,9 @@ def parse_holds(properties: Mapping[str, str]) -> tuple[Hold, ...]:
 def unreadable(holds: Iterable[Hold]) -> str | None:
     """Returns why nothing may go, where a hold cannot be read; None where all can."""
     damaged = next((hold for hold in holds if hold.damage), None)
-    return damaged and f"the hold in table property {HOLD_PREFIX}{damaged.name} cannot be read: {damaged.damage}"
+    if damaged is None:
+        return None
+    return f"the hold in table property {HOLD_PREFIX}{damaged.name} cannot be read: {damaged.damage}"
 
 
 def format_hold(hold: Hold) -> tuple[str, str]:

@@ -11,6 +11,7 @@ from firnline.errors import (
     NoSuchTable,
     RefusedForSafety,
     TableMoved,
+    TakenUpAgain,
     UnreadableMetadata,
     UsageError,
 )
@@ -85,12 +86,20 @@ def race(operation: Operation, action: str, at: int, world: World) -> None:
     operation.ready(world)
     acting = Acting(at, lambda: ACTIONS[action](world))
     allowed = REFUSALS.get(action, ())
+    told = ""
     with suppress(*allowed):
-        operation.act(world.process(acting), world)
+        try:
+            operation.act(world.process(acting), world)
+        except TakenUpAgain as lost:
+            told = str(lost)
     assert acting.before is not None, "the operation ended before anybody acted"
     where = f"{operation.name}: {action} before request {at}, {acting.before}"
     blind = frozenset(acting.blind) if action in TAKES_UP_OLD_FILES else frozenset[str]()
     _judge(world, blind, where)
+    unnamed = (
+        [] if action in REFUSALS else [path for path in blind if world.problems(blind - {path}) and path not in told]
+    )
+    assert not unnamed, f"{where}: lost in silence: {unnamed}"
     world.wait_for_lease()
     with suppress(*allowed, UsageError):
         operation.again(world.process(), world)

@@ -55,6 +55,9 @@ class LakeGuard:
             still = pool.map(self._is_still_old, due)
             return spared | {line.key: _CHANGED for line, old in zip(due, still, strict=True) if not old}
 
+    def needs(self, key: str) -> bool:
+        return self.newcomers.reaches(key)
+
     def _held(self, key: str) -> str | None:
         """Returns why nothing may go from the innermost writers' folder that the object lies in; None where it may."""
         folder = identity(key)

@@ -1,0 +1,99 @@
+"""A commit names a file again between a batch's last look at the table and its delete: the run stops and names it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from firnline.errors import Interrupted, TakenUpAgain
+from firnline.journal import parts
+from firnline.stores.objects import ObjectStores
+from firnline.testing.days import process_on_its_day
+from firnline.testing.disks import local
+from firnline.testing.faults import Answer, Request
+from firnline.testing.world import World
+
+
+@dataclass
+class AtDelete:
+    """Somebody acts before the n-th delete arrives: after the last look at the table."""
+
+    at: int
+    action: Callable[[], Any]
+    deleted: list[str] = field(default_factory=list)
+
+    def pass_on(self, request: Request[Answer]) -> Answer:
+        if request.verb == "delete":
+            self.deleted.append(request.key)
+            if len(self.deleted) == self.at:
+                self.action()
+        return request.send()
+
+
+@pytest.fixture(params=[1, 10_000], ids=["another batch follows", "the last batch"])
+def world(world: World, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> World:
+    monkeypatch.setattr(parts, "PART_ROWS", request.param)
+    return world
+
+
+def lost(world: World) -> set[str]:
+    named = {path for snapshot in world.rows() for path in world.writer.ledger.truths[snapshot].data}
+    return {path for path in named if not local(path).exists()}
+
+
+def test_the_run_stops_and_names_what_was_lost(world: World) -> None:
+    fault = AtDelete(1, world.actions.re_add)
+    with pytest.raises(TakenUpAgain) as told:
+        process_on_its_day(world, fault).expire(world.table, grace="0s")
+    gone = lost(world)
+    assert gone
+    assert all(path in str(told.value) for path in gone)
+    assert f"firnline check {world.table}" in told.value.hint
+    assert told.value.exit_code == 14
+    (run,) = world.runs()
+    done = process_on_its_day(world).purge(run)
+    assert done.facts["state"] == "done"
+    assert lost(world) == gone, "what was not sent yet is spared"
+
+
+@dataclass
+class AfterBatch:
+    """Somebody acts once the first batch is on record."""
+
+    action: Callable[[], Any]
+    done: bool = False
+
+    def pass_on(self, request: Request[Answer]) -> Answer:
+        answer = request.send()
+        if "/outcomes/" in request.key and request.verb == "put_if_absent" and not self.done:
+            self.done = True
+            self.action()
+        return answer
+
+
+def test_a_file_that_was_written_anew_is_not_lost(world: World) -> None:
+    def write_again() -> None:
+        gone = [
+            path for truth in world.writer.ledger.truths.values() for path in truth.data if not local(path).exists()
+        ]
+        assert gone
+        for path in gone:
+            ObjectStores().put(path, b"")
+        world.actions.re_add()
+
+    process_on_its_day(world, AfterBatch(write_again)).expire(world.table, grace="0s")
+    assert not lost(world)
+
+
+def test_who_stops_a_purge_is_told_too(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parts, "PART_ROWS", 1)
+    fault = AtDelete(1, world.actions.re_add)
+    process = process_on_its_day(world, fault)
+    process.interrupted = lambda: bool(fault.deleted)
+    with pytest.raises(TakenUpAgain):
+        process.expire(world.table, grace="0s")
+    with pytest.raises(Interrupted):
+        process.resume(world.table)
