@@ -96,10 +96,8 @@ def race(operation: Operation, action: str, at: int, world: World) -> None:
     where = f"{operation.name}: {action} before request {at}, {acting.before}"
     blind = frozenset(acting.blind) if action in TAKES_UP_OLD_FILES else frozenset[str]()
     _judge(world, blind, where)
-    unnamed = (
-        [] if action in REFUSALS else [path for path in blind if world.problems(blind - {path}) and path not in told]
-    )
-    assert not unnamed, f"{where}: lost in silence: {unnamed}"
+    lost = [path for path in blind if world.problems(blind - {path})] if action not in REFUSALS else []
+    assert all(path in told for path in lost), f"{where}: lost in silence: {lost}"
     world.wait_for_lease()
     with suppress(*allowed, UsageError):
         operation.again(world.process(), world)
