@@ -90,8 +90,8 @@ def race(operation: Operation, action: str, at: int, world: World) -> None:
     with suppress(*allowed):
         try:
             operation.act(world.process(acting), world)
-        except TakenUpAgain as lost:
-            told = str(lost)
+        except TakenUpAgain as named:
+            told = str(named)
     assert acting.before is not None, "the operation ended before anybody acted"
     where = f"{operation.name}: {action} before request {at}, {acting.before}"
     blind = frozenset(acting.blind) if action in TAKES_UP_OLD_FILES else frozenset[str]()
