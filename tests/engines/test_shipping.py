@@ -6,6 +6,8 @@ import os
 import subprocess
 import sys
 import tarfile
+from collections.abc import Iterator
+from importlib.metadata import PathDistribution
 from pathlib import Path
 
 import pytest
@@ -14,7 +16,7 @@ from pyspark.errors import PySparkException
 
 from firnline.arrival import PACKED, use_packed
 from firnline.errors import UsageError
-from firnline.spark import looking
+from firnline.spark import looking, packing, shipping
 from firnline.spark.looking import Seen, digest, looker, seen
 from firnline.spark.packing import NEEDED, distributions, modules, pack
 from firnline.spark.shipping import Lack, lack_of
@@ -74,6 +76,40 @@ def test_an_archive_is_whole_before_it_has_its_name(package: Path, monkeypatch: 
     monkeypatch.setattr(os, "replace", looking)
     pack(package, [], "one")
     assert looked_at == [["__init__.py", "deep/__init__.py"]]
+
+
+def test_half_an_archive_is_not_left_behind(package: Path, tmp_path: Path) -> None:
+    class Full(Exception):
+        pass
+
+    def breaking() -> Iterator[tuple[str, Path]]:
+        raise Full
+        yield
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(packing, "_installed", lambda chosen: breaking())
+        with pytest.raises(Full):
+            pack(package, [], "one")
+    assert list((tmp_path / "cache").rglob("*.*")) == []
+
+
+def test_files_of_a_package_that_somebody_removed_are_left_out(tmp_path: Path) -> None:
+    about = tmp_path / "odd-1.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text("Name: odd\nVersion: 1\n")
+    (about / "RECORD").write_text("odd.py,,\nlost.py,,\n")
+    (tmp_path / "odd.py").write_text("")
+    assert modules(PathDistribution(about)) == {"odd"}
+
+
+def test_a_cache_that_cannot_be_written_is_told_with_the_way_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "cache").write_text("a file where a folder should be")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    with pytest.raises(UsageError, match="cannot be packed") as refused:
+        shipping._packed([])
+    assert "XDG_CACHE_HOME" in refused.value.hint
 
 
 def test_archives_that_nobody_used_for_a_month_go(package: Path) -> None:

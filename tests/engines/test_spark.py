@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import random
+import re
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator
@@ -11,18 +13,21 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
 
 import firnline
-from firnline.errors import FirnlineError, StoreError, UnreadableMetadata
+from firnline.errors import FirnlineError, StoreError, UnreadableMetadata, UsageError
 from firnline.formats.iceberg.table import IcebergFormat
 from firnline.local.engine import LocalEngine
-from firnline.model.files import File, FileKind
+from firnline.model.files import FileKind
 from firnline.ops.plan import roots
 from firnline.ports.engines import Engine, Territory
 from firnline.spark.describing import described
-from firnline.spark.engine import SparkSurvey
-from firnline.spark.folding import _damaged
-from firnline.spark.opening import Opening
+from firnline.spark.engine import SparkEngine, SparkSurvey
+from firnline.spark.opening import ROWS, rows_to_tell
+from firnline.spark.pipeline import dealt
+from firnline.spark.settling import FOLDED
+from firnline.spark.spread import TASKS, Spread, spread_of
 from firnline.spark.streaming import streamed
 from firnline.stores.objects import ObjectStores
 from firnline.testing.censuses import World
@@ -85,26 +90,77 @@ def test_rows_that_are_not_as_many_as_were_counted_are_no_answer(spark_session: 
             list(streamed(rows, count))
 
 
-UNREADABLE = UnreadableMetadata("gone")
-TOLD = {
-    "a walk": Opening(FORMAT.expand, FileKind.MANIFEST, "look", 1)._unreadable("file:///m", UNREADABLE),
-    "a walk that folds": _damaged(File(FileKind.MANIFEST, "file:///m"), UNREADABLE),
-}
-
-
-@pytest.mark.parametrize("told", TOLD.values(), ids=TOLD)
-def test_what_cannot_be_read_is_told_to_every_part_of_a_shuffle(
-    spark_session: SparkSession, told: pa.RecordBatch
-) -> None:
+@pytest.mark.parametrize("schema", [ROWS, FOLDED], ids=["a walk", "a walk that folds"])
+def test_what_cannot_be_read_is_told_to_every_part_of_a_shuffle(spark_session: SparkSession, schema: pa.Schema) -> None:
     """A task that is run again tells it when parts are done already; those that are not must hear of it."""
+    row: list[object] = [None] * (len(schema) - 1)
+    row[schema.get_field_index("error") - 1] = "gone"
+    for parts in (1, 16, 200, 1_500):
+        told = rows_to_tell("file:///m", row, schema, Spread(1, 1, parts).telling)
+        assert set(told.column("error").to_pylist()) == {"gone"}
+        names = spark_session.createDataFrame(pa.table({"identity": told.column("identity")}))
+        part = F.pmod(F.hash("identity"), F.lit(parts))  # what Spark deals rows by, without so many tasks
+        assert names.select(part.alias("part")).distinct().count() == parts
 
-    def any_told(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        any_of_it = any(batch.column("error").null_count < len(batch) for batch in batches)
-        yield pa.record_batch([[any_of_it]], names=["told"])
 
-    names = spark_session.createDataFrame(pa.Table.from_batches([told.select(["identity", "error"])]))
-    parts = names.repartition(16, "identity").mapInArrow(any_told, "told boolean").collect()
-    assert [row.told for row in parts] == [True] * 16
+@pytest.mark.parametrize("said", ["0", "-3", "many", "1.5"])
+def test_a_setting_that_is_no_number_is_named(spark_session: SparkSession, said: str) -> None:
+    spark_session.conf.set(TASKS, said)
+    try:
+        with pytest.raises(UsageError, match=f"{TASKS}.*{said}"):
+            spread_of(spark_session, 10)
+    finally:
+        spark_session.conf.unset(TASKS)
+
+
+def test_the_parts_of_a_walk_are_as_many_as_the_session_says(spark_session: SparkSession) -> None:
+    name = "spark.sql.adaptive.coalescePartitions.initialPartitionNum"
+    assert spread_of(spark_session, 10).parts == int(spark_session.conf.get("spark.sql.shuffle.partitions"))
+    spark_session.conf.set(name, "700")
+    try:
+        assert spread_of(spark_session, 10).parts == 700
+    finally:
+        spark_session.conf.unset(name)
+
+
+def test_whatever_the_order_of_rows_units_are_dealt_alike(spark_session: SparkSession) -> None:
+    """A task that runs again gets its rows in another order, some of them twice: each unit must go where it went."""
+    rows = [(f"file:///m{n}", f"file:///m{n}", n % 5 * 100 or None, "manifest", True, n % 3 == 0) for n in range(400)]
+    full = [(*row, None, None) for row in rows]
+
+    def dealing(order: list[tuple[object, ...]]) -> dict[str, int]:
+        columns = [pa.array(column, field.type) for column, field in zip(zip(*order, strict=True), ROWS, strict=True)]
+        given = spark_session.createDataFrame(pa.table(columns, schema=ROWS)).repartition(3)
+        went = dealt(given, 7).select("identity", F.spark_partition_id().alias("part")).collect()
+        assert len(went) == len(rows)
+        return {row.identity: row.part for row in went}
+
+    first = dealing(full)
+    assert set(first.values()) == set(range(7))
+    chance = random.Random(7)
+    for _ in range(3):
+        assert dealing(chance.sample([*full, *chance.sample(full, 50)], len(full) + 50)) == first
+
+
+def test_the_jobs_of_a_walk_read_like_a_log(tmp_path: Path, spark_session: SparkSession) -> None:
+    """And whoever lent his session finds his own description again."""
+    table, expired = a_long_life(SmallTable(QuickFiles(), f"file://{tmp_path}/t"))
+    context = spark_session.sparkContext
+    store = context._jsc.sc().statusStore()  # type: ignore[attr-defined]
+    before = store.jobsList(None).size()
+    context.setJobDescription("somebody's own")
+    try:
+        answer = asked(SparkEngine(spark_session, of="lake.db.t"), table, expired, ObjectStores(), outside=True)
+        assert context.getLocalProperty("spark.job.description") == "somebody's own"
+    finally:
+        context.setLocalProperty("spark.job.description", None)  # type: ignore[arg-type]
+    jobs = store.jobsList(None)
+    said = [jobs.apply(place).description().get() for place in range(jobs.size() - before)]
+    assert {re.sub(r"[0-9,]+", "N", each) for each in said} == {
+        "firnline: walkingN and judging every file of lake.db.t",
+        "firnline: bringing N files of lake.db.t",
+    }
+    assert f"firnline: bringing {len(answer.victims)} files of lake.db.t" in said
 
 
 def test_a_job_that_fails_is_told_in_one_line(spark_session: SparkSession) -> None:

@@ -66,6 +66,17 @@ def test_without_the_lease_nothing_is_sent(spark_session: SparkSession, moto_buc
     assert len(list(store.list(f"{moto_bucket.uri}/lake"))) == 2
 
 
+def test_an_executor_whose_time_is_over_sends_nothing(spark_session: SparkSession, moto_bucket: Bucket) -> None:
+    """It may be one that was cut off, and comes back when another process has the lease."""
+    store, keys = filled(moto_bucket, 2)
+    deleter, many = ObjectDelete(moto_bucket.server.settings), SparkDeleteMany(spark_session)
+    with pytest.raises(LeaseHeld, match="an executor had files left"):
+        many.delete_many([Doomed(key) for key in keys], deleter, always, 0)
+    assert len(list(store.list(f"{moto_bucket.uri}/lake"))) == 2
+    assert len(many.delete_many([Doomed(key) for key in keys], deleter, always, 600_000)) == 2
+    assert not list(store.list(f"{moto_bucket.uri}/lake"))
+
+
 def test_a_store_that_takes_no_delete_any_more_says_so_as_everywhere(
     spark_session: SparkSession, moto_bucket: Bucket
 ) -> None:

@@ -104,6 +104,19 @@ def test_the_holder_stops_a_margin_before_the_end_and_others_wait_a_margin_beyon
     other.acquire()
 
 
+def test_work_elsewhere_ends_before_anybody_can_take_over_even_if_clocks_differ(folder: str, clock: Clock) -> None:
+    times = LeaseTimes(length_ms=120_000, margin_ms=30_000, skew_ms=600_000)
+    holder, other = (Lease(ObjectStores(), folder, times, name, lambda: clock.wall_ms) for name in ("a:1:a", "b:1:b"))
+    assert holder.left_ms() == 0
+    holder.acquire()
+    clock.pass_s(10)
+    left_s = holder.left_ms() / 1_000
+    assert left_s == 110 + 300
+    clock.pass_s(left_s + times.skew_ms / 2 / 1_000)
+    with pytest.raises(LeaseHeld):
+        other.acquire()
+
+
 def test_a_frozen_process_wakes_up_and_sends_nothing(folder: str, clock: Clock) -> None:
     frozen, other = make(folder, clock), make(folder, clock)
     frozen.acquire()

@@ -293,7 +293,7 @@ class Places:
             from firnline.spark.delete import SparkDeleteMany
             from firnline.spark.session import session
 
-            return Shovel(delete, SparkDeleteMany(session(self.session)), LocalFolders())
+            return Shovel(delete, SparkDeleteMany(session(self.session), of=str(name)), LocalFolders())
         return Shovel(delete, LocalDeleteMany(), LocalFolders())
 
     def source(self, table: str) -> TableSource:
@@ -319,16 +319,16 @@ class Places:
         """Returns Spark for large work or where it was asked for; a small table must not wait for a session."""
         asked = named if self.engine == "auto" else self.engine
         if asked == "spark" or (asked == "auto" and is_large(state, table_format)):
-            return self._spark()
+            return self._spark(state.table)
         from firnline.local.engine import LocalEngine
 
         return LocalEngine(progress=self.progress, most_listed=_LARGE_LISTING if asked == "auto" else None)
 
-    def _spark(self) -> Engine:
+    def _spark(self, of: str) -> Engine:
         from firnline.spark.engine import SparkEngine
         from firnline.spark.session import session
 
-        return SparkEngine(session(self.session), self.progress)
+        return SparkEngine(session(self.session), self.progress, of)
 
 
 def iceberg_on(store: ReadWrite) -> IcebergFormat:

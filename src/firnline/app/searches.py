@@ -134,7 +134,7 @@ class Searches(Runs):
         try:
             return plan_orphans(state, scope, asked, means, **terms)
         except ListingTooLarge:
-            return plan_orphans(state, scope, asked, replace(means, engine=self._spark()), **terms)
+            return plan_orphans(state, scope, asked, replace(means, engine=self._spark(state.table)), **terms)
 
     def _means(self, work: Workplace, asked: Asked, inventory: str | Path | None) -> Means:
         from firnline.formats.documents import DOCUMENT_NAMES

@@ -23,7 +23,7 @@ _UNSOUND = 1
 
 
 def register(app: typer.Typer) -> None:
-    app.command("check")(check)
+    app.command("check", short_help="Look whether every file that a table needs exists.")(check)
 
 
 def check(

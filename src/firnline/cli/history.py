@@ -19,7 +19,7 @@ Plot = Annotated[Path | None, typer.Option("--plot", metavar="OUT", help="Draw i
 
 
 def register(app: typer.Typer) -> None:
-    app.command("history")(history)
+    app.command("history", short_help="Show a table day by day, and what expired when.")(history)
 
 
 def history(

@@ -18,7 +18,7 @@ _STORE = "s3, gs or abfs; a table's own where --table is given."
 
 
 def register(app: typer.Typer) -> None:
-    app.command("iam")(iam)
+    app.command("iam", short_help="Show the least permissions that a command needs.")(iam)
 
 
 def iam(

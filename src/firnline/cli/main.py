@@ -17,7 +17,8 @@ from firnline.errors import FirnlineError, Interrupted, UsageError
 
 app = typer.Typer(
     name="firnline",
-    help="Keep the history that matters and safely remove the rest: Iceberg snapshots, seen before they are touched.",
+    help="Keep the history that matters and safely remove the rest: snapshots of Iceberg and Paimon tables.",
+    epilog="Begin with `firnline tables` and `firnline plan TABLE`: both change nothing.",
     no_args_is_help=True,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,

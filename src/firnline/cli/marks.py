@@ -31,7 +31,7 @@ HoldName = Annotated[str, typer.Argument(metavar="NAME", help="The hold's name: 
 def register(app: typer.Typer) -> None:
     app.add_typer(tag_app, name="tag")
     app.add_typer(hold_app, name="hold")
-    app.command("adopt")(adopt_table)
+    app.command("adopt", short_help="Write the policy into the table's own retention.")(adopt_table)
 
 
 def _workplace(table: str, config: str | None) -> Any:

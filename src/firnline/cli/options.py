@@ -9,7 +9,7 @@ import typer
 
 from firnline.policy.values import parse_setting
 
-TableArg = Annotated[str, typer.Argument(metavar="TABLE", help="CATALOG.NAMESPACE.NAME, or a location.")]
+TableArg = Annotated[str, typer.Argument(metavar="TABLE", help="CATALOG.NAMESPACE.NAME, or its folder: a path or URI.")]
 Config = Annotated[
     str | None, typer.Option("--config", metavar="FILE", help="firnline.yaml to use instead of the one found.")
 ]
@@ -17,18 +17,35 @@ Policy = Annotated[
     str | None, typer.Option("--policy", metavar="FILE", help="The policy file of this run, in place of --config.")
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON on stdout, errors as JSON on stderr.")]
-Engine = Annotated[str, typer.Option("--engine", help="auto, local or spark.", envvar="FIRNLINE_ENGINE")]
+Engine = Annotated[
+    str,
+    typer.Option(
+        "--engine",
+        metavar="ENGINE",
+        help="Who opens the metadata: local (threads), spark, or auto, by the table's size.",
+        envvar="FIRNLINE_ENGINE",
+    ),
+]
 OlderThan = Annotated[
     str | None,
-    typer.Option("--older-than", metavar="T", help="Replaces the table's own maximum age: ISO 8601 with zone, or ms."),
+    typer.Option(
+        "--older-than",
+        metavar="T",
+        help="Expire what is older, in place of the table's own maximum age: ISO 8601 with zone, or epoch ms.",
+    ),
 ]
 RetainLast = Annotated[
-    int | None, typer.Option("--retain-last", metavar="N", help="Replaces the table's own minimum of snapshots.")
+    int | None,
+    typer.Option(
+        "--retain-last", metavar="N", help="Keep so many of each branch, in place of the table's own minimum."
+    ),
 ]
-Now = Annotated[str | None, typer.Option("--now", metavar="T", help="Decide as of this instant.")]
+Now = Annotated[
+    str | None, typer.Option("--now", metavar="T", help="Decide as if it were then: ISO 8601 with zone, or epoch ms.")
+]
 IncludeOutside = Annotated[
     bool | None,
-    typer.Option("--include-outside/--no-include-outside", help="Let victims outside the table's folders go too."),
+    typer.Option("--include-outside/--no-include-outside", help="Let files outside the table's own folders go too."),
 ]
 Everything = Annotated[bool, typer.Option("--list", help="Show every snapshot, not only the newest.")]
 Files = Annotated[
@@ -36,26 +53,55 @@ Files = Annotated[
 ]
 
 KeepLast = Annotated[str | None, typer.Option("--keep-last", metavar="N", help="Keep the newest N of each branch.")]
-KeepWithin = Annotated[str | None, typer.Option("--keep-within", metavar="AGE", help="Keep all younger than AGE: 30d.")]
-KeepHourly = Annotated[str | None, typer.Option("--keep-hourly", metavar="N|AGE", help="Keep one an hour.")]
-KeepDaily = Annotated[str | None, typer.Option("--keep-daily", metavar="N|AGE", help="Keep one a day.")]
-KeepWeekly = Annotated[str | None, typer.Option("--keep-weekly", metavar="N|AGE", help="Keep one a week.")]
-KeepMonthly = Annotated[str | None, typer.Option("--keep-monthly", metavar="N|AGE", help="Keep one a month.")]
-KeepQuarterly = Annotated[str | None, typer.Option("--keep-quarterly", metavar="N|AGE", help="Keep one a quarter.")]
-KeepYearly = Annotated[str | None, typer.Option("--keep-yearly", metavar="N|AGE", help="Keep one a year.")]
+KeepWithin = Annotated[
+    str | None, typer.Option("--keep-within", metavar="AGE", help="Keep all that are not older than AGE: 30d.")
+]
+KeepHourly = Annotated[
+    str | None,
+    typer.Option("--keep-hourly", metavar="N|AGE", help="Keep the newest of each hour: of N hours, or for AGE."),
+]
+KeepDaily = Annotated[
+    str | None,
+    typer.Option("--keep-daily", metavar="N|AGE", help="Keep the newest of each day: of N days, or for AGE."),
+]
+KeepWeekly = Annotated[
+    str | None,
+    typer.Option("--keep-weekly", metavar="N|AGE", help="Keep the newest of each week: of N weeks, or for AGE."),
+]
+KeepMonthly = Annotated[
+    str | None,
+    typer.Option("--keep-monthly", metavar="N|AGE", help="Keep the newest of each month: of N months, or for AGE."),
+]
+KeepQuarterly = Annotated[
+    str | None,
+    typer.Option(
+        "--keep-quarterly", metavar="N|AGE", help="Keep the newest of each quarter: of N quarters, or for AGE."
+    ),
+]
+KeepYearly = Annotated[
+    str | None,
+    typer.Option("--keep-yearly", metavar="N|AGE", help="Keep the newest of each year: of N years, or for AGE."),
+]
 KeepTag = Annotated[
-    list[str] | None, typer.Option("--keep-tag", metavar="PATTERN", help="Keep what such tags mark; repeatable.")
+    list[str] | None,
+    typer.Option("--keep-tag", metavar="PATTERN", help="Keep what tags of such names mark: audit-*; repeatable."),
 ]
 KeepExpiredRefs = Annotated[
     str | None,
-    typer.Option("--keep-expired-refs", metavar="AGE", help="Remember what expires until it is this old: 180d."),
+    typer.Option(
+        "--keep-expired-refs", metavar="AGE", help="Remember which snapshots expired, until they are this old: 180d."
+    ),
 ]
 NewHistory = Annotated[
     bool, typer.Option("--new-history", help="Begin another history where the present one cannot be read.")
 ]
 BlastRadius = Annotated[
     str | None,
-    typer.Option("--blast-radius", metavar="SHARE", help="The largest share that a run may remove: 90%."),
+    typer.Option(
+        "--blast-radius",
+        metavar="SHARE",
+        help="Refuse to remove a larger share of the table's files or bytes than this; 90% if nothing else is said.",
+    ),
 ]
 
 

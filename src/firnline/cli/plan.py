@@ -13,7 +13,7 @@ from firnline.plans.explain import explain
 
 
 def register(app: typer.Typer) -> None:
-    app.command("plan")(plan)
+    app.command("plan", short_help="Show what would expire, what stays and why. Changes nothing.")(plan)
 
 
 def plan(
@@ -35,7 +35,7 @@ def plan(
     include_outside: options.IncludeOutside = None,
     blast_radius: options.BlastRadius = None,
     files: options.Files = None,
-    save: Annotated[bool, typer.Option("--save", help="Write the plan into a run record.")] = False,
+    save: Annotated[bool, typer.Option("--save", help="Keep the plan, for `firnline commit RUN`.")] = False,
     everything: options.Everything = False,
     policy: options.Policy = None,
     config: options.Config = None,

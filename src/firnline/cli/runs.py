@@ -25,21 +25,31 @@ if TYPE_CHECKING:
     from firnline.ops.carry import Carried
 
 RunArg = Annotated[str, typer.Argument(metavar="RUN", help="A run, as `firnline runs` shows it.")]
-BreakLease = Annotated[bool, typer.Option("--break-lease", help="Take the lease of a process that is certainly gone.")]
-Grace = Annotated[str | None, typer.Option("--grace", metavar="AGE", help="Between commit and purge: 24h.")]
-SoleWriter = Annotated[
-    bool, typer.Option("--sole-writer", help="Nobody else changes the table meanwhile (Paimon: no least grace).")
+BreakLease = Annotated[
+    bool, typer.Option("--break-lease", help="Go on although another process has the table, if that is certainly gone.")
 ]
-Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
+Grace = Annotated[
+    str | None,
+    typer.Option(
+        "--grace",
+        metavar="AGE",
+        help="How long files stay after the commit, and `undo` works; 24h if nothing else is said.",
+    ),
+]
+SoleWriter = Annotated[
+    bool,
+    typer.Option("--sole-writer", help="Nobody else writes to the table meanwhile: then Paimon tables need no grace."),
+]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask before the table is changed.")]
 
 
 def register(app: typer.Typer) -> None:
-    app.command("expire")(expire)
-    app.command("commit")(commit)
-    app.command("purge")(purge)
+    app.command("expire", short_help="Take old snapshots out of a table; their files go after grace.")(expire)
+    app.command("commit", short_help="Commit a saved plan.")(commit)
+    app.command("purge", short_help="Delete what committed runs have written down, after grace.")(purge)
     app.command("undo")(undo)
-    app.command("resume")(resume)
-    app.command("runs")(runs)
+    app.command("resume", short_help="Finish every run that was begun and may be finished now.")(resume)
+    app.command("runs", short_help="List runs; `runs show RUN` shows one.")(runs)
 
 
 def lake_of(config: str | None, engine: str, as_json: bool) -> Lake:
@@ -78,7 +88,9 @@ def expire(
     engine: options.Engine = "auto",
     as_json: options.Json = False,
 ) -> None:
-    """Plan and commit, then purge once grace is over (at once with --grace 0s). Until then `undo` works."""
+    """Take old snapshots out of TABLE, after showing the plan and asking. Their files stay until grace is over: until
+    then `undo` brings everything back, from then on `firnline purge` deletes them (at once with --grace 0s).
+    """
     lake = lake_of(policy or config, engine, as_json)
     keep = options.keep_flags(
         last=keep_last, within=keep_within, hourly=keep_hourly, daily=keep_daily,

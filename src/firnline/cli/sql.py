@@ -25,7 +25,7 @@ Shell = Annotated[bool, typer.Option("--shell", help="Read statements from stdin
 
 
 def register(app: typer.Typer) -> None:
-    app.command("sql")(sql)
+    app.command("sql", short_help="Query tables and their metadata in Spark SQL.")(sql)
 
 
 def sql(

@@ -17,7 +17,7 @@ from firnline.plans.wording import counted, minute
 
 
 def register(app: typer.Typer) -> None:
-    app.command("why")(why)
+    app.command("why", short_help="Say what keeps a snapshot, or which snapshots need a file.")(why)
 
 
 def why(

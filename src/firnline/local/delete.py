@@ -26,7 +26,9 @@ class LocalDeleteMany:
     def rows(self) -> int:
         return self.threads * self.per_thread
 
-    def delete_many(self, doomed: Sequence[Doomed], delete: Delete, may_send: MaySend) -> list[DeleteOutcome]:
+    def delete_many(
+        self, doomed: Sequence[Doomed], delete: Delete, may_send: MaySend, left_ms: int | None = None
+    ) -> list[DeleteOutcome]:
         """The deleter asks before every request: a process that was frozen between two of them sends no other.
 
         Where a share failed, or somebody stops the process at once, threads that are still at it send nothing more.

@@ -67,9 +67,12 @@ class DeleteMany(Protocol):
         """How many keys one call should bring: enough to keep every thread or task busy."""
         ...
 
-    def delete_many(self, doomed: Sequence[Doomed], delete: Delete, may_send: MaySend) -> list[DeleteOutcome]:
+    def delete_many(
+        self, doomed: Sequence[Doomed], delete: Delete, may_send: MaySend, left_ms: int | None = None
+    ) -> list[DeleteOutcome]:
         """Returns one outcome per key, in order. `delete` is picklable, so that it may run elsewhere.
 
-        `may_send` is asked here, before anything is sent and as often as possible afterwards.
+        `may_send` is asked here, before anything is sent and as often as possible afterwards. Where it cannot be asked,
+        nothing is sent `left_ms` from now; None sets no end.
         """
         ...

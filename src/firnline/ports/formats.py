@@ -241,8 +241,8 @@ class TableFormat(EditTable, Protocol):
         ...
 
     def entries(self, state: State) -> int:
-        """Returns about how many files the manifests of the largest snapshot name: what a walk will cost, told by the
-        metadata or by a few requests. 0 where nothing tells.
+        """Returns about how many files a walk will meet, those of the largest snapshot at least: as the metadata tells,
+        or a few requests. 0 where nothing tells.
         """
         ...
 

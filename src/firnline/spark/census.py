@@ -54,6 +54,7 @@ class SparkCensus:
     sums: tuple[Sum, ...]
     near_misses: tuple[tuple[str, str], ...]
     units_opened: int
+    of: str = ""
 
     @property
     def classes(self) -> Mapping[ObjectClass, Tally]:
@@ -66,22 +67,22 @@ class SparkCensus:
 
     def victim_batches(self) -> Iterator[pa.RecordBatch]:
         victims = self.objects.filter(F.col("class") == ObjectClass.VICTIM.value)
-        return streamed(victims.select(*VICTIM_COLUMNS), self.victims.all.files)
+        return streamed(victims.select(*VICTIM_COLUMNS), self.victims.all.files, self.of)
 
     def document_batches(self) -> Iterator[pa.RecordBatch]:
         metadata = FileKind.METADATA.value
         count = sum(row.tally.files for row in self.sums if row.kind == metadata and not row.reached)
         documents = self.objects.filter((F.col("kind") == metadata) & ~F.col("is_reached"))
-        return streamed(documents.select(*VICTIM_COLUMNS), count)
+        return streamed(documents.select(*VICTIM_COLUMNS), count, self.of)
 
     def unit_batches(self) -> Iterator[pa.RecordBatch]:
-        return streamed(self.units.select(*FILE_COLUMNS), self.units_opened)
+        return streamed(self.units.select(*FILE_COLUMNS), self.units_opened, self.of)
 
     def close(self) -> None:
         return None
 
 
-def take(listed: DataFrame, files: DataFrame, kinds: Iterable[FileKind], sort: Sort) -> SparkCensus:
+def take(listed: DataFrame, files: DataFrame, kinds: Iterable[FileKind], sort: Sort, of: str = "") -> SparkCensus:
     """Returns the census of what was listed against all files that roots reach. `kinds`: those of units."""
     is_unit = F.col("kind").isin([kind.value for kind in kinds])
     reached = _kept(_placed(files.mapInArrow(_pathing(sort), f"{ROWS_DDL}, path string")))
@@ -92,7 +93,7 @@ def take(listed: DataFrame, files: DataFrame, kinds: Iterable[FileKind], sort: S
     if doubtful:
         _refuse_doubles(objects)
     near = _near_misses(objects) if any(each.of is ObjectClass.NEAR_MISS for each in sums) else ()
-    return SparkCensus(objects, reached.filter(is_unit), sums, near, opened)
+    return SparkCensus(objects, reached.filter(is_unit), sums, near, opened, of)
 
 
 def _kept(rows: DataFrame) -> DataFrame:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from firnline.errors import FirnlineError
+from firnline.errors import FirnlineError, LeaseHeld
 from firnline.ports.delete import Delete, DeleteOutcome, Doomed, Fate, MaySend
+from firnline.spark.describing import described
 from firnline.spark.importers import forget_zip_importers
-from firnline.spark.troubles import in_one_line, raise_told, told
+from firnline.spark.troubles import raise_told, told
 
 _KEYS_PER_TASK = 2_000
 _OUTCOME = "key string, fate string, error string"
@@ -21,9 +23,16 @@ _OUTCOME = "key string, fate string, error string"
 class SparkDeleteMany:
     session: SparkSession
     rows: int = 16 * _KEYS_PER_TASK
+    of: str = ""
 
-    def delete_many(self, doomed: Sequence[Doomed], delete: Delete, may_send: MaySend) -> list[DeleteOutcome]:
-        """Asks once, before the job: executors do not know the lease, so a call must be short against its margin.
+    def delete_many(
+        self, doomed: Sequence[Doomed], delete: Delete, may_send: MaySend, left_ms: int | None = None
+    ) -> list[DeleteOutcome]:
+        """Asks once, before the job, and tells executors by when all must be sent: they do not know the lease.
+
+        1. A task deletes; its executor is cut off, or its process frozen, and Spark runs the task elsewhere.
+        2. The driver goes too, and another process takes over the lease: it spares what a commit named meanwhile.
+        3. The first executor is back, and goes on with its keys.
 
         Each task gets an even share of the budget: together they never send more than it allows.
         """
@@ -31,8 +40,9 @@ class SparkDeleteMany:
         tasks = max(1, len(doomed) // _KEYS_PER_TASK)
         columns = [pa.array([each.key for each in doomed]), pa.array([each.etag for each in doomed], pa.string())]
         rows = self.session.createDataFrame(pa.table(columns, names=list(Doomed._fields))).repartition(tasks)
-        with in_one_line("deleting"):
-            done = rows.mapInArrow(_deleting(delete.share(tasks)), _OUTCOME).collect()
+        until_ms = None if left_ms is None else _now_ms() + left_ms
+        with described(self.session, f"deleting {len(doomed):,} files", self.of):
+            done = rows.mapInArrow(_deleting(delete.share(tasks), until_ms), _OUTCOME).collect()
         raise_told(next((row.error for row in done if row.fate is None), None))
         by_key = {row.key: DeleteOutcome(row.key, Fate(row.fate), row.error) for row in done}
         return [by_key[each.key] for each in doomed]
@@ -45,18 +55,30 @@ class _deleting:
     store that takes no delete at all any more is told in a row without a fate, and not asked four times.
     """
 
-    def __init__(self, delete: Delete) -> None:
+    def __init__(self, delete: Delete, until_ms: int | None) -> None:
         self._delete = delete
+        self._until_ms = until_ms
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         forget_zip_importers()
         try:
             for batch in batches:
                 columns = (batch.column(name).to_pylist() for name in Doomed._fields)
-                outcomes = self._delete.delete([Doomed(*row) for row in zip(*columns, strict=True)])
+                outcomes = self._delete.delete([Doomed(*row) for row in zip(*columns, strict=True)], self._may_send)
                 yield _rows([(each.key, each.fate.value, each.error) for each in outcomes])
         except FirnlineError as problem:
             yield _rows([(None, None, told(problem))])
+
+    def _may_send(self) -> None:
+        if self._until_ms is not None and _now_ms() >= self._until_ms:
+            raise LeaseHeld(
+                "an executor had files left to delete when their time was over, and sent nothing more",
+                hint="`firnline resume` goes on; an executor's clock that is minutes ahead does this too",
+            )
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000
 
 
 def _rows(said: Sequence[tuple[str | None, str | None, str]]) -> pa.RecordBatch:

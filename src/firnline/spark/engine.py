@@ -37,6 +37,7 @@ class SparkSurvey:
     judged: DataFrame
     summary: Summary
     units_opened: int
+    of: str = ""
 
     @property
     def kept(self) -> Totals:
@@ -68,7 +69,7 @@ class SparkSurvey:
         was held in memory is lost with an executor, and a unit that is needed may be out of reach by then.
         """
         chosen = self.judged.filter(F.col("verdict").isin(verdict, UNREADABLE)).select(*FILE_COLUMNS, "error")
-        for batch in streamed(chosen, self._totals(verdict).all.files):
+        for batch in streamed(chosen, self._totals(verdict).all.files, self.of):
             for said in batch.column("error").drop_null().to_pylist():
                 raise_told(said)
             yield batch.select(list(FILE_COLUMNS))
@@ -76,10 +77,11 @@ class SparkSurvey:
 
 @dataclass(frozen=True, slots=True)
 class SparkEngine:
-    """Runs the pipeline on a session that the caller passes in."""
+    """Runs the pipeline on a session that the caller passes in. `of` is the table, for whoever watches Spark."""
 
     session: SparkSession
     progress: Progress = field(default_factory=Silent)
+    of: str = ""
 
     @property
     def name(self) -> str:
@@ -88,24 +90,24 @@ class SparkEngine:
     def survey(self, roots: Iterable[Root], expand: Expand, territory: Territory) -> SparkSurvey:
         files = self._walk(roots, expand).persist()
         try:
-            with described(self.session, "walking, and judging every file"):
+            with described(self.session, "walking, and judging every file", self.of):
                 judged, summary = _judged(files, territory)
             _raise_unreadable(summary)
         except BaseException:
             files.unpersist()
             raise
         opened = sum(count for _, kind, count, _, _ in summary if kind in {k.value for k in expand.order})
-        return SparkSurvey(files, judged, summary, opened)
+        return SparkSurvey(files, judged, summary, opened, self.of)
 
     def list(self, pieces: Iterable[KeyRange], source: ListRanges) -> SparkListing:
         self.progress.step("listing on Spark", 0, None)
-        return list_pieces(self.session, pieces, source)
+        return list_pieces(self.session, pieces, source, self.of)
 
     def census(self, listing: Listing, roots: Iterable[Root], expand: Expand, sort: Sort) -> SparkCensus:
         if not isinstance(listing, SparkListing):
             raise TypeError("a listing of another engine")
-        with described(self.session, "holding the listing against what is needed"):
-            return take(listing.rows, self._walk(roots, expand), expand.order, sort)
+        with described(self.session, "holding the listing against all needs", self.of):
+            return take(listing.rows, self._walk(roots, expand), expand.order, sort, self.of)
 
     def _walk(self, roots: Iterable[Root], expand: Expand) -> DataFrame:
         """Returns one row per file that the roots reach; nothing is opened before somebody asks for the rows."""

@@ -22,7 +22,7 @@ from firnline.model.spans import Spans, merged, numbers
 from firnline.ports.engines import root_columns, root_numbers
 from firnline.ports.expanding import Expand, Expanded
 from firnline.ports.overlap import Opener
-from firnline.spark.opening import ROWS_DDL, TELLING, Opening, names_to_tell
+from firnline.spark.opening import ROWS_DDL, Opening, rows_to_tell
 from firnline.spark.pipeline import dealt
 from firnline.spark.settling import FOLDED, Settling, spans_of
 from firnline.spark.spread import Spread
@@ -58,9 +58,9 @@ def walk_folding(rows: DataFrame, expand: Expand, spread: Spread, kept: int) -> 
     look = uuid4().hex
     *roots, last = expand.order
     placed = rows.repartitionById(spread.tasks, F.col("task")).drop("task")
-    found = placed.mapInArrow(FoldingOpening(expand, tuple(roots), look, spread.threads), _DDL)
+    found = placed.mapInArrow(FoldingOpening(expand, tuple(roots), look, spread), _DDL)
     placed = dealt(found, spread.tasks, _together, _OF_ONE_FILE)
-    found = placed.mapInArrow(FoldingOpening(expand, (last,), look, spread.threads), _DDL)
+    found = placed.mapInArrow(FoldingOpening(expand, (last,), look, spread), _DDL)
     # Sorting by a number costs a fraction of sorting by paths, and brings the rows of a file together as well.
     near = found.withColumn("place", F.xxhash64("identity")).repartition("place").sortWithinPartitions("place")
     return near.mapInArrow(Settling(kept), ROWS_DDL)
@@ -82,8 +82,8 @@ def _together(rows: DataFrame, *by: str) -> DataFrame:
 class FoldingOpening(Opening):
     """Opens units whose rows say of which roots they are, and whether they add or take away."""
 
-    def __init__(self, expand: Expand, kinds: Sequence[FileKind], look: str, threads: int) -> None:
-        super().__init__(expand, kinds[-1], look, threads)
+    def __init__(self, expand: Expand, kinds: Sequence[FileKind], look: str, spread: Spread) -> None:
+        super().__init__(expand, kinds[-1], look, spread)
         self._kinds = kinds
 
     def _through(self, batch: pa.RecordBatch, opened: Opener) -> Iterator[pa.RecordBatch]:
@@ -107,14 +107,9 @@ class FoldingOpening(Opening):
                 yield _spanned(answer, spans, len(files))
                 waiting.difference_update(numbers_of)
         except FirnlineError as problem:
-            yield _damaged(files[min(waiting)], problem)
-
-
-def _damaged(unit: File, problem: FirnlineError) -> pa.RecordBatch:
-    """Returns rows that tell of a unit that cannot be read, to every part of the shuffle."""
-    row: list[object] = [unit.key, None, unit.kind.value, False, None, told(problem), 0, 1, []]
-    columns = [names_to_tell(unit.key), *([value] * TELLING for value in row)]
-    return pa.record_batch([pa.array(each, field.type) for each, field in zip(columns, FOLDED, strict=True)], FOLDED)
+            key = files[min(waiting)].key
+            row: list[object] = [key, None, kind.value, False, None, told(problem), 0, 1, []]
+            yield rows_to_tell(key, row, FOLDED, self._telling)
 
 
 def _as_written(rows: pa.RecordBatch) -> pa.RecordBatch:

@@ -57,13 +57,13 @@ class SparkListing:
         return None
 
 
-def list_pieces(session: SparkSession, pieces: Iterable[KeyRange], source: ListRanges) -> SparkListing:
+def list_pieces(session: SparkSession, pieces: Iterable[KeyRange], source: ListRanges, of: str = "") -> SparkListing:
     """Returns the listing, complete. Raises what any piece raised."""
     asked = [(piece.folder, piece.deep, piece.after, piece.until, piece.block) for piece in pieces]
     columns = list(zip(*asked, strict=True)) or [() for _ in _PIECES]
     table = pa.table([pa.array(column, field.type) for column, field in zip(columns, _PIECES, strict=True)], _PIECES)
     tasks = min(max(len(asked), 1), _MOST_TASKS, max(_FEWEST_TASKS, len(asked) // _PIECES_PER_TASK))
-    with described(session, f"listing {len(asked)} pieces"):
+    with described(session, f"listing {len(asked):,} pieces", of):
         spread = session.createDataFrame(table).repartition(tasks)
         found = spread.mapInArrow(_listing(source), _ROWS_DDL).localCheckpoint(storageLevel=StorageLevel.DISK_ONLY)
         sums = found.agg(F.count("key"), F.sum("size"), F.max("modified_ms"), F.max("error")).collect()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -15,6 +15,7 @@ from firnline.model.locations import identity
 from firnline.ports.expanding import Expand, Expanded
 from firnline.ports.overlap import Opener, opener
 from firnline.spark.importers import forget_zip_importers
+from firnline.spark.spread import Spread
 from firnline.spark.troubles import told
 
 ROWS = pa.schema(
@@ -33,27 +34,25 @@ ROWS_DDL = (
     "identity string, key string, size bigint, kind string, opens boolean, needed boolean, expects bigint, error string"
 )
 
-TELLING = 1_000
-"""Rows that tell of a unit that cannot be read, each under another name, so that they reach every part of a shuffle.
-
-1. A task reads its units; half of the tasks that take its rows are done.
-2. Its executor is lost, so Spark runs the task again, and now the store does not answer.
-3. One row that says so may belong to a part that is done: nobody would see it, and what the other parts miss is a
-   file that seems to be needed by nobody.
-"""
-
 
 class Opening:
     """Opens the units of one kind in each batch; picklable, so that it reaches executors as it is.
 
-    `look` makes this walk's function another one than every other walk's.
+    `look` makes this walk's function another one than every other walk's. A unit that cannot be read is told in many
+    rows, each under another name, so that they reach every part of a shuffle (`Spread.telling`):
+
+    1. A task reads its units; half of the tasks that take its rows are done.
+    2. Its executor is lost, so Spark runs the task again, and now the store does not answer.
+    3. One row that says so may belong to a part that is done: nobody would see it, and what the other parts miss is a
+       file that seems to be needed by nobody.
     """
 
-    def __init__(self, expand: Expand, kind: FileKind, look: str, threads: int) -> None:
+    def __init__(self, expand: Expand, kind: FileKind, look: str, spread: Spread) -> None:
         self._expand = expand
         self._kind = kind
         self._look = look
-        self._threads = threads
+        self._threads = spread.threads
+        self._telling = spread.telling
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         forget_zip_importers()
@@ -79,12 +78,15 @@ class Opening:
 
     def _unreadable(self, key: str, problem: FirnlineError) -> pa.RecordBatch:
         row = [key, None, self._kind.value, False, True, None, told(problem)]
-        return pa.record_batch([names_to_tell(key), *([value] * TELLING for value in row)], schema=ROWS)
+        return rows_to_tell(key, row, ROWS, self._telling)
 
 
-def names_to_tell(key: str) -> list[str]:
-    """Returns names for the rows that tell of one unit."""
-    return [f"{identity(key)}#{number}" for number in range(TELLING)]
+def rows_to_tell(key: str, row: Sequence[object], schema: pa.Schema, telling: int) -> pa.RecordBatch:
+    """Returns rows that tell of a unit that cannot be read. `row` is what they have in common: all but their names."""
+    names = pa.array([f"{identity(key)}#{number}" for number in range(telling)], pa.string())
+    rest = zip(row, list(schema)[1:], strict=True)
+    columns = [names, *(pa.array([value] * telling, field.type) for value, field in rest)]
+    return pa.record_batch(columns, schema=schema)
 
 
 def _with_need(found: Expanded, needs: list[bool]) -> pa.RecordBatch:

@@ -12,6 +12,7 @@ from contextlib import suppress
 from importlib.metadata import Distribution, PackageNotFoundError, distribution
 from pathlib import Path
 from tempfile import NamedTemporaryFile
+from typing import IO
 
 from firnline.arrival import PACKED
 
@@ -57,14 +58,20 @@ def pack(package: Path, chosen: Iterable[Distribution], digest: str) -> Path:
     if place.exists():
         os.utime(place)
         return place
-    with (
-        NamedTemporaryFile(dir=place.parent, prefix=".", delete=False) as half,
-        tarfile.open(fileobj=half, mode="w:gz", compresslevel=1) as archive,
-    ):
-        for name, source in (*_code(package), *_installed(chosen)):
-            archive.add(source, name, recursive=False)
+    with NamedTemporaryFile(dir=place.parent, prefix=".", delete=False) as half:
+        try:
+            _write(half, (*_code(package), *_installed(chosen)))
+        except BaseException:
+            os.unlink(half.name)
+            raise
     os.replace(half.name, place)  # closed before: two drivers may pack at once, and each file is whole under its name
     return place
+
+
+def _write(target: IO[bytes], files: Iterable[tuple[str, Path]]) -> None:
+    with tarfile.open(fileobj=target, mode="w:gz", compresslevel=1) as archive:
+        for name, source in files:
+            archive.add(source, name, recursive=False)
 
 
 def _code(package: Path) -> Iterator[tuple[str, Path]]:
@@ -81,11 +88,11 @@ def _installed(chosen: Iterable[Distribution]) -> Iterator[tuple[str, Path]]:
 
 
 def _files(of: Distribution) -> Iterator[tuple[str, Path]]:
-    """Yields what a distribution put into site-packages, without what nobody imports."""
+    """Yields what a distribution put into site-packages and is still there, without what nobody imports."""
     for each in of.files or ():
-        name = each.as_posix()
-        if not name.startswith(("..", "/")) and not _UNUSED.search(name):
-            yield name, Path(str(of.locate_file(each)))
+        name, source = each.as_posix(), Path(str(of.locate_file(each)))
+        if not name.startswith(("..", "/")) and not _UNUSED.search(name) and source.exists():
+            yield name, source
 
 
 def _folder() -> Path:
@@ -93,7 +100,7 @@ def _folder() -> Path:
     folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "firnline" / "packed"
     folder.mkdir(parents=True, exist_ok=True)
     for old in folder.iterdir():
-        with suppress(FileNotFoundError):  # another driver removed it first
+        with suppress(OSError):  # another driver removed it first, or it is not ours to remove
             if old.stat().st_mtime < time.time() - _DAYS_KEPT * 86_400:
                 old.unlink()
     return folder

@@ -41,10 +41,10 @@ def walk(rows: DataFrame, expand: Expand, spread: Spread) -> DataFrame:
     placed = rows.repartitionById(spread.tasks, F.col("task")).drop("task")
     *upper, last = expand.order
     for kind in upper:
-        found = placed.mapInArrow(Opening(expand, kind, look, spread.threads), ROWS_DDL)
+        found = placed.mapInArrow(Opening(expand, kind, look, spread), ROWS_DDL)
         placed = dealt(found, spread.tasks)
     # Files are hardly ever named twice by one task: to look for those before they travel would sort all of them twice.
-    found = placed.mapInArrow(Opening(expand, last, look, spread.threads), ROWS_DDL).repartition("identity")
+    found = placed.mapInArrow(Opening(expand, last, look, spread), ROWS_DDL).repartition("identity")
     return one_per_file(found, "identity")
 
 

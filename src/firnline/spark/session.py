@@ -26,6 +26,9 @@ _LOCAL = {
 }
 """A cluster has more cores than this machine, a page that shows its jobs, and an address that executors reach."""
 
+_SAID = ("SPARK_CONF_DIR", "PYSPARK_SUBMIT_ARGS", "PYSPARK_GATEWAY_PORT")
+"""Where Spark runs is said by its own settings, or by `spark-submit`, which started this process."""
+
 _START = "it needs Java 17 or newer (JAVA_HOME), or a cluster that answers; `--engine local` needs neither"
 
 
@@ -73,4 +76,4 @@ def _packages() -> dict[str, str]:
 
 def _configured() -> bool:
     """Tells whether the environment already says where Spark runs."""
-    return any(name in os.environ for name in ("SPARK_CONF_DIR", "PYSPARK_SUBMIT_ARGS"))
+    return any(name in os.environ for name in _SAID)

@@ -10,6 +10,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
+from importlib.metadata import Distribution
 from pathlib import Path
 
 from pyspark.cloudpickle import register_pickle_by_value
@@ -20,6 +21,7 @@ from pyspark.sql.utils import is_remote
 
 from firnline.errors import UsageError
 from firnline.spark import looking
+from firnline.spark.describing import named
 from firnline.spark.looking import Seen
 from firnline.spark.packing import distributions, modules, pack
 from firnline.spark.troubles import said_by
@@ -53,10 +55,19 @@ def equipped(session: SparkSession) -> SparkSession:
     lack = lack_of(_answers(session), looking.seen(()))
     if lack.code or lack.modules:
         chosen = [each for each in distributions().values() if modules(each) & lack.modules]
-        archive = pack(_PACKAGE, chosen, _digest())
+        archive = _packed(chosen)
         session.addArtifacts(f"{archive}#firnline", archive=True)
     session.conf.set(EQUIPPED, _digest())
     return session
+
+
+def _packed(chosen: Sequence[Distribution]) -> Path:
+    """Returns the archive. Raises UsageError where it cannot be written: no room, or a home that may not be written."""
+    try:
+        return pack(_PACKAGE, chosen, _digest())
+    except OSError as problem:
+        hint = f"set XDG_CACHE_HOME to a folder that can be written, or {_BY_HAND}"
+        raise UsageError(f"what executors lack cannot be packed: {problem}", hint) from problem
 
 
 def _is_local(session: SparkSession) -> bool:
@@ -83,7 +94,8 @@ def _answers(session: SparkSession) -> list[Seen]:
     tasks = _ASKED if is_remote() else min(_ASKED, max(2, session.sparkContext.defaultParallelism))
     look = F.udf(looking.looker(names), "string", useArrow=False)
     try:
-        rows = session.range(0, tasks, 1, tasks).select(look("id")).collect()
+        with named(session, "asking executors what they have"):
+            rows = session.range(0, tasks, 1, tasks).select(look("id")).collect()
     except PySparkException as problem:
         raise UsageError(f"executors cannot run Python: {said_by(problem)}", _SAME_PYTHON) from problem
     return [json.loads(text) for (text,) in rows]

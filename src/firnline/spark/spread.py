@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import pyarrow as pa
 from pyspark.sql import SparkSession
 from pyspark.sql.utils import is_remote
+
+from firnline.errors import UsageError
 
 TASKS, THREADS = "spark.firnline.walk.tasks", "spark.firnline.walk.threads"
 """Settings of a session: the most tasks of a walk, and how many units a task opens at a time."""
@@ -22,19 +25,44 @@ _CORES_UNKNOWN = 8
 """Where the cluster does not tell a client of Spark Connect."""
 
 
+_PARTS = ("spark.sql.shuffle.partitions", "spark.sql.adaptive.coalescePartitions.initialPartitionNum")
+"""Into how many parts files are dealt at the end."""
+
+_CERTAIN = 16
+"""That a part of so many gets no row at all happens once in e to this power."""
+
+
 @dataclass(frozen=True, slots=True)
 class Spread:
+    """`parts` is the largest number of parts that rows are dealt to."""
+
     tasks: int
     threads: int
+    parts: int
+
+    @property
+    def telling(self) -> int:
+        """How many rows, each under another name, reach every part."""
+        return math.ceil(self.parts * (math.log(self.parts) + _CERTAIN))
 
 
 def spread_of(session: SparkSession, units: int) -> Spread:
     """Returns how to spread a walk from so many units."""
     cores = _CORES_UNKNOWN if is_remote() else session.sparkContext.defaultParallelism
     wanted = max(min(units // _FEWEST_UNITS, _ROUNDS * cores), units // _MOST_UNITS, min(cores, units), 1)
-    most = session.conf.get(TASKS, None)
-    tasks = wanted if most is None else min(wanted, max(1, int(most)))
-    return Spread(tasks, max(1, int(session.conf.get(THREADS, str(_THREADS)) or _THREADS)))
+    tasks = min(wanted, _number(session, TASKS, wanted))
+    parts = max(tasks, *(_number(session, name, 1) for name in _PARTS))
+    return Spread(tasks, _number(session, THREADS, _THREADS), parts)
+
+
+def _number(session: SparkSession, name: str, default: int) -> int:
+    """Returns a setting of the session. Raises UsageError where it is no number above zero."""
+    said = session.conf.get(name, None)
+    if said is None or said == "":
+        return default
+    if not said.strip().isdecimal() or int(said) < 1:
+        raise UsageError(f"the setting {name} of the Spark session is {said!r}", hint="write a number above zero")
+    return int(said)
 
 
 def placed(units: pa.Table, tasks: int) -> pa.Table:

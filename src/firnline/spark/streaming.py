@@ -9,13 +9,14 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from firnline.errors import StoreError
+from firnline.spark.describing import described
 from firnline.spark.importers import forget_zip_importers
 from firnline.spark.troubles import in_one_line
 
 _ROWS_PER_JOB = 250_000
 
 
-def streamed(rows: DataFrame, count: int) -> Iterator[pa.RecordBatch]:
+def streamed(rows: DataFrame, count: int, of: str = "") -> Iterator[pa.RecordBatch]:
     """Yields one partition's batches at a time: each batch crosses as one Arrow message, not row by row.
 
     Every partition costs a job of its own, so there are only as many as the rows need. Raises StoreError at the end
@@ -23,8 +24,10 @@ def streamed(rows: DataFrame, count: int) -> Iterator[pa.RecordBatch]:
     """
     few = rows.coalesce(1 + count // _ROWS_PER_JOB)
     came = 0
+    with described(rows.sparkSession, f"bringing {count:,} files", of):  # its jobs keep the name that they begin with
+        messages = few.mapInArrow(_as_messages, "message binary").toLocalIterator()
     with in_one_line("bringing its rows here"):
-        for row in few.mapInArrow(_as_messages, "message binary").toLocalIterator():
+        for row in messages:
             with pa.ipc.open_stream(row.message) as stream:
                 for batch in stream:
                     came += len(batch)

@@ -16,7 +16,7 @@ from firnline.formats.iceberg.names import places_of
 from firnline.formats.iceberg.roots import roots_of
 from firnline.formats.iceberg.serialise import document_bytes, successor_name
 from firnline.formats.iceberg.state import state_of
-from firnline.formats.iceberg.totals import largest_total
+from firnline.formats.iceberg.totals import files_told
 from firnline.formats.iceberg.unused import without_unused
 from firnline.formats.strangers import refuse_stranger
 from firnline.model.files import File, FileKind
@@ -129,7 +129,7 @@ class IcebergFormat:
         return state_of(edit.restored(state.document, removal)[0], state.table, state.fence)
 
     def entries(self, state: State) -> int:
-        return largest_total(state.document)
+        return files_told(state.document)
 
     def snapshot_objects(self, state: State) -> Iterator[Mapping[str, Any]]:
         return iter(state.document.get("snapshots") or ())
