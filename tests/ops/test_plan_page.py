@@ -17,12 +17,14 @@ PAGE = """\
 memory://page/lake/trips (iceberg), 15 snapshots, 4 refs
 policy: keep within 2d (flag), daily 3 (flag)
 keep 5
+  snapshot             time (UTC)        refs        why it stays
   3000000000000000015  2026-01-16 00:00  experiment  branch head experiment, ref experiment: 1 of 1, within 2d, daily #1 on experiment
   3000000000000000014  2026-01-15 00:00  main        current, branch head main, within 2d, daily #1
   3000000000000000013  2026-01-14 00:00              within 2d, daily #2
   3000000000000000012  2026-01-13 00:00              daily #3
   3000000000000000004  2026-01-05 00:00  release     tag release
 expire 10, from 2026-01-02 00:00 to 2026-01-12 00:00
+  snapshot             time (UTC)
   3000000000000000001  2026-01-02 00:00
   3000000000000000002  2026-01-03 00:00
   3000000000000000003  2026-01-04 00:00
@@ -46,7 +48,8 @@ spared, because it lies outside the table's own folders: 1 file, 4.9 KiB
 remaining: 36 files, 43.1 KiB
 nothing was changed
 
-hint: `firnline why TABLE SNAPSHOT` explains one snapshot, `--files OUT.parquet` lists the files"""  # noqa: E501
+hint: `firnline why TABLE SNAPSHOT` explains one snapshot, `--files OUT.parquet` lists the files
+hint: `firnline expire TABLE`, with the same options, carries it out; it asks first"""  # noqa: E501
 
 
 def story() -> SmallTable:

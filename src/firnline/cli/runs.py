@@ -250,3 +250,5 @@ def run_blocks(carried: Carried) -> Iterator[Block]:
         )
     if facts["state"] == "committed" and facts["undo"] == "after commit":
         yield Hint(f"`firnline undo {facts['run']}` brings everything back until the purge starts")
+    if facts["state"] == "committed":
+        yield Hint(f"`firnline purge {facts['run']}` deletes the files, once grace is over")

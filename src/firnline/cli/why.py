@@ -54,7 +54,7 @@ def _blocks(answer: Answer) -> Iterator[Block]:
     kinds = Counter(each.kind for each in answer.needed_by)
     told = ", ".join(_counted(kind, number) for kind, number in sorted(kinds.items()))
     yield Line(f"needed by {told}, of which stay: {kept:,}")
-    yield Grid(tuple(map(_row, answer.needed_by)), ("snapshot", "time", "", "refs", "why"))
+    yield Grid(tuple(map(_row, answer.needed_by)), ("snapshot", "time (UTC)", "", "refs", "why"))
 
 
 def _counted(kind: str, number: int) -> str:

@@ -13,6 +13,7 @@ from firnline.plans.wording import counted, lasting, minute, size, tally
 from firnline.ports.engines import SPARED_REASONS
 
 SHOWN = 20
+_COLUMNS = ("snapshot", "time (UTC)")
 
 
 def explain(plan: Plan, everything: bool = False) -> Page:
@@ -44,7 +45,7 @@ def _keep(plan: Plan, shown: int) -> Iterator[Block]:
         (each.id, minute(each.timestamp_ms), ", ".join(each.refs), ", ".join(each.reasons)) for each in newest[:shown]
     )
     if rows:
-        yield Grid(rows)
+        yield Grid(rows, (*_COLUMNS, "refs", "why it stays"))
     if len(newest) > shown:
         yield Line(f"  … and {len(newest) - shown:,} older (--list shows them)")
 
@@ -54,7 +55,7 @@ def _expire(plan: Plan, shown: int) -> Iterator[Block]:
     span = f", from {minute(min(times))} to {minute(max(times))}" if times else ""
     yield Line(f"expire {len(plan.expire):,}{span}")
     if times and shown >= len(plan.keep) + len(plan.expire):
-        yield Grid(tuple((each.id, minute(each.timestamp_ms)) for each in plan.expire))
+        yield Grid(tuple((each.id, minute(each.timestamp_ms)) for each in plan.expire), _COLUMNS)
     if plan.expire_refs:
         yield Line(f"expire refs: {', '.join(plan.expire_refs)}")
     yield from _tagged(plan, shown)
@@ -119,3 +120,4 @@ def _ending(plan: Plan) -> Iterator[Block]:
         yield Hint(f"carry it out with `firnline commit {plan.run}`")
     elif plan.expire:
         yield Hint("`firnline why TABLE SNAPSHOT` explains one snapshot, `--files OUT.parquet` lists the files")
+        yield Hint("`firnline expire TABLE`, with the same options, carries it out; it asks first")
