@@ -82,7 +82,7 @@ def test_a_page_without_anything_to_do() -> None:
     table.publish()
     said = str(firnline.open("/dev/null").plan(table.location, now=table.now_ms)).splitlines()
     assert said[2] == "keep 1"
-    assert said[4:] == ["expire 0", "nothing was changed"]
+    assert said[5:] == ["expire 0", "nothing was changed"]
 
 
 @pytest.mark.parametrize(
