@@ -60,9 +60,9 @@ def first_on_path(python: Path, around: Mapping[str, str]) -> dict[str, str]:
     return {**around, "PATH": f"{python.parent}{os.pathsep}{around['PATH']}"}
 
 
-def run_on(where: Mapping[str, str], around: Mapping[str, str], folder: Path) -> dict[str, Any]:
+def run_on(where: Mapping[str, str], around: Mapping[str, str], folder: Path, script: Path = SCRIPT) -> dict[str, Any]:
     """Returns what the script said; fails with all that it wrote."""
-    start = f"import runpy, sys; sys.path.insert(0, {SOURCE!r}); runpy.run_path({str(SCRIPT)!r}, run_name='__main__')"
+    start = f"import runpy, sys; sys.path.insert(0, {SOURCE!r}); runpy.run_path({str(script)!r}, run_name='__main__')"
     command = [sys.executable, "-c", start, str(folder)]
     ran = subprocess.run(command, env={**around, **where}, capture_output=True, text=True, timeout=900, check=False)
     assert ran.returncode == 0, ran.stderr[-6_000:] + ran.stdout[-2_000:]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ import pytest
 
 from firnline.spark.packing import distributions, modules
 
-from .clusters import bare_python, connect_server, first_on_path, run_on, standalone, surroundings
+from .clusters import SCRIPT, SOURCE, bare_python, connect_server, first_on_path, run_on, standalone, surroundings
 
 pytestmark = pytest.mark.spark
 HEAVY = ("pyarrow", "numpy", "numba", "llvmlite")
@@ -37,6 +38,28 @@ def test_local_cluster(tmp_path: Path) -> None:
     python = bare_python(tmp_path / "bare", HEAVY)
     around = {**surroundings(tmp_path), "PYSPARK_PYTHON": str(python)}
     check(run_on({"SPARK_MASTER": "local-cluster[2,1,1024]"}, around, tmp_path), python, HEAVY)
+
+
+@full
+def test_tasks_that_fail_or_run_twice_and_executors_that_die_change_no_answer(tmp_path: Path) -> None:
+    around = {**surroundings(tmp_path), "PYSPARK_PYTHON": sys.executable}
+    facts = run_on({}, around, tmp_path, SCRIPT.with_name("hard_times.py"))
+    assert min(facts[each] for each in ("stumbling", "deleted_twice", "bereaved")) > 0, facts
+
+
+@full
+def test_under_spark_submit_the_cluster_is_the_one_it_names(tmp_path: Path) -> None:
+    """Nobody who submits to a cluster wants the walk on the cores of his driver."""
+    script = tmp_path / "submitted.py"
+    script.write_text(
+        f"import sys; sys.path.insert(0, {SOURCE!r})\n"
+        "from firnline.spark.session import session\n"
+        f"open({str(tmp_path / 'said')!r}, 'w').write(session().sparkContext.master)\n"
+    )
+    around = {**surroundings(tmp_path), "PYSPARK_PYTHON": sys.executable, "PYSPARK_DRIVER_PYTHON": sys.executable}
+    command = [f"{around['SPARK_HOME']}/bin/spark-submit", "--master", "local[1]", str(script)]
+    subprocess.run(command, env=around, check=True, timeout=900, capture_output=True)
+    assert (tmp_path / "said").read_text() == "local[1]"
 
 
 @full
