@@ -159,9 +159,14 @@ def test_what_any_executor_lacks_is_lacking() -> None:
 def test_another_platform_gets_code_but_no_packages() -> None:
     elsewhere: Seen = {"platform": "elsewhere", "missing": [], "firnline": "old"}
     assert lack_of([elsewhere], HERE) == Lack(code=True, modules=frozenset())
-    with pytest.raises(UsageError, match="lack obstore") as refused:
-        lack_of([{**elsewhere, "missing": ["obstore"]}], HERE)
+    with pytest.raises(UsageError, match="lack obstore, and") as refused:
+        lack_of([{**elsewhere, "missing": ["obstore", "numba"]}], HERE)
     assert "spark.archives" in refused.value.hint
+
+
+def test_what_only_makes_decoding_fast_is_done_without_on_another_platform() -> None:
+    elsewhere: Seen = {"platform": "elsewhere", "missing": ["numba", "llvmlite", "isal"], "firnline": "this"}
+    assert lack_of([HERE, elsewhere], HERE) == Lack(code=False, modules=frozenset())
 
 
 def test_why_python_failed_there_is_told_in_one_line() -> None:

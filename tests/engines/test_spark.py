@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import random
 import re
@@ -80,6 +81,22 @@ def test_what_had_to_be_walked_again_and_could_not_be_read_ends_the_stream(
             remove(path.removeprefix("file://"))
     with pytest.raises(UnreadableMetadata, match="manifest is missing"):
         list(survey.victim_batches())
+
+
+def test_the_session_holds_nothing_of_a_survey_that_nobody_holds(
+    tmp_path: Path, spark_session: SparkSession, spark: Engine
+) -> None:
+    """A plan is looked at and forgotten; the session may be somebody's who lives on for months."""
+    held = spark_session.sparkContext._jsc.getPersistentRDDs  # type: ignore[attr-defined]
+    before = held().size()
+    table = SmallTable(QuickFiles(), f"file://{tmp_path}/t")
+    first = table.append(3)
+    state = FORMAT.load("table", table.publish())
+    survey = spark.survey(roots(FORMAT, state, {str(first)}), FORMAT.expand, Territory(state.owned))
+    assert held().size() == before + 1
+    del survey
+    gc.collect()
+    assert held().size() == before
 
 
 def test_rows_that_are_not_as_many_as_were_counted_are_no_answer(spark_session: SparkSession) -> None:

@@ -160,6 +160,7 @@ class Runs(Places):
         confirm(planned.plan)
         self._prepare(work, planned.state, deletes=True)
         plan = self._saved(work, planned, grace, meant=True)
+        planned.close()
         return self.carry(str(plan.run), break_lease=break_lease)
 
     def _planned(self, work: Workplace, request: Request) -> Planned:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
 
@@ -41,7 +42,7 @@ def check(source: TableSource, store: Head, choose: ChooseEngine, progress: Prog
     """Returns what is missing. Raises UnreadableMetadata where a list or manifest itself cannot be read."""
     state = source.load()
     roots = (Root(file, True, owner) for owner, file in source.format.roots(state))
-    survey = choose(state, source.format, "auto").survey(roots, source.format.expand, Territory(None))
-    presence = look(store, survey.kept_batches(), progress)
-    survey.close()
+    engine = choose(state, source.format, "auto")
+    with closing(engine.survey(roots, source.format.expand, Territory(None))) as survey:
+        presence = look(store, survey.kept_batches(), progress)
     return Checked(state.table, len(state.graph), presence)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from typing import TYPE_CHECKING
 
 from firnline.model.files import File, FileKind, Root
@@ -71,11 +72,10 @@ class Newcomers:
             new += [Root(file, True, f"{len(self._owners)}") for file in files]
         if not new:
             return
-        survey = engine.survey(new, expand, Territory(None))
-        for batch in survey.kept_batches():
-            for name in batch.column("identity").to_pylist():
-                self.reach(name)
-        survey.close()
+        with closing(engine.survey(new, expand, Territory(None))) as survey:
+            for batch in survey.kept_batches():
+                for name in batch.column("identity").to_pylist():
+                    self.reach(name)
 
     def _named(self, batch: pa.RecordBatch, by_name: bool) -> dict[str, File]:
         """Returns the deeper units that are new; what the units name is remembered as reached."""

@@ -36,6 +36,11 @@ class Planned:
     state: State
     request: Request
 
+    def close(self) -> None:
+        """Gives back what the engine holds for the survey; the plan stays."""
+        if self.survey is not None:
+            self.survey.close()
+
 
 def by_opening(table_format: TableFormat, state: State, window_ms: int) -> Expand:
     """Returns the format's own expand: every unit is opened."""

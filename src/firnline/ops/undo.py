@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from contextlib import closing
 from itertools import takewhile
 from typing import Any
 
@@ -190,8 +191,8 @@ def _refuse_missing(work: Workplace, run: Run, removal: Mapping[str, Any]) -> No
         )
     except UnreadableMetadata as missing:
         raise RefusedForSafety(f"{run.id} cannot be undone: {missing.message}", hint=hint) from missing
-    presence = look(work.store, survey.kept_batches(), work.progress)
-    survey.close()
+    with closing(survey):
+        presence = look(work.store, survey.kept_batches(), work.progress)
     if presence.faults:
         named = "; ".join(f"{each.path} ({each.problem})" for each in presence.listed[:5])
         raise RefusedForSafety(f"{run.id} cannot be undone, {presence.faults} files are gone: {named}", hint=hint)

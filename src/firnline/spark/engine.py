@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from weakref import finalize
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
@@ -29,9 +30,13 @@ _ONCE = {"key": "min", "size": "max", "kind": "min", "opens": "max", "needed": "
 Summary = tuple[tuple[str, str, int, int, str | None], ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, weakref_slot=True)
 class SparkSurvey:
-    """A survey whose files stay on the cluster; totals were computed once, batches are streamed."""
+    """A survey whose files stay on the cluster; totals were computed once, batches are streamed.
+
+    Spark holds them for as long as the session lives, which may be months and somebody else's: so they go with
+    `close`, or at the latest when nobody holds this any more.
+    """
 
     files: DataFrame
     judged: DataFrame
@@ -97,7 +102,9 @@ class SparkEngine:
             files.unpersist()
             raise
         opened = sum(count for _, kind, count, _, _ in summary if kind in {k.value for k in expand.order})
-        return SparkSurvey(files, judged, summary, opened, self.of)
+        survey = SparkSurvey(files, judged, summary, opened, self.of)
+        finalize(survey, files.unpersist).atexit = False
+        return survey
 
     def list(self, pieces: Iterable[KeyRange], source: ListRanges) -> SparkListing:
         self.progress.step("listing on Spark", 0, None)

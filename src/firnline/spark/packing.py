@@ -22,6 +22,9 @@ NEEDED = (
 )  # fmt: skip
 """What firnline imports on executors, and where Spark plans a query; what these need themselves comes with them."""
 
+OPTIONAL = frozenset({"cramjam", "deflate", "isal", "llvmlite", "numba", "zstandard"})
+"""Modules that make decoding fast: without them it is slow, and right."""
+
 _UNUSED = re.compile(r"(^|/)(__pycache__|tests?|include|src)/|\.(pyc|pyi|pxd|pyx|h|hpp|cpp|cc)$")
 _DAYS_KEPT = 30
 

@@ -23,7 +23,7 @@ from firnline.errors import UsageError
 from firnline.spark import looking
 from firnline.spark.describing import named
 from firnline.spark.looking import Seen
-from firnline.spark.packing import distributions, modules, pack
+from firnline.spark.packing import OPTIONAL, distributions, modules, pack
 from firnline.spark.troubles import said_by
 
 EQUIPPED = "spark.firnline.equipped"
@@ -76,15 +76,16 @@ def _is_local(session: SparkSession) -> bool:
 
 
 def lack_of(answers: Sequence[Seen], here: Seen) -> Lack:
-    """Returns what is missing anywhere. Raises UsageError where it would have to be made for another platform."""
+    """Returns what is missing anywhere. Raises UsageError where it would have to be made for another platform; what only
+    makes decoding fast is done without there.
+    """
     missing = frozenset(name for each in answers for name in each["missing"])
-    for each in answers:
-        if missing and each["platform"] != here["platform"]:
-            lacking = ", ".join(sorted(missing))
-            raise UsageError(
-                f"executors on {each['platform']} lack {lacking}, and this is {here['platform']}", _BY_HAND
-            )
-    return Lack(any(each["firnline"] != here["firnline"] for each in answers), missing)
+    elsewhere = next((each["platform"] for each in answers if each["platform"] != here["platform"]), None)
+    if elsewhere is not None and missing - OPTIONAL:
+        lacking = ", ".join(sorted(missing - OPTIONAL))
+        raise UsageError(f"executors on {elsewhere} lack {lacking}, and this is {here['platform']}", _BY_HAND)
+    code = any(each["firnline"] != here["firnline"] for each in answers)
+    return Lack(code, missing if elsewhere is None else frozenset())
 
 
 def _answers(session: SparkSession) -> list[Seen]:
