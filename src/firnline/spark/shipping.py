@@ -76,8 +76,8 @@ def _is_local(session: SparkSession) -> bool:
 
 
 def lack_of(answers: Sequence[Seen], here: Seen) -> Lack:
-    """Returns what is missing anywhere. Raises UsageError where it would have to be made for another platform; what only
-    makes decoding fast is done without there.
+    """Returns what is missing anywhere. Raises UsageError where it would have to be made for another platform: there
+    only what makes decoding fast can be done without.
     """
     missing = frozenset(name for each in answers for name in each["missing"])
     elsewhere = next((each["platform"] for each in answers if each["platform"] != here["platform"]), None)
