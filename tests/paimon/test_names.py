@@ -17,7 +17,7 @@ from firnline.testing.paimon.worlds import Paimon
 
 from .small import EVERYTHING_OLD, Copy, row
 
-NAMES = ("a/b", "deep/er/still", "a:b", "x@y", "a%2Fb", "ü", "a b", "tag/tag-a")
+NAMES = ("a/b", "deep/er/still", "a:b", "x@y", "a%2Fb", "ü", "a b", "tag/tag-a", "a/tag", "a/consumer/b")
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -133,9 +133,9 @@ def _landed_before(work: Workplace, lease: Lease, run: Run) -> Mapping[str, Any]
         if work.source.commits.landed(event.detail, version_of(state), lease.check):
             return event.detail
     if run.attempts:
-        last = run.attempts[-1].detail
+        last, graph = run.attempts[-1].detail, work.source.load().graph  # one that was given up just now put all back
         gone = {str(each["snapshot-id"]) for each in last["removal"]["snapshots"]}
-        if gone and not any(snapshot in state.graph for snapshot in gone):
+        if gone and not any(snapshot in graph for snapshot in gone):
             return last
     return None
 

@@ -17,9 +17,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from firnline.errors import AlreadyExists, ObjectNotFound, OutcomeUnknown, RefusedForSafety, StoreError
-from firnline.formats.paimon.carrying import Carrying, GivenUp, files_of_branch
+from firnline.formats.paimon import names
+from firnline.formats.paimon.carrying import Carrying, GivenUp
 from firnline.formats.paimon.differences import difference, fits
 from firnline.formats.paimon.folder import read_folder
+from firnline.formats.paimon.present import files_of_branch, must_be_made_anew
 from firnline.journal.layout import notes_folder
 from firnline.model.locations import join
 from firnline.ports.catalogs import Attempt, Step, Still, SwapOutcome, TableName, Version, always
@@ -49,6 +51,7 @@ class PaimonCommits:
             "location": step.suggested,
             "table_folder": table.name,
             "id": str(uuid.uuid4()),
+            "note": step.base.document["files"].get(names.PROPERTIES),
         }
         self._refuse_strangers(table.name, found.drops, step.base.document["files"])
         lists = {"stays": list(found.stays), "drops": list(found.drops)}
@@ -72,11 +75,15 @@ class PaimonCommits:
             return SwapOutcome.UNKNOWN
 
     def landed(self, proof: Mapping[str, Any], now: Version, still: Still = always) -> bool:
-        """Tells whether the attempt landed. One that was begun is carried to its end first: half of it is nothing."""
+        """Tells whether the attempt landed. One that was begun is carried to its end first: half of it is nothing; or
+        given up, where somebody needs by now what it takes: hours may have passed.
+        """
         if self._noted(proof, _DONE):
             return True
         if not self._noted(proof, _BEGUN) or self._noted(proof, _GIVEN_UP):
             return False
+        if must_be_made_anew(self.store, proof, _note_key(proof, _BEGUN)):
+            return self._give_up(Carrying(self.store, self.retirer, proof, still))
         return self._carry_out(proof, still)
 
     def fence(self, proofs: Sequence[Mapping[str, Any]], now: Version) -> Amendment | None:
@@ -89,11 +96,14 @@ class PaimonCommits:
         try:
             carrying.carry_out()
         except GivenUp:
-            carrying.give_up()
-            self._note(proof, _GIVEN_UP)
-            return False
+            return self._give_up(carrying)
         self._note(proof, _DONE)
         return True
+
+    def _give_up(self, carrying: Carrying) -> bool:
+        carrying.give_up()
+        self._note(carrying.proof, _GIVEN_UP)
+        return False
 
     def _refuse_strangers(self, folder: str, drops: Sequence[str], known: Mapping[str, str]) -> None:
         """Refuses to drop a branch with files that nobody here knows: they would stay, and the branch with them."""

@@ -121,14 +121,14 @@ def last_snapshots(takes: Mapping[str, str], drops: Collection[str]) -> set[str]
     return {path for branch, path in found.items() if branch in drops}
 
 
-def earliest_hint(snapshot: str) -> str:
-    """Returns the hint that names the first snapshot of the range that this one's file is in."""
-    return f"{names.branch_folder(names.split_branch(snapshot)[0])}snapshot/EARLIEST"
+def earliest_hint(path: str) -> str:
+    """Returns the hint that names the first snapshot of the branch that a file belongs to."""
+    return f"{names.branch_folder(names.split_branch(path)[0])}snapshot/EARLIEST"
 
 
-def earliest_hints(puts: Files, takes: Files) -> list[str]:
+def earliest_hints(puts: Files, takes: Files) -> set[str]:
     """Returns the hints that are put where a range loses its beginning."""
-    return sorted({earliest_hint(path) for path in takes if is_snapshot(path)} & puts.keys())
+    return {earliest_hint(path) for path in takes if is_snapshot(path)} & puts.keys()
 
 
 def is_snapshot(path: str) -> bool:

@@ -12,7 +12,7 @@ BRANCHES = "branch"
 DOCUMENT = r"schema/schema-[0-9]+"
 """Where such an object lies, a table begins."""
 
-_FILE = r"(?:snapshot|changelog|schema)/[^/]+|(?:tag|consumer)/.+"
+_FILE = r"(?:snapshot|changelog|schema|tag|consumer)/[^/]+|tag/tag-.+|consumer/consumer-.+"
 _BRANCH = re.compile(rf"branch/branch-(?:(.+?)/({_FILE})|([^/]+)/(.+))", re.DOTALL)
 _NUMBERED = re.compile(r"(snapshot|changelog|schema)/\1-([0-9]+)")
 _SCHEMA = re.compile(rf"(.+?)(?:/{BRANCHES}/branch-.+?)?/{DOCUMENT}", re.DOTALL)
