@@ -26,7 +26,7 @@ RECORDS = "firnline.records"
 """The table property that says where the records of its runs are."""
 
 
-def _nobody(also: Sequence[str]) -> Iterable[Workplace]:
+def _nobody(also: Sequence[str], searched: Sequence[str]) -> Iterable[Workplace]:
     """Stands in where no other table can be asked: to act as if there were none would be a guess."""
     raise RefusedForSafety("the tables of the configured catalogs cannot be seen from here", hint="this is a bug")
 
@@ -35,7 +35,8 @@ def _nobody(also: Sequence[str]) -> Iterable[Workplace]:
 class Workplace:
     """Everything a use case needs to change a table, except the power to delete.
 
-    `everyone` returns where each table of every configured catalog is worked on, and those at the given locations: for
+    `everyone` returns where each table of every configured catalog is worked on, and those at the given locations, or
+    around them where they may share one of the folders that are searched: for
     those who must ask them all.
     """
 
@@ -49,7 +50,7 @@ class Workplace:
     progress: Progress = field(default_factory=Silent)
     interrupted: Callable[[], bool] = lambda: False
     discard: Discard | None = None
-    everyone: Callable[[Sequence[str]], Iterable[Workplace]] = _nobody
+    everyone: Callable[[Sequence[str], Sequence[str]], Iterable[Workplace]] = _nobody
 
     def root(self, state: State) -> str:
         """Returns where this table's runs are recorded: where its first commit pinned it, whatever is configured now.
