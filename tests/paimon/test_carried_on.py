@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import time
 from pathlib import Path
@@ -83,6 +84,23 @@ def test_a_hold_is_seen_where_the_commit_writes_no_note(made: Path, copy: Copy, 
     with pytest.raises(CollectionForbidden, match="is not true"):
         copy.process().resume(copy.table)
     assert left(copy) == list(range(2, 8)), before
+
+
+def test_a_tag_above_the_newest_snapshot_comes_back_where_nothing_was_rolled_back(made: Path) -> None:
+    """A tag that was made while somebody rolled back is left there. It was taken, and the hold forbids that."""
+    high = Copy.of(made, "high")
+    newest = json.loads((high.folder / "t/snapshot/snapshot-7").read_text())
+    over = {"id": 9, "tagCreateTime": [2020, 1, 1, 1, 1, 1], "tagTimeRetained": 10.0}
+    (high.folder / "t/tag/tag-high").write_text(json.dumps({**newest, **over}))
+    copy = Copy.of(high.folder, "cut")
+    cut_after(copy, high.folder, expire, "/tag-high")
+    add_hold(copy.process().workplace(copy.table), Hold("all", "somebody", "a test", None))
+    with pytest.raises(CollectionForbidden):
+        copy.process().resume(copy.table)
+    assert (copy.folder / "t/tag/tag-high").exists()
+    assert left(copy) == list(range(1, 8))
+    for each in (high, copy):
+        each.end()
 
 
 # ---------------------------------------------------------------- the writers' own expiry

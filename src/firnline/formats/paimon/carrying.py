@@ -77,7 +77,7 @@ class Carrying:
         what another expiry would have taken: the files of such a snapshot may be gone.
         """
         proof, ahead = self.proof, self._overtaken()
-        for path in in_order_of_putting(proof["takes"], self._newest()):
+        for path in in_order_of_putting(proof["takes"], self._rolled_back()):
             if earliest_hint(path) in ahead:
                 continue
             self.still()
@@ -171,15 +171,17 @@ class Carrying:
     def _in_branch(self, branch: str) -> set[str]:
         return files_of_branch(self.store, self.proof["table_folder"], branch)
 
-    def _newest(self) -> dict[str, int]:
-        """Returns the newest snapshot of each branch that lost some, of what is there and what went by our own hands;
-        nothing where there is none.
+    def _rolled_back(self) -> dict[str, range]:
+        """Returns the numbers above the newest snapshot of each branch, of what is there and what went by our own
+        hands, up to the newest that it had before; nothing where there is none. What was above that before stays so.
         """
-        found: dict[str, int] = {}
+        found: dict[str, range] = {}
+        before = self.proof.get("newest")
         for branch in {names.split_branch(path)[0] for path in self.proof["takes"]}:
             ours = {number for path in self.gone if (number := number_of_snapshot(path, branch)) is not None}
             if numbers := ours | self._numbers(branch):
-                found[branch] = max(numbers)
+                highest = names.LARGEST if before is None else before.get(branch, -1)
+                found[branch] = range(max(numbers) + 1, highest + 1)
         return found
 
     def _numbers(self, branch: str) -> set[int]:

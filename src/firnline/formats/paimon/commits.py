@@ -19,7 +19,7 @@ from typing import Any
 from firnline.errors import AlreadyExists, ObjectNotFound, OutcomeUnknown, RefusedForSafety, StoreError
 from firnline.formats.paimon import names
 from firnline.formats.paimon.carrying import Carrying, GivenUp
-from firnline.formats.paimon.differences import difference, fits
+from firnline.formats.paimon.differences import difference, fits, newest_of
 from firnline.formats.paimon.folder import read_folder
 from firnline.formats.paimon.present import files_of_branch, must_be_made_anew
 from firnline.journal.layout import notes_folder
@@ -45,15 +45,17 @@ class PaimonCommits:
             raise RefusedForSafety(
                 f"{table} is in a catalog, which must know of every change", hint="nothing was changed"
             )
-        found = difference(step.base.document["files"], step.document["files"])
+        before = step.base.document["files"]
+        found = difference(before, step.document["files"])
         proof = {
             "base": step.base.location,
             "location": step.suggested,
             "table_folder": table.name,
             "id": str(uuid.uuid4()),
-            "note": step.base.document["files"].get(names.PROPERTIES),
+            "note": before.get(names.PROPERTIES),
+            "newest": newest_of(before),
         }
-        self._refuse_strangers(table.name, found.drops, step.base.document["files"])
+        self._refuse_strangers(table.name, found.drops, before)
         lists = {"stays": list(found.stays), "drops": list(found.drops)}
         return Attempt(table, step, {**proof, **found._asdict(), **lists})
 

@@ -76,25 +76,35 @@ def number_of_snapshot(path: str, of: str | None = None) -> int | None:
     return known[1] if known is not None and known[0] == "snapshot" and of in (None, branch) else None
 
 
-def in_order_of_putting(files: Mapping[str, str], newest: Mapping[str, int] | None = None) -> list[str]:
+def in_order_of_putting(files: Mapping[str, str], rolled_back: Mapping[str, range] | None = None) -> list[str]:
     """Returns schemas, then tags, changelogs and notes, then snapshots, then hints: a branch without a schema can be
     read by nobody, readers that follow a hint find what it says, and a range grows from its end, highest first.
 
-    What is above the `newest` snapshot that a branch has stays away: a rollback took it, and nobody wants it back.
+    What is among the numbers that were `rolled_back` in its branch stays away: nobody wants it back.
     """
-    wanted = (path for path, text in files.items() if not _is_above(path, text, newest or {}))
+    wanted = (path for path, text in files.items() if not _is_among(path, text, rolled_back or {}))
     return sorted(
         wanted,
         key=lambda path: (names.is_hint(path), is_snapshot(path), not is_schema(path), -_place(path), path),
     )
 
 
-def _is_above(path: str, text: str, newest: Mapping[str, int]) -> bool:
+def _is_among(path: str, text: str, numbers: Mapping[str, range]) -> bool:
     branch, below = names.split_branch(path)
     known = names.known(below)
-    if branch not in newest or known is None or known[0] in ("schema", "consumer"):
+    if branch not in numbers or known is None or known[0] in ("schema", "consumer"):
         return False
-    return int(json.loads(text)["id"]) > newest[branch]
+    return int(json.loads(text)["id"]) in numbers[branch]
+
+
+def newest_of(files: Files) -> dict[str, int]:
+    """Returns the number of the newest snapshot of each branch that has any."""
+    found: dict[str, int] = {}
+    for path in files:
+        number, branch = number_of_snapshot(path), names.split_branch(path)[0]
+        if number is not None:
+            found[branch] = max(number, found.get(branch, number))
+    return found
 
 
 def in_order_of_taking(files: Mapping[str, str], drops: Collection[str] = ()) -> list[str]:

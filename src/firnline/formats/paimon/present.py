@@ -8,7 +8,7 @@ from typing import Any
 from firnline.errors import ObjectNotFound
 from firnline.formats.paimon import fields, names
 from firnline.formats.paimon.consumers import consumer_times
-from firnline.formats.paimon.differences import number_of_snapshot
+from firnline.formats.paimon.differences import newest_of, number_of_snapshot
 from firnline.formats.paimon.folder import Files, read_folder
 from firnline.model.locations import identity, join, stem_of
 from firnline.ports.stores import List, Read
@@ -45,11 +45,8 @@ def must_be_made_anew(store: Read, proof: Mapping[str, Any], begun: str) -> bool
 def _readers(store: Read, files: Files, proof: Mapping[str, Any], begun: str) -> Iterator[str]:
     """Yields the consumers that read from a snapshot on that goes, and those that were to go and were moved since."""
     since_ms, written = _written_ms(store, begun), consumer_times(store, proof["table_folder"], files)
-    highest: dict[str, int] = {}
-    for path in proof["takes"]:
-        branch, number = names.split_branch(path)[0], number_of_snapshot(path)
-        if number is not None and branch not in proof.get("drops", ()):
-            highest[branch] = max(number, highest.get(branch, number))
+    taken = newest_of(proof["takes"])
+    highest = {branch: number for branch, number in taken.items() if branch not in proof.get("drops", ())}
     for path, text in files.items():
         branch, below = names.split_branch(path)
         known = names.named(below)
