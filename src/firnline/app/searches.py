@@ -73,8 +73,11 @@ class Searches(Runs):
     def dropped(self, prefix: str) -> list[Dropped]:
         """Returns the folders under a prefix that look like tables and that no configured catalog knows."""
         work = self._prefix(prefix)
+        from firnline.formats.documents import table_of_document
+
         folder = work.source.load().location
-        return dropped_tables(folder, self._means(work, Scope((folder,)), Asked(), None), work.store)
+        means = self._means(work, Scope((folder,)), Asked(), None)
+        return dropped_tables(folder, means, work.store, table_of_document)
 
     def purge_dropped(
         self,

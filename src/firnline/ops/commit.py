@@ -14,6 +14,7 @@ from firnline.errors import (
     RefusedForSafety,
     UnreadableMetadata,
 )
+from firnline.journal.layout import RECORDS
 from firnline.journal.lease import Lease
 from firnline.journal.parts import CHANGED, Seals, part_keys, read_part, seal, write_parts
 from firnline.journal.runs import Run, refuse_edited
@@ -29,7 +30,7 @@ from firnline.ops.notes import clear_notes
 from firnline.ops.remember import Memory
 from firnline.ops.settle import settle
 from firnline.ops.tidy import tidy
-from firnline.ops.workplace import RECORDS, Workplace, same_table
+from firnline.ops.workplace import Workplace, same_table
 from firnline.ports.catalogs import Attempt
 from firnline.ports.formats import Edited, State, UndoWindow
 

@@ -49,8 +49,8 @@ class TableReader:
         self._places = {os.path.basename(path): path for path in self.disk}
         self._records = cache(self._open)
 
-    def needs(self, root: Root) -> Needs:
-        """Returns what a root needs.
+    def needs(self, root: Root, *, as_tag: bool = False) -> Needs:
+        """Returns what a root needs, or what a tag of a snapshot would.
 
         Only a snapshot needs rows and changes: who reads a tag never reads its changes, which go with its snapshot,
         and a changelog that outlived its snapshot needs its changes alone.
@@ -62,7 +62,7 @@ class TableReader:
             self._changes(root.branch, document, found)
         else:
             self._table(document, found)
-        if root.kind == SNAPSHOT:
+        if root.kind == SNAPSHOT and not as_tag:
             self._changelog(document, found)
         return found
 
