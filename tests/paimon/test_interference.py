@@ -123,6 +123,41 @@ def test_what_a_rollback_took_away_stays_away(both: Paimon, copy: Copy, target: 
     assert copy.process().check(copy.table).sound
 
 
+def _back_to_a_tag(table: JavaTable) -> None:
+    table.rollback(MAIN, "two")
+
+
+def _fast_forward(table: JavaTable) -> None:
+    table.fast_forward("side")
+
+
+def _back_and_on(table: JavaTable) -> None:
+    table.rollback(MAIN, "two")
+    table.write(MAIN, [row(8, "eight")])
+
+
+@pytest.mark.parametrize("number", [2, 3, 4, 5])
+@pytest.mark.parametrize("act", [_back_to_a_tag, _fast_forward, _back_and_on])
+def test_what_somebody_made_the_newest_stays_the_newest(
+    both: Paimon, copy: Copy, act: Callable[[JavaTable], None], number: int
+) -> None:
+    """Snapshots that the commit had taken before came back above it, and were what everybody read."""
+    table, made_newest = JavaTable(both.java, copy.folder / "t"), list[str]()
+
+    def action() -> None:
+        act(table)
+        made_newest.append(newest(copy))
+
+    copy.expire(Before("delete", f"/snapshot-{number}", action), sole_writer=False)
+    assert [newest(copy)] == made_newest
+    assert copy.process().check(copy.table).sound
+
+
+def newest(copy: Copy) -> str:
+    path = max((copy.folder / "t/snapshot").glob("snapshot-*"), key=lambda each: int(each.name.rpartition("-")[2]))
+    return path.read_text()
+
+
 def test_the_hint_follows_the_range_and_never_runs_ahead(
     both: Paimon, copy: Copy, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
@@ -19,7 +19,7 @@ from firnline.formats.paimon.differences import (
     last_snapshots,
     number_of_snapshot,
 )
-from firnline.formats.paimon.present import files_of_branch, snapshots_of_branch
+from firnline.formats.paimon.present import files_of_branch, rolled_back, snapshots_of_branch
 from firnline.model.locations import join
 from firnline.ports.catalogs import Still
 from firnline.ports.retire import Retire
@@ -55,12 +55,15 @@ class Carrying:
             if path not in late:
                 self.still()
                 self._put(path)
-        for place, path in enumerate(in_order_of_taking(proof["takes"], proof.get("drops", ()))):
+        order = in_order_of_taking(proof["takes"], proof.get("drops", ()))
+        last = last_snapshots(order, proof.get("drops", ()))
+        for place, path in enumerate(order):
             self.still()
             ahead = self._refuse_rolled_back()
-            self._refuse_revived(path)
+            if path in last or is_schema(path):
+                self._refuse_revived(order[place:])
             self._follow(place, path, late - ahead)
-            if self.retirer.retire(self._key(path), proof["takes"][path].encode()):
+            if self._take(path):
                 self.gone.append(path)
         for path in sorted(late - self._refuse_rolled_back()):
             self.still()
@@ -77,7 +80,7 @@ class Carrying:
         what another expiry would have taken: the files of such a snapshot may be gone.
         """
         proof, ahead = self.proof, self._overtaken()
-        for path in in_order_of_putting(proof["takes"], self._rolled_back()):
+        for path in in_order_of_putting(proof["takes"], rolled_back(self.store, proof, self.gone)):
             if earliest_hint(path) in ahead:
                 continue
             self.still()
@@ -159,30 +162,21 @@ class Carrying:
             return False
         return True
 
-    def _refuse_revived(self, path: str) -> None:
+    def _take(self, path: str) -> bool:
+        """Tells whether the file went. A hint goes whatever it says: it is nobody's word."""
+        key, data = self._key(path), self.proof["takes"][path].encode()
+        return self.retirer.retire(key, self._present(key) or b"" if names.is_hint(path) else data)
+
+    def _refuse_revived(self, due: Sequence[str]) -> None:
         """Looks once more before the newest snapshot of a branch goes, and before each schema: what a writer put there
-        meanwhile builds on the one, and could not be read without the other.
+        meanwhile builds on the one, and could not be read without the other. So does what has a number that went.
         """
-        takes, drops, branch = self.proof["takes"], self.proof.get("drops", ()), names.split_branch(path)[0]
-        looks = branch in drops and (is_schema(path) or path in last_snapshots(takes, drops))
-        if looks and self._in_branch(branch) - takes.keys():
+        branch = names.split_branch(due[0])[0]
+        if branch in self.proof.get("drops", ()) and self._in_branch(branch) - set(due):
             raise GivenUp
 
     def _in_branch(self, branch: str) -> set[str]:
         return files_of_branch(self.store, self.proof["table_folder"], branch)
-
-    def _rolled_back(self) -> dict[str, range]:
-        """Returns the numbers above the newest snapshot of each branch, of what is there and what went by our own
-        hands, up to the newest that it had before; nothing where there is none. What was above that before stays so.
-        """
-        found: dict[str, range] = {}
-        before = self.proof.get("newest")
-        for branch in {names.split_branch(path)[0] for path in self.proof["takes"]}:
-            ours = {number for path in self.gone if (number := number_of_snapshot(path, branch)) is not None}
-            if numbers := ours | self._numbers(branch):
-                highest = names.LARGEST if before is None else before.get(branch, -1)
-                found[branch] = range(max(numbers) + 1, highest + 1)
-        return found
 
     def _numbers(self, branch: str) -> set[int]:
         return snapshots_of_branch(self.store, self.proof["table_folder"], branch)

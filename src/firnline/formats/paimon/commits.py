@@ -72,9 +72,15 @@ class PaimonCommits:
             except (StoreError, OutcomeUnknown):
                 return SwapOutcome.UNKNOWN
         try:
-            return SwapOutcome.DONE if self._carry_out(proof, attempt.still) else SwapOutcome.LOST
+            done = self._carry_out(proof, attempt.still)
         except (StoreError, OutcomeUnknown):
             return SwapOutcome.UNKNOWN
+        if not done and proof["drops"]:  # a number that was given again would look like the one that was planned
+            raise RefusedForSafety(
+                f"somebody worked on {', '.join(proof['drops'])} while it was being dropped",
+                hint="all of it was put back; plan again, if it is still to go",
+            )
+        return SwapOutcome.DONE if done else SwapOutcome.LOST
 
     def landed(self, proof: Mapping[str, Any], now: Version, still: Still = always) -> bool:
         """Tells whether the attempt landed. One that was begun is carried to its end first: half of it is nothing; or

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from firnline.formats.paimon import names
@@ -122,10 +122,10 @@ def _turn(path: str, drops: Collection[str]) -> int:
     return int(number_of_snapshot(path) is None)
 
 
-def last_snapshots(takes: Mapping[str, str], drops: Collection[str]) -> set[str]:
-    """Returns the newest snapshot of each branch that is dropped."""
+def last_snapshots(order: Sequence[str], drops: Collection[str]) -> set[str]:
+    """Returns the newest snapshot of each branch that is dropped, of files in the order of taking."""
     found = {}
-    for path in in_order_of_taking(takes, drops):
+    for path in order:
         if number_of_snapshot(path) is not None:
             found[names.split_branch(path)[0]] = path
     return {path for branch, path in found.items() if branch in drops}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from firnline.errors import ObjectNotFound
@@ -28,6 +28,25 @@ def snapshots_of_branch(store: List, folder: str, branch: str) -> set[int]:
     place = f"{names.branch_folder(branch)}snapshot/"
     listed = (place + found.key.rpartition("/")[2] for found in store.list(join(folder, place)))
     return {number for path in listed if (number := number_of_snapshot(path, branch)) is not None}
+
+
+def rolled_back(store: List, proof: Mapping[str, Any], gone: Collection[str]) -> dict[str, range]:
+    """Returns the numbers above the newest snapshot of each branch, up to the newest that it had before. What was above
+    that before stays so.
+
+    Where none is there, the newest of those counts that are `gone` by our own hands: a rollback may have gone to it.
+    Where all that are there are below that one, somebody gave their numbers again, and wants the newest of them to be
+    it; but in a branch that was being dropped a writer just began anew.
+    """
+    found: dict[str, range] = {}
+    before, drops = proof.get("newest"), proof.get("drops", ())
+    for branch in {names.split_branch(path)[0] for path in proof["takes"]}:
+        ours = {number for path in gone if (number := number_of_snapshot(path, branch)) is not None}
+        there = snapshots_of_branch(store, proof["table_folder"], branch)
+        if numbers := there | ours if branch in drops else there or ours:
+            highest = names.LARGEST if before is None else before.get(branch, -1)
+            found[branch] = range(max(numbers) + 1, highest + 1)
+    return found
 
 
 def must_be_made_anew(store: Read, proof: Mapping[str, Any], begun: str) -> bool:
