@@ -33,6 +33,7 @@ from firnline.testing.paimon_process import PaimonProcess
 
 from .cutting import FULL, cut_run, cut_undo
 from .small import Copy, row
+from .test_interference import Before
 from .worlds import Seen, aside, compare, grown, is_sound, table
 
 COUNT = int(os.environ.get("FIRNLINE_PAIMON_DROPS", "100" if FULL else "4"))
@@ -155,6 +156,29 @@ def test_what_is_no_branch_is_refused(both: Paimon, copy: Copy) -> None:
         drop_side(copy)
     stranger.unlink()
     assert copy.picture() == before
+
+
+def test_a_writer_that_begins_anew_in_a_branch_that_is_going_is_seen(both: Paimon, copy: Copy) -> None:
+    """It finds no snapshot, and gives its own a number that went just before."""
+    table = JavaTable(both.java, copy.folder / "t")
+    table.create_branch("young", None)
+    table.write("young", [row(21, "once")])
+    table.write("young", [row(22, "twice")])
+    acting = Before("delete", "branch-young/schema/schema-0", lambda: table.write("young", [row(23, "anew")]))
+    with pytest.raises(RefusedForSafety, match="young"):
+        copy.process(acting).drop(copy.table, ["young"], **LATER)
+    assert acting.acted
+    assert layout.snapshots(copy.folder / "t", "young") == [1, 2]
+    first = layout.document(copy.folder / "t/branch/branch-young/snapshot/snapshot-1")
+    assert first["totalRecordCount"] == 1
+    assert not copy.missing()
+    assert copy.process().check(copy.table).sound
+
+
+def test_a_hint_that_is_no_text_goes_with_its_branch(copy: Copy) -> None:
+    (copy.folder / "t/branch/branch-side/snapshot/LATEST").write_bytes(b"\xff\xfe")
+    drop_side(copy)
+    assert not (copy.folder / "t/branch/branch-side").exists()
 
 
 def test_a_branch_that_moved_on_since_the_plan_stays(both: Paimon, copy: Copy) -> None:

@@ -123,6 +123,41 @@ def test_what_a_rollback_took_away_stays_away(both: Paimon, copy: Copy, target: 
     assert copy.process().check(copy.table).sound
 
 
+def _back_to_a_tag(table: JavaTable) -> None:
+    table.rollback(MAIN, "two")
+
+
+def _fast_forward(table: JavaTable) -> None:
+    table.fast_forward("side")
+
+
+def _back_and_on(table: JavaTable) -> None:
+    table.rollback(MAIN, "two")
+    table.write(MAIN, [row(8, "eight")])
+
+
+@pytest.mark.parametrize("number", [2, 3, 4, 5])
+@pytest.mark.parametrize("act", [_back_to_a_tag, _fast_forward, _back_and_on])
+def test_what_somebody_made_the_newest_stays_the_newest(
+    both: Paimon, copy: Copy, act: Callable[[JavaTable], None], number: int
+) -> None:
+    """Snapshots that the commit had taken before came back above it, and were what everybody read."""
+    table, made_newest = JavaTable(both.java, copy.folder / "t"), list[str]()
+
+    def action() -> None:
+        act(table)
+        made_newest.append(newest(copy))
+
+    copy.expire(Before("delete", f"/snapshot-{number}", action), sole_writer=False)
+    assert [newest(copy)] == made_newest
+    assert copy.process().check(copy.table).sound
+
+
+def newest(copy: Copy) -> str:
+    path = max((copy.folder / "t/snapshot").glob("snapshot-*"), key=lambda each: int(each.name.rpartition("-")[2]))
+    return path.read_text()
+
+
 def test_the_hint_follows_the_range_and_never_runs_ahead(
     both: Paimon, copy: Copy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -312,3 +347,37 @@ def test_a_snapshot_that_came_meanwhile_is_no_obstacle(both: Paimon, made: Path,
     copy.process().resume(copy.table)
     assert snapshots(copy) == {"snapshot-6", "snapshot-7", "snapshot-8"}
     assert not copy.missing()
+
+
+def _another_schema(copy: Copy, path: str) -> None:
+    """The branch has a schema that the main branch never had, and wrote this file with it."""
+    side = copy.folder / "t/branch/branch-side"
+    schema = {**json.loads((side / "schema/schema-0").read_text()), "id": 9}
+    (side / "schema/schema-9").write_text(json.dumps(schema))
+    (side / path).write_text(json.dumps({**json.loads((side / path).read_text()), "schemaId": 9}))
+
+
+def test_a_hold_keeps_what_went_with_a_branch_of_schemas_of_its_own(copy: Copy) -> None:
+    """Such a snapshot is walked as if the main branch had it: every run had been refused for the schema it lacks."""
+    _another_schema(copy, "snapshot/snapshot-3")
+    needs = next(each for root, each in copy.reader().reachable().items() if (root.branch, root.name) == ("side", "3"))
+    held = {Path(path) for path in needs.data if "/data-" in path}
+    assert len(held) > 1
+    copy.process().drop(copy.table, ["side"], grace="1m", blast_radius=1.0)
+    add_hold(copy.process().workplace(copy.table), Hold("late", "somebody", "a test", "side:3"))
+    copy.clock.advance(61_000)
+    copy.process().resume(copy.table)
+    assert all(path.exists() for path in held)
+
+
+def test_an_undo_leaves_alone_what_has_no_schema_in_a_branch_that_was_made_again(both: Paimon, copy: Copy) -> None:
+    """A tag came back into the new branch, and then nobody could read the table."""
+    _another_schema(copy, "tag/tag-two")
+    _shorten(copy)
+    ended = copy.expire(grace="1m")
+    table = JavaTable(both.java, copy.folder / "t")
+    table.drop_branch("side")
+    table.create_branch("side", None)
+    undone = copy.process().undo(str(ended.run.id))
+    assert undone.facts["left_alone"] == ["side:two"]
+    assert copy.process().check(copy.table).sound

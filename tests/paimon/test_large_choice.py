@@ -43,8 +43,9 @@ def told(folder: Path) -> tuple[int, list[str]]:
     return entries, sorted(asked)
 
 
-def test_its_newest_lists_are_counted(copy: Copy) -> None:
+def test_its_newest_lists_are_counted(both: Paimon, copy: Copy) -> None:
     folder = Path(copy.table)
+    JavaTable(both.java, folder).drop_branch("side")
     entries, read = told(folder)
     numbers = layout.snapshots(folder, MAIN)
     most = max(numbers, key=lambda number: (_records(folder, number), number))
@@ -66,8 +67,23 @@ def test_a_table_that_was_emptied_is_as_large_as_it_was(both: Paimon, copy: Copy
     assert told(folder)[0] == counted(folder, full) > counted(folder, max(layout.snapshots(folder, MAIN)))
 
 
+def test_a_branch_or_tag_may_be_larger_than_the_table(both: Paimon, copy: Copy) -> None:
+    table, folder = JavaTable(both.java, Path(copy.table)), Path(copy.table)
+    main = told(folder)[0]
+    table.write("side", [row(number, "row", f"p{number}") for number in range(40)])
+    entries, read = told(folder)
+    assert entries > main + 20
+    assert len(read) <= 4
+    table.tag("side", "large", max(layout.snapshots(folder, "side")))
+    table.truncate("side")
+    for path in (folder / "branch/branch-side/snapshot").glob("snapshot-[1-4]"):
+        path.unlink()
+    assert told(folder)[0] == entries
+
+
 def test_a_table_without_snapshots_is_small(copy: Copy) -> None:
-    shutil.rmtree(Path(copy.table) / "snapshot")
+    for folder in ("snapshot", "branch", "tag"):
+        shutil.rmtree(Path(copy.table) / folder)
     assert told(Path(copy.table)) == (0, [])
 
 

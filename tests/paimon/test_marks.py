@@ -103,14 +103,23 @@ def test_adopt_turns_the_writers_own_expiry_off_on_every_branch(both: Paimon, co
     assert not copy.missing()
 
 
+def _notes(copy: Copy) -> list[str]:
+    """Returns what a plan says of the writers' own expiry."""
+    notes: list[str] = copy.process().plan(copy.table).to_json()["notes"]
+    return [note for note in notes if "expire on their own" in note]
+
+
 def test_adopt_reaches_a_branch_that_was_made_since(both: Paimon, copy: Copy) -> None:
     """Paimon gives it the schema of its tag's time: its writers would expire, and lose files of the others."""
     work = copy.process(policy="keep: {last: 2}").workplace(copy.table)
     adopt(work)
     table = JavaTable(both.java, copy.folder / "t")
+    assert _notes(copy) == []
     table.create_branch("late", "two")
     assert table.open("late").coreOptions().snapshotNumRetainMin() == 10
+    assert [note for note in _notes(copy) if f"firnline adopt {copy.table}" in note]
     written = adopt(work)
+    assert _notes(copy) == []
     assert {each.before for each in written} == {"(so on main alone)"}
     assert table.open("late").coreOptions().snapshotNumRetainMin() == 2**31 - 1
     assert not (copy.folder / "t/schema/schema-2").exists(), "nothing changed for the others"

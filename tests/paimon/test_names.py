@@ -17,7 +17,7 @@ from firnline.testing.paimon.worlds import Paimon
 
 from .small import EVERYTHING_OLD, Copy, row
 
-NAMES = ("a/b", "deep/er/still", "a:b", "x@y", "a%2Fb", "ü", "a b", "tag/tag-a")
+NAMES = ("a/b", "deep/er/still", "a:b", "x@y", "a%2Fb", "ü", "a b", "tag/tag-a", "a/tag", "a/consumer/b")
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -64,6 +64,14 @@ def test_a_rule_sees_the_history_of_a_branch_with_any_name(both: Paimon, copy: C
         table.write("x@y", [row(number, "more")])
     plan = copy.process().plan(copy.table, keep={"last": "2"}, blast_radius=1.0).to_json()
     assert {"x@y:3", "x@y:4"} <= {each["snapshot"] for each in plan["keep"]}
+
+
+@pytest.mark.parametrize("name", ["firnline-snapshot-", "firnline-snapshot-backup", "firnline-snapshot-3.old"])
+def test_a_tag_that_only_begins_like_one_of_firnlines_is_somebodys(both: Paimon, copy: Copy, name: str) -> None:
+    table = JavaTable(both.java, copy.folder / "t")
+    table.tag(MAIN, name, 3)
+    copy.expire()
+    assert len(_rows(table, MAIN, {"scan.tag-name": name})) == 3
 
 
 def test_two_tags_that_would_be_one_are_refused(both: Paimon, copy: Copy) -> None:

@@ -55,6 +55,7 @@ def going(state: State, rule: Range, older_than: int) -> set[str]:
 
 
 def test_the_same_snapshots_go(both: Paimon, world: World) -> None:
+    (world.folder / "snapshot/EARLIEST").unlink(missing_ok=True)  # pypaimon leaves it above a snapshot that came back
     rng = random.Random(world.seed)
     state = loaded(world)
     for _ in range(6):

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
-from firnline.errors import FirnlineError, UnreadableMetadata, UnsupportedFormat
+from firnline.errors import FirnlineError, RefusedForSafety, UnreadableMetadata, UnsupportedFormat
 from firnline.ops.orphans.neighbours import outermost
 from firnline.testing.paimon import layout
 from firnline.testing.paimon.java_table import JavaTable
@@ -149,3 +150,54 @@ def test_a_table_that_came_while_a_search_waits_is_asked_before_its_purge(lake: 
     copy.process().resume(str(one.folder))
     assert not stray.exists()
     assert lake.sound(one, two)
+
+
+def _moved_its_data(lake: Lake, two: JavaTable) -> None:
+    two.set_option("data-file.external-paths", f"file://{lake.root}/elsewhere")
+
+
+def _only_a_branch_names_the_folder(lake: Lake, two: JavaTable) -> None:
+    two.tag(MAIN, "t", 2)
+    two.create_branch("b", "t")
+    schema = two.folder / "schema/schema-0"
+    said = json.loads(schema.read_text())
+    said["options"] = {name: value for name, value in said["options"].items() if "external" not in name}
+    schema.write_text(json.dumps(said))
+
+
+def _is_a_link(lake: Lake, two: JavaTable) -> None:
+    shutil.move(two.folder, lake.root / "far")
+    two.folder.symlink_to(lake.root / "far")
+
+
+def _is_in_a_database_that_is_a_link(lake: Lake, two: JavaTable) -> None:
+    shutil.move(two.folder.parent, lake.root / "far")
+    two.folder.parent.symlink_to(lake.root / "far")
+
+
+@pytest.mark.parametrize(
+    "hidden", [_moved_its_data, _only_a_branch_names_the_folder, _is_a_link, _is_in_a_database_that_is_a_link]
+)
+def test_a_table_is_asked_however_hard_it_is_to_see_that_it_shares_the_folder(
+    lake: Lake, hidden: Callable[[Lake, JavaTable], None]
+) -> None:
+    """Paimon reads it as before: its files outside stay."""
+    one, two = lake.table("a.db/one"), lake.table("b.db/two")
+    hidden(lake, two)
+    stray = lake.stray()
+    lake.search(one)
+    assert not stray.exists()
+    assert lake.sound(one, two)
+
+
+def test_a_folder_outside_that_has_two_names_stops_the_search(lake: Lake) -> None:
+    """The other table names it through a link: what it needs is listed under another name."""
+    one = lake.table("a.db/one")
+    link = lake.root / "link"
+    link.symlink_to(lake.outside)
+    lake.table("b.db/two", f"file://{link}")
+    lake.stray()
+    before = disk(lake.outside)
+    with pytest.raises(RefusedForSafety, match="in their folder"):
+        lake.search(one)
+    assert disk(lake.outside) == before

@@ -158,6 +158,13 @@ def test_another_table_inside_must_be_named(both: Paimon, aged: Copy) -> None:
     assert before - disk(inner) == {str(orphan)}
 
 
+def test_a_table_that_no_catalog_has_is_shown_once_with_its_branches(copy: Copy) -> None:
+    (found,) = copy.process().dropped(str(copy.folder))
+    assert found.folder == copy.table
+    assert found.problem is not None
+    assert "Apache Paimon" in found.problem
+
+
 # ---- beside Iceberg
 
 

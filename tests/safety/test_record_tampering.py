@@ -15,10 +15,10 @@ import pytest
 
 from firnline.errors import RefusedForSafety, UnreadableMetadata, UsageError
 from firnline.formats.iceberg.table import IcebergFormat
+from firnline.journal.layout import RECORDS
 from firnline.model.files import FileKind
 from firnline.model.holds import Hold
 from firnline.ops.carry import Carried
-from firnline.ops.workplace import RECORDS
 from firnline.policy.holds import format_hold
 from firnline.policy.parse import parse_policy
 from firnline.stores.objects import ObjectStores

@@ -189,13 +189,13 @@ class Places:
         settings = self.settings_of(TableName("", "", location))
         return list(PaimonFolders(self.store_of(settings)).below(location, ObjectRanges(settings).folders))
 
-    def _everyone(self, also: Sequence[str]) -> Iterator[Workplace]:
+    def _everyone(self, also: Sequence[str], searched: Sequence[str]) -> Iterator[Workplace]:
         """Yields where each table of every catalog is worked on, those that no catalog has but somebody named, and
-        Paimon tables that share a folder with one of these.
+        Paimon tables that may share a searched folder with one of these.
         """
         yield from (self.workplace(str(name)) for name in self.tables())
         yield from (self.workplace(location) for location in also)
-        yield from (self.workplace(location) for location in sharing(also, self._written, self._around))
+        yield from (self.workplace(location) for location in sharing(also, searched, self._written, self._around))
 
     def _written(self, location: str) -> tuple[str, ...]:
         from firnline.catalogs.paimon import PaimonFolders

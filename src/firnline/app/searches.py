@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -72,7 +73,11 @@ class Searches(Runs):
     def dropped(self, prefix: str) -> list[Dropped]:
         """Returns the folders under a prefix that look like tables and that no configured catalog knows."""
         work = self._prefix(prefix)
-        return dropped_tables(work.source.load().location, self._means(work, Asked(), None), work.store)
+        from firnline.formats.documents import table_of_document
+
+        folder = work.source.load().location
+        means = self._means(work, Scope((folder,)), Asked(), None)
+        return dropped_tables(folder, means, work.store, table_of_document)
 
     def purge_dropped(
         self,
@@ -111,7 +116,7 @@ class Searches(Runs):
         refuse_forbidden(state, self.clock())
         if files is not None:
             check_listing_name(Path(files))
-        means = self._means(work, asked, inventory)
+        means = self._means(work, scope, asked, inventory)
         effective = policy_in_force(state, work.source.name, self.config, Request())
         grace_ms = effective.grace.value if terms.grace is None else parse_duration(terms.grace)
         cap = effective.blast_radius.value if terms.blast_radius is None else terms.blast_radius
@@ -136,7 +141,7 @@ class Searches(Runs):
         except ListingTooLarge:
             return plan_orphans(state, scope, asked, replace(means, engine=self._spark(state.table)), **terms)
 
-    def _means(self, work: Workplace, asked: Asked, inventory: str | Path | None) -> Means:
+    def _means(self, work: Workplace, scope: Scope, asked: Asked, inventory: str | Path | None) -> Means:
         from firnline.formats.documents import DOCUMENT_NAMES
         from firnline.formats.sorting import Sorting
 
@@ -147,7 +152,9 @@ class Searches(Runs):
 
         ranges = _ranges(inventory, self.settings_of(work.source.name))
         engine = self._choose(work.source.load(), work.source.format, "auto")
-        return Means(engine, ranges, lambda: self._everyone(asked.also), make_sort, work.source.format, self.clock)
+        table_format = work.source.format
+        everyone = partial(self._everyone, asked.also, scope.folders)
+        return Means(engine, ranges, everyone, make_sort, table_format, self.clock)
 
 
 @dataclass(frozen=True, slots=True)

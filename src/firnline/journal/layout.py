@@ -85,6 +85,10 @@ def notes_folder(location: str) -> str:
     return join(location, FOLDER, "commits")
 
 
+RECORDS = "firnline.records"
+"""The table property that says where the records of its runs are."""
+
+
 def records_root(location: str, uuid: str, records: str | None) -> str:
     """Returns where a table's runs are recorded; outside the table, each table has a folder of its own."""
     return join(location, FOLDER) if records is None else join(records, uuid)

@@ -14,6 +14,7 @@ from firnline.errors import (
     RefusedForSafety,
     UnreadableMetadata,
 )
+from firnline.journal.layout import RECORDS
 from firnline.journal.lease import Lease
 from firnline.journal.parts import CHANGED, Seals, part_keys, read_part, seal, write_parts
 from firnline.journal.runs import Run, refuse_edited
@@ -29,7 +30,7 @@ from firnline.ops.notes import clear_notes
 from firnline.ops.remember import Memory
 from firnline.ops.settle import settle
 from firnline.ops.tidy import tidy
-from firnline.ops.workplace import RECORDS, Workplace, same_table
+from firnline.ops.workplace import Workplace, same_table
 from firnline.ports.catalogs import Attempt
 from firnline.ports.formats import Edited, State, UndoWindow
 
@@ -133,9 +134,9 @@ def _landed_before(work: Workplace, lease: Lease, run: Run) -> Mapping[str, Any]
         if work.source.commits.landed(event.detail, version_of(state), lease.check):
             return event.detail
     if run.attempts:
-        last = run.attempts[-1].detail
+        last, graph = run.attempts[-1].detail, work.source.load().graph  # one that was given up just now put all back
         gone = {str(each["snapshot-id"]) for each in last["removal"]["snapshots"]}
-        if gone and not any(snapshot in state.graph for snapshot in gone):
+        if gone and not any(snapshot in graph for snapshot in gone):
             return last
     return None
 

@@ -23,6 +23,8 @@ from firnline.ports.tables import TableSource
 SHORTEST_GRACE_MS = MINUTE_MS
 """Of a table whose commits are no compare-and-swap."""
 
+_SEVERAL = 2
+
 ChooseEngine = Callable[[State, TableFormat, str], Engine]
 """Takes the table and the engine that its policy names; whoever asks for one outright is served first."""
 
@@ -59,7 +61,7 @@ def make_plan(
     state = source.load()
     settled = narrowed(settle(state, source.name, config, request, now_ms), source.format, state, request)
     follows = consequences_of(source.format, state, settled)
-    plan = _without_files(state, request, settled, follows)
+    plan = replace(_without_files(state, request, settled, follows), notes=_notes(source.format, state))
     if not follows.released:
         return Planned(plan, None, state, request)
     engine = choose(state, source.format, settled.effective.engine.value)
@@ -67,6 +69,17 @@ def make_plan(
     expand = remember(source.format, state, window_ms(state, settled))
     survey = engine.survey(roots(source.format, state, follows.released), expand, territory)
     return Planned(_with_files(plan, state, settled, survey, engine.name, request), survey, state, request)
+
+
+def _notes(table_format: TableFormat, state: State) -> tuple[str, ...]:
+    """Returns what somebody should know of the table: writers that expire on their own look at their branch alone, also
+    those of a branch that was made since the table was adopted.
+    """
+    if len(state.native.ranges or {}) < _SEVERAL or not table_format.quieted(state):
+        return ()
+    return (
+        f"its writers expire on their own and lose files of other branches; `firnline adopt {state.table}` ends it",
+    )
 
 
 def roots(table_format: TableFormat, state: State, released: Set[str]) -> Iterator[Root]:

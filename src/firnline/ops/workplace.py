@@ -2,31 +2,29 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from firnline.errors import OutcomeUnknown, RefusedForSafety, TableMoved
-from firnline.journal.layout import RunId, records_root
+from firnline.journal.layout import RECORDS, RunId, records_root
 from firnline.journal.lease import LARGEST_SKEW_MS, Lease, LeaseTimes
 from firnline.journal.runs import Run, list_runs, load_run
-from firnline.model.locations import join
+from firnline.model.locations import join, parse_location
 from firnline.model.times import format_duration
 from firnline.ops.plan import ChooseEngine
 from firnline.ops.settle import policy_in_force
 from firnline.plans.request import Request
 from firnline.policy.config import Section
 from firnline.ports.discard import Discard
-from firnline.ports.formats import State
+from firnline.ports.formats import FenceKind, State
 from firnline.ports.progress import Progress, Silent
 from firnline.ports.stores import ReadWrite
 from firnline.ports.tables import WritableTable
 
-RECORDS = "firnline.records"
-"""The table property that says where the records of its runs are."""
 
-
-def _nobody(also: Sequence[str]) -> Iterable[Workplace]:
+def _nobody(also: Sequence[str], searched: Sequence[str]) -> Iterable[Workplace]:
     """Stands in where no other table can be asked: to act as if there were none would be a guess."""
     raise RefusedForSafety("the tables of the configured catalogs cannot be seen from here", hint="this is a bug")
 
@@ -35,7 +33,8 @@ def _nobody(also: Sequence[str]) -> Iterable[Workplace]:
 class Workplace:
     """Everything a use case needs to change a table, except the power to delete.
 
-    `everyone` returns where each table of every configured catalog is worked on, and those at the given locations: for
+    `everyone` returns where each table of every configured catalog is worked on, and those at the given locations, or
+    around them where they may share one of the folders that are searched: for
     those who must ask them all.
     """
 
@@ -49,7 +48,7 @@ class Workplace:
     progress: Progress = field(default_factory=Silent)
     interrupted: Callable[[], bool] = lambda: False
     discard: Discard | None = None
-    everyone: Callable[[Sequence[str]], Iterable[Workplace]] = _nobody
+    everyone: Callable[[Sequence[str], Sequence[str]], Iterable[Workplace]] = _nobody
 
     def root(self, state: State) -> str:
         """Returns where this table's runs are recorded: where its first commit pinned it, whatever is configured now.
@@ -64,8 +63,11 @@ class Workplace:
         return records_root(state.location, state.uuid, records)
 
     def runs(self, state: State) -> list[Run]:
-        """Returns the runs of this very table: one that was dropped may have left records in the same folder."""
-        return [run for run in list_runs(self.store, self.root(state), state.table) if run.uuid == state.uuid]
+        """Returns the runs of this very table: one that was dropped may have left records in the same folder, and one
+        that this is a copy of left its own.
+        """
+        found = list_runs(self.store, self.root(state), state.table)
+        return [run for run in found if run.uuid == state.uuid and not _is_elsewhere(state, run)]
 
     def run(self, run: RunId) -> tuple[State, Run]:
         """Returns the table and the run. Raises TableMoved where the table is not the one that was planned."""
@@ -107,8 +109,29 @@ class Workplace:
 
 
 def same_table(state: State, run: Run) -> None:
-    """Returns where the run was planned on this very table; a re-created table of the same name is another one."""
+    """Returns where the run was planned on this very table; a re-created table of the same name is another one, and so
+    is a copy in another place.
+    """
     if state.uuid != run.uuid:
         raise TableMoved(
             f"{state.table} is another table now: planned on {run.uuid}, found {state.uuid}", hint="plan again"
         )
+    if _is_elsewhere(state, run):
+        raise TableMoved(
+            f"{state.table} is another table: {run.id} was planned on {run.plan['table']}",
+            hint="the list of that run names files there; plan again for a table that was copied or moved",
+        )
+
+
+def _is_elsewhere(state: State, run: Run) -> bool:
+    """Tells whether the run is one of another folder, where a table is its folder and nothing else tells it from a
+    copy: its list names the other one's files, and that one's holds and tags are not seen from here.
+    """
+    is_folder = state.capabilities.fence is FenceKind.NONE
+    return is_folder and _place(run.plan["table"]) != _place(state.location)
+
+
+def _place(location: str) -> str:
+    """Returns what tells folders apart: by whatever links a local one is named."""
+    name = parse_location(location)
+    return str(name._replace(path=os.path.realpath(name.path)) if name.scheme == "file" else name).rstrip("/")

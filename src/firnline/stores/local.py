@@ -86,6 +86,12 @@ def folder_contents(folder: str, spelled: str) -> tuple[list[ObjectMeta], list[s
     return files, folders
 
 
+def folder_names(folder: str, spelled: str) -> list[str]:
+    """Returns the names of the folders that are directly in a folder, and of links to folders."""
+    with _failing(spelled):
+        return [each.name for each in _entries(folder, spelled) if _leads_to_a_folder(each)]
+
+
 def _leads_to_a_folder(entry: os.DirEntry[str]) -> bool:
     return entry.is_dir(follow_symlinks=entry.is_symlink())
 

@@ -10,7 +10,7 @@ from firnline.ports.listings import KeyRange
 from firnline.ports.stores import ObjectMeta
 from firnline.stores.batches import LISTED
 from firnline.stores.keys import folder_key
-from firnline.stores.local import folder_contents
+from firnline.stores.local import folder_contents, folder_names
 from firnline.stores.splitting import by_folders
 
 _ROWS = 10_000
@@ -61,6 +61,12 @@ def subfolders(folder: str) -> list[str]:
     spelled = _with_slash(folder)
     _, folders = folder_contents(folder_key(folder).path, spelled)
     return [spelled + name for name in folders]
+
+
+def named_folders(folder: str) -> list[str]:
+    """Returns the folders in a folder, and what links in it lead to, by the names of the links."""
+    spelled = _with_slash(folder)
+    return [spelled + name for name in folder_names(folder_key(folder).path, spelled)]
 
 
 def _with_slash(folder: str) -> str:

@@ -10,7 +10,7 @@ from firnline.ports.listings import KeyRange
 from firnline.stores.bucket_ranges import BucketRanges
 from firnline.stores.buckets import Buckets
 from firnline.stores.keys import folder_key
-from firnline.stores.local_ranges import local_batches, split_local, subfolders
+from firnline.stores.local_ranges import local_batches, named_folders, split_local
 
 
 class ObjectRanges:
@@ -28,9 +28,11 @@ class ObjectRanges:
         return self._buckets.split(prefix, wanted)
 
     def folders(self, folder: str) -> list[str]:
-        """Returns the folders that are directly in a folder, without opening them."""
+        """Returns the folders that are directly in a folder, without opening them; links to folders too: who asks
+        which tables are there must see one that is named by a link.
+        """
         is_local = folder_key(folder).scheme == "file"
-        return subfolders(folder) if is_local else self._buckets.subfolders(folder)
+        return named_folders(folder) if is_local else self._buckets.subfolders(folder)
 
     def batches(self, piece: KeyRange) -> Iterator[pa.RecordBatch]:
         if folder_key(piece.folder).scheme == "file":

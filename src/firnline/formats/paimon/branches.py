@@ -24,7 +24,7 @@ class Tag:
 
     @property
     def is_ours(self) -> bool:
-        return self.name.startswith(names.KEPT_TAG)
+        return names.is_kept_tag(self.name, self.snapshot.number)
 
 
 @dataclass(frozen=True, slots=True)

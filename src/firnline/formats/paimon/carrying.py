@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
@@ -19,11 +19,13 @@ from firnline.formats.paimon.differences import (
     last_snapshots,
     number_of_snapshot,
 )
-from firnline.model.locations import identity, join, stem_of
+from firnline.formats.paimon.present import files_of_branch, rolled_back, snapshots_of_branch
+from firnline.model.locations import join
 from firnline.ports.catalogs import Still
 from firnline.ports.retire import Retire
-from firnline.ports.stores import List, ReadWrite
+from firnline.ports.stores import ReadWrite
 
+_MOVES = ("takes", "puts")
 _STRIDE = 100
 """How many snapshots go before a hint follows them."""
 
@@ -53,15 +55,17 @@ class Carrying:
             if path not in late:
                 self.still()
                 self._put(path)
-        for place, path in enumerate(in_order_of_taking(proof["takes"], proof.get("drops", ()))):
+        order = in_order_of_taking(proof["takes"], proof.get("drops", ()))
+        last = last_snapshots(order, proof.get("drops", ()))
+        for place, path in enumerate(order):
             self.still()
-            self._refuse_rolled_back()
-            self._refuse_revived(path)
-            self._follow(place, path, late)
-            if self.retirer.retire(self._key(path), proof["takes"][path].encode()):
+            ahead = self._refuse_rolled_back()
+            if path in last or is_schema(path):
+                self._refuse_revived(order[place:])
+            self._follow(place, path, late - ahead)
+            if self._take(path):
                 self.gone.append(path)
-        self._refuse_rolled_back()
-        for path in late:
+        for path in sorted(late - self._refuse_rolled_back()):
             self.still()
             self._put(path)
         for branch in proof.get("drops", ()):
@@ -72,15 +76,20 @@ class Carrying:
     def give_up(self) -> None:
         """Puts back what was taken or written over, and takes away again what was put.
 
-        What a rollback took away meanwhile stays away: it is not ours, and would be the newest snapshot again.
+        What a rollback took away meanwhile stays away: it is not ours, and would be the newest snapshot again. So does
+        what another expiry would have taken: the files of such a snapshot may be gone.
         """
-        proof = self.proof
-        for path in in_order_of_putting(proof["takes"], self._newest()):
+        proof, ahead = self.proof, self._overtaken()
+        for path in in_order_of_putting(proof["takes"], rolled_back(self.store, proof, self.gone)):
+            if earliest_hint(path) in ahead:
+                continue
             self.still()
             with suppress(AlreadyExists):
                 self.store.put_if_absent(self._key(path), proof["takes"][path].encode())
         branches = {names.split_branch(path)[0] for path in proof["puts"]}  # without its schema nobody reads one
         for path in in_order_of_taking(proof["puts"], branches):
+            if earliest_hint(path) in ahead and path != names.PROPERTIES:
+                continue  # a tag of ours keeps what nothing else would hold
             self.still()
             key, data = self._key(path), proof["puts"][path].encode()
             if path not in proof["replaces"]:
@@ -125,37 +134,52 @@ class Carrying:
             raise GivenUp
         self.store.put(key, data)
 
-    def _refuse_rolled_back(self) -> None:
-        for path in self.proof["stays"]:
-            try:
-                self.store.head(self._key(path))
-            except ObjectNotFound:
-                raise GivenUp from None
+    def _refuse_rolled_back(self) -> set[str]:
+        """Returns the hints that another expiry has moved on. Raises where what the commit leaves was rolled back."""
+        gone = [path for path in self.proof["stays"] if not self._is_there(path)]
+        ahead = self._overtaken() if gone else set()
+        if any(earliest_hint(path) not in ahead for path in gone):
+            raise GivenUp
+        return ahead
 
-    def _refuse_revived(self, path: str) -> None:
-        """Looks once more before the newest snapshot of a branch goes, and before each schema: what a writer put there
-        meanwhile builds on the one, and could not be read without the other.
+    def _overtaken(self) -> set[str]:
+        """Returns the hints of the branches of which somebody else expired what this commit leaves, and nothing below
+        that is left: their range is another's by now, and whole. A rollback leaves what it goes to, which is below.
         """
-        takes, drops, branch = self.proof["takes"], self.proof.get("drops", ()), names.split_branch(path)[0]
-        looks = branch in drops and (is_schema(path) or path in last_snapshots(takes, drops))
-        if looks and self._in_branch(branch) - takes.keys():
+        taken, put = ({earliest_hint(path) for path in self.proof[each] if is_snapshot(path)} for each in _MOVES)
+        found = set()
+        for path in self.proof["stays"]:
+            branch, first = names.split_branch(path)[0], number_of_snapshot(path)
+            if first is not None and earliest_hint(path) in taken - put:
+                numbers = self._numbers(branch)
+                found |= {earliest_hint(path)} if numbers and min(numbers) > first else set()
+        return found
+
+    def _is_there(self, path: str) -> bool:
+        try:
+            self.store.head(self._key(path))
+        except ObjectNotFound:
+            return False
+        return True
+
+    def _take(self, path: str) -> bool:
+        """Tells whether the file went. A hint goes whatever it says: it is nobody's word."""
+        key, data = self._key(path), self.proof["takes"][path].encode()
+        return self.retirer.retire(key, self._present(key) or b"" if names.is_hint(path) else data)
+
+    def _refuse_revived(self, due: Sequence[str]) -> None:
+        """Looks once more before the newest snapshot of a branch goes, and before each schema: what a writer put there
+        meanwhile builds on the one, and could not be read without the other. So does what has a number that went.
+        """
+        branch = names.split_branch(due[0])[0]
+        if branch in self.proof.get("drops", ()) and self._in_branch(branch) - set(due):
             raise GivenUp
 
     def _in_branch(self, branch: str) -> set[str]:
         return files_of_branch(self.store, self.proof["table_folder"], branch)
 
-    def _newest(self) -> dict[str, int]:
-        """Returns the newest snapshot of each branch that lost some, of what is there and what went by our own hands;
-        nothing where there is none.
-        """
-        found: dict[str, int] = {}
-        for branch in {names.split_branch(path)[0] for path in self.proof["takes"]}:
-            folder = f"{names.branch_folder(branch)}snapshot/"
-            listed = (each.key.rpartition("/")[2] for each in self.store.list(self._key(folder)))
-            known = {number_of_snapshot(path, branch) for path in (*self.gone, *(folder + name for name in listed))}
-            if numbers := known - {None}:
-                found[branch] = max(number for number in numbers if number is not None)
-        return found
+    def _numbers(self, branch: str) -> set[int]:
+        return snapshots_of_branch(self.store, self.proof["table_folder"], branch)
 
     def _present(self, key: str) -> bytes | None:
         try:
@@ -165,12 +189,3 @@ class Carrying:
 
     def _key(self, path: str) -> str:
         return join(self.proof["table_folder"], path)
-
-
-def files_of_branch(store: List, folder: str, branch: str) -> set[str]:
-    """Returns every file in a branch's folder, by its path below the table's; not those of a branch whose name begins
-    with this one's and a slash.
-    """
-    place = join(folder, names.branch_folder(branch).rstrip("/"))
-    paths = (identity(found.key).removeprefix(stem_of(folder)) for found in store.list(place))
-    return {path for path in paths if names.split_branch(path)[0] == branch}

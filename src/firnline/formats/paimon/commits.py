@@ -17,9 +17,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from firnline.errors import AlreadyExists, ObjectNotFound, OutcomeUnknown, RefusedForSafety, StoreError
-from firnline.formats.paimon.carrying import Carrying, GivenUp, files_of_branch
-from firnline.formats.paimon.differences import difference, fits
+from firnline.formats.paimon import names
+from firnline.formats.paimon.carrying import Carrying, GivenUp
+from firnline.formats.paimon.differences import difference, fits, newest_of
 from firnline.formats.paimon.folder import read_folder
+from firnline.formats.paimon.present import files_of_branch, must_be_made_anew
 from firnline.journal.layout import notes_folder
 from firnline.model.locations import join
 from firnline.ports.catalogs import Attempt, Step, Still, SwapOutcome, TableName, Version, always
@@ -43,14 +45,17 @@ class PaimonCommits:
             raise RefusedForSafety(
                 f"{table} is in a catalog, which must know of every change", hint="nothing was changed"
             )
-        found = difference(step.base.document["files"], step.document["files"])
+        before = step.base.document["files"]
+        found = difference(before, step.document["files"])
         proof = {
             "base": step.base.location,
             "location": step.suggested,
             "table_folder": table.name,
             "id": str(uuid.uuid4()),
+            "note": before.get(names.PROPERTIES),
+            "newest": newest_of(before),
         }
-        self._refuse_strangers(table.name, found.drops, step.base.document["files"])
+        self._refuse_strangers(table.name, found.drops, before)
         lists = {"stays": list(found.stays), "drops": list(found.drops)}
         return Attempt(table, step, {**proof, **found._asdict(), **lists})
 
@@ -67,16 +72,26 @@ class PaimonCommits:
             except (StoreError, OutcomeUnknown):
                 return SwapOutcome.UNKNOWN
         try:
-            return SwapOutcome.DONE if self._carry_out(proof, attempt.still) else SwapOutcome.LOST
+            done = self._carry_out(proof, attempt.still)
         except (StoreError, OutcomeUnknown):
             return SwapOutcome.UNKNOWN
+        if not done and proof["drops"]:  # a number that was given again would look like the one that was planned
+            raise RefusedForSafety(
+                f"somebody worked on {', '.join(proof['drops'])} while it was being dropped",
+                hint="all of it was put back; plan again, if it is still to go",
+            )
+        return SwapOutcome.DONE if done else SwapOutcome.LOST
 
     def landed(self, proof: Mapping[str, Any], now: Version, still: Still = always) -> bool:
-        """Tells whether the attempt landed. One that was begun is carried to its end first: half of it is nothing."""
+        """Tells whether the attempt landed. One that was begun is carried to its end first: half of it is nothing; or
+        given up, where somebody needs by now what it takes: hours may have passed.
+        """
         if self._noted(proof, _DONE):
             return True
         if not self._noted(proof, _BEGUN) or self._noted(proof, _GIVEN_UP):
             return False
+        if must_be_made_anew(self.store, proof, _note_key(proof, _BEGUN)):
+            return self._give_up(Carrying(self.store, self.retirer, proof, still))
         return self._carry_out(proof, still)
 
     def fence(self, proofs: Sequence[Mapping[str, Any]], now: Version) -> Amendment | None:
@@ -89,11 +104,14 @@ class PaimonCommits:
         try:
             carrying.carry_out()
         except GivenUp:
-            carrying.give_up()
-            self._note(proof, _GIVEN_UP)
-            return False
+            return self._give_up(carrying)
         self._note(proof, _DONE)
         return True
+
+    def _give_up(self, carrying: Carrying) -> bool:
+        carrying.give_up()
+        self._note(carrying.proof, _GIVEN_UP)
+        return False
 
     def _refuse_strangers(self, folder: str, drops: Sequence[str], known: Mapping[str, str]) -> None:
         """Refuses to drop a branch with files that nobody here knows: they would stay, and the branch with them."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from firnline.formats.paimon import names
@@ -76,25 +76,35 @@ def number_of_snapshot(path: str, of: str | None = None) -> int | None:
     return known[1] if known is not None and known[0] == "snapshot" and of in (None, branch) else None
 
 
-def in_order_of_putting(files: Mapping[str, str], newest: Mapping[str, int] | None = None) -> list[str]:
+def in_order_of_putting(files: Mapping[str, str], rolled_back: Mapping[str, range] | None = None) -> list[str]:
     """Returns schemas, then tags, changelogs and notes, then snapshots, then hints: a branch without a schema can be
     read by nobody, readers that follow a hint find what it says, and a range grows from its end, highest first.
 
-    What is above the `newest` snapshot that a branch has stays away: a rollback took it, and nobody wants it back.
+    What is among the numbers that were `rolled_back` in its branch stays away: nobody wants it back.
     """
-    wanted = (path for path, text in files.items() if not _is_above(path, text, newest or {}))
+    wanted = (path for path, text in files.items() if not _is_among(path, text, rolled_back or {}))
     return sorted(
         wanted,
         key=lambda path: (names.is_hint(path), is_snapshot(path), not is_schema(path), -_place(path), path),
     )
 
 
-def _is_above(path: str, text: str, newest: Mapping[str, int]) -> bool:
+def _is_among(path: str, text: str, numbers: Mapping[str, range]) -> bool:
     branch, below = names.split_branch(path)
     known = names.known(below)
-    if branch not in newest or known is None or known[0] in ("schema", "consumer"):
+    if branch not in numbers or known is None or known[0] in ("schema", "consumer"):
         return False
-    return int(json.loads(text)["id"]) > newest[branch]
+    return int(json.loads(text)["id"]) in numbers[branch]
+
+
+def newest_of(files: Files) -> dict[str, int]:
+    """Returns the number of the newest snapshot of each branch that has any."""
+    found: dict[str, int] = {}
+    for path in files:
+        number, branch = number_of_snapshot(path), names.split_branch(path)[0]
+        if number is not None:
+            found[branch] = max(number, found.get(branch, number))
+    return found
 
 
 def in_order_of_taking(files: Mapping[str, str], drops: Collection[str] = ()) -> list[str]:
@@ -112,23 +122,23 @@ def _turn(path: str, drops: Collection[str]) -> int:
     return int(number_of_snapshot(path) is None)
 
 
-def last_snapshots(takes: Mapping[str, str], drops: Collection[str]) -> set[str]:
-    """Returns the newest snapshot of each branch that is dropped."""
+def last_snapshots(order: Sequence[str], drops: Collection[str]) -> set[str]:
+    """Returns the newest snapshot of each branch that is dropped, of files in the order of taking."""
     found = {}
-    for path in in_order_of_taking(takes, drops):
+    for path in order:
         if number_of_snapshot(path) is not None:
             found[names.split_branch(path)[0]] = path
     return {path for branch, path in found.items() if branch in drops}
 
 
-def earliest_hint(snapshot: str) -> str:
-    """Returns the hint that names the first snapshot of the range that this one's file is in."""
-    return f"{names.branch_folder(names.split_branch(snapshot)[0])}snapshot/EARLIEST"
+def earliest_hint(path: str) -> str:
+    """Returns the hint that names the first snapshot of the branch that a file belongs to."""
+    return f"{names.branch_folder(names.split_branch(path)[0])}snapshot/EARLIEST"
 
 
-def earliest_hints(puts: Files, takes: Files) -> list[str]:
+def earliest_hints(puts: Files, takes: Files) -> set[str]:
     """Returns the hints that are put where a range loses its beginning."""
-    return sorted({earliest_hint(path) for path in takes if is_snapshot(path)} & puts.keys())
+    return {earliest_hint(path) for path in takes if is_snapshot(path)} & puts.keys()
 
 
 def is_snapshot(path: str) -> bool:

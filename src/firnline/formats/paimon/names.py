@@ -12,7 +12,7 @@ BRANCHES = "branch"
 DOCUMENT = r"schema/schema-[0-9]+"
 """Where such an object lies, a table begins."""
 
-_FILE = r"(?:snapshot|changelog|schema)/[^/]+|(?:tag|consumer)/.+"
+_FILE = r"(?:snapshot|changelog|schema|tag|consumer)/[^/]+|tag/tag-.+|consumer/consumer-.+"
 _BRANCH = re.compile(rf"branch/branch-(?:(.+?)/({_FILE})|([^/]+)/(.+))", re.DOTALL)
 _NUMBERED = re.compile(r"(snapshot|changelog|schema)/\1-([0-9]+)")
 _SCHEMA = re.compile(rf"(.+?)(?:/{BRANCHES}/branch-.+?)?/{DOCUMENT}", re.DOTALL)
@@ -26,6 +26,7 @@ PROPERTIES = "_firnline/properties.json"
 
 KEPT_TAG = "firnline-snapshot-"
 """Tags that hold a snapshot below the range of the folder, which a rule of the policy keeps."""
+_KEPT = re.compile(rf"{KEPT_TAG}([0-9]+)(?:@[^/]*)?(?:-[0-9a-f]{{12}})?", re.DOTALL)
 
 
 def branch_folder(branch: str) -> str:
@@ -66,6 +67,12 @@ def known(path: str) -> tuple[str, str] | None:
     """Returns what kind of metadata file a path below a branch's folder is, and its name or number."""
     match = _NUMBERED.fullmatch(path) or _NAMED.fullmatch(path)
     return (match[1], match[2]) if match else None
+
+
+def is_kept_tag(tag: str, number: int) -> bool:
+    """Tells whether firnline gave this name to a tag of the snapshot; what only begins so is somebody else's."""
+    match = _KEPT.fullmatch(tag)
+    return match is not None and match[1] == str(number)
 
 
 def table_of_schema(key: str) -> str | None:

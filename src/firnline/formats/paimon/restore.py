@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any
+from urllib.parse import quote
 
 from firnline.errors import RefusedForSafety
 from firnline.formats.paimon import names
 from firnline.formats.paimon.differences import is_schema
 from firnline.formats.paimon.edit import Edit, numbered
 from firnline.formats.paimon.folder import Files
+from firnline.formats.paimon.schema import latest_schema
 from firnline.formats.paimon.state import files_in, tag_ref_name
 from firnline.formats.paimon.tags import amended
 from firnline.ports.formats import Amendment, State
@@ -22,17 +25,18 @@ def restored(
     state: State, removal: Mapping[str, Any], amendment: Amendment, now_ms: int
 ) -> tuple[Files, tuple[str, ...]]:
     """Returns the files with a removal put back, and what was left alone: tags that somebody made since, and what
-    belongs to a branch that somebody dropped since: without a schema nobody could read it, nor the table.
+    belongs to a branch that somebody dropped since, and perhaps made again: without its schema nobody could read it,
+    nor the table.
     """
     edit = Edit(dict(files_in(state)))
     left_alone = []
     taken, added, whole = texts_of(removal), removal["added"], set(removal.get("branches", ()))
-    homes = whole | _branches(files_in(state))
+    homes, known_files = whole | _branches(files_in(state)), {**edit.files, **taken}
     for path, text in taken.items():
         present = edit.files.get(path)
         branch, below = names.split_branch(path)
         known = names.named(below)
-        if branch not in homes:
+        if branch not in homes or not _has_schema(path, text, known_files):
             left_alone.append(tag_ref_name(branch, known[1], homes) if known else path)
         elif present is not None and present != text and known is not None:
             left_alone.append(known[1])
@@ -103,13 +107,38 @@ def with_all(files: Files, removal: Mapping[str, Any]) -> Files:
     """
     taken = texts_of(removal)
     branches = _branches({**files, **taken})
-    both = dict(files)
+    back: dict[str, str] = {}
     for path, text in taken.items():
         branch, below = names.split_branch(path)
         known = names.known(below)
-        if branch in branches and both.get(path, text) == text:
-            both[path] = text
+        if branch in branches and files.get(path, text) == text:
+            back[path] = text
         elif known is not None and known[0] in _HELD:
-            home = branch if branch in branches else names.MAIN
-            both[names.tag_file(home, f"{names.KEPT_TAG}{branch}{known[0]}-{known[1]}-before")] = text
-    return both
+            number, home = json.loads(text)["id"], branch if branch in branches else names.MAIN
+            back[names.tag_file(home, f"{names.KEPT_TAG}{number}@{quote(path, safe='')}")] = text
+    both = {**files, **back}
+    return {**both, **{path: _readable(path, text, both) for path, text in back.items()}}
+
+
+def _has_schema(path: str, text: str, files: Files) -> bool:
+    """Tells whether the schema is there that a snapshot, tag or changelog was written with; true for all else."""
+    schema = _schema_of(path, text)
+    return schema is None or schema in files
+
+
+def _schema_of(path: str, text: str) -> str | None:
+    branch, below = names.split_branch(path)
+    known = names.known(below)
+    if known is None or known[0] in ("schema", "consumer"):
+        return None
+    return f"{names.branch_folder(branch)}schema/schema-{json.loads(text)['schemaId']}"
+
+
+def _readable(path: str, text: str, files: Files) -> str:
+    """Returns the text, with a schema that the branch has where its own went with another branch: for who only asks
+    which files it needs, every schema is as good.
+    """
+    if _has_schema(path, text, files):
+        return text
+    number = latest_schema(files, names.split_branch(path)[0], "").number
+    return json.dumps({**json.loads(text), "schemaId": number}, ensure_ascii=False)

@@ -14,6 +14,8 @@ from firnline.formats.paimon.pinned import version_name
 from firnline.formats.paimon.retention import range_of
 from firnline.formats.paimon.schema import Schema
 from firnline.formats.paimon.versions import Version, versions_of
+from firnline.history.names import INDEX, PATH
+from firnline.journal.layout import FOLDER, RECORDS
 from firnline.model.graph import Graph
 from firnline.model.holds import Pin
 from firnline.model.locations import join
@@ -22,6 +24,9 @@ from firnline.policy.ages import LONGEST_AGE_MS
 from firnline.policy.holds import parse_holds, unreadable
 from firnline.policy.native import NativeRetention
 from firnline.ports.formats import Capabilities, FenceKind, State, UndoWindow
+
+_PLACES = (RECORDS, PATH, INDEX)
+_HISTORY = "/history/"
 
 
 def state_of(files: Files, table: str, location: str, modified: Mapping[str, int] | None = None) -> State:
@@ -87,7 +92,15 @@ def properties_of(files: Files, main: Branch, location: str) -> Mapping[str, str
     text = files.get(names.PROPERTIES)
     where = join(location, names.PROPERTIES)
     own = {} if text is None else fields.texts({"own": fields.parse(text, where)}, "own", where)
-    return {**main.schema.options, **own}
+    return {**main.schema.options, **own, **{name: _here(own[name], location) for name in _PLACES if name in own}}
+
+
+def _here(noted: str, location: str) -> str:
+    """Returns a place that a note puts into a table's own folder as one in this folder: the note may have been copied
+    or moved with it, and what lies in the other folder is another table's.
+    """
+    _, own, below = noted.rstrip("/").rpartition(f"/{FOLDER}")
+    return join(location, FOLDER + below) if own and (not below or below.startswith(_HISTORY)) else noted
 
 
 def _uuid(files: Files) -> str:

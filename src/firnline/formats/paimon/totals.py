@@ -12,8 +12,10 @@ from firnline.formats.opening import opened
 from firnline.formats.paimon import fields, names
 from firnline.formats.paimon.branches import branches_of
 from firnline.formats.paimon.roots import lists_of
+from firnline.formats.paimon.shrink import held_in
 from firnline.formats.paimon.snapshot import PaimonSnapshot
 from firnline.formats.paimon.state import files_in
+from firnline.formats.paimon.versions import Version, versions_of
 from firnline.ports.formats import State
 from firnline.ports.stores import Get
 
@@ -29,16 +31,21 @@ def entries_of(store: Get, state: State) -> int:
 
 
 def _largest(state: State) -> Iterator[PaimonSnapshot]:
-    """Yields the newest snapshot of the main branch, and the one with the most records, where that is another one."""
-    snapshots = branches_of(files_in(state), state.location)[names.MAIN].snapshots
-    if not snapshots:
+    """Yields the newest snapshot of the main branch, and the version with the most records of all branches and tags,
+    where that is another one.
+    """
+    branches = branches_of(files_in(state), state.location)
+    versions = [version for branch in branches.values() for version in versions_of(branch).values()]
+    if not versions:
         return
-    newest, most = max(snapshots), max(snapshots, key=lambda number: (_records(state, number), number))
-    yield from (snapshots[number] for number in {newest, most})
+    main = branches[names.MAIN]
+    most = max(versions, key=lambda each: (_records(state, each), each.snapshot.number)).snapshot
+    found = {each.content: each for each in (most, *(main.snapshots[number] for number in (main.latest,) if number))}
+    yield from found.values()
 
 
-def _records(state: State, number: int) -> int:
-    path = names.snapshot_file(names.MAIN, number)
+def _records(state: State, version: Version) -> int:
+    path = held_in(version)
     return fields.whole_or_none(fields.parse(files_in(state)[path], path), "totalRecordCount", path) or 0
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
@@ -46,8 +46,11 @@ class Dropped:
         }
 
 
-def dropped_tables(prefix: str, means: Means, store: List) -> list[Dropped]:
-    """Returns the folders under a prefix that look like tables and are none of any catalog. Changes nothing."""
+def dropped_tables(prefix: str, means: Means, store: List, table_of: Callable[[str], str]) -> list[Dropped]:
+    """Returns the folders under a prefix that look like tables and are none of any catalog. Changes nothing.
+
+    `table_of` returns the folder of the table that a metadata object belongs to.
+    """
     listing = means.engine.list(means.ranges.split(prefix, 64), means.ranges)
     neighbours = all_tables(means.everyone)
     rules = Rules(Asked().cutoff_ms(means.now()), (), (), (), ())
@@ -55,7 +58,7 @@ def dropped_tables(prefix: str, means: Means, store: List) -> list[Dropped]:
     census = means.engine.census(listing, roots_of(neighbours, (), means.now()), expand, means.make_sort(rules))
     known = {each.state.uuid for each in neighbours}
     with ThreadPoolExecutor(_THREADS) as pool:
-        last = sorted(_last_metadata(census).items())
+        last = sorted(_last_metadata(census, table_of).items())
         found = pool.map(lambda each: _evidence(each[0], each[1], means, store), last)
         return [each for each in found if each.uuid not in known]
 
@@ -69,12 +72,12 @@ def refuse_moved(departed: State, folder: str) -> None:
         )
 
 
-def _last_metadata(census: Census) -> dict[str, str]:
-    """Returns the youngest metadata object of each folder that has some: `…/t/metadata/x.json` belongs to `…/t`."""
+def _last_metadata(census: Census, table_of: Callable[[str], str]) -> dict[str, str]:
+    """Returns the youngest metadata object of each table's folder that has some."""
     newest: dict[str, tuple[int, str]] = {}
     for batch in census.document_batches():
         for row in batch.select(["key", "modified_ms"]).to_pylist():
-            folder = row["key"].rpartition("/")[0].rpartition("/")[0]
+            folder = table_of(row["key"])
             newest[folder] = max(newest.get(folder, (-1, "")), (row["modified_ms"] or 0, row["key"]))
     return {folder: key for folder, (_, key) in newest.items()}
 

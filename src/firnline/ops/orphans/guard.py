@@ -37,7 +37,8 @@ class LakeGuard:
         state = self.work.source.load()
         same_table(state, self.run)
         refuse_forbidden(state, now_ms)
-        neighbours = all_tables(lambda: self.work.everyone(self.run.plan["scope"]["also"]))
+        scope = self.run.plan["scope"]
+        neighbours = all_tables(lambda: self.work.everyone(scope["also"], scope["folders"]))
         self._refuse_fewer_catalogs(neighbours)
         self._refuse_return(neighbours)
         expand = expand_of(neighbours, self.work.source.format.expand)

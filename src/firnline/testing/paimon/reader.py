@@ -49,8 +49,8 @@ class TableReader:
         self._places = {os.path.basename(path): path for path in self.disk}
         self._records = cache(self._open)
 
-    def needs(self, root: Root) -> Needs:
-        """Returns what a root needs.
+    def needs(self, root: Root, *, as_tag: bool = False) -> Needs:
+        """Returns what a root needs, or what a tag of a snapshot would.
 
         Only a snapshot needs rows and changes: who reads a tag never reads its changes, which go with its snapshot,
         and a changelog that outlived its snapshot needs its changes alone.
@@ -62,7 +62,7 @@ class TableReader:
             self._changes(root.branch, document, found)
         else:
             self._table(document, found)
-        if root.kind == SNAPSHOT:
+        if root.kind == SNAPSHOT and not as_tag:
             self._changelog(document, found)
         return found
 
@@ -144,11 +144,25 @@ class TableReader:
         if layout.options(self.folder, branch).get("changelog-producer", "none") != "none":
             self._changelog(document, found)
             return
-        if document["commitKind"] == "COMPACT":
-            return
-        for entry in self._entries(document["deltaManifestList"], found):
-            if entry["_KIND"] == ADD and entry["_FILE"].get("_FILE_SOURCE") in (None, APPENDED):
+        for entry in self._added(document, found):
+            if entry["_FILE"].get("_FILE_SOURCE") in (None, APPENDED):
                 self._data(entry, found.changelog, found)
+
+    def restored(self) -> set[str]:
+        """Returns what changelogs name, also what a compaction wrote: who makes an old version the newest again adds
+        such a file once more. Paimon's own expiry takes it away; a stream that reads overwrites would miss it.
+        """
+        found = Needs()
+        for root in layout.roots(self.folder):
+            if root.kind == CHANGELOG:
+                for entry in self._added(layout.document(root.path(self.folder)), found):
+                    self._data(entry, found.changelog, found)
+        return found.changelog
+
+    def _added(self, document: Record, found: Needs) -> Iterator[Record]:
+        if document["commitKind"] != "COMPACT":
+            entries = self._entries(document["deltaManifestList"], found)
+            yield from (entry for entry in entries if entry["_KIND"] == ADD)
 
     def _entries(self, name: str, found: Needs) -> Iterator[Record]:
         for manifest in self._read(name, found):

@@ -1,0 +1,122 @@
+"""A commit that was cut is carried on hours later: what came between counts as if it had come before."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+from firnline.errors import CollectionForbidden
+from firnline.model.holds import Hold
+from firnline.ops.holds import add_hold
+from firnline.testing.faults import Fault
+from firnline.testing.paimon import layout
+from firnline.testing.paimon.expiry import Retention
+from firnline.testing.paimon.expiry import expire as paimons_expiry
+from firnline.testing.paimon.java_table import JavaTable
+from firnline.testing.paimon.shapes import MAIN
+from firnline.testing.paimon.worlds import Paimon
+
+from .small import Copy, row
+from .test_interference import cut_after, expire
+
+ENDINGS = [".begun", "/snapshot-2", "/snapshot-5"]
+
+
+def left(copy: Copy) -> list[int]:
+    return layout.snapshots(copy.folder / "t", MAIN)
+
+
+# ---------------------------------------------------------------- consumers and holds
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_a_consumer_that_came_meanwhile_reads_on(both: Paimon, made: Path, copy: Copy, ending: str) -> None:
+    """Whoever begins to read at a snapshot that was about to go finds it, and all after it."""
+    cut_after(copy, made, expire, ending)
+    JavaTable(both.java, copy.folder / "t").consumer(MAIN, "late", 3)
+    copy.process().resume(copy.table)
+    assert left(copy) == [2, 3, 4, 5, 6, 7], "of the first two only one has a tag"
+    assert copy.process().check(copy.table).sound
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_a_consumer_that_reads_on_is_no_obstacle(both: Paimon, made: Path, copy: Copy, ending: str) -> None:
+    cut_after(copy, made, expire, ending)
+    JavaTable(both.java, copy.folder / "t").consumer(MAIN, "late", 6)
+    copy.process().resume(copy.table)
+    assert left(copy) == [6, 7]
+    assert copy.process().check(copy.table).sound
+
+
+def test_a_consumer_that_woke_up_meanwhile_reads_on(both: Paimon, made: Path) -> None:
+    """Its time was over, and it was to go. It says what it had said before: only its file is younger."""
+    asleep = Copy.of(made, "asleep")
+    table = JavaTable(both.java, asleep.folder / "t")
+    table.set_option("consumer.expiration-time", "1 h")
+    table.consumer(MAIN, "late", 3)
+    then = time.time() - 7_200
+    os.utime(asleep.folder / "t/consumer/consumer-late", (then, then))
+    copy = Copy.of(asleep.folder, "awake")
+    cut_after(copy, asleep.folder, expire, "/snapshot-2")
+    JavaTable(both.java, copy.folder / "t").consumer(MAIN, "late", 3)
+    copy.process().resume(copy.table)
+    assert layout.consumers(copy.folder / "t", MAIN) == {"late": 3}
+    assert left(copy) == [2, 3, 4, 5, 6, 7]
+    for each in (asleep, copy):
+        each.end()
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_a_hold_is_seen_where_the_commit_writes_no_note(made: Path, copy: Copy, ending: str) -> None:
+    """The note said already where the records are: nothing in it changes by a second run."""
+
+    def second(copy: Copy, fault: Fault | None) -> None:
+        copy.expire(retain_last=6, grace="1m")
+        expire(copy, fault)
+
+    cut_after(copy, made, second, ending)
+    before = left(copy)
+    add_hold(copy.process().workplace(copy.table), Hold("all", "somebody", "a test", None))
+    with pytest.raises(CollectionForbidden, match="is not true"):
+        copy.process().resume(copy.table)
+    assert left(copy) == list(range(2, 8)), before
+
+
+def test_a_tag_above_the_newest_snapshot_comes_back_where_nothing_was_rolled_back(made: Path) -> None:
+    """A tag that was made while somebody rolled back is left there. It was taken, and the hold forbids that."""
+    high = Copy.of(made, "high")
+    newest = json.loads((high.folder / "t/snapshot/snapshot-7").read_text())
+    over = {"id": 9, "tagCreateTime": [2020, 1, 1, 1, 1, 1], "tagTimeRetained": 10.0}
+    (high.folder / "t/tag/tag-high").write_text(json.dumps({**newest, **over}))
+    copy = Copy.of(high.folder, "cut")
+    cut_after(copy, high.folder, expire, "/tag-high")
+    add_hold(copy.process().workplace(copy.table), Hold("all", "somebody", "a test", None))
+    with pytest.raises(CollectionForbidden):
+        copy.process().resume(copy.table)
+    assert (copy.folder / "t/tag/tag-high").exists()
+    assert left(copy) == list(range(1, 8))
+    for each in (high, copy):
+        each.end()
+
+
+# ---------------------------------------------------------------- the writers' own expiry
+
+
+@pytest.mark.parametrize("ending", [*ENDINGS, "/EARLIEST"])
+def test_the_writers_own_expiry_went_further(both: Paimon, made: Path, copy: Copy, ending: str) -> None:
+    """All that was taken had come back: snapshots whose files were gone, below a hole, and the hint pointed at them."""
+    cut_after(copy, made, expire, ending)
+    table = JavaTable(both.java, copy.folder / "t")
+    table.write(MAIN, [row(8, "eight")])
+    paimons_expiry(both.java, table, Retention(most=1))
+    assert left(copy) == [8]
+    copy.process().resume(copy.table)
+    assert left(copy) == [8]
+    assert (copy.folder / "t/snapshot/EARLIEST").read_text() == "8"
+    copy.clock.advance(61_000)
+    copy.process().resume(copy.table)
+    assert copy.process().run(copy.process().runs(copy.table)[0].facts["run"]).facts["state"] == "done"
