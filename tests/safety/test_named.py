@@ -27,6 +27,7 @@ from firnline.errors import (
     NoSuchTable,
     RefusedForSafety,
     TableMoved,
+    TakenUpAgain,
 )
 from firnline.journal import lease as lease_module
 from firnline.journal import parts
@@ -264,10 +265,13 @@ def test_a_hold_outlives_the_run_that_took_its_snapshot_out(two_runs: TwoRuns) -
 def test_old_metadata_registered_again_between_two_batches_stops_the_harm(world: World) -> None:
     before, old = world.writer.place(), set(world.rows())
     process = process_on_its_day(world, AfterBatch(1, lambda: world.actions.register_old(before)))
-    done = expired(world, "0s", process)
-    said = outcomes(done)
+    with pytest.raises(TakenUpAgain) as told:
+        expired(world, "0s", process)
+    (run,) = world.runs()
+    said = outcomes(process_on_its_day(world).purge(run))
     deleted = frozenset(path for path, each in said.items() if each["outcome"] == "deleted")
-    assert len(deleted) == 1
+    (lost,) = deleted
+    assert lost in str(told.value)
     assert {each["outcome"] for path, each in said.items() if path not in deleted} == {"spared"}
     assert set(world.rows()) == old
     world.check(without=deleted)

@@ -31,7 +31,7 @@ def refuse_taken_up(work: Workplace, run: Run, guard: Guard, batch: Sequence[Row
     if lost:
         more = f" and {len(lost) - _NAMED:,} more" if len(lost) > _NAMED else ""
         raise TakenUpAgain(
-            f"a commit named files again in the very moment in which {run.id} deleted them, and they are gone: "
+            f"a commit named files again while {run.id} deleted them, and they are gone: "
             f"{', '.join(lost[:_NAMED])}{more}",
             hint="the run stopped. Bring the files back (versions of the bucket, a backup), or take the snapshots out "
             f"that name them: `firnline check {run.id.table}` lists all. Then `firnline resume {run.id}` goes on",
