@@ -42,7 +42,8 @@ def _marks(texts: pa.Array) -> Marks:
     starts, ends = bounds[:-1], bounds[1:]
     sizes = ends - starts
     if sizes.min() < _WORD:  # read as a word, a shorter text would count with its neighbour's bytes
-        return _marks(pa.array([f"{text:<{_WORD}}" for text in texts.to_pylist()], pa.string()))
+        padded = [text.encode("utf-8", "surrogatepass").ljust(_WORD, b"\0") for text in texts.to_pylist()]
+        return _marks(pa.array(padded, pa.binary()))
     marks: Marks = sizes.astype(np.uint64) * _SPREAD[0] + _tails(data, starts, ends) @ _SPREAD[1:]
     return marks
 

@@ -19,6 +19,20 @@ CHUNKS = st.lists(
 
 @settings(deadline=None)
 @given(CHUNKS, st.integers(0, 3))
+def test_a_text_has_one_mark_whatever_lies_beside_it(chunks: list[list[str | None]], skipped: int) -> None:
+    column = pa.chunked_array([pa.array(chunk, pa.string()) for chunk in chunks], pa.string()).slice(skipped)
+    alone = [marks_of(pa.chunked_array([pa.array([text], pa.string())]))[0] for text in column.to_pylist()]
+    assert marks_of(column).tolist() == alone
+
+
+def test_letters_are_not_bytes() -> None:
+    """Seven letters and eight bytes: long enough as it is, and not to be padded where its neighbour is."""
+    column = pa.chunked_array([["s3:///é", "s3:///a"], ["s3:///é", "s3://bucket/x"]])
+    assert may_be_alike(marks_of(column)).tolist() == [True, False, True, False]
+
+
+@settings(deadline=None)
+@given(CHUNKS, st.integers(0, 3))
 def test_a_text_that_occurs_twice_is_never_called_single(chunks: list[list[str | None]], skipped: int) -> None:
     column = pa.chunked_array([pa.array(chunk, pa.string()) for chunk in chunks], pa.string()).slice(skipped)
     texts = column.to_pylist()
