@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import chain
 
@@ -45,16 +45,15 @@ class LocalSurvey:
         return {reason: tally for reason, tally in tallies.items() if tally.files}
 
     def victim_batches(self) -> Iterator[pa.RecordBatch]:
-        return self._batches(VICTIM)
+        return in_batches(judged(self.files, VICTIM, FILE_COLUMNS), BATCH_ROWS)
 
-    def kept_batches(self) -> Iterator[pa.RecordBatch]:
-        return self._batches(KEPT)
+    def kept_batches(self, kinds: Collection[FileKind] = tuple(FileKind)) -> Iterator[pa.RecordBatch]:
+        wanted = pa.array([kind.value for kind in kinds], pa.string())
+        kept = judged(self.files, KEPT, FILE_COLUMNS)
+        return in_batches(kept.filter(pc.is_in(kept.column("kind"), value_set=wanted)), BATCH_ROWS)
 
     def close(self) -> None:
         return None
-
-    def _batches(self, verdict: str) -> Iterator[pa.RecordBatch]:
-        yield from in_batches(judged(self.files, verdict, FILE_COLUMNS), BATCH_ROWS)
 
     def _totals(self, verdict: str) -> Totals:
         chosen = judged(self.files, verdict, ("kind", "size"))

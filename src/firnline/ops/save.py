@@ -17,7 +17,6 @@ from firnline.plans.plan import Plan
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from firnline.ports.engines import Survey
     from firnline.ports.formats import TableFormat
 
 
@@ -42,7 +41,8 @@ def save_plan(
         seals["victims"] = write_victims(
             planned.survey.victim_batches(), table_format.purge_order, store, folder.victims
         )
-        seals["walked"] = write_units(_units(planned.survey, table_format.expand.order), store, folder.walked)
+        walked = planned.survey.kept_batches(table_format.expand.order)
+        seals["walked"] = write_units(walked, store, folder.walked)
     plan = replace(planned.plan, run=str(run))
     asked = {"request": planned.request.to_json(), "grace_ms": grace_ms, "meant": meant}
     record = {**plan.to_json(), **asked, "parts": seals}
@@ -71,10 +71,6 @@ def write_units(batches: Iterator[pa.RecordBatch], store: PutAndGet, folder: str
         writer.add(batch)
     writer.flush()
     return writer.seals
-
-
-def _units(survey: Survey, kinds: tuple[FileKind, ...]) -> Iterator[pa.RecordBatch]:
-    return (_of_kind(batch, kind.value) for batch in survey.kept_batches() for kind in kinds)
 
 
 def _of_kind(batch: pa.RecordBatch, kind: str) -> pa.RecordBatch:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
@@ -93,8 +93,8 @@ class Survey(Protocol):
         """Yields the victims as batches of FILE_COLUMNS, each a bounded number of rows, sorted by nothing."""
         ...
 
-    def kept_batches(self) -> Iterator[pa.RecordBatch]:
-        """Yields the needed files the same way."""
+    def kept_batches(self, kinds: Collection[FileKind] = tuple(FileKind)) -> Iterator[pa.RecordBatch]:
+        """Yields the needed files the same way, or those of some kinds: a few units do not travel with all files."""
         ...
 
     def close(self) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from weakref import finalize
 
@@ -58,10 +58,10 @@ class SparkSurvey:
         return {reason: tally for reason, tally in tallies.items() if tally.files}
 
     def victim_batches(self) -> Iterator[pa.RecordBatch]:
-        return self._batches(VICTIM)
+        return self._batches(VICTIM, tuple(FileKind))
 
-    def kept_batches(self) -> Iterator[pa.RecordBatch]:
-        return self._batches(KEPT)
+    def kept_batches(self, kinds: Collection[FileKind] = tuple(FileKind)) -> Iterator[pa.RecordBatch]:
+        return self._batches(KEPT, kinds)
 
     def close(self) -> None:
         self.files.unpersist()
@@ -69,12 +69,14 @@ class SparkSurvey:
     def _totals(self, verdict: str) -> Totals:
         return Totals.of((FileKind(kind), Tally(n, size)) for said, kind, n, size, _ in self.summary if said == verdict)
 
-    def _batches(self, verdict: str) -> Iterator[pa.RecordBatch]:
-        """Yields the files of a verdict. Raises what an executor could not read where it had to walk once more: what
-        was held in memory is lost with an executor, and a unit that is needed may be out of reach by then.
+    def _batches(self, verdict: str, kinds: Collection[FileKind]) -> Iterator[pa.RecordBatch]:
+        """Yields the files of a verdict and of these kinds. Raises what an executor could not read where it had to walk
+        once more: what was held in memory is lost with an executor, and a unit may be out of reach by then.
         """
-        chosen = self.judged.filter(F.col("verdict").isin(verdict, UNREADABLE)).select(*FILE_COLUMNS, "error")
-        for batch in streamed(chosen, self._totals(verdict).all.files, self.of):
+        wanted = (F.col("verdict") == verdict) & F.col("kind").isin([kind.value for kind in kinds])
+        chosen = self.judged.filter(wanted | (F.col("verdict") == UNREADABLE)).select(*FILE_COLUMNS, "error")
+        by_kind = self._totals(verdict).by_kind
+        for batch in streamed(chosen, sum(by_kind[kind].files for kind in kinds if kind in by_kind), self.of):
             for said in batch.column("error").drop_null().to_pylist():
                 raise_told(said)
             yield batch.select(list(FILE_COLUMNS))

@@ -21,7 +21,7 @@ from firnline.stores.objects import ObjectStores
 from firnline.stores.wrappers.counting import CountingLog
 from firnline.testing.damage import SPOILED, cut_between_blocks, remove
 from firnline.testing.manifests import Entry, Item, Layout, Manifest, Status
-from firnline.testing.surveys import expected, found, survey
+from firnline.testing.surveys import expected, files_of, found, survey
 from firnline.testing.tables import QuickFiles, SmallTable
 
 Small = Callable[[int], SmallTable]
@@ -48,6 +48,20 @@ class EngineContract:
     def small(self, tmp_path: Path) -> Small:
         """Makes an empty table of a version; manifests have several blocks, so that one can be cut between two."""
         return lambda version: SmallTable(QuickFiles(), f"file://{tmp_path}/t", Layout(version, block_bytes=1))
+
+    def test_kept_files_come_by_kind(self, engine: Engine, store: ObjectStores, small: Small) -> None:
+        """A plan remembers the units that it walked: a few, among millions of files."""
+        table, expired = a_long_life(small(3))
+        table_format = IcebergFormat(store)
+        state = table_format.load("table", table.publish())
+        gone = {str(each) for each in expired}
+        answer = engine.survey(roots(table_format, state, gone), table_format.expand, Territory(None))
+        units = files_of(answer.kept_batches((FileKind.MANIFEST_LIST, FileKind.MANIFEST)))
+        every = files_of(answer.kept_batches())
+        assert files_of(answer.kept_batches(())) == {}
+        answer.close()
+        assert units == {key: said for key, said in every.items() if said[0] in ("manifest", "manifest-list")}
+        assert 0 < len(units) < len(every)
 
     @pytest.mark.parametrize("version", [1, 2, 3])
     def test_victims_are_what_only_expired_snapshots_need(
