@@ -48,9 +48,7 @@ class LocalSurvey:
         return in_batches(judged(self.files, VICTIM, FILE_COLUMNS), BATCH_ROWS)
 
     def kept_batches(self, kinds: Collection[FileKind] = tuple(FileKind)) -> Iterator[pa.RecordBatch]:
-        wanted = pa.array([kind.value for kind in kinds], pa.string())
-        kept = judged(self.files, KEPT, FILE_COLUMNS)
-        return in_batches(kept.filter(pc.is_in(kept.column("kind"), value_set=wanted)), BATCH_ROWS)
+        return in_batches(judged(self.files, KEPT, FILE_COLUMNS, kinds), BATCH_ROWS)
 
     def close(self) -> None:
         return None

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from firnline.model.files import FileKind
 from firnline.model.locations import identity
 from firnline.ports.engines import NEAR_MISS, OUTSIDE, Territory
 
@@ -24,9 +25,13 @@ def verdicts(files: pa.Table, territory: Territory) -> pa.Table:
     return files.append_column("verdict", verdict)
 
 
-def judged(files: pa.Table, verdict: str, columns: Sequence[str]) -> pa.Table:
-    """Returns those columns of the files that got this verdict."""
-    return files.select(list(columns)).filter(pc.equal(files.column("verdict"), _number(verdict)))
+def judged(
+    files: pa.Table, verdict: str, columns: Sequence[str], kinds: Collection[FileKind] = tuple(FileKind)
+) -> pa.Table:
+    """Returns those columns of the files of some kinds that got this verdict."""
+    wanted = pa.array([kind.value for kind in kinds], pa.string())
+    of_kind = pc.is_in(files.column("kind"), value_set=wanted)
+    return files.select(list(columns)).filter(pc.and_(pc.equal(files.column("verdict"), _number(verdict)), of_kind))
 
 
 def _number(verdict: str) -> pa.Scalar:
