@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from firnline.local.rows import ROWS, one_per_file, split
+from firnline.local.rows import ROWS, each_once, numbered, one_per_file, split
 from firnline.model.files import FileKind, Root
 from firnline.model.spans import Entries, Spans, alive, merged
 from firnline.ports.engines import root_columns, root_numbers
@@ -61,9 +61,9 @@ def _spanned(answer: Expanded, spans: Spans) -> pa.Table:
 
 def _settled(rows: pa.Table, kept: int) -> pa.Table:
     """Returns one row per file that is alive in any root, needed where it is in a kept one."""
-    names = pc.unique(rows.column("identity"))
-    files = pc.index_in(rows.column("identity"), value_set=names).to_numpy()
+    names, files = numbered(rows.column("identity"))
     spans = (rows.column(name).to_numpy().astype(np.int64) for name in ("fold", "op", "start", "end"))
-    found = alive(len(names), Entries(files.astype(np.int64), *spans), kept)
-    judged = rows.append_column("needed", pa.array(found.needed[files]))
-    return one_per_file([judged.filter(pa.array(found.reached[files])).select(ROWS.names)])
+    found = alive(len(names), Entries(files, *spans), kept)
+    reached = found.reached[files]
+    judged = rows.append_column("needed", pa.array(found.needed[files])).select(ROWS.names)
+    return each_once(judged.filter(pa.array(reached)), names, files[reached])

@@ -24,6 +24,8 @@ ROWS = pa.schema(
     ]
 )
 
+Numbers = np.ndarray[tuple[int], np.dtype[np.int64]]
+
 _KINDS = pa.array(sorted(FileKind), pa.string())
 
 
@@ -47,25 +49,31 @@ def one_per_file(parts: Iterable[pa.Table]) -> pa.Table:
     shared = may_be_alike(np.concatenate([marks for _, marks in marked]))
     if not shared.any():
         return rows
-    if shared.all():
-        return _merged(rows)
     twice, once = split(rows, pa.chunked_array([shared]))
-    return pa.concat_tables([once, _merged(twice)])
+    return pa.concat_tables([once, each_once(twice, *numbered(twice.column("identity")))])
 
 
-def _merged(rows: pa.Table) -> pa.Table:
-    """Returns one row per identity. Of several kinds and spellings the first in their order counts.
+def numbered(texts: pa.ChunkedArray) -> tuple[pa.Array, Numbers]:
+    """Returns each text once, and for every row the place that its text has among them."""
+    names = pc.unique(texts)
+    return names, pc.index_in(texts, value_set=names).to_numpy().astype(np.int64)
 
-    The smallest of many texts is slow to find, so kinds are compared by number, and spellings only where one differs
-    from the identity.
+
+def each_once(rows: pa.Table, names: pa.Array, places: Numbers) -> pa.Table:
+    """Returns one row per identity, where `numbered` told which they are. Of several kinds and spellings the first in
+    their order counts.
+
+    Numbers are grouped, not texts; and the smallest of many texts is slow to find, so kinds are compared by number too,
+    and spellings only where one differs from the identity.
     """
     spelled = not pc.all(pc.equal(rows.column("identity"), rows.column("key"))).as_py()
-    numbered = rows.set_column(rows.column_names.index("kind"), "kind", pc.index_in(rows.column("kind"), _KINDS))
+    by_number = rows.set_column(rows.column_names.index("kind"), "kind", pc.index_in(rows.column("kind"), _KINDS))
     largest = [(name, "max") for name in ("size", "opens", "needed", "expects")]
     asked = [*([("key", "min")] if spelled else []), ("kind", "min"), *largest]
-    grouped = numbered.group_by("identity").aggregate(asked)
+    grouped = by_number.append_column("file", pa.array(places)).group_by("file").aggregate(asked)
     found = {name.removesuffix("_min").removesuffix("_max"): grouped.column(name) for name in grouped.column_names}
-    found = {"key": found["identity"], **found, "kind": _KINDS.take(found["kind"].combine_chunks())}
+    identities = names.take(found["file"].combine_chunks())
+    found = {"key": identities, **found, "identity": identities, "kind": _KINDS.take(found["kind"].combine_chunks())}
     return pa.table(found).select(ROWS.names).cast(ROWS)
 
 
