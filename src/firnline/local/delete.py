@@ -13,8 +13,8 @@ from firnline.ports.delete import Delete, DeleteOutcome, Doomed, MaySend
 from firnline.ports.overlap import SideBySide
 
 Send = Callable[[Sequence[Doomed]], list[DeleteOutcome]]
-_AT_ONCE = 16
-"""Files between two looks at the clock: a disk removes that many in less than a millisecond."""
+_AT_ONCE = 32
+"""Files between two looks at the clock: a disk removes that many in about a millisecond."""
 
 
 @dataclass(frozen=True, slots=True)

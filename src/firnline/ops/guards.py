@@ -34,11 +34,11 @@ class Guard(Protocol):
         ...
 
     def doubts(self, lines: Sequence[Line]) -> dict[str, str]:
-        """Returns which of these files must stay after all, each with the reason."""
+        """Returns which of these files must stay after all, each with the reason. So the others are on their way."""
         ...
 
-    def needs(self, key: str) -> bool:
-        """Tells whether anything named this very file by the last look."""
+    def is_news(self, key: str) -> bool:
+        """Tells whether looks since the last `doubts` found this very file needed, and none before: it may be gone."""
         ...
 
 
@@ -64,10 +64,11 @@ class TableGuard:
             self.newcomers.add((root.file for root in needs), expand)
 
     def doubts(self, lines: Sequence[Line]) -> dict[str, str]:
+        self.newcomers.decide()
         return {line.key: SPARED for line in lines if self.newcomers.spare(line.key)}
 
-    def needs(self, key: str) -> bool:
-        return self.newcomers.reaches(key)
+    def is_news(self, key: str) -> bool:
+        return self.newcomers.is_news(key)
 
 
 def refuse_emptied(state: State, run: Run) -> None:

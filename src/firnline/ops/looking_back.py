@@ -27,7 +27,8 @@ def refuse_taken_up(work: Workplace, run: Run, guard: Guard, batch: Sequence[Row
 
     A file that was written anew under its old name is there: then nothing was lost.
     """
-    lost = [row.key for row in batch if row.outcome in _GONE and guard.needs(row.key) and not _is_there(work, row.key)]
+    named = (row.key for row in batch if row.outcome in _GONE and guard.is_news(row.key))
+    lost = [key for key in named if not _is_there(work, key)]
     if lost:
         more = f" and {len(lost) - _NAMED:,} more" if len(lost) > _NAMED else ""
         raise TakenUpAgain(

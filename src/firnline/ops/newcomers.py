@@ -32,6 +32,7 @@ class Newcomers:
         self._kept = set(kept)
         self._owners: set[frozenset[str]] = set()
         self._reached: set[str] = set()
+        self._news: set[str] = set()
         self._paths: set[str] = set()
         self._names: set[str] = set()
 
@@ -89,16 +90,22 @@ class Newcomers:
                 units[name] = File(FileKind(kind), key, size, opens=True)
         return units
 
+    def decide(self) -> None:
+        """Says that by what was reached so far it is decided what goes: what is reached from here on is news."""
+        self._news.clear()
+
     def reach(self, name: str, by_name: bool = False) -> None:
         """Remembers an identity as needed, and its path: under another authority or encoding it may be one object."""
+        if name not in self._reached:
+            self._news.add(name)
         self._reached.add(name)
         self._paths.add(spellings(name).path)
         if by_name:
             self._names.add(name.rpartition("/")[2])
 
-    def reaches(self, key: str) -> bool:
-        """Tells whether this very object is needed, by what was walked so far."""
-        return spellings(key).identity in self._reached
+    def is_news(self, key: str) -> bool:
+        """Tells whether this very object was reached only after it was decided what goes."""
+        return bool(self._news) and spellings(key).identity in self._news
 
     def spare(self, key: str) -> bool:
         """Tells whether a file on the written list must stay."""

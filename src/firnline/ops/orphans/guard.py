@@ -48,6 +48,7 @@ class LakeGuard:
         self.held.update(_words(neighbours, now_ms))
 
     def doubts(self, lines: Sequence[Line]) -> dict[str, str]:
+        self.newcomers.decide()
         spared = {line.key: SPARED for line in lines if self.newcomers.spare(line.key)}
         spared |= {line.key: reason for line in lines if (reason := self._held(line.key))}
         # A tag is not enough: a writer that repeats its work leaves the same bytes, and with them the same tag.
@@ -56,8 +57,8 @@ class LakeGuard:
             still = pool.map(self._is_still_old, due)
             return spared | {line.key: _CHANGED for line, old in zip(due, still, strict=True) if not old}
 
-    def needs(self, key: str) -> bool:
-        return self.newcomers.reaches(key)
+    def is_news(self, key: str) -> bool:
+        return self.newcomers.is_news(key)
 
     def _held(self, key: str) -> str | None:
         """Returns why nothing may go from the innermost writers' folder that the object lies in; None where it may."""
