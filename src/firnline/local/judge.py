@@ -26,12 +26,14 @@ def verdicts(files: pa.Table, territory: Territory) -> pa.Table:
 
 
 def judged(
-    files: pa.Table, verdict: str, columns: Sequence[str], kinds: Collection[FileKind] = tuple(FileKind)
+    files: pa.Table, verdict: str, columns: Sequence[str], kinds: Collection[FileKind] | None = None
 ) -> pa.Table:
-    """Returns those columns of the files of some kinds that got this verdict."""
-    wanted = pa.array([kind.value for kind in kinds], pa.string())
-    of_kind = pc.is_in(files.column("kind"), value_set=wanted)
-    return files.select(list(columns)).filter(pc.and_(pc.equal(files.column("verdict"), _number(verdict)), of_kind))
+    """Returns those columns of the files that got this verdict; of some kinds alone, where these are given."""
+    wanted = pc.equal(files.column("verdict"), _number(verdict))
+    if kinds is not None:
+        names = pa.array([kind.value for kind in kinds], pa.string())
+        wanted = pc.and_(wanted, pc.is_in(files.column("kind"), value_set=names))
+    return files.select(list(columns)).filter(wanted)
 
 
 def _number(verdict: str) -> pa.Scalar:

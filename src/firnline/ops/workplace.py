@@ -34,8 +34,7 @@ class Workplace:
     """Everything a use case needs to change a table, except the power to delete.
 
     `everyone` returns where each table of every configured catalog is worked on, and those at the given locations, or
-    around them where they may share one of the folders that are searched: for
-    those who must ask them all.
+    around them where they may share one of the folders that are searched: for those who must ask them all.
     """
 
     source: WritableTable

@@ -71,11 +71,7 @@ class Choice:
         try:
             code = machine_code()
             return _compiled(code.load()) if may_build or code.kept() else None
-        except (
-            ImportError,
-            RuntimeError,
-            OSError,
-        ):  # such as where numba refuses the numpy beside it, or has no source
+        except (ImportError, RuntimeError, OSError):  # such as on an executor whose numba refuses its numpy
             return None
 
 
