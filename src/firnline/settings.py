@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 from firnline.errors import PolicyError
+from firnline.own_cache import own_cache
 from firnline.policy.config import Section
 from firnline.policy.parse import parse_policy
 
@@ -37,7 +38,7 @@ def cache_setting(config: Section) -> tuple[str, bool]:
 
 
 def cache_folder() -> Path:
-    return Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "firnline" / "units"
+    return own_cache("units")
 
 
 def user_folder() -> Path:

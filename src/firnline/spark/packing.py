@@ -15,6 +15,7 @@ from tempfile import NamedTemporaryFile
 from typing import IO
 
 from firnline.arrival import PACKED
+from firnline.own_cache import own_cache
 
 NEEDED = (
     "arro3-core", "boto3", "cramjam", "deflate", "isal", "numba", "numpy", "obstore", "psycopg", "psycopg-binary",
@@ -100,7 +101,7 @@ def _files(of: Distribution) -> Iterator[tuple[str, Path]]:
 
 def _folder() -> Path:
     """Returns the folder of archives, without those that nobody has used for a month."""
-    folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "firnline" / "packed"
+    folder = own_cache("packed")
     folder.mkdir(parents=True, exist_ok=True)
     for old in folder.iterdir():
         with suppress(OSError):  # another driver removed it first, or it is not ours to remove

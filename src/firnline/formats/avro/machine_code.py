@@ -19,6 +19,7 @@ from uuid import uuid4
 import numpy as np
 
 from firnline.formats.avro import building, kernel
+from firnline.own_cache import own_cache
 
 _DIGEST_BYTES: Final = 32
 _ARRAYS: Final = {"h": np.int32, "q": np.int64}
@@ -76,7 +77,7 @@ def _paths(*, make: bool = False) -> Iterator[Path]:
     name = f"kernel-{_fingerprint()}.o"
     yield Path(kernel.__file__).parent / "__pycache__" / name
     with suppress(OSError, RuntimeError):  # a user without a home, a home that is nowhere
-        folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "firnline" / "code"
+        folder = own_cache("code")
         if make:
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         if _is_ours_alone(folder):

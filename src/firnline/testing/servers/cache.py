@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import fcntl
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from firnline.own_cache import own_cache
+
 
 def cache_folder(name: str) -> Path:
     """Returns a folder of the user's cache, made where it is not there."""
-    folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "firnline" / name
+    folder = own_cache(name)
     folder.mkdir(parents=True, exist_ok=True)
     return folder
 
