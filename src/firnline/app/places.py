@@ -7,7 +7,7 @@ import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 from firnline.app.sharing import sharing
@@ -22,8 +22,10 @@ from firnline.ops.orphans.prefix import Prefix
 from firnline.ops.purge import Shovel
 from firnline.ops.readiness import refuse_unfit
 from firnline.ops.sources import LocatedTable, catalog_table
-from firnline.ops.workplace import Workplace
+from firnline.ops.workplace import Registered, Workplace
 from firnline.policy.config import Section
+from firnline.policy.inherit import effective
+from firnline.policy.values import NONE
 from firnline.ports.cache import REDIS
 from firnline.ports.catalogs import Catalog, Commit, TableName
 from firnline.ports.progress import Progress, Silent
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
     from firnline.catalogs.config import CatalogSettings
     from firnline.formats.iceberg.table import IcebergFormat
     from firnline.formats.paimon.table import PaimonFormat
+    from firnline.ops.neighbours.index import Index
     from firnline.ports.engines import Engine
     from firnline.ports.formats import State, TableFormat
     from firnline.ports.probe import Capabilities
@@ -244,6 +247,32 @@ class Places:
         store = self.store_of(settings)
         return self._workplace(Place(Prefix(location, iceberg_on(store)), store, settings))
 
+    def _registered(self, locations: Sequence[str]) -> Iterator[Registered]:
+        """Yields every table of every catalog, and those at the given locations; none of them is read."""
+        for name, metadata in self.pointers():
+            yield Registered(name, self.address_of(name), metadata, partial(self.workplace, str(name)))
+        for each in map(absolute, locations):
+            yield Registered(TableName("", "", each), "", None, partial(self.workplace, each))
+
+    def pointers(self) -> Iterator[tuple[TableName, str | None]]:
+        """Yields every table of every configured catalog, with its metadata's location where a listing tells."""
+        return (each for name in self.catalogs for each in self.catalog(name).pointers())
+
+    def address_of(self, name: TableName) -> str:
+        """Returns what tells catalogs apart, by whatever name they are configured; nothing that is secret shows."""
+        return self.catalogs[name.catalog].address if name.catalog else ""
+
+    @cached_property
+    def index(self) -> Index:
+        """What is known of the references of all tables; one for the whole process."""
+        from firnline.caches.stamps import look_up
+        from firnline.ops.neighbours.index import Index
+
+        def excused(name: TableName) -> bool:
+            return effective(self.config, name.catalog, name.namespace, name.name).sharing.value == NONE
+
+        return Index(self.memory.sealed(), lambda store, units: look_up(store, units).of, excused, self.progress)
+
     def workplace(self, table: str) -> Workplace:
         """Returns everything that is needed to change a table, except the power to delete."""
         return self._workplace(self.place(table))
@@ -258,11 +287,14 @@ class Places:
             choose=self._choose,
             now=self.clock,
             owner=this_process(),
+            index=self.index,
             lease_times=lease_times(),
             progress=self.progress,
             interrupted=self.interrupted,
             discard=OwnDiscard(place.settings),
             everyone=self._everyone,
+            registered=self._registered,
+            address=self.address_of(place.source.name),
         )
 
     def _budget(self) -> Budget | None:

@@ -24,7 +24,7 @@ from firnline.ops.orphans.prefix import Prefix
 from firnline.ops.orphans.scope import Scope
 from firnline.ops.orphans.search import Asked, Means, Rules
 from firnline.ops.settle import policy_in_force
-from firnline.ops.workplace import Workplace
+from firnline.ops.workplace import Workplace, refuse_copy
 from firnline.plans.orphans import OrphanPlan
 from firnline.plans.request import Request
 from firnline.ports.engines import ListingTooLarge
@@ -62,6 +62,8 @@ class Searches(Runs):
         work = self._searchable(table)
         state = work.source.load()
         is_folder = isinstance(work.source, Prefix)
+        if not is_folder:
+            refuse_copy(work.source.name, state)
         scope = Scope((state.location,)) if is_folder else Scope.of_table(state, include_outside)
         alone = () if is_folder or work.source.name.catalog else (work.source.name.name,)
         # A purge may start from another folder, so what a relative path means is settled now.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import secrets
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -14,7 +15,7 @@ from firnline.caches.seal import Seal, entry_name
 from firnline.caches.secret import own_secret, shared_secret
 from firnline.caches.stamps import look_up
 from firnline.errors import UsageError
-from firnline.ports.cache import REDIS, Cache, Remember
+from firnline.ports.cache import REDIS, Cache, Nothing, Remember, Sealed
 from firnline.ports.expanding import Expand
 from firnline.ports.formats import State, TableFormat
 from firnline.ports.stores import List
@@ -42,6 +43,10 @@ class Memory:
         self.cache.put(name, said, 60)
         return self.cache.get(name) == said
 
+    def sealed(self) -> Sealed:
+        """Returns the cache for bytes of any kind, each under the seal."""
+        return Nothing() if self.cache is None or self.seal is None else SealedCache(self.cache, self.seal)
+
     def of(self, store: List) -> Remember:
         """Returns what makes a format's expand remember, for tables in this store."""
 
@@ -55,6 +60,24 @@ class Memory:
             return CachedExpand(expand, table_format.name, self.cache, self.seal, stamps, ttl_s)
 
         return remember
+
+
+@dataclass(frozen=True, slots=True)
+class SealedCache:
+    """A cache whose entries are as good as this user's own: what is not under the seal is not there."""
+
+    cache: Cache
+    seal: Seal
+
+    def get(self, parts: Sequence[str | int]) -> bytes | None:
+        name = entry_name(parts)
+        said = self.cache.get(name)
+        payload = None if said is None else self.seal.open(name, said)
+        return None if payload is None else bytes(payload)
+
+    def put(self, parts: Sequence[str | int], data: bytes) -> None:
+        name = entry_name(parts)
+        self.cache.put(name, self.seal.close(name, data), _LONGEST_S)
 
 
 def open_memory(setting: str, key: str | None, key_file: Path, folder: Path) -> Memory:

@@ -7,6 +7,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from hashlib import sha256
 from threading import Lock
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -33,6 +34,16 @@ class CatalogSettings:
     kind: str
     uri: str = field(repr=False)
     properties: Mapping[str, str] = field(repr=False, default_factory=dict)
+
+    @property
+    def address(self) -> str:
+        """What tells this catalog from others: equal for two names of one catalog, and no secret shows in it.
+
+        A SQL catalog's name is in its rows; a server tells its catalogs apart by warehouse and prefix.
+        """
+        own = self.name.lower() if self.kind == "sql" else self.properties.get("warehouse", "")
+        parts = (self.kind, self.uri, own, self.properties.get("prefix", ""))
+        return sha256("\n".join(parts).encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def load_catalogs() -> dict[str, CatalogSettings]:

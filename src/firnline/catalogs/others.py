@@ -45,6 +45,9 @@ class OtherCatalog:
         names = (TableName(self._name, ".".join(each[:-1]), each[-1]) for each in found)
         return iter(sorted(names, key=lambda table: (table.namespace, table.name)))
 
+    def pointers(self) -> Iterator[tuple[TableName, str | None]]:
+        return ((table, None) for table in self.tables())
+
     def locate(self, table: TableName) -> str:
         with self._explained(f"reading {table}"):
             try:

@@ -78,6 +78,9 @@ class PathTables:
     def tables(self) -> Iterator[TableName]:
         return iter(())
 
+    def pointers(self) -> Iterator[tuple[TableName, str | None]]:
+        return ((table, None) for table in self.tables())
+
     def locate(self, table: TableName) -> str:
         return locate_path_table(table.name, self._store)
 

@@ -48,6 +48,14 @@ class SqlCatalog:
             found = sorted((namespace, name) for namespace, name in connection.execute(query))
         return (TableName(self._name, namespace, name) for namespace, name in found)
 
+    def pointers(self) -> Iterator[tuple[TableName, str | None]]:
+        with self._reading() as connection:
+            rows = Rows(connection, self._name)
+            columns = rows.table.c
+            query = sa.select(columns.table_namespace, columns.table_name, columns.metadata_location).where(rows.mine)
+            found = [(TableName(self._name, space, name), place) for space, name, place in connection.execute(query)]
+        return iter(found)
+
     def locate(self, table: TableName) -> str:
         with self._reading() as connection:
             rows = Rows(connection, self._name)

@@ -20,6 +20,7 @@ PLAN: Shape = {
     "beside": (dict, _OR_NOTHING),
     "victims": {**_TALLY, "by_kind": dict},
     "refused": (str, _OR_NOTHING),
+    "conflict": (str, _OR_NOTHING),
     "parts": {"victims": dict, "walked": dict},
 }
 EVENT: Shape = {

@@ -15,7 +15,7 @@ from firnline.local.judge import KEPT, VICTIM, judged, verdicts
 from firnline.local.listing import Lister, LocalListing
 from firnline.local.rows import in_batches, one_per_file, root_rows, split, with_need
 from firnline.model.files import File, FileKind, Root, Tally, Totals
-from firnline.ports.engines import FILE_COLUMNS, SPARED_REASONS, Listing, Territory, alike
+from firnline.ports.engines import FILE_COLUMNS, SPARED_REASONS, Elsewhere, Listing, Territory, alike
 from firnline.ports.expanding import Expand, Expanded
 from firnline.ports.listings import KeyRange, ListRanges, Sort
 from firnline.ports.overlap import opener
@@ -75,9 +75,12 @@ class LocalEngine:
     def name(self) -> str:
         return "local"
 
-    def survey(self, roots: Iterable[Root], expand: Expand, territory: Territory) -> LocalSurvey:
+    def survey(
+        self, roots: Iterable[Root], expand: Expand, territory: Territory, elsewhere: Elsewhere | None = None
+    ) -> LocalSurvey:
+        theirs = None if elsewhere is None else self._walk(elsewhere.roots, elsewhere.expand)[0]
         files, opened = self._walk(roots, expand)
-        return LocalSurvey(verdicts(files, territory), opened)
+        return LocalSurvey(verdicts(files, territory, theirs), opened)
 
     def list(self, pieces: Iterable[KeyRange], source: ListRanges) -> LocalListing:
         return Lister(self.threads, self.progress, self.most_listed).listed(pieces, source)

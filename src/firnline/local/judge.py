@@ -8,18 +8,23 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from firnline.model.files import FileKind
-from firnline.model.locations import identity
-from firnline.ports.engines import NEAR_MISS, OUTSIDE, Territory
+from firnline.ports.engines import ELSEWHERE, NEAR_MISS, OUTSIDE, Territory
 
 KEPT, VICTIM = "kept", "victim"
-_VERDICTS = (KEPT, VICTIM, OUTSIDE, NEAR_MISS)
+_VERDICTS = (KEPT, VICTIM, OUTSIDE, NEAR_MISS, ELSEWHERE)
 _STEM = r"^[^:]+://[^/]*"
 
 
-def verdicts(files: pa.Table, territory: Territory) -> pa.Table:
-    """Returns the files with a column `verdict`, of numbers. A file is a victim only if every check lets it go."""
+def verdicts(files: pa.Table, territory: Territory, elsewhere: pa.Table | None = None) -> pa.Table:
+    """Returns the files with a column `verdict`, of numbers. A file is a victim only if every check lets it go.
+
+    `elsewhere` are the files that other tables need.
+    """
     needed = files.column("needed")
     verdict = pc.if_else(needed, _number(KEPT), _number(VICTIM))
+    if elsewhere is not None:
+        theirs = pc.is_in(_paths(files), value_set=_paths(elsewhere).combine_chunks())
+        verdict = pc.if_else(pc.and_(pc.invert(needed), theirs), _number(ELSEWHERE), verdict)
     verdict = pc.if_else(pc.and_(pc.invert(needed), _outside(files, territory)), _number(OUTSIDE), verdict)
     verdict = pc.if_else(pc.and_(pc.invert(needed), _near_misses(files, needed)), _number(NEAR_MISS), verdict)
     return files.append_column("verdict", verdict)
@@ -41,12 +46,22 @@ def _number(verdict: str) -> pa.Scalar:
 
 
 def _outside(files: pa.Table, territory: Territory) -> pa.ChunkedArray:
-    inside = pc.is_null(files.column("identity"))
-    if territory.owned is None:
-        return inside
-    for root in territory.owned:
-        inside = pc.or_(inside, pc.starts_with(files.column("identity"), identity(root).rstrip("/") + "/"))
-    return pc.invert(inside)
+    names = files.column("identity")
+    outside = pc.is_null(names)
+    if territory.inside is not None:
+        outside = pc.invert(_begin_with(names, territory.inside))
+    return pc.or_(outside, _begin_with(names, territory.outside)) if territory.outside else outside
+
+
+def _begin_with(names: pa.ChunkedArray, stems: Sequence[str]) -> pa.ChunkedArray:
+    found = pc.is_null(names)
+    for stem in stems:
+        found = pc.or_(found, pc.starts_with(names, stem))
+    return found
+
+
+def _paths(files: pa.Table) -> pa.ChunkedArray:
+    return pc.replace_substring_regex(files.column("identity"), _STEM, "")
 
 
 def _near_misses(files: pa.Table, needed: pa.ChunkedArray) -> pa.ChunkedArray:
@@ -56,7 +71,7 @@ def _near_misses(files: pa.Table, needed: pa.ChunkedArray) -> pa.ChunkedArray:
     """
     if _one_stem(files.column("identity")):
         return pc.is_null(files.column("identity"))
-    paths = pc.replace_substring_regex(files.column("identity"), _STEM, "")
+    paths = _paths(files)
     return pc.is_in(paths, value_set=paths.filter(needed).combine_chunks())
 
 

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from firnline.model.files import Root
-from firnline.ops.plan import ChooseEngine
 from firnline.ops.presence import Presence, look
-from firnline.ports.engines import Territory
+from firnline.ports.engines import ChooseEngine, Territory
 from firnline.ports.progress import Progress
 from firnline.ports.stores import Head
 from firnline.ports.tables import TableSource

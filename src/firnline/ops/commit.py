@@ -26,11 +26,12 @@ from firnline.ops.change import change, version_of
 from firnline.ops.drop import going_beside, narrowed, planned_beside
 from firnline.ops.fence import fence_off
 from firnline.ops.ledger import note_expired
+from firnline.ops.neighbours.around import refuse_conflict
 from firnline.ops.notes import clear_notes
 from firnline.ops.remember import Memory
 from firnline.ops.settle import settle
 from firnline.ops.tidy import tidy
-from firnline.ops.workplace import Workplace, same_table
+from firnline.ops.workplace import Workplace, refuse_copy
 from firnline.ports.catalogs import Attempt
 from firnline.ports.formats import Edited, State, UndoWindow
 
@@ -48,7 +49,9 @@ class _Attempt:
 
     def edit(self, state: State) -> Edited | None:
         """Returns planned ∩ decided afresh: a snapshot that anything keeps now is not touched."""
-        same_table(state, self.run)
+        self.work.same_table(state, self.run)
+        refuse_copy(self.work.source.name, state)
+        refuse_conflict(self.work, state)
         now = self.work.now()
         table_format, request, plan = self.work.source.format, self.run.request, self.run.plan
         settled = settle(state, self.work.source.name, self.work.config, request, now)
@@ -84,6 +87,8 @@ def commit_run(work: Workplace, lease: Lease, run: Run) -> Run:
     """
     if run.state not in _OPEN:
         return run
+    if run.plan.get("conflict"):
+        raise RefusedForSafety(run.plan["conflict"], hint="plan again, once that is settled")
     if run.plan["refused"]:
         raise BlastRadiusExceeded(run.plan["refused"], hint="plan again with a larger --blast-radius, if meant")
     settled = commit_landed(work, lease, run) or _none_can_follow(work, lease, run)
@@ -129,7 +134,7 @@ def _landed_before(work: Workplace, lease: Lease, run: Run) -> Mapping[str, Any]
     reachability anyway.
     """
     state = work.source.load()
-    same_table(state, run)
+    work.same_table(state, run)
     for event in reversed(run.attempts):
         if work.source.commits.landed(event.detail, version_of(state), lease.check):
             return event.detail

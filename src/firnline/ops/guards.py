@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
 from firnline.errors import CollectionForbidden, RefusedForSafety
 from firnline.journal.parts import read_sound_parts
 from firnline.journal.runs import Run
+from firnline.model.locations import identity
 from firnline.model.snapshots import MAIN
 from firnline.ops.needs import forbidden, needed_roots
+from firnline.ops.neighbours.around import around
 from firnline.ops.newcomers import Newcomers
-from firnline.ops.workplace import Workplace, same_table
+from firnline.ops.settle import includes_outside, policy_in_force
+from firnline.ops.workplace import Workplace
 from firnline.ports.formats import State
 
 SPARED = "needed again: reachable from what the table, a hold or an undoable run names now"
+NEEDED_ELSEWHERE = "another table needs it now"
+NOT_OURS = "it lies in a folder of another table"
 
 
 class Line(NamedTuple):
@@ -42,20 +47,25 @@ class Guard(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class TableGuard:
-    """Guards the purge of an expiry: the one table, read again by its uuid, and what became reachable since."""
+    """Guards the purge of an expiry: the table, read again by its uuid, what became reachable since, and what other
+    tables need by now. `holes` are folders of other tables inside this one's.
+    """
 
     work: Workplace
     run: Run
     newcomers: Newcomers
+    elsewhere: Newcomers = field(default_factory=lambda: Newcomers(()))
+    holes: tuple[str, ...] = ()
 
     def look_again(self) -> None:
         state = self.work.source.load()
-        same_table(state, self.run)
+        self.work.same_table(state, self.run)
         now_ms = self.work.now()
         refuse_forbidden(state, now_ms)
         refuse_emptied(state, self.run)
+        self._ask_others(state)
         needs = needed_roots(self.work, state, now_ms, but=self.run.id.stamp)
         expand = self.work.source.format.expand
         if expand.folds:
@@ -63,12 +73,32 @@ class TableGuard:
         else:
             self.newcomers.add((root.file for root in needs), expand)
 
+    def _ask_others(self, state: State) -> None:
+        """Reads afresh what other tables need."""
+        found = around(self.work, state, everywhere=self._may_go_outside(state), but=self.run.id.stamp)
+        found.refuse_conflict()
+        self.holes = found.holes
+        if found.elsewhere is not None:
+            self.elsewhere.add((root.file for root in found.elsewhere.roots), found.elsewhere.expand)
+
+    def _may_go_outside(self, state: State) -> bool:
+        effective = policy_in_force(state, self.work.source.name, self.work.config, self.run.request)
+        return includes_outside(effective, self.run.request)
+
     def doubts(self, lines: Sequence[Line]) -> dict[str, str]:
         self.newcomers.decide()
-        return {line.key: SPARED for line in lines if self.newcomers.spare(line.key)}
+        self.elsewhere.decide()
+        return {line.key: why for line in lines if (why := self._doubt(line.key)) is not None}
+
+    def _doubt(self, key: str) -> str | None:
+        if self.newcomers.spare(key):
+            return SPARED
+        if self.elsewhere.spare(key):
+            return NEEDED_ELSEWHERE
+        return NOT_OURS if self.holes and identity(key).startswith(self.holes) else None
 
     def is_news(self, key: str) -> bool:
-        return self.newcomers.is_news(key)
+        return self.newcomers.is_news(key) or self.elsewhere.is_news(key)
 
 
 def refuse_emptied(state: State, run: Run) -> None:

@@ -50,7 +50,7 @@ def _withdraw_if_late(work: Workplace, state: State, hold: Hold) -> None:
     """
     if hold.snapshot is None or hold.snapshot in state.graph:
         return
-    late = next((run for run in work.runs(state) if _took_out(run, hold.snapshot) and run.state in _LATE), None)
+    late = next((run for run in work.recorded(state) if _took_out(run, hold.snapshot) and run.state in _LATE), None)
     if late is not None:
         release_hold(work, hold.name)
         raise RefusedForSafety(
@@ -89,7 +89,7 @@ def _snapshot_hold(work: Workplace, state: State, hold: Hold) -> Amendment:
     if hold.snapshot is not None and hold.snapshot in state.graph:
         tag = Ref(hold_tag(hold.name), RefKind.TAG, resolve(state, hold.snapshot), max_ref_age_ms=FOREVER)
         return Amendment(refs=(tag,), properties=properties)
-    if not any(_took_out(run, hold.snapshot) and not run.is_finished for run in work.runs(state)):
+    if not any(_took_out(run, hold.snapshot) and not run.is_finished for run in work.recorded(state)):
         raise UsageError(
             f"{state.table} has no snapshot {hold.snapshot!r}", hint="`firnline plan TABLE --list` shows them"
         )

@@ -57,7 +57,7 @@ def may_come_back(
     done, since the files of a held snapshot outlive the run that took it out.
     """
     held = {hold.snapshot for hold in state.holds if hold.snapshot is not None and hold.in_force(now_ms)}
-    for each in work.runs(state):
+    for each in work.recorded(state):
         if each.id.stamp != but:
             yield from ((each, dict(removal)) for removal in each.removals)
         for event in each.attempts if held else ():

@@ -36,5 +36,5 @@ def clear_notes(work: Workplace, state: State) -> None:
 
 
 def _open_tries(work: Workplace, state: State) -> set[str]:
-    unfinished = (run for run in work.runs(state) if not run.is_finished)
+    unfinished = (run for run in work.recorded(state) if not run.is_finished)
     return {str(event.detail["id"]) for run in unfinished for event in run.events if "id" in event.detail}

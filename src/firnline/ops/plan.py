@@ -9,13 +9,14 @@ from firnline.model.files import Root, Tally, Totals
 from firnline.model.snapshots import SnapshotId
 from firnline.model.times import MINUTE_MS
 from firnline.ops.drop import consequences_of, narrowed
-from firnline.ops.settle import Settled, settle
+from firnline.ops.neighbours.around import Around
+from firnline.ops.settle import Settled, includes_outside, settle
 from firnline.plans.plan import ExpiredSnapshot, KeptSnapshot, Plan
 from firnline.plans.request import Request
 from firnline.plans.stages import Stage, stages_of
 from firnline.policy.config import Section
 from firnline.ports.cache import Remember
-from firnline.ports.engines import Engine, Survey, Territory
+from firnline.ports.engines import ChooseEngine, Survey, Territory
 from firnline.ports.expanding import Expand
 from firnline.ports.formats import Consequences, FenceKind, State, TableFormat
 from firnline.ports.tables import TableSource
@@ -25,8 +26,8 @@ SHORTEST_GRACE_MS = MINUTE_MS
 
 _SEVERAL = 2
 
-ChooseEngine = Callable[[State, TableFormat, str], Engine]
-"""Takes the table and the engine that its policy names; whoever asks for one outright is served first."""
+AskOthers = Callable[[State, bool], Around]
+"""Returns what other tables mean for one; the flag says that files outside its own folders may go too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +55,7 @@ def make_plan(
     config: Section,
     request: Request,
     choose: ChooseEngine,
+    ask_others: AskOthers,
     now_ms: int,
     remember: Remember = by_opening,
 ) -> Planned:
@@ -65,10 +67,17 @@ def make_plan(
     if not follows.released:
         return Planned(plan, None, state, request)
     engine = choose(state, source.format, settled.effective.engine.value)
-    territory = territory_of(state, settled, request)
+    outside = includes_outside(settled.effective, request)
+    around = ask_others(state, outside)
+    territory = Territory(None if outside else state.owned, around.holes)
     expand = remember(source.format, state, window_ms(state, settled))
-    survey = engine.survey(roots(source.format, state, follows.released), expand, territory)
-    return Planned(_with_files(plan, state, settled, survey, engine.name, request), survey, state, request)
+    survey = engine.survey(roots(source.format, state, follows.released), expand, territory, around.elsewhere)
+    planned = _with_files(plan, state, settled, survey, engine.name, request)
+    return Planned(_beside_others(planned, around), survey, state, request)
+
+
+def _beside_others(plan: Plan, around: Around) -> Plan:
+    return replace(plan, asked=around.asked, conflict=around.conflict, notes=(*plan.notes, *around.notes))
 
 
 def _notes(table_format: TableFormat, state: State) -> tuple[str, ...]:
@@ -91,11 +100,6 @@ def window_ms(state: State, settled: Settled) -> int:
     """Returns how far back the kept history reaches: nobody asks for what is older, so nothing remembers it longer."""
     kept = (state.graph.by_id[each].timestamp_ms for each in settled.decision.kept)
     return settled.decision.now_ms - min(kept, default=settled.decision.now_ms)
-
-
-def territory_of(state: State, settled: Settled, request: Request) -> Territory:
-    asked = settled.effective.include_outside.value if request.include_outside is None else request.include_outside
-    return Territory(None if asked else state.owned)
 
 
 def _without_files(state: State, request: Request, settled: Settled, follows: Consequences) -> Plan:

@@ -11,7 +11,7 @@ from firnline.journal.lease import Lease
 from firnline.journal.runs import Run
 from firnline.journal.states import RunState
 from firnline.ops.remember import Memory
-from firnline.ops.workplace import Workplace, same_table
+from firnline.ops.workplace import Workplace
 from firnline.ports.catalogs import Attempt
 from firnline.ports.formats import Edited, FenceKind, State
 
@@ -27,7 +27,7 @@ class Undoing:
         self.memory = Memory(work, run.id)
 
     def edit(self, state: State) -> Edited | None:
-        same_table(state, self.run)
+        self.work.same_table(state, self.run)
         forgets = self.memory.returning(state, self.removal)
         edited = self.work.source.format.restore(state, self.removal, self.work.now(), amendment=forgets)
         first = next((run for run in self.work.runs(state) if self._needs(run, state, edited)), None)

@@ -73,3 +73,9 @@ def _way_out(state: State) -> str:
 def policy_in_force(state: State, name: TableName, config: Section, request: Request) -> Effective:
     catalog = name.catalog or None
     return effective(config, catalog, name.namespace, name.name, properties=state.properties, flags=request.keep)
+
+
+def includes_outside(effective: Effective, request: Request) -> bool:
+    """Tells whether files outside the table's own folders may go: by the operator's word."""
+    asked = request.include_outside
+    return effective.include_outside.value if asked is None else asked

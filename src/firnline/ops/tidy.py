@@ -65,7 +65,7 @@ def _named_elsewhere(work: Workplace, state: State, pointer: Pointer, names: set
 
 
 def _texts(work: Workplace, state: State) -> Iterator[bytes]:
-    yield from (_said(run) for run in work.runs(state) if run.state in _ON_THEIR_WAY)
+    yield from (_said(run) for run in work.recorded(state) if run.state in _ON_THEIR_WAY)
     if state.capabilities.fence is FenceKind.NONE:
         return  # there are no versions: the present pointer is the only one, and many files would be read in vain
     left = MOST_READ

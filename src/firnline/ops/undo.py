@@ -21,7 +21,7 @@ from firnline.ops.ledger import note_end
 from firnline.ops.presence import look
 from firnline.ops.remember import Memory
 from firnline.ops.returning import Undoing
-from firnline.ops.workplace import Workplace, same_table
+from firnline.ops.workplace import Workplace
 from firnline.ports.engines import Territory
 from firnline.ports.formats import Edited, State, UndoWindow
 
@@ -92,7 +92,7 @@ def _count_as_committed(work: Workplace, lease: Lease, run: Run) -> None:
 def _undo_landed(work: Workplace, lease: Lease, run: Run) -> list[str] | None:
     """Returns the refs that an earlier, interrupted undo left alone, if one of its tries is in the table."""
     state = work.source.load()
-    same_table(state, run)
+    work.same_table(state, run)
     for event in _tries(run):
         if work.source.commits.landed(event.detail, version_of(state), lease.check):
             return list(event.detail["left_alone"])
@@ -123,7 +123,7 @@ def _without(
     work: Workplace, run: Run, state: State, removal: Mapping[str, Any], ours: Mapping[str, Any]
 ) -> Edited | None:
     """Returns the table without what the undo put back; what anything else names by now stays."""
-    same_table(state, run)
+    work.same_table(state, run)
     refs = {name for name, ref in ours.items() if name in state.refs and _names(state, name, ref)}
     named = {ref.snapshot for name, ref in state.refs.items() if name not in refs} | {state.current}
     returned = {str(each["snapshot-id"]) for each in removal["snapshots"]}
@@ -175,7 +175,7 @@ def _step_back(
 def _refuse_missing(work: Workplace, run: Run, removal: Mapping[str, Any]) -> None:
     """Returns where every file that the snapshots need exists, also those that other snapshots shared at plan time."""
     state = work.source.load()
-    same_table(state, run)
+    work.same_table(state, run)
     returning = {str(each["snapshot-id"]) for each in removal["snapshots"]}
     revived = work.source.format.with_removal(state, removal)
     present = {owner for owner, _ in work.source.format.roots(state)}

@@ -6,27 +6,57 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
-from firnline.errors import OutcomeUnknown, RefusedForSafety, TableMoved
+from firnline.errors import NoSuchTable, OutcomeUnknown, RefusedForSafety, TableMoved
 from firnline.journal.layout import RECORDS, RunId, records_root
 from firnline.journal.lease import LARGEST_SKEW_MS, Lease, LeaseTimes
 from firnline.journal.runs import Run, list_runs, load_run
 from firnline.model.locations import join, parse_location
 from firnline.model.times import format_duration
-from firnline.ops.plan import ChooseEngine
 from firnline.ops.settle import policy_in_force
 from firnline.plans.request import Request
 from firnline.policy.config import Section
+from firnline.ports.catalogs import TableName
 from firnline.ports.discard import Discard
-from firnline.ports.formats import FenceKind, State
+from firnline.ports.engines import ChooseEngine
+from firnline.ports.formats import State
 from firnline.ports.progress import Progress, Silent
 from firnline.ports.stores import ReadWrite
 from firnline.ports.tables import WritableTable
+
+if TYPE_CHECKING:
+    from firnline.ops.neighbours.index import Index
+
+_DOCUMENT_ENDS = (".json", ".json.gz")
 
 
 def _nobody(also: Sequence[str], searched: Sequence[str]) -> Iterable[Workplace]:
     """Stands in where no other table can be asked: to act as if there were none would be a guess."""
     raise RefusedForSafety("the tables of the configured catalogs cannot be seen from here", hint="this is a bug")
+
+
+def _no_catalogs(locations: Sequence[str]) -> Iterable[Registered]:
+    """Stands in where no other table can be asked: to act as if there were none would be a guess."""
+    raise RefusedForSafety("the tables of the configured catalogs cannot be seen from here", hint="this is a bug")
+
+
+@dataclass(frozen=True, slots=True)
+class Registered:
+    """One table as a catalog lists it. `metadata` is where its metadata lies; None if the listing does not tell.
+
+    `address` tells catalogs apart: two names for one catalog have the same.
+    """
+
+    name: TableName
+    address: str
+    metadata: str | None
+    open: Callable[[], Workplace]
+
+    def is_at(self, name: TableName, address: str) -> bool:
+        """Tells whether this is the registration of that name."""
+        here = (self.address, self.name.namespace, self.name.name)
+        return self.name == name or here == (address, name.namespace, name.name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +65,8 @@ class Workplace:
 
     `everyone` returns where each table of every configured catalog is worked on, and those at the given locations, or
     around them where they may share one of the folders that are searched: for those who must ask them all.
+    `registered` lists the tables of every configured catalog, and those at the given locations, without reading them;
+    `address` is that of this table's catalog.
     """
 
     source: WritableTable
@@ -43,11 +75,14 @@ class Workplace:
     choose: ChooseEngine
     now: Callable[[], int]
     owner: str
+    index: Index
     lease_times: LeaseTimes = field(default_factory=LeaseTimes)
     progress: Progress = field(default_factory=Silent)
     interrupted: Callable[[], bool] = lambda: False
     discard: Discard | None = None
     everyone: Callable[[Sequence[str], Sequence[str]], Iterable[Workplace]] = _nobody
+    registered: Callable[[Sequence[str]], Iterable[Registered]] = _no_catalogs
+    address: str = ""
 
     def root(self, state: State) -> str:
         """Returns where this table's runs are recorded: where its first commit pinned it, whatever is configured now.
@@ -61,19 +96,52 @@ class Workplace:
         records = policy_in_force(state, self.source.name, self.config, Request()).records.value
         return records_root(state.location, state.uuid, records)
 
-    def runs(self, state: State) -> list[Run]:
-        """Returns the runs of this very table: one that was dropped may have left records in the same folder, and one
-        that this is a copy of left its own.
+    def recorded(self, state: State) -> list[Run]:
+        """Returns every run that is recorded for a table of this uuid, under whatever name it was planned: what any of
+        them may bring back is needed. One that was dropped may have left records in the same folder.
         """
         found = list_runs(self.store, self.root(state), state.table)
-        return [run for run in found if run.uuid == state.uuid and not _is_elsewhere(state, run)]
+        return [run for run in found if run.uuid == state.uuid]
+
+    def runs(self, state: State) -> list[Run]:
+        """Returns the runs that were planned on this very table: those of another registration or of a folder that
+        this is a copy of are carried on there.
+        """
+        return [run for run in self.recorded(state) if self._planned_here(run, state)]
 
     def run(self, run: RunId) -> tuple[State, Run]:
-        """Returns the table and the run. Raises TableMoved where the table is not the one that was planned."""
+        """Returns the table and the run. Raises TableMoved unless the table is the one that was planned."""
         state = self.source.load()
         found = load_run(self.store, self.root(state), run)
-        same_table(state, found)
+        self.same_table(state, found)
         return state, found
+
+    def same_table(self, state: State, run: Run) -> None:
+        """Raises TableMoved unless the run was planned on this very table.
+
+        A re-created table of the same name is another one. So is a copy in another place, and so is a second
+        registration: the holds and tags of the first are not seen from there.
+        """
+        if state.uuid != run.uuid:
+            raise TableMoved(
+                f"{state.table} is another table now: planned on {run.uuid}, found {state.uuid}", hint="plan again"
+            )
+        if not self._planned_here(run, state):
+            raise TableMoved(
+                f"{state.table} is another table: {run.id} was planned on {run.plan['table']}",
+                hint=f"go on with {run.plan['table']}, or plan again",
+            )
+
+    def _planned_here(self, run: Run, state: State) -> bool:
+        """Tells whether a run was planned on this table. One that was renamed since is still the same, as long as no
+        table of the old name is there.
+        """
+        planned = str(run.plan["table"])
+        if planned == state.table:
+            return True
+        if "/" in planned or "/" in state.table:
+            return place_of(planned) == place_of(state.table)
+        return not any(str(each.name) == planned and _has_uuid(each, state.uuid) for each in self.registered(()))
 
     @contextmanager
     def lease(self, state: State, break_it: bool = False) -> Iterator[Lease]:
@@ -107,30 +175,27 @@ class Workplace:
             )
 
 
-def same_table(state: State, run: Run) -> None:
-    """Returns where the run was planned on this very table; a re-created table of the same name is another one, and so
-    is a copy in another place.
+def _has_uuid(table: Registered, uuid: str) -> bool:
+    try:
+        return table.open().source.load().uuid == uuid
+    except NoSuchTable:
+        return False
+
+
+def refuse_copy(name: TableName, state: State) -> None:
+    """Raises RefusedForSafety if a table that is named by its folder says that it lives in another one.
+
+    A copied or moved folder still names the files of the original, and what is needed there is not seen from here.
     """
-    if state.uuid != run.uuid:
-        raise TableMoved(
-            f"{state.table} is another table now: planned on {run.uuid}, found {state.uuid}", hint="plan again"
-        )
-    if _is_elsewhere(state, run):
-        raise TableMoved(
-            f"{state.table} is another table: {run.id} was planned on {run.plan['table']}",
-            hint="the list of that run names files there; plan again for a table that was copied or moved",
+    is_folder = not name.catalog and not name.name.endswith(_DOCUMENT_ENDS)
+    if is_folder and place_of(name.name) != place_of(state.location):
+        raise RefusedForSafety(
+            f"{name} is a copy, or was moved: its metadata names the files of {state.location}",
+            hint=f"name {state.location} itself; the files in a copy are named by nobody",
         )
 
 
-def _is_elsewhere(state: State, run: Run) -> bool:
-    """Tells whether the run is one of another folder, where a table is its folder and nothing else tells it from a
-    copy: its list names the other one's files, and that one's holds and tags are not seen from here.
-    """
-    is_folder = state.capabilities.fence is FenceKind.NONE
-    return is_folder and _place(run.plan["table"]) != _place(state.location)
-
-
-def _place(location: str) -> str:
+def place_of(location: str) -> str:
     """Returns what tells folders apart: by whatever links a local one is named."""
     name = parse_location(location)
     return str(name._replace(path=os.path.realpath(name.path)) if name.scheme == "file" else name).rstrip("/")

@@ -113,8 +113,8 @@ def _files(plan: Plan) -> Iterator[Block]:
 def _ending(plan: Plan) -> Iterator[Block]:
     for note in plan.notes:
         yield Line(f"note: {note}")
-    if plan.refused:
-        yield Line(f"a run would refuse: {plan.refused}")
+    for refusal in filter(None, (plan.conflict, plan.refused)):
+        yield Line(f"a run would refuse: {refusal}")
     yield Line("nothing was changed" if plan.run is None else f"nothing was changed; saved as run: {plan.run}")
     if plan.run is not None:
         yield Hint(f"carry it out with `firnline commit {plan.run}`")

@@ -34,6 +34,9 @@ class ExpiredSnapshot:
 class Plan:
     """What would go and why the rest stays. `kept` is None where nothing expires, since then nothing was walked.
 
+    `refused` says that it would remove too much, `conflict` that another table is in doubt: then nothing may go.
+    `asked` is how many other tables were asked what they need; None where the operator says that none is to be.
+
     `tagged` are snapshots that stay and yet leave the table's own row, with the tag that will hold each. What the table
     has beside snapshots and refs stays or goes too.
     """
@@ -56,6 +59,8 @@ class Plan:
     stages: tuple[Stage, ...]
     undo: UndoWindow = UndoWindow.AFTER_COMMIT
     refused: str | None = None
+    conflict: str | None = None
+    asked: int | None = 0
     run: str | None = None
     notes: tuple[str, ...] = ()
     tagged: Mapping[SnapshotId, str] = field(default_factory=dict)
@@ -88,7 +93,9 @@ class Plan:
             "engine": self.engine,
             "units_opened": self.units_opened,
             "undo": self.undo.value,
-            "refused": self.refused,
+            "refused": self.conflict or self.refused,
+            "conflict": self.conflict,
+            "asked": self.asked,
             "notes": list(self.notes),
             "run": self.run,
         }

@@ -15,6 +15,7 @@ from firnline.policy.parse import EMPTY_HINT
 from firnline.policy.policy import Level, Policy, Setting, Source
 from firnline.policy.ranges import Range
 from firnline.policy.rules import RULE_NAMES, Rule
+from firnline.policy.values import LAKE
 from firnline.policy.written import section_of_flags, section_of_properties
 
 T = TypeVar("T")
@@ -28,6 +29,8 @@ _DEFAULTS: dict[str, Setting[Any]] = {
     "engine": Setting("auto", _DEFAULT),
     "include-outside": Setting(False, _DEFAULT),
     "history": Setting(None, _DEFAULT),
+    "sharing": Setting(LAKE, _DEFAULT),
+    "shared-with": Setting((), _DEFAULT),
 }
 
 
@@ -43,6 +46,8 @@ class Effective:
     engine: Setting[str]
     include_outside: Setting[bool]
     history: Setting[int | None]
+    sharing: Setting[str]
+    shared_with: Setting[tuple[str, ...]]
 
 
 def effective(
@@ -73,6 +78,8 @@ def effective(
         engine=settings["engine"],
         include_outside=settings["include-outside"],
         history=settings["history"],
+        sharing=settings["sharing"],
+        shared_with=settings["shared-with"],
     )
 
 

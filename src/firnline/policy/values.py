@@ -35,7 +35,7 @@ def parse_rule(name: str, text: str | Sequence[str], where: str) -> Rule | None:
 def parse_setting(name: str, text: str | Sequence[str], where: str) -> Any:
     """Returns the value of a key that is not a rule. `where` begins every error."""
     try:
-        return SETTINGS[name](_one(text))
+        return SETTINGS[name](text if name in _LISTS else _one(text))
     except UsageError as error:
         raise PolicyError(f"{where}: {error.message}", hint=f"{name} takes {_ALLOWED[name]}") from None
 
@@ -83,8 +83,12 @@ def _periods(period: Period) -> Callable[[str | Sequence[str]], Rule]:
 
 
 def _tags(text: str | Sequence[str]) -> Rule:
+    return KeepTags(_several(text))
+
+
+def _several(text: str | Sequence[str]) -> tuple[str, ...]:
     patterns = text.split(",") if isinstance(text, str) else text
-    return KeepTags(tuple(pattern.strip() for pattern in patterns))
+    return tuple(pattern.strip() for pattern in patterns)
 
 
 _RULES: dict[str, Callable[[str | Sequence[str]], Rule]] = {
@@ -124,6 +128,14 @@ def _one_of(*allowed: str) -> Callable[[str], str]:
     return parse
 
 
+def _sharers(text: str | Sequence[str]) -> tuple[str, ...]:
+    """Returns names of tables, patterns of them and locations; each says something."""
+    names = _several(text)
+    if not all(names):
+        raise PolicyError("a name of a table must not be empty")
+    return names
+
+
 def _truth(text: str) -> bool:
     return _one_of("true", "false")(text) == "true"
 
@@ -131,7 +143,13 @@ def _truth(text: str) -> bool:
 TOP_ONLY = ("cache",)
 """The settings that count for a whole lake: only the top of a file has them."""
 
-SETTINGS: dict[str, Callable[[str], Any]] = {
+_LISTS = ("shared-with",)
+"""The settings that take several values."""
+
+LAKE, NONE = "lake", "none"
+"""Whom `sharing` asks: every table of the lake, or nobody."""
+
+SETTINGS: dict[str, Callable[[Any], Any]] = {
     "records": _records,
     "grace": _duration,
     "blast-radius": _share,
@@ -139,6 +157,8 @@ SETTINGS: dict[str, Callable[[str], Any]] = {
     "include-outside": _truth,
     "history": _history,
     "cache": _records,
+    "sharing": _one_of(LAKE, NONE),
+    "shared-with": _sharers,
 }
 """The keys that are not rules, each with its parser."""
 
@@ -155,4 +175,6 @@ _ALLOWED = {
     "include-outside": "true or false",
     "history": "a duration such as 180d, forever, or off",
     "cache": "off, disk, a folder, or redis://HOST:PORT/DATABASE",
+    "sharing": "lake or none",
+    "shared-with": "a list of tables, patterns such as lake.backup.*, or locations",
 }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from firnline.ports.expanding import Expand
@@ -28,3 +28,23 @@ class Cache(Protocol):
     def put(self, key: str, data: bytes, ttl_s: int) -> None:
         """Remembers the bytes for at most this long, where that is possible now."""
         ...
+
+
+class Sealed(Protocol):
+    """Remembers bytes that nobody else can forge. Never raises and never blocks for long."""
+
+    def get(self, parts: Sequence[str | int]) -> bytes | None:
+        """Returns what was put under this very name; None if nothing was, or if it is not as it was put."""
+        ...
+
+    def put(self, parts: Sequence[str | int], data: bytes) -> None: ...
+
+
+class Nothing:
+    """Remembers nothing."""
+
+    def get(self, parts: Sequence[str | int]) -> bytes | None:
+        return None
+
+    def put(self, parts: Sequence[str | int], data: bytes) -> None:
+        return None

@@ -37,6 +37,12 @@ class Catalog(Protocol):
         """Yields every table of the catalog, sorted by name."""
         ...
 
+    def pointers(self) -> Iterator[tuple[TableName, str | None]]:
+        """Yields every table of the catalog with the location of its current metadata; None for all of them where one
+        request does not tell.
+        """
+        ...
+
     def locate(self, table: TableName) -> str:
         """Returns the location of the table's current metadata object. Raises NoSuchTable, with near names."""
         ...

@@ -2,34 +2,60 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
 from firnline.model.files import FileKind, Root, Tally, Totals
-from firnline.model.locations import identity
+from firnline.model.locations import identity, stem_of
 from firnline.ports.expanding import Expand
 from firnline.ports.listings import KeyRange, ListRanges, ObjectClass, Sort
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from firnline.ports.formats import State, TableFormat
+
 
 FILE_COLUMNS = ("identity", "key", "size", "kind")
 
 OUTSIDE = "outside-location"
 NEAR_MISS = "near-miss"
+ELSEWHERE = "needed-elsewhere"
 SPARED_REASONS = {
     OUTSIDE: "lies outside the table's own folders",
     NEAR_MISS: "has the path of a needed file under another scheme or authority",
+    ELSEWHERE: "is needed by another table",
 }
 
 
 @dataclass(frozen=True, slots=True)
 class Territory:
-    """Which victims may go: those under `owned`. None owns everything (the operator said so)."""
+    """Which victims may go: those under `owned`, but none under `holes`, which are folders of other tables.
+
+    None owns everything but the holes (the operator said so).
+    """
 
     owned: tuple[str, ...] | None
+    holes: tuple[str, ...] = ()
+
+    @property
+    def inside(self) -> tuple[str, ...] | None:
+        """What the identities of victims begin with; None if they may begin with anything."""
+        return None if self.owned is None else tuple(map(stem_of, self.owned))
+
+    @property
+    def outside(self) -> tuple[str, ...]:
+        """What no victim's identity begins with."""
+        return tuple(map(stem_of, self.holes))
+
+
+@dataclass(frozen=True, slots=True)
+class Elsewhere:
+    """What other tables need: where a walk of it starts, and how their units are opened. Nothing of it may go."""
+
+    roots: tuple[Root, ...]
+    expand: Expand
 
 
 def root_columns(roots: Iterable[Root]) -> dict[str, list[object]]:
@@ -70,6 +96,10 @@ def root_numbers(roots: Iterable[Root]) -> tuple[dict[str, int], int]:
         kept[root.owner] = kept.get(root.owner, False) or root.needed
     ordered = [*(owner for owner in kept if kept[owner]), *(owner for owner in kept if not kept[owner])]
     return {owner: number for number, owner in enumerate(ordered)}, sum(kept.values())
+
+
+ChooseEngine = Callable[["State", "TableFormat", str], "Engine"]
+"""Takes the table and the engine that its policy names; one that the operator asks for outright comes first."""
 
 
 class Survey(Protocol):
@@ -158,11 +188,14 @@ class Engine(Protocol):
     @property
     def name(self) -> str: ...
 
-    def survey(self, roots: Iterable[Root], expand: Expand, territory: Territory) -> Survey:
+    def survey(
+        self, roots: Iterable[Root], expand: Expand, territory: Territory, elsewhere: Elsewhere | None = None
+    ) -> Survey:
         """Walks from the roots, opens each unit once and judges every file by reachability.
 
-        A file is a victim when some root that is not needed reaches it and no needed root does. Raises
-        UnreadableMetadata, naming the unit, as soon as any unit cannot be read: nothing is assumed about it.
+        A file is a victim when some root that is not needed reaches it, no needed root does, and nothing elsewhere
+        reaches its path. Raises UnreadableMetadata, naming the unit, as soon as any unit cannot be read, also one of
+        another table: nothing is assumed about it.
         """
         ...
 

@@ -7,11 +7,12 @@ from dataclasses import dataclass, field
 from weakref import finalize
 
 import pyarrow as pa
+from pyspark import StorageLevel
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from firnline.model.files import FileKind, Root, Tally, Totals
-from firnline.ports.engines import FILE_COLUMNS, SPARED_REASONS, Listing, Territory, alike, root_columns
+from firnline.ports.engines import FILE_COLUMNS, SPARED_REASONS, Elsewhere, Listing, Territory, alike, root_columns
 from firnline.ports.expanding import Expand
 from firnline.ports.listings import KeyRange, ListRanges, Sort
 from firnline.ports.progress import Progress, Silent
@@ -94,11 +95,14 @@ class SparkEngine:
     def name(self) -> str:
         return "spark"
 
-    def survey(self, roots: Iterable[Root], expand: Expand, territory: Territory) -> SparkSurvey:
+    def survey(
+        self, roots: Iterable[Root], expand: Expand, territory: Territory, elsewhere: Elsewhere | None = None
+    ) -> SparkSurvey:
+        theirs = None if elsewhere is None else self._needed_by_others(elsewhere)
         files = self._walk(roots, expand).persist()
         try:
             with described(self.session, "walking, and judging every file", self.of):
-                judged, summary = _judged(files, territory)
+                judged, summary = _judged(files, territory, theirs)
             _raise_unreadable(summary)
         except BaseException:
             files.unpersist()
@@ -107,6 +111,17 @@ class SparkEngine:
         survey = SparkSurvey(files, judged, summary, opened, self.of)
         finalize(survey, files.unpersist).atexit = False
         return survey
+
+    def _needed_by_others(self, elsewhere: Elsewhere) -> DataFrame:
+        """Returns the files that other tables need, walked once and kept on disk: a walk that is made again because an
+        executor was lost could miss a unit, and then a file that another table needs would be a victim.
+        """
+        with described(self.session, "walking what other tables need", self.of):
+            found = self._walk(elsewhere.roots, elsewhere.expand).select("identity", "error")
+            kept = found.localCheckpoint(storageLevel=StorageLevel.DISK_ONLY)
+            for row in kept.filter("error is not null").limit(1).collect():
+                raise_told(row["error"])
+        return kept
 
     def list(self, pieces: Iterable[KeyRange], source: ListRanges) -> SparkListing:
         self.progress.step("listing on Spark", 0, None)
@@ -142,13 +157,13 @@ def _root_table(roots: Iterable[Root]) -> pa.Table:
     return named.append_column("error", pa.nulls(len(named), pa.string())).select(ROWS.names).cast(ROWS)
 
 
-def _judged(files: DataFrame, territory: Territory) -> tuple[DataFrame, Summary]:
+def _judged(files: DataFrame, territory: Territory, theirs: DataFrame | None) -> tuple[DataFrame, Summary]:
     """Returns the files with their verdicts, and the sums. Near misses are only looked for where there can be any."""
-    judged = judge(files, territory, near_misses=False)
+    judged = judge(files, territory, False, theirs)
     summary, stems = _summary(judged)
     if len(stems) < 2:
         return judged, summary
-    judged = judge(files, territory, near_misses=True)
+    judged = judge(files, territory, True, theirs)
     return judged, _summary(judged)[0]
 
 

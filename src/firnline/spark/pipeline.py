@@ -15,8 +15,7 @@ from uuid import uuid4
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
-from firnline.model.locations import identity
-from firnline.ports.engines import NEAR_MISS, OUTSIDE, Territory
+from firnline.ports.engines import ELSEWHERE, NEAR_MISS, OUTSIDE, Territory
 from firnline.ports.expanding import Expand
 from firnline.spark.opening import ROWS_DDL, Opening
 from firnline.spark.spread import Spread
@@ -79,31 +78,47 @@ def stem() -> Column:
     return F.substring_index("identity", "/", 3)
 
 
-def judge(files: DataFrame, territory: Territory, near_misses: bool) -> DataFrame:
-    """Returns the files with a column `verdict`. A file is a victim only if every check lets it go."""
+def judge(files: DataFrame, territory: Territory, near_misses: bool, elsewhere: DataFrame | None = None) -> DataFrame:
+    """Returns the files with a column `verdict`. A file is a victim only if every check lets it go.
+
+    `elsewhere` are the files that other tables need.
+    """
     verdict = (
         F.when(F.col("error").isNotNull(), UNREADABLE)
         .when(F.col("needed"), KEPT)
         .when(F.col("near_miss"), NEAR_MISS)
         .when(~_inside(territory), OUTSIDE)
+        .when(F.col("elsewhere"), ELSEWHERE)
         .otherwise(VICTIM)
     )
     checked = _with_near_misses(files) if near_misses else files.withColumn("near_miss", F.lit(False))
-    return checked.withColumn("verdict", verdict).drop("near_miss", "opens", "needed", "expects")
+    asked = _marked(checked, elsewhere, "elsewhere")
+    return asked.withColumn("verdict", verdict).drop("near_miss", "elsewhere", "opens", "needed", "expects")
 
 
 def _with_near_misses(files: DataFrame) -> DataFrame:
     """Adds `near_miss`: a needed file has the same path under another scheme or authority."""
-    by_path = files.withColumn("path", F.regexp_replace("identity", _STEM, ""))
-    needed = by_path.filter("needed").select("path").distinct().withColumn("near_miss", F.lit(True))
-    joined = by_path.join(needed, "path", "left").drop("path")
-    return joined.withColumn("near_miss", F.coalesce("near_miss", F.lit(False)))
+    return _marked(files, files.filter("needed"), "near_miss")
+
+
+def _marked(files: DataFrame, others: DataFrame | None, name: str) -> DataFrame:
+    """Adds a column that tells whether a file has the path of one of the others."""
+    if others is None:
+        return files.withColumn(name, F.lit(False))
+    path = F.regexp_replace("identity", _STEM, "").alias("path")
+    paths = others.select(path).distinct().withColumn(name, F.lit(True))
+    joined = files.select("*", path).join(paths, "path", "left").drop("path")
+    return joined.withColumn(name, F.coalesce(name, F.lit(False)))
 
 
 def _inside(territory: Territory) -> Column:
-    if territory.owned is None:
-        return F.lit(True)
-    inside = F.lit(False)
-    for root in territory.owned:
-        inside = inside | F.col("identity").startswith(identity(root).rstrip("/") + "/")
-    return inside
+    own = territory.inside
+    inside = F.lit(True) if own is None else _begins_with(own)
+    return inside & ~_begins_with(territory.outside)
+
+
+def _begins_with(stems: Sequence[str]) -> Column:
+    found = F.lit(False)
+    for each in stems:
+        found = found | F.col("identity").startswith(each)
+    return found

@@ -5,6 +5,7 @@ The tables are real files, because an engine may open them in other processes.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
@@ -16,12 +17,12 @@ from firnline.errors import StoreError, UnreadableMetadata, UnsupportedFormat
 from firnline.formats.iceberg.table import IcebergFormat
 from firnline.model.files import FileKind, Tally
 from firnline.ops.plan import roots
-from firnline.ports.engines import NEAR_MISS, OUTSIDE, Engine, Territory
+from firnline.ports.engines import ELSEWHERE, NEAR_MISS, OUTSIDE, Engine, Territory
 from firnline.stores.objects import ObjectStores
 from firnline.stores.wrappers.counting import CountingLog
 from firnline.testing.damage import SPOILED, cut_between_blocks, remove
 from firnline.testing.manifests import Entry, Item, Layout, Manifest, Status
-from firnline.testing.surveys import expected, files_of, found, survey
+from firnline.testing.surveys import expected, files_of, found, needed_by, survey
 from firnline.testing.tables import QuickFiles, SmallTable
 
 Small = Callable[[int], SmallTable]
@@ -202,6 +203,45 @@ class EngineContract:
         answer = survey(engine, table, {gone}, store)
         assert answer.victims.keys() == table.victims({gone})
         assert not answer.spared
+
+    def test_a_folder_of_another_table_inside_is_not_the_tables_own(
+        self, engine: Engine, store: ObjectStores, small: Small
+    ) -> None:
+        table = small(2)
+        inner, alike = f"{table.location}/inner", f"{table.location}/inner2"
+        gone = table.register([Item(f"{inner}/data/x", 5), Item(f"{alike}/data/x", 7)])
+        table.overwrite(table.live())
+        for outside in (False, True):
+            answer = survey(engine, table, {gone}, store, outside=outside, holes=(inner,))
+            assert f"{alike}/data/x" in answer.victims
+            assert answer.spared == {OUTSIDE: Tally(1, 5)}
+
+    @pytest.mark.parametrize("spelling", ["file:{}", "FILE://localhost{}", "s3://bucket{}"])
+    def test_what_another_table_needs_is_spared_however_it_spells_it(
+        self, engine: Engine, store: ObjectStores, small: Small, tmp_path: Path, spelling: str
+    ) -> None:
+        table, other = small(2), SmallTable(QuickFiles(), f"file://{tmp_path}/other", Layout(2))
+        path = f"{tmp_path}/t/data/imported"
+        gone = table.register([Item(f"file://{path}", 5), Item(f"file://{path}2", 7)])
+        table.overwrite(table.live())
+        other.register([Item(spelling.format(path), 5), Item(f"file://{tmp_path}/other/data/own", 9)])
+        answer = survey(engine, table, {gone}, store, elsewhere=needed_by(other, store))
+        assert answer.victims.keys() == table.victims({gone}) - {f"file://{path}"}
+        assert answer.spared == {ELSEWHERE: Tally(1, 5)}
+        assert not any("/other/" in kept for kept in answer.kept), "what only the other table has does not count here"
+
+    def test_what_another_table_needs_must_be_readable(
+        self, engine: Engine, store: ObjectStores, small: Small, tmp_path: Path
+    ) -> None:
+        table, other = small(2), SmallTable(QuickFiles(), f"file://{tmp_path}/other", Layout(2))
+        gone = table.append(2)
+        table.overwrite(table.live())
+        other.append(1)
+        asked = needed_by(other, store)
+        (unit,) = (root.file.key for root in asked.roots)
+        Path(unit.removeprefix("file://")).unlink()
+        with pytest.raises(UnreadableMetadata, match=re.escape(unit)):
+            survey(engine, table, {gone}, store, elsewhere=asked)
 
     @pytest.mark.parametrize(
         ("needed", "unneeded"),

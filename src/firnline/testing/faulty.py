@@ -128,6 +128,9 @@ class FaultyCatalog:
     def tables(self) -> Iterator[TableName]:
         return self.catalog.tables()
 
+    def pointers(self) -> Iterator[tuple[TableName, str | None]]:
+        return self.catalog.pointers()
+
     def locate(self, table: TableName) -> str:
         key = str(table)
         return self.fault.pass_on(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import count
 from typing import TYPE_CHECKING
@@ -110,6 +110,12 @@ class Process(Lake):
 
     def tables(self, catalog: str | None = None) -> list[TableName]:
         return list(FaultyCatalog(self.located, self.fault).tables())
+
+    def pointers(self) -> Iterator[tuple[TableName, str | None]]:
+        return FaultyCatalog(self.located, self.fault).pointers()
+
+    def address_of(self, name: TableName) -> str:
+        return "the catalog of this world" if name.catalog else ""
 
     def settings_of(self, name: TableName) -> Mapping[str, str]:
         return self.settings

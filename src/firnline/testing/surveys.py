@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from firnline.formats.iceberg.table import IcebergFormat
-from firnline.model.files import FileKind, Tally, Totals
+from firnline.model.files import FileKind, Root, Tally, Totals
 from firnline.ops.plan import roots
-from firnline.ports.engines import FILE_COLUMNS, Engine, Survey, Territory
+from firnline.ports.engines import FILE_COLUMNS, Elsewhere, Engine, Survey, Territory
 from firnline.ports.stores import Get
 from firnline.testing.tables import SmallTable
 
@@ -27,13 +27,29 @@ class Found:
     units_opened: int
 
 
-def survey(engine: Engine, table: SmallTable, expired: Collection[int], store: Get, *, outside: bool = False) -> Found:
+def survey(
+    engine: Engine,
+    table: SmallTable,
+    expired: Collection[int],
+    store: Get,
+    *,
+    outside: bool = False,
+    holes: tuple[str, ...] = (),
+    elsewhere: Elsewhere | None = None,
+) -> Found:
     """Returns what the engine says of the table as it is now. `outside`: files elsewhere may go too."""
     table_format = IcebergFormat(store)
     state = table_format.load("table", table.publish())
     gone = {str(each) for each in expired}
-    territory = Territory(None if outside else state.owned)
-    return found(engine.survey(roots(table_format, state, gone), table_format.expand, territory))
+    territory = Territory(None if outside else state.owned, holes)
+    return found(engine.survey(roots(table_format, state, gone), table_format.expand, territory, elsewhere))
+
+
+def needed_by(table: SmallTable, store: Get) -> Elsewhere:
+    """Returns all that a table needs, as another table is asked for it."""
+    table_format = IcebergFormat(store)
+    state = table_format.load("another", table.publish())
+    return Elsewhere(tuple(Root(file, True) for _, file in table_format.roots(state)), table_format.expand)
 
 
 def found(answer: Survey) -> Found:

@@ -60,6 +60,9 @@ class RestCatalog:
         ]
         return iter(sorted(found, key=lambda table: (table.namespace, table.name)))
 
+    def pointers(self) -> Iterator[tuple[TableName, str | None]]:
+        return ((table, None) for table in self.tables())
+
     def locate(self, table: TableName) -> str:
         location = self._load(table).get("metadata-location")
         if not isinstance(location, str) or not location:

@@ -14,7 +14,7 @@ from firnline.ops.guards import SPARED, Line, refuse_forbidden
 from firnline.ops.needs import forbidden
 from firnline.ops.newcomers import Newcomers
 from firnline.ops.orphans.neighbours import Neighbour, all_tables, expand_of
-from firnline.ops.workplace import Workplace, same_table
+from firnline.ops.workplace import Workplace
 
 _THREADS = 32
 _CHANGED = "the store says another size or age of it than the list"
@@ -35,7 +35,7 @@ class LakeGuard:
     def look_again(self) -> None:
         now_ms = self.work.now()
         state = self.work.source.load()
-        same_table(state, self.run)
+        self.work.same_table(state, self.run)
         refuse_forbidden(state, now_ms)
         scope = self.run.plan["scope"]
         neighbours = all_tables(lambda: self.work.everyone(scope["also"], scope["folders"]))

@@ -1,0 +1,1 @@
+"""Other tables: what they need of a table's files, and which folders are theirs."""

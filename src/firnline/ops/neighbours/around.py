@@ -1,0 +1,156 @@
+"""What the other tables of the lake mean for one: what they need of its files, and which of its folders are theirs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+
+from firnline.errors import RefusedForSafety
+from firnline.model.files import File, Root
+from firnline.ops.needs import forbidden, needed_roots
+from firnline.ops.neighbours.cards import Card
+from firnline.ops.neighbours.folders import FolderMap, Folders
+from firnline.ops.neighbours.index import Indexed
+from firnline.ops.orphans.neighbours import Neighbour, expand_of
+from firnline.ops.settle import policy_in_force
+from firnline.ops.workplace import Registered, Workplace
+from firnline.plans.request import Request
+from firnline.policy.values import NONE
+from firnline.ports.engines import Elsewhere
+from firnline.ports.formats import State
+
+NAME_IT = "name it under `shared-with` in firnline.yaml, so that all it needs counts; or drop one of the two"
+
+
+@dataclass(frozen=True, slots=True)
+class Around:
+    """What other tables mean for one. `asked` is how many there are; None where the operator says that none counts.
+
+    `conflict` says why nothing of the table may go; `holes` are folders of others inside its own; `elsewhere` is what
+    others need and may find in its folders.
+    """
+
+    asked: int | None
+    conflict: str | None = None
+    holes: tuple[str, ...] = ()
+    elsewhere: Elsewhere | None = None
+    notes: tuple[str, ...] = ()
+
+    def refuse_conflict(self) -> None:
+        """Raises RefusedForSafety if another table is in doubt."""
+        if self.conflict is not None:
+            raise RefusedForSafety(self.conflict, hint=NAME_IT)
+
+
+@dataclass(frozen=True, slots=True)
+class _Lake:
+    """The other tables, those among them that the operator names, and which folders are whose."""
+
+    others: list[Indexed]
+    named: tuple[str, ...]
+    folders: FolderMap
+    mine: Folders
+
+    def is_named(self, each: Indexed) -> bool:
+        """Tells whether the operator names the table: a location is only there because of that."""
+        return not each.name.catalog or any(fnmatchcase(str(each.name), pattern) for pattern in self.named)
+
+    def same(self, uuid: str) -> list[Indexed]:
+        return [each for each in self.others if each.card.uuid == uuid]
+
+    def sharers(self) -> Iterator[tuple[Indexed, str]]:
+        """Yields the tables that use a folder of this one, each with that folder."""
+        number = len(self.others)
+        return ((self.others[other], folder) for other, folder in self.folders.sharers(number, self.mine))
+
+
+def around(work: Workplace, state: State, *, everywhere: bool, but: str | None = None) -> Around:
+    """Returns what the other tables mean for this one, read just now.
+
+    `everywhere`: files outside its folders may go too, so all that others need counts. `but` is the stamp of a run that
+    does not count. Raises RefusedForSafety if any table cannot be read.
+    """
+    sharing, named = _asked(work, state)
+    if sharing == NONE:
+        return Around(None, notes=("other tables were not asked what they need: sharing is none in firnline.yaml",))
+    lake = _lake(work, state, named)
+    conflict = _conflict(lake, state, work.now())
+    if conflict is not None:
+        return Around(len(lake.others), conflict)
+    holes = lake.folders.holes(len(lake.others), lake.mine)
+    elsewhere = _elsewhere(work, lake, everywhere, but)
+    return Around(len(lake.others), None, holes, elsewhere, tuple(_notes(lake, holes)))
+
+
+def refuse_conflict(work: Workplace, state: State) -> None:
+    """Raises RefusedForSafety if another table is registered for the same files or uses the same folders, and the
+    operator does not name it. Opens no unit of any table.
+    """
+    sharing, named = _asked(work, state)
+    if sharing != NONE:
+        Around(0, _conflict(_lake(work, state, named), state, work.now())).refuse_conflict()
+
+
+def _asked(work: Workplace, state: State) -> tuple[str, tuple[str, ...]]:
+    effective = policy_in_force(state, work.source.name, work.config, Request())
+    return effective.sharing.value, effective.shared_with.value
+
+
+def _lake(work: Workplace, state: State, named: tuple[str, ...]) -> _Lake:
+    locations = [each for each in named if "/" in each]
+    tables = [each for each in work.registered(locations) if not each.is_at(work.source.name, work.address)]
+    others = work.index.placed(tables)
+    mine = Folders.of(state, work.source.format)
+    numbered = [*((number, each.card.folders) for number, each in enumerate(others)), (len(others), mine)]
+    return _Lake(others, named, FolderMap(numbered), mine)
+
+
+def _conflict(lake: _Lake, state: State, now_ms: int) -> str | None:
+    """Returns why nothing may go; None if nothing is in doubt."""
+    for each in lake.same(state.uuid):
+        if not lake.is_named(each):
+            return f"{each.name} is the same table as {state.table}: both are registered for {state.uuid}"
+        reason = forbidden(each.registered.open().source.load(), now_ms)
+        if reason is not None:
+            return f"nothing of {each.name}, which is the same table as {state.table}, may be removed now: {reason}"
+    for each, folder in lake.sharers():
+        if not lake.is_named(each):
+            return f"{each.name} uses the folder {folder} of {state.table} too"
+    return None
+
+
+def _notes(lake: _Lake, holes: Sequence[str]) -> Iterator[str]:
+    """Yields what a person should know: another table lies where this one's writers put their files."""
+    for hole in holes:
+        if any(hole.startswith(written) for written in lake.mine.written):
+            yield f"the folder {hole} belongs to another table: what lies there stays"
+
+
+def _elsewhere(work: Workplace, lake: _Lake, everywhere: bool, but: str | None) -> Elsewhere | None:
+    """Returns what others need that may be a file of this table; None if there is nothing of the kind."""
+    now_ms = work.now()
+    unnamed = {number: each for number, each in enumerate(lake.others) if not lake.is_named(each)}
+    stems = None if everywhere else lake.mine.owned
+    found = [
+        (each, file) for each in work.index.walked(unnamed, lake.folders, now_ms) for file in _bridges(each.card, stems)
+    ]
+    sharers = [each for each in lake.others if lake.is_named(each)]
+    found += [(each, file) for each in sharers for file in _needs(each.registered, now_ms, but)]
+    if not found:
+        return None
+    owners = {id(each): each.registered.open() for each, _ in found}
+    expand = expand_of([Neighbour(one, one.source.load()) for one in owners.values()], work.source.format.expand)
+    return Elsewhere(tuple(Root(file, needed=True) for _, file in found), expand)
+
+
+def _needs(table: Registered, now_ms: int, but: str | None) -> Iterator[File]:
+    """Yields all that a table needs. Another registration of the same table keeps the same records: `but` is the run
+    that does not count there either.
+    """
+    work = table.open()
+    return (root.file for root in needed_roots(work, work.source.load(), now_ms, but))
+
+
+def _bridges(card: Card, stems: Sequence[str] | None) -> Iterator[File]:
+    return (each.file for each in card.bridges if stems is None or each.leads_into(stems))

@@ -1,0 +1,81 @@
+"""Which folders are whose. A folder inside another table's folder belongs to the inner table."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from firnline.model.locations import stem_of
+from firnline.ports.formats import State, TableFormat
+
+
+@dataclass(frozen=True, slots=True)
+class Folders:
+    """The folders of one table, each as what the identities of its files begin with.
+
+    `owned` are its location and what its properties name; `written` are those that its writers put files into.
+    """
+
+    owned: tuple[str, ...]
+    written: tuple[str, ...]
+
+    @staticmethod
+    def of(state: State, table_format: TableFormat) -> Folders:
+        owned = dict.fromkeys(map(stem_of, state.owned))
+        written = dict.fromkeys(stem_of(place.folder) for place in table_format.places(state))
+        return Folders(tuple(owned), tuple(written))
+
+    @property
+    def every(self) -> frozenset[str]:
+        return frozenset((*self.owned, *self.written))
+
+
+@dataclass(frozen=True, slots=True)
+class Own:
+    """What counts as a table's own: what begins with one of `folders` and with none of `holes`."""
+
+    folders: tuple[str, ...]
+    holes: tuple[str, ...]
+
+    def has(self, identity: str) -> bool:
+        return identity.startswith(self.folders) and not identity.startswith(self.holes)
+
+
+class FolderMap:
+    """The folders of many tables, sorted: what lies in a folder is found without looking at every other one."""
+
+    def __init__(self, tables: Iterable[tuple[int, Folders]]) -> None:
+        every = list(tables)
+        self._owned = sorted((folder, number) for number, each in every for folder in each.owned)
+        self._users: dict[str, list[int]] = {}
+        for number, each in every:
+            for folder in each.every:
+                self._users.setdefault(folder, []).append(number)
+
+    def holes(self, number: int, folders: Folders) -> tuple[str, ...]:
+        """Returns the folders of other tables that lie inside those of this one, without those inside each other."""
+        inside = {hole for folder in folders.owned for hole in self._inside(number, folder)}
+        return tuple(_outermost(sorted(inside.difference(folders.owned))))
+
+    def sharers(self, number: int, folders: Folders) -> Iterator[tuple[int, str]]:
+        """Yields the other tables that use one of the same folders, each with that folder."""
+        for folder in sorted(folders.every):
+            yield from ((other, folder) for other in self._users.get(folder, ()) if other != number)
+
+    def _inside(self, number: int, folder: str) -> Iterator[str]:
+        start = bisect_left(self._owned, (folder, -1))
+        for inner, owner in self._owned[start:]:
+            if not inner.startswith(folder):
+                return
+            if owner != number and inner != folder:
+                yield inner
+
+
+def _outermost(folders: Sequence[str]) -> Iterator[str]:
+    """Yields the folders, which are sorted, without those that lie in the one before."""
+    last = None
+    for folder in folders:
+        if last is None or not folder.startswith(last):
+            last = folder
+            yield folder

@@ -1,0 +1,166 @@
+"""The index of outward references: what every table of the lake needs outside its own folders.
+
+A table is walked once, and again only by what is new since its metadata moved on: asking a lake of a thousand tables
+costs one listing of its catalog. What is remembered is named by the metadata that it was read from, which never changes
+under its name; a table whose metadata has a name that could be given twice is read every time.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from typing import TypeVar
+
+from firnline.errors import FirnlineError, NoSuchTable, RefusedForSafety
+from firnline.model.files import File
+from firnline.ops.needs import needed_roots
+from firnline.ops.neighbours.cards import Card, cards_from_bytes, cards_to_bytes, walked_from_bytes, walked_to_bytes
+from firnline.ops.neighbours.folders import FolderMap, Folders, Own
+from firnline.ops.neighbours.outward import StampsOf, Walked, outward
+from firnline.ops.workplace import Registered
+from firnline.ports.cache import Sealed
+from firnline.ports.catalogs import TableName
+from firnline.ports.progress import Progress, Silent
+from firnline.ports.stores import List
+
+C = TypeVar("C", Card, None)
+LookUp = Callable[[List, Iterable[File]], StampsOf]
+"""Returns what identifies the bytes of units, from a listing of where they lie."""
+
+_THREADS = 8
+_LAYOUT = 1
+"""Counts up whenever what was remembered before would be read wrongly, or would be wrong now."""
+_UNIQUE = re.compile(r"[0-9a-f]{8}-?(?:[0-9a-f]{4}-?){3}[0-9a-f]{12}[^/]*$", re.IGNORECASE)
+"""Names of metadata that no writer gives twice."""
+
+
+@dataclass(frozen=True, slots=True)
+class Indexed:
+    """One table of the lake as it is now: what the index has of it, and how it is reached."""
+
+    registered: Registered
+    card: Card
+
+    @property
+    def name(self) -> TableName:
+        return self.registered.name
+
+
+@dataclass
+class Index:
+    """What is known of the lake's tables, in memory and in the cache behind it.
+
+    `excused` tells of a table whether the operator says that it shares no file: if it cannot be read, nothing stops.
+    """
+
+    cache: Sealed
+    look_up: LookUp
+    excused: Callable[[TableName], bool] = lambda name: False
+    progress: Progress = field(default_factory=Silent)
+    _cards: dict[tuple[str, TableName], Card] = field(default_factory=dict, init=False, repr=False)
+    _recalled: set[str] = field(default_factory=set, init=False, repr=False)
+
+    def placed(self, tables: Sequence[Registered]) -> list[Indexed]:
+        """Returns the tables with their folders as they are now. Those that were dropped since are left out.
+
+        Raises RefusedForSafety if one cannot be read: it may need any file.
+        """
+        for address in {each.address for each in tables} - self._recalled:
+            self._recall(address)
+        with ThreadPoolExecutor(_THREADS) as pool:
+            cards = list(pool.map(self._card, tables))
+        found = [Indexed(each, card) for each, card in zip(tables, cards, strict=True) if card is not None]
+        self._cards = {(each.registered.address, each.name): each.card for each in found}
+        return found
+
+    def walked(self, tables: Mapping[int, Indexed], folders: FolderMap, now_ms: int) -> list[Indexed]:
+        """Returns the tables with their bridges as they are now, each known to `folders` by its number.
+
+        Raises RefusedForSafety if one cannot be read.
+        """
+        owns = {
+            number: Own(each.card.folders.owned, folders.holes(number, each.card.folders))
+            for number, each in tables.items()
+        }
+        due = [(each, owns[number]) for number, each in tables.items() if each.card.own != owns[number]]
+        if not due:
+            return list(tables.values())
+        for each, card in self._walk_all(due, now_ms):
+            self._cards[each.registered.address, each.name] = card
+        for address in {each.registered.address for each, _ in due}:
+            self._remember(address)
+        known = self._cards
+        return [replace(each, card=known[each.registered.address, each.name]) for each in tables.values()]
+
+    def _card(self, table: Registered) -> Card | None:
+        """Returns what is known of a table: remembered, if its metadata is still the same, else read just now."""
+        known = self._cards.get((table.address, table.name))
+        if known is not None and known.metadata == table.metadata and _UNIQUE.search(known.metadata):
+            return known
+        try:
+            work = table.open()
+            state = work.source.load()
+        except NoSuchTable:
+            return None  # dropped since it was listed
+        except FirnlineError as problem:
+            return self._excuse(table.name, problem, None)
+        if known is not None and known.metadata == state.fence and _UNIQUE.search(state.fence):
+            return known
+        return Card(state.fence, state.uuid, Folders.of(state, work.source.format))
+
+    def _walk_all(self, due: Sequence[tuple[Indexed, Own]], now_ms: int) -> Iterator[tuple[Indexed, Card]]:
+        with ThreadPoolExecutor(_THREADS) as pool:
+            cards = pool.map(lambda one: self._card_of_walk(one[0], one[1], now_ms), due)
+            for number, ((each, _), card) in enumerate(zip(due, cards, strict=True), 1):
+                self.progress.step("asking other tables", number, len(due))
+                yield each, card
+
+    def _card_of_walk(self, each: Indexed, own: Own, now_ms: int) -> Card:
+        try:
+            return self._walk(each, own, now_ms)
+        except NoSuchTable:
+            return replace(each.card, own=own)  # dropped since it was listed
+        except FirnlineError as problem:
+            return self._excuse(each.name, problem, replace(each.card, own=own))
+
+    def _walk(self, each: Indexed, own: Own, now_ms: int) -> Card:
+        work = each.registered.open()
+        state = work.source.load()
+        files = [root.file for root in needed_roots(work, state, now_ms)]
+        walked = self._walked_before(each, own)
+        bridges = outward(files, work.source.format.expand, own, walked, self.look_up(work.store, files))
+        self.cache.put(_name_of_walked(each, own), walked_to_bytes(walked))
+        return Card(state.fence, state.uuid, Folders.of(state, work.source.format), own, bridges)
+
+    def _walked_before(self, each: Indexed, own: Own) -> Walked:
+        said = self.cache.get(_name_of_walked(each, own))
+        return Walked() if said is None else walked_from_bytes(said)
+
+    def _recall(self, address: str) -> None:
+        self._recalled.add(address)
+        said = self.cache.get(("cards", _LAYOUT, address))
+        for (catalog, namespace, name), card in () if said is None else cards_from_bytes(said):
+            self._cards.setdefault((address, TableName(catalog, namespace, name)), card)
+
+    def _remember(self, address: str) -> None:
+        cards = [(_parts(name), card) for (at, name), card in self._cards.items() if at == address]
+        self.cache.put(("cards", _LAYOUT, address), cards_to_bytes(cards))
+
+    def _excuse(self, name: TableName, problem: FirnlineError, instead: C) -> C:
+        """Returns what stands for an excused table. Raises RefusedForSafety for any other: it may need any file."""
+        if self.excused(name):
+            return instead
+        raise RefusedForSafety(
+            f"nobody can tell which files {name} needs: {problem.message}",
+            hint=f"repair or drop it; or say `sharing: none` for {name} in firnline.yaml, if it shares no file",
+        ) from problem
+
+
+def _parts(name: TableName) -> tuple[str, str, str]:
+    return name.catalog, name.namespace, name.name
+
+
+def _name_of_walked(each: Indexed, own: Own) -> tuple[str | int, ...]:
+    return ("walked", _LAYOUT, each.registered.address, *_parts(each.name), each.card.uuid, repr(own))

@@ -1,0 +1,194 @@
+"""References out of a table's own folders: which of its units lead to files that lie elsewhere.
+
+An imported file, a clone and a table that was moved all need files in another table's folders. They are found by
+opening every unit of a table once; a unit never changes, so what it leads to is remembered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from typing import TYPE_CHECKING, Any
+
+from firnline.model.files import File, FileKind
+from firnline.model.locations import identity
+from firnline.ops.neighbours.folders import Own
+from firnline.ports.expanding import Expand, Expanded
+from firnline.ports.overlap import opener
+
+if TYPE_CHECKING:
+    import numpy as np
+    import pyarrow as pa
+
+StampsOf = Callable[[Sequence[str]], list[bytes | None]]
+"""Returns what identifies the bytes of each object now; None for one that nothing identifies."""
+
+_THREADS = 8
+_MOST_FOLDERS = 32
+DIGEST_BYTES = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Bridge:
+    """A file that leads out of its table's own folders: itself, or by what it names. `folders` is where to."""
+
+    file: File
+    folders: tuple[str, ...]
+
+    def leads_into(self, stems: Sequence[str]) -> bool:
+        """Tells whether anything that it leads to may lie in one of these folders."""
+        return any(folder.startswith(stem) or stem.startswith(folder) for folder in self.folders for stem in stems)
+
+
+Bridges = tuple[Bridge, ...]
+
+
+@dataclass
+class Walked:
+    """The units that were opened, by their digests, and what those of them that are or have bridges lead to."""
+
+    units: set[bytes] = field(default_factory=set)
+    leads: dict[bytes, Bridges] = field(default_factory=dict)
+
+
+@dataclass
+class _Unit:
+    """A unit of this walk. `digest` is None where nothing identifies its bytes: it is opened every time."""
+
+    file: File
+    digest: bytes | None
+    folders: set[str] = field(default_factory=set)
+    below: list[str] = field(default_factory=list)
+
+
+def outward(files: Iterable[File], expand: Expand, own: Own, walked: Walked, stamps_of: StampsOf) -> Bridges:
+    """Returns what leads from these files out of the table's own folders, and notes in `walked` what was opened.
+
+    Raises UnreadableMetadata where a unit cannot be read: it may name any file of any table.
+    """
+    roots = list(files)
+    walk = _Walk(expand, own, walked, stamps_of)
+    walk.open_all([file for file in roots if file.opens])
+    leads = walk.finished()
+    found: dict[str, Bridge] = {}
+    for file in roots:
+        name = identity(file.key)
+        if file.opens:
+            found |= {identity(each.file.key): each for each in leads(name)}
+        elif not own.has(name):
+            found[name] = Bridge(file, (_folder(name),))
+    return tuple(found.values())
+
+
+class _Walk:
+    """One walk over the units of a table; those that `walked` knows are not opened."""
+
+    def __init__(self, expand: Expand, own: Own, walked: Walked, stamps_of: StampsOf) -> None:
+        self._expand = expand
+        self._own = own
+        self._walked = walked
+        self._stamps_of = stamps_of
+        self._units: dict[str, _Unit] = {}
+        self._opened: list[str] = []
+
+    def open_all(self, units: Sequence[File]) -> None:
+        self._meet(units)
+        with opener(self._expand, _THREADS) as opened:
+            for kind in self._expand.order:
+                due = [each for each in self._units.values() if each.file.kind is kind and self._is_due(each)]
+                for numbers, answer in opened(each.file for each in due):
+                    self._take(due, answer)
+                    self._opened += (identity(due[number].file.key) for number in numbers)
+
+    def finished(self) -> Callable[[str], Bridges]:
+        """Returns what tells where a unit leads to, after all of them were opened: what is deepest comes last."""
+        leads: dict[str, Bridges] = {}
+        for name in reversed(self._opened):
+            unit = self._units[name]
+            leads[name] = _lead(unit, self._own, [self._known(leads, each) for each in unit.below])
+        for name in self._opened:
+            self._note(self._units[name], leads[name])
+        return lambda name: self._known(leads, name)
+
+    def _known(self, leads: dict[str, Bridges], name: str) -> Bridges:
+        digest = self._units[name].digest
+        return leads[name] if name in leads else self._walked.leads.get(digest or b"", ())
+
+    def _note(self, unit: _Unit, bridges: Bridges) -> None:
+        if unit.digest is not None:
+            self._walked.units.add(unit.digest)
+            if bridges:
+                self._walked.leads[unit.digest] = bridges
+
+    def _is_due(self, unit: _Unit) -> bool:
+        return unit.digest is None or unit.digest not in self._walked.units
+
+    def _meet(self, units: Sequence[File]) -> None:
+        new = {identity(each.key): each for each in units if identity(each.key) not in self._units}
+        stamps = self._stamps_of([each.key for each in new.values()])
+        for (name, file), stamp in zip(new.items(), stamps, strict=True):
+            self._units[name] = _Unit(file, _digest(name, stamp))
+
+    def _take(self, due: Sequence[_Unit], answer: Expanded) -> None:
+        """Notes what units name: deeper units, and the folders of all that lies outside."""
+        names = [identity(each.file.key) for each in due]
+        deeper: dict[str, File] = {}
+        for row, number in _rows(answer, answer.rows.column("opens")):
+            if row["identity"] != names[number]:
+                due[number].below.append(row["identity"])
+                deeper[row["identity"]] = File(FileKind(row["kind"]), row["key"], row["size"], opens=True)
+        for row, number in _rows(answer, _outside(answer.rows.column("identity"), self._own)):
+            if row["identity"] != names[number]:
+                due[number].folders.add(_folder(row["identity"]))
+        self._meet(list(deeper.values()))
+
+
+def _lead(unit: _Unit, own: Own, below: Sequence[Bridges]) -> Bridges:
+    """Returns the bridges to be counted for a unit: itself with all below it where it leads out, else those below."""
+    found = {identity(each.file.key): each for bridges in below for each in bridges}
+    name = identity(unit.file.key)
+    out = unit.folders if own.has(name) else unit.folders | {_folder(name)}
+    if not out:
+        return tuple(found.values())
+    return (Bridge(unit.file, gathered(out | {folder for each in found.values() for folder in each.folders})),)
+
+
+def gathered(folders: set[str]) -> tuple[str, ...]:
+    """Returns a bounded number of folders that these lie in: partitions of one table are one place."""
+    while len(folders) > _MOST_FOLDERS:
+        folders = {_folder(folder.rstrip("/")) for folder in folders}
+    return tuple(sorted(folders))
+
+
+def _folder(name: str) -> str:
+    return name.rpartition("/")[0] + "/"
+
+
+def _digest(name: str, stamp: bytes | None) -> bytes | None:
+    if stamp is None:
+        return None
+    return blake2b(stamp + name.encode("utf-8", "surrogatepass"), digest_size=DIGEST_BYTES).digest()
+
+
+def _rows(answer: Expanded, wanted: pa.Array) -> Iterator[tuple[dict[str, Any], int]]:
+    """Yields the wanted rows, each with the number of its unit."""
+    import pyarrow as pa
+
+    chosen = wanted.to_numpy(zero_copy_only=False)
+    numbers: np.ndarray[tuple[int], np.dtype[np.int64]] = answer.of[chosen]
+    rows = answer.rows.select(["identity", "key", "size", "kind"]).filter(pa.array(chosen))
+    return zip(rows.to_pylist(), numbers.tolist(), strict=True)
+
+
+def _outside(names: pa.Array, own: Own) -> pa.Array:
+    """Tells which names lie outside the table's own folders."""
+    import pyarrow.compute as pc
+
+    def begin_with(stems: Sequence[str]) -> pa.Array:
+        found = pc.is_null(names)
+        for stem in stems:
+            found = pc.or_(found, pc.starts_with(names, stem))
+        return found
+
+    return pc.or_(pc.invert(begin_with(own.folders)), begin_with(own.holes))

@@ -1,0 +1,89 @@
+"""Other tables are asked before an expiry: what any of them needs stays, whichever way it came to need it."""
+
+from __future__ import annotations
+
+import pytest
+from tests.neighbours.lakes import RealLake
+
+from firnline.errors import RefusedForSafety
+
+
+def test_a_backup_registered_from_the_same_metadata_stays_readable(lake: RealLake) -> None:
+    lake.create("a")
+    lake.append("a", 1, 2)
+    lake.catalog.register_table("db.backup", lake.table("a").metadata_location)
+    lake.overwrite("a", 3)
+    with pytest.raises(RefusedForSafety, match=r"lake\.db\.backup"):
+        lake.expire("a")
+    assert lake.read("backup") == [1, 2]
+    assert lake.read("a") == [3]
+
+
+def test_a_backup_that_the_policy_names_counts_with_all_it_needs(lake: RealLake) -> None:
+    lake.create("a")
+    lake.append("a", 1, 2)
+    lake.catalog.register_table("db.backup", lake.table("a").metadata_location)
+    lake.overwrite("a", 3)
+    lake.policy = "shared-with: [lake.db.backup]"
+    done = lake.expire("a")
+    assert done.facts["state"] == "done"
+    assert lake.read("backup") == [1, 2]
+    assert len(lake.table("a").snapshots()) == 1
+
+
+def test_a_file_that_another_table_took_in_stays_for_it(lake: RealLake) -> None:
+    lake.create("a")
+    lake.create("b")
+    lake.append("a", 1, 2)
+    lake.table("b").add_files(lake.data_files("a"))
+    lake.overwrite("a", 3)
+    done = lake.expire("a")
+    assert done.facts["state"] == "done"
+    assert lake.read("b") == [1, 2]
+    assert lake.read("a") == [3]
+
+
+def test_a_table_that_writes_to_the_whole_warehouse_owns_no_other_tables_folder(lake: RealLake) -> None:
+    lake.create("a")
+    lake.append("a", 1, 2)
+    lake.create("b", **{"write.data.path": f"file://{lake.folder}/warehouse"})
+    lake.table("b").add_files(lake.data_files("a"))
+    lake.overwrite("b", 3)
+    for options in ({}, {"include_outside": True}):
+        lake.expire("b", **options)
+        assert lake.read("a") == [1, 2]
+    assert lake.read("b") == [3]
+
+
+def test_a_clone_under_a_uuid_of_its_own_keeps_the_files_it_shares(lake: RealLake) -> None:
+    lake.create("a")
+    lake.append("a", 1, 2)
+    lake.append("a", 3)
+    lake.clone("a", "c")
+    lake.overwrite("a", 4)
+    lake.expire("a")
+    assert lake.read_all("c") == [[1, 2], [1, 2, 3]]
+    assert lake.read("a") == [4]
+
+
+@pytest.mark.parametrize("how", ["register", "add_files", "clone"])
+def test_what_a_neighbour_took_up_after_the_commit_is_not_purged(lake: RealLake, how: str) -> None:
+    lake.create("a")
+    lake.append("a", 1, 2)
+    before, files = lake.table("a").metadata_location, lake.data_files("a")
+    lake.clone("a", "c") if how == "clone" else lake.create("b")
+    lake.overwrite("a", 3)
+    waiting = lake.expire("a", grace="1s")
+    if how == "register":
+        lake.catalog.register_table("db.c", before)
+    elif how == "add_files":
+        lake.table("b").add_files(files)
+    purge = lake.firnline()
+    purge.clock = lambda: waiting.run.purge_due_ms + 1
+    if how == "register":
+        with pytest.raises(RefusedForSafety, match=r"lake\.db\.c"):
+            purge.purge(str(waiting.run.id))
+    else:
+        purge.purge(str(waiting.run.id))
+    assert lake.read("b" if how == "add_files" else "c") == [1, 2]
+    assert lake.read("a") == [3]

@@ -1,0 +1,109 @@
+"""A run belongs to the table that it was planned on: not to another registration of it, nor to a copied folder."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+from tests.neighbours.lakes import RealLake
+
+from firnline.app import Lake, open_lake
+from firnline.app.places import now_ms
+from firnline.errors import RefusedForSafety, TableMoved
+from firnline.model.holds import Hold
+from firnline.ops.holds import add_hold
+from firnline.testing.manifests import Layout
+from firnline.testing.tables import QuickFiles, SmallTable
+
+ACTS = (Lake.purge, Lake.undo, Lake.carry, Lake.commit)
+
+
+def a_run_with_a_held_snapshot(lake: RealLake) -> tuple[str, str]:
+    """Returns a run that took the first snapshot of `a` out, and that snapshot, which is held since."""
+    lake.create("a")
+    lake.append("a", 1, 2)
+    first = str(lake.table("a").current_snapshot().snapshot_id)
+    lake.overwrite("a", 3)
+    run = lake.expire("a", grace="1s").run
+    add_hold(lake.firnline().workplace("lake.db.a"), Hold("audit", "a person", "a case", first, None))
+    return str(run.id), first
+
+
+def later(lake: RealLake) -> Lake:
+    process = lake.firnline()
+    process.clock = lambda: now_ms() + 2_000
+    return process
+
+
+def test_a_second_registration_does_not_carry_on_the_runs_of_the_first(lake: RealLake) -> None:
+    """The hold is on the first one alone: the second's metadata is older than the hold."""
+    lake.create("a")
+    lake.append("a", 1, 2)
+    first = str(lake.table("a").current_snapshot().snapshot_id)
+    files = lake.data_files("a")
+    lake.overwrite("a", 3)
+    run = lake.expire("a", grace="1s").run
+    lake.catalog.register_table("db.second", lake.table("a").metadata_location)
+    add_hold(lake.firnline().workplace("lake.db.a"), Hold("audit", "a person", "a case", first, None))
+    assert lake.firnline().runs("lake.db.second") == []
+    for policy in ("", "shared-with: ['lake.db.*']"):
+        lake.policy = policy
+        for act in ACTS:
+            with pytest.raises(TableMoved, match=r"lake\.db\.a"):
+                act(later(lake), f"lake.db.second@{run.id.stamp}")
+        assert later(lake).purge_table("lake.db.second") == []
+    assert all(Path(each.removeprefix("file://")).exists() for each in files)
+
+
+def test_what_the_other_registration_holds_counts_where_both_are_named(lake: RealLake) -> None:
+    lake.create("a")
+    lake.append("a", 1, 2)
+    first = str(lake.table("a").current_snapshot().snapshot_id)
+    files = lake.data_files("a")
+    lake.overwrite("a", 3)
+    run = lake.expire("a", grace="1s").run
+    lake.catalog.register_table("db.second", lake.table("a").metadata_location)
+    lake.policy = "shared-with: ['lake.db.*']"
+    add_hold(lake.firnline().workplace("lake.db.second"), Hold("audit", "a person", "a case", first, None))
+    done = later(lake).purge(str(run.id))
+    assert done.facts["state"] == "done"
+    assert all(Path(each.removeprefix("file://")).exists() for each in files)
+    add_hold(lake.firnline().workplace("lake.db.second"), Hold("freeze", "a person", "a case", None, None))
+    lake.overwrite("a", 4)
+    with pytest.raises(RefusedForSafety, match=r"lake\.db\.second"):
+        lake.expire("a")
+
+
+def test_a_run_goes_on_under_the_new_name_of_a_renamed_table(lake: RealLake) -> None:
+    run, _ = a_run_with_a_held_snapshot(lake)
+    lake.catalog.rename_table("db.a", "db.renamed")
+    done = later(lake).purge(f"lake.db.renamed@{run.rpartition('@')[2]}")
+    assert done.facts["state"] == "done"
+    assert lake.read("renamed") == [3]
+
+
+def path_table(folder: Path) -> SmallTable:
+    """Returns a path table with a history: its name is its folder."""
+    table = SmallTable(QuickFiles(), f"file://{folder}", Layout(2))
+    table.append(2)
+    table.overwrite(table.live())
+    table.publish()
+    return table
+
+
+def test_a_copied_folder_is_not_worked_on_as_the_original(tmp_path: Path) -> None:
+    original, copy = tmp_path / "original", tmp_path / "copy"
+    path_table(original)
+    shutil.copytree(original, tmp_path / "copy before")
+    lake = open_lake(engine="local")
+    run = lake.expire(str(original), older_than=now_ms() + 10**9, retain_last=1, grace="1h").run
+    shutil.copytree(original, copy)
+    for act in ACTS:
+        with pytest.raises(TableMoved, match="original"):
+            act(lake, f"{copy}@{run.id.stamp}")
+    with pytest.raises(RefusedForSafety, match="is a copy"):
+        lake.expire(str(tmp_path / "copy before"), older_than=now_ms() + 10**9, retain_last=1, grace="0s")
+    with pytest.raises(RefusedForSafety, match="is a copy"):
+        lake.orphans(str(copy))
+    assert lake.undo(str(run.id)).facts["state"] == "undone"
