@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 
 from firnline.app import Lake
 from firnline.errors import FirnlineError, UsageError
+from firnline.model.names import is_location, parts_of
 from firnline.ops.doctor import CatalogFacts, Patient, diagnose
 from firnline.ops.workplace import Workplace
 from firnline.plans.findings import Diagnosis, Veil, secrets_in
@@ -33,7 +34,7 @@ def examine(config: str | None, engine: str, what: str | None) -> Diagnosis:
         tables=lake.tables,
         cache=lambda: lake.memory,
         store=_store,
-        probe=lambda facts: _probe(lake, TableName(facts.name, "", "")),
+        probe=lambda facts: _probe(lake, TableName(facts.name, (), "")),
         table=None if what is None or only else _table(lake, what),
         only=only or (_catalog_of(lake, what) if what else None),
     )
@@ -53,7 +54,7 @@ def _known(lake: Lake) -> dict[str, CatalogFacts]:
 
 def _catalog_of(lake: Lake, table: str) -> str | None:
     """Returns the catalog that a table's name begins with: of the others nobody asked."""
-    first = table.partition(".")[0]
+    first = None if is_location(table) else parts_of(table)[0]
     return first if first in _names(lake) else None
 
 

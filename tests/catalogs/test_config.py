@@ -70,7 +70,7 @@ def test_a_relative_path_starts_from_the_current_folder_as_in_pyiceberg(tmp_path
     settings = CatalogSettings("lake", "sql", uri)
     assert list(open_catalog(settings).tables()) == []
     commits = open_commits(settings, ObjectStores())
-    attempt = commits.prepare(TableName("lake", "a", "t"), Step(Version("x", {}), {}, b"", "y"))
+    attempt = commits.prepare(TableName("lake", ("a",), "t"), Step(Version("x", {}), {}, b"", "y"))
     with pytest.raises(NoSuchTable):
         commits.commit(attempt)
 

@@ -7,15 +7,16 @@ from typing import Any
 
 import pytest
 from pyiceberg.catalog.sql import SqlCatalog as PyIcebergCatalog
+from pyiceberg.exceptions import NoSuchTableError
 
 from firnline.app import Lake, now_ms
 from firnline.catalogs.others import OtherCatalog
-from firnline.errors import NoSuchTable, StoreError, UnsupportedFormat, UsageError
+from firnline.errors import NoSuchTable, StoreError, UnreadableMetadata, UnsupportedFormat, UsageError
 from firnline.policy.config import Section
 from firnline.ports.catalogs import TableName
 from firnline.ports.formats import UndoWindow
 
-from .lakes import TABLES, make_tables
+from .lakes import SCHEMA, TABLES, make_tables
 
 SECRET = "hunter2-very-secret"
 
@@ -26,7 +27,14 @@ class HouseCatalog(PyIcebergCatalog):
     def load_table(self, identifier: Any) -> Any:
         if self.properties.get("broken"):
             raise RuntimeError(f"cannot sign in with {self.properties['house.password']}")
+        if self.properties.get("blind"):
+            raise NoSuchTableError("not of this format")
         return super().load_table(identifier)
+
+    def list_namespaces(self, namespace: Any = ()) -> Any:
+        if namespace and (failure := self.properties.get("nested")):
+            raise {"none": NotImplementedError, "failing": TimeoutError}[failure]("nested namespaces")
+        return super().list_namespaces(namespace)
 
 
 @pytest.fixture
@@ -44,20 +52,40 @@ def catalog(properties: dict[str, str]) -> OtherCatalog:
 def test_it_lists_and_locates(catalog: OtherCatalog, properties: dict[str, str]) -> None:
     assert [str(table) for table in catalog.tables()] == sorted(f"house.{name}" for name in TABLES)
     theirs = HouseCatalog("house", **properties).load_table("eu.west.events").metadata_location
-    assert catalog.locate(TableName("house", "eu.west", "events")) == theirs
+    assert catalog.locate(TableName("house", ("eu", "west"), "events")) == theirs
     assert catalog.undo is UndoWindow.NONE
 
 
 def test_an_unknown_table_has_near_names(catalog: OtherCatalog) -> None:
     with pytest.raises(NoSuchTable) as missing:
-        catalog.locate(TableName("house", "sales", "evnts"))
+        catalog.locate(TableName("house", ("sales",), "evnts"))
     assert "house.sales.events" in missing.value.hint
+
+
+def test_a_table_that_is_listed_and_not_found_was_not_dropped(properties: dict[str, str]) -> None:
+    blind = OtherCatalog("house", {**properties, "blind": "1"})
+    with pytest.raises(UnreadableMetadata, match=r"lists house\.sales\.events"):
+        blind.locate(TableName("house", ("sales",), "events"))
+
+
+def test_a_listing_that_fails_half_way_hides_no_tables(properties: dict[str, str]) -> None:
+    with pytest.raises(StoreError, match="TimeoutError"):
+        list(OtherCatalog("house", {**properties, "nested": "failing"}).tables())
+    single = OtherCatalog("house", {**properties, "nested": "none"})
+    assert "house.sales.events" in [str(each) for each in single.tables()]
+
+
+def test_a_name_with_a_dot_is_one_name(catalog: OtherCatalog, properties: dict[str, str]) -> None:
+    HouseCatalog("house", **properties).create_table(("sales", "a.b"), SCHEMA)
+    (dotted,) = (each for each in catalog.tables() if each.name == "a.b")
+    assert str(dotted) == 'house.sales."a.b"'
+    assert catalog.locate(dotted)
 
 
 def test_what_its_library_raises_is_explained_without_its_secrets(properties: dict[str, str]) -> None:
     broken = OtherCatalog("house", {**properties, "broken": "1", "house.password": SECRET})
     with pytest.raises(StoreError, match=r"RuntimeError: cannot sign in with \*\*\*") as failed:
-        broken.locate(TableName("house", "sales", "events"))
+        broken.locate(TableName("house", ("sales",), "events"))
     assert SECRET not in failed.value.message + repr(broken)
 
 

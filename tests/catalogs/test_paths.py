@@ -49,11 +49,11 @@ class TestPathTables(CatalogContract):
 
     @pytest.fixture
     def table(self, tmp_path: Path) -> TableName:
-        return TableName("", "", f"{tmp_path}/t")
+        return TableName.at(f"{tmp_path}/t")
 
     @pytest.fixture
     def absent(self, tmp_path: Path) -> TableName:
-        return TableName("", "", f"{tmp_path}/none")
+        return TableName.at(f"{tmp_path}/none")
 
     def contents(self, catalog: Catalog) -> object:
         return {str(path): path.read_bytes() for path in self.folder.rglob("*") if path.is_file()}
@@ -123,7 +123,7 @@ def test_a_metadata_file_is_taken_at_its_word(tmp_path: Path, name: str) -> None
     file = f"{table}/metadata/{name}"
     assert locate_path_table(file, ObjectStores()) == file
     with pytest.raises(RefusedForSafety, match="metadata file"):
-        PathCommits(ObjectStores()).prepare(TableName("", "", file), step(file))
+        PathCommits(ObjectStores()).prepare(TableName.at(file), step(file))
 
 
 def test_the_spelling_of_the_location_stays(tmp_path: Path) -> None:
@@ -139,7 +139,7 @@ def step(base: str, suggested: str = "x.metadata.json", data: bytes = b"{}") -> 
 
 def commit(location: str, base: str, suggested: str = "x.metadata.json") -> SwapOutcome:
     """Returns the outcome of one commit after the version file `base`."""
-    commits, name = PathCommits(ObjectStores()), TableName("", "", location)
+    commits, name = PathCommits(ObjectStores()), TableName.at(location)
     return commits.commit(commits.prepare(name, step(f"{location}/metadata/{base}", suggested)))
 
 
@@ -169,7 +169,7 @@ def test_a_version_under_its_other_name_is_a_lost_race(tmp_path: Path) -> None:
             return super().head(key)
 
     commits = PathCommits(Late())
-    attempt = commits.prepare(TableName("", "", table), step(f"{table}/metadata/{V(1)}"))
+    attempt = commits.prepare(TableName.at(table), step(f"{table}/metadata/{V(1)}"))
     assert commits.commit(attempt) is SwapOutcome.LOST
     assert located(table) == "v2.gz.metadata.json"
 
@@ -211,6 +211,6 @@ class NoHint(ObjectStores):
 def test_what_is_not_sure_is_unknown(tmp_path: Path, store: ObjectStores, outcome: SwapOutcome) -> None:
     table = make_table(tmp_path / "t", V(1), hint="1")
     commits = PathCommits(store)
-    attempt = commits.prepare(TableName("", "", table), step(f"{table}/metadata/{V(1)}", data=b"mine"))
+    attempt = commits.prepare(TableName.at(table), step(f"{table}/metadata/{V(1)}", data=b"mine"))
     assert commits.commit(attempt) is outcome
     assert (tmp_path / "t/metadata" / V(2)).read_bytes() == b"mine"

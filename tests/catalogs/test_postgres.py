@@ -24,7 +24,7 @@ from .lakes import TABLES, make_tables
 
 pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning")
 
-EVENTS = TableName("lake", "eu.west", "events")
+EVENTS = TableName("lake", ("eu", "west"), "events")
 SECRET = "hunter2-very-secret"
 
 
@@ -59,7 +59,7 @@ class TestPostgres(CatalogContract):
 
     @pytest.fixture
     def absent(self) -> TableName:
-        return TableName("lake", "sales", "evnts")
+        return TableName("lake", ("sales",), "evnts")
 
     def contents(self, catalog: Catalog) -> object:
         return every_row(self.uri)
@@ -157,7 +157,7 @@ def test_views_beside_tables_are_left_alone(database: Server, uri: str) -> None:
     catalog = SqlCatalog("lake", uri)
     assert "lake.sales.orders" not in [str(table) for table in catalog.tables()]
     with pytest.raises(NoSuchTable):
-        catalog.swap(TableName("lake", "sales", "orders"), "x", "y")
+        catalog.swap(TableName("lake", ("sales",), "orders"), "x", "y")
 
 
 @pytest.mark.parametrize(

@@ -36,7 +36,7 @@ def fresh(lake: Server) -> TableName:
     table = theirs(lake).create_table(f"eu.west.{name}", SCHEMA)
     for number in range(2):
         table.append(rows(number))
-    return TableName("lake", "eu.west", name)
+    return TableName("lake", ("eu", "west"), name)
 
 
 class TestServlet(CatalogContract):
@@ -54,7 +54,7 @@ class TestServlet(CatalogContract):
 
     @pytest.fixture
     def absent(self) -> TableName:
-        return TableName("lake", "sales", "evnts")
+        return TableName("lake", ("sales",), "evnts")
 
     def contents(self, catalog: Catalog) -> object:
         return {str(table): catalog.locate(table) for table in catalog.tables()}

@@ -39,7 +39,7 @@ from firnline.testing.catalogs import step_from
 from .lakes import two_snapshots
 
 SECRET = "hunter2-very-secret"
-EVENTS = TableName("lake", "eu.west", "events")
+EVENTS = TableName("lake", ("eu", "west"), "events")
 Answer = tuple[int, dict[str, Any]]
 
 
@@ -192,14 +192,51 @@ def test_a_server_that_never_turns_the_page_is_not_asked_for_ever(desk: Desk) ->
 def test_another_separator_is_used_where_the_server_says_so(desk: Desk) -> None:
     desk.config = {"overrides": {"namespace-separator": "%2E"}}
     with pytest.raises(NoSuchTable):
-        catalog_at(desk).locate(TableName("lake", "x.y", "t"))
+        catalog_at(desk).locate(TableName("lake", ("x", "y"), "t"))
     assert any(path == "/v1/namespaces/x.y/tables/t" for _, path, _ in desk.asked)
 
 
 def test_an_unknown_table_has_near_names(desk: Desk) -> None:
     with pytest.raises(NoSuchTable) as missing:
-        catalog_at(desk).locate(TableName("lake", "eu.west", "evnts"))
+        catalog_at(desk).locate(TableName("lake", ("eu", "west"), "evnts"))
     assert "lake.eu.west.events" in missing.value.hint
+
+
+def test_a_table_that_is_listed_and_not_found_was_not_dropped(desk: Desk) -> None:
+    desk.rules.append(lambda verb, path: problem(404, "x", "no") if path.endswith("/tables/events") else None)
+    with pytest.raises(UnreadableMetadata, match=r"lists lake\.eu\.west\.events"):
+        catalog_at(desk).locate(EVENTS)
+
+
+def test_a_namespace_that_is_listed_and_not_found_hides_no_tables(desk: Desk) -> None:
+    missing = problem(404, "NoSuchNamespaceException", "no")
+    desk.rules.append(lambda verb, path: missing if path.endswith("west/tables") else None)
+    with pytest.raises(UnreadableMetadata, match=r"lists the namespace eu\.west"):
+        list(catalog_at(desk).tables())
+
+
+def test_a_namespace_that_was_dropped_since_it_was_listed_holds_nothing(desk: Desk) -> None:
+    def dropped(verb: str, path: str) -> Answer | None:
+        if not path.endswith("west/tables"):
+            return None
+        desk.tables = {("d",): ["t"]}
+        return problem(404, "NoSuchNamespaceException", "no")
+
+    desk.tables[("d",)] = ["t"]
+    desk.rules.append(dropped)
+    assert [str(each) for each in catalog_at(desk).tables()] == ["lake.d.t"]
+
+
+def test_levels_and_names_with_dots_are_sent_as_they_are(desk: Desk) -> None:
+    desk.tables = {("a.b",): ["c.d"], ("a", "b"): ["c.d"]}
+    catalog = catalog_at(desk)
+    listed = list(catalog.tables())
+    assert [str(each) for each in listed] == ['lake.a.b."c.d"', 'lake."a.b"."c.d"']
+    assert all(catalog.locate(each) for each in listed)
+    assert {path for _, path, _ in desk.asked if "/tables/" in path} == {
+        "/v1/namespaces/a%1Fb/tables/c.d",
+        "/v1/namespaces/a.b/tables/c.d",
+    }
 
 
 @pytest.mark.parametrize("loaded", [{}, {"metadata-location": None}, {"metadata-location": ""}])
@@ -320,6 +357,14 @@ def test_a_password_in_the_address_is_not_shown() -> None:
 # ---------------------------------------------------------------- failures
 
 
+def test_a_commit_to_a_table_that_was_dropped_says_so(desk: Desk) -> None:
+    commits, attempt = prepared(catalog_at(desk))
+    desk.tables = {("eu", "west"): ["orders"]}
+    desk.rules.append(lambda verb, path: problem(404, "NoSuchTableException", "gone") if verb == "POST" else None)
+    with pytest.raises(NoSuchTable):
+        commits.commit(attempt)
+
+
 @pytest.mark.parametrize(
     ("answer", "error"),
     [
@@ -391,7 +436,7 @@ def test_a_commit_has_three_outcomes_and_is_sent_once(desk: Desk, answer: Answer
         (problem(400, "BadRequestException", "no such update"), UsageError),
         (problem(401, "NotAuthorizedException", "who?"), BadCredentials),
         (problem(403, "ForbiddenException", "read only"), AccessDenied),
-        (problem(404, "NoSuchTableException", "gone"), NoSuchTable),
+        (problem(404, "NoSuchTableException", "gone, although it is listed"), UnreadableMetadata),
         (problem(429, "TooManyRequests", "slow"), StoreError),
     ],
 )

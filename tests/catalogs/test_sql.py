@@ -54,11 +54,11 @@ class TestSqlite(CatalogContract):
 
     @pytest.fixture
     def table(self) -> TableName:
-        return TableName("lake", "eu.west", "events")
+        return TableName("lake", ("eu", "west"), "events")
 
     @pytest.fixture
     def absent(self) -> TableName:
-        return TableName("lake", "sales", "evnts")
+        return TableName("lake", ("sales",), "evnts")
 
     def contents(self, catalog: Catalog) -> object:
         return digest(self.folder)
@@ -80,11 +80,11 @@ def test_lists_what_pyiceberg_made_and_locates_where_it_points(tmp_path: Path, u
     ours = SqlCatalog("lake", uri)
     assert [str(table) for table in ours.tables()] == sorted(f"lake.{name}" for name in TABLES)
     theirs = PyIcebergCatalog("lake", uri=uri).load_table("sales.orders").metadata_location
-    assert ours.locate(TableName("lake", "sales", "orders")) == theirs
+    assert ours.locate(TableName("lake", ("sales",), "orders")) == theirs
 
 
 def test_pyiceberg_reads_the_swapped_pointer_and_its_predecessor(tmp_path: Path, uri: str) -> None:
-    ours, orders = SqlCatalog("lake", uri), TableName("lake", "sales", "orders")
+    ours, orders = SqlCatalog("lake", uri), TableName("lake", ("sales",), "orders")
     old = ours.locate(orders)
     new = old.replace("00000-", "00001-")
     os.link(old.removeprefix("file://"), new.removeprefix("file://"))
@@ -109,14 +109,14 @@ def test_near_names_are_suggested_same_namespace_first(uri: str, wanted: str, hi
     catalog, _, rest = wanted.partition(".")
     namespace, _, name = rest.rpartition(".")
     with pytest.raises(NoSuchTable) as missing:
-        SqlCatalog("lake", uri).locate(TableName(catalog, namespace, name))
+        SqlCatalog("lake", uri).locate(TableName(catalog, tuple(namespace.split(".")), name))
     assert hint in missing.value.hint
 
 
 def test_rows_of_other_catalogs_are_not_seen(uri: str) -> None:
     assert list(SqlCatalog("other", uri).tables()) == []
     with pytest.raises(NoSuchTable):
-        SqlCatalog("other", uri).locate(TableName("other", "sales", "orders"))
+        SqlCatalog("other", uri).locate(TableName("other", ("sales",), "orders"))
 
 
 def test_a_view_is_no_table(tmp_path: Path, uri: str) -> None:
@@ -125,9 +125,9 @@ def test_a_view_is_no_table(tmp_path: Path, uri: str) -> None:
         run(tmp_path, "alter table iceberg_tables add column iceberg_type varchar(5)")
     run(tmp_path, "update iceberg_tables set iceberg_type = 'VIEW' where table_name = 'orders'")
     run(tmp_path, "update iceberg_tables set iceberg_type = null where table_name = 'audit'")
-    catalog, orders = SqlCatalog("lake", uri), TableName("lake", "sales", "orders")
+    catalog, orders = SqlCatalog("lake", uri), TableName("lake", ("sales",), "orders")
     assert "lake.sales.orders" not in [str(table) for table in catalog.tables()]
-    assert catalog.locate(TableName("lake", "ops", "audit"))
+    assert catalog.locate(TableName("lake", ("ops",), "audit"))
     with pytest.raises(NoSuchTable):
         catalog.swap(orders, "x", "y")
 
@@ -137,7 +137,7 @@ def test_a_catalog_without_the_type_column_works(tmp_path: Path, uri: str) -> No
     run(tmp_path, f"create table old as select {rows} from iceberg_tables")
     run(tmp_path, "drop table iceberg_tables")
     run(tmp_path, "alter table old rename to iceberg_tables")
-    catalog, orders = SqlCatalog("lake", uri), TableName("lake", "sales", "orders")
+    catalog, orders = SqlCatalog("lake", uri), TableName("lake", ("sales",), "orders")
     assert len(list(catalog.tables())) == len(TABLES)
     assert catalog.swap(orders, catalog.locate(orders), "new") is SwapOutcome.DONE
     assert catalog.locate(orders) == "new"
@@ -155,7 +155,7 @@ def test_a_name_that_differs_in_case_only_is_found_unless_two_do(tmp_path: Path,
 def test_a_row_without_metadata_is_refused(tmp_path: Path, uri: str) -> None:
     run(tmp_path, "update iceberg_tables set metadata_location = null where table_name = 'audit'")
     with pytest.raises(UnreadableMetadata, match=r"ops\.audit"):
-        SqlCatalog("lake", uri).locate(TableName("lake", "ops", "audit"))
+        SqlCatalog("lake", uri).locate(TableName("lake", ("ops",), "audit"))
 
 
 def test_a_missing_file_is_named_and_not_created(tmp_path: Path) -> None:
@@ -163,7 +163,7 @@ def test_a_missing_file_is_named_and_not_created(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"none\.db"):
         list(catalog.tables())
     with pytest.raises(UsageError):
-        catalog.swap(TableName("lake", "a", "b"), "x", "y")
+        catalog.swap(TableName("lake", ("a",), "b"), "x", "y")
     assert os.listdir(tmp_path) == []
 
 
@@ -215,7 +215,7 @@ def test_a_catalog_travels(uri: str) -> None:
 
 
 def test_a_commit_without_an_answer_is_unknown(tmp_path: Path, uri: str) -> None:
-    catalog, orders = SqlCatalog("lake", uri + "?timeout=0.05"), TableName("lake", "sales", "orders")
+    catalog, orders = SqlCatalog("lake", uri + "?timeout=0.05"), TableName("lake", ("sales",), "orders")
     expected = catalog.locate(orders)
     reader = sqlite3.connect(tmp_path / "catalog.db")
     reader.execute("begin")
@@ -226,7 +226,7 @@ def test_a_commit_without_an_answer_is_unknown(tmp_path: Path, uri: str) -> None
 
 
 def test_a_failure_before_the_commit_raises_and_changes_nothing(tmp_path: Path, uri: str) -> None:
-    catalog, orders = SqlCatalog("lake", uri + "?timeout=0.05"), TableName("lake", "sales", "orders")
+    catalog, orders = SqlCatalog("lake", uri + "?timeout=0.05"), TableName("lake", ("sales",), "orders")
     expected = catalog.locate(orders)
     writer = sqlite3.connect(tmp_path / "catalog.db", isolation_level=None)
     writer.execute("begin immediate")
@@ -242,14 +242,14 @@ def test_reading_a_write_ahead_log_changes_no_database_byte(tmp_path: Path, uri:
     keeper.execute("update iceberg_tables set metadata_location = 'in the log' where table_name = 'audit'")
     keeper.commit()
     before = {name: hashed for name, (hashed, _) in digest(tmp_path).items() if not name.endswith("-shm")}
-    assert SqlCatalog("lake", uri).locate(TableName("lake", "ops", "audit")) == "in the log"
+    assert SqlCatalog("lake", uri).locate(TableName("lake", ("ops",), "audit")) == "in the log"
     after = {name: hashed for name, (hashed, _) in digest(tmp_path).items() if not name.endswith("-shm")}
     keeper.close()
     assert after == before
 
 
 def test_a_commit_never_takes_a_name_that_holds_other_data(uri: str) -> None:
-    catalog, orders = SqlCatalog("lake", uri), TableName("lake", "sales", "orders")
+    catalog, orders = SqlCatalog("lake", uri), TableName("lake", ("sales",), "orders")
     commits, base = SqlCommits(catalog, ObjectStores()), catalog.locate(orders)
     attempt = commits.prepare(orders, step_of(read_version(ObjectStores(), base), lambda document: None))
     taken = attempt.proof["location"]
@@ -261,7 +261,7 @@ def test_a_commit_never_takes_a_name_that_holds_other_data(uri: str) -> None:
 
 
 def test_a_lost_commit_writes_no_object(tmp_path: Path, uri: str) -> None:
-    catalog, orders = SqlCatalog("lake", uri), TableName("lake", "sales", "orders")
+    catalog, orders = SqlCatalog("lake", uri), TableName("lake", ("sales",), "orders")
     before = sorted(tmp_path.rglob("*"))
     stale = Version(catalog.locate(orders) + ".stale", read_version(ObjectStores(), catalog.locate(orders)).document)
     commits = SqlCommits(catalog, ObjectStores())

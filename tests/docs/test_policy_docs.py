@@ -66,7 +66,7 @@ def example_refs(names: list[str]) -> dict[str, Ref]:
 def test_the_table_of_the_example_is_what_decide_says() -> None:
     rows = example_rows()
     refs = example_refs([name for name, _ in rows])
-    policy = effective(parse_policy(blocks(RETENTION, "yaml")[0]), None, "", "t").policy
+    policy = effective(parse_policy(blocks(RETENTION, "yaml")[0]), None, (), "t").policy
     decision = decide(example_graph(), refs, rows[-1][0], NATIVE, policy, now_ms=NOW_MS)
     said = {name: ", ".join(map(str, decision.kept.get(name, ()))) for name, _ in rows}
     assert said == dict(rows)
@@ -74,7 +74,7 @@ def test_the_table_of_the_example_is_what_decide_says() -> None:
 
 def test_the_words_about_an_expired_snapshot_are_what_why_says() -> None:
     names = [name for name, _ in example_rows()]
-    policy = effective(parse_policy(blocks(RETENTION, "yaml")[0]), None, "", "t").policy
+    policy = effective(parse_policy(blocks(RETENTION, "yaml")[0]), None, (), "t").policy
     gone = "2026-08-21 09:00"
     lines = explain_expired(gone, example_graph(), example_refs(names), names[-1], NATIVE, policy=policy, now_ms=NOW_MS)
     assert blocks(RETENTION, "text")[0].splitlines() == list(lines)

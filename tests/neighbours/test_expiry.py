@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from pyiceberg.catalog.sql import SqlCatalog
 from tests.neighbours.lakes import RealLake
 
 from firnline.errors import RefusedForSafety
@@ -17,6 +18,19 @@ def test_a_backup_registered_from_the_same_metadata_stays_readable(lake: RealLak
         lake.expire("a")
     assert lake.read("backup") == [1, 2]
     assert lake.read("a") == [3]
+
+
+def test_a_backup_under_another_catalogs_name_in_the_same_database_is_seen(lake: RealLake) -> None:
+    lake.create("a")
+    lake.append("a", 1, 2)
+    other = SqlCatalog("unconfigured", **lake.catalog.properties)
+    other.create_namespace("db")
+    other.register_table("db.backup", lake.table("a").metadata_location)
+    lake.overwrite("a", 3)
+    with pytest.raises(RefusedForSafety, match=r"backup"):
+        lake.expire("a")
+    assert other.load_table("db.backup").scan().to_arrow().num_rows == 2
+    other.close()
 
 
 def test_a_backup_that_the_policy_names_counts_with_all_it_needs(lake: RealLake) -> None:

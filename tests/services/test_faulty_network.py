@@ -19,6 +19,7 @@ from firnline.journal.states import RunState
 from firnline.model.times import DAY_MS
 from firnline.ops.purge import Shovel
 from firnline.policy.config import Section
+from firnline.ports.catalogs import TableName
 from firnline.stores.delete import ObjectDelete
 from firnline.testing.curves import drawn
 from firnline.testing.grounds import Ground
@@ -37,8 +38,8 @@ class Watched(Lake):
 
     deletes: list[ObjectDelete]
 
-    def _shovel(self, run: Run) -> Shovel:
-        shovel = super()._shovel(run)
+    def _shovel(self, name: TableName, run: Run) -> Shovel:
+        shovel = super()._shovel(name, run)
         assert isinstance(shovel.delete, ObjectDelete)
         self.deletes.append(shovel.delete)
         return shovel

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from firnline.app.places import ENGINES
+from firnline.app.places import ENGINES, Table
 from firnline.app.runs import Moment, instant, request_of
 from firnline.app.searches import Searches
 from firnline.errors import UnreadableMetadata, UsageError
@@ -29,29 +29,29 @@ if TYPE_CHECKING:
 class Lake(Searches):
     """Every table of the configured catalogs, and any table by its location."""
 
-    def why(self, table: str, what: str, **options: Any) -> Answer:
+    def why(self, table: Table, what: str, **options: Any) -> Answer:
         """Returns what keeps a snapshot, a ref or a file; or why nothing does."""
         return why(self.workplace(table), request_of(**options), what)
 
-    def policy(self, table: str, keep: Mapping[str, str] | None = None) -> tuple[State, Effective]:
+    def policy(self, table: Table, keep: Mapping[str, str] | None = None) -> tuple[State, Effective]:
         """Returns the policy in force on a table, every value with its source."""
         source = self.source(table)
         state = source.load()
         return state, policy_in_force(state, source.name, self.config, Request(keep=keep or {}))
 
-    def check(self, table: str) -> Checked:
+    def check(self, table: Table) -> Checked:
         """Returns whether every file that the table's snapshots need exists, with its size. Changes nothing."""
         place = self.place(table)
         return check(place.source, place.store, self._choose, self.progress)
 
-    def expired_snapshots(self, table: str) -> Iterator[Mapping[str, Any]]:
+    def expired_snapshots(self, table: Table) -> Iterator[Mapping[str, Any]]:
         """Yields the snapshots that the table remembers, as they stood in its metadata. Reads them when asked."""
         work = self.workplace(table)
         return expired_snapshots(work.source, work.source.load(), work.store)
 
     def history(
         self,
-        table: str,
+        table: Table,
         *,
         since: Moment | None = None,
         until: Moment | None = None,

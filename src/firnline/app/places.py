@@ -17,6 +17,7 @@ from firnline.journal.lease import LeaseTimes
 from firnline.journal.processes import this_process
 from firnline.journal.runs import Run, has_run
 from firnline.model.locations import join, within
+from firnline.model.names import is_location, parts_of
 from firnline.model.times import parse_duration
 from firnline.ops.orphans.prefix import Prefix
 from firnline.ops.purge import Shovel
@@ -51,6 +52,8 @@ _LARGE_SNAPSHOTS = 20_000
 _LARGE_FILES = 2_000_000
 _LARGE_PURGE = 1_000_000
 _LARGE_LISTING = 1_000_000
+Table = str | TableName
+"""A table as a caller names it: by a text, or by the value that a listing gave."""
 _FOLDERS = {"iceberg": ("data", "metadata"), "paimon": ("manifest", "snapshot")}
 
 
@@ -75,16 +78,17 @@ class Places:
     clock: Callable[[], int] = field(default_factory=lambda: now_ms)
 
     _stores: dict[frozenset[tuple[str, str]], ReadWrite] = field(default_factory=dict, init=False, repr=False)
+    _unconfigured: dict[str, CatalogSettings] = field(default_factory=dict, init=False, repr=False)
     _probed: dict[tuple[str, str, str], Capabilities] = field(default_factory=dict, init=False, repr=False)
 
-    def place(self, table: str) -> Place:
+    def place(self, table: Table) -> Place:
         """Returns where a table is, reached with its own catalog's settings. Raises NoSuchTable."""
-        name = self._name(table)
+        name = self.name_of(table)
         settings = self.settings_of(name)
         store = self.store_of(settings)
         if not name.catalog:
             return Place(self._at_location(name, store), store, settings)
-        catalog, commits = self.catalog(name.catalog), self.catalogs[name.catalog]
+        catalog, commits = self.catalog(name.catalog), self._configured(name.catalog)
         source = catalog_table(catalog, name, iceberg_on(store), lambda: _commits(commits, store))
         return Place(source, store, settings)
 
@@ -111,7 +115,7 @@ class Places:
         is the environment's.
         """
         if name.catalog:
-            said = {**self.catalogs[name.catalog].properties, **self.catalog(name.catalog).vended(name)}
+            said = {**self._configured(name.catalog).properties, **self.catalog(name.catalog).vended(name)}
             return store_settings(said)
         holding = [each for each in self.catalogs.values() if _holds(each.properties, name.name)]
         chosen = holding or list(self.catalogs.values())
@@ -132,7 +136,7 @@ class Places:
         from firnline.stores.probe import StoreProbe
 
         named = absolute(location)
-        return StoreProbe(self.settings_of(TableName("", "", named))).probe(join(named, FOLDER), [named])
+        return StoreProbe(self.settings_of(TableName.at(named))).probe(join(named, FOLDER), [named])
 
     def _prepare(self, work: Workplace, state: State, *, deletes: bool) -> None:
         """Returns where the table's store can carry a run, asked once: no permission is missed only after a commit.
@@ -174,11 +178,14 @@ class Places:
     def catalog(self, name: str) -> Catalog:
         from firnline.catalogs.config import open_catalog
 
-        return open_catalog(self.catalogs[name])
+        return open_catalog(self._configured(name))
+
+    def _configured(self, catalog: str) -> CatalogSettings:
+        return self.catalogs.get(catalog) or self._unconfigured[catalog]
 
     def tables(self, catalog: str | None = None) -> list[TableName]:
         """Returns every table of every configured catalog, or of one; or every Paimon table of a warehouse."""
-        if catalog is not None and "/" in catalog:
+        if catalog is not None and is_location(catalog):
             return self._in_warehouse(absolute(catalog))
         if catalog is not None and catalog not in self.catalogs:
             raise UsageError(f"no catalog {catalog!r}", hint=f"configured are: {', '.join(self.catalogs) or 'none'}")
@@ -189,23 +196,38 @@ class Places:
         from firnline.catalogs.paimon import PaimonFolders
         from firnline.stores.ranges import ObjectRanges
 
-        settings = self.settings_of(TableName("", "", location))
+        settings = self.settings_of(TableName.at(location))
         return list(PaimonFolders(self.store_of(settings)).below(location, ObjectRanges(settings).folders))
 
+    def everyone(self) -> Iterator[TableName]:
+        """Yields every table whose needs count: of each configured catalog, and of those that nobody configured and
+        that keep their tables in the same database.
+        """
+        yield from self.tables()
+        yield from (table for name in self._beside() for table in self.catalog(name).tables())
+
+    def _beside(self) -> Mapping[str, CatalogSettings]:
+        """Returns the catalogs that nobody configured and that have rows in the database of one that is."""
+        from firnline.catalogs.config import unconfigured
+
+        beside = unconfigured(self.catalogs)
+        self._unconfigured.update(beside)
+        return beside
+
     def _everyone(self, also: Sequence[str], searched: Sequence[str]) -> Iterator[Workplace]:
-        """Yields where each table of every catalog is worked on, those that no catalog has but somebody named, and
+        """Yields where each table of every catalog is worked on, those that no catalog has but an operator named, and
         Paimon tables that may share a searched folder with one of these.
         """
-        yield from (self.workplace(str(name)) for name in self.tables())
-        yield from (self.workplace(location) for location in also)
-        yield from (self.workplace(location) for location in sharing(also, searched, self._written, self._around))
+        yield from map(self.workplace, self.everyone())
+        alone = (*also, *sharing(also, searched, self._written, self._around))
+        yield from (self.workplace(TableName.at(location)) for location in alone)
 
     def _written(self, location: str) -> tuple[str, ...]:
         from firnline.catalogs.paimon import PaimonFolders
         from firnline.formats.paimon.schema import stored_schema
         from firnline.formats.paimon.state import folders_of
 
-        store = self.store_of(self.settings_of(TableName("", "", location)))
+        store = self.store_of(self.settings_of(TableName.at(location)))
         is_table = PaimonFolders(store).has_table(location)
         return folders_of(location, stored_schema(store, location)) if is_table else ()
 
@@ -214,7 +236,7 @@ class Places:
         from firnline.catalogs.paimon import PaimonFolders
         from firnline.stores.ranges import ObjectRanges
 
-        settings = self.settings_of(TableName("", "", location))
+        settings = self.settings_of(TableName.at(location))
         found = PaimonFolders(self.store_of(settings)).around(location, ObjectRanges(settings).folders)
         return (each.name for each in found)
 
@@ -224,7 +246,7 @@ class Places:
             work = self.workplace(table)
             work.source.load()
         except NoSuchTable:
-            if "/" not in table:
+            if not is_location(table):
                 raise
             return self._prefix(table)
         return work
@@ -234,7 +256,7 @@ class Places:
 
         A dropped table's folder still looks like a table, so the record decides.
         """
-        if "/" not in run.table:
+        if not is_location(run.table):
             return self.workplace(run.table)
         folder = self._prefix(run.table)
         state = folder.source.load()
@@ -243,24 +265,24 @@ class Places:
     def _prefix(self, folder: str) -> Workplace:
         """Returns where a folder with several tables is worked on."""
         location = absolute(folder)
-        settings = self.settings_of(TableName("", "", location))
+        settings = self.settings_of(TableName.at(location))
         store = self.store_of(settings)
         return self._workplace(Place(Prefix(location, iceberg_on(store)), store, settings))
 
     def _registered(self, locations: Sequence[str]) -> Iterator[Registered]:
         """Yields every table of every catalog, and those at the given locations; none of them is read."""
         for name, metadata in self.pointers():
-            yield Registered(name, self.address_of(name), metadata, partial(self.workplace, str(name)))
-        for each in map(absolute, locations):
-            yield Registered(TableName("", "", each), "", None, partial(self.workplace, each))
+            yield Registered(name, self.address_of(name), metadata, partial(self.workplace, name))
+        for each in map(TableName.at, map(absolute, locations)):
+            yield Registered(each, "", None, partial(self.workplace, each))
 
     def pointers(self) -> Iterator[tuple[TableName, str | None]]:
-        """Yields every table of every configured catalog, with its metadata's location where a listing tells."""
-        return (each for name in self.catalogs for each in self.catalog(name).pointers())
+        """Yields every table whose needs count, with its metadata's location where a listing tells."""
+        return (each for name in (*self.catalogs, *self._beside()) for each in self.catalog(name).pointers())
 
     def address_of(self, name: TableName) -> str:
         """Returns what tells catalogs apart, by whatever name they are configured; nothing that is secret shows."""
-        return self.catalogs[name.catalog].address if name.catalog else ""
+        return self._configured(name.catalog).address if name.catalog else ""
 
     @cached_property
     def index(self) -> Index:
@@ -273,7 +295,7 @@ class Places:
 
         return Index(self.memory.sealed(), lambda store, units: look_up(store, units).of, excused, self.progress)
 
-    def workplace(self, table: str) -> Workplace:
+    def workplace(self, table: Table) -> Workplace:
         """Returns everything that is needed to change a table, except the power to delete."""
         return self._workplace(self.place(table))
 
@@ -308,13 +330,12 @@ class Places:
         alone = LocalBudget()
         return RedisBudget(setting, alone.rate, alone)
 
-    def _shovel(self, run: Run) -> Shovel:
+    def _shovel(self, name: TableName, run: Run) -> Shovel:
         """Returns the power to delete: on executors where Spark was asked for or the list is long, else here."""
         from firnline.local.delete import LocalDeleteMany
         from firnline.stores.delete import ObjectDelete
         from firnline.stores.folders import LocalFolders
 
-        name = self._name(run.id.table)
         here = (name.catalog, run.folder.root)
         probed = [found for place, found in self._probed.items() if place[:2] == here]
         honoured = bool(probed) and all(bool(found.if_match_delete) for found in probed)
@@ -328,24 +349,49 @@ class Places:
             return Shovel(delete, SparkDeleteMany(session(self.session), of=str(name)), LocalFolders())
         return Shovel(delete, LocalDeleteMany(), LocalFolders())
 
-    def source(self, table: str) -> TableSource:
+    def source(self, table: Table) -> TableSource:
         """Returns the table of this name or location. Raises NoSuchTable."""
         return self.place(table).source
 
-    def _name(self, table: str) -> TableName:
-        return TableName("", "", absolute(table)) if "/" in table else self._named(table)
+    def name_of(self, table: Table) -> TableName:
+        """Returns the table that is meant: of a text, read here and nowhere else, the one that its catalog has.
 
-    def _named(self, table: str) -> TableName:
-        first, *rest = table.split(".")
+        Raises NoSuchTable; UsageError where the text may mean several.
+        """
+        if isinstance(table, TableName):
+            return table
+        if is_location(table):
+            return TableName.at(absolute(table))
+        try:
+            return self._literally(table)
+        except NoSuchTable as missing:
+            return self._listed_as(table, missing)
+
+    def _literally(self, text: str) -> TableName:
+        """Returns the table that the text names part by part, with its catalog or, where there is one, without."""
+        first, *rest = parts_of(text)
         if first in self.catalogs and len(rest) > 1:
-            return TableName(first, ".".join(rest[:-1]), rest[-1])
-        if len(self.catalogs) == 1 and rest:
-            (name,) = self.catalogs
-            return TableName(name, ".".join([first, *rest[:-1]]), rest[-1])
-        known = ", ".join(self.catalogs) or "none is configured"
-        raise NoSuchTable(
-            f"no such table: {table}", hint=f"name it CATALOG.NAMESPACE.NAME, or give its location; catalogs: {known}"
-        )
+            name = TableName.of_parts(first, rest)
+        elif len(self.catalogs) == 1 and rest:
+            (only,) = self.catalogs
+            name = TableName.of_parts(only, (first, *rest))
+        else:
+            known = ", ".join(self.catalogs) or "none is configured"
+            hint = f"name it CATALOG.NAMESPACE.NAME, or give its location; catalogs: {known}"
+            raise NoSuchTable(f"no such table: {text}", hint=hint)
+        self.catalog(name.catalog).locate(name)
+        return name
+
+    def _listed_as(self, text: str, missing: NoSuchTable) -> TableName:
+        """Returns the one listed table whose name is this text where no part stands in quotes."""
+        names = [name for name in self.catalogs if len(self.catalogs) == 1 or text.startswith(f"{name}.")]
+        found = [table for name in names for table in self.catalog(name).tables() if text in _plain_texts(table)]
+        if not found:
+            raise missing
+        if len(found) > 1:
+            shown = " or ".join(map(str, found))
+            raise UsageError(f"{text} may mean several tables", hint=f"write {shown}")
+        return found[0]
 
     def _choose(self, state: State, table_format: TableFormat, named: str) -> Engine:
         """Returns Spark for large work or where it was asked for; a small table must not wait for a session."""
@@ -361,6 +407,12 @@ class Places:
         from firnline.spark.session import session
 
         return SparkEngine(session(self.session), self.progress, of)
+
+
+def _plain_texts(table: TableName) -> tuple[str, str]:
+    """Returns a table's name without quotes: with its catalog, and without."""
+    inner = ".".join((*table.namespace, table.name))
+    return f"{table.catalog}.{inner}", inner
 
 
 def iceberg_on(store: ReadWrite) -> IcebergFormat:

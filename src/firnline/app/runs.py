@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from firnline.app.places import Places
+from firnline.app.places import Places, Table
 from firnline.errors import BlastRadiusExceeded, RefusedForSafety
 from firnline.journal.layout import RunId
 from firnline.journal.lease import Lease
@@ -76,7 +76,7 @@ class Runs(Places):
 
     def plan(
         self,
-        table: str,
+        table: Table,
         *,
         older_than: Moment | None = None,
         retain_last: int | None = None,
@@ -108,7 +108,7 @@ class Runs(Places):
 
     def expire(
         self,
-        table: str,
+        table: Table,
         *,
         older_than: Moment | None = None,
         retain_last: int | None = None,
@@ -134,7 +134,7 @@ class Runs(Places):
 
     def drop(
         self,
-        table: str,
+        table: Table,
         refs: Iterable[str],
         *,
         include_outside: bool | None = None,
@@ -191,7 +191,7 @@ class Runs(Places):
     def carry(self, run: str, *, break_lease: bool = False) -> Carried:
         """Returns the run, taken as far as it may go now."""
         with self._on_run(run, break_lease) as (work, lease, found):
-            return carry(work, lease, found, self._shovel(found))
+            return carry(work, lease, found, self._shovel(work.source.name, found))
 
     def commit(self, run: str, *, break_lease: bool = False) -> Carried:
         with self._on_run(run, break_lease) as (work, lease, found):
@@ -205,18 +205,18 @@ class Runs(Places):
     def purge(self, run: str, *, break_lease: bool = False) -> Carried:
         """Returns the run, purged where its grace is over. Raises where it was never committed."""
         with self._on_run(run, break_lease) as (work, lease, found):
-            return purge_only(work, lease, found, self._shovel(found))
+            return purge_only(work, lease, found, self._shovel(work.source.name, found))
 
-    def purge_table(self, table: str, *, break_lease: bool = False) -> list[Carried]:
+    def purge_table(self, table: Table, *, break_lease: bool = False) -> list[Carried]:
         """Returns the committed runs of a table, each purged where it may be."""
         return self._on_table(table, break_lease, purge_all)
 
-    def resume(self, table: str, *, break_lease: bool = False) -> list[Carried]:
+    def resume(self, table: Table, *, break_lease: bool = False) -> list[Carried]:
         """Returns every unfinished run of a table, each taken as far as it may go now."""
         return self._on_table(table, break_lease, carry_all)
 
     def _on_table(
-        self, table: str, break_lease: bool, act: Callable[[Workplace, Lease, Shovel], list[Carried]]
+        self, table: Table, break_lease: bool, act: Callable[[Workplace, Lease, Shovel], list[Carried]]
     ) -> list[Carried]:
         """Holds the lease only where there is something to do: looking at every table must not stop anybody."""
         work = self.workplace(table)
@@ -227,9 +227,9 @@ class Runs(Places):
         largest = max(unfinished, key=lambda run: int(run.plan["victims"]["files"]))
         self._prepare(work, state, deletes=True)
         with work.lease(state, break_lease) as lease:
-            return act(work, lease, self._shovel(largest))
+            return act(work, lease, self._shovel(work.source.name, largest))
 
-    def runs(self, table: str) -> list[Carried]:
+    def runs(self, table: Table) -> list[Carried]:
         """Returns every recorded run of a table, in the order of planning. Changes nothing."""
         work = self.workplace(table)
         return [report(work, run) for run in work.runs(work.source.load())]

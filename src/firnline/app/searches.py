@@ -66,8 +66,9 @@ class Searches(Runs):
             refuse_copy(work.source.name, state)
         scope = Scope((state.location,)) if is_folder else Scope.of_table(state, include_outside)
         alone = () if is_folder or work.source.name.catalog else (work.source.name.name,)
-        # A purge may start from another folder, so what a relative path means is settled now.
-        others = tuple(absolute(each) if "/" in each else each for each in also)
+        # A purge may start from another folder, so what a relative path means is settled now. Tables of the catalogs
+        # count anyway.
+        others = tuple(name.name for name in map(self.name_of, also) if not name.catalog)
         asked = Asked(instant(older_than), same, dead, (*others, *alone), keep_near_misses)
         terms = _Terms(grace, blast_radius, dry_run, break_lease, consent)
         return self._searched(work, state, scope, asked, terms, inventory, files)

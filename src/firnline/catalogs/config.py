@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from threading import Lock
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -28,12 +28,16 @@ _TYPE_OF_SCHEME = {"sqlite": "sql", "postgresql": "sql", "http": "rest", "https"
 
 @dataclass(frozen=True, slots=True)
 class CatalogSettings:
-    """One catalog of the configuration. Its address and `properties` may hold credentials, so they are never shown."""
+    """One catalog of the configuration. Its address and `properties` may hold credentials, so they are never shown.
+
+    `stored` is the name that its rows have, where that is not the name it is configured by.
+    """
 
     name: str
     kind: str
     uri: str = field(repr=False)
     properties: Mapping[str, str] = field(repr=False, default_factory=dict)
+    stored: str | None = None
 
     @property
     def address(self) -> str:
@@ -41,7 +45,7 @@ class CatalogSettings:
 
         A SQL catalog's name is in its rows; a server tells its catalogs apart by warehouse and prefix.
         """
-        own = self.name.lower() if self.kind == "sql" else self.properties.get("warehouse", "")
+        own = self.stored or self.name if self.kind == "sql" else self.properties.get("warehouse", "")
         parts = (self.kind, self.uri, own, self.properties.get("prefix", ""))
         return sha256("\n".join(parts).encode("utf-8", "surrogatepass")).hexdigest()
 
@@ -77,6 +81,28 @@ def _where(error: Exception) -> str:
     """Returns what is wrong and on which line. The library's own words show lines of the file: there are secrets."""
     mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
     return type(error).__name__ if mark is None else f"line {mark.line + 1} is not as YAML is written there"
+
+
+def unconfigured(catalogs: Mapping[str, CatalogSettings]) -> dict[str, CatalogSettings]:
+    """Returns the catalogs that have rows in the database of a configured one and that nobody configured.
+
+    Their tables live in the same warehouse more often than not, and are reached as the configured one's are. They are
+    called `CONFIGURED:STORED`.
+    """
+    sql = [each for each in catalogs.values() if each.kind == "sql"]
+    if not sql:
+        return {}
+    from firnline.catalogs.connections import database_of
+
+    taken = {(database_of(_uri(each)), _sql(each).stored) for each in sql}
+    found: dict[str, CatalogSettings] = {}
+    for each in sql:
+        for stored in _sql(each).others():
+            if (place := (database_of(_uri(each)), stored)) not in taken:
+                taken.add(place)
+                name = f"{each.name}:{stored}"
+                found[name] = replace(each, name=name, stored=stored)
+    return found
 
 
 def open_catalog(settings: CatalogSettings) -> Catalog:
@@ -121,7 +147,7 @@ def open_commits(settings: CatalogSettings, store: ReadWrite) -> Commit:
 def _sql(settings: CatalogSettings) -> SqlCatalog:
     from firnline.catalogs.sql import SqlCatalog  # SQLAlchemy takes as long to load as a small plan
 
-    return _shared(settings, lambda: SqlCatalog(settings.name, _uri(settings)))
+    return _shared(settings, lambda: SqlCatalog(settings.name, _uri(settings), settings.stored))
 
 
 def _rest(settings: CatalogSettings) -> RestCatalog:
@@ -132,7 +158,8 @@ def _rest(settings: CatalogSettings) -> RestCatalog:
 
 def _shared(settings: CatalogSettings, make: Callable[[], Opened]) -> Opened:
     """Returns one catalog for equal settings: its connections, and the token it got, are used again."""
-    key = (settings.name, settings.kind, settings.uri, frozenset(settings.properties.items()))
+    said = frozenset(settings.properties.items())
+    key = (settings.name, settings.kind, settings.uri, said, settings.stored)
     with _lock:
         if key not in _opened:
             _opened[key] = make()

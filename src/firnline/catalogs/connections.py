@@ -17,6 +17,7 @@ from sqlalchemy.pool import NullPool
 from firnline.errors import UsageError
 
 _WAIT_S = 30
+_PORTS = {"postgresql": 5432}
 
 Side = Literal["ro", "rw"]
 
@@ -54,6 +55,15 @@ class Connections:
 def shown(uri: str) -> str:
     """Returns the URI for people to read, without its password, nor what a query may hold of one."""
     return _url(uri).set(query={}).render_as_string(hide_password=True)
+
+
+def database_of(uri: str) -> tuple[str, str, int | None, str, str]:
+    """Returns what tells databases apart, whoever signs in: two addresses of one may still be spelled differently."""
+    url = _url(uri)
+    if url.get_backend_name() == "sqlite":
+        return "sqlite", "", None, os.path.realpath(_sqlite_path(url)), ""
+    host, schema = (url.host or "").lower(), str(url.query.get("options", ""))
+    return url.get_backend_name(), host, url.port or _PORTS.get(url.get_backend_name()), url.database or "", schema
 
 
 def require_file(url: sa.URL, uri: str) -> None:

@@ -42,7 +42,7 @@ class OtherCatalog:
     def tables(self) -> Iterator[TableName]:
         with self._explained("listing tables"):
             found = [each for space in self._namespaces() for each in self._theirs.list_tables(space)]
-        names = (TableName(self._name, ".".join(each[:-1]), each[-1]) for each in found)
+        names = (TableName.of_parts(self._name, each) for each in found)
         return iter(sorted(names, key=lambda table: (table.namespace, table.name)))
 
     def pointers(self) -> Iterator[tuple[TableName, str | None]]:
@@ -51,7 +51,7 @@ class OtherCatalog:
     def locate(self, table: TableName) -> str:
         with self._explained(f"reading {table}"):
             try:
-                found = self._theirs.load_table((*table.namespace.split("."), table.name)).metadata_location
+                found = self._theirs.load_table((*table.namespace, table.name)).metadata_location
             except (NoSuchTableError, NoSuchNamespaceError):
                 raise no_such_table(table, self.tables()) from None
         if not found:
@@ -85,12 +85,15 @@ class OtherCatalog:
                     yield each
 
     def _below(self, parent: tuple[str, ...]) -> list[tuple[str, ...]]:
-        """Returns the namespaces in one; a catalog with a single level says so by failing."""
+        """Returns the namespaces in one; a catalog with a single level may say so by failing.
+
+        Any other failure must not pass for an empty namespace: the tables in it would count as dropped.
+        """
         if not parent:
             return [tuple(each) for each in self._theirs.list_namespaces()]
         try:
             return [tuple(each) for each in self._theirs.list_namespaces(parent) if len(each) > len(parent)]
-        except Exception:  # the types differ with the catalog; whatever is wrong for good shows when tables are listed
+        except (NoSuchNamespaceError, NotImplementedError):
             return []
 
     @contextmanager

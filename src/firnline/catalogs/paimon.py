@@ -43,7 +43,7 @@ class PaimonFolders(PathTables):
 
     def _in(self, database: str, folders: Folders) -> Iterator[TableName]:
         found = (table.rstrip("/") for table in sorted(folders(database)))
-        return (TableName("", "", table) for table in found if self.has_table(table))
+        return (TableName.at(table) for table in found if self.has_table(table))
 
     def locate(self, table: TableName) -> str:
         if not self.has_table(table.name):

@@ -1,6 +1,6 @@
 """Tables known by their path alone: the file system is the catalog.
 
-Such a table's name is its location: `TableName("", "", location)`.
+Such a table's name is its location: `TableName.at(location)`.
 """
 
 from __future__ import annotations

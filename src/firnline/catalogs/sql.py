@@ -15,7 +15,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from firnline.catalogs.connections import Connections, shown
 from firnline.catalogs.near import no_such_table
-from firnline.catalogs.rows import Rows
+from firnline.catalogs.rows import Rows, levels_of
 from firnline.catalogs.troubles import explained
 from firnline.errors import UnreadableMetadata
 from firnline.ports.catalogs import SwapOutcome, TableName
@@ -23,11 +23,15 @@ from firnline.ports.formats import UndoWindow
 
 
 class SqlCatalog:
-    """One catalog of a database. A pickled copy opens its own connections."""
+    """One catalog of a database. A pickled copy opens its own connections.
 
-    def __init__(self, name: str, uri: str) -> None:
+    Its rows have the catalog's own name, however the case of that is written; or `stored`, where that is given.
+    """
+
+    def __init__(self, name: str, uri: str, stored: str | None = None) -> None:
         self._name = name
         self._uri = uri
+        self._stored = stored
         self._connections = Connections(uri)
 
     @property
@@ -38,27 +42,42 @@ class SqlCatalog:
     def undo(self) -> UndoWindow:
         return UndoWindow.AFTER_COMMIT
 
-    def __reduce__(self) -> tuple[type[SqlCatalog], tuple[str, str]]:
-        return SqlCatalog, (self._name, self._uri)
+    def __reduce__(self) -> tuple[type[SqlCatalog], tuple[str, str, str | None]]:
+        return SqlCatalog, (self._name, self._uri, self._stored)
 
     def tables(self) -> Iterator[TableName]:
         with self._reading() as connection:
-            rows = Rows(connection, self._name)
+            rows = self._rows(connection)
             query = sa.select(rows.table.c.table_namespace, rows.table.c.table_name).where(rows.mine)
-            found = sorted((namespace, name) for namespace, name in connection.execute(query))
-        return (TableName(self._name, namespace, name) for namespace, name in found)
+            found = [TableName(self._name, levels_of(space), name) for space, name in connection.execute(query)]
+        return iter(sorted(found, key=lambda table: (table.namespace, table.name)))
+
+    @property
+    def stored(self) -> str:
+        """The name of this catalog in its rows."""
+        with self._reading() as connection:
+            return self._rows(connection).name
+
+    def others(self) -> list[str]:
+        """Returns the names of the other catalogs that have rows in this one's database, as they are stored."""
+        with self._reading() as connection:
+            rows = self._rows(connection)
+            return sorted(rows.stored - {rows.name})
 
     def pointers(self) -> Iterator[tuple[TableName, str | None]]:
         with self._reading() as connection:
-            rows = Rows(connection, self._name)
+            rows = self._rows(connection)
             columns = rows.table.c
             query = sa.select(columns.table_namespace, columns.table_name, columns.metadata_location).where(rows.mine)
-            found = [(TableName(self._name, space, name), place) for space, name, place in connection.execute(query)]
+            found = [
+                (TableName(self._name, levels_of(space), name), place)
+                for space, name, place in connection.execute(query)
+            ]
         return iter(found)
 
     def locate(self, table: TableName) -> str:
         with self._reading() as connection:
-            rows = Rows(connection, self._name)
+            rows = self._rows(connection)
             query = sa.select(rows.table.c.metadata_location).where(rows.mine, rows.named(table))
             found = connection.scalars(query).all()
         if not found:
@@ -89,11 +108,14 @@ class SqlCatalog:
         self._connections.close()
 
     def _update(self, connection: sa.Connection, table: TableName, expected: str, new: str) -> int:
-        rows = Rows(connection, self._name)
+        rows = self._rows(connection)
         unmoved = rows.table.c.metadata_location == expected
         update = sa.update(rows.table).where(rows.mine, rows.named(table), unmoved)
         values = {"metadata_location": new, "previous_metadata_location": expected}
         return connection.execute(update.values(values)).rowcount
+
+    def _rows(self, connection: sa.Connection) -> Rows:
+        return Rows(connection, self._name, self._stored)
 
     @contextmanager
     def _reading(self) -> Iterator[sa.Connection]:

@@ -14,6 +14,7 @@ from firnline.cli.output import output_for
 from firnline.cli.progress import progress_for
 from firnline.cli.tables import every_table
 from firnline.errors import FirnlineError, Interrupted, UsageError
+from firnline.journal.layout import names_run
 from firnline.model.files import Tally
 from firnline.plans.explain import explain
 from firnline.plans.pages import Block, Grid, Hint, Line, Page
@@ -22,6 +23,7 @@ from firnline.plans.wording import counted, tally
 
 if TYPE_CHECKING:
     from firnline.app import Lake
+    from firnline.app.places import Table
     from firnline.ops.carry import Carried
 
 RunArg = Annotated[str, typer.Argument(metavar="RUN", help="A run, as `firnline runs` shows it.")]
@@ -151,7 +153,7 @@ def purge(
 ) -> int:
     """Delete what committed runs have written down, once their grace is over; each batch is checked again first."""
     lake = lake_of(config, engine, as_json)
-    if run is not None and "@" in run:
+    if run is not None and names_run(run):
         show_runs([lake.purge(run, break_lease=break_lease)], as_json, single=True)
         return 0
     return _on_tables(lake, run, as_json, lambda table: lake.purge_table(table, break_lease=break_lease))
@@ -177,13 +179,13 @@ def resume(
 ) -> int:
     """Finish every unfinished run that may be finished now, from its record alone."""
     lake = lake_of(config, engine, as_json)
-    if target is not None and "@" in target:
+    if target is not None and names_run(target):
         show_runs([lake.carry(target, break_lease=break_lease)], as_json, single=True)
         return 0
     return _on_tables(lake, target, as_json, lambda table: lake.resume(table, break_lease=break_lease))
 
 
-def _on_tables(lake: Lake, table: str | None, as_json: bool, act: Callable[[str], list[Carried]]) -> int:
+def _on_tables(lake: Lake, table: str | None, as_json: bool, act: Callable[[Table], list[Carried]]) -> int:
     """Returns the exit code of acting on one table, or on every table: trouble with one does not stop the others."""
     if table is not None:
         show_runs(act(table), as_json)
@@ -192,7 +194,7 @@ def _on_tables(lake: Lake, table: str | None, as_json: bool, act: Callable[[str]
     names, code = every_table(lake, output_for(as_json))
     for name in names:
         try:
-            carried += act(str(name))
+            carried += act(name)
         except Interrupted:
             raise
         except FirnlineError as problem:

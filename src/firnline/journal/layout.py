@@ -13,14 +13,22 @@ operator names another place with `records`.
 
 from __future__ import annotations
 
+import re
 import secrets
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from firnline.errors import UsageError
 from firnline.model.locations import join
+from firnline.model.names import is_location, without_quoted
 
 FOLDER = "_firnline"
+_STAMPED = re.compile(r".@[0-9]{8}T[0-9]{6}Z-[0-9a-f]{6}\Z", re.DOTALL)
+
+
+def names_run(text: str) -> bool:
+    """Tells whether a text names a run rather than a table: paths and quoted names may hold an `@` too."""
+    return _STAMPED.search(text) is not None if is_location(text) else "@" in without_quoted(text)
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from firnline.journal.layout import RECORDS, RunId, records_root
 from firnline.journal.lease import LARGEST_SKEW_MS, Lease, LeaseTimes
 from firnline.journal.runs import Run, list_runs, load_run
 from firnline.model.locations import join, parse_location
+from firnline.model.names import is_location
 from firnline.model.times import format_duration
 from firnline.ops.settle import policy_in_force
 from firnline.plans.request import Request
@@ -139,7 +140,7 @@ class Workplace:
         planned = str(run.plan["table"])
         if planned == state.table:
             return True
-        if "/" in planned or "/" in state.table:
+        if is_location(planned) or is_location(state.table):
             return place_of(planned) == place_of(state.table)
         return not any(str(each.name) == planned and _has_uuid(each, state.uuid) for each in self.registered(()))
 

@@ -53,7 +53,7 @@ class Effective:
 def effective(
     config: Section,
     catalog: str | None,
-    namespace: str,
+    namespace: tuple[str, ...],
     table: str,
     *,
     properties: Mapping[str, str] | None = None,
@@ -83,7 +83,9 @@ def effective(
     )
 
 
-def _levels(config: Section, catalog: str | None, namespace: str, table: str) -> tuple[list[Section], Section]:
+def _levels(
+    config: Section, catalog: str | None, namespace: tuple[str, ...], table: str
+) -> tuple[list[Section], Section]:
     """Returns the levels around a table, outermost first, and the table's own entry."""
     if catalog is None:
         return [config], _NOTHING

@@ -6,8 +6,10 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from difflib import get_close_matches
 
 from firnline.errors import PolicyError
+from firnline.model.names import written
 from firnline.policy.config import Section
 
+Levels = tuple[str, ...]
 _SHORTEST = 3
 _NOTHING = Section()
 
@@ -60,7 +62,9 @@ def _differing(one: str, other: str) -> tuple[str, str]:
     return one, other
 
 
-def check_names(config: Section, catalogs: Collection[str], tables: Callable[[str], Iterable[tuple[str, str]]]) -> None:
+def check_names(
+    config: Section, catalogs: Collection[str], tables: Callable[[str], Iterable[tuple[Levels, str]]]
+) -> None:
     """Returns where every catalog, namespace and table of the file exists.
 
     `tables` yields namespace and name of every table of a catalog; it is only asked for catalogs of which the file
@@ -72,7 +76,7 @@ def check_names(config: Section, catalogs: Collection[str], tables: Callable[[st
 
 
 def _unknown_names(
-    config: Section, catalogs: Collection[str], tables: Callable[[str], Iterable[tuple[str, str]]]
+    config: Section, catalogs: Collection[str], tables: Callable[[str], Iterable[tuple[Levels, str]]]
 ) -> Iterator[str]:
     by_case = {name.casefold(): name for name in catalogs}
     for key, entry in config.inside.items():
@@ -82,13 +86,13 @@ def _unknown_names(
             yield from _unknown_inside(entry, {*tables(by_case[key.casefold()])})
 
 
-def _unknown_inside(catalog: Section, known: set[tuple[str, str]]) -> Iterator[str]:
+def _unknown_inside(catalog: Section, known: set[tuple[Levels, str]]) -> Iterator[str]:
     namespaces = {parent for namespace, _ in known for parent in with_parents(namespace)}
     for key, entry in catalog.inside.items():
         if key not in namespaces:
             yield _unknown(entry, key, "namespace", namespaces)
             continue
-        names = {name for namespace, name in known if namespace == key}
+        names = {name for namespace, name in known if written(namespace) == key}
         yield from (_unknown(inner, name, "table", names) for name, inner in entry.inside.items() if name not in names)
 
 
@@ -97,6 +101,8 @@ def _unknown(entry: Section, key: str, what: str, known: Collection[str]) -> str
     return f"{entry.at}: no {what} {key!r}" + (f" (did you mean {near[0]!r}?)" if near else "")
 
 
-def with_parents(namespace: str) -> Iterator[str]:
-    parts = namespace.split(".")
-    return (".".join(parts[:end]) for end in range(1, len(parts) + 1))
+def with_parents(namespace: Levels) -> Iterator[str]:
+    """Yields the names by which the file knows a namespace and those around it, outermost first; one without any level
+    has an empty name.
+    """
+    return (written(namespace[:end]) for end in range(min(1, len(namespace)), len(namespace) + 1))

@@ -7,19 +7,35 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Protocol
 
+from firnline.model.names import written
 from firnline.ports.formats import Amendment, UndoWindow
 
 
 @dataclass(frozen=True, slots=True)
 class TableName:
-    """`catalog.namespace.name`; the namespace may have several levels, joined by dots."""
+    """A table as its catalog knows it; the namespace may have several levels, or none. It travels as this value.
+
+    A table without a catalog is named by its location. The text is for people and for records: `of_text` reads the
+    same name from it, whatever characters its parts hold.
+    """
 
     catalog: str
-    namespace: str
+    namespace: tuple[str, ...]
     name: str
 
     def __str__(self) -> str:
-        return ".".join(part for part in (self.catalog, self.namespace, self.name) if part)
+        return written((self.catalog, *(self.namespace or ("",)), self.name)) if self.catalog else self.name
+
+    @staticmethod
+    def at(location: str) -> TableName:
+        """Returns the name of a table that no catalog has."""
+        return TableName("", (), location)
+
+    @staticmethod
+    def of_parts(catalog: str, parts: Sequence[str]) -> TableName:
+        """Returns the table of a catalog; its name is the last part. A single empty level is none."""
+        levels = tuple(parts[:-1])
+        return TableName(catalog, () if levels == ("",) else levels, parts[-1])
 
 
 class Catalog(Protocol):
@@ -44,7 +60,11 @@ class Catalog(Protocol):
         ...
 
     def locate(self, table: TableName) -> str:
-        """Returns the location of the table's current metadata object. Raises NoSuchTable, with near names."""
+        """Returns the location of the table's current metadata object.
+
+        Raises NoSuchTable, with near names; UnreadableMetadata where the catalog still lists the table: that one was
+        not dropped, and what it needs is not known.
+        """
         ...
 
     def vended(self, table: TableName) -> Mapping[str, str]:

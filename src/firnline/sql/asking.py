@@ -11,6 +11,7 @@ from firnline.app import Lake, open_lake
 from firnline.app.inspecting import inspect_on
 from firnline.errors import UsageError
 from firnline.history.opening import History
+from firnline.model.names import written
 from firnline.ops.history import history_of
 from firnline.ops.tags import resolve
 from firnline.ops.workplace import Workplace
@@ -53,7 +54,7 @@ def asked_of(options: Mapping[str, str]) -> Asked:
         raise UsageError(f"there is no {what!r} of a table", hint=f"one of: {', '.join((*METADATA, ROWS))}")
     catalog, table, columns = given.get("catalog"), given["table"], given.get("columns")
     return Asked(
-        table=f"{catalog}.{table}" if catalog else table,
+        table=f"{written((catalog,))}.{table}" if catalog else table,
         what=what,
         columns=tuple(each.strip() for each in columns.split(",") if each.strip()) if columns else None,
         snapshot=given.get("snapshot"),
@@ -125,7 +126,7 @@ def _rows(it: _Opened) -> Relation:
     """Returns a table's own rows. Loaded here: each of the many Python processes of a query would load PyIceberg."""
     from firnline.sql.rows import table_rows
 
-    return table_rows(it.state, it.lake.place(it.asked.table).settings, it.snapshot)
+    return table_rows(it.state, it.lake.place(it.work.source.name).settings, it.snapshot)
 
 
 _RELATIONS: Mapping[str, Callable[[_Opened], Relation]] = {
@@ -136,7 +137,7 @@ _RELATIONS: Mapping[str, Callable[[_Opened], Relation]] = {
     "manifests": lambda it: Ready(it.inspect.manifests(it.state, it.snapshot)),
     "refs": lambda it: ref_rows(it.state),
     "history": lambda it: log_rows(it.inspect, it.state),
-    "runs": lambda it: run_rows([each.facts for each in it.lake.runs(it.asked.table)]),
+    "runs": lambda it: run_rows([each.facts for each in it.lake.runs(it.work.source.name)]),
     "ledger": lambda it: LedgerRows(it.store, it.work.root(it.state)),
     ROWS: _rows,
 }

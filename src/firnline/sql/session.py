@@ -114,7 +114,7 @@ class Statements:
 
     def _view(self, named: Named, loaded: dict[str, State | None]) -> View:
         names = named.path.names
-        whole, above = ".".join(names), ".".join(names[:-1])
+        whole, above = named.path.text, named.path.above
         view = f"firnline_{next(self._numbers)}"
         state = self._load(whole, loaded)
         if state is not None:
@@ -190,7 +190,7 @@ def _with_views(query: Query, views: Sequence[View]) -> str:
 
 def _edits(query: Query, view: View) -> Iterator[tuple[int, int, str]]:
     words = view.named.path.words
-    alias = f"`{words[-1].text}`"
+    alias = "`" + words[-1].text.replace("`", "``") + "`"
     yield words[0].first, words[-1].last, view.view if view.named.has_alias else f"{view.view} AS {alias}"
     if not view.named.has_alias:
         yield from _qualified(query, view, alias)

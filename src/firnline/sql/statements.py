@@ -87,7 +87,7 @@ def _table_at(words: Sequence[Word], place: int) -> tuple[str, int]:
     path = next(paths_of(words[place:]), None)
     if path is None or path.first != words[place].first:
         raise UsageError("a table's name is missing", hint=_TAG)
-    return ".".join(path.names), place + 2 * len(path.names) - 1
+    return path.text, place + 2 * len(path.names) - 1
 
 
 def _tag(words: Sequence[Word]) -> TagSnapshot:

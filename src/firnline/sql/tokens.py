@@ -10,6 +10,7 @@ from sqlglot.errors import TokenError
 from sqlglot.tokenizer_core import Token, TokenType
 
 from firnline.errors import UsageError
+from firnline.model.names import written
 
 DIALECT = "spark"
 SYNTAX = "see `firnline sql --help`, or docs/guides/sql.md for what can be asked"
@@ -37,6 +38,15 @@ class Path:
     @property
     def names(self) -> tuple[str, ...]:
         return tuple(word.text for word in self.words)
+
+    @property
+    def text(self) -> str:
+        """The name as a lake reads it: what stood in backticks stays one part."""
+        return written(self.names)
+
+    @property
+    def above(self) -> str:
+        return written(self.names[:-1])
 
     @property
     def first(self) -> int:

@@ -89,7 +89,7 @@ class PaimonProcess(Lake):
             discard=FaultyDiscard(OwnDiscard(self.settings), self.fault),
         )
 
-    def _shovel(self, run: Run) -> Shovel:
+    def _shovel(self, name: TableName, run: Run) -> Shovel:
         """Returns the power to delete, one key after another: so that the n-th delete is always the same."""
         folders = FaultyFolders(LocalFolders(), self.fault)
         return Shovel(FaultyDelete(ObjectDelete(self.settings), self.fault), LocalDeleteMany(threads=1), folders)

@@ -8,6 +8,7 @@ from itertools import count
 from typing import TYPE_CHECKING
 
 from firnline.app import Lake, Place, iceberg_on, now_ms
+from firnline.app.places import Table
 from firnline.catalogs.commits import SqlCommits
 from firnline.catalogs.rest.catalog import RestCatalog
 from firnline.catalogs.rest.commits import RestCommits
@@ -16,6 +17,7 @@ from firnline.journal.lease import LeaseTimes
 from firnline.journal.runs import Run
 from firnline.local.delete import LocalDeleteMany
 from firnline.model.holds import Hold
+from firnline.model.names import is_location, parts_of
 from firnline.ops.adopt import Adoption, adopt
 from firnline.ops.holds import add_hold, release_hold
 from firnline.ops.purge import Shovel
@@ -123,13 +125,19 @@ class Process(Lake):
     def store_of(self, settings: Mapping[str, str]) -> ReadWrite:
         return self.store
 
-    def place(self, table: str) -> Place:
-        if "/" in table:
-            return super().place(table)
-        catalog, namespace, name = table.split(".")
+    def name_of(self, table: Table) -> TableName:
+        """Returns the table of a full name, without a look at the catalog: every request of a process is a fault's."""
+        if isinstance(table, TableName) or is_location(table):
+            return super().name_of(table)
+        catalog, *rest = parts_of(table)
+        return TableName.of_parts(catalog, rest)
+
+    def place(self, table: Table) -> Place:
+        named = self.name_of(table)
+        if not named.catalog:
+            return super().place(named)
         located = FaultyCatalog(self.located, self.fault)
         commits = FaultyCommits(self._commits(), self.fault)
-        named = TableName(catalog, namespace, name)
         return Place(catalog_table(located, named, iceberg_on(self.store), lambda: commits), self.store, self.settings)
 
     def _workplace(self, place: Place) -> Workplace:
@@ -141,7 +149,7 @@ class Process(Lake):
             discard=FaultyDiscard(OwnDiscard(self.settings), self.fault),
         )
 
-    def _shovel(self, run: Run) -> Shovel:
+    def _shovel(self, name: TableName, run: Run) -> Shovel:
         """Returns the power to delete, one key after another: so that the n-th delete is always the same."""
         folders = FaultyFolders(LocalFolders(), self.fault)
         return Shovel(FaultyDelete(ObjectDelete(self.settings), self.fault), LocalDeleteMany(threads=1), folders)

@@ -63,16 +63,16 @@ LAST_1 = "last 1 (firnline.yaml:15, namespace artemis.raw)"
     ],
 )
 def test_each_key_comes_from_the_most_specific_level(config, catalog, namespace, table, expected) -> None:
-    assert described(effective(config, catalog, namespace, table)) == "keep " + ", ".join(expected)
+    assert described(effective(config, catalog, tuple(namespace.split(".")), table)) == "keep " + ", ".join(expected)
 
 
 def test_properties_beat_the_namespace_the_entry_beats_properties_and_flags_beat_all(config) -> None:
     properties = {"firnline.keep.within": "40d", "firnline.keep.hourly": "6", "firnline.grace": "3h", "owner": "x"}
-    found = effective(config, "prod", "artemis", "t", properties=properties)
+    found = effective(config, "prod", ("artemis",), "t", properties=properties)
     assert str(found.keep["within"].source) == "table property firnline.keep.within"
     assert (found.grace.value, str(found.grace.source)) == (3 * HOUR_MS, "table property firnline.grace")
     found = effective(
-        config, "prod", "artemis", "registry", properties=properties, flags={"hourly": "12", "grace": "0s"}
+        config, "prod", ("artemis",), "registry", properties=properties, flags={"hourly": "12", "grace": "0s"}
     )
     assert str(found.keep["within"].source) == "firnline.yaml:12, table registry"
     assert (str(found.keep["hourly"].value), str(found.keep["hourly"].source)) == ("hourly 12", "flag")
@@ -80,7 +80,7 @@ def test_properties_beat_the_namespace_the_entry_beats_properties_and_flags_beat
 
 
 def test_what_was_overridden_is_remembered_nearest_first(config) -> None:
-    found = effective(config, "prod", "artemis.raw", "registry", flags={"last": "9"})
+    found = effective(config, "prod", ("artemis", "raw"), "registry", flags={"last": "9"})
     chain = [(str(setting.value), str(setting.source)) for setting in found.keep["last"].overridden()]
     assert chain == [
         ("last 1", "firnline.yaml:15, namespace artemis.raw"),
@@ -91,22 +91,22 @@ def test_what_was_overridden_is_remembered_nearest_first(config) -> None:
 
 
 def test_a_rule_turned_off_is_shown_but_does_not_count(config) -> None:
-    found = effective(config, "prod", "artemis", "registry")
+    found = effective(config, "prod", ("artemis",), "registry")
     assert found.keep["daily"].value is None
     assert "daily" not in described(found)
 
 
 def test_settings_inherit_and_have_defaults(config) -> None:
-    found = effective(config, "prod", "artemis.raw", "registry")
+    found = effective(config, "prod", ("artemis", "raw"), "registry")
     assert (found.blast_radius.value, found.engine.value, found.include_outside.value) == (0.5, "spark", False)
-    plain = effective(Section(), None, "", "t")
+    plain = effective(Section(), None, (), "t")
     assert (plain.grace.value, plain.blast_radius.value, plain.engine.value) == (DAY_MS, 0.9, "auto")
     assert plain.records.value is None
     assert str(plain.grace.source) == "default"
 
 
 def test_without_a_rule_the_tables_own_retention_counts() -> None:
-    policy = effective(Section(), "prod", "artemis", "t", properties={"owner": "x"}).policy
+    policy = effective(Section(), "prod", ("artemis",), "t", properties={"owner": "x"}).policy
     assert policy.is_native
     assert policy.describe() == "the table's own retention"
     assert policy.describe(NativeRetention(5 * DAY_MS, 1)) == (
@@ -117,7 +117,7 @@ def test_without_a_rule_the_tables_own_retention_counts() -> None:
 def test_turning_every_rule_off_is_an_empty_policy(config) -> None:
     flags = {"last": "off", "daily": "off"}
     with pytest.raises(PolicyError, match=r"empty policy: every rule of t is off: last \(flag\), daily \(flag\)"):
-        effective(config, None, "", "t", flags=flags)
+        effective(config, None, (), "t", flags=flags)
 
 
 @pytest.mark.parametrize(
@@ -135,7 +135,7 @@ def test_turning_every_rule_off_is_an_empty_policy(config) -> None:
 )
 def test_a_property_that_is_not_understood_is_an_error(properties: dict[str, str], message: str) -> None:
     with pytest.raises(PolicyError) as caught:
-        effective(Section(), None, "", "t", properties=properties)
+        effective(Section(), None, (), "t", properties=properties)
     assert str(caught.value) == message
 
 
@@ -149,18 +149,18 @@ def test_a_property_that_is_not_understood_is_an_error(properties: dict[str, str
 )
 def test_a_flag_that_is_not_understood_is_an_error(flags: dict[str, str], message: str) -> None:
     with pytest.raises(PolicyError) as caught:
-        effective(Section(), None, "", "t", flags=flags)
+        effective(Section(), None, (), "t", flags=flags)
     assert str(caught.value) == message
 
 
 def test_tags_of_a_property_are_a_list_with_commas() -> None:
-    found = effective(Section(), None, "", "t", properties={"firnline.keep.tags": "audit-*, v?"})
+    found = effective(Section(), None, (), "t", properties={"firnline.keep.tags": "audit-*, v?"})
     assert found.policy.tag_patterns == ("audit-*", "v?")
 
 
 def test_tag_patterns_are_sorted_whatever_the_hash_seed() -> None:
     patterns = [f"p{number}" for number in range(30)]
-    found = effective(Section(), None, "", "t", flags={"tags": ",".join(patterns)})
+    found = effective(Section(), None, (), "t", flags={"tags": ",".join(patterns)})
     assert found.policy.tag_patterns == tuple(sorted(patterns))
 
 
@@ -181,20 +181,22 @@ def test_a_rule_under_nearly_the_tables_name_is_never_skipped_in_silence(
     config: Section, catalog: str, namespace: str, table: str, line: int
 ) -> None:
     with pytest.raises(PolicyError, match=rf"firnline\.yaml:{line}: .* is nearly the"):
-        effective(config, catalog, namespace, table)
+        effective(config, catalog, tuple(namespace.split(".")), table)
 
 
 @pytest.mark.parametrize("table", ["registry_2", "measurements1", "registers", "reg", "regsitrv"])
 def test_another_name_is_another_table(config: Section, table: str) -> None:
-    assert described(effective(config, "prod", "artemis", table)) == described(
-        effective(config, "prod", "artemis", "t")
+    assert described(effective(config, "prod", ("artemis",), table)) == described(
+        effective(config, "prod", ("artemis",), "t")
     )
 
 
 def test_an_entry_of_its_own_tells_a_table_from_its_near_namesake() -> None:
     both = parse_policy("catalogs: {c: {namespaces: {n: {tables: {events: {keep: {last: 9}}, event: {}}}}}}")
-    assert effective(both, "c", "n", "event").policy.is_native
+    assert effective(both, "c", ("n",), "event").policy.is_native
 
 
 def test_catalogs_are_known_without_regard_to_case(config: Section) -> None:
-    assert described(effective(config, "PROD", "other", "t")) == described(effective(config, "prod", "other", "t"))
+    assert described(effective(config, "PROD", ("other",), "t")) == described(
+        effective(config, "prod", ("other",), "t")
+    )

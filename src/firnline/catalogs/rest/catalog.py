@@ -12,10 +12,15 @@ from firnline.catalogs.rest.http import Http
 from firnline.catalogs.rest.replies import Reply, refusal
 from firnline.catalogs.rest.settings import RestSettings
 from firnline.errors import UnreadableMetadata
+from firnline.model.names import written
 from firnline.ports.catalogs import TableName
 from firnline.ports.formats import UndoWindow
 
 Levels = tuple[str, ...]
+
+
+class _NoSuchNamespace(Exception):
+    """The server's word about a namespace that it may just have listed."""
 
 
 class RestCatalog:
@@ -55,9 +60,7 @@ class RestCatalog:
         return Http(self.settings)
 
     def tables(self) -> Iterator[TableName]:
-        found = [
-            TableName(self.name, ".".join(space), name) for space in self._namespaces() for name in self._in(space)
-        ]
+        found = [TableName(self.name, space, name) for space in self._namespaces() for name in self._in(space)]
         return iter(sorted(found, key=lambda table: (table.namespace, table.name)))
 
     def pointers(self) -> Iterator[tuple[TableName, str | None]]:
@@ -90,7 +93,7 @@ class RestCatalog:
 
     def address(self, table: TableName) -> str:
         """Returns the path of a table's resource."""
-        return f"{self._space(tuple(table.namespace.split('.')))}/tables/{quote(table.name, safe='')}"
+        return f"{self._space(table.namespace)}/tables/{quote(table.name, safe='')}"
 
     def missing(self, table: TableName) -> Exception:
         """Returns the error for a table that the server does not know, with near names."""
@@ -112,27 +115,44 @@ class RestCatalog:
         waiting: list[Levels] = [()]
         seen: set[Levels] = set()
         while waiting:
-            parent = waiting.pop()
-            below = {"parent": self.settings.separator.join(parent)} if parent else {}
-            for each in self._paged(f"{self._root}/namespaces", "namespaces", below):
-                levels = tuple(map(str, each))
-                if levels not in seen and len(levels) > len(parent):  # a server may answer with the parent itself
+            for levels in self._below(waiting.pop()):
+                if levels not in seen:
                     seen.add(levels)
                     waiting.append(levels)
                     yield levels
 
-    def _in(self, space: Levels) -> Iterator[str]:
-        for each in self._paged(f"{self._space(space)}/tables", "identifiers", {}):
-            yield str(each["name"])
+    def _below(self, parent: Levels) -> list[Levels]:
+        """Returns the namespaces in one; none where it was dropped, or where the server knows a single level only."""
+        within = {"parent": self.settings.separator.join(parent)} if parent else {}
+        try:
+            found = [tuple(map(str, each)) for each in self._paged(f"{self._root}/namespaces", "namespaces", within)]
+        except _NoSuchNamespace:
+            return []
+        return [levels for levels in found if len(levels) > len(parent)]  # some servers answer with the parent itself
+
+    def _in(self, space: Levels) -> list[str]:
+        """Returns the tables of a namespace; none where it was dropped since it was listed.
+
+        Raises UnreadableMetadata where it still is listed: its tables would count as dropped.
+        """
+        try:
+            return [str(each["name"]) for each in self._paged(f"{self._space(space)}/tables", "identifiers", {})]
+        except _NoSuchNamespace:
+            if space not in self._below(space[:-1]):
+                return []
+        raise UnreadableMetadata(
+            f"catalog {self.name} lists the namespace {written(space)} and says that there is no such namespace",
+            "what its tables need is not known; see the server's log",
+        )
 
     def _paged(self, path: str, what: str, params: Mapping[str, str]) -> Iterator[Any]:
-        """Yields the entries of every page. A namespace that was dropped since it was listed holds nothing."""
+        """Yields the entries of every page. Raises _NoSuchNamespace where the server says so."""
         size = {"pageSize": self.settings.page_size} if self.settings.page_size else {}
         token: str | None = ""
         while token is not None:
             reply = self.http.read(path, {**params, **size, "pageToken": token} if token or size else params)
             if reply.status == 404 and reply.error_type == "NoSuchNamespaceException":
-                return
+                raise _NoSuchNamespace
             if not reply.is_good:
                 raise self.refused(reply, f"listing {what}")
             yield from reply.body.get(what) or ()

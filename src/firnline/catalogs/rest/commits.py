@@ -37,9 +37,8 @@ class RestCommits:
 
         Applied twice they change nothing more: what they remove is gone already, what they set is set.
         """
-        space, name = attempt.table.namespace.split("."), attempt.table.name
         body = {
-            "identifier": {"namespace": space, "name": name},
+            "identifier": {"namespace": list(attempt.table.namespace), "name": attempt.table.name},
             "requirements": attempt.proof["requirements"],
             "updates": attempt.proof["updates"],
         }

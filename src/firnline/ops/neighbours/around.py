@@ -8,6 +8,7 @@ from fnmatch import fnmatchcase
 
 from firnline.errors import RefusedForSafety
 from firnline.model.files import File, Root
+from firnline.model.names import is_location
 from firnline.ops.needs import forbidden, needed_roots
 from firnline.ops.neighbours.cards import Card
 from firnline.ops.neighbours.folders import FolderMap, Folders
@@ -98,7 +99,7 @@ def _asked(work: Workplace, state: State) -> tuple[str, tuple[str, ...]]:
 
 
 def _lake(work: Workplace, state: State, named: tuple[str, ...]) -> _Lake:
-    locations = [each for each in named if "/" in each]
+    locations = [each for each in named if is_location(each)]
     tables = [each for each in work.registered(locations) if not each.is_at(work.source.name, work.address)]
     others = work.index.placed(tables)
     mine = Folders.of(state, work.source.format)

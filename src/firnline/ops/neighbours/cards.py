@@ -10,6 +10,7 @@ from typing import Any
 from firnline.model.files import File, FileKind
 from firnline.ops.neighbours.folders import Folders, Own
 from firnline.ops.neighbours.outward import DIGEST_BYTES, Bridge, Bridges, Walked
+from firnline.ports.catalogs import TableName
 
 _LENGTH_BYTES = 8
 
@@ -25,14 +26,14 @@ class Card:
     bridges: Bridges = ()
 
 
-def cards_to_bytes(cards: Iterable[tuple[tuple[str, str, str], Card]]) -> bytes:
+def cards_to_bytes(cards: Iterable[tuple[TableName, Card]]) -> bytes:
     """Returns the cards of one catalog, each after its table's catalog, namespace and name."""
-    return json.dumps([[*name, _card_json(card)] for name, card in cards]).encode()
+    return json.dumps([[name.catalog, name.namespace, name.name, _card_json(card)] for name, card in cards]).encode()
 
 
-def cards_from_bytes(said: bytes) -> Iterator[tuple[tuple[str, str, str], Card]]:
+def cards_from_bytes(said: bytes) -> Iterator[tuple[TableName, Card]]:
     for catalog, namespace, name, card in json.loads(said):
-        yield (catalog, namespace, name), _card(card)
+        yield TableName(catalog, tuple(namespace), name), _card(card)
 
 
 def walked_to_bytes(walked: Walked) -> bytes:

@@ -141,11 +141,11 @@ class Index:
     def _recall(self, address: str) -> None:
         self._recalled.add(address)
         said = self.cache.get(("cards", _LAYOUT, address))
-        for (catalog, namespace, name), card in () if said is None else cards_from_bytes(said):
-            self._cards.setdefault((address, TableName(catalog, namespace, name)), card)
+        for name, card in () if said is None else cards_from_bytes(said):
+            self._cards.setdefault((address, name), card)
 
     def _remember(self, address: str) -> None:
-        cards = [(_parts(name), card) for (at, name), card in self._cards.items() if at == address]
+        cards = [(name, card) for (at, name), card in self._cards.items() if at == address]
         self.cache.put(("cards", _LAYOUT, address), cards_to_bytes(cards))
 
     def _excuse(self, name: TableName, problem: FirnlineError, instead: C) -> C:
@@ -158,9 +158,5 @@ class Index:
         ) from problem
 
 
-def _parts(name: TableName) -> tuple[str, str, str]:
-    return name.catalog, name.namespace, name.name
-
-
 def _name_of_walked(each: Indexed, own: Own) -> tuple[str | int, ...]:
-    return ("walked", _LAYOUT, each.registered.address, *_parts(each.name), each.card.uuid, repr(own))
+    return ("walked", _LAYOUT, each.registered.address, str(each.name), each.card.uuid, repr(own))

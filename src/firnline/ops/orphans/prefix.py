@@ -22,7 +22,7 @@ class Prefix:
 
     @property
     def name(self) -> TableName:
-        return TableName("", "", self.location)
+        return TableName.at(self.location)
 
     @property
     def commits(self) -> Commit:

@@ -1,0 +1,123 @@
+"""Names that do not survive being written as plain text: their tables are tables, and nothing of them is garbage."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from firnline.app import Lake, open_lake
+from firnline.errors import NoSuchTable, RefusedForSafety, UsageError
+from firnline.testing.crowds import Crowd
+from firnline.testing.pointers import Pointers
+
+CONFIG = "catalog:\n  lake:\n    type: sql\n    uri: {uri}\n    warehouse: {warehouse}\n"
+ODD = {
+    "a dot": ("lake", "db", "a.b"),
+    "no namespace": ("lake", "", "t"),
+    "no namespace, and a dot": ("lake", "", "db.known"),
+    "a slash": ("lake", "db", "a/b"),
+    "quotes": ("lake", "db", "a\"b'c`d"),
+    "an at": ("lake", "db", "t@20260101T000000Z-abcdef"),
+    "levels": ("lake", "eu.west.1", "t"),
+    "an empty level": ("lake", "eu..west", "t"),
+    "a blank": ("lake", "d b", " "),
+    "another catalog's row": ("other", "db", "t"),
+    "a row that differs in case": ("LAKE", "db", "t"),
+}
+
+
+@pytest.fixture
+def lake(crowd: Crowd, monkeypatch: pytest.MonkeyPatch) -> Lake:
+    """The lake as the command line opens it, with one table `lake.db.known`."""
+    monkeypatch.setenv("PYICEBERG_HOME", str(crowd.folder))
+    monkeypatch.setenv("HOME", str(crowd.folder))
+    monkeypatch.chdir(crowd.folder)
+    crowd.table("known")
+    text = CONFIG.format(uri=crowd.pointers.uri, warehouse=crowd.lake)
+    (crowd.folder / ".pyiceberg.yaml").write_text(text)
+    return open_lake(engine="local")
+
+
+def add(crowd: Crowd, catalog: str, namespace: str, name: str, folder: str = "live") -> set[str]:
+    """Returns the files of a new table that has this name in the catalog's database."""
+    pointers = Pointers(crowd.pointers.path, catalog, namespace)
+    known, crowd.pointers = crowd.pointers, pointers
+    crowd.table(name, inside=folder)
+    crowd.pointers = known
+    return {each for each in crowd.files() if each.startswith(f"{crowd.lake}/{folder}/")}
+
+
+@pytest.mark.parametrize("odd", ODD.values(), ids=ODD.keys())
+def test_a_live_table_is_not_dropped_whatever_its_name(lake: Lake, crowd: Crowd, odd: tuple[str, str, str]) -> None:
+    files = add(crowd, *odd)
+    assert lake.dropped(crowd.lake) == []
+    with pytest.raises(UsageError, match="no dropped table"):
+        lake.purge_dropped(crowd.lake, f"{crowd.lake}/live", grace="0s", consent=lambda plan: True)
+    assert files <= crowd.files()
+
+
+@pytest.mark.parametrize("odd", ODD.values(), ids=ODD.keys())
+def test_a_neighbour_keeps_its_files_whatever_its_name(lake: Lake, crowd: Crowd, odd: tuple[str, str, str]) -> None:
+    files = add(crowd, *odd)
+    crowd.table("wide", properties={"write.data.path": f"{crowd.lake}/live/data"})
+    stray = crowd.stray("live/data/left.parquet")
+    _, run = lake.orphans("lake.db.wide", include_outside=True, grace="0s", consent=lambda plan: True)
+    assert run is not None
+    assert files <= crowd.files()
+    assert stray not in crowd.files()
+
+
+@pytest.mark.parametrize("odd", [each for each in ODD.values() if each[0] == "lake"])
+def test_a_run_finds_its_table_by_its_own_name(lake: Lake, crowd: Crowd, odd: tuple[str, str, str]) -> None:
+    add(crowd, *odd)
+    (name,) = (each for each in lake.tables() if each.name == odd[2])
+    assert lake.name_of(str(name)) == name
+    assert lake.plan(name, retain_last=1, older_than=crowd.clock() + 1, save=True).plan.run
+    (planned,) = lake.runs(name)
+    run = planned.facts["run"]
+    assert lake.run(run).facts["run"] == run
+    assert lake.commit(run).facts["state"] == "committed"
+    assert [each.facts["run"] for each in lake.runs(str(name))] == [run]
+    assert lake.undo(run).facts["state"] == "undone"
+    assert lake.runs("lake.db.known") == []
+
+
+def test_a_text_is_read_by_what_the_catalog_lists(lake: Lake, crowd: Crowd) -> None:
+    for number, name in enumerate((("db", "a.b"), ("", "bare"), ("x", "y.z"), ("", "x.y.z"))):
+        add(crowd, "lake", *name, folder=f"t{number}")
+    assert str(lake.name_of("lake.db.a.b")) == 'lake.db."a.b"'
+    assert str(lake.name_of("db.a.b")) == 'lake.db."a.b"'
+    assert str(lake.name_of("lake.bare")) == 'lake."".bare'
+    assert str(lake.name_of("bare")) == 'lake."".bare'
+    assert str(lake.name_of("db.known")) == "lake.db.known"
+    with pytest.raises(UsageError, match="several tables") as unclear:
+        lake.name_of("lake.x.y.z")
+    assert 'lake.x."y.z"' in unclear.value.hint
+    assert 'lake.""."x.y.z"' in unclear.value.hint
+    with pytest.raises(NoSuchTable, match="nothing"):
+        lake.name_of("lake.db.nothing")
+    with pytest.raises(UsageError, match="not closed"):
+        lake.name_of('lake."db.known')
+
+
+def test_a_table_of_another_catalog_in_the_database_that_cannot_be_read_stops(lake: Lake, crowd: Crowd) -> None:
+    Pointers(crowd.pointers.path, "other").register("t", f"{crowd.lake}/nowhere/metadata/v1.metadata.json")
+    stray = crowd.stray("known/data/left.parquet")
+    with pytest.raises(RefusedForSafety, match="nowhere"):
+        lake.orphans("lake.db.known", grace="0s", consent=lambda plan: True)
+    with pytest.raises(RefusedForSafety, match="nowhere"):
+        lake.dropped(crowd.lake)
+    assert stray in crowd.files()
+
+
+def test_two_configured_catalogs_of_one_database_are_counted_once(
+    lake: Lake, crowd: Crowd, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add(crowd, "other", "db", "t")
+    assert [str(each) for each in lake.everyone()] == ["lake.db.known", "lake:other.db.t"]
+    os.symlink(crowd.pointers.path, tmp_path / "link.db")
+    for name, path in (("LAKE", crowd.pointers.path), ("OTHER", tmp_path / "link.db")):
+        monkeypatch.setenv(f"PYICEBERG_CATALOG__{name}__URI", f"sqlite:///{path}")
+    assert [str(each) for each in open_lake().everyone()] == ["lake.db.known", "other.db.t"]
