@@ -211,3 +211,14 @@ def test_many_folders_are_gathered_to_a_few_that_hold_them() -> None:
     bridge = Bridge(File(FileKind.MANIFEST, "s3://b/c/m"), gathered(many))
     assert bridge.leads_into(["s3://b/t/p=7/"])
     assert not bridge.leads_into(["s3://b/tt/"])
+
+
+def test_why_names_the_other_table_that_needs_a_file(lake: RealLake) -> None:
+    history(lake, "a")
+    lake.create("b")
+    (taken,) = lake.data_files("a")
+    lake.table("b").add_files([taken])
+    lake.overwrite("a", 3)
+    answer = lake.firnline().why("lake.db.a", taken, older_than=now_ms(), retain_last=1)
+    assert answer.kept
+    assert [(each.kind, each.snapshot) for each in answer.needed_by if each.kept] == [("table", "lake.db.b")]

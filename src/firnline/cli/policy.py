@@ -66,6 +66,8 @@ def _settings(effective: Effective) -> Iterator[tuple[str, Setting[Any]]]:
     yield "include-outside", effective.include_outside
     yield "history", effective.history
     yield "records", effective.records
+    yield "sharing", effective.sharing
+    yield "shared-with", effective.shared_with
 
 
 def _row(name: str, setting: Setting[Any]) -> tuple[str, ...]:
@@ -83,6 +85,8 @@ def _said(name: str, value: Any) -> str:
         return "in the table's folder" if name == "records" else "off"
     if name in ("grace", "history"):
         return lasting(value)
+    if name == "shared-with":
+        return ", ".join(value) or "none"
     return f"{value:.0%}" if name == "blast-radius" else str(value)
 
 

@@ -15,9 +15,10 @@ from firnline.model.snapshots import SnapshotId, changes_of, snapshot_of
 from firnline.ops.drop import consequences_of
 from firnline.ops.needing import Needer, needing
 from firnline.ops.needs import may_come_back
+from firnline.ops.neighbours.around import around
 from firnline.ops.settle import Settled, settle
 from firnline.ops.workplace import Workplace
-from firnline.plans.answers import CHANGELOG, OWN_METADATA, RUN, SNAPSHOT, Answer, Own, SnapshotAnswer
+from firnline.plans.answers import CHANGELOG, OWN_METADATA, RUN, SNAPSHOT, TABLE, Answer, Own, SnapshotAnswer
 from firnline.plans.request import Request
 from firnline.policy.why import explain_expired
 from firnline.ports.formats import Beside, Consequences, State, Told
@@ -85,7 +86,17 @@ def _about_file(what: str, case: _Case) -> Answer:
     needers = needing(identity(path), case.roots(), table_format.expand, case.work.progress)
     if not needers and path != what and not Path(path).exists():
         raise UsageError(f"{what!r} is no file here and none of {state.table}", hint="name the file by its whole path")
-    return Answer(state.table, path, _newest_first(_answers(needers, case)))
+    return Answer(state.table, path, (*_newest_first(_answers(needers, case)), *_of_others(identity(path), case)))
+
+
+def _of_others(target: str, case: _Case) -> Iterator[SnapshotAnswer]:
+    """Yields the other tables that need the file."""
+    elsewhere = around(case.work, case.state, everywhere=True).elsewhere
+    if elsewhere is not None:
+        roots = ((Needer(root.owner), root.file) for root in elsewhere.roots)
+        found = needing(target, roots, elsewhere.expand, case.work.progress)
+        for table in sorted(needer.owner for needer in found):
+            yield SnapshotAnswer(table, None, True, (), ("this table needs it too",), TABLE)
 
 
 def _own(told: Told | None, case: _Case) -> Own:

@@ -9,15 +9,16 @@ from firnline.model.snapshots import SnapshotId
 from firnline.model.times import format_instant
 
 OWN_METADATA = "the table's own metadata"
-SNAPSHOT, CHANGELOG, RUN = "snapshot", "changelog", "run"
+SNAPSHOT, CHANGELOG, RUN, TABLE = "snapshot", "changelog", "run", "table"
 
 
 @dataclass(frozen=True, slots=True)
 class SnapshotAnswer:
     """Why one snapshot stays, or why nothing keeps it.
 
-    `kind` is who needs a file: the snapshot itself, the changelog that outlives it, or a run that took it out and may
-    put it back. A snapshot that was left as a changelog alone may have no known time.
+    `kind` is who needs a file: the snapshot itself, the changelog that outlives it, a run that took it out and may
+    put it back, or another table, which then stands in the snapshot's place. A snapshot that was left as a changelog
+    alone may have no known time.
     """
 
     snapshot: SnapshotId

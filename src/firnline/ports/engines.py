@@ -52,7 +52,10 @@ class Territory:
 
 @dataclass(frozen=True, slots=True)
 class Elsewhere:
-    """What other tables need: where a walk of it starts, and how their units are opened. Nothing of it may go."""
+    """What other tables need: where a walk of it starts, and how their units are opened. Nothing of it may go.
+
+    The owner of a root is the name of its table.
+    """
 
     roots: tuple[Root, ...]
     expand: Expand

@@ -142,7 +142,7 @@ def _elsewhere(work: Workplace, lake: _Lake, everywhere: bool, but: str | None) 
         return None
     owners = {id(each): each.registered.open() for each, _ in found}
     expand = expand_of([Neighbour(one, one.source.load()) for one in owners.values()], work.source.format.expand)
-    return Elsewhere(tuple(Root(file, needed=True) for _, file in found), expand)
+    return Elsewhere(tuple(Root(file, True, str(each.name)) for each, file in found), expand)
 
 
 def _needs(table: Registered, now_ms: int, but: str | None) -> Iterator[File]:
