@@ -66,6 +66,19 @@ def test_a_table_is_walked_once_and_then_only_by_what_is_new(lake: RealLake, mon
     assert changed.of("b")["manifest"] == 1
 
 
+def test_planning_every_table_in_turn_walks_each_once(lake: RealLake, monkeypatch: pytest.MonkeyPatch) -> None:
+    history(lake, "a", "b", "c")
+    monkeypatch.setenv("FIRNLINE_CACHE", "off")
+    process = lake.firnline()
+    for name in "abc":
+        process.plan(f"lake.db.{name}", older_than=now_ms(), retain_last=1)
+    again = Reads(monkeypatch)
+    for name in "abc":
+        process.plan(f"lake.db.{name}", older_than=now_ms(), retain_last=1)
+    own = {name: len(lake.table(name).snapshots()) for name in "abc"}
+    assert {name: again.of(name)["list"] for name in "abc"} == own, "each for its own plan, and for no other"
+
+
 def test_without_a_cache_every_process_walks_and_the_answer_is_the_same(
     lake: RealLake, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -100,11 +100,14 @@ def _asked(work: Workplace, state: State) -> tuple[str, tuple[str, ...]]:
 
 def _lake(work: Workplace, state: State, named: tuple[str, ...]) -> _Lake:
     locations = [each for each in named if is_location(each)]
-    tables = [each for each in work.registered(locations) if not each.is_at(work.source.name, work.address)]
-    others = work.index.placed(tables)
-    mine = Folders.of(state, work.source.format)
-    numbered = [*((number, each.card.folders) for number, each in enumerate(others)), (len(others), mine)]
-    return _Lake(others, named, FolderMap(numbered), mine)
+    mine: list[Registered] = []
+    tables: list[Registered] = []
+    for each in work.registered(locations):
+        (mine if each.is_at(work.source.name, work.address) else tables).append(each)
+    others = work.index.placed(tables, mine)
+    folders = Folders.of(state, work.source.format)
+    numbered = [*((number, each.card.folders) for number, each in enumerate(others)), (len(others), folders)]
+    return _Lake(others, named, FolderMap(numbered), folders)
 
 
 def _conflict(lake: _Lake, state: State, now_ms: int) -> str | None:

@@ -62,17 +62,20 @@ class Index:
     _cards: dict[tuple[str, TableName], Card] = field(default_factory=dict, init=False, repr=False)
     _recalled: set[str] = field(default_factory=set, init=False, repr=False)
 
-    def placed(self, tables: Sequence[Registered]) -> list[Indexed]:
+    def placed(self, tables: Sequence[Registered], aside: Sequence[Registered] = ()) -> list[Indexed]:
         """Returns the tables with their folders as they are now. Those that were dropped since are left out.
 
-        Raises RefusedForSafety if one cannot be read: it may need any file.
+        What is known of tables `aside`, which are not asked, is kept; of any other that is not listed it is forgotten.
+        Raises RefusedForSafety if a table cannot be read: it may need any file.
         """
         for address in {each.address for each in tables} - self._recalled:
             self._recall(address)
         with ThreadPoolExecutor(_THREADS) as pool:
             cards = list(pool.map(self._card, tables))
         found = [Indexed(each, card) for each, card in zip(tables, cards, strict=True) if card is not None]
-        self._cards = {(each.registered.address, each.name): each.card for each in found}
+        kept = {(each.address, each.name) for each in aside} & self._cards.keys()
+        listed = {(each.registered.address, each.name): each.card for each in found}
+        self._cards = {**{name: self._cards[name] for name in kept}, **listed}
         return found
 
     def walked(self, tables: Mapping[int, Indexed], folders: FolderMap, now_ms: int) -> list[Indexed]:
