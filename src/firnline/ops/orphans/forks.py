@@ -118,7 +118,7 @@ class Lineage:
     def _expired(self) -> Iterator[SnapshotId]:
         """Yields the snapshots that the records and the history of the known tables say are expired."""
         for each in self.tables:
-            for run in each.work.runs(each.state):
+            for run in each.work.recorded(each.state):
                 gone = (entry for event in run.attempts for entry in event.detail["removal"]["snapshots"])
                 yield from (str(entry["snapshot-id"]) for entry in gone)
             remembered = expired_snapshots(each.work.source, each.state, each.work.store)
