@@ -301,6 +301,7 @@ class Places:
 
     def _workplace(self, place: Place) -> Workplace:
         from firnline.stores.discard import OwnDiscard
+        from firnline.stores.real_paths import RealPaths
 
         return Workplace(
             source=place.source,
@@ -317,6 +318,7 @@ class Places:
             everyone=self._everyone,
             registered=self._registered,
             address=self.address_of(place.source.name),
+            real=RealPaths(),
         )
 
     def _budget(self) -> Budget | None:

@@ -147,11 +147,11 @@ class Searches(Runs):
     def _means(self, work: Workplace, scope: Scope, asked: Asked, inventory: str | Path | None) -> Means:
         from firnline.formats.documents import DOCUMENT_NAMES
         from firnline.formats.sorting import Sorting
+        from firnline.stores.real_paths import RealPaths
 
         def make_sort(rules: Rules) -> Sort:
-            return Sorting(
-                rules.cutoff_ms, rules.places, DOCUMENT_NAMES, rules.others, rules.own, rules.same, rules.by_name
-            )
+            told = (rules.cutoff_ms, rules.places, DOCUMENT_NAMES, rules.others, rules.own, rules.same, rules.by_name)
+            return Sorting(*told, RealPaths(scope.folders).column)
 
         ranges = _ranges(inventory, self.settings_of(work.source.name))
         engine = self._choose(work.source.load(), work.source.format, "auto")

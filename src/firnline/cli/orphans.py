@@ -53,7 +53,9 @@ def orphans(
     ] = "stop",
     dropped_uuid: Annotated[
         list[str] | None,
-        typer.Option("--dropped", metavar="UUID", help="A table that is known to be gone; repeatable."),
+        typer.Option(
+            "--dropped", metavar="UUID", help="A table, or one metadata file, that nobody has any more; repeatable."
+        ),
     ] = None,
     also: Annotated[
         list[str] | None,

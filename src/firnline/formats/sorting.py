@@ -7,6 +7,7 @@ of the format gives, no age, too young; and only what is left is a victim.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -30,7 +31,8 @@ class Sorting:
     `cutoff_ms`: what the store says is younger stays. `documents` are names of metadata that any table might have:
     they get their kind wherever they lie, so that a table which nobody knows is noticed. `same` are pairs of stems
     (scheme and authority) that the operator says are one: a listed `s3://new/…` is compared as `s3://old/…`. In the
-    folders `by_name` no writer gives a name twice: there the name alone is what near misses have in common.
+    folders `by_name` no writer gives a name twice: there the name alone is what near misses have in common. `real`
+    makes of a path the one that its links and mounts lead to: names that are equal by that are near misses too.
     """
 
     cutoff_ms: int
@@ -40,6 +42,7 @@ class Sorting:
     own: tuple[str, ...] = ()
     same: tuple[tuple[str, str], ...] = ()
     by_name: tuple[str, ...] = ()
+    real: Callable[[pa.Array], pa.Array] | None = None
 
     def __call__(self, listed: pa.RecordBatch) -> pa.RecordBatch:
         names = self.names(identities(listed.column("key")))
@@ -57,7 +60,7 @@ class Sorting:
         return identities
 
     def paths(self, identities: pa.Array) -> pa.Array:
-        paths = plain_paths(identities)
+        paths = plain_paths(identities if self.real is None else self.real(identities))
         if not self.by_name:
             return paths
         alone = pc.replace_substring_regex(identities, _LAST, "")

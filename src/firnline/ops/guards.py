@@ -56,8 +56,11 @@ class TableGuard:
     work: Workplace
     run: Run
     newcomers: Newcomers
-    elsewhere: Newcomers = field(default_factory=lambda: Newcomers(()))
+    elsewhere: Newcomers = field(init=False)
     holes: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        self.elsewhere = Newcomers((), real=self.work.real)
 
     def look_again(self) -> None:
         state = self.work.source.load()
@@ -132,4 +135,4 @@ def newcomers_since(work: Workplace, run: Run) -> Newcomers:
     # A part that was changed since only means that more is walked again: the safe direction.
     parts = read_sound_parts(work.store, run.folder.walked, run.plan["parts"]["walked"])
     kept = (str(each["snapshot"]) for each in run.plan.get("keep", ()))
-    return Newcomers((name for table in parts for name in table.column("identity").to_pylist()), kept)
+    return Newcomers((name for table in parts for name in table.column("identity").to_pylist()), kept, work.real)

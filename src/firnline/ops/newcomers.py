@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from typing import TYPE_CHECKING
@@ -24,11 +24,13 @@ _THREADS = 8
 class Newcomers:
     """Remembers what is needed beyond what the plan had seen. Units never change, so each is opened once.
 
-    `kept` are the snapshots that the plan kept: all that they need by the units that were walked, it had seen.
+    `kept` are the snapshots that the plan kept: all that they need by the units that were walked, it had seen. `real`
+    returns the name that a file has by whatever links it is reached.
     """
 
-    def __init__(self, walked: Iterable[str], kept: Iterable[str] = ()) -> None:
+    def __init__(self, walked: Iterable[str], kept: Iterable[str] = (), real: Callable[[str], str] = str) -> None:
         self._known = set(walked)
+        self._real = real
         self._kept = set(kept)
         self._owners: set[frozenset[str]] = set()
         self._reached: set[str] = set()
@@ -95,11 +97,11 @@ class Newcomers:
         self._news.clear()
 
     def reach(self, name: str, by_name: bool = False) -> None:
-        """Remembers an identity as needed, and its path: under another authority or encoding it may be one object."""
+        """Remembers an identity as needed, and its paths: under another authority, encoding or link it may be one."""
         if name not in self._reached:
             self._news.add(name)
         self._reached.add(name)
-        self._paths.add(spellings(name).path)
+        self._paths.update(self._paths_of(name))
         if by_name:
             self._names.add(name.rpartition("/")[2])
 
@@ -110,8 +112,12 @@ class Newcomers:
     def spare(self, key: str) -> bool:
         """Tells whether a file on the written list must stay."""
         named = key.rpartition("/")[2] in self._names
-        name, path = spellings(key)
-        return named or name in self._reached or path in self._paths
+        name = spellings(key).identity
+        return named or name in self._reached or not self._paths.isdisjoint(self._paths_of(name))
+
+    def _paths_of(self, name: str) -> set[str]:
+        """Returns the path by which a file is called, and the one where it really is."""
+        return {spellings(name).path, spellings(self._real(name)).path}
 
 
 def _by_owner(roots: Iterable[Root]) -> dict[str, list[File]]:

@@ -67,7 +67,7 @@ class Workplace:
     `everyone` returns where each table of every configured catalog is worked on, and those at the given locations, or
     around them where they may share one of the folders that are searched: for those who must ask them all.
     `registered` lists the tables of every configured catalog, and those at the given locations, without reading them;
-    `address` is that of this table's catalog.
+    `address` is that of this table's catalog. `real` returns the name that a file has by whatever links it is reached.
     """
 
     source: WritableTable
@@ -84,6 +84,7 @@ class Workplace:
     everyone: Callable[[Sequence[str], Sequence[str]], Iterable[Workplace]] = _nobody
     registered: Callable[[Sequence[str]], Iterable[Registered]] = _no_catalogs
     address: str = ""
+    real: Callable[[str], str] = str
 
     def root(self, state: State) -> str:
         """Returns where this table's runs are recorded: where its first commit pinned it, whatever is configured now.

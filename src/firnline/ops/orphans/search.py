@@ -11,8 +11,9 @@ from dataclasses import dataclass, field
 from firnline.errors import RefusedForSafety
 from firnline.journal.lease import LARGEST_SKEW_MS
 from firnline.model.files import Root, Tally
-from firnline.model.locations import join, within
+from firnline.model.locations import join, known_as, within
 from firnline.model.times import DAY_MS, format_duration
+from firnline.ops.orphans.forks import Forks
 from firnline.ops.orphans.neighbours import EveryTable, Neighbour, all_tables, expand_of
 from firnline.ops.orphans.scope import Scope
 from firnline.ops.orphans.strangers import Known, refuse_strangers
@@ -31,8 +32,8 @@ _SHOWN = 5
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """The options of a search. `same` are stems that are one; `dead` are uuids of tables that are known to be gone,
-    `also` locations of tables that no catalog has.
+    """The options of a search. `same` are stems that are one; `dead` are uuids of tables that are known to be gone, and
+    locations of metadata that nobody has any more; `also` locations of tables that no catalog has.
     """
 
     older_than_ms: int | None = None
@@ -40,6 +41,11 @@ class Asked:
     dead: frozenset[str] = frozenset()
     also: tuple[str, ...] = ()
     keep_near_misses: bool = False
+
+    @property
+    def gone(self) -> frozenset[str]:
+        """Those that need nothing: tables by their uuid, metadata by its identity."""
+        return self.dead | {known_as(each, self.same) for each in self.dead if "/" in each}
 
     def cutoff_ms(self, now_ms: int) -> int:
         """Returns what a file must be older than; the floor holds whatever was asked for."""
@@ -96,9 +102,10 @@ def search(scope: Scope, asked: Asked, means: Means) -> Found:
         means.make_sort(_rules(scope, asked, means, neighbours, insiders, now_ms)),
     )
     _refuse_nothing_of_theirs(scope, census, insiders)
-    gone = asked.dead if scope.departed is None else asked.dead | {scope.departed.uuid}
+    gone = asked.gone if scope.departed is None else asked.gone | {scope.departed.uuid}
     known = Known.of(neighbours, asked.same, asked.cutoff_ms(now_ms))
-    refuse_strangers(census.document_batches(), known, gone, means.format)
+    forks = Forks.of(neighbours, asked.same, asked.cutoff_ms(now_ms))
+    refuse_strangers(census.document_batches(), known, forks, gone, means.format)
     if not asked.keep_near_misses:
         _refuse_near_misses(census)
     return Found(census, listing.all, asked.cutoff_ms(now_ms), tuple(neighbours), tuple(insiders))

@@ -1,7 +1,8 @@
 """Metadata that no root reaches: each must be an old one of a table whose needs were counted, in that table's folder.
 
 Anything else means that somebody needs files here whom nobody asked: a table of a catalog that is not configured, a
-table that went on in another catalog while the one here still has its old pointer, or a folder with two names.
+table that went on in another catalog while the one here still has its old pointer or went another way (see `forks`), or
+a folder with two names.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from firnline.errors import FirnlineError, RefusedForSafety
 from firnline.model.locations import known_as
+from firnline.ops.orphans.forks import Forks
 from firnline.ops.orphans.neighbours import Neighbour
 from firnline.ports.formats import State, TableFormat
 
@@ -55,9 +57,11 @@ class Known:
 
 
 def refuse_strangers(
-    batches: Iterable[pa.RecordBatch], known: Known, gone: Set[str], table_format: TableFormat
+    batches: Iterable[pa.RecordBatch], known: Known, forks: Forks, gone: Set[str], table_format: TableFormat
 ) -> None:
-    """Raises where metadata lies here of a table whose needs nobody counted. `gone` are tables that need nothing."""
+    """Raises where metadata lies here of a table whose needs nobody counted. `gone` are tables, by their uuid, and
+    documents that need nothing.
+    """
     with ThreadPoolExecutor(_THREADS) as pool:
         for batch in batches:
             rows = batch.select(["identity", "key", "modified_ms"]).to_pylist()
@@ -68,7 +72,10 @@ def refuse_strangers(
                 elif table.uuid not in gone:
                     _refuse_unknown(row["key"], table, known)
                     _refuse_elsewhere(row, table, known)
-                    _refuse_ahead(row, table, known, table_format)
+                    if row["identity"] not in gone:
+                        _refuse_ahead(row, table, known, table_format)
+                    forks.add(row, table)
+    forks.refuse(gone)
 
 
 def _table_of(table_format: TableFormat, key: str) -> State | None:
@@ -126,7 +133,7 @@ def _refuse_ahead(row: dict[str, Any], table: State, known: Known, table_format:
         raise RefusedForSafety(
             f"{row['key']} is metadata of the table {table.uuid}, newer than what any configured catalog has of it",
             hint=f"configure the catalog that has it, or keep what it needs with --also {row['key']}; "
-            f"--dropped {table.uuid} if it was never committed",
+            f"--dropped {row['key']} if it was never committed",
         )
 
 

@@ -1,0 +1,112 @@
+"""Where local files really are: by whatever links and mounts a path leads there.
+
+Two paths of one file have two identities, and what a table needs by the one looks like garbage by the other. So paths
+are compared as the operating system walks them: without symbolic links, and a folder that is mounted in two places by
+one of them. Hard links need no care: each is a name of its own, and a file goes with the last of them.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass
+from functools import cached_property
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from firnline.model.locations import identity
+
+_LOCAL = "file:///"
+_MOUNTS = "/proc/self/mountinfo"
+_NAME = r"(?s)[^/]*\z"
+_OCTAL = re.compile(r"\\([0-7]{3})")
+
+
+@dataclass(frozen=True)
+class Mount:
+    """A folder of a device, and where it is mounted."""
+
+    device: str
+    folder: str
+    point: str
+
+
+class RealPaths:
+    """Makes real identities of identities. Holds what it found, for as long as a decision takes: links can change.
+
+    What lies in one of the folders `spelled` is named by that spelling, as a listing of the folder names it. A copy
+    that travels to another process looks for itself.
+    """
+
+    def __init__(self, spelled: tuple[str, ...] = ()) -> None:
+        self._spelled = spelled
+        self._folders: dict[str, str] = {}
+
+    def __reduce__(self) -> tuple[type[RealPaths], tuple[tuple[str, ...]]]:
+        return RealPaths, (self._spelled,)
+
+    def __call__(self, name: str) -> str:
+        """Returns the real identity of a file; what is not local is as it is called."""
+        folder, slash, last = name.rpartition("/")
+        return f"{self._folder(folder)}{slash}{last}" if name.startswith(_LOCAL) else name
+
+    def column(self, identities: pa.Array) -> pa.Array:
+        """Returns the same of many; each folder is looked at once."""
+        if not pc.any(pc.starts_with(identities, _LOCAL)).as_py():
+            return identities
+        folders = pc.unique(pc.replace_substring_regex(identities, _NAME, ""))
+        if all(self(each) == each for each in folders.to_pylist()):
+            return identities
+        return pa.array([self(each) for each in identities.to_pylist()], pa.string())
+
+    def _folder(self, folder: str) -> str:
+        if folder not in self._folders:
+            real = self._resolved(folder)
+            there = next((each for each in self._wanted if _is_in(real, each[0])), None)
+            self._folders[folder] = real if there is None else there[1] + real[len(there[0]) :]
+        return self._folders[folder]
+
+    @cached_property
+    def _wanted(self) -> list[tuple[str, str]]:
+        """The folders with a spelling of their own, real and as they are spelled, innermost first."""
+        names = [identity(each).rstrip("/") for each in self._spelled]
+        found = [(self._resolved(each), each) for each in names if each.startswith(_LOCAL)]
+        return sorted(found, key=lambda each: -len(each[0]))
+
+    def _resolved(self, folder: str) -> str:
+        path = os.path.realpath(folder.removeprefix("file://") or "/")
+        return "file://" + self._at_one_mount(path).rstrip("/")
+
+    @cached_property
+    def _mounts(self) -> list[Mount]:
+        """Every mount, innermost first, of several at one point the topmost one; none on other systems."""
+        try:
+            with open(_MOUNTS, encoding="utf-8", errors="surrogateescape") as lines:
+                found = [_mount(line) for line in lines][::-1]
+        except OSError:
+            return []
+        return sorted(found, key=lambda each: -len(each.point))
+
+    def _at_one_mount(self, path: str) -> str:
+        """Returns the path by the mount that shows most of its device, of several the one whose name comes first."""
+        here = next((each for each in self._mounts if _is_in(path, each.point)), None)
+        if here is None:
+            return path
+        inside = _joined(here.folder, os.path.relpath(path, here.point))
+        showing = [each for each in self._mounts if each.device == here.device and _is_in(inside, each.folder)]
+        chosen = min(showing, key=lambda each: (len(each.folder), each.point))
+        return _joined(chosen.point, os.path.relpath(inside, chosen.folder))
+
+
+def _mount(line: str) -> Mount:
+    _, _, device, folder, point, *_ = line.split(" ")
+    return Mount(device, *(_OCTAL.sub(lambda found: chr(int(found[1], 8)), each) for each in (folder, point)))
+
+
+def _is_in(path: str, folder: str) -> bool:
+    return path == folder or path.startswith(folder.rstrip("/") + "/")
+
+
+def _joined(folder: str, below: str) -> str:
+    return folder if below == "." else os.path.join(folder, below)

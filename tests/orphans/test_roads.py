@@ -1,0 +1,144 @@
+"""One file, two roads: links and mounts by which a needed file has another path than the one that is listed."""
+
+from __future__ import annotations
+
+import os
+import pickle
+from dataclasses import replace
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from tests.orphans.conftest import Purge
+
+from firnline.errors import RefusedForSafety
+from firnline.model.times import HOUR_MS
+from firnline.ports.listings import ObjectClass
+from firnline.stores import real_paths
+from firnline.stores.real_paths import RealPaths
+from firnline.testing.crowds import Crowd
+from firnline.testing.disks import local
+from firnline.testing.writers import Writer
+
+
+def named(crowd: Crowd, writer: Writer, spelled: str, path: Path) -> None:
+    """Commits a data file that lies at `path` by the name `spelled`."""
+    item = writer.data_file()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    os.rename(local(item.path), path)
+    crowd.ledger.contents[spelled] = crowd.ledger.contents[item.path]
+    crowd.ledger.items[spelled] = replace(item, path=spelled)
+    writer.commit("append", [crowd.ledger.items[spelled]])
+    crowd.age(crowd.folder / "lake")
+
+
+def link(crowd: Crowd, name: str, target: str) -> None:
+    (crowd.folder / "lake" / name).symlink_to(crowd.folder / "lake" / target)
+
+
+@pytest.mark.parametrize("into", ["searched/data", "searched"])
+def test_a_neighbours_file_behind_a_link_stops_the_search(crowd: Crowd, purge: Purge, into: str) -> None:
+    crowd.table("searched")
+    neighbour = crowd.table("neighbour")
+    link(crowd, "road", into)
+    below = "imported.parquet" if into.endswith("data") else "data/imported.parquet"
+    named(crowd, neighbour, f"{crowd.lake}/road/{below}", crowd.folder / "lake/searched/data/imported.parquet")
+    with pytest.raises(RefusedForSafety, match="imported") as refused:
+        purge("searched")
+    assert "--same" in refused.value.hint
+    plan, _ = purge("searched", keep_near_misses=True)
+    assert plan.classes[ObjectClass.NEAR_MISS].files == 1
+    crowd.check()
+
+
+def test_a_link_inside_the_neighbours_own_folder_stops_the_search(crowd: Crowd, purge: Purge) -> None:
+    crowd.table("searched")
+    neighbour = crowd.table("neighbour")
+    link(crowd, "neighbour/data/inside", "searched/data")
+    spelled = f"{crowd.lake}/neighbour/data/inside/imported.parquet"
+    named(crowd, neighbour, spelled, crowd.folder / "lake/searched/data/imported.parquet")
+    with pytest.raises(RefusedForSafety, match="imported"):
+        purge("searched")
+    crowd.check()
+
+
+def test_a_table_that_is_searched_by_a_link_knows_its_files(crowd: Crowd, purge: Purge) -> None:
+    """The same table in two catalogs, one of which has it by a link: all that either needs is there."""
+    crowd.table("t", inside="real")
+    link(crowd, "road", "real")
+    crowd.table("linked", inside="road/data/inner")
+    stray = crowd.stray("real/data/left.parquet")
+    with pytest.raises(RefusedForSafety):
+        purge("t")
+    assert stray in crowd.files()
+    crowd.check()
+
+
+def test_a_lake_behind_a_link_is_searched_as_any_other(tmp_path: Path) -> None:
+    (tmp_path / "disk").mkdir()
+    (tmp_path / "mnt").symlink_to(tmp_path / "disk")
+    crowd = Crowd.make(tmp_path / "mnt")
+    crowd.table("t")
+    crowd.table("other")
+    stray = crowd.stray("t/data/left.parquet")
+    plan, _ = crowd.process().orphans(crowd.name("t"), grace="0s", consent=lambda plan: True)
+    assert plan.victims.all.files == 1
+    assert stray not in crowd.files()
+    crowd.check()
+
+
+def test_a_file_that_is_taken_up_by_another_road_during_grace_is_spared(crowd: Crowd) -> None:
+    crowd.table("searched")
+    neighbour = crowd.table("neighbour")
+    link(crowd, "road", "searched/data")
+    stray = crowd.stray("searched/data/taken.parquet")
+    _, waiting = crowd.process().orphans(crowd.name("searched"), grace="1h", consent=lambda plan: True)
+    item = neighbour.data_file()
+    taken = f"{crowd.lake}/road/taken.parquet"
+    crowd.ledger.contents[taken] = crowd.ledger.contents[item.path]
+    neighbour.commit("append", [replace(item, path=taken)])
+    crowd.clock.advance(2 * HOUR_MS)
+    crowd.later().purge(waiting.facts["run"])
+    assert stray in crowd.files()
+
+
+# ---------------------------------------------------------------- the names themselves
+
+
+def test_names_are_real_and_looked_up_by_folder(tmp_path: Path) -> None:
+    (tmp_path / "a/b").mkdir(parents=True)
+    (tmp_path / "road").symlink_to(tmp_path / "a")
+    real = RealPaths()
+    names = [
+        f"file://{tmp_path}/road/b/x",
+        f"file://{tmp_path}/a/b/y",
+        "s3://bucket/road/b/z",
+        f"file://{tmp_path}/no/w",
+    ]
+    found = real.column(pa.array(names)).to_pylist()
+    assert found == [f"file://{tmp_path}/a/b/x", *names[1:]]
+    assert found == [real(each) for each in names]
+    travelled = pickle.loads(pickle.dumps(RealPaths((f"file://{tmp_path}/road",))))
+    assert travelled(names[0]) == names[0]
+    assert travelled(names[1]) == f"file://{tmp_path}/road/b/y"
+
+
+def test_a_folder_that_is_mounted_twice_has_one_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lines = [
+        "1 0 8:1 / / rw - ext4 disk rw",
+        "2 1 8:1 /srv/lake /mnt/lake rw - ext4 disk rw",
+        "3 1 8:1 /srv/lake/t /mnt/a\\040b rw - ext4 disk rw",
+        "4 1 0:5 / /proc rw - proc proc rw",
+        "5 1 9:9 /one /x rw - ext4 other rw",
+        "6 1 9:9 /one/two /y rw - ext4 other rw",
+    ]
+    (tmp_path / "mountinfo").write_text("\n".join(lines) + "\n")
+    monkeypatch.setattr(real_paths, "_MOUNTS", str(tmp_path / "mountinfo"))
+    real = RealPaths()
+    assert real("file:///mnt/lake/t/data/x") == "file:///srv/lake/t/data/x"
+    assert real("file:///mnt/a b/data/x") == "file:///srv/lake/t/data/x"
+    assert real("file:///srv/lake/t/data/x") == "file:///srv/lake/t/data/x"
+    assert real("file:///proc/x/y") == "file:///proc/x/y"
+    assert real("file:///y/z/f") == "file:///x/two/z/f"
+    assert real("file:///y/f") == "file:///x/two/f"
+    assert real("file:///f") == "file:///f"
