@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from pyiceberg.catalog.sql import SqlCatalog
-from tests.neighbours.lakes import RealLake
+from tests.neighbours.lakes import RealLake, real_lake
 
 from firnline.errors import RefusedForSafety
 
@@ -101,3 +103,33 @@ def test_what_a_neighbour_took_up_after_the_commit_is_not_purged(lake: RealLake,
         purge.purge(str(waiting.run.id))
     assert lake.read("b" if how == "add_files" else "c") == [1, 2]
     assert lake.read("a") == [3]
+
+
+@pytest.mark.parametrize("road", ["beside", "inside the neighbour"])
+def test_a_file_that_a_neighbour_reaches_by_a_link_stays(lake: RealLake, road: str) -> None:
+    """The neighbour's name of the file begins with another folder, or even with the neighbour's own."""
+    lake.create("a")
+    lake.append("a", 1, 2)
+    lake.create("b")
+    lake.append("b", 9)
+    warehouse = lake.folder / "warehouse"
+    link = warehouse / "road" if road == "beside" else warehouse / "db" / "b" / "data" / "road"
+    link.symlink_to(warehouse / "db" / "a" / "data")
+    lake.table("b").add_files([f"file://{link}/{each.rpartition('/')[2]}" for each in lake.data_files("a")])
+    lake.overwrite("a", 3)
+    lake.expire("a")
+    assert lake.read("b") == [1, 2, 9]
+
+
+def test_a_lake_behind_a_link_is_expired_as_any_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "disk").mkdir()
+    (tmp_path / "mnt").symlink_to(tmp_path / "disk")
+    with real_lake(tmp_path / "mnt", monkeypatch) as lake:
+        lake.create("a")
+        lake.create("b")
+        lake.append("a", 1, 2)
+        gone = lake.data_files("a")
+        lake.overwrite("a", 3)
+        lake.expire("a")
+        assert not any(Path(each.removeprefix("file://")).exists() for each in gone)
+        assert lake.read("a") == [3]

@@ -289,11 +289,13 @@ class Places:
         """What is known of the references of all tables; one for the whole process."""
         from firnline.caches.stamps import look_up
         from firnline.ops.neighbours.index import Index
+        from firnline.stores.real_paths import RealPaths
 
         def excused(name: TableName) -> bool:
             return effective(self.config, name.catalog, name.namespace, name.name).sharing.value == NONE
 
-        return Index(self.memory.sealed(), lambda store, units: look_up(store, units).of, excused, self.progress)
+        sealed = self.memory.sealed()
+        return Index(sealed, lambda store, units: look_up(store, units).of, RealPaths, excused, self.progress)
 
     def workplace(self, table: Table) -> Workplace:
         """Returns everything that is needed to change a table, except the power to delete."""

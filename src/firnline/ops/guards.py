@@ -98,7 +98,7 @@ class TableGuard:
             return SPARED
         if self.elsewhere.spare(key):
             return NEEDED_ELSEWHERE
-        return NOT_OURS if self.holes and identity(key).startswith(self.holes) else None
+        return NOT_OURS if self.holes and self.work.real(identity(key)).startswith(self.holes) else None
 
     def is_news(self, key: str) -> bool:
         return self.newcomers.is_news(key) or self.elsewhere.is_news(key)

@@ -105,7 +105,7 @@ def _lake(work: Workplace, state: State, named: tuple[str, ...]) -> _Lake:
     for each in work.registered(locations):
         (mine if each.is_at(work.source.name, work.address) else tables).append(each)
     others = work.index.placed(tables, mine)
-    folders = Folders.of(state, work.source.format)
+    folders = Folders.of(state, work.source.format, work.index.real)
     numbered = [*((number, each.card.folders) for number, each in enumerate(others)), (len(others), folders)]
     return _Lake(others, named, FolderMap(numbered), folders)
 

@@ -17,7 +17,9 @@ _LENGTH_BYTES = 8
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """One table by the metadata that it was read from. `bridges` are those out of `own`; None before it was walked."""
+    """One table by the metadata that it was read from. `bridges` are those out of `own`, which is None before the table
+    was walked, and if it names files by links: those change.
+    """
 
     metadata: str
     uuid: str

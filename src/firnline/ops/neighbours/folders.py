@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from firnline.model.locations import stem_of
@@ -21,9 +21,10 @@ class Folders:
     written: tuple[str, ...]
 
     @staticmethod
-    def of(state: State, table_format: TableFormat) -> Folders:
-        owned = dict.fromkeys(map(stem_of, state.owned))
-        written = dict.fromkeys(stem_of(place.folder) for place in table_format.places(state))
+    def of(state: State, table_format: TableFormat, real: Callable[[str], str]) -> Folders:
+        """Returns the folders as `real` says where they are."""
+        owned = dict.fromkeys(real(stem_of(folder)) for folder in state.owned)
+        written = dict.fromkeys(real(stem_of(place.folder)) for place in table_format.places(state))
         return Folders(tuple(owned), tuple(written))
 
     @property

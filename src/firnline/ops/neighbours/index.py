@@ -18,12 +18,12 @@ from firnline.model.files import File
 from firnline.ops.needs import needed_roots
 from firnline.ops.neighbours.cards import Card, cards_from_bytes, cards_to_bytes, walked_from_bytes, walked_to_bytes
 from firnline.ops.neighbours.folders import FolderMap, Folders, Own
-from firnline.ops.neighbours.outward import StampsOf, Walked, outward
+from firnline.ops.neighbours.outward import StampsOf, UnitMeans, Walked, outward
 from firnline.ops.workplace import Registered
 from firnline.ports.cache import Sealed
 from firnline.ports.catalogs import TableName
 from firnline.ports.progress import Progress, Silent
-from firnline.ports.stores import List
+from firnline.ports.stores import List, RealNames
 
 C = TypeVar("C", Card, None)
 LookUp = Callable[[List, Iterable[File]], StampsOf]
@@ -57,8 +57,10 @@ class Index:
 
     cache: Sealed
     look_up: LookUp
+    real_names: Callable[[], RealNames]
     excused: Callable[[TableName], bool] = lambda name: False
     progress: Progress = field(default_factory=Silent)
+    real: RealNames = field(init=False, repr=False)
     _cards: dict[tuple[str, TableName], Card] = field(default_factory=dict, init=False, repr=False)
     _recalled: set[str] = field(default_factory=set, init=False, repr=False)
 
@@ -68,6 +70,7 @@ class Index:
         What is known of tables `aside`, which are not asked, is kept; of any other that is not listed it is forgotten.
         Raises RefusedForSafety if a table cannot be read: it may need any file.
         """
+        self.real = self.real_names()  # links may have changed since the last look
         for address in {each.address for each in tables} - self._recalled:
             self._recall(address)
         with ThreadPoolExecutor(_THREADS) as pool:
@@ -111,7 +114,7 @@ class Index:
             return self._excuse(table.name, problem, None)
         if known is not None and known.metadata == state.fence and _UNIQUE.search(state.fence):
             return known
-        return Card(state.fence, state.uuid, Folders.of(state, work.source.format))
+        return Card(state.fence, state.uuid, Folders.of(state, work.source.format, self.real))
 
     def _walk_all(self, due: Sequence[tuple[Indexed, Own]], now_ms: int) -> Iterator[tuple[Indexed, Card]]:
         with ThreadPoolExecutor(_THREADS) as pool:
@@ -133,9 +136,11 @@ class Index:
         state = work.source.load()
         files = [root.file for root in needed_roots(work, state, now_ms)]
         walked = self._walked_before(each, own)
-        bridges = outward(files, work.source.format.expand, own, walked, self.look_up(work.store, files))
+        means = UnitMeans(work.source.format.expand, self.look_up(work.store, files), self.real)
+        bridges, met_links = outward(files, means, own, walked)
         self.cache.put(_name_of_walked(each, own), walked_to_bytes(walked))
-        return Card(state.fence, state.uuid, Folders.of(state, work.source.format), own, bridges)
+        folders = Folders.of(state, work.source.format, self.real)
+        return Card(state.fence, state.uuid, folders, None if met_links else own, bridges)
 
     def _walked_before(self, each: Indexed, own: Own) -> Walked:
         said = self.cache.get(_name_of_walked(each, own))

@@ -16,6 +16,7 @@ from firnline.model.locations import identity
 from firnline.ops.neighbours.folders import Own
 from firnline.ports.expanding import Expand, Expanded
 from firnline.ports.overlap import opener
+from firnline.ports.stores import RealNames
 
 if TYPE_CHECKING:
     import numpy as np
@@ -52,23 +53,36 @@ class Walked:
     leads: dict[bytes, Bridges] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, slots=True)
+class UnitMeans:
+    """How units are opened, what identifies their bytes, and where files really are."""
+
+    expand: Expand
+    stamps_of: StampsOf
+    real: RealNames
+
+
 @dataclass
 class _Unit:
-    """A unit of this walk. `digest` is None where nothing identifies its bytes: it is opened every time."""
+    """A unit of this walk. `digest` is None where nothing identifies its bytes: it is opened every time. So is one that
+    names a file by a link: links change.
+    """
 
     file: File
     digest: bytes | None
     folders: set[str] = field(default_factory=set)
     below: list[str] = field(default_factory=list)
+    is_linked: bool = False
 
 
-def outward(files: Iterable[File], expand: Expand, own: Own, walked: Walked, stamps_of: StampsOf) -> Bridges:
-    """Returns what leads from these files out of the table's own folders, and notes in `walked` what was opened.
+def outward(files: Iterable[File], means: UnitMeans, own: Own, walked: Walked) -> tuple[Bridges, bool]:
+    """Returns what leads from these files out of the table's own folders, and whether links are among them: then it is
+    true now and need not be later. Notes in `walked` what was opened.
 
     Raises UnreadableMetadata where a unit cannot be read: it may name any file of any table.
     """
     roots = list(files)
-    walk = _Walk(expand, own, walked, stamps_of)
+    walk = _Walk(means, own, walked)
     walk.open_all([file for file in roots if file.opens])
     leads = walk.finished()
     found: dict[str, Bridge] = {}
@@ -76,26 +90,25 @@ def outward(files: Iterable[File], expand: Expand, own: Own, walked: Walked, sta
         name = identity(file.key)
         if file.opens:
             found |= {identity(each.file.key): each for each in leads(name)}
-        elif not own.has(name):
-            found[name] = Bridge(file, (_folder(name),))
-    return tuple(found.values())
+        elif not own.has(means.real(name)):
+            found[name] = Bridge(file, (_folder(means.real(name)),))
+    return tuple(found.values()), walk.met_links
 
 
 class _Walk:
     """One walk over the units of a table; those that `walked` knows are not opened."""
 
-    def __init__(self, expand: Expand, own: Own, walked: Walked, stamps_of: StampsOf) -> None:
-        self._expand = expand
+    def __init__(self, means: UnitMeans, own: Own, walked: Walked) -> None:
+        self._means = means
         self._own = own
         self._walked = walked
-        self._stamps_of = stamps_of
         self._units: dict[str, _Unit] = {}
         self._opened: list[str] = []
 
     def open_all(self, units: Sequence[File]) -> None:
         self._meet(units)
-        with opener(self._expand, _THREADS) as opened:
-            for kind in self._expand.order:
+        with opener(self._means.expand, _THREADS) as opened:
+            for kind in self._means.expand.order:
                 due = [each for each in self._units.values() if each.file.kind is kind and self._is_due(each)]
                 for numbers, answer in opened(each.file for each in due):
                     self._take(due, answer)
@@ -106,7 +119,7 @@ class _Walk:
         leads: dict[str, Bridges] = {}
         for name in reversed(self._opened):
             unit = self._units[name]
-            leads[name] = _lead(unit, self._own, [self._known(leads, each) for each in unit.below])
+            leads[name] = self._lead(unit, [self._known(leads, each) for each in unit.below])
         for name in self._opened:
             self._note(self._units[name], leads[name])
         return lambda name: self._known(leads, name)
@@ -115,18 +128,35 @@ class _Walk:
         digest = self._units[name].digest
         return leads[name] if name in leads else self._walked.leads.get(digest or b"", ())
 
+    def _lead(self, unit: _Unit, below: Sequence[Bridges]) -> Bridges:
+        """Returns the bridges to be counted for a unit: itself with all below it if it leads out, else those below."""
+        found = {identity(each.file.key): each for bridges in below for each in bridges}
+        name = self._means.real(identity(unit.file.key))
+        out = unit.folders if self._own.has(name) else unit.folders | {_folder(name)}
+        if not out:
+            return tuple(found.values())
+        return (Bridge(unit.file, gathered(out | {folder for each in found.values() for folder in each.folders})),)
+
     def _note(self, unit: _Unit, bridges: Bridges) -> None:
-        if unit.digest is not None:
+        if unit.digest is not None and not self._has_links(unit):
             self._walked.units.add(unit.digest)
             if bridges:
                 self._walked.leads[unit.digest] = bridges
+
+    @property
+    def met_links(self) -> bool:
+        return any(unit.is_linked for unit in self._units.values())
+
+    def _has_links(self, unit: _Unit) -> bool:
+        """Tells whether a unit, or one below it that was opened, names anything by a link."""
+        return unit.is_linked or any(self._has_links(self._units[name]) for name in unit.below)
 
     def _is_due(self, unit: _Unit) -> bool:
         return unit.digest is None or unit.digest not in self._walked.units
 
     def _meet(self, units: Sequence[File]) -> None:
         new = {identity(each.key): each for each in units if identity(each.key) not in self._units}
-        stamps = self._stamps_of([each.key for each in new.values()])
+        stamps = self._means.stamps_of([each.key for each in new.values()])
         for (name, file), stamp in zip(new.items(), stamps, strict=True):
             self._units[name] = _Unit(file, _digest(name, stamp))
 
@@ -138,20 +168,15 @@ class _Walk:
             if row["identity"] != names[number]:
                 due[number].below.append(row["identity"])
                 deeper[row["identity"]] = File(FileKind(row["kind"]), row["key"], row["size"], opens=True)
-        for row, number in _rows(answer, _outside(answer.rows.column("identity"), self._own)):
+        called = answer.rows.column("identity")
+        real = self._means.real.column(called)
+        for row, number in _rows(answer, _outside(real, self._own)):
             if row["identity"] != names[number]:
-                due[number].folders.add(_folder(row["identity"]))
+                due[number].folders.add(_folder(self._means.real(row["identity"])))
+        if real is not called:
+            for number in set(answer.of[_differ(real, called)].tolist()):
+                due[number].is_linked = True
         self._meet(list(deeper.values()))
-
-
-def _lead(unit: _Unit, own: Own, below: Sequence[Bridges]) -> Bridges:
-    """Returns the bridges to be counted for a unit: itself with all below it where it leads out, else those below."""
-    found = {identity(each.file.key): each for bridges in below for each in bridges}
-    name = identity(unit.file.key)
-    out = unit.folders if own.has(name) else unit.folders | {_folder(name)}
-    if not out:
-        return tuple(found.values())
-    return (Bridge(unit.file, gathered(out | {folder for each in found.values() for folder in each.folders})),)
 
 
 def gathered(folders: set[str]) -> tuple[str, ...]:
@@ -179,6 +204,13 @@ def _rows(answer: Expanded, wanted: pa.Array) -> Iterator[tuple[dict[str, Any], 
     numbers: np.ndarray[tuple[int], np.dtype[np.int64]] = answer.of[chosen]
     rows = answer.rows.select(["identity", "key", "size", "kind"]).filter(pa.array(chosen))
     return zip(rows.to_pylist(), numbers.tolist(), strict=True)
+
+
+def _differ(one: pa.Array, other: pa.Array) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    import pyarrow.compute as pc
+
+    found: np.ndarray[tuple[int], np.dtype[np.bool_]] = pc.not_equal(one, other).to_numpy(zero_copy_only=False)
+    return found
 
 
 def _outside(names: pa.Array, own: Own) -> pa.Array:
