@@ -17,6 +17,7 @@ from firnline.errors import RefusedForSafety
 from firnline.model.files import File, FileKind
 from firnline.ops.neighbours.folders import FolderMap, Folders
 from firnline.ops.neighbours.outward import Bridge, gathered
+from firnline.ports.real_names import AsCalled
 from firnline.stores.keys import Key
 from firnline.stores.local import LocalFiles
 
@@ -209,8 +210,8 @@ def test_many_folders_are_gathered_to_a_few_that_hold_them() -> None:
     many = {f"s3://b/t/p={number}/" for number in range(1_000)}
     assert gathered(many) == ("s3://b/t/",)
     bridge = Bridge(File(FileKind.MANIFEST, "s3://b/c/m"), gathered(many))
-    assert bridge.leads_into(["s3://b/t/p=7/"])
-    assert not bridge.leads_into(["s3://b/tt/"])
+    assert bridge.leads_into({"s3://b/t/p=7/"}, AsCalled())
+    assert not bridge.leads_into({"s3://b/tt/"}, AsCalled())
 
 
 def test_why_names_the_other_table_that_needs_a_file(lake: RealLake) -> None:

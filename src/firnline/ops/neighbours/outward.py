@@ -6,7 +6,7 @@ opening every unit of a table once; a unit never changes, so what it leads to is
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
@@ -16,6 +16,7 @@ from firnline.model.locations import identity
 from firnline.ops.neighbours.folders import Own
 from firnline.ports.expanding import Expand, Expanded
 from firnline.ports.overlap import opener
+from firnline.ports.real_names import RealNames
 
 if TYPE_CHECKING:
     import numpy as np
@@ -36,9 +37,10 @@ class Bridge:
     file: File
     folders: tuple[str, ...]
 
-    def leads_into(self, stems: Sequence[str]) -> bool:
-        """Tells whether anything that it leads to may lie in one of these folders."""
-        return any(folder.startswith(stem) or stem.startswith(folder) for folder in self.folders for stem in stems)
+    def leads_into(self, stems: Set[str], real: RealNames) -> bool:
+        """Tells whether anything that it leads to may lie in one of these folders, by whatever links."""
+        folders = {*self.folders, *map(real, self.folders)}
+        return any(folder.startswith(stem) or stem.startswith(folder) for folder in folders for stem in stems)
 
 
 Bridges = tuple[Bridge, ...]
