@@ -445,11 +445,19 @@ def test_130_ctrl_c_leaves_a_run_that_goes_on(shell: Shell, monkeypatch: pytest.
     shell.world.check()
 
 
-def test_trouble_with_one_table_does_not_stop_the_others(shell: Shell) -> None:
-    """Two tables in one catalog: the first cannot be read, the second is purged all the same."""
+def test_trouble_with_one_table_does_not_stop_the_others_if_it_shares_no_file(shell: Shell, tmp_path: Path) -> None:
+    """Two tables in one catalog: the first cannot be read, so it may need files of the second, unless the operator says
+    that it shares none; then the second is purged all the same.
+    """
     named = shell.expire("1s")
     shell.world.pointers.register("a_broken_one", "file:///nowhere/00000-x.metadata.json")
     time.sleep(1.1)
+    said = shell("purge")
+    assert said.code == 14
+    assert "`sharing: none` for lake.db.a_broken_one" in said.err
+    assert json.loads(said.out)["runs"] == []
+    alone = {"catalogs": {"lake": {"namespaces": {"db": {"tables": {"a_broken_one": {"sharing": "none"}}}}}}}
+    (tmp_path / "firnline.yaml").write_text(json.dumps(alone))
     said = shell("purge")
     assert said.code == 14
     assert "a_broken_one" in said.err

@@ -20,13 +20,20 @@ def verdicts(files: pa.Table, territory: Territory, elsewhere: pa.Table | None =
 
     `elsewhere` are the files that other tables need.
     """
-    needed = files.column("needed")
+    needed, names = files.column("needed"), files.column("identity")
+    real = _real(names, territory)
     verdict = pc.if_else(needed, _number(KEPT), _number(VICTIM))
     if elsewhere is not None:
-        theirs = pc.is_in(_paths(files), value_set=_paths(elsewhere).combine_chunks())
+        theirs = _have_a_path_of(names, elsewhere.column("identity"))
+        theirs = pc.or_(theirs, _have_a_path_of(real, _real(elsewhere.column("identity"), territory)))
         verdict = pc.if_else(pc.and_(pc.invert(needed), theirs), _number(ELSEWHERE), verdict)
-    verdict = pc.if_else(pc.and_(pc.invert(needed), _outside(files, territory)), _number(OUTSIDE), verdict)
-    verdict = pc.if_else(pc.and_(pc.invert(needed), _near_misses(files, needed)), _number(NEAR_MISS), verdict)
+    outside = _outside(names, territory.inside, territory.outside)
+    near = _near_misses(names, needed)
+    if real is not names:
+        outside = pc.or_(outside, _really_outside(real, territory))
+        near = pc.or_(near, _have_a_path_of(real, real.filter(needed)))
+    verdict = pc.if_else(pc.and_(pc.invert(needed), outside), _number(OUTSIDE), verdict)
+    verdict = pc.if_else(pc.and_(pc.invert(needed), near), _number(NEAR_MISS), verdict)
     return files.append_column("verdict", verdict)
 
 
@@ -45,12 +52,22 @@ def _number(verdict: str) -> pa.Scalar:
     return pa.scalar(_VERDICTS.index(verdict), pa.int8())
 
 
-def _outside(files: pa.Table, territory: Territory) -> pa.ChunkedArray:
-    names = files.column("identity")
-    outside = pc.is_null(names)
-    if territory.inside is not None:
-        outside = pc.invert(_begin_with(names, territory.inside))
-    return pc.or_(outside, _begin_with(names, territory.outside)) if territory.outside else outside
+def _real(names: pa.ChunkedArray, territory: Territory) -> pa.ChunkedArray:
+    """Returns what the files are really called; the very same names where no link or mount has another for any."""
+    found = [territory.real.column(chunk) for chunk in names.chunks]
+    same = all(one is other for one, other in zip(found, names.chunks, strict=True))
+    return names if same else pa.chunked_array(found, names.type)
+
+
+def _really_outside(names: pa.ChunkedArray, territory: Territory) -> pa.ChunkedArray:
+    """Tells which files lie outside the table's folders, or in another table's, although they are called otherwise."""
+    inside = None if territory.inside is None else tuple(map(territory.real, territory.inside))
+    return _outside(names, inside, tuple(map(territory.real, territory.outside)))
+
+
+def _outside(names: pa.ChunkedArray, inside: Sequence[str] | None, holes: Sequence[str]) -> pa.ChunkedArray:
+    outside = pc.is_null(names) if inside is None else pc.invert(_begin_with(names, inside))
+    return pc.or_(outside, _begin_with(names, holes)) if holes else outside
 
 
 def _begin_with(names: pa.ChunkedArray, stems: Sequence[str]) -> pa.ChunkedArray:
@@ -60,19 +77,18 @@ def _begin_with(names: pa.ChunkedArray, stems: Sequence[str]) -> pa.ChunkedArray
     return found
 
 
-def _paths(files: pa.Table) -> pa.ChunkedArray:
-    return pc.replace_substring_regex(files.column("identity"), _STEM, "")
+def _have_a_path_of(names: pa.ChunkedArray, others: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Tells which names have the path of one of the others, under whatever scheme and authority."""
+    paths, theirs = (pc.replace_substring_regex(each, _STEM, "") for each in (names, others))
+    return pc.is_in(paths, value_set=theirs.combine_chunks())
 
 
-def _near_misses(files: pa.Table, needed: pa.ChunkedArray) -> pa.ChunkedArray:
+def _near_misses(names: pa.ChunkedArray, needed: pa.ChunkedArray) -> pa.ChunkedArray:
     """Tells which files have a needed file's path under another scheme or authority.
 
     `hdfs:///t/x` and `hdfs://nn/t/x` may well be one object, and no metadata says which: such a file stays.
     """
-    if _one_stem(files.column("identity")):
-        return pc.is_null(files.column("identity"))
-    paths = _paths(files)
-    return pc.is_in(paths, value_set=paths.filter(needed).combine_chunks())
+    return pc.is_null(names) if _one_stem(names) else _have_a_path_of(names, names.filter(needed))
 
 
 def _one_stem(identities: pa.ChunkedArray) -> bool:

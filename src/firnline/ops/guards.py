@@ -98,7 +98,11 @@ class TableGuard:
             return SPARED
         if self.elsewhere.spare(key):
             return NEEDED_ELSEWHERE
-        return NOT_OURS if self.holes and self.work.real(identity(key)).startswith(self.holes) else None
+        return NOT_OURS if self._is_anothers(identity(key)) else None
+
+    def _is_anothers(self, name: str) -> bool:
+        """Tells whether a file lies in another table's folder, by its path or by the one where it really is."""
+        return bool(self.holes) and (name.startswith(self.holes) or self.work.real(name).startswith(self.holes))
 
     def is_news(self, key: str) -> bool:
         return self.newcomers.is_news(key) or self.elsewhere.is_news(key)

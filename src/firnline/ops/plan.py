@@ -69,7 +69,7 @@ def make_plan(
     engine = choose(state, source.format, settled.effective.engine.value)
     outside = includes_outside(settled.effective, request)
     around = ask_others(state, outside)
-    territory = Territory(None if outside else state.owned, around.holes)
+    territory = Territory(None if outside else state.owned, around.holes, around.real)
     expand = remember(source.format, state, window_ms(state, settled))
     survey = engine.survey(roots(source.format, state, follows.released), expand, territory, around.elsewhere)
     planned = _with_files(plan, state, settled, survey, engine.name, request)

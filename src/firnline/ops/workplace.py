@@ -23,6 +23,7 @@ from firnline.ports.discard import Discard
 from firnline.ports.engines import ChooseEngine
 from firnline.ports.formats import State
 from firnline.ports.progress import Progress, Silent
+from firnline.ports.real_names import AsCalled, RealNames
 from firnline.ports.stores import ReadWrite
 from firnline.ports.tables import WritableTable
 
@@ -84,7 +85,7 @@ class Workplace:
     everyone: Callable[[Sequence[str], Sequence[str]], Iterable[Workplace]] = _nobody
     registered: Callable[[Sequence[str]], Iterable[Registered]] = _no_catalogs
     address: str = ""
-    real: Callable[[str], str] = str
+    real: RealNames = field(default_factory=AsCalled)
 
     def root(self, state: State) -> str:
         """Returns where this table's runs are recorded: where its first commit pinned it, whatever is configured now.

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Protocol
 
 from firnline.model.files import FileKind, Root, Tally, Totals
 from firnline.model.locations import identity, stem_of
 from firnline.ports.expanding import Expand
 from firnline.ports.listings import KeyRange, ListRanges, ObjectClass, Sort
+from firnline.ports.real_names import AsCalled, RealNames
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -33,11 +34,13 @@ SPARED_REASONS = {
 class Territory:
     """Which victims may go: those under `owned`, but none under `holes`, which are folders of other tables.
 
-    None owns everything but the holes (the operator said so).
+    None owns everything but the holes (the operator said so). `real` tells what files are really called: what is needed
+    by one path does not go by another, and what only seems to lie there does not go at all.
     """
 
     owned: tuple[str, ...] | None
     holes: tuple[str, ...] = ()
+    real: RealNames = field(default_factory=AsCalled)
 
     @property
     def inside(self) -> tuple[str, ...] | None:

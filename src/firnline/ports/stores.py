@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
-
-if TYPE_CHECKING:
-    import pyarrow as pa
+from typing import Protocol
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,18 +15,6 @@ class ObjectMeta:
     size: int
     modified_ms: int | None = None
     etag: str | None = None
-
-
-class RealNames(Protocol):
-    """Names of objects by where they really are: on file systems links and mounts give one file several."""
-
-    def __call__(self, name: str) -> str:
-        """Returns the real identity of an object."""
-        ...
-
-    def column(self, identities: pa.Array) -> pa.Array:
-        """Returns the same of many."""
-        ...
 
 
 class Get(Protocol):

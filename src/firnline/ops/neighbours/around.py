@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 
 from firnline.errors import RefusedForSafety
@@ -20,6 +20,7 @@ from firnline.plans.request import Request
 from firnline.policy.values import NONE
 from firnline.ports.engines import Elsewhere
 from firnline.ports.formats import State
+from firnline.ports.real_names import AsCalled, RealNames
 
 NAME_IT = "name it under `shared-with` in firnline.yaml, so that all it needs counts; or drop one of the two"
 
@@ -29,7 +30,7 @@ class Around:
     """What other tables mean for one. `asked` is how many there are; None where the operator says that none counts.
 
     `conflict` says why nothing of the table may go; `holes` are folders of others inside its own; `elsewhere` is what
-    others need and may find in its folders.
+    others need and may find in its folders. `real` tells what files are really called.
     """
 
     asked: int | None
@@ -37,6 +38,7 @@ class Around:
     holes: tuple[str, ...] = ()
     elsewhere: Elsewhere | None = None
     notes: tuple[str, ...] = ()
+    real: RealNames = field(default_factory=AsCalled)
 
     def refuse_conflict(self) -> None:
         """Raises RefusedForSafety if another table is in doubt."""
@@ -74,14 +76,15 @@ def around(work: Workplace, state: State, *, everywhere: bool, but: str | None =
     """
     sharing, named = _asked(work, state)
     if sharing == NONE:
-        return Around(None, notes=("other tables were not asked what they need: sharing is none in firnline.yaml",))
+        unasked = "other tables were not asked what they need: sharing is none in firnline.yaml"
+        return Around(None, notes=(unasked,), real=work.real)
     lake = _lake(work, state, named)
     conflict = _conflict(lake, state, work.now())
     if conflict is not None:
-        return Around(len(lake.others), conflict)
+        return Around(len(lake.others), conflict, real=work.real)
     holes = lake.folders.holes(len(lake.others), lake.mine)
     elsewhere = _elsewhere(work, lake, everywhere, but)
-    return Around(len(lake.others), None, holes, elsewhere, tuple(_notes(lake, holes)))
+    return Around(len(lake.others), None, holes, elsewhere, tuple(_notes(lake, holes)), work.real)
 
 
 def refuse_conflict(work: Workplace, state: State) -> None:
@@ -136,9 +139,8 @@ def _elsewhere(work: Workplace, lake: _Lake, everywhere: bool, but: str | None) 
     now_ms = work.now()
     unnamed = {number: each for number, each in enumerate(lake.others) if not lake.is_named(each)}
     stems = None if everywhere else lake.mine.owned
-    found = [
-        (each, file) for each in work.index.walked(unnamed, lake.folders, now_ms) for file in _bridges(each.card, stems)
-    ]
+    walked = work.index.walked(unnamed, lake.folders, now_ms)
+    found = [(each, file) for each in walked for file in _bridges(each.card, stems)]
     sharers = [each for each in lake.others if lake.is_named(each)]
     found += [(each, file) for each in sharers for file in _needs(each.registered, now_ms, but)]
     if not found:

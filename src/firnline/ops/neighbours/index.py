@@ -23,7 +23,8 @@ from firnline.ops.workplace import Registered
 from firnline.ports.cache import Sealed
 from firnline.ports.catalogs import TableName
 from firnline.ports.progress import Progress, Silent
-from firnline.ports.stores import List, RealNames
+from firnline.ports.real_names import RealNames
+from firnline.ports.stores import List
 
 C = TypeVar("C", Card, None)
 LookUp = Callable[[List, Iterable[File]], StampsOf]

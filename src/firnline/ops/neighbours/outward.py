@@ -16,7 +16,7 @@ from firnline.model.locations import identity
 from firnline.ops.neighbours.folders import Own
 from firnline.ports.expanding import Expand, Expanded
 from firnline.ports.overlap import opener
-from firnline.ports.stores import RealNames
+from firnline.ports.real_names import RealNames
 
 if TYPE_CHECKING:
     import numpy as np
@@ -38,7 +38,7 @@ class Bridge:
     folders: tuple[str, ...]
 
     def leads_into(self, stems: Sequence[str]) -> bool:
-        """Tells whether anything that it leads to may lie in one of these folders."""
+        """Tells whether anything that it leads to may lie in one of these folders, which are real as its own are."""
         return any(folder.startswith(stem) or stem.startswith(folder) for folder in self.folders for stem in stems)
 
 

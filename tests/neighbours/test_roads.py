@@ -1,0 +1,58 @@
+"""One file, two roads: an expiry spares what is needed by another path, through a link, than the one it knows."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pyarrow.parquet as pq
+from tests.neighbours.lakes import RealLake, rows
+
+
+def imported(lake: RealLake, name: str, number: int, folder: Path, spelled: Path) -> None:
+    """Adds a new data file, which lies in a folder, to a table by another spelling of that folder."""
+    folder.mkdir(parents=True, exist_ok=True)
+    pq.write_table(rows(number), folder / f"imported-{number}.parquet")
+    lake.table(name).add_files([f"file://{spelled}/imported-{number}.parquet"])
+
+
+def home(lake: RealLake, name: str) -> Path:
+    return Path(lake.table(name).location().removeprefix("file://"))
+
+
+def test_what_another_table_imported_by_a_link_stays(lake: RealLake, tmp_path: Path) -> None:
+    lake.create("a")
+    lake.create("b")
+    lake.append("b", 1)
+    os.symlink(home(lake, "a"), tmp_path / "road")
+    imported(lake, "a", 7, home(lake, "a") / "data", home(lake, "a") / "data")
+    lake.table("b").add_files([f"file://{tmp_path}/road/data/imported-7.parquet"])
+    lake.overwrite("a", 2)
+    lake.expire("a", blast_radius=1.0)
+    assert lake.read("a") == [2]
+    assert lake.read("b") == [1, 7]
+
+
+def test_what_the_table_itself_needs_by_another_road_stays(lake: RealLake, tmp_path: Path) -> None:
+    lake.create("a")
+    os.symlink(home(lake, "a"), tmp_path / "road")
+    imported(lake, "a", 7, home(lake, "a") / "data", home(lake, "a") / "data")
+    lake.overwrite("a", 2)
+    lake.table("a").add_files([f"file://{tmp_path}/road/data/imported-7.parquet"])
+    lake.expire("a", blast_radius=1.0)
+    assert lake.read("a") == [2, 7]
+
+
+def test_a_neighbours_file_that_a_link_shows_inside_the_tables_own_folder_stays(lake: RealLake) -> None:
+    lake.create("a")
+    lake.create("b")
+    lake.append("a", 1)
+    lake.append("b", 3)
+    theirs = home(lake, "b") / "data"
+    imported(lake, "b", 7, theirs, theirs)
+    os.symlink(theirs, home(lake, "a") / "data" / "inside")
+    lake.table("a").add_files([f"file://{home(lake, 'a')}/data/inside/imported-7.parquet"])
+    lake.overwrite("a", 2)
+    lake.expire("a", blast_radius=1.0)
+    assert lake.read("a") == [2]
+    assert lake.read("b") == [3, 7]
