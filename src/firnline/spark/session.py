@@ -9,6 +9,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from firnline.errors import UsageError
+from firnline.spark.reaching import reached, refuse_unreachable
 from firnline.spark.shipping import equipped
 from firnline.spark.troubles import said_by
 
@@ -50,7 +51,8 @@ def _started() -> SparkSession:
     remote, master = os.environ.get("SPARK_REMOTE"), os.environ.get("SPARK_MASTER")
     os.environ.setdefault("PYSPARK_PYTHON", _python(None if remote else master))
     if remote:
-        return builder.remote(remote).getOrCreate()
+        refuse_unreachable(remote)
+        return reached(builder.remote(remote).getOrCreate())
     settings = {**_QUIET, **_packages()}
     if master:
         builder = builder.master(master)
