@@ -12,6 +12,7 @@ import typer
 from firnline import __version__
 from firnline.cli import branches, check, doctor, history, iam, marks, orphans, plan, policy, runs, sql, tables, why
 from firnline.cli.lean import settle_in
+from firnline.cli.leaving import leave_whole, leaving
 from firnline.cli.output import Output, output_for
 from firnline.errors import FirnlineError, Interrupted, UsageError
 
@@ -46,11 +47,13 @@ def version(show: Annotated[bool, typer.Option("--version", help="Show the versi
 
 def main(arguments: list[str] | None = None) -> None:
     """Runs one command and exits with its code."""
+    if arguments is None:
+        leave_whole()  # a caller with arguments of its own has a process of its own, and goes on
     given = sys.argv[1:] if arguments is None else arguments
     settle_in()
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # a name may have letters that the terminal does not
-    sys.exit(run(given))
+    sys.exit(leaving(run(given)))
 
 
 def run(arguments: list[str]) -> int:

@@ -88,7 +88,10 @@ def as_parquet(table: pa.Table) -> bytes:
 
 
 def read_part(store: Get, key: str, sealed: str | None = None) -> pa.Table:
-    """Returns the part's rows. Raises UnreadableMetadata where its bytes are not those that were sealed."""
+    """Returns the part's rows. Raises UnreadableMetadata where its bytes are not those that were sealed.
+
+    Read without threads of Arrow's: one that lets go of the bytes while a program ends would abort it.
+    """
     import pyarrow as pa
     import pyarrow.parquet
 
@@ -96,7 +99,7 @@ def read_part(store: Get, key: str, sealed: str | None = None) -> pa.Table:
     if sealed is not None and seal(data) != sealed:
         raise UnreadableMetadata(f"{key} is not as it was written", hint="somebody changed the run's record")
     try:
-        return pyarrow.parquet.read_table(pa.BufferReader(data))
+        return pyarrow.parquet.ParquetFile(pa.BufferReader(data), pre_buffer=False).read(use_threads=False)
     except (pa.ArrowException, OSError) as damage:
         raise UnreadableMetadata(f"{key} is damaged: {damage}", hint="restore the run's record") from damage
 

@@ -1,0 +1,78 @@
+"""A command's process ends whole: native threads never meet an interpreter that is being taken apart."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from firnline.journal.parts import as_parquet
+
+LEAVES = """
+import atexit, sys
+class Late:
+    def __del__(self):
+        print("taken apart")
+late = Late()
+sys.argv = ["firnline", *sys.argv[1:]]
+from firnline.cli.main import main
+module, run = sys.modules["firnline.cli.main"], sys.modules["firnline.cli.main"].run
+def meanwhile(arguments):
+    atexit.register(lambda: print("last words"))
+    return run(arguments)
+module.run = meanwhile
+main()
+"""
+
+READS = """
+import os, sys
+import pyarrow as pa, pyarrow.parquet
+from pathlib import Path
+from firnline.journal.parts import read_part
+class Store:
+    def get(self, key):
+        return Path(key).read_bytes()
+before = set(os.listdir("/proc/self/task"))
+rows = read_part(Store(), sys.argv[1])
+print(len(rows), len(set(os.listdir("/proc/self/task")) - before))
+"""
+
+
+def ran(script: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, "-c", script, *arguments], capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize(("arguments", "code"), [(["--version"], 0), (["no-such-command"], 2)])
+def test_what_others_registered_runs_and_nothing_is_taken_apart(arguments: list[str], code: int) -> None:
+    ended = ran(LEAVES, *arguments)
+    assert ended.returncode == code
+    assert ended.stdout.endswith("last words\n")
+    assert "taken apart" not in ended.stdout
+
+
+def test_an_error_that_nobody_caught_still_shows() -> None:
+    ended = ran(LEAVES.replace("main()\n", "module.run = None\nmain()\n"))
+    assert ended.returncode == 1
+    assert "TypeError" in ended.stderr
+
+
+def test_who_calls_main_with_arguments_goes_on() -> None:
+    """As a program does that runs a command inside itself."""
+    ended = ran(
+        LEAVES.replace("main()\n", "try:\n    main(['--version'])\nexcept SystemExit:\n    pass\nprint('on')\n")
+    )
+    assert (ended.returncode, ended.stdout.splitlines()[1:]) == (0, ["on", "last words", "taken apart"])
+
+
+@pytest.mark.skipif(not os.path.isdir("/proc/self/task"), reason="threads are counted where /proc shows them")
+def test_a_part_of_a_record_is_read_without_threads_of_arrow(tmp_path: Path) -> None:
+    """Such a thread may hold the bytes when the program is done with them: one start in eighty aborted by that."""
+    import pyarrow as pa
+
+    part = tmp_path / "part.parquet"
+    part.write_bytes(as_parquet(pa.table({"key": [str(number) for number in range(1000)], "size": range(1000)})))
+    ended = ran(READS, str(part))
+    assert ended.stdout.split() == ["1000", "0"], ended.stderr
