@@ -148,7 +148,9 @@ def deleted_twice(spark: Session, folder: str) -> int:
     doomed = [Doomed(f"file://{files}/{number:04d}") for number in range(4_100)]
     for each in doomed:
         Path(each.key.removeprefix("file://")).touch()
-    said = SparkDeleteMany(spark).delete_many(doomed, DyingAfterwards(LocalDelete(), str(marks)), always, 600_000)
+    said = SparkDeleteMany(spark).delete_many(
+        doomed, DyingAfterwards(LocalDelete(), str(marks)), always, lambda: 600_000
+    )
     assert [each.key for each in said] == [each.key for each in doomed]
     assert {each.fate for each in said} == {Fate.MISSING}
     assert not list(files.iterdir())

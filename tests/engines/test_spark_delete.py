@@ -71,9 +71,9 @@ def test_an_executor_whose_time_is_over_sends_nothing(spark_session: SparkSessio
     store, keys = filled(moto_bucket, 2)
     deleter, many = ObjectDelete(moto_bucket.server.settings), SparkDeleteMany(spark_session)
     with pytest.raises(LeaseHeld, match="an executor had files left"):
-        many.delete_many([Doomed(key) for key in keys], deleter, always, 0)
+        many.delete_many([Doomed(key) for key in keys], deleter, always, lambda: 0)
     assert len(list(store.list(f"{moto_bucket.uri}/lake"))) == 2
-    assert len(many.delete_many([Doomed(key) for key in keys], deleter, always, 600_000)) == 2
+    assert len(many.delete_many([Doomed(key) for key in keys], deleter, always, lambda: 600_000)) == 2
     assert not list(store.list(f"{moto_bucket.uri}/lake"))
 
 

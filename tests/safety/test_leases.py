@@ -7,7 +7,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -27,29 +27,35 @@ from firnline.stores.objects import ObjectStores
 TIMES = LeaseTimes(length_ms=120_000, margin_ms=30_000, skew_ms=0)
 NOON = 1_800_000_000_000
 
+MakeLease = Callable[..., Lease]
+
 NOTHING: dict[str, Any] = {"snapshots": [], "refs": {}}
 """What a commit takes out that takes nothing out."""
 
 
 class Clock:
-    """Both clocks of one machine. Frozen time passes on both; a suspended machine's only on the wall's."""
+    """The clocks of one machine. Frozen time passes on all; a suspended machine's on all but the monotonic one."""
 
     def __init__(self) -> None:
         self.wall_ms = NOON
         self.monotonic_s = 5_000.0
+        self.boot_ms = 7_000_000
 
     def pass_s(self, seconds: float) -> None:
-        self.wall_ms += round(seconds * 1000)
+        self.suspend_s(seconds)
         self.monotonic_s += seconds
 
     def suspend_s(self, seconds: float) -> None:
         self.wall_ms += round(seconds * 1000)
+        self.boot_ms += round(seconds * 1000)
 
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     made = Clock()
     monkeypatch.setattr(lease_module.time, "monotonic", lambda: made.monotonic_s)
+    monkeypatch.setattr(lease_module.time, "sleep", made.pass_s)
+    monkeypatch.setattr(lease_module, "boot_ms", lambda: made.boot_ms)
     return made
 
 
@@ -107,10 +113,12 @@ def test_the_holder_stops_a_margin_before_the_end_and_others_wait_a_margin_beyon
 def test_work_elsewhere_ends_before_anybody_can_take_over_even_if_clocks_differ(folder: str, clock: Clock) -> None:
     times = LeaseTimes(length_ms=120_000, margin_ms=30_000, skew_ms=600_000)
     holder, other = (Lease(ObjectStores(), folder, times, name, lambda: clock.wall_ms) for name in ("a:1:a", "b:1:b"))
-    assert holder.left_ms() == 0
+    with pytest.raises(LeaseHeld):
+        holder.lend()
     holder.acquire()
+    holder.lend()
     clock.pass_s(10)
-    left_s = holder.left_ms() / 1_000
+    left_s = holder.lend() / 1_000
     assert left_s == 110 + 300
     clock.pass_s(left_s + times.skew_ms / 2 / 1_000)
     with pytest.raises(LeaseHeld):
@@ -433,12 +441,128 @@ def test_who_takes_over_also_waits_out_the_difference_of_two_clocks(folder: str,
         ahead.acquire()
 
 
-def test_the_lease_of_a_process_that_died_on_this_machine_is_free_at_once(folder: str, clock: Clock) -> None:
+def died_here() -> str:
+    """Returns the name of a process of this machine that is no more."""
     script = "from firnline.journal.processes import this_process; print(this_process())"
-    died = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout.strip()
+    return subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout.strip()
+
+
+def test_the_lease_of_a_process_that_died_on_this_machine_is_free_at_once(folder: str, clock: Clock) -> None:
+    died = died_here()
     assert is_certainly_gone(died)
     make(folder, clock, died).acquire()
+    before = clock.wall_ms
     make(folder, clock).acquire()
+    assert clock.wall_ms == before
+
+
+class Remote(ObjectStores):
+    """A store elsewhere: its keys are those of local files, under a name of a bucket."""
+
+    def __init__(self, folder: str) -> None:
+        super().__init__()
+        self._folder = folder
+
+    def _here(self, key: str) -> str:
+        return key.replace("s3://bucket", self._folder, 1)
+
+    def get(self, key: str) -> bytes:
+        return super().get(self._here(key))
+
+    def put_if_absent(self, key: str, data: bytes) -> None:
+        super().put_if_absent(self._here(key), data)
+
+    def list(self, prefix: str) -> Iterator[ObjectMeta]:
+        return super().list(self._here(prefix))
+
+
+FAR = LeaseTimes(length_ms=120_000, margin_ms=30_000)
+"""As a run has them: the clocks of two machines may differ by ten minutes."""
+
+
+def far(folder: str, clock: Clock, owner: str = "") -> Lease:
+    """Returns a lease in a bucket, where what a process sent may land after its end."""
+    return Lease(Remote(folder), "s3://bucket/lease", FAR, owner or this_process(), lambda: clock.wall_ms)
+
+
+def test_in_a_bucket_it_is_ours_at_once_and_used_once_all_requests_have_landed(folder: str, clock: Clock) -> None:
+    far(folder, clock, died_here()).acquire()
+    clock.pass_s(1)
+    ours, before = far(folder, clock), clock.wall_ms
+    ours.acquire()
+    assert clock.wall_ms - before == FAR.margin_ms, "no request lasts longer, and it was sent before now"
+    ours.check()
+    with pytest.raises(LeaseHeld):
+        far(folder, clock, "elsewhere:1:::bb").acquire()
+
+
+def test_who_waits_for_a_dead_process_and_dies_too_is_waited_for_again(folder: str, clock: Clock) -> None:
+    for _ in range(3):
+        before = clock.wall_ms
+        far(folder, clock, died_here()).acquire()
+    assert clock.wall_ms - before == FAR.margin_ms
+
+
+@pytest.mark.parametrize("make_lease", [make, far])
+def test_the_end_of_a_process_says_nothing_of_executors(folder: str, clock: Clock, make_lease: MakeLease) -> None:
+    """They go on for a while without their driver; a server of Spark Connect does so by design."""
+    driver = make_lease(folder, clock, died_here())
+    driver.acquire()
+    driver.lend()
+    with pytest.raises(LeaseHeld):
+        make_lease(folder, clock).acquire()
+    clock.pass_s((120_000 + 30_000) / 1000 + 1)
+    if make_lease is far:
+        with pytest.raises(LeaseHeld):
+            far(folder, clock).acquire()
+
+
+def test_on_one_machine_no_clock_differs_from_itself(folder: str, clock: Clock) -> None:
+    """A container that was stopped and started again cannot see that the one before it is gone, but has its clock."""
+    host, pid, home, started, token = this_process().rsplit(":", 4)
+    far(folder, clock, f"{host}:{pid}:{home}-other-namespace:{started}:{token}").acquire()
+    clock.pass_s(150)
+    with pytest.raises(LeaseHeld, match="2027-01-15T08:02:30"):
+        far(folder, clock).acquire()
+    clock.pass_s(0.001)
+    far(folder, clock).acquire()
+
+
+def test_a_claim_of_another_boot_is_judged_by_the_walls_clock(
+    folder: str, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    far(folder, clock).acquire()
+    monkeypatch.setattr(lease_module, "boot", lambda: "another/1")
+    clock.pass_s(151)
+    with pytest.raises(LeaseHeld):
+        far(folder, clock).acquire()
+    clock.pass_s(600)
+    far(folder, clock).acquire()
+
+
+def test_a_machine_that_was_suspended_with_its_clock_set_back_sends_nothing(folder: str, clock: Clock) -> None:
+    """Neither of the other two clocks shows it, and by the third another process has taken over."""
+    holder = make(folder, clock)
+    holder.acquire()
+    clock.suspend_s(600)
+    clock.wall_ms -= 600_000
+    with pytest.raises(LeaseHeld):
+        holder.check()
+
+
+def test_a_process_that_was_killed_is_gone_before_its_parent_asks_how(tmp_path: Path) -> None:
+    script = "from firnline.journal.processes import this_process; print(this_process(), flush=True); input()"
+    child = subprocess.Popen([sys.executable, "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert child.stdout is not None
+    owner = child.stdout.readline().strip()
+    assert not is_certainly_gone(owner)
+    child.kill()
+    deadline = time.monotonic() + 10
+    while not is_certainly_gone(owner) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert is_certainly_gone(owner)
+    child.communicate()
+    assert is_certainly_gone(owner)
 
 
 @pytest.mark.parametrize("owner", ["host:1:aa", "", "h:1:::aa", "h:x:home:12:aa"])

@@ -3,6 +3,15 @@
 Each claim, renewal and release is a new object, written with put-if-absent: of racing processes exactly one gets
 the next number, on any store that honours conditional writes. The holder stops before its claim runs out; others
 wait a margin beyond it. Between the two lies the time that a request in flight may still take.
+
+Others are seldom told everything, so there are three ways to know that a claim is over, and how long to wait then:
+
+1. Its end, by the wall's clock, with the margin and all that two machines' clocks may differ by.
+2. On the machine that wrote it, its end by the clock that this boot started: no difference, and nobody sets it.
+3. There, too, the process is gone. Nothing more is sent; what it sent last lands within the margin, since no request
+   lasts longer. On local files nothing is on its way at all.
+
+The second and third hold for what the process did itself. Where it lent its time to executors, only the first does.
 """
 
 from __future__ import annotations
@@ -12,14 +21,15 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Protocol
 
 from firnline.errors import AlreadyExists, FirnlineError, LeaseHeld, OutcomeUnknown, UnreadableMetadata
-from firnline.journal.processes import is_certainly_gone
+from firnline.journal.processes import boot, boot_ms, is_certainly_gone
 from firnline.model.locations import join, parse_location
 from firnline.model.times import MINUTE_MS, SECOND_MS, format_instant
 from firnline.ports.discard import OwnKey
+from firnline.ports.progress import Progress, Silent
 from firnline.ports.stores import Get, List, PutIfAbsent
 
 _CLAIMS_KEPT = 8
@@ -45,25 +55,41 @@ class LeaseTimes:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
+    """One object of the log. `boot` names the start of the machine that wrote it, and `boot_until_ms` its end by the
+    clock of that start; `lent`: others than the owner may still work on its behalf, wherever they are.
+    """
+
     number: int
     owner: str
     until_ms: int
     released: bool = False
+    lent: bool = False
+    boot: str = ""
+    boot_until_ms: int = 0
 
     def to_bytes(self) -> bytes:
-        said = {"owner": self.owner, "until_ms": self.until_ms, "released": self.released}
-        return json.dumps(said).encode()
+        return json.dumps({name: value for name, value in asdict(self).items() if name != "number"}).encode()
 
 
 class Lease:
     """A held lease. `check` before every request that changes anything; `renew` as often as you like."""
 
-    def __init__(self, store: LeaseStore, folder: str, times: LeaseTimes, owner: str, now: Callable[[], int]) -> None:
+    def __init__(
+        self,
+        store: LeaseStore,
+        folder: str,
+        times: LeaseTimes,
+        owner: str,
+        now: Callable[[], int],
+        progress: Progress | None = None,
+    ) -> None:
         self._store = store
         self._folder = folder
         self._times = times
         self._now = now
+        self._progress = progress or Silent()
         self.owner = owner
+        self._lent = False
         self._claim: Claim | None = None
         self._safe_until = 0.0
         self._writing = threading.Lock()
@@ -75,41 +101,70 @@ class Lease:
         return join(self._folder, f"{number:012d}.json")
 
     def acquire(self, break_it: bool = False) -> None:
-        """Takes the lease. Raises LeaseHeld, saying until when, while another process may be working."""
-        latest = latest_claim(self._store, self._folder)
-        if latest is not None and not latest.released and not break_it:
-            free_at = latest.until_ms + self._times.margin_ms + self._times.skew_ms
-            if self._now() <= free_at and not self._died_here(latest):
-                raise LeaseHeld(
-                    f"another process ({latest.owner}) works on this table until {format_instant(free_at)}",
-                    hint="wait, or add --break-lease if that process is certainly gone",
-                )
-        self._write(latest.number + 1 if latest else 1, released=False)
+        """Takes the lease. Raises LeaseHeld, saying until when, while another process may be working.
 
-    def _died_here(self, claim: Claim) -> bool:
-        """Tells whether the claim's process died on this machine, with nothing of it left on its way.
-
-        Local files take effect before a process can die; a request to a remote store may still be travelling.
+        After a process of this machine that died, the lease is ours at once, and nothing is sent before what that one
+        sent has landed: whoever else comes meanwhile finds a claim of the living.
         """
-        return parse_location(self._folder).scheme == "file" and is_certainly_gone(claim.owner)
+        latest = latest_claim(self._store, self._folder)
+        pause_ms = 0 if latest is None or latest.released or break_it else self._pause_after(latest)
+        self._write(latest.number + 1 if latest else 1, released=False)
+        self._let_land(pause_ms)
+
+    def _pause_after(self, claim: Claim) -> int:
+        """Returns for how long nothing may be sent although the claim is over. Raises LeaseHeld where it may not be."""
+        free_at = claim.until_ms + self._times.margin_ms + self._times.skew_ms
+        if self._now() > free_at or self._ran_out_here(claim):
+            return 0
+        if not claim.lent and is_certainly_gone(claim.owner):
+            return 0 if parse_location(self._folder).scheme == "file" else self._times.margin_ms
+        until = format_instant(free_at - self._times.skew_ms if self._is_of_here(claim) else free_at)
+        raise LeaseHeld(
+            f"another process ({claim.owner}) works on this table until {until}",
+            hint="wait, or add --break-lease if that process is certainly gone",
+        )
+
+    def _ran_out_here(self, claim: Claim) -> bool:
+        """Tells whether the claim is over by the very clock of the machine that wrote it, which is this one."""
+        return self._is_of_here(claim) and boot_ms() > claim.boot_until_ms + self._times.margin_ms
+
+    def _is_of_here(self, claim: Claim) -> bool:
+        return not claim.lent and claim.boot != "" and claim.boot == boot()
+
+    def _let_land(self, pause_ms: int) -> None:
+        total = pause_ms // SECOND_MS
+        for passed in range(total):
+            self._progress.step("waiting for what a process that died here may have sent (s)", passed, total)
+            time.sleep(1)
+        time.sleep(pause_ms % SECOND_MS / SECOND_MS)
 
     def check(self) -> None:
         """Returns while it is safe to send a request; raises LeaseHeld from a margin before the claim's end.
 
-        Two clocks are asked, so that a process that was frozen finds its time used up when it wakes: the monotonic
-        one, which nobody can set back, and the wall's, since the other stands still while a machine is suspended.
+        Three clocks are asked, so that a process that was frozen finds its time used up when it wakes: two that nobody
+        can set back, of which one stands still while a machine is suspended, and the wall's, by which others go.
         """
         if not self._is_safe():
             raise LeaseHeld("the lease on this table ran out; nothing more was sent", hint="`firnline resume` goes on")
 
-    def left_ms(self) -> int:
+    def lend(self) -> int:
         """Returns for how long work may go on in places that cannot `check`: until this claim's end, and half of what
         others wait beyond it for clocks that differ, since the clock over there may be another again.
+
+        The claim says so first: executors go on for a while when their driver is gone, and a server of Spark Connect
+        does so by design. Raises LeaseHeld where the lease ran out.
         """
+        with self._writing:
+            self.check()
+            if self._claim is not None and not self._lent:
+                self._lent = True
+                self._write(self._claim.number + 1, released=False)
         return 0 if self._claim is None else self._claim.until_ms + self._times.skew_ms // 2 - self._now()
 
     def _is_safe(self) -> bool:
         if self._claim is None or time.monotonic() >= self._safe_until:
+            return False
+        if boot_ms() >= self._claim.boot_until_ms - self._times.margin_ms:
             return False
         return self._now() < self._claim.until_ms - self._times.margin_ms
 
@@ -182,7 +237,8 @@ class Lease:
 
     def _write(self, number: int, released: bool) -> None:
         begun = time.monotonic()
-        claim = Claim(number, self.owner, self._now() + self._times.length_ms, released)
+        length = self._times.length_ms
+        claim = Claim(number, self.owner, self._now() + length, released, self._lent, boot(), boot_ms() + length)
         key = join(self._folder, f"{number:012d}.json")
         try:
             self._store.put_if_absent(key, claim.to_bytes())
@@ -214,7 +270,8 @@ def _number(key: str) -> int:
 def _read(store: Get, key: str, number: int) -> Claim:
     try:
         said = json.loads(store.get(key))
-        return Claim(number, str(said["owner"]), int(said["until_ms"]), bool(said["released"]))
+        until, released, lent = int(said["until_ms"]), bool(said["released"]), bool(said["lent"])
+        return Claim(number, str(said["owner"]), until, released, lent, str(said["boot"]), int(said["boot_until_ms"]))
     except (ValueError, KeyError, TypeError) as damage:
         raise _damaged(key, damage) from damage
 

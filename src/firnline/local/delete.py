@@ -9,7 +9,7 @@ from threading import Event
 
 from firnline.errors import Interrupted
 from firnline.model.locations import parse_location
-from firnline.ports.delete import Delete, DeleteOutcome, Doomed, MaySend
+from firnline.ports.delete import Delete, DeleteOutcome, Doomed, Lend, MaySend
 from firnline.ports.overlap import SideBySide
 
 Send = Callable[[Sequence[Doomed]], list[DeleteOutcome]]
@@ -27,7 +27,7 @@ class LocalDeleteMany:
         return self.threads * self.per_thread
 
     def delete_many(
-        self, doomed: Sequence[Doomed], delete: Delete, may_send: MaySend, left_ms: int | None = None
+        self, doomed: Sequence[Doomed], delete: Delete, may_send: MaySend, lend: Lend | None = None
     ) -> list[DeleteOutcome]:
         """The deleter asks before every request: a process that was frozen between two of them sends no other.
 

@@ -162,7 +162,7 @@ def _ends(table: Any, lease: Lease, shovel: Shovel, guard: Guard) -> Iterator[Ro
         victims = [line for line in chunk if line.key not in doubts]
         lease.renew()
         outcomes = shovel.many.delete_many(
-            [Doomed(line.key, line.etag) for line in victims], shovel.delete, lease.check, lease.left_ms()
+            [Doomed(line.key, line.etag) for line in victims], shovel.delete, lease.check, lease.lend
         )
         for line, said in zip(victims, outcomes, strict=True):
             yield Row(line.key, line.kind, line.size or 0, _OUTCOMES[said.fate], said.error)

@@ -154,7 +154,7 @@ class Workplace:
         would take it for lost, cancel the run, and then see its snapshots go.
         """
         folder = join(self.root(state), "lease")
-        held = Lease(self.store, folder, self.lease_times, self.owner, self.now)
+        held = Lease(self.store, folder, self.lease_times, self.owner, self.now, self.progress)
         held.acquire(break_it)
         try:
             self._check_clock(held)

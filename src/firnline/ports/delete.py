@@ -10,6 +10,10 @@ MaySend = Callable[[], None]
 """Asked before every request that deletes; where it raises, nothing more is sent."""
 
 
+Lend = Callable[[], int]
+"""Asked before deletes go where `MaySend` cannot be asked: returns for how many ms they may be sent there."""
+
+
 def always() -> None:
     """Lets every request go: for a deleter that no lease stands behind."""
 
@@ -68,11 +72,11 @@ class DeleteMany(Protocol):
         ...
 
     def delete_many(
-        self, doomed: Sequence[Doomed], delete: Delete, may_send: MaySend, left_ms: int | None = None
+        self, doomed: Sequence[Doomed], delete: Delete, may_send: MaySend, lend: Lend | None = None
     ) -> list[DeleteOutcome]:
         """Returns one outcome per key, in order. `delete` is picklable, so that it may run elsewhere.
 
         `may_send` is asked here, before anything is sent and as often as possible afterwards. Where it cannot be asked,
-        nothing is sent `left_ms` from now; None sets no end.
+        `lend` says for how long anything may be sent; None sets no end.
         """
         ...

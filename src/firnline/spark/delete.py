@@ -10,7 +10,7 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from firnline.errors import FirnlineError, LeaseHeld
-from firnline.ports.delete import Delete, DeleteOutcome, Doomed, Fate, MaySend
+from firnline.ports.delete import Delete, DeleteOutcome, Doomed, Fate, Lend, MaySend
 from firnline.spark.describing import described
 from firnline.spark.importers import forget_zip_importers
 from firnline.spark.troubles import raise_told, told
@@ -26,7 +26,7 @@ class SparkDeleteMany:
     of: str = ""
 
     def delete_many(
-        self, doomed: Sequence[Doomed], delete: Delete, may_send: MaySend, left_ms: int | None = None
+        self, doomed: Sequence[Doomed], delete: Delete, may_send: MaySend, lend: Lend | None = None
     ) -> list[DeleteOutcome]:
         """Asks once, before the job, and tells executors by when all must be sent: they do not know the lease.
 
@@ -40,7 +40,7 @@ class SparkDeleteMany:
         tasks = max(1, len(doomed) // _KEYS_PER_TASK)
         columns = [pa.array([each.key for each in doomed]), pa.array([each.etag for each in doomed], pa.string())]
         rows = self.session.createDataFrame(pa.table(columns, names=list(Doomed._fields))).repartition(tasks)
-        until_ms = None if left_ms is None else _now_ms() + left_ms
+        until_ms = None if lend is None else _now_ms() + lend()
         with described(self.session, f"deleting {len(doomed):,} files", self.of):
             done = rows.mapInArrow(_deleting(delete.share(tasks), until_ms), _OUTCOME).collect()
         raise_told(next((row.error for row in done if row.fate is None), None))
