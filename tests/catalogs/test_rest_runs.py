@@ -263,7 +263,7 @@ def test_a_frozen_commit_cannot_land_after_its_run_was_called_off(subject: Subje
     assert undone.facts["state"] == "cancelled"
     assert commits.commit(caught[0]) is SwapOutcome.LOST
     assert subject.ids() == ids
-    assert "firnline-fence" in subject.theirs().metadata.refs
+    assert "firnline-fence-1" in subject.theirs().metadata.refs
 
 
 def test_a_frozen_commit_cannot_land_after_somebody_else_carried_its_run_on(subject: Subject, meanwhile: Any) -> None:
@@ -292,6 +292,42 @@ def test_a_frozen_commit_cannot_land_after_somebody_else_carried_its_run_on(subj
     assert commits.commit(caught[0]) is SwapOutcome.LOST
     assert oldest in subject.ids()
     assert "precious" in subject.theirs().metadata.refs
+    subject.check_reads()
+
+
+class Died(BaseException):
+    pass
+
+
+class DyingInExpiry(Meanwhile):
+    """The process dies whenever it is about to send what takes snapshots out, `times` times."""
+
+    def __init__(self, commits: RestCommits, times: int) -> None:
+        super().__init__(commits, None)
+        self.times = times
+
+    def commit(self, attempt: Attempt) -> SwapOutcome:
+        if self.times and any(each["action"] == "remove-snapshots" for each in attempt.proof["updates"]):
+            self.times -= 1
+            raise Died
+        return self.commits.commit(attempt)
+
+
+def test_a_run_that_dies_in_its_commit_again_and_again_comes_to_the_same_end(
+    subject: Subject, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What fences each try off names the head of main, so that nothing stays that was to go."""
+    head, commits = subject.ids()[-1], DyingInExpiry(subject.commits(), 4)
+    monkeypatch.setattr("firnline.app.places._commits", lambda *_: commits)
+    with pytest.raises(Died):
+        subject.expire("0s")
+    for _ in range(3):
+        with pytest.raises(Died):
+            subject.lake.resume(subject.table, break_lease=True)
+    (carried,) = subject.lake.resume(subject.table, break_lease=True)
+    assert carried.facts["state"] == "done"
+    assert subject.ids() == [head]
+    assert {ref.snapshot_id for ref in subject.theirs().metadata.refs.values()} == {head}
     subject.check_reads()
 
 

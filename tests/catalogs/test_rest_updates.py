@@ -8,10 +8,12 @@ from typing import Any
 
 import pytest
 
-from firnline.catalogs.rest.fences import FENCE, moved_fence
+from firnline.catalogs.rest.commits import RestCommits
+from firnline.catalogs.rest.fences import fences, next_fence
 from firnline.catalogs.rest.requirements import requirements_of
 from firnline.catalogs.rest.updates import is_true, updates_of
 from firnline.errors import RefusedForSafety
+from firnline.ports.catalogs import Version
 
 from .lakes import two_snapshots
 
@@ -127,7 +129,7 @@ def asserted(before: Document, edit: Callable[[Document], Any]) -> dict[str, Any
 def test_every_known_ref_is_asserted_also_those_that_go_and_those_that_come(before: Document) -> None:
     found = asserted(before, expire_first)
     assert found.pop("assert-table-uuid")["uuid"] == before["table-uuid"]
-    assert found == {"main": 2, "old": 1, FENCE: None}
+    assert found == {"main": 2, "old": 1, "firnline-fence-1": None}
     found = asserted(before, lambda d: d["refs"].update(new={"snapshot-id": 1, "type": "tag"}))
     assert found["new"] is None
 
@@ -146,14 +148,48 @@ def test_a_table_without_a_uuid_is_refused(before: Document) -> None:
         requirements_of(before, [])
 
 
-def test_the_fence_always_moves(before: Document) -> None:
-    seen: list[int | None] = [None]
+def tried(before: Document) -> dict[str, Any]:
+    """Returns what a commit that expires the first snapshot leaves in the record before it is sent."""
+    updates = updates_of(before, edited(before, expire_first))
+    requirements = requirements_of(before, updates)
+    return {"base": "x", "location": None, "updates": updates, "requirements": requirements}
+
+
+def test_what_was_fenced_off_once_stays_so_whatever_is_fenced_off_after_it(before: Document) -> None:
+    """One tag that is moved about comes back to where an earlier try expects it, and lets that one in."""
+    proofs: list[dict[str, Any]] = []
+    for number in range(1, 6):
+        proofs.append(tried(before))
+        assert lands(before, proofs) == [proofs[-1]]
+        made = fences([next_fence(before)], before)
+        assert made is not None
+        assert [ref.name for ref in made.refs] == [f"firnline-fence-{number}"]
+        for ref in made.refs:
+            before["refs"][ref.name] = {"snapshot-id": int(ref.snapshot), "type": "tag"}
+        assert lands(before, proofs) == []
+
+
+def lands(document: Document, proofs: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Returns the tries whose every expectation of a ref the table meets: a server would apply them."""
+    refs = {name: ref["snapshot-id"] for name, ref in document["refs"].items()}
+    asserted = ([each for each in proof["requirements"] if "ref" in each] for proof in proofs)
+    met = [all(refs.get(each["ref"]) == each["snapshot-id"] for each in some) for some in asserted]
+    said = [RestCommits(None).fence([proof], Version("y", document)) is not None for proof in proofs]  # type: ignore[arg-type]
+    assert said == met
+    return [proof for proof, may in zip(proofs, met, strict=True) if may]
+
+
+def test_a_fence_names_a_snapshot_that_stays_anyway(before: Document) -> None:
+    """The newest one may be staged, and about to expire: a tag on it would keep it."""
+    staged = {**before["snapshots"][0], "snapshot-id": 3, "timestamp-ms": before["snapshots"][1]["timestamp-ms"] + 1}
+    before["snapshots"].append(staged)
     for _ in range(3):
-        amendment = moved_fence(before)
-        heads = [int(ref.snapshot) for ref in amendment.refs]
-        assert (heads[0] if heads else None) != seen[-1]
-        seen.append(heads[0] if heads else None)
-        before["refs"][FENCE] = {"snapshot-id": seen[-1], "type": "tag"}
-    del before["snapshots"][1:]
-    before["refs"][FENCE]["snapshot-id"] = 1
-    assert moved_fence(before).refs_gone == {FENCE}
+        made = fences([next_fence(before)], before)
+        assert made is not None
+        (ref,) = made.refs
+        assert ref.snapshot == "2", "the head of main"
+        before["refs"][ref.name] = {"snapshot-id": 2, "type": "tag"}
+
+
+def test_a_table_without_snapshots_needs_no_fence(before: Document) -> None:
+    assert fences(["firnline-fence-1"], before | {"snapshots": [], "refs": {}, "current-snapshot-id": -1}) is None

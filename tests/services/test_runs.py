@@ -11,8 +11,10 @@ from collections.abc import Callable
 
 import pytest
 
+from firnline.catalogs.rest.fences import is_fence
 from firnline.errors import RefusedForSafety
 from firnline.journal.states import RunState
+from firnline.model.times import DAY_MS
 from firnline.testing.cuts import Uncut, brought_to_an_end, cut
 from firnline.testing.faults import Dying, Losing, When
 from firnline.testing.operations import Operation, operations
@@ -23,6 +25,8 @@ OPERATIONS = {each.name: each for each in operations()}
 SAMPLE = ("expire --grace 0s", "undo before commit")
 ONLY_BEFORE_PURGE = ("purge", "undo", "undo after an unsaid commit")
 """Operations on a committed run in its grace: behind REST the grace lies before the commit, and nothing comes back."""
+
+WEEK_MS = 7 * DAY_MS
 
 MakeWorld = Callable[..., World]
 
@@ -61,6 +65,27 @@ def test_the_answer_of_a_commit_is_lost(make_world: MakeWorld, kind: str) -> Non
     uncut, world = uncut_on(kind, operation, make_world), make_world()
     cut(operation, world, Losing(1, verb="commit"))
     assert brought_to_an_end(operation, world) == uncut.picture
+
+
+@pytest.mark.parametrize("kind", ["s3+rest"])
+def test_what_a_death_inside_a_commit_leaves_behind_a_server(make_world: MakeWorld) -> None:
+    """One tag, on a snapshot that stays anyway, which falls to the table's own retention: with it the commit that was
+    recorded and perhaps sent can only lose, whenever it arrives. Nothing else tells the end from an undisturbed one.
+    """
+    operation = OPERATIONS["expire --grace 0s"]
+    uncut = uncut_on("s3+rest", operation, make_world)
+    recorded = next(at for at, (verb, _) in enumerate(uncut.effects, 1) if verb == "commit")
+    places: list[tuple[int, When]] = [(recorded - 1, "after"), (recorded, "before")]
+    for at, when in places:
+        world = make_world()
+        cut(operation, world, Dying(at, when=when))
+        assert brought_to_an_end(operation, world) == uncut.picture
+        document = world.writer.document()
+        ((name, fence),) = ((name, ref) for name, ref in document["refs"].items() if is_fence(name))
+        assert fence["snapshot-id"] == document["refs"]["main"]["snapshot-id"] == world.snapshots["s9"]
+        assert WEEK_MS < fence["max-ref-age-ms"] < 2 * WEEK_MS
+        later = world.process().plan(world.table, now=world.clock() + 2 * WEEK_MS)
+        assert name in later.to_json()["expire_refs"]
 
 
 def test_a_whole_run_and_every_reader_after_it(world: World) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from firnline.catalogs.rest.fences import FENCE
+from firnline.catalogs.rest.fences import is_fence
 from firnline.journal.runs import Run
 from firnline.journal.states import RunState
 from firnline.testing.processes import Process
@@ -50,8 +50,8 @@ def _lasting(document: Document) -> Document:
     lasting["snapshots"] = sorted(
         ({**each, "timestamp-ms": 0} for each in document["snapshots"]), key=lambda each: each["snapshot-id"]
     )
-    # Behind REST a tag is moved wherever an earlier try must not land any more: its place is of the moment, too.
-    lasting["refs"] = {name: ref for name, ref in document["refs"].items() if name != FENCE}
+    # Behind REST a tag is made wherever an earlier try must not land any more; what it may be, tests/services says.
+    lasting["refs"] = {name: ref for name, ref in document["refs"].items() if not is_fence(name)}
     lasting["snapshot-log"] = [each["snapshot-id"] for each in document["snapshot-log"]]
     lasting["statistics"] = sorted(document["statistics"], key=lambda each: int(each["snapshot-id"]))
     return lasting

@@ -7,10 +7,10 @@ from typing import Any
 
 from firnline.catalogs.pointers import is_named
 from firnline.catalogs.rest.catalog import RestCatalog
-from firnline.catalogs.rest.fences import FENCE, fence_in, moved_fence
+from firnline.catalogs.rest.fences import fences, is_fence, next_fence
 from firnline.catalogs.rest.http import Unanswered
 from firnline.catalogs.rest.requirements import requirements_of
-from firnline.catalogs.rest.updates import is_true, updates_of
+from firnline.catalogs.rest.updates import is_true, refs_of, updates_of
 from firnline.ports.catalogs import Attempt, Step, Still, SwapOutcome, TableName, Version, always
 from firnline.ports.formats import Amendment
 
@@ -66,13 +66,19 @@ class RestCommits:
         return all(is_true(update, now.document) for update in proof["updates"])
 
     def fence(self, proofs: Sequence[Mapping[str, Any]], now: Version) -> Amendment | None:
-        """Returns another place for the tag that all of them expect where they read it."""
-        return moved_fence(now.document) if any(_may_land(proof, now) for proof in proofs) else None
+        """Returns the tags that these attempts expect to be absent; for one that moves a pointer, any that is new."""
+        names = (_fence_of(proof) or next_fence(now.document) for proof in proofs if _may_land(proof, now))
+        return fences(names, now.document)
 
 
 def _may_land(proof: Mapping[str, Any], now: Version) -> bool:
-    """Tells whether the tag, or the pointer, still is where this attempt expects it."""
-    if "requirements" not in proof:
-        return bool(proof["base"] == now.location)
-    expected = next(each["snapshot-id"] for each in proof["requirements"] if each.get("ref") == FENCE)
-    return bool(expected == fence_in(now.document))
+    """Tells whether the tag is absent, or the pointer still is where this attempt expects it."""
+    name = _fence_of(proof)
+    return bool(proof["base"] == now.location) if name is None else name not in refs_of(now.document)
+
+
+def _fence_of(proof: Mapping[str, Any]) -> str | None:
+    """Returns the tag that the attempt expects to be absent; None where it moves a pointer and expects none."""
+    expected = proof.get("requirements", ())
+    absent = (str(each["ref"]) for each in expected if is_fence(each.get("ref", "")) and each["snapshot-id"] is None)
+    return next(absent, None)

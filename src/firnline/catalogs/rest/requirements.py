@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from firnline.catalogs.rest.fences import FENCE
+from firnline.catalogs.rest.fences import next_fence
 from firnline.catalogs.rest.updates import Document, Update, refs_of
 from firnline.errors import RefusedForSafety
 
@@ -27,7 +27,7 @@ def requirements_of(before: Document, updates: Sequence[Update]) -> list[dict[st
     if not uuid:
         raise RefusedForSafety("the table has no uuid, so a server could not tell it from another", "upgrade the table")
     heads = {name: ref["snapshot-id"] for name, ref in refs_of(before).items()}
-    absent = {name: None for name in (*_named(updates), FENCE) if name not in heads}
+    absent = {name: None for name in (*_named(updates), next_fence(before)) if name not in heads}
     said: list[dict[str, Any]] = [{"type": "assert-table-uuid", "uuid": uuid}]
     said += [
         {"type": "assert-ref-snapshot-id", "ref": name, "snapshot-id": head}
