@@ -79,10 +79,10 @@ class TableGuard:
     def _ask_others(self, state: State) -> None:
         """Reads afresh what other tables need."""
         found = around(self.work, state, everywhere=self._may_go_outside(state), but=self.run.id.stamp)
-        found.refuse_conflict()
         self.holes = found.holes
         if found.elsewhere is not None:
             self.elsewhere.add((root.file for root in found.elsewhere.roots), found.elsewhere.expand)
+        found.refuse_conflict()  # what the other one needs is known by now: the last batch may have taken it
 
     def _may_go_outside(self, state: State) -> bool:
         effective = policy_in_force(state, self.work.source.name, self.work.config, self.run.request)

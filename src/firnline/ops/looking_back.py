@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from firnline.errors import ObjectNotFound, TakenUpAgain
+from firnline.errors import ObjectNotFound, RefusedForSafety, TakenUpAgain
 from firnline.journal.outcomes import Outcome, Row
 from firnline.journal.runs import Run
 from firnline.ops.guards import Guard
@@ -39,11 +39,23 @@ def refuse_taken_up(work: Workplace, run: Run, guard: Guard, batch: Sequence[Row
         )
 
 
+def look_again(work: Workplace, run: Run, guard: Guard, batch: Sequence[Row]) -> None:
+    """Looks at the table before a batch, and so after the last one; raises as above, or as the guard does.
+
+    A look that stops the run, since another registration of the table came up, also tells what that one lost.
+    """
+    try:
+        guard.look_again()
+    except RefusedForSafety:
+        refuse_taken_up(work, run, guard, batch)
+        raise
+    refuse_taken_up(work, run, guard, batch)
+
+
 def look_back(work: Workplace, run: Run, guard: Guard, batch: Sequence[Row]) -> None:
     """Looks at the table once more, where no other batch follows that would; raises as above."""
     if batch:
-        guard.look_again()
-        refuse_taken_up(work, run, guard, batch)
+        look_again(work, run, guard, batch)
 
 
 def _is_there(work: Workplace, key: str) -> bool:

@@ -21,7 +21,7 @@ from firnline.ops.emptied import remove_emptied
 from firnline.ops.guards import Guard, Line, refuse_emptied
 from firnline.ops.heap import heap_at_rest
 from firnline.ops.ledger import note_end
-from firnline.ops.looking_back import look_back, refuse_taken_up
+from firnline.ops.looking_back import look_again, look_back
 from firnline.ops.workplace import Workplace
 from firnline.ports.delete import Delete, DeleteMany, Doomed, Fate, RemoveEmpty
 from firnline.ports.formats import UndoWindow
@@ -133,8 +133,7 @@ def _purge_part(
     if not len(table):
         return last
     lease.renew()
-    guard.look_again()
-    refuse_taken_up(work, run, guard, last)
+    look_again(work, run, guard, last)
     rows = list(account.watched(_ends(table, lease, shovel, guard)))
     part = name.removesuffix(".parquet")
     write_outcomes(work.store, run.folder, part, len(before) + 1, rows)

@@ -126,16 +126,16 @@ class FaultyCatalog:
         return self.catalog.vended(table)
 
     def tables(self) -> Iterator[TableName]:
-        return self.catalog.tables()
+        return iter(self._sent("tables", self.name, lambda: list(self.catalog.tables())))
 
     def pointers(self) -> Iterator[tuple[TableName, str | None]]:
-        return self.catalog.pointers()
+        return iter(self._sent("pointers", self.name, lambda: list(self.catalog.pointers())))
 
     def locate(self, table: TableName) -> str:
-        key = str(table)
-        return self.fault.pass_on(
-            Request("locate", key, lambda: self.catalog.locate(table), lambda: silence("locate", key))
-        )
+        return self._sent("locate", str(table), lambda: self.catalog.locate(table))
+
+    def _sent(self, verb: str, key: str, send: Callable[[], Answer]) -> Answer:
+        return self.fault.pass_on(Request(verb, key, send, lambda: silence(verb, key)))
 
 
 def silence(verb: str, key: str) -> Never:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import count
 from typing import TYPE_CHECKING
@@ -66,6 +66,7 @@ class Process(Lake):
     """Everything that the command line can do, as one process does it. Make a new one after every crash.
 
     `retrying` puts the store's own retries between the process and the fault. `settings` say how the store is reached.
+    `beside` are other catalogs that it is configured with.
     """
 
     def __init__(
@@ -78,10 +79,11 @@ class Process(Lake):
         lease: LeaseTimes | None = None,
         retrying: bool = False,
         settings: Mapping[str, str] | None = None,
+        beside: Sequence[SqlCatalog] = (),
     ) -> None:
         super().__init__(parse_policy(policy, "a test's policy") if policy else Section(), engine="local")
         self.fault = fault or NoFault()
-        self.located = catalog
+        self.every = {each.name: each for each in (catalog, *beside)}
         self.clock = clock or Clock()
         self.lease_times = lease or LeaseTimes(24_000, 6_000, skew_ms=0)
         self.owner = f"process {next(_numbers)}"
@@ -111,13 +113,14 @@ class Process(Lake):
     # ---- where faults come in
 
     def tables(self, catalog: str | None = None) -> list[TableName]:
-        return list(FaultyCatalog(self.located, self.fault).tables())
+        chosen = self.every.values() if catalog is None else [self.every[catalog]]
+        return [table for each in chosen for table in FaultyCatalog(each, self.fault).tables()]
 
     def pointers(self) -> Iterator[tuple[TableName, str | None]]:
-        return FaultyCatalog(self.located, self.fault).pointers()
+        return (row for each in self.every.values() for row in FaultyCatalog(each, self.fault).pointers())
 
     def address_of(self, name: TableName) -> str:
-        return "the catalog of this world" if name.catalog else ""
+        return f"the catalog {name.catalog} of this world" if name.catalog else ""
 
     def settings_of(self, name: TableName) -> Mapping[str, str]:
         return self.settings
@@ -136,8 +139,8 @@ class Process(Lake):
         named = self.name_of(table)
         if not named.catalog:
             return super().place(named)
-        located = FaultyCatalog(self.located, self.fault)
-        commits = FaultyCommits(self._commits(), self.fault)
+        located = FaultyCatalog(self.every[named.catalog], self.fault)
+        commits = FaultyCommits(self._commits(self.every[named.catalog]), self.fault)
         return Place(catalog_table(located, named, iceberg_on(self.store), lambda: commits), self.store, self.settings)
 
     def _workplace(self, place: Place) -> Workplace:
@@ -154,7 +157,5 @@ class Process(Lake):
         folders = FaultyFolders(LocalFolders(), self.fault)
         return Shovel(FaultyDelete(ObjectDelete(self.settings), self.fault), LocalDeleteMany(threads=1), folders)
 
-    def _commits(self) -> Commit:
-        if isinstance(self.located, RestCatalog):
-            return RestCommits(self.located)
-        return SqlCommits(self.located, self.store)
+    def _commits(self, catalog: SqlCatalog | RestCatalog) -> Commit:
+        return RestCommits(catalog) if isinstance(catalog, RestCatalog) else SqlCommits(catalog, self.store)

@@ -40,7 +40,8 @@ _DAYS_AGO = (30, 27, 24, 21, 18, 15, 12, 2, 1, 0)
 class World:
     """One table and everything around it. `snapshots` are the ids by their names in the picture above.
 
-    `policy` is the firnline.yaml of every process made here; `run` is for the test that works on one run.
+    `policy` is the firnline.yaml of every process made here; `run` is for the test that works on one run; `beside` are
+    other catalogs that every process is configured with.
     """
 
     folder: Path
@@ -52,6 +53,7 @@ class World:
     snapshots: dict[str, int] = field(default_factory=dict)
     policy: str = ""
     run: str = ""
+    beside: list[Pointers] = field(default_factory=list)
 
     @staticmethod
     def make(
@@ -93,6 +95,7 @@ class World:
             lease=LEASE,
             retrying=retrying,
             settings=self.ground.properties,
+            beside=[SqlCatalog(each.catalog, each.uri) for each in self.beside],
         )
 
     def wait_for_lease(self) -> None:
@@ -101,7 +104,7 @@ class World:
 
     def problems(self, without: frozenset[str] = frozenset()) -> list[str]:
         """Returns what any retained snapshot of any table lost; `without` names files that may be missing."""
-        found = self.judge.problems(self.pointers, without)
+        found = (each for known in (self.pointers, *self.beside) for each in self.judge.problems(known, without))
         return [*found, *self._lost_refs()]
 
     def check(self, without: frozenset[str] = frozenset()) -> None:

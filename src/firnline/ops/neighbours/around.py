@@ -62,6 +62,11 @@ class _Lake:
     def same(self, uuid: str) -> list[Indexed]:
         return [each for each in self.others if each.card.uuid == uuid]
 
+    def doubted(self, uuid: str) -> list[Indexed]:
+        """Returns the tables that may need any file of this one: the same table, and those in its folders."""
+        found = [*self.same(uuid), *(each for each, _ in self.sharers())]
+        return list({id(each): each for each in found}.values())
+
     def sharers(self) -> Iterator[tuple[Indexed, str]]:
         """Yields the tables that use a folder of this one, each with that folder."""
         number = len(self.others)
@@ -81,7 +86,8 @@ def around(work: Workplace, state: State, *, everywhere: bool, but: str | None =
     lake = _lake(work, state, named)
     conflict = _conflict(lake, state, work.now())
     if conflict is not None:
-        return Around(len(lake.others), conflict, real=work.real)
+        needed = _needed_by(work, lake.doubted(state.uuid), but)
+        return Around(len(lake.others), conflict, elsewhere=needed, real=work.real)
     holes = lake.folders.holes(len(lake.others), lake.mine)
     elsewhere = _elsewhere(work, lake, everywhere, but)
     return Around(len(lake.others), None, holes, elsewhere, tuple(_notes(lake, holes)), work.real)
@@ -141,8 +147,20 @@ def _elsewhere(work: Workplace, lake: _Lake, everywhere: bool, but: str | None) 
     stems = None if everywhere else lake.mine.owned
     walked = work.index.walked(unnamed, lake.folders, now_ms)
     found = [(each, file) for each in walked for file in _bridges(each.card, stems)]
-    sharers = [each for each in lake.others if lake.is_named(each)]
-    found += [(each, file) for each in sharers for file in _needs(each.registered, now_ms, but)]
+    named = [each for each in lake.others if lake.is_named(each)]
+    return _reached_from(work, [*found, *_all_needs(named, now_ms, but)])
+
+
+def _needed_by(work: Workplace, tables: Sequence[Indexed], but: str | None) -> Elsewhere | None:
+    """Returns all that these tables need; None if there is nothing of the kind."""
+    return _reached_from(work, list(_all_needs(tables, work.now(), but)))
+
+
+def _all_needs(tables: Sequence[Indexed], now_ms: int, but: str | None) -> Iterator[tuple[Indexed, File]]:
+    return ((each, file) for each in tables for file in _needs(each.registered, now_ms, but))
+
+
+def _reached_from(work: Workplace, found: Sequence[tuple[Indexed, File]]) -> Elsewhere | None:
     if not found:
         return None
     owners = {id(each): each.registered.open() for each, _ in found}
