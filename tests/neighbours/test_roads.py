@@ -6,7 +6,10 @@ import os
 from pathlib import Path
 
 import pyarrow.parquet as pq
-from tests.neighbours.lakes import RealLake, rows
+import pytest
+from tests.neighbours.lakes import RealLake, real_lake, rows
+
+from firnline.ops.neighbours.around import around
 
 
 def imported(lake: RealLake, name: str, number: int, folder: Path, spelled: Path) -> None:
@@ -56,3 +59,27 @@ def test_a_neighbours_file_that_a_link_shows_inside_the_tables_own_folder_stays(
     lake.expire("a", blast_radius=1.0)
     assert lake.read("a") == [2]
     assert lake.read("b") == [3, 7]
+
+
+def test_a_lake_behind_a_link_keeps_the_folders_of_others_apart(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "disk").mkdir()
+    (tmp_path / "mnt").symlink_to(tmp_path / "disk")
+    with real_lake(tmp_path / "mnt", monkeypatch) as lake:
+        lake.create("a")
+        lake.append("a", 1)
+        inner = f"{lake.table('a').location()}/data/inner"
+        lake.catalog.create_table("db.b", lake.table("a").schema(), location=inner)
+        lake.append("b", 3)
+        theirs = Path(inner.removeprefix("file://")) / "data"
+        imported(lake, "a", 7, theirs, theirs)
+        work = lake.firnline().workplace("lake.db.a")
+        holes = around(work, work.source.load(), everywhere=False).holes
+        assert f"{inner}/" in holes
+        assert f"file://{tmp_path}/disk/warehouse/db/a/data/inner/" in holes
+        lake.overwrite("a", 2)
+        lake.expire("a", blast_radius=1.0)
+        assert lake.read("a") == [2]
+        assert lake.read("b") == [3]
+        assert (theirs / "imported-7.parquet").exists()

@@ -8,6 +8,7 @@ from fnmatch import fnmatchcase
 
 from firnline.errors import RefusedForSafety
 from firnline.model.files import File, Root
+from firnline.model.locations import stem_of
 from firnline.model.names import is_location
 from firnline.ops.needs import forbidden, needed_roots
 from firnline.ops.neighbours.cards import Card
@@ -90,7 +91,8 @@ def around(work: Workplace, state: State, *, everywhere: bool, but: str | None =
         return Around(len(lake.others), conflict, elsewhere=needed, real=work.real)
     holes = lake.folders.holes(len(lake.others), lake.mine)
     elsewhere = _elsewhere(work, lake, everywhere, but)
-    return Around(len(lake.others), None, holes, elsewhere, tuple(_notes(lake, holes)), work.real)
+    called = _as_called(holes, state, work.real)
+    return Around(len(lake.others), None, called, elsewhere, tuple(_notes(lake, holes)), work.real)
 
 
 def refuse_conflict(work: Workplace, state: State) -> None:
@@ -138,6 +140,15 @@ def _notes(lake: _Lake, holes: Sequence[str]) -> Iterator[str]:
     for hole in holes:
         if any(hole.startswith(written) for written in lake.mine.written):
             yield f"the folder {hole} belongs to another table: what lies there stays"
+
+
+def _as_called(holes: Sequence[str], state: State, real: RealNames) -> tuple[str, ...]:
+    """Returns real folders, and beside them what they are called by the links that lead to the table's own folders: not
+    every engine compares real names.
+    """
+    own = [(real(stem), stem) for stem in map(stem_of, state.owned)]
+    called = (stem + hole[len(there) :] for hole in holes for there, stem in own if hole.startswith(there))
+    return tuple(dict.fromkeys((*holes, *called)))
 
 
 def _elsewhere(work: Workplace, lake: _Lake, everywhere: bool, but: str | None) -> Elsewhere | None:
