@@ -9,7 +9,8 @@ from typing import Any
 from firnline.errors import RefusedForSafety
 from firnline.formats.paimon import names
 from firnline.formats.paimon.beside import changelog_id, consumer_id
-from firnline.formats.paimon.branches import Branch
+from firnline.formats.paimon.branches import Branch, branches_of
+from firnline.formats.paimon.dropping import refuse_read
 from firnline.formats.paimon.folder import Files
 from firnline.formats.paimon.hints import latest_hint
 from firnline.formats.paimon.objects import snapshot_objects
@@ -72,6 +73,8 @@ def expired(
     """Returns the files without these snapshots, refs and what is beside them, and what was taken out, as JSON."""
     edit = Edit(dict(files_in(state)))
     dropped: dict[str, int] = {}
+    if refs:  # somebody may have set such an option since the plan
+        refuse_read(branches_of(files_in(state), state.location), refs)
     for each in shrunk(state, snapshots, refs):
         if each.dropped:
             _refuse_moved(each.branch, snapshots)
