@@ -39,7 +39,10 @@ class Checked:
 
 
 def check(source: TableSource, store: Head, choose: ChooseEngine, progress: Progress) -> Checked:
-    """Returns what is missing, and what leads readers astray. Raises UnreadableMetadata where a list or manifest itself cannot be read."""
+    """Returns what is missing, and what leads readers astray.
+
+    Raises UnreadableMetadata where a list or manifest itself cannot be read.
+    """
     state = source.load()
     roots = (Root(file, True, owner) for owner, file in source.format.roots(state))
     engine = choose(state, source.format, "auto")
