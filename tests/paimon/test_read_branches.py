@@ -80,7 +80,7 @@ def test_an_option_that_is_not_set_any_more_keeps_nothing(copy: Copy) -> None:
 
 
 def test_an_option_that_came_since_the_plan_counts(copy: Copy) -> None:
-    with pytest.raises(RefusedForSafety, match="scan.fallback-branch"):
+    with pytest.raises(RefusedForSafety, match=r"scan\.fallback-branch"):
         copy.process().drop(
             copy.table, ["side"], **AT_ONCE, confirm=lambda plan: with_option(copy, "scan.fallback-branch", "side")
         )

@@ -11,7 +11,6 @@ from firnline.formats.paimon.versions import versions_of
 from firnline.model.snapshots import MAIN, SnapshotId
 from firnline.ports.formats import Dropping, State
 
-
 _READ_BY = (
     "scan.fallback-branch",
     "scan.primary-branch",
