@@ -17,7 +17,7 @@ SECRET = "hunter2"
 ADDRESSES = {
     "http://me:hunter2@host:9000/bucket": "http://***@host:9000/bucket",
     "https://hunter2@host/x": "https://***@host/x",
-    "https://hunter2:@host/x": "https://***@host/x",
+    "http://hunter2:@host/x": "http://***@host/x",
     "redis://:hunter2@host:6379/0": "redis://***@host:6379/0",
     "rediss://me:hun/ter2@host": "rediss://***@host",
     "postgresql+psycopg://me:p@hunter2@host/db": "postgresql+psycopg://***@host/db",
@@ -65,7 +65,7 @@ def test_what_is_no_address_of_a_server_is_told(address: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "address", ["http://h", "https://me:pw@h:9000/x?y=z", "http://[::1]:80", "http://käse.example"]
+    "address", ["http://h", "http://me:pw@h:9000/x?y=z", "https://h/x", "http://[::1]:80", "http://käse.example"]
 )
 def test_addresses_of_servers_are_told(address: str) -> None:
     assert is_address(address, "http", "https")
