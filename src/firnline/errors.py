@@ -25,17 +25,21 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from firnline.foreign import concealed
+
 
 class FirnlineError(Exception):
-    """The base of the tree. Carries a message for people, a stable kind, an exit code and a hint."""
+    """The base of the tree. Carries a message for people, a stable kind, an exit code and a hint.
+
+    Whatever a message quotes, the passwords of addresses do not get out with it.
+    """
 
     kind: ClassVar[str] = "error"
     exit_code: ClassVar[int] = 1
 
     def __init__(self, message: str, hint: str = "") -> None:
-        super().__init__(message, hint)
-        self.message = message
-        self.hint = hint
+        self.message, self.hint = concealed(message), concealed(hint)
+        super().__init__(self.message, self.hint)
 
     def __str__(self) -> str:
         return self.message

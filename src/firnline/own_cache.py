@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
+
+from firnline.xdg import base_folder
 
 
 def own_cache(sort: str) -> Path:
     """Returns the folder, which need not be there. Raises RuntimeError for a user without a home."""
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "firnline" / sort
+    return base_folder("XDG_CACHE_HOME", ".cache") / "firnline" / sort

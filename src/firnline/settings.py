@@ -9,6 +9,7 @@ from firnline.errors import PolicyError
 from firnline.own_cache import own_cache
 from firnline.policy.config import Section
 from firnline.policy.parse import parse_policy
+from firnline.xdg import base_folder
 
 NAME = "firnline.yaml"
 
@@ -42,7 +43,7 @@ def cache_folder() -> Path:
 
 
 def user_folder() -> Path:
-    return Path(os.environ.get("XDG_CONFIG_HOME", Path.home() / ".config")) / "firnline"
+    return base_folder("XDG_CONFIG_HOME", ".config") / "firnline"
 
 
 def _read(path: Path) -> Section:

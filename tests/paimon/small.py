@@ -94,5 +94,13 @@ class Copy:
         shutil.rmtree(self.folder)
 
 
+def seen_by_java(both: Paimon, copy: Copy, branch: str = MAIN) -> tuple[int, int, list[Any]]:
+    """Returns the newest and the first snapshot that Java finds, and the rows that it reads."""
+    table = JavaTable(both.java, copy.folder / "t")
+    opened = table.open(branch)
+    manager = opened.snapshotManager()
+    return manager.latestSnapshot().id(), manager.earliestSnapshot().id(), sorted(table.rows.read(opened))
+
+
 def in_two_hours() -> int:
     return int(time.time() * 1000) + 2 * 3_600_000

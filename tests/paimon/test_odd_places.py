@@ -18,7 +18,7 @@ from firnline.testing.paimon.shapes import MAIN, Shape
 from firnline.testing.paimon.worlds import Paimon
 
 from .aged import MEANT, a_name, age, disk
-from .small import Copy, quick_folder, row
+from .small import Copy, quick_folder, row, seen_by_java
 
 # ---------------------------------------------------------------- names
 
@@ -32,11 +32,12 @@ def assert_refused(copy: Copy, error: type[FirnlineError], said: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["EARLIEST", "LATEST"])
-def test_a_hint_that_is_no_text_is_not_believed_either(copy: Copy, name: str) -> None:
+def test_a_hint_that_is_no_text_is_not_believed_either(both: Paimon, copy: Copy, name: str) -> None:
     (copy.folder / "t/snapshot" / name).write_bytes(b"\xff\xfe\x00")
     copy.expire()
     assert layout.snapshots(copy.folder / "t", MAIN) == [6, 7]
     assert not copy.missing()
+    assert seen_by_java(both, copy)[:2] == (7, 6)
 
 
 def test_a_number_with_zeros_before_it_is_refused(copy: Copy) -> None:

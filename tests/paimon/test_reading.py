@@ -15,7 +15,7 @@ from firnline.testing.paimon.layout import SNAPSHOT, Root
 from firnline.testing.paimon.shapes import MAIN, Shape
 from firnline.testing.paimon.worlds import Paimon
 
-from .small import EVERYTHING_OLD, Copy, row
+from .small import EVERYTHING_OLD, Copy, row, seen_by_java
 
 HINTS = {
     "absent": None,
@@ -30,7 +30,7 @@ HINTS = {
 
 
 @pytest.mark.parametrize("said", HINTS.values(), ids=list(HINTS))
-def test_hints_are_never_believed(made: Path, copy: Copy, said: str | None) -> None:
+def test_hints_are_never_believed(both: Paimon, made: Path, copy: Copy, said: str | None) -> None:
     right = Copy(made).process().plan(copy.table, **EVERYTHING_OLD).to_json()
     for name in ("EARLIEST", "LATEST"):
         hint = copy.folder / "t" / "snapshot" / name
@@ -43,6 +43,7 @@ def test_hints_are_never_believed(made: Path, copy: Copy, said: str | None) -> N
     copy.expire()
     assert not copy.missing()
     assert (copy.folder / "t" / "snapshot" / "EARLIEST").read_text() == "6"
+    assert seen_by_java(both, copy) == (7, 6, seen_by_java(both, Copy(made))[2])
 
 
 def test_names_that_mean_nothing_are_left_alone(copy: Copy) -> None:

@@ -22,6 +22,7 @@ from firnline.catalogs.sql import SqlCatalog
 from firnline.cli.main import run
 from firnline.journal import parts
 from firnline.journal.lease import Lease, LeaseTimes
+from firnline.model.times import DAY_MS, format_instant, parse_instant
 from firnline.ports.catalogs import SwapOutcome
 from firnline.stores.delete import ObjectDelete
 from firnline.stores.objects import ObjectStores
@@ -214,6 +215,36 @@ def test_tags_are_written_listed_and_removed(shell: Shell) -> None:
     assert shell("tag", "remove", table, "law").facts == {"removed": "law"}
     assert shell("tag", "remove", table, "law").code == 2
     assert snapshot not in shell("plan", table).facts["expire"]
+
+
+def test_a_tag_is_kept_for_what_was_asked_however_old_its_snapshot_is(shell: Shell) -> None:
+    """Iceberg counts a ref's age from its snapshot: one of ninety days on an older snapshot went with the next run."""
+    table, snapshot = shell.world.table, str(shell.world.snapshots["s1"])
+    made = {str(each["snapshot-id"]): each["timestamp-ms"] for each in shell.world.writer.document()["snapshots"]}
+    old = now_ms() - made[snapshot]
+    brief = max(1, old // DAY_MS // 2)
+    tag = shell("tag", "add", table, "quarter", snapshot, "--retain", f"{brief}d").facts
+    until = parse_instant(tag["until"])
+    assert abs(until - now_ms() - brief * DAY_MS) < 600_000
+    assert tag["max_ref_age_ms"] > old
+    assert "quarter" not in shell("plan", table).facts["expire_refs"]
+    soon, late = (format_instant(until + each) for each in (-60_000, 60_000))
+    assert "quarter" not in shell("plan", table, "--now", soon).facts["expire_refs"]
+    assert "quarter" in shell("plan", table, "--now", late).facts["expire_refs"]
+    listed = {each["name"]: each["until"] for each in shell("tag", "list", table).facts["tags"]}
+    assert listed["quarter"] == tag["until"]
+
+
+def test_a_tag_that_the_next_run_would_drop_is_refused(shell: Shell) -> None:
+    table, snapshot = shell.world.table, str(shell.world.snapshots["s1"])
+    shell.world.writer.change(lambda each: each["properties"].update({"history.expire.max-ref-age-ms": "1000"}))
+    before = shell.world.writer.document()["refs"]
+    refused = shell("tag", "add", table, "gone-at-once", snapshot)
+    assert refused.code == 2
+    assert "the next run would drop it" in refused.error["message"]
+    assert "--retain" in refused.error["hint"]
+    assert shell.world.writer.document()["refs"] == before
+    assert shell("tag", "add", table, "stays", snapshot, "--retain", "1d").code == 0
 
 
 def test_a_hold_is_written_for_every_engine_and_its_tag_goes_with_it(shell: Shell) -> None:

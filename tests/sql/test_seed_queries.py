@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from firnline.app import open_lake
+from firnline.app import now_ms, open_lake
 from firnline.cli.main import run
 from firnline.errors import UnreadableMetadata
+from firnline.model.times import DAY_MS, HOUR_MS, parse_instant
 from firnline.sql.session import Said, Statements, prepared
 
 from .lakes import TABLE, Facts
@@ -53,7 +54,8 @@ def test_rows_tags_and_the_seeds_statements(july: Facts, spark: SparkSession) ->
     assert isinstance(tagged, Said)
     assert "kept forever" in tagged.text
     assert isinstance(again, Said)
-    assert "for 7d" in again.text
+    until = parse_instant(again.text.rpartition("kept until ")[2])
+    assert abs(until - now_ms() - 7 * DAY_MS) < HOUR_MS, "from now on, however old the snapshot is"
     refs = open_lake().source(TABLE).load().refs
     assert refs["incident"].snapshot == state.current
     (frame,) = statements.run(f"SELECT sum(x) AS s, count(*) AS n FROM {TABLE} FOR TAG 'incident' AS t")

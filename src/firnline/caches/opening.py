@@ -15,6 +15,7 @@ from firnline.caches.seal import Seal, entry_name
 from firnline.caches.secret import own_secret, shared_secret
 from firnline.caches.stamps import look_up
 from firnline.errors import UsageError
+from firnline.foreign import is_address
 from firnline.ports.cache import REDIS, Cache, Nothing, Remember, Sealed
 from firnline.ports.expanding import Expand
 from firnline.ports.formats import State, TableFormat
@@ -89,6 +90,8 @@ def open_memory(setting: str, key: str | None, key_file: Path, folder: Path) -> 
         return Memory(OFF)
     secret = own_secret(key_file) if key is None else shared_secret(key)
     if setting.startswith(REDIS):
+        if not is_address(setting, "redis", "rediss"):
+            raise UsageError("the address of the cache is not that of a Redis", hint=ALLOWED)
         if key is None:
             return Memory(shown(setting), trouble=_NO_KEY)
         from firnline.caches.redis_cache import RedisCache

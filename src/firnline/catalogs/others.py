@@ -13,6 +13,7 @@ from pyiceberg.exceptions import NoSuchNamespaceError, NoSuchTableError
 
 from firnline.catalogs.near import no_such_table
 from firnline.errors import FirnlineError, StoreError, UnreadableMetadata, UsageError
+from firnline.foreign import HIDDEN, passwords_in
 from firnline.ports.catalogs import TableName
 from firnline.ports.formats import UndoWindow
 
@@ -111,6 +112,7 @@ class OtherCatalog:
         """Returns the reason without any value of a setting whose name tells that it is secret."""
         text = f"{type(error).__name__}: {error}"
         for name, value in self._properties.items():
-            if value and any(word in name for word in ("secret", "password", "token", "credential", "access-key")):
-                text = text.replace(value, "***")
+            telling = any(word in name for word in ("secret", "password", "token", "credential", "access-key"))
+            for secret in {*passwords_in(value), *([value] if telling else [])} - {""}:
+                text = text.replace(secret, HIDDEN)
         return text[:600]

@@ -7,6 +7,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from firnline.errors import AccessDenied, BadCredentials, StoreError, Unreachable
+from firnline.foreign import HIDDEN, passwords_in
 
 _TROUBLES: tuple[tuple[tuple[str, ...], type[StoreError], str], ...] = (
     (
@@ -52,6 +53,8 @@ def explained(error: SQLAlchemyError, who: str, uri: str) -> StoreError:
 
 
 def _hidden(text: str, uri: str) -> str:
-    """Returns the text without the password of the address, however a driver may quote it."""
+    """Returns the text without the passwords of the address, however a driver may quote them."""
     password = sa.make_url(uri).password
-    return text.replace(str(password), "***") if password else text
+    for secret in {*passwords_in(uri), *([] if password is None else [str(password)])} - {""}:
+        text = text.replace(secret, HIDDEN)
+    return text

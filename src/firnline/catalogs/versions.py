@@ -17,6 +17,7 @@ from firnline.errors import UnreadableMetadata
 HINT = "version-hint.text"
 _COUNTED = re.compile(r"v(\d+)(\.\w+)?\.metadata\.json(\.\w+)?")
 _UNIQUE = re.compile(r"(\d+)-.+\.metadata\.json(\.\w+)?")
+_NUMBER = re.compile(r"[0-9]{1,18}")
 _POINT = "point at the metadata file itself, or name the table by its catalog"
 
 Versions = Mapping[int, list[str]]
@@ -68,7 +69,7 @@ def _walk(counted: Versions, hinted: int | None) -> int:
 
 def _number(hint: str | None) -> int | None:
     text = (hint or "").strip()
-    return int(text) if text.isascii() and text.isdigit() else None
+    return int(text) if _NUMBER.fullmatch(text) else None
 
 
 def _only(versions: Versions, version: int) -> str:

@@ -89,7 +89,7 @@ def _misused(problem: typer.TyperException, output: Output) -> int:
     """Returns the exit code of a command that makes no sense. One without any argument gets its help instead."""
     message = problem.format_message()
     if message.startswith("Usage: "):
-        print(message, file=sys.stderr)
+        print(message, file=sys.stderr)  # its own help
     else:
         output.fail(UsageError(message, hint="`firnline --help` shows the commands and their options"))
     return UsageError.exit_code

@@ -12,11 +12,11 @@ from firnline.cli import options
 from firnline.cli.output import output_for
 from firnline.cli.runs import Grace, SoleWriter, Yes, ask, confirming, lake_of, show_expired
 from firnline.model.holds import Hold
-from firnline.model.snapshots import Ref, RefKind
-from firnline.model.times import format_duration, format_instant, parse_duration, parse_instant
+from firnline.model.snapshots import RefKind
+from firnline.model.times import format_instant, parse_duration, parse_instant
 from firnline.ops.adopt import Adoption, adopt, adoption_of
 from firnline.ops.holds import add_hold, release_hold
-from firnline.ops.tags import FOREVER, add_tag, holds_alone, remove_tag, resolve
+from firnline.ops.tags import FOREVER, Tagged, add_tag, holds_alone, remove_tag, resolve
 from firnline.plans.pages import Grid, Hint, Line, Page
 
 tag_app = typer.Typer(help="Name snapshots that every engine keeps.", no_args_is_help=True)
@@ -49,10 +49,13 @@ def tag_add(
     config: options.Config = None,
     as_json: options.Json = False,
 ) -> None:
-    """Tag a snapshot. Without --retain, the table's own default age for refs counts."""
+    """Tag a snapshot. --retain counts from now on, however old the snapshot is. Without it, the table's own default age
+    for refs counts, which does so from the snapshot's time.
+    """
     age = None if retain is None else FOREVER if retain.lower() == "forever" else parse_duration(retain)
     tag = add_tag(_workplace(table, config), name, snapshot, age)
-    output_for(as_json).show(Page((Line(f"tagged {tag.snapshot} as {tag.name}: {_age(tag)}"),)), _ref_facts(tag))
+    said = f"tagged {tag.ref.snapshot} as {tag.ref.name}: {_kept(tag)}"
+    output_for(as_json).show(Page((Line(said),)), _tag_facts(tag))
 
 
 @tag_app.command("remove")
@@ -82,20 +85,22 @@ def tag_remove(
 @tag_app.command("list")
 def tag_list(table: options.TableArg, config: options.Config = None, as_json: options.Json = False) -> None:
     """List the tags of TABLE."""
-    refs = [ref for ref in _workplace(table, config).source.load().refs.values() if ref.kind is RefKind.TAG]
-    rows = tuple((ref.name, ref.snapshot, _age(ref)) for ref in refs)
+    state = _workplace(table, config).source.load()
+    tags = [Tagged.of(state, ref) for ref in state.refs.values() if ref.kind is RefKind.TAG]
+    rows = tuple((tag.ref.name, tag.ref.snapshot, _kept(tag)) for tag in tags)
     page = Page((Grid(rows) if rows else Line("no tags"),))
-    output_for(as_json).show(page, {"tags": [_ref_facts(ref) for ref in refs]})
+    output_for(as_json).show(page, {"tags": [_tag_facts(tag) for tag in tags]})
 
 
-def _age(ref: Ref) -> str:
-    if ref.max_ref_age_ms is None:
-        return "kept as long as the table's default says"
-    return "kept forever" if ref.max_ref_age_ms >= FOREVER else f"kept for {format_duration(ref.max_ref_age_ms)}"
+def _kept(tag: Tagged) -> str:
+    kept = "kept forever" if tag.until_ms is None else f"kept until {format_instant(tag.until_ms)}"
+    return f"{kept}, as the table's default says" if tag.ref.max_ref_age_ms is None else kept
 
 
-def _ref_facts(ref: Ref) -> dict[str, Any]:
-    return {"name": ref.name, "snapshot": ref.snapshot, "max_ref_age_ms": ref.max_ref_age_ms}
+def _tag_facts(tag: Tagged) -> dict[str, Any]:
+    until = None if tag.until_ms is None else format_instant(tag.until_ms)
+    said = {"name": tag.ref.name, "snapshot": tag.ref.snapshot, "max_ref_age_ms": tag.ref.max_ref_age_ms}
+    return {**said, "until": until}
 
 
 @hold_app.command("add")

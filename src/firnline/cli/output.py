@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any, Protocol, TextIO
 
 from firnline.errors import FirnlineError
+from firnline.foreign import harmless, harmless_json
 from firnline.plans.pages import Page
 
 
@@ -26,9 +27,9 @@ class TextOutput:
         print(page.to_text())
 
     def fail(self, problem: FirnlineError) -> None:
-        print(f"error: {problem.message}", file=sys.stderr)
+        print(f"error: {harmless(problem.message)}", file=sys.stderr)
         if problem.hint:
-            print(f"\nhint: {problem.hint}", file=sys.stderr)
+            print(f"\nhint: {harmless(problem.hint)}", file=sys.stderr)
 
 
 class JsonOutput:
@@ -41,8 +42,8 @@ class JsonOutput:
 
 
 def _fitting(target: TextIO, facts: Mapping[str, Any], indent: int | None = None) -> str:
-    """Returns the facts as JSON, with letters that the target does not have as JSON's own escapes."""
-    text = json.dumps(facts, indent=indent, ensure_ascii=False)
+    """Returns the facts as JSON, with what the target does not have, or would obey, as JSON's own escapes."""
+    text = harmless_json(json.dumps(facts, indent=indent, ensure_ascii=False))
     try:
         text.encode(target.encoding or "utf-8")
     except UnicodeEncodeError:

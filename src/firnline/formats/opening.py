@@ -29,6 +29,8 @@ def named(unit: File) -> Iterator[None]:
         raise UnreadableMetadata(f"{unit.kind} is missing: {unit.key}", hint=REPAIR) from missing
     except CorruptAvro as damage:
         raise UnreadableMetadata(f"{unit.kind} is damaged: {unit.key}: {damage}", hint=REPAIR) from damage
+    except MemoryError:
+        raise UnreadableMetadata(f"{unit.kind} does not fit into memory: {unit.key}", hint=REPAIR) from None
     except FirnlineError as known:
         raise type(known)(f"{unit.kind} {unit.key}: {known.message}", known.hint) from known
 

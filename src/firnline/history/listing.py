@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 from firnline.errors import ObjectNotFound, UnreadableMetadata
+from firnline.foreign import json_of
 from firnline.model.snapshots import number_of
 from firnline.ports.stores import Get
-
-_HALF_A_PAIR = re.compile("[\ud800-\udfff]")
 
 Entry = Mapping[str, Any]
 """One snapshot as it stood in the table's metadata, with whatever fields it had."""
@@ -84,8 +82,7 @@ def _is_whole(value: object) -> bool:
 
 def text_of(entry: Entry) -> str:
     """Returns the snapshot as JSON, readable; half of a pair of surrogates, which is no letter, stays escaped."""
-    text = json.dumps(entry, ensure_ascii=False, separators=(",", ":"))
-    return json.dumps(entry, separators=(",", ":")) if _HALF_A_PAIR.search(text) else text
+    return json_of(entry, separators=(",", ":"))
 
 
 def bytes_of(texts: Iterable[str]) -> bytes:

@@ -1,4 +1,4 @@
-"""Checking a table: every file that each of its snapshots needs exists, with its size."""
+"""Checking a table: every file that each of its snapshots needs exists, with its size, and readers find the newest."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from firnline.model.files import Root
-from firnline.ops.presence import Presence, look
+from firnline.ops.presence import Fault, Presence, look
 from firnline.ports.engines import ChooseEngine, Territory
+from firnline.ports.formats import State
 from firnline.ports.progress import Progress
 from firnline.ports.stores import Head
 from firnline.ports.tables import TableSource
@@ -38,10 +39,17 @@ class Checked:
 
 
 def check(source: TableSource, store: Head, choose: ChooseEngine, progress: Progress) -> Checked:
-    """Returns what is missing. Raises UnreadableMetadata where a list or manifest itself cannot be read."""
+    """Returns what is missing, and what leads readers astray.
+
+    Raises UnreadableMetadata where a list or manifest itself cannot be read.
+    """
     state = source.load()
     roots = (Root(file, True, owner) for owner, file in source.format.roots(state))
     engine = choose(state, source.format, "auto")
     with closing(engine.survey(roots, source.format.expand, Territory(None))) as survey:
         presence = look(store, survey.kept_batches(), progress)
-    return Checked(state.table, len(state.graph), presence)
+    return Checked(state.table, len(state.graph), presence.and_also(_astray(source, state)))
+
+
+def _astray(source: TableSource, state: State) -> list[Fault]:
+    return [Fault(path, "hint", problem) for path, problem in source.format.misleading(state)]

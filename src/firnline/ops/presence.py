@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from firnline.errors import ObjectNotFound
@@ -35,6 +35,10 @@ class Presence:
     bytes: int
     faults: int
     listed: tuple[Fault, ...]
+
+    def and_also(self, found: Sequence[Fault]) -> Presence:
+        """Returns this with further faults, which are listed first."""
+        return replace(self, faults=self.faults + len(found), listed=(*found, *self.listed)[:LISTED])
 
 
 def look(store: Head, batches: Iterable[pa.RecordBatch], progress: Progress) -> Presence:

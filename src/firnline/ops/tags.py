@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from firnline.errors import UsageError
 from firnline.model.snapshots import Ref, RefKind, SnapshotId
+from firnline.model.times import format_duration
 from firnline.ops.amend import amend
 from firnline.ops.drop import refuse_tag_of_hold
 from firnline.ops.workplace import Workplace
@@ -17,21 +20,38 @@ FOREVER = LONGEST_AGE_MS
 _OWN = "firnline-"
 
 
-def add_tag(work: Workplace, name: str, snapshot: str | None, max_age_ms: int | None) -> Ref:
+@dataclass(frozen=True, slots=True)
+class Tagged:
+    """A tag, and until when it is kept; None for ever."""
+
+    ref: Ref
+    until_ms: int | None
+
+    @staticmethod
+    def of(state: State, ref: Ref) -> Tagged:
+        """Formats count the age of a ref from the time of its snapshot, and not from that of the tag."""
+        age = state.native.max_ref_age_ms if ref.max_ref_age_ms is None else ref.max_ref_age_ms
+        endless = age >= FOREVER or ref.snapshot not in state.graph
+        return Tagged(ref, None if endless else state.graph[ref.snapshot].timestamp_ms + age)
+
+
+def add_tag(work: Workplace, name: str, snapshot: str | None, retain_ms: int | None) -> Tagged:
     """Returns the tag as it was written: a moment later another writer may have moved it, or replaced the table.
 
-    Raises UsageError where the name is taken by something else.
+    It is kept for `retain_ms` from now on; where that is None, for as long as the table's default says. Raises
+    UsageError where the name is taken by something else, or the tag would be gone with the next run.
     """
     check_name(name, "tag")
     if name.startswith(_OWN):
         raise UsageError(f"tags named {_OWN}… are firnline's own, and moved by it", hint="name the tag otherwise")
-    if max_age_ms is not None and max_age_ms < 1:
+    if retain_ms is not None and retain_ms < 1:
         raise UsageError("a tag that is kept for no time is no tag", hint="write an age such as 30d, or forever")
-    written: dict[str, Ref] = {}
+    written: dict[str, Tagged] = {}
+    now_ms = work.now()
 
     def wanted(state: State) -> Amendment:
-        tag = written[name] = Ref(name, RefKind.TAG, resolve(state, snapshot), max_age_ms)
-        present = state.refs.get(name)
+        tagged = written[name] = _tagged(state, name, resolve(state, snapshot), retain_ms, now_ms)
+        tag, present = tagged.ref, state.refs.get(name)
         if present == tag:
             return Amendment()
         if present is not None:
@@ -42,6 +62,23 @@ def add_tag(work: Workplace, name: str, snapshot: str | None, max_age_ms: int | 
 
     amend(work, wanted)
     return written[name]
+
+
+def _tagged(state: State, name: str, snapshot: SnapshotId, retain_ms: int | None, now_ms: int) -> Tagged:
+    """Returns the tag with the age that its snapshot has when the time is over.
+
+    Raises UsageError where it would be over already: the next run would drop what somebody has just asked to keep.
+    """
+    already = max(0, now_ms - state.graph[snapshot].timestamp_ms)
+    age = None if retain_ms is None else min(retain_ms + already, FOREVER)
+    tagged = Tagged.of(state, Ref(name, RefKind.TAG, snapshot, age))
+    if tagged.until_ms is not None and tagged.until_ms <= now_ms:
+        raise UsageError(
+            f"{state.table} keeps refs for {format_duration(state.native.max_ref_age_ms)}, and {snapshot} is older: "
+            f"the next run would drop it",
+            hint="`--retain` says how long the tag is kept from now on, such as 90d, or forever",
+        )
+    return tagged
 
 
 def check_name(name: str, what: str) -> None:

@@ -10,6 +10,7 @@ from contextlib import suppress
 from firnline.errors import ObjectNotFound, StoreError, UnreadableMetadata
 from firnline.history.index import read_index
 from firnline.history.names import Pointer, is_of_table, is_own_name, pointer_of
+from firnline.inflate import gunzipped
 from firnline.journal.runs import Run
 from firnline.journal.states import RunState
 from firnline.ops.workplace import Workplace
@@ -75,7 +76,14 @@ def _texts(work: Workplace, state: State) -> Iterator[bytes]:
             if left < 0:
                 raise UnreadableMetadata("too much metadata to search", hint="old history files stay for now")
             data = work.store.get(key)
-            yield zlib.decompress(data, wbits=31) if data.startswith(_GZIP) else data
+            yield _plain(data, key, left) if data.startswith(_GZIP) else data
+
+
+def _plain(data: bytes, key: str, left: int) -> bytes:
+    try:
+        return gunzipped(data, left)
+    except (ValueError, zlib.error) as damage:
+        raise UnreadableMetadata(f"{key}: {damage}", hint="old history files stay for now") from damage
 
 
 def _said(run: Run) -> bytes:

@@ -51,7 +51,7 @@ def _refuse_where_nothing_comes_back(work: Workplace, run: Run) -> None:
     before = run.committed.detail.get("built_on") if run.committed else None
     raise RefusedForSafety(
         f"{run.id} is committed, and the catalog of {work.source.name} takes no snapshot back",
-        hint="until the purge `firnline hold add TABLE NAME --snapshot ID` keeps a snapshot's files"
+        hint="until the purge `firnline hold add TABLE NAME SNAPSHOT` keeps a snapshot's files"
         + (f"; {before} still names them and can be registered as another table" if before else ""),
     )
 

@@ -9,10 +9,10 @@ from enum import StrEnum
 from typing import Any
 from urllib.parse import quote, quote_plus, unquote
 
-HIDDEN = "(hidden)"
+from firnline.foreign import HIDDEN, concealed, passwords_in
+
 _TELLING = re.compile(r"secret|password|passwd|token|credential|key|sas|signature|auth", re.IGNORECASE)
 _OPEN = re.compile(r"(?:[.-]|^)(?:type|uri|url|endpoint|region|server|scope|style|impl|alias|enabled)$", re.IGNORECASE)
-_IN_ADDRESS = re.compile(r"(?<=://)[^/\s@]*:[^/\s]*(?=@)")
 _SHORTEST = 4
 """Anything shorter would hide letters of ordinary words."""
 
@@ -60,7 +60,7 @@ class Veil:
         self._secrets = re.compile("|".join(map(re.escape, longest_first))) if longest_first else None
 
     def over(self, text: str) -> str:
-        hidden = _IN_ADDRESS.sub(HIDDEN, text)
+        hidden = concealed(text)
         return self._secrets.sub(HIDDEN, hidden) if self._secrets else hidden
 
     def over_finding(self, found: Finding) -> Finding:
@@ -74,8 +74,7 @@ def secrets_in(settings: Iterable[tuple[str, str]]) -> list[str]:
         if _TELLING.search(name) and not _OPEN.search(name):
             found.append(value)
             found += value.split(":") if "credential" in name.lower() else []
-        for inside in _IN_ADDRESS.findall(value):
-            found.append(inside.partition(":")[2])
+        found += passwords_in(value)
     return found
 
 

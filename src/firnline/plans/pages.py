@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from html import escape
 
+from firnline.foreign import harmless
+
 
 @dataclass(frozen=True, slots=True)
 class Line:
@@ -33,9 +35,11 @@ class Page:
     blocks: tuple[Block, ...]
 
     def to_text(self) -> str:
-        """Returns the page for a terminal or a file: readable without colour, hints last."""
+        """Returns the page for a terminal or a file: readable without colour, hints last. What others wrote is made
+        harmless here, and nowhere else.
+        """
         body = [line for block in self.blocks if not isinstance(block, Hint) for line in _block_lines(block)]
-        hints = [f"hint: {block.text}" for block in self.blocks if isinstance(block, Hint)]
+        hints = [f"hint: {harmless(block.text)}" for block in self.blocks if isinstance(block, Hint)]
         return "\n".join([*body, "", *hints] if hints else body)
 
     def to_html(self) -> str:
@@ -45,8 +49,9 @@ class Page:
 
 def _block_lines(block: Line | Grid) -> list[str]:
     if isinstance(block, Line):
-        return [block.text]
-    rows = [block.headings, *block.rows] if block.headings else list(block.rows)
+        return [harmless(block.text)]
+    written = [block.headings, *block.rows] if block.headings else list(block.rows)
+    rows = [tuple(map(harmless, row)) for row in written]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return ["  " + _padded(row, widths, block.right) for row in rows]
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from firnline.errors import UsageError
+from firnline.foreign import json_of
 from firnline.model.holds import Hold
 from firnline.model.times import format_instant, parse_instant
 
@@ -36,7 +37,7 @@ def format_hold(hold: Hold) -> tuple[str, str]:
     """Returns the property's key and value, which parse_holds reads back to an equal hold."""
     until = None if hold.until_ms is None else format_instant(hold.until_ms)
     fields = {"who": hold.who, "why": hold.why, "snapshot": hold.snapshot, "until": until}
-    return HOLD_PREFIX + hold.name, json.dumps(fields, ensure_ascii=False)
+    return HOLD_PREFIX + hold.name, json_of(fields)
 
 
 def _parse(key: str, text: str) -> Hold:

@@ -265,6 +265,10 @@ class TableFormat(EditTable, Protocol):
         """Returns the properties that are lacking so that no writer expires anything; none where they never do."""
         ...
 
+    def misleading(self, state: State) -> Iterator[tuple[str, str]]:
+        """Yields objects beside the metadata from which readers start and that lead them astray, with the reason."""
+        ...
+
     def dropping(self, state: State, refs: Set[str]) -> Dropping:
         """Returns what goes with these refs.
 

@@ -14,6 +14,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, DataType, MapType, StructType
 
 from firnline.errors import FirnlineError, UsageError
+from firnline.foreign import harmless_json
 from firnline.plans.pages import Grid, Line, Page
 
 _NUMBERS = ("byte", "short", "integer", "long", "float", "double", "decimal")
@@ -63,7 +64,7 @@ def _json(target: TextIO, frame: DataFrame) -> None:
     lines = _renamed(frame).select(F.to_json(F.struct(*names), {"ignoreNullFields": "false"}))
     before = "["
     for (line,) in lines.toLocalIterator():
-        target.write(f"{before}{line}")
+        target.write(f"{before}{harmless_json(line)}")
         before = ",\n"
     target.write("]\n" if before != "[" else "[]\n")
 

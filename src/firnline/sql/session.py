@@ -13,8 +13,8 @@ from pyspark.sql.utils import is_remote
 
 from firnline.app import Lake
 from firnline.errors import NoSuchTable, UsageError
-from firnline.model.times import format_duration
-from firnline.ops.tags import FOREVER, add_tag, resolve
+from firnline.model.times import format_instant
+from firnline.ops.tags import add_tag, resolve
 from firnline.ports.formats import State
 from firnline.settings import find_config
 from firnline.sql.asking import METADATA, ROWS, asked_of, open_relation
@@ -91,8 +91,8 @@ class Statements:
         if table is None:
             raise UsageError("TAG without a table", hint="write OF ns.table, or USE TABLE ns.table; before it")
         tag = add_tag(self.lake.workplace(table), statement.name, statement.snapshot, statement.age_ms)
-        kept = "forever" if statement.age_ms >= FOREVER else f"for {format_duration(statement.age_ms)}"
-        return Said(f"tagged {tag.snapshot} of {table} as {tag.name}: kept {kept}")
+        kept = "forever" if tag.until_ms is None else f"until {format_instant(tag.until_ms)}"
+        return Said(f"tagged {tag.ref.snapshot} of {table} as {tag.ref.name}: kept {kept}")
 
     def _query(self, query: Query) -> DataFrame:
         with understanding():

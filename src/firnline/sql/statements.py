@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -15,6 +16,7 @@ from firnline.model.times import DAY_MS
 from firnline.ops.tags import FOREVER
 from firnline.sql.tokens import DIALECT, SYNTAX, Path, Word, paths_of, words_of
 
+_DAYS = re.compile(r"[0-9]{1,9}")
 _TAG = "TAG snapshot N OF ns.table AS 'name' WITH RETENTION FOREVER (or: n DAYS)"
 _IMPLYING = ("NATURAL", "PIVOT", "UNPIVOT", "|>")
 
@@ -105,7 +107,7 @@ def _tag(words: Sequence[Word]) -> TagSnapshot:
 def _age(words: Sequence[Word]) -> int:
     if len(words) == 1 and words[0].says("FOREVER"):
         return FOREVER
-    if len(words) == 2 and words[0].text.isdecimal() and (words[1].says("DAYS") or words[1].says("DAY")):
+    if len(words) == 2 and _DAYS.fullmatch(words[0].text) and (words[1].says("DAYS") or words[1].says("DAY")):
         return int(words[0].text) * DAY_MS
     raise UsageError(f"no retention: {' '.join(word.text for word in words)}", hint=_TAG)
 

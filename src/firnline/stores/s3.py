@@ -21,7 +21,7 @@ from botocore.credentials import AssumeRoleCredentialFetcher, DeferredRefreshabl
 from obstore.store import S3Store
 
 from firnline.errors import BadCredentials, PermanentStoreError
-from firnline.stores.settings import Properties, S3Settings, http_options, retrying, s3_settings
+from firnline.stores.settings import Properties, S3Settings, check_address, http_options, retrying, s3_settings
 from firnline.stores.wire import BulkWire
 
 _LOOK_AGAIN = timedelta(minutes=5)
@@ -43,7 +43,8 @@ class S3Place:
         """The server's address; None for AWS itself. Also found in AWS_ENDPOINT_URL and in profiles."""
         address = str(self.client.meta.endpoint_url)
         host = urlsplit(address).hostname or ""
-        return None if self.settings.endpoint is None and host.endswith(_AWS) else address
+        own = self.settings.endpoint is None and host.endswith(_AWS)
+        return None if own else check_address("the endpoint of S3", address)
 
     def bucket(self, name: str, retries: int) -> S3Store:
         """Returns a bucket by obstore. Credentials are asked for again from time to time: they may be refreshed."""

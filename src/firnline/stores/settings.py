@@ -12,6 +12,7 @@ from datetime import timedelta
 from typing import Any
 
 from firnline.errors import PermanentStoreError
+from firnline.foreign import is_address
 
 Properties = Mapping[str, str]
 
@@ -66,7 +67,7 @@ def s3_settings(properties: Properties) -> S3Settings:
         return properties.get(f"s3.{name}") or properties.get(f"client.{name}") or None
 
     return S3Settings(
-        endpoint=properties.get("s3.endpoint") or None,
+        endpoint=_address(properties, "s3.endpoint"),
         region=first("region"),
         access_key_id=first("access-key-id"),
         secret_access_key=first("secret-access-key"),
@@ -76,7 +77,7 @@ def s3_settings(properties: Properties) -> S3Settings:
         role_session_name=first("role-session-name") or "firnline",
         anonymous=_flag(properties, "s3.anonymous") or False,
         virtual=_virtual(properties),
-        proxy=properties.get("s3.proxy-uri") or None,
+        proxy=_address(properties, "s3.proxy-uri"),
         connect_timeout_s=_seconds(properties, "s3.connect-timeout", CONNECT_TIMEOUT_S),
         request_timeout_s=_seconds(properties, "s3.request-timeout", REQUEST_TIMEOUT_S),
     )
@@ -84,6 +85,7 @@ def s3_settings(properties: Properties) -> S3Settings:
 
 def gcs_settings(properties: Properties) -> dict[str, str]:
     """Returns obstore's settings for Google Cloud Storage."""
+    _address(properties, "gcs.service.host")
     return _renamed(properties, _GCS)
 
 
@@ -94,6 +96,8 @@ def azure_settings(properties: Properties) -> dict[str, str]:
     host = properties.get("adls.account-host")
     if host:
         settings["endpoint"] = host if "://" in host else f"https://{host}"
+    if "endpoint" in settings:
+        check_address("adls.account-host", settings["endpoint"])
     if _flag(properties, "adls.anon"):
         settings["skip_signature"] = "true"
     return settings
@@ -110,6 +114,18 @@ def http_options(endpoint: str | None, connect_s: float, request_s: float, proxy
 def retrying(retries: int) -> Any:
     """Returns obstore's settings for requests that it sends again by itself."""
     return {"max_retries": retries, "retry_timeout": timedelta(seconds=60)}
+
+
+def _address(properties: Properties, name: str) -> str | None:
+    said = properties.get(name) or None
+    return None if said is None else check_address(name, said)
+
+
+def check_address(name: str, address: str) -> str:
+    """Returns the address of a server. Raises PermanentStoreError where it is none."""
+    if not is_address(address, "http", "https"):
+        raise PermanentStoreError(f"{name} is not the address of a server", "write http://HOST:PORT or https://HOST")
+    return address
 
 
 def _from_connection_string(text: str) -> dict[str, str]:

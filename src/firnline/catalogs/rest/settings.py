@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from urllib.parse import unquote, urlsplit, urlunsplit
 
 from firnline.errors import UnsupportedFormat, UsageError
+from firnline.foreign import HIDDEN, is_address
 
 _SEPARATOR = "\x1f"
 _SECRETS = ("token", "credential", "auth.basic.password", "auth.oauth2.client_secret")
@@ -21,6 +22,8 @@ class RestSettings:
     properties: Mapping[str, str] = field(repr=False)
 
     def __post_init__(self) -> None:
+        if not is_address(self.uri, "http", "https"):
+            raise UsageError(f"the uri of catalog {self.name} is not the address of a server", "such as https://HOST")
         if self.properties.get("rest.sigv4-enabled", "").lower() == "true":
             raise UnsupportedFormat(
                 f"catalog {self.name} wants signed requests (rest.sigv4-enabled)", "firnline sends a token"
@@ -88,7 +91,7 @@ class RestSettings:
         secrets += [value for name, value in self.properties.items() if _is_header(name)]
         secrets += [self.properties.get("credential", "").rpartition(":")[2]]
         for secret in sorted(filter(None, secrets), key=len, reverse=True):
-            text = text.replace(secret, "***")
+            text = text.replace(secret, HIDDEN)
         return text
 
 

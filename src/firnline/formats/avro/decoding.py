@@ -17,6 +17,7 @@ from firnline.formats.avro.gather import to_arrow
 from firnline.formats.avro.header import Writer, read_header
 from firnline.formats.avro.kernel import FAULTS, MAX_DEPTH
 from firnline.formats.avro.program import Program, compile_program
+from firnline.inflate import believable
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +73,7 @@ def _decoded(
 ) -> tuple[pa.RecordBatch, int]:
     """The rows of files with one schema and codec, end to end, and how many they are."""
     program = compile_program(writer.schema, tuple(columns.items()))
-    blocks = expand(packed, writer.codec, min(max_bytes, MAX_BYTES), codecs)
+    blocks = expand(packed, writer.codec, min(max_bytes, MAX_BYTES, believable(sum(map(len, packed.pieces)))), codecs)
     rows = blocks.rows(program.width)
     batch = pa.RecordBatch.from_arrays(_columns(blocks, rows, program, engine), schema=program.arrow)
     return batch, rows

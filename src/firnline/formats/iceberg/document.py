@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from firnline.errors import ObjectNotFound, UnreadableMetadata, UnsupportedFormat
+from firnline.inflate import gunzipped
 from firnline.ports.stores import Get
 
 Document = Mapping[str, Any]
@@ -36,21 +37,17 @@ def document_in(data: bytes, location: str) -> Document:
 def parse_document(data: bytes, location: str) -> Document:
     """Returns the JSON object in `data`; compression is told by the bytes, not by the name."""
     try:
-        text = _gunzip(data) if data.startswith(_GZIP_MAGIC) else data
+        text = gunzipped(data, LARGEST_DOCUMENT) if data.startswith(_GZIP_MAGIC) else data
         document = json.loads(text)
     except (ValueError, zlib.error, RecursionError) as damage:
         raise UnreadableMetadata(f"metadata is damaged: {location}: {damage}", hint=_HINT) from damage
+    except MemoryError:
+        raise UnreadableMetadata(
+            f"metadata does not fit into memory: {location}: {len(data):,} bytes as it lies there", hint=_HINT
+        ) from None
     if not isinstance(document, dict):
         raise UnreadableMetadata(f"metadata is not a JSON object: {location}", hint=_HINT)
     return document
-
-
-def _gunzip(data: bytes) -> bytes:
-    inflate = zlib.decompressobj(wbits=31)
-    text = inflate.decompress(data, LARGEST_DOCUMENT)
-    if not inflate.eof:
-        raise ValueError("compressed data is cut short or larger than the limit")
-    return text
 
 
 def check_understood(document: Document, location: str) -> None:

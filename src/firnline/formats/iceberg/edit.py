@@ -167,8 +167,8 @@ def stamped(edited: dict[str, Any], base_location: str, now_ms: int) -> dict[str
 
 def forgotten_metadata(base: Document, successor: Document) -> list[str]:
     """Returns the metadata files that fell off the log, where the table asks for their removal."""
-    properties = base.get("properties") or {}
-    if str(properties.get("write.metadata.delete-after-commit.enabled", "false")).lower() != "true":
+    asked = fields.properties_of(base).get("write.metadata.delete-after-commit.enabled", "false")
+    if asked.lower() != "true":
         return []
     kept = {identity(entry["metadata-file"]) for entry in successor.get("metadata-log") or ()}
     before = (entry["metadata-file"] for entry in base.get("metadata-log") or ())
@@ -177,7 +177,7 @@ def forgotten_metadata(base: Document, successor: Document) -> list[str]:
 
 def _log_length(document: Document, where: str) -> int:
     name = "write.metadata.previous-versions-max"
-    return fields.property_number(document.get("properties") or {}, name, DEFAULT_LOG_LENGTH, where)
+    return fields.property_number(fields.properties_of(document, where), name, DEFAULT_LOG_LENGTH, where)
 
 
 def _refuse_dangling(document: Document, snapshots: Set[str], refs: Set[str]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
 from typing import Any
@@ -24,9 +25,14 @@ def text(fields: Fields, name: str, where: str) -> str:
     value = fields.get(name)
     if not isinstance(value, str) or not value:
         raise damaged(where, f"{name} is {value!r}, not a text")
-    if _SURROGATE.search(value):
+    if not is_text(value):
         raise damaged(where, f"{name} is {value!r}, which has half a character")
     return value
+
+
+def is_text(value: str) -> bool:
+    """Tells whether there is no half of a character in it, which JSON can write."""
+    return _SURROGATE.search(value) is None
 
 
 def whole(fields: Fields, name: str, where: str) -> int:
@@ -66,6 +72,23 @@ def mapping(fields: Fields, name: str, where: str) -> Fields:
     if not isinstance(value, dict):
         raise damaged(where, f"{name} is not an object")
     return value
+
+
+def properties_of(document: Fields, where: str = "") -> dict[str, str]:
+    """Returns the table's properties as texts. A number or a flag is what it would be as one.
+
+    Java writes and reads nothing but texts; other writers' numbers must not stop a reader half-way.
+    """
+    found = mapping(document, "properties", where)
+    return {name: _as_text(name, value, where) for name, value in found.items()}
+
+
+def _as_text(name: str, value: Any, where: str) -> str:
+    if isinstance(value, str):
+        return value
+    if value is None or isinstance(value, list | dict):
+        raise damaged(where, f"property {name} is {json.dumps(value)[:80]}, not a text")
+    return json.dumps(value)
 
 
 def property_number(properties: Mapping[str, str], name: str, default: int, where: str) -> int:

@@ -3,32 +3,32 @@
 from __future__ import annotations
 
 import gzip
-import json
 import re
 import uuid
 
 from firnline.errors import UnsupportedFormat
+from firnline.foreign import json_bytes
 from firnline.formats.iceberg.document import Document
+from firnline.formats.iceberg.fields import properties_of
 from firnline.model.locations import join
 
 _VERSION = re.compile(r"(?:v(\d+)|(\d+)-)[^/]*$")
 
 
 def document_bytes(document: Document) -> bytes:
-    text = json.dumps(document, ensure_ascii=False, separators=(",", ":")).encode()
+    text = json_bytes(document, separators=(",", ":"))
     return gzip.compress(text, mtime=0) if is_compressed(document) else text
 
 
 def is_compressed(document: Document) -> bool:
-    codec = str((document.get("properties") or {}).get("write.metadata.compression-codec", "none")).lower()
+    codec = properties_of(document).get("write.metadata.compression-codec", "none").lower()
     if codec not in ("none", "gzip"):
         raise UnsupportedFormat(f"metadata compression {codec!r} is not understood", hint="nothing was changed")
     return codec == "gzip"
 
 
 def metadata_folder(document: Document) -> str:
-    properties = document.get("properties") or {}
-    return properties.get("write.metadata.path") or join(document["location"], "metadata")
+    return properties_of(document).get("write.metadata.path") or join(document["location"], "metadata")
 
 
 def successor_name(document: Document, base_location: str) -> str:

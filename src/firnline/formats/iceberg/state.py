@@ -25,7 +25,7 @@ _OWNED_PATHS = ("write.data.path", "write.metadata.path", "write.object-storage.
 def state_of(document: Document, table: str, metadata_location: str) -> State:
     """Returns the table's state. Raises UnreadableMetadata, naming the field, where the document contradicts itself."""
     where = metadata_location
-    properties = _properties(document, where)
+    properties = fields.properties_of(document, where)
     location = plain_path(fields.text(document, "location", where), where)
     _check_log(document, where)
     graph = _graph(document, properties, where)
@@ -48,11 +48,6 @@ def state_of(document: Document, table: str, metadata_location: str) -> State:
         holds=holds,
         forbidden=unreadable(holds) or _forbidden(properties),
     )
-
-
-def _properties(document: Document, where: str) -> Mapping[str, str]:
-    properties = fields.mapping(document, "properties", where)
-    return {name: str(value) for name, value in properties.items()}
 
 
 def _uuid(document: Document, location: str, where: str) -> str:

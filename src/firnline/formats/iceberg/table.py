@@ -144,6 +144,9 @@ class IcebergFormat:
     def quieted(self, state: State) -> Mapping[str, str]:
         return {}
 
+    def misleading(self, state: State) -> Iterator[tuple[str, str]]:
+        return iter(())
+
     def dropping(self, state: State, refs: Set[str]) -> Dropping:
         """Returns tags alone: the snapshot of one is in the table without it, until the policy lets it go."""
         for name in sorted(refs):

@@ -19,6 +19,7 @@ from firnline.formats.paimon.differences import (
     last_snapshots,
     number_of_snapshot,
 )
+from firnline.formats.paimon.hints import is_latest_hint
 from firnline.formats.paimon.present import files_of_branch, rolled_back, snapshots_of_branch
 from firnline.model.locations import join
 from firnline.ports.catalogs import Still
@@ -94,6 +95,8 @@ class Carrying:
             key, data = self._key(path), proof["puts"][path].encode()
             if path not in proof["replaces"]:
                 self.retirer.retire(key, self._present(key) or b"" if names.is_hint(path) else data)
+            elif is_latest_hint(path):
+                self._point_at_newest(path)
             elif names.is_hint(path) or self._present(key) == data:  # a note that says more by now is somebody's hold
                 self.store.put(key, proof["replaces"][path].encode())
 
@@ -112,7 +115,9 @@ class Carrying:
         if is_snapshot(path):
             self._refuse_rolled_back()
         key, data = self._key(path), self.proof["puts"][path].encode()
-        if names.is_hint(path):
+        if is_latest_hint(path):
+            self._point_at_newest(path)
+        elif names.is_hint(path):
             self.store.put(key, data)
         elif path == names.PROPERTIES:
             self._replace_note(key, data)
@@ -122,6 +127,18 @@ class Carrying:
             except AlreadyExists:
                 if self.store.get(key) != data:
                     raise GivenUp from None
+
+    def _point_at_newest(self, path: str) -> None:
+        """Writes the hint at the newest snapshot from what is there, until it still is after the write: a rollback or a
+        commit may come between, and Java believes a hint at what a rollback took away.
+        """
+        branch, key = names.split_branch(path)[0], self._key(path)
+        while numbers := self._numbers(branch):
+            data = str(max(numbers)).encode()
+            if self._present(key) == data:
+                return
+            self.still()
+            self.store.put(key, data)
 
     def _replace_note(self, key: str, data: bytes) -> None:
         """Writes the note. Whoever carries on a commit comes long after it was made, and somebody may have noted a hold

@@ -49,10 +49,10 @@ def _firsts(moved: Files, among: Files) -> Iterator[str]:
 def fits(before: Files, now: Files, drops: Collection[str]) -> bool:
     """Tells whether the folder still is what a commit was made from, but for what cannot matter to it: snapshots on
     top, schemas, changelogs and hints. A new tag, branch, consumer or note may: then the commit is made anew. To a
-    branch that it drops everything matters.
+    branch that it drops everything matters, and so does every new schema: it may make others read that branch.
     """
     changed = {path for path in {*before, *now} if before.get(path) != now.get(path)}
-    if any(names.split_branch(path)[0] in drops for path in changed):
+    if any(names.split_branch(path)[0] in drops or (drops and is_schema(path)) for path in changed):
         return False
     return all(names.is_hint(path) or (path not in before and _is_harmless(path, before)) for path in changed)
 

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Set
+from collections.abc import Iterator, Mapping, Set
 
-from firnline.errors import UsageError
+from firnline.errors import RefusedForSafety, UsageError
 from firnline.formats.paimon.branches import Branch, branches_of
 from firnline.formats.paimon.state import files_in, tag_ref_name
 from firnline.formats.paimon.versions import versions_of
 from firnline.model.snapshots import MAIN, SnapshotId
 from firnline.ports.formats import Dropping, State
+
+_READ_BY = (
+    "scan.fallback-branch",
+    "scan.primary-branch",
+    "scan.fallback-snapshot-branch",
+    "scan.fallback-delta-branch",
+)
 
 
 def dropping(state: State, refs: Set[str]) -> Dropping:
@@ -26,8 +33,23 @@ def dropping(state: State, refs: Set[str]) -> Dropping:
         raise UsageError(
             f"{state.table} has no branch or tag {unknown[0]!r}", hint="`firnline tag list TABLE` shows tags"
         )
+    refuse_read(branches, gone)
     left = (each for branch in branches.values() for each in _left_alone(branch, set(branches), gone))
     return Dropping(frozenset(left), frozenset(gone))
+
+
+def refuse_read(branches: Mapping[str, Branch], gone: Set[str]) -> None:
+    """Refuses where the options of a branch that stays make its readers read one that goes: they would miss its rows,
+    and nobody would tell them.
+    """
+    for branch in (each for name, each in branches.items() if not name or name not in gone):
+        for option in _READ_BY:
+            read = branch.schema.options.get(option, "").strip()
+            if read and read in gone and read in branches:
+                raise RefusedForSafety(
+                    f"{option} of the branch {branch.name or MAIN} names {read}: who reads the one reads the other",
+                    hint=f"nothing was changed; set {option} otherwise with Paimon itself first",
+                )
 
 
 def _gone(branch: Branch, branches: set[str], refs: Set[str]) -> Iterator[str]:

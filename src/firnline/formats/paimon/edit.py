@@ -9,8 +9,10 @@ from typing import Any
 from firnline.errors import RefusedForSafety
 from firnline.formats.paimon import names
 from firnline.formats.paimon.beside import changelog_id, consumer_id
-from firnline.formats.paimon.branches import Branch
+from firnline.formats.paimon.branches import Branch, branches_of
+from firnline.formats.paimon.dropping import refuse_read
 from firnline.formats.paimon.folder import Files
+from firnline.formats.paimon.hints import latest_hint
 from firnline.formats.paimon.objects import snapshot_objects
 from firnline.formats.paimon.shrink import Shrunk, held_in, kept_tag, shrunk
 from firnline.formats.paimon.state import files_in
@@ -35,14 +37,18 @@ class Edit:
         self.files[path] = self.added[path] = text
 
     def hint(self, branch: str, kind: str) -> None:
-        """Points the hints at what is there: readers start from them, and find the way themselves where they are wrong.
+        """Points the hints at what is there: readers start from them.
 
-        Those of changelogs go with the last of these: a reader that looks for the first one would wait for it.
+        Java finds its own way from a hint at an older snapshot only as long as the one after that is there: one that
+        was harmless before an expiry makes the table unreadable after it. Those of changelogs go with the last of
+        these: a reader that looks for the first one would wait for it.
         """
         folder = names.branch_folder(branch)
         numbers = numbered(self.files, kind).get(branch, {})
         if numbers:
             self.files[f"{folder}{kind}/EARLIEST"] = str(min(numbers))
+        if kind == "snapshot" and numbers and latest_hint(branch) in self.files:
+            self.files[latest_hint(branch)] = str(max(numbers))
         if kind == "changelog" and numbers:
             self.files[f"{folder}{kind}/LATEST"] = str(max(numbers))
         elif kind == "changelog":
@@ -67,6 +73,8 @@ def expired(
     """Returns the files without these snapshots, refs and what is beside them, and what was taken out, as JSON."""
     edit = Edit(dict(files_in(state)))
     dropped: dict[str, int] = {}
+    if refs:  # somebody may have set such an option since the plan
+        refuse_read(branches_of(files_in(state), state.location), refs)
     for each in shrunk(state, snapshots, refs):
         if each.dropped:
             _refuse_moved(each.branch, snapshots)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Set
 
+from firnline.foreign import json_of
 from firnline.formats.paimon import fields, names
 from firnline.formats.paimon.branches import branches_of
 from firnline.formats.paimon.folder import Files
@@ -32,5 +32,5 @@ def new_schemas(files: Files, location: str, written: Mapping[str, str], gone: S
             path = f"{folder}schema/schema-{number}"
             before = fields.parse(files[path], join(location, path))
             after = {**before, "id": number + 1, "options": options, "timeMillis": now_ms}
-            found[f"{folder}schema/schema-{number + 1}"] = json.dumps(after, ensure_ascii=False, indent=2)
+            found[f"{folder}schema/schema-{number + 1}"] = json_of(after, indent=2)
     return found

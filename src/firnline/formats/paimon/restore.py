@@ -8,6 +8,7 @@ from typing import Any
 from urllib.parse import quote
 
 from firnline.errors import RefusedForSafety
+from firnline.foreign import json_of
 from firnline.formats.paimon import names
 from firnline.formats.paimon.differences import is_schema
 from firnline.formats.paimon.edit import Edit, numbered
@@ -141,4 +142,4 @@ def _readable(path: str, text: str, files: Files) -> str:
     if _has_schema(path, text, files):
         return text
     number = latest_schema(files, names.split_branch(path)[0], "").number
-    return json.dumps({**json.loads(text), "schemaId": number}, ensure_ascii=False)
+    return json_of({**json.loads(text), "schemaId": number})

@@ -12,6 +12,7 @@ from firnline.formats.paimon.consumers import consumer_times
 from firnline.formats.paimon.dropping import dropping
 from firnline.formats.paimon.expand import PaimonExpand
 from firnline.formats.paimon.folder import Files, read_folder
+from firnline.formats.paimon.hints import misleading_hints
 from firnline.formats.paimon.objects import snapshot_objects
 from firnline.formats.paimon.pinned import as_it_was, place_of, version_name
 from firnline.formats.paimon.places import emptied_of, places_of
@@ -142,6 +143,9 @@ class PaimonFormat:
 
     def quieted(self, state: State) -> Mapping[str, str]:
         return quieted(state)
+
+    def misleading(self, state: State) -> Iterator[tuple[str, str]]:
+        return ((join(state.location, path), problem) for path, problem in misleading_hints(files_in(state)))
 
     def dropping(self, state: State, refs: Set[str]) -> Dropping:
         return dropping(state, refs)

@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from firnline.errors import UnsupportedFormat
+from firnline.foreign import json_of
 from firnline.formats.paimon import fields, names
 from firnline.formats.paimon.branches import branches_of
 from firnline.formats.paimon.folder import Files
@@ -39,7 +40,7 @@ def amended(files: Mapping[str, str], state: State, amendment: Amendment, now_ms
     after |= new_schemas(after, state.location, options, gone, now_ms)
     notes = _notes(after, state, amendment)
     if notes:
-        after[names.PROPERTIES] = json.dumps(notes, ensure_ascii=False, sort_keys=True, indent=1)
+        after[names.PROPERTIES] = json_of(notes, sort_keys=True, indent=1)
     else:
         after.pop(names.PROPERTIES, None)
     return after
@@ -70,7 +71,7 @@ def without_end(text: str) -> str:
     document = json.loads(text)
     if _CREATED not in document and _RETAINED not in document:
         return text
-    return json.dumps({k: v for k, v in document.items() if k not in (_CREATED, _RETAINED)}, ensure_ascii=False)
+    return json_of({k: v for k, v in document.items() if k not in (_CREATED, _RETAINED)})
 
 
 def _path_of(state: State, name: str) -> str:
@@ -96,7 +97,7 @@ def _tag_text(state: State, ref: Ref, now_ms: int) -> str:
     if ref.max_ref_age_ms is None or ref.max_ref_age_ms >= LONGEST_AGE_MS:
         return text
     ends_ms = version.snapshot.time_ms + ref.max_ref_age_ms
-    return json.dumps({**json.loads(text), **_until(ends_ms, now_ms)}, ensure_ascii=False)
+    return json_of({**json.loads(text), **_until(ends_ms, now_ms)})
 
 
 def _until(ends_ms: int, now_ms: int) -> dict[str, Any]:
