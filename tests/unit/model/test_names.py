@@ -54,7 +54,7 @@ def test_paths_are_locations(text: str) -> None:
     assert is_location(text)
 
 
-@pytest.mark.parametrize("text", ["/home/me@work/t", "s3://b/x@y/t", 'lake.db."a@b"'])
+@pytest.mark.parametrize("text", ["/lake/me@work/t", "s3://b/x@y/t", 'lake.db."a@b"'])
 def test_an_at_alone_makes_no_run(text: str) -> None:
     assert not names_run(text)
     assert names_run(str(RunId.new(text, 0)))
