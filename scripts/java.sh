@@ -30,6 +30,14 @@ print_suitable_home() {
     done
 }
 
+# PySpark's own server binds to the name, and bare machines are met that do not know it.
+know_localhost() {
+    if ! command -v getent >/dev/null 2>&1 || getent hosts localhost >/dev/null 2>&1; then return 0; fi
+    echo "setup: this machine does not know localhost, to which Spark binds: adding it to /etc/hosts" >&2
+    printf '127.0.0.1\tlocalhost\n' | as_root tee -a /etc/hosts >/dev/null
+}
+
+know_localhost || true
 home=$(print_suitable_home)
 if [ -z "$home" ]; then
     install_system_package "Java 17 or newer, which Spark runs on" \
