@@ -17,12 +17,12 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 import firnline
-from firnline.errors import FirnlineError, StoreError, UnreadableMetadata, UsageError
+from firnline.errors import FirnlineError, RefusedForSafety, StoreError, UnreadableMetadata, UsageError
 from firnline.formats.iceberg.table import IcebergFormat
 from firnline.local.engine import LocalEngine
 from firnline.model.files import FileKind
 from firnline.ops.plan import roots
-from firnline.ports.engines import Engine, Territory
+from firnline.ports.engines import OUTSIDE, Engine, Territory
 from firnline.spark.describing import described
 from firnline.spark.engine import SparkEngine, SparkSurvey
 from firnline.spark.opening import ROWS, rows_to_tell
@@ -46,6 +46,22 @@ class TestSparkEngine(EngineContract, CensusContract):
     @pytest.fixture
     def engine(self, spark: Engine) -> Engine:
         return spark
+
+
+def test_two_roads_to_one_folder_are_left_to_the_engine_that_compares_real_names(
+    tmp_path: Path, spark_session: SparkSession
+) -> None:
+    table, _ = a_long_life(SmallTable(QuickFiles(), f"file://{tmp_path}/t"))
+    table.publish()
+    lake = firnline.open(engine="spark", session=spark_session)
+    assert lake.plan(table.location, now=table.now_ms).plan.victims.all.files
+    (tmp_path / "real").mkdir()
+    (tmp_path / "t/metadata").rename(tmp_path / "real/metadata")
+    (tmp_path / "t/metadata").symlink_to(tmp_path / "real/metadata")
+    with pytest.raises(RefusedForSafety, match="is really") as refused:
+        lake.plan(table.location, now=table.now_ms)
+    assert "--engine local" in refused.value.hint
+    assert firnline.open(engine="local").plan(table.location, now=table.now_ms).plan.spared[OUTSIDE].files
 
 
 def test_a_policy_that_names_spark_gets_spark(tmp_path: Path, spark_session: SparkSession) -> None:

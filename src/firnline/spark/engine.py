@@ -22,6 +22,7 @@ from firnline.spark.folding import root_table, walk_folding
 from firnline.spark.listing import SparkListing, list_pieces
 from firnline.spark.opening import ROWS
 from firnline.spark.pipeline import KEPT, UNREADABLE, VICTIM, judge, stem, walk
+from firnline.spark.roads import refuse_two_roads
 from firnline.spark.spread import placed, spread_of
 from firnline.spark.streaming import streamed
 from firnline.spark.troubles import raise_told
@@ -104,6 +105,9 @@ class SparkEngine:
             with described(self.session, "walking, and judging every file", self.of):
                 judged, summary = _judged(files, territory, theirs)
             _raise_unreadable(summary)
+            if any(verdict == VICTIM for verdict, *_ in summary):
+                with described(self.session, "looking where folders really are", self.of):
+                    refuse_two_roads(files, theirs, territory)
         except BaseException:
             files.unpersist()
             raise
