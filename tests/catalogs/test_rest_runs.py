@@ -21,6 +21,7 @@ from firnline.ops.carry import Carried
 from firnline.ops.holds import add_hold, release_hold
 from firnline.ops.tags import add_tag, remove_tag
 from firnline.policy.config import Section
+from firnline.policy.parse import parse_policy
 from firnline.ports.catalogs import Attempt, Still, SwapOutcome, Version, always
 from firnline.ports.formats import Amendment
 from firnline.testing.processes import Clock
@@ -211,6 +212,10 @@ def test_a_tag_that_the_server_drops_with_its_snapshot_is_noticed_and_nothing_is
     with pytest.raises(RefusedForSafety, match="precious"):
         subject.lake.purge(str(run.run.id))
     subject.theirs().append(rows(5))
+    with pytest.raises(RefusedForSafety, match="_rescued is the same table"):
+        subject.expire("0s")
+    policy = parse_policy(f"shared-with: [{subject.table}_rescued]", "a test's policy")
+    subject.lake = Lake(policy, engine="local", clock=subject.clock)
     later = subject.expire("0s")
     assert later.facts["state"] == "done"
     assert rescued.scan(snapshot_id=oldest).to_arrow()["id"].to_pylist() == [0]
