@@ -23,7 +23,7 @@ from firnline.ops.tags import add_tag, remove_tag
 from firnline.policy.config import Section
 from firnline.ports.catalogs import Attempt, Still, SwapOutcome, Version, always
 from firnline.ports.formats import Amendment
-from firnline.testing.processes import Clock
+from firnline.testing.dated import Clock
 from firnline.testing.servers import Server
 from firnline.testing.servers.proxy import Rule, proxy
 

@@ -226,7 +226,7 @@ class Runs(Places):
             return []
         largest = max(unfinished, key=lambda run: int(run.plan["victims"]["files"]))
         self._prepare(work, state, deletes=True)
-        with work.lease(state, break_lease) as lease:
+        with work.lease(state, break_lease) as (work, lease):
             return act(work, lease, self._shovel(work.source.name, largest))
 
     def runs(self, table: Table) -> list[Carried]:
@@ -245,7 +245,7 @@ class Runs(Places):
         work = self._of_run(named)
         state, _ = work.run(named)
         self._prepare(work, state, deletes=deletes)
-        with work.lease(state, break_lease) as lease:
+        with work.lease(state, break_lease) as (work, lease):
             found = work.run(named)[1]
             settle_others(work, lease, found)
             yield work, lease, found
