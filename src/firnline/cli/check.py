@@ -33,7 +33,8 @@ def check(
     engine: options.Engine = "auto",
     as_json: options.Json = False,
 ) -> int:
-    """Look whether every file that each snapshot of TABLE needs exists, with its size. Exit code 1 if not.
+    """Look whether every file that each snapshot of TABLE needs exists, with its size, and whether the table still has
+    the schemas and partition specs to read them with. Exit code 1 if not.
 
     `firnline check store URI` finds out what the store at a location really does: what is permitted, whether its
     conditional writes and deletes can be trusted, its clock, versions and locks. It writes a few small objects of its
@@ -75,5 +76,5 @@ def _blocks(checked: Checked) -> Iterator[Block]:
     if checked.sound:
         yield Line("every file is there")
         return
-    yield Line(f"not as the table says: {counted(presence.faults, 'file')}")
+    yield Line(f"not as the table says: {counted(presence.faults, 'fault')}")
     yield Grid(tuple((each.problem, each.kind, each.path) for each in presence.listed))
