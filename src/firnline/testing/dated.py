@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from firnline.app import now_ms
+from firnline.app import Lake, now_ms
+from firnline.policy.config import Section
 from firnline.ports.stores import ObjectMeta, ReadWrite
 from firnline.stores import local
 
@@ -58,6 +59,17 @@ class Dated:
 
     def put_if_absent(self, key: str, data: bytes) -> None:
         self.store.put_if_absent(key, data)
+
+
+class DatedLake(Lake):
+    """A lake in such a world, with nothing else about it changed."""
+
+    def __init__(self, clock: Clock) -> None:
+        super().__init__(Section(), engine="local", clock=clock)
+        self._world = clock
+
+    def store_of(self, settings: Mapping[str, str]) -> ReadWrite:
+        return Dated(super().store_of(settings), self._world)
 
 
 _dated: dict[tuple[int, int], int] = {}
