@@ -178,8 +178,8 @@ class Runs(Places):
 
     def _noted(self, planned: Planned, source: TableSource) -> Planned:
         """Returns the plan with what somebody should know of the store before anything is deleted there."""
-        notes = self._warnings(source.name, planned.state.location)
-        return replace(planned, plan=replace(planned.plan, notes=(*planned.plan.notes, *notes)))
+        notes, vouched = self._warnings(source.name, planned.state.location), self._vouched(planned.state)
+        return replace(planned, plan=replace(planned.plan, notes=(*planned.plan.notes, *notes, *vouched)))
 
     def _saved(self, work: Workplace, planned: Planned, grace: str | None, *, meant: bool) -> Plan:
         effective = policy_in_force(planned.state, work.source.name, self.config, planned.request)

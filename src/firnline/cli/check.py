@@ -29,6 +29,7 @@ def register(app: typer.Typer) -> None:
 def check(
     table: options.TableArg,
     uri: Annotated[str | None, typer.Argument(metavar="URI", help="With the word store as TABLE: a location.")] = None,
+    trust: options.TrustSnapshot = None,
     config: options.Config = None,
     engine: options.Engine = "auto",
     as_json: options.Json = False,
@@ -46,7 +47,7 @@ def check(
         raise UsageError(f"one table at a time: {table} or {uri}", hint="`firnline check store URI` checks a store")
     from firnline.app import open_lake
 
-    checked = open_lake(config, engine=engine, progress=progress_for(as_json)).check(table)
+    checked = open_lake(config, engine=engine, progress=progress_for(as_json), trust=trust or ()).check(table)
     output_for(as_json).show(Page(tuple(_blocks(checked))), checked.to_json())
     return 0 if checked.sound else _UNSOUND
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from itertools import count
 from typing import TYPE_CHECKING
 
-from firnline.app import Lake, Place, iceberg_on
+from firnline.app import Lake, Place
 from firnline.app.places import Table
 from firnline.catalogs.commits import SqlCommits
 from firnline.catalogs.rest.catalog import RestCatalog
@@ -129,7 +129,9 @@ class Process(Lake):
             return super().place(named)
         located = FaultyCatalog(self.every[named.catalog], self.fault)
         commits = FaultyCommits(self._commits(self.every[named.catalog]), self.fault)
-        return Place(catalog_table(located, named, iceberg_on(self.store), lambda: commits), self.store, self.settings)
+        return Place(
+            catalog_table(located, named, self._iceberg(self.store), lambda: commits), self.store, self.settings
+        )
 
     def _workplace(self, place: Place) -> Workplace:
         return replace(

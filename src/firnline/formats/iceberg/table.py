@@ -41,9 +41,13 @@ _PURGE_ORDER = (
 
 @dataclass(frozen=True, slots=True)
 class IcebergFormat:
-    """Reads Iceberg tables through any store, and edits what it read."""
+    """Reads Iceberg tables through any store, and edits what it read.
+
+    `trusted` are the snapshots whose manifest lists the operator vouches for.
+    """
 
     store: Get
+    trusted: frozenset[SnapshotId] = frozenset()
     last: LastRead = field(default_factory=LastRead, compare=False, repr=False)
 
     @property
@@ -173,7 +177,7 @@ class IcebergFormat:
         return Dropping(frozenset(), frozenset(refs))
 
     def roots(self, state: State) -> Iterator[tuple[SnapshotId, File]]:
-        return roots_of(state)
+        return roots_of(state, self.trusted)
 
 
 def _successor(state: State, edited: dict[str, Any], now_ms: int) -> Edited:
