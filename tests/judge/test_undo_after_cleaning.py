@@ -49,11 +49,11 @@ class JavaTable:
         more commit lets go of the manifests that say so.
         """
         always = self.jvm.iceberg("expressions.Expressions").alwaysTrue()
-        self.table.newOverwrite().overwriteByRowFilter(always).addFile(self._file(f"{name}-1")).commit()
-        self.table.newAppend().appendFile(self._file(f"{name}-2")).commit()
+        self.table.newOverwrite().overwriteByRowFilter(always).addFile(self.file(f"{name}-1")).commit()
+        self.table.newAppend().appendFile(self.file(f"{name}-2")).commit()
         return int(self.table.currentSnapshot().snapshotId())
 
-    def _file(self, name: str) -> Any:
+    def file(self, name: str) -> Any:
         path = self.folder / "t" / "data" / f"{name}.parquet"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(b"x" * 100)

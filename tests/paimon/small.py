@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from firnline.testing.dated import Clock
+from firnline.testing.dated import Clock, copy_dated
 from firnline.testing.faults import Fault
 from firnline.testing.paimon.java_table import JavaTable
 from firnline.testing.paimon.reader import TableReader, walk
@@ -61,7 +61,7 @@ class Copy:
     def of(made: Path, number: object) -> Copy:
         target = made.with_name(f"{made.name}-{number}")
         shutil.rmtree(target, ignore_errors=True)
-        shutil.copytree(made, target)
+        shutil.copytree(made, target, copy_function=copy_dated)
         return Copy(target)
 
     @property

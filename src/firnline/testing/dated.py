@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -86,6 +87,15 @@ def date(path: str | Path, at_ms: float) -> None:
     found = os.stat(path)
     _dated[found.st_dev, found.st_ino] = found.st_ctime_ns
     setattr(local, "written_ns", _written_but_for_dating)  # noqa: B010
+
+
+def copy_dated(source: str, target: str) -> str:
+    """Copies a file for `shutil.copytree`, as old as the source: what was dated stays so."""
+    shutil.copy2(source, target)
+    found = os.stat(source)
+    if _dated.get((found.st_dev, found.st_ino)) == found.st_ctime_ns:
+        date(target, found.st_mtime_ns / 1_000_000)
+    return target
 
 
 def _written_but_for_dating(stat: os.stat_result) -> int:

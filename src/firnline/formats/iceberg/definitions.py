@@ -55,7 +55,10 @@ def with_definitions(document: Document, removal: Mapping[str, Any], store: Get)
     """
     noted = removal.get(IN_USE) or {}
     edited = dict(document)
-    for snapshot, name, number in _needs(removal["snapshots"], store):
+    needs = (
+        _schemas_of(removal["snapshots"]) if _still_has_specs(edited, noted) else _needs(removal["snapshots"], store)
+    )
+    for snapshot, name, number in needs:
         definition = _by_id(noted.get(name) or (), name).get(number)
         if definition is not None:
             refuse_other_meaning(edited, name, definition)
@@ -118,14 +121,25 @@ def _needs(snapshots: Iterable[Entry], store: Get) -> Iterator[Need]:
     in each of them which spec they have; tables of that time have one.
     """
     every = list(snapshots)
+    yield from _schemas_of(every)
     lists = [each["manifest-list"] for each in every if each.get("manifest-list") is not None]
     specs = specs_of(store, lists)
     for each in every:
-        snapshot = str(each["snapshot-id"])
-        if each.get("schema-id") is not None:
-            yield snapshot, SCHEMAS, each["schema-id"]
         for number in sorted(specs.get(each.get("manifest-list") or "", ())):
-            yield snapshot, SPECS, number
+            yield str(each["snapshot-id"]), SPECS, number
+
+
+def _schemas_of(snapshots: Iterable[Entry]) -> Iterator[Need]:
+    said = ((str(each["snapshot-id"]), each.get("schema-id")) for each in snapshots)
+    return ((snapshot, SCHEMAS, number) for snapshot, number in said if number is not None)
+
+
+def _still_has_specs(document: Document, noted: Mapping[str, Any]) -> bool:
+    """Tells whether all specs of that time are in the document as they were: then no list need be opened."""
+    present = _by_id(document.get(SPECS) or (), SPECS)
+    pairs = ((present.get(each.get(ID_OF[SPECS])), each) for each in noted.get(SPECS) or ())
+    same = [now is not None and _meaning(SPECS, now) == _meaning(SPECS, then) for now, then in pairs]
+    return bool(same) and all(same)
 
 
 def _has(document: Document, name: str, number: int) -> bool:
