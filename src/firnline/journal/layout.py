@@ -6,7 +6,7 @@
                                       events/000001.json       what happened, one object each
                                       outcomes/0-00000-1.parquet
     ROOT/lease/000000000001.json
-    ROOT/clock                                             empty; the store dates it, and so tells its time
+    ROOT/clock/5f0c…                                       empty; the store dates it, and so tells its time
 
 ROOT is `_firnline` in the table's own folder, where orphan removal of other engines does not look, unless the
 operator names another place with `records`.
@@ -103,6 +103,6 @@ def records_root(location: str, uuid: str, records: str | None) -> str:
     return join(location, FOLDER) if records is None else join(records, uuid)
 
 
-def clock_key(root: str) -> str:
-    """Returns the object that is written only so that the store dates it; each writing tells the time anew."""
+def clock_folder(root: str) -> str:
+    """Returns where objects lie for a moment that are written only so that the store dates them."""
     return join(root, "clock")

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+import secrets
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from firnline.errors import NoSuchTable, OutcomeUnknown, RefusedForSafety, TableMoved
-from firnline.journal.layout import RECORDS, RunId, clock_key, records_root
+from firnline.errors import FirnlineError, NoSuchTable, OutcomeUnknown, RefusedForSafety, TableMoved
+from firnline.journal.layout import RECORDS, RunId, clock_folder, records_root
 from firnline.journal.lease import Lease, LeaseTimes
 from firnline.journal.runs import Run, list_runs, load_run
 from firnline.model.locations import join, parse_location
@@ -19,7 +20,7 @@ from firnline.ops.settle import policy_in_force
 from firnline.plans.request import Request
 from firnline.policy.config import Section
 from firnline.ports.catalogs import TableName
-from firnline.ports.discard import Discard
+from firnline.ports.discard import Discard, OwnKey
 from firnline.ports.engines import ChooseEngine
 from firnline.ports.formats import State
 from firnline.ports.progress import Progress, Silent
@@ -172,9 +173,14 @@ class Workplace:
 
     def store_now(self, state: State) -> int:
         """Returns the store's time, for what is written without a lease. Raises RefusedForSafety like `lease`."""
-        key = clock_key(self.root(state))
-        self.store.put(key, b"")
-        return clock_by(self.store, key, self.now)()
+        told = OwnKey(clock_folder(self.root(state)), secrets.token_hex(16))
+        self.store.put(str(told), b"")
+        try:
+            return clock_by(self.store, str(told), self.now)()
+        finally:
+            if self.discard is not None:
+                with suppress(FirnlineError):  # it is empty, and nobody looks for it
+                    self.discard.discard([told])
 
 
 def _has_uuid(table: Registered, uuid: str) -> bool:

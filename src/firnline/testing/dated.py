@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from firnline.app import Lake, now_ms
@@ -23,6 +23,7 @@ class Clock:
 
     ahead_ms: int = 0
     skew_ms: int = 0
+    written: dict[str, int] = field(default_factory=dict, repr=False)
 
     def __call__(self) -> int:
         return now_ms() + self.ahead_ms + self.skew_ms
@@ -33,7 +34,7 @@ class Clock:
 
 @dataclass(frozen=True)
 class Dated:
-    """A store that dates firnline's own records `ahead` of the disk, as much as the world's clock is.
+    """A store that dates what firnline writes as far ahead of the disk as the world's clock was then.
 
     Table files keep their dates: they were written before the clock was moved.
     """
@@ -46,8 +47,7 @@ class Dated:
 
     def head(self, key: str) -> ObjectMeta:
         found = self.store.head(key)
-        moved = self.clock.ahead_ms if "/_firnline/" in key else 0
-        return replace(found, modified_ms=(found.modified_ms or 0) + moved)
+        return replace(found, modified_ms=(found.modified_ms or 0) + self.clock.written.get(key, 0))
 
     def list(self, prefix: str) -> Iterator[ObjectMeta]:
         return self.store.list(prefix)
@@ -56,9 +56,11 @@ class Dated:
         return self.store.names(folder)
 
     def put(self, key: str, data: bytes) -> None:
+        self.clock.written[key] = self.clock.ahead_ms
         self.store.put(key, data)
 
     def put_if_absent(self, key: str, data: bytes) -> None:
+        self.clock.written.setdefault(key, self.clock.ahead_ms)  # also where the answer gets lost
         self.store.put_if_absent(key, data)
 
 
