@@ -20,9 +20,10 @@ from firnline.model.times import MINUTE_MS
 from firnline.ops.carry import Carried
 from firnline.ops.holds import add_hold, release_hold
 from firnline.ops.tags import add_tag, remove_tag
+from firnline.policy.config import Section
 from firnline.ports.catalogs import Attempt, Still, SwapOutcome, Version, always
 from firnline.ports.formats import Amendment
-from firnline.testing.dated import Clock, DatedLake
+from firnline.testing.dated import Clock, dated
 from firnline.testing.servers import Server
 from firnline.testing.servers.proxy import Rule, proxy
 
@@ -77,7 +78,7 @@ class Subject:
 def subject(own_rest: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Subject:
     table = five_snapshots(own_rest, tmp_path, monkeypatch)
     clock = Clock()
-    return Subject(own_rest, table, clock, DatedLake(clock))
+    return Subject(own_rest, table, clock, dated(Lake(Section(), engine="local"), clock))
 
 
 # ---------------------------------------------------------------- undo before the commit
@@ -366,7 +367,7 @@ def test_a_request_that_nobody_answered_is_fenced_off_although_the_next_one_lost
 
 def through(subject: Subject, url: str, monkeypatch: pytest.MonkeyPatch) -> Subject:
     monkeypatch.setenv("PYICEBERG_CATALOG__LAKE__URI", url)
-    return replace(subject, lake=DatedLake(subject.clock))
+    return replace(subject, lake=dated(Lake(Section(), engine="local"), subject.clock))
 
 
 def is_commit(method: str, path: str) -> bool:

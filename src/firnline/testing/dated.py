@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from firnline.app import Lake, now_ms
-from firnline.policy.config import Section
 from firnline.ports.stores import ObjectMeta, ReadWrite
 from firnline.stores import local
 
@@ -64,15 +63,12 @@ class Dated:
         self.store.put_if_absent(key, data)
 
 
-class DatedLake(Lake):
-    """A lake in such a world, with nothing else about it changed."""
-
-    def __init__(self, clock: Clock) -> None:
-        super().__init__(Section(), engine="local", clock=clock)
-        self._world = clock
-
-    def store_of(self, settings: Mapping[str, str]) -> ReadWrite:
-        return Dated(super().store_of(settings), self._world)
+def dated(lake: Lake, clock: Clock) -> Lake:
+    """Returns the lake in the world of a clock: its stores' clocks are moved on with it."""
+    inner = lake.store_of
+    lake.clock = clock
+    vars(lake)["store_of"] = lambda settings: Dated(inner(settings), clock)
+    return lake
 
 
 _dated: dict[tuple[int, int], int] = {}
