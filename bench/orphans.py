@@ -21,12 +21,14 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
+from firnline.app import now_ms
 from firnline.formats.iceberg.names import DOCUMENT_NAMES, places_of
 from firnline.formats.iceberg.table import IcebergFormat
 from firnline.formats.sorting import Sorting
 from firnline.local.engine import LocalEngine
 from firnline.model.files import File, FileKind, Root
 from firnline.model.locations import identity
+from firnline.model.times import DAY_MS
 from firnline.ops.plan import roots
 from firnline.ports.engines import Engine
 from firnline.ports.listings import ObjectClass
@@ -43,6 +45,7 @@ FILES, FOLDERS, MANIFESTS = 60_000, 4_096, 30
 PIECES = 64
 OLD_S = 1_700_000_000
 CUTOFF = datetime(2025, 1, 1, tzinfo=UTC)
+"""For Iceberg, which goes by the time that a file can be given; for firnline everything here is old tomorrow."""
 
 
 @dataclass(frozen=True)
@@ -97,7 +100,7 @@ def needs(table_format: IcebergFormat, lake: Lake) -> Iterator[Root]:
 
 
 def sorting(lake: Lake) -> Sorting:
-    return Sorting(round(CUTOFF.timestamp() * 1000), places_of(lake.location, {}), DOCUMENT_NAMES)
+    return Sorting(now_ms() + DAY_MS, places_of(lake.location, {}), DOCUMENT_NAMES)
 
 
 def iceberg(spark: SparkSession, lake: Lake) -> set[str]:

@@ -38,6 +38,12 @@ def cache_setting(config: Section) -> tuple[str, bool]:
     return said or "disk", said is not None
 
 
+def trusted_snapshots(config: Section) -> frozenset[str]:
+    """Returns the snapshots whose manifest lists the file says are whole, whatever their summaries say."""
+    written = config.settings.get("trust-snapshots")
+    return frozenset() if written is None else written.value
+
+
 def cache_folder() -> Path:
     return own_cache("units")
 

@@ -6,6 +6,7 @@ import json
 import logging
 import os
 import stat
+import time
 from multiprocessing import get_context
 from pathlib import Path
 
@@ -21,6 +22,7 @@ from firnline.errors import FirnlineError, PolicyError, UnreadableMetadata, Usag
 from firnline.model.files import FileKind
 from firnline.model.times import DAY_MS
 from firnline.policy.parse import parse_policy
+from firnline.testing.dated import date
 from firnline.testing.tables import QuickFiles, SmallTable
 
 KEY = "sixteen characters or more"
@@ -160,16 +162,31 @@ def test_a_cache_that_was_asked_for_and_is_not_used_is_said(
     assert "hunter2" not in caplog.text
 
 
+OLD_MS = 1_700_000_000_000
+
+
+def test_damage_that_only_the_kernel_dates_is_seen_by_a_plan(table: SmallTable) -> None:
+    victims(table)
+    unit = next(path for path, made in table.made.items() if made.kind is FileKind.MANIFEST)
+    path = Path(unit.removeprefix("file://"))
+    before = path.stat()
+    time.sleep(0.01)  # the kernel's clock ticks every few milliseconds
+    path.write_bytes(bytes(before.st_size))
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+    with pytest.raises(UnreadableMetadata):
+        victims(table)
+
+
 def test_check_reads_afresh_what_a_plan_remembers(table: SmallTable) -> None:
     """Damage that leaves a file's length, time and place as they were is not seen by a plan, which knows the truth of
     before; whoever asks about the files themselves sees it.
     """
-    planned = victims(table)
     unit = next(path for path, made in table.made.items() if made.kind is FileKind.MANIFEST)
     path = Path(unit.removeprefix("file://"))
-    before = path.stat()
-    path.write_bytes(bytes(before.st_size))
-    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+    date(path, OLD_MS)
+    planned = victims(table)
+    path.write_bytes(bytes(path.stat().st_size))
+    date(path, OLD_MS)
     assert victims(table) == planned
     with pytest.raises(UnreadableMetadata):
         firnline.open(engine="local").check(table.location)

@@ -24,7 +24,7 @@ from firnline.policy.config import Section
 from firnline.policy.parse import parse_policy
 from firnline.ports.catalogs import Attempt, Still, SwapOutcome, Version, always
 from firnline.ports.formats import Amendment
-from firnline.testing.processes import Clock
+from firnline.testing.dated import Clock, dated
 from firnline.testing.servers import Server
 from firnline.testing.servers.proxy import Rule, proxy
 
@@ -79,7 +79,7 @@ class Subject:
 def subject(own_rest: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Subject:
     table = five_snapshots(own_rest, tmp_path, monkeypatch)
     clock = Clock()
-    return Subject(own_rest, table, clock, Lake(Section(), engine="local", clock=clock))
+    return Subject(own_rest, table, clock, dated(Lake(Section(), engine="local"), clock))
 
 
 # ---------------------------------------------------------------- undo before the commit
@@ -372,7 +372,7 @@ def test_a_request_that_nobody_answered_is_fenced_off_although_the_next_one_lost
 
 def through(subject: Subject, url: str, monkeypatch: pytest.MonkeyPatch) -> Subject:
     monkeypatch.setenv("PYICEBERG_CATALOG__LAKE__URI", url)
-    return replace(subject, lake=Lake(Section(), engine="local", clock=subject.clock))
+    return replace(subject, lake=dated(Lake(Section(), engine="local"), subject.clock))
 
 
 def is_commit(method: str, path: str) -> bool:

@@ -9,6 +9,7 @@ from pyiceberg.catalog.sql import SqlCatalog
 from tests.neighbours.lakes import RealLake, real_lake
 
 from firnline.errors import RefusedForSafety
+from firnline.testing.dated import Clock, dated
 
 
 def test_a_backup_registered_from_the_same_metadata_stays_readable(lake: RealLake) -> None:
@@ -94,8 +95,7 @@ def test_what_a_neighbour_took_up_after_the_commit_is_not_purged(lake: RealLake,
         lake.catalog.register_table("db.c", before)
     elif how == "add_files":
         lake.table("b").add_files(files)
-    purge = lake.firnline()
-    purge.clock = lambda: waiting.run.purge_due_ms + 1
+    purge = dated(lake.firnline(), Clock(2_000))
     if how == "register":
         with pytest.raises(RefusedForSafety, match=r"lake\.db\.c"):
             purge.purge(str(waiting.run.id))

@@ -13,6 +13,7 @@ from firnline.app.places import now_ms
 from firnline.errors import RefusedForSafety, TableMoved
 from firnline.model.holds import Hold
 from firnline.ops.holds import add_hold
+from firnline.testing.dated import Clock, dated
 from firnline.testing.manifests import Layout
 from firnline.testing.tables import QuickFiles, SmallTable
 
@@ -31,9 +32,7 @@ def a_run_with_a_held_snapshot(lake: RealLake) -> tuple[str, str]:
 
 
 def later(lake: RealLake) -> Lake:
-    process = lake.firnline()
-    process.clock = lambda: now_ms() + 2_000
-    return process
+    return dated(lake.firnline(), Clock(2_000))
 
 
 def test_a_second_registration_does_not_carry_on_the_runs_of_the_first(lake: RealLake) -> None:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import time
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +14,7 @@ from tests.catalogs.lakes import SCHEMA, rows
 from firnline.app import Lake, now_ms, open_lake
 from firnline.errors import RefusedForSafety
 from firnline.model.times import DAY_MS
+from firnline.testing.dated import date
 from firnline.testing.disks import local
 
 CONFIG = "catalog:\n  lake:\n    type: sql\n    uri: {uri}\n    warehouse: {warehouse}\n"
@@ -51,9 +50,8 @@ def grown(catalog: SqlCatalog, commits: int = 3, **properties: str) -> Table:
 
 
 def aged(folder: Path) -> None:
-    at = time.time() - DAYS * DAY_MS / 1000
     for file in (each for each in folder.rglob("*") if each.is_file()):
-        os.utime(file, (at, at))
+        date(file, now_ms() - DAYS * DAY_MS)
 
 
 def files(tmp_path: Path) -> set[str]:

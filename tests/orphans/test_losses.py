@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -270,6 +271,40 @@ def test_a_file_of_unknown_age_stays(crowd: Crowd, purge: Purge) -> None:
     assert ageless in crowd.files()
 
 
+def test_a_copy_that_keeps_the_time_of_an_old_file_is_as_young_as_its_arrival(crowd: Crowd, purge: Purge) -> None:
+    crowd.table("t")
+    old = crowd.stray("t/data/old.parquet")
+    arrived = f"{crowd.lake}/t/data/arrived.parquet"
+    shutil.copy2(local(old), local(arrived))  # as `cp -p` does, and a writer that is about to commit it
+    assert local(arrived).stat().st_mtime == local(old).stat().st_mtime
+    plan, _ = purge("t")
+    assert plan.classes[ObjectClass.YOUNG].files >= 1
+    assert arrived in crowd.files()
+    assert gone(crowd, old)
+
+
+def test_a_copy_that_arrives_during_grace_with_an_old_time_is_spared(crowd: Crowd) -> None:
+    crowd.table("t")
+    stray = crowd.stray("t/data/left.parquet")
+    _, waiting = crowd.process().orphans(crowd.name("t"), grace="1h", consent=lambda plan: True)
+    other = crowd.folder / "the same, elsewhere"
+    shutil.copy2(local(stray), other)
+    local(stray).unlink()
+    shutil.copy2(other, local(stray))
+    crowd.clock.advance(2 * HOUR_MS)
+    done = crowd.later().purge(waiting.facts["run"])
+    assert done.facts["outcomes"]["spared"]["files"] == 1
+    assert stray in crowd.files()
+
+
+def test_the_floor_is_the_stores_day_though_this_machine_is_minutes_ahead(crowd: Crowd, purge: Purge) -> None:
+    crowd.table("t")
+    crowd.clock.skew_ms = 4 * 60_000
+    young = crowd.stray("t/data/young.parquet", days=1 - 2 / (24 * 60))  # two minutes are missing
+    purge("t", older_than=crowd.clock() + DAY_MS)
+    assert young in crowd.files()
+
+
 def test_the_floor_holds_whatever_is_asked_for(crowd: Crowd, purge: Purge) -> None:
     crowd.table("t")
     young, old = crowd.stray("t/data/young.parquet", days=0.99), crowd.stray("t/data/old.parquet", days=1.01)
@@ -291,7 +326,7 @@ def test_a_clock_that_is_behind_the_stores_is_refused(crowd: Crowd, purge: Purge
 def test_a_clock_that_is_ahead_of_the_stores_is_refused(crowd: Crowd, purge: Purge) -> None:
     crowd.table("t")
     stray = crowd.stray("t/data/left.parquet")
-    crowd.clock.advance(10 * 60_000)
+    crowd.clock.skew_ms = 10 * 60_000
     with pytest.raises(RefusedForSafety, match="clock and the store's differ by 10m"):
         purge("t")
     assert stray in crowd.files()

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
+from firnline.testing.dated import date
 from firnline.testing.paimon.reader import walk
 
 from .small import Copy
@@ -19,9 +19,9 @@ MEANT: dict[str, Any] = {"grace": "0s", "consent": lambda plan: True, "blast_rad
 
 
 def age(paths: Iterable[str], days: float = 10) -> None:
-    at = time.time() - days * DAY_S
+    at_ms = (time.time() - days * DAY_S) * 1000
     for path in paths:
-        os.utime(path, (at, at))
+        date(path, at_ms)
 
 
 def disk(*folders: Path) -> set[str]:

@@ -9,13 +9,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from firnline.testing.dated import Clock, copy_dated
 from firnline.testing.faults import Fault
 from firnline.testing.paimon.java_table import JavaTable
 from firnline.testing.paimon.reader import TableReader, walk
 from firnline.testing.paimon.shapes import MAIN, Row, Shape
 from firnline.testing.paimon.worlds import Paimon
 from firnline.testing.paimon_process import LEASE, PaimonProcess
-from firnline.testing.processes import Clock
 
 SHAPE = Shape("java", True, ("p",), {"bucket": "1", "changelog-producer": "input"})
 EVERYTHING_OLD = {"retain_last": 2, "older_than": "2100-01-01T00:00:00Z", "blast_radius": 1.0}
@@ -61,7 +61,7 @@ class Copy:
     def of(made: Path, number: object) -> Copy:
         target = made.with_name(f"{made.name}-{number}")
         shutil.rmtree(target, ignore_errors=True)
-        shutil.copytree(made, target)
+        shutil.copytree(made, target, copy_function=copy_dated)
         return Copy(target)
 
     @property

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import time
 from pathlib import Path
 
@@ -12,6 +11,7 @@ import pytest
 from firnline.errors import CollectionForbidden
 from firnline.model.holds import Hold
 from firnline.ops.holds import add_hold
+from firnline.testing.dated import date
 from firnline.testing.faults import Fault
 from firnline.testing.paimon import layout
 from firnline.testing.paimon.expiry import Retention
@@ -59,7 +59,7 @@ def test_a_consumer_that_woke_up_meanwhile_reads_on(both: Paimon, made: Path) ->
     table.set_option("consumer.expiration-time", "1 h")
     table.consumer(MAIN, "late", 3)
     then = time.time() - 7_200
-    os.utime(asleep.folder / "t/consumer/consumer-late", (then, then))
+    date(asleep.folder / "t/consumer/consumer-late", then * 1000)
     copy = Copy.of(asleep.folder, "awake")
     cut_after(copy, asleep.folder, expire, "/snapshot-2")
     JavaTable(both.java, copy.folder / "t").consumer(MAIN, "late", 3)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import random
 import shutil
 import time
@@ -12,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from firnline.testing.dated import date
 from firnline.testing.faults import Fault, When
 from firnline.testing.paimon import layout
 from firnline.testing.paimon.java_table import JavaTable
@@ -42,7 +42,7 @@ def made(both: Paimon) -> Iterator[Path]:
 
 def touch(path: Path, hours: float) -> None:
     then = time.time() - hours * 3600
-    os.utime(path, (then, then))
+    date(path, then * 1000)
 
 
 def all_but_one(copy: Copy, fault: Fault | None = None, **options: Any) -> Any:

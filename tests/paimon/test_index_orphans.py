@@ -97,7 +97,8 @@ def test_a_needed_index_in_another_folder_stops_the_search(dropped: Copy) -> Non
     table = Path(dropped.table)
     needed = {path for each in dropped.reader().reachable().values() for path in each.index}
     for path in needed:
-        shutil.move(path, _made(table / "index") / os.path.basename(path))
+        moved = shutil.move(path, _made(table / "index") / os.path.basename(path))
+        age([str(moved)])  # a move makes it young
     if not beside(dropped):
         schema = table / "schema/schema-0"
         schema.write_text(schema.read_text().replace('"options" : {', f'"options" : {{ "{OPTION}" : "true",', 1))

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+from datetime import datetime
 
 import pytest
 
-from firnline.errors import CollectionForbidden
+from firnline.app import now_ms
+from firnline.errors import CollectionForbidden, RefusedForSafety
 from firnline.model.holds import Hold
+from firnline.model.times import MINUTE_MS
 from firnline.ops.adopt import adopt
 from firnline.ops.holds import add_hold, release_hold
 from firnline.ops.tags import add_tag, remove_tag
@@ -33,6 +36,29 @@ def test_a_tag_is_one_that_java_reads(both: Paimon, copy: Copy) -> None:
     assert "brief" in copy.process().plan(copy.table, now=in_two_hours()).to_json()["expire_refs"]
     remove_tag(copy.process().workplace(copy.table), "mine")
     assert not (copy.folder / "t/tag/tag-mine").exists()
+
+
+def test_times_that_firnline_writes_are_the_stores_on_a_machine_that_is_ahead(copy: Copy) -> None:
+    schemas = sorted((copy.folder / "t/schema").iterdir())
+    copy.clock.skew_ms = 4 * MINUTE_MS
+    add_tag(copy.process().workplace(copy.table), "brief", "3", 3_600_000)
+    adopt(copy.process(policy="keep:\n  last: 3\n").workplace(copy.table))
+    year, month, day, *clock = json.loads((copy.folder / "t/tag/tag-brief").read_text())["tagCreateTime"]
+    assert datetime(year, month, day, *clock[:3]).timestamp() * 1000 <= now_ms()
+    (written,) = set((copy.folder / "t/schema").iterdir()) - set(schemas)
+    assert json.loads(written.read_text())["timeMillis"] <= now_ms()
+    assert json.loads(written.read_text())["timeMillis"] >= json.loads(schemas[-1].read_text())["timeMillis"]
+
+
+@pytest.mark.parametrize("minutes", [-10, 10])
+def test_a_clock_that_is_far_off_writes_nothing(copy: Copy, minutes: int) -> None:
+    before = copy.picture()
+    copy.clock.skew_ms = minutes * MINUTE_MS
+    with pytest.raises(RefusedForSafety, match="clock and the store's differ by"):
+        add_tag(copy.process().workplace(copy.table), "brief", "3", 3_600_000)
+    with pytest.raises(RefusedForSafety, match="clock and the store's differ by"):
+        add_hold(copy.process().workplace(copy.table), Hold("case", "somebody", "a test", None))
+    assert copy.picture() == before
 
 
 def test_the_last_tag_of_a_snapshot_goes_and_the_next_run_removes_its_files(both: Paimon, copy: Copy) -> None:

@@ -17,12 +17,12 @@ import pytest
 from firnline.cli.main import run
 from firnline.errors import FirnlineError
 from firnline.ops.carry import Carried
+from firnline.testing.dated import Clock
 from firnline.testing.faults import Counting, Died, Dying, Fault, When
 from firnline.testing.paimon.java_table import JavaTable
 from firnline.testing.paimon.rows import java_rows
 from firnline.testing.paimon.worlds import Paimon
 from firnline.testing.paimon_process import LEASE, PaimonProcess
-from firnline.testing.processes import Clock
 from firnline.testing.servers.fixtures import GetServer, unique
 from firnline.testing.servers.process import Server
 from firnline.testing.servers.s3 import client, make_bucket

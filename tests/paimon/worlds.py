@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from firnline.testing.dated import copy_dated
 from firnline.testing.paimon.java_table import JavaTable
 from firnline.testing.paimon.layout import CHANGELOG, SNAPSHOT, TAG, Root
 from firnline.testing.paimon.rows import Rows, java_rows, python_rows
@@ -117,7 +118,7 @@ def as_before(root: Root, before: Seen) -> Root | None:
 def aside(world: World) -> Iterator[None]:
     """Puts the world back as it was: files that it keeps elsewhere are named by their full path."""
     copy = world.root.with_name(f"{world.root.name}.aside")
-    shutil.copytree(world.root, copy)
+    shutil.copytree(world.root, copy, copy_function=copy_dated)
     try:
         yield
     finally:

@@ -312,7 +312,7 @@ def test_a_snapshot_that_is_back_already_is_not_put_back_twice() -> None:
 def test_an_id_that_a_writer_gave_again_refuses_the_undo(field: str, key: str) -> None:
     """A run dropped unused schema 1; a writer then numbered its new one 1: old snapshots would be read by it."""
     before = document()
-    removal = {"snapshots": before["snapshots"][:1], field: [{key: 1, "fields": []}]}
+    removal = {"snapshots": [], field: [{key: 1, "fields": []}]}
     clash = {**before, field: [*before[field], {key: 1, "fields": [{"name": "other"}]}]}
     with pytest.raises(RefusedForSafety, match=key):
         FORMAT.restore(state(clash), removal, T0)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pickle
+import time
 from collections.abc import Iterator
 from itertools import count, pairwise
 from pathlib import Path
@@ -145,9 +146,18 @@ def test_a_folder_that_cannot_be_read_stops_the_listing(tmp_path: Path) -> None:
 
 def test_local_times_are_milliseconds(tmp_path: Path) -> None:
     ObjectStores().put(f"{tmp_path}/t/x", b"x")
-    os.utime(tmp_path / "t" / "x", ns=(1_700_000_000_123_456_789, 1_700_000_000_123_456_789))
+    os.utime(tmp_path / "t" / "x", ns=(4_000_000_000_123_456_789, 4_000_000_000_123_456_789))
     ((_, _, modified, tag),) = rows(ObjectRanges(), ObjectRanges().split(f"{tmp_path}/t", 1))
-    assert (modified, tag) == (1_700_000_000_123, ObjectStores().head(f"{tmp_path}/t/x").etag)
+    assert (modified, tag) == (4_000_000_000_123, ObjectStores().head(f"{tmp_path}/t/x").etag)
+
+
+def test_a_local_file_is_as_old_as_its_last_change_whatever_time_it_was_given(tmp_path: Path) -> None:
+    began = time.time_ns() // 1_000_000 - 1_000
+    ObjectStores().put(f"{tmp_path}/t/x", b"x")
+    os.utime(tmp_path / "t" / "x", ns=(1_700_000_000_123_456_789, 1_700_000_000_123_456_789))
+    ((_, _, modified, _),) = rows(ObjectRanges(), ObjectRanges().split(f"{tmp_path}/t", 1))
+    assert modified == ObjectStores().head(f"{tmp_path}/t/x").modified_ms
+    assert modified >= began
 
 
 class Jumbled(BucketRanges):

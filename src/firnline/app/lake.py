@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -76,8 +76,13 @@ def open_lake(
     session: Session | None = None,
     progress: Progress | None = None,
     interrupted: Callable[[], bool] = lambda: False,
+    trust: Iterable[str] = (),
 ) -> Lake:
-    """Returns the lake that firnline.yaml and PyIceberg's configuration describe."""
+    """Returns the lake that firnline.yaml and PyIceberg's configuration describe. `trust` names snapshots whose
+    manifest lists are whole, whatever their summaries say.
+    """
     if engine not in ENGINES:
         raise UsageError(f"unknown engine {engine!r}", hint=f"one of: {', '.join(ENGINES)}")
-    return Lake(read_config(config), engine, session, progress or Silent(), interrupted)
+    return Lake(
+        read_config(config), engine, session, progress or Silent(), interrupted, trust=frozenset(map(str, trust))
+    )

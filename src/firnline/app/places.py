@@ -31,7 +31,7 @@ from firnline.ports.cache import REDIS
 from firnline.ports.catalogs import Catalog, Commit, TableName
 from firnline.ports.progress import Progress, Silent
 from firnline.ports.tables import TableSource
-from firnline.settings import cache_folder, cache_setting, user_folder
+from firnline.settings import cache_folder, cache_setting, trusted_snapshots, user_folder
 
 if TYPE_CHECKING:
     from firnline.caches.opening import Memory
@@ -76,6 +76,7 @@ class Places:
     progress: Progress = field(default_factory=Silent)
     interrupted: Callable[[], bool] = lambda: False
     clock: Callable[[], int] = field(default_factory=lambda: now_ms)
+    trust: frozenset[str] = frozenset()
 
     _stores: dict[frozenset[tuple[str, str]], ReadWrite] = field(default_factory=dict, init=False, repr=False)
     _unconfigured: dict[str, CatalogSettings] = field(default_factory=dict, init=False, repr=False)
@@ -89,7 +90,7 @@ class Places:
         if not name.catalog:
             return Place(self._at_location(name, store), store, settings)
         catalog, commits = self.catalog(name.catalog), self._configured(name.catalog)
-        source = catalog_table(catalog, name, iceberg_on(store), lambda: _commits(commits, store))
+        source = catalog_table(catalog, name, self._iceberg(store), lambda: _commits(commits, store))
         return Place(source, store, settings)
 
     def _at_location(self, name: TableName, store: ReadWrite) -> LocatedTable:
@@ -100,7 +101,7 @@ class Places:
         folders = PaimonFolders(store)
         if folders.has_table(name.name):
             return catalog_table(folders, name, paimon_on(store), lambda: self._paimon_commits(name, store))
-        return catalog_table(PathTables(store), name, iceberg_on(store), lambda: PathCommits(store))
+        return catalog_table(PathTables(store), name, self._iceberg(store), lambda: PathCommits(store))
 
     def _paimon_commits(self, name: TableName, store: ReadWrite) -> Commit:
         from firnline.formats.paimon.commits import PaimonCommits
@@ -267,7 +268,7 @@ class Places:
         location = absolute(folder)
         settings = self.settings_of(TableName.at(location))
         store = self.store_of(settings)
-        return self._workplace(Place(Prefix(location, iceberg_on(store)), store, settings))
+        return self._workplace(Place(Prefix(location, self._iceberg(store)), store, settings))
 
     def _registered(self, locations: Sequence[str]) -> Iterator[Registered]:
         """Yields every table of every catalog, and those at the given locations; none of them is read."""
@@ -406,6 +407,19 @@ class Places:
 
         return LocalEngine(progress=self.progress, most_listed=_LARGE_LISTING if asked == "auto" else None)
 
+    def _iceberg(self, store: ReadWrite) -> IcebergFormat:
+        return iceberg_on(store, self.trusted)
+
+    @property
+    def trusted(self) -> frozenset[str]:
+        """The snapshots whose manifest lists the operator vouches for: by an option, or in firnline.yaml."""
+        return self.trust | trusted_snapshots(self.config)
+
+    def _vouched(self, state: State) -> Iterator[str]:
+        """Yields a note for each snapshot of the table that the operator vouches for."""
+        for each in sorted(self.trusted & state.graph.by_id.keys()):
+            yield f"the manifest list of snapshot {each} counts as whole: --trust-snapshot, or `trust-snapshots`"
+
     def _spark(self, of: str) -> Engine:
         from firnline.spark.engine import SparkEngine
         from firnline.spark.session import session
@@ -419,12 +433,12 @@ def _plain_texts(table: TableName) -> tuple[str, str]:
     return f"{table.catalog}.{inner}", inner
 
 
-def iceberg_on(store: ReadWrite) -> IcebergFormat:
+def iceberg_on(store: ReadWrite, trusted: frozenset[str] = frozenset()) -> IcebergFormat:
     """Returns the format on a store that it can only read."""
     from firnline.formats.iceberg.table import IcebergFormat
     from firnline.stores.wrappers.read_only import ReadOnly
 
-    return IcebergFormat(ReadOnly(store))
+    return IcebergFormat(ReadOnly(store), trusted)
 
 
 def paimon_on(store: ReadWrite) -> PaimonFormat:

@@ -178,8 +178,8 @@ class Runs(Places):
 
     def _noted(self, planned: Planned, source: TableSource) -> Planned:
         """Returns the plan with what somebody should know of the store before anything is deleted there."""
-        notes = self._warnings(source.name, planned.state.location)
-        return replace(planned, plan=replace(planned.plan, notes=(*planned.plan.notes, *notes)))
+        notes, vouched = self._warnings(source.name, planned.state.location), self._vouched(planned.state)
+        return replace(planned, plan=replace(planned.plan, notes=(*planned.plan.notes, *notes, *vouched)))
 
     def _saved(self, work: Workplace, planned: Planned, grace: str | None, *, meant: bool) -> Plan:
         effective = policy_in_force(planned.state, work.source.name, self.config, planned.request)
@@ -226,7 +226,7 @@ class Runs(Places):
             return []
         largest = max(unfinished, key=lambda run: int(run.plan["victims"]["files"]))
         self._prepare(work, state, deletes=True)
-        with work.lease(state, break_lease) as lease:
+        with work.lease(state, break_lease) as (work, lease):
             return act(work, lease, self._shovel(work.source.name, largest))
 
     def runs(self, table: Table) -> list[Carried]:
@@ -245,7 +245,7 @@ class Runs(Places):
         work = self._of_run(named)
         state, _ = work.run(named)
         self._prepare(work, state, deletes=deletes)
-        with work.lease(state, break_lease) as lease:
+        with work.lease(state, break_lease) as (work, lease):
             found = work.run(named)[1]
             settle_others(work, lease, found)
             yield work, lease, found

@@ -124,7 +124,8 @@ class Searches(Runs):
         grace_ms = effective.grace.value if terms.grace is None else parse_duration(terms.grace)
         cap = effective.blast_radius.value if terms.blast_radius is None else terms.blast_radius
         warnings = self._warnings(work.source.name, state.location)
-        notes = (*warnings, *(f"not searched: {each} (--include-outside)" for each in scope.left_out(state)))
+        left_out = (f"not searched: {each} (--include-outside)" for each in scope.left_out(state))
+        notes = (*warnings, *left_out, *self._vouched(state))
         searched = self._plan_orphans(state, scope, asked, means, grace_ms=grace_ms, cap=cap, notes=notes)
         if files is not None:
             write_listing(searched, Path(files), state.owned)

@@ -29,11 +29,13 @@ def register(app: typer.Typer) -> None:
 def check(
     table: options.TableArg,
     uri: Annotated[str | None, typer.Argument(metavar="URI", help="With the word store as TABLE: a location.")] = None,
+    trust: options.TrustSnapshot = None,
     config: options.Config = None,
     engine: options.Engine = "auto",
     as_json: options.Json = False,
 ) -> int:
-    """Look whether every file that each snapshot of TABLE needs exists, with its size. Exit code 1 if not.
+    """Look whether every file that each snapshot of TABLE needs exists, with its size, and whether the table still has
+    the schemas and partition specs to read them with. Exit code 1 if not.
 
     `firnline check store URI` finds out what the store at a location really does: what is permitted, whether its
     conditional writes and deletes can be trusted, its clock, versions and locks. It writes a few small objects of its
@@ -45,7 +47,7 @@ def check(
         raise UsageError(f"one table at a time: {table} or {uri}", hint="`firnline check store URI` checks a store")
     from firnline.app import open_lake
 
-    checked = open_lake(config, engine=engine, progress=progress_for(as_json)).check(table)
+    checked = open_lake(config, engine=engine, progress=progress_for(as_json), trust=trust or ()).check(table)
     output_for(as_json).show(Page(tuple(_blocks(checked))), checked.to_json())
     return 0 if checked.sound else _UNSOUND
 
@@ -75,5 +77,5 @@ def _blocks(checked: Checked) -> Iterator[Block]:
     if checked.sound:
         yield Line("every file is there")
         return
-    yield Line(f"not as the table says: {counted(presence.faults, 'file')}")
+    yield Line(f"not as the table says: {counted(presence.faults, 'fault')}")
     yield Grid(tuple((each.problem, each.kind, each.path) for each in presence.listed))

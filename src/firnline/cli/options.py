@@ -26,6 +26,14 @@ Engine = Annotated[
         envvar="FIRNLINE_ENGINE",
     ),
 ]
+TrustSnapshot = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--trust-snapshot",
+        metavar="ID",
+        help="A snapshot whose manifest list is whole although its summary tells of more; repeatable.",
+    ),
+]
 OlderThan = Annotated[
     str | None,
     typer.Option(

@@ -67,12 +67,13 @@ def orphans(
     blast_radius: options.BlastRadius = None,
     yes: Yes = False,
     break_lease: BreakLease = False,
+    trust: options.TrustSnapshot = None,
     config: options.Config = None,
     engine: options.Engine = "auto",
     as_json: options.Json = False,
 ) -> None:
     """Find files that no snapshot of any table needs; purge them after a grace. Without --yes: only a saved plan."""
-    lake = lake_of(config, engine, as_json)
+    lake = lake_of(config, engine, as_json, trust)
     asked: dict[str, Any] = {
         "older_than": older_than, "grace": grace, "inventory": inventory, "files": files,
         "same": pairs(same or []), "dead": frozenset(dropped_uuid or ()), "also": tuple(also or ()),

@@ -37,6 +37,7 @@ def plan(
     files: options.Files = None,
     save: Annotated[bool, typer.Option("--save", help="Keep the plan, for `firnline commit RUN`.")] = False,
     everything: options.Everything = False,
+    trust: options.TrustSnapshot = None,
     policy: options.Policy = None,
     config: options.Config = None,
     engine: options.Engine = "auto",
@@ -45,7 +46,7 @@ def plan(
     """Show which snapshots of TABLE would expire, why the others stay, and which files that frees. Changes nothing."""
     from firnline.app import open_lake
 
-    lake = open_lake(policy or config, engine=engine, progress=progress_for(as_json))
+    lake = open_lake(policy or config, engine=engine, progress=progress_for(as_json), trust=trust or ())
     keep = options.keep_flags(
         last=keep_last, within=keep_within, hourly=keep_hourly, daily=keep_daily,
         weekly=keep_weekly, monthly=keep_monthly, quarterly=keep_quarterly, yearly=keep_yearly,

@@ -54,10 +54,12 @@ def register(app: typer.Typer) -> None:
     app.command("runs", short_help="List runs; `runs show RUN` shows one.")(runs)
 
 
-def lake_of(config: str | None, engine: str, as_json: bool) -> Lake:
+def lake_of(config: str | None, engine: str, as_json: bool, trust: Iterable[str] | None = None) -> Lake:
     from firnline.app import open_lake
 
-    return open_lake(config, engine=engine, progress=progress_for(as_json), interrupted=stop_on_interrupt())
+    return open_lake(
+        config, engine=engine, progress=progress_for(as_json), interrupted=stop_on_interrupt(), trust=trust or ()
+    )
 
 
 def expire(
@@ -85,6 +87,7 @@ def expire(
     sole_writer: SoleWriter = False,
     yes: Yes = False,
     break_lease: BreakLease = False,
+    trust: options.TrustSnapshot = None,
     policy: options.Policy = None,
     config: options.Config = None,
     engine: options.Engine = "auto",
@@ -93,7 +96,7 @@ def expire(
     """Take old snapshots out of TABLE, after showing the plan and asking. Their files stay until grace is over: until
     then `undo` brings everything back, from then on `firnline purge` deletes them (at once with --grace 0s).
     """
-    lake = lake_of(policy or config, engine, as_json)
+    lake = lake_of(policy or config, engine, as_json, trust)
     keep = options.keep_flags(
         last=keep_last, within=keep_within, hourly=keep_hourly, daily=keep_daily,
         weekly=keep_weekly, monthly=keep_monthly, quarterly=keep_quarterly, yearly=keep_yearly,
@@ -136,23 +139,25 @@ def ask(page: Page, as_json: bool) -> None:
 def commit(
     run: RunArg,
     break_lease: BreakLease = False,
+    trust: options.TrustSnapshot = None,
     config: options.Config = None,
     engine: options.Engine = "auto",
     as_json: options.Json = False,
 ) -> None:
     """Commit a saved plan: what it names and is still expired by a fresh decision."""
-    show_runs([lake_of(config, engine, as_json).commit(run, break_lease=break_lease)], as_json, single=True)
+    show_runs([lake_of(config, engine, as_json, trust).commit(run, break_lease=break_lease)], as_json, single=True)
 
 
 def purge(
     run: Annotated[str | None, typer.Argument(metavar="[RUN|TABLE]", help="Default: every due run.")] = None,
     break_lease: BreakLease = False,
+    trust: options.TrustSnapshot = None,
     config: options.Config = None,
     engine: options.Engine = "auto",
     as_json: options.Json = False,
 ) -> int:
     """Delete what committed runs have written down, once their grace is over; each batch is checked again first."""
-    lake = lake_of(config, engine, as_json)
+    lake = lake_of(config, engine, as_json, trust)
     if run is not None and names_run(run):
         show_runs([lake.purge(run, break_lease=break_lease)], as_json, single=True)
         return 0
@@ -162,23 +167,25 @@ def purge(
 def undo(
     run: RunArg,
     break_lease: BreakLease = False,
+    trust: options.TrustSnapshot = None,
     config: options.Config = None,
     engine: options.Engine = "auto",
     as_json: options.Json = False,
 ) -> None:
     """Bring the snapshots, refs and log of a run back. Works until its purge starts."""
-    show_runs([lake_of(config, engine, as_json).undo(run, break_lease=break_lease)], as_json, single=True)
+    show_runs([lake_of(config, engine, as_json, trust).undo(run, break_lease=break_lease)], as_json, single=True)
 
 
 def resume(
     target: Annotated[str | None, typer.Argument(metavar="[RUN|TABLE]", help="Default: every table.")] = None,
     break_lease: BreakLease = False,
+    trust: options.TrustSnapshot = None,
     config: options.Config = None,
     engine: options.Engine = "auto",
     as_json: options.Json = False,
 ) -> int:
     """Finish every unfinished run that may be finished now, from its record alone."""
-    lake = lake_of(config, engine, as_json)
+    lake = lake_of(config, engine, as_json, trust)
     if target is not None and names_run(target):
         show_runs([lake.carry(target, break_lease=break_lease)], as_json, single=True)
         return 0

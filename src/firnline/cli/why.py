@@ -26,6 +26,7 @@ def why(
     older_than: options.OlderThan = None,
     retain_last: options.RetainLast = None,
     now: options.Now = None,
+    trust: options.TrustSnapshot = None,
     policy: options.Policy = None,
     config: options.Config = None,
     as_json: options.Json = False,
@@ -33,7 +34,7 @@ def why(
     """Say which rule, ref, hold or pin keeps a snapshot, or which snapshots need a file."""
     from firnline.app import open_lake
 
-    lake = open_lake(policy or config, progress=progress_for(as_json))
+    lake = open_lake(policy or config, progress=progress_for(as_json), trust=trust or ())
     answer = lake.why(table, what, older_than=older_than, retain_last=retain_last, now=now)
     output_for(as_json).show(Page(tuple(_blocks(answer))), answer.to_json())
 

@@ -13,6 +13,10 @@ from firnline.ports.stores import Get
 REPAIR = "nothing was changed; without it nobody can tell which files are needed"
 
 
+class Doubt(CorruptAvro):
+    """A unit can be read, and says less than the table says of it: only the operator can tell which is right."""
+
+
 @contextmanager
 def opened(store: Get, unit: File) -> Iterator[bytes]:
     """Hands out the unit's bytes. Raises UnreadableMetadata where it is missing, cut short or, inside, not decoded."""
@@ -27,6 +31,8 @@ def named(unit: File) -> Iterator[None]:
         yield
     except ObjectNotFound as missing:
         raise UnreadableMetadata(f"{unit.kind} is missing: {unit.key}", hint=REPAIR) from missing
+    except Doubt as doubt:
+        raise UnreadableMetadata(f"{unit.kind} is in doubt: {unit.key}: {doubt}", hint=REPAIR) from doubt
     except CorruptAvro as damage:
         raise UnreadableMetadata(f"{unit.kind} is damaged: {unit.key}: {damage}", hint=REPAIR) from damage
     except MemoryError:

@@ -6,6 +6,7 @@
                                       events/000001.json       what happened, one object each
                                       outcomes/0-00000-1.parquet
     ROOT/lease/000000000001.json
+    ROOT/clock/5f0c…                                       empty; the store dates it, and so tells its time
 
 ROOT is `_firnline` in the table's own folder, where orphan removal of other engines does not look, unless the
 operator names another place with `records`.
@@ -100,3 +101,8 @@ RECORDS = "firnline.records"
 def records_root(location: str, uuid: str, records: str | None) -> str:
     """Returns where a table's runs are recorded; outside the table, each table has a folder of its own."""
     return join(location, FOLDER) if records is None else join(records, uuid)
+
+
+def clock_folder(root: str) -> str:
+    """Returns where objects lie for a moment that are written only so that the store dates them."""
+    return join(root, "clock")

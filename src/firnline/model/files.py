@@ -31,8 +31,8 @@ class File:
     """One object that a snapshot needs. Equal identities are one object; `key` is the spelling a delete would name.
 
     A unit is a file that the walk opens, because it names further files. `size` is None where only opening it tells.
-    `expects` is the number of data files that the table says are below a unit, None where it does not say: a unit
-    that tells of fewer was cut short.
+    `expects` is what the table says is below a unit, in a code of the format's own, None where it does not say: a unit
+    that tells of less may have been cut short.
     """
 
     kind: FileKind

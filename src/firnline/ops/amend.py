@@ -17,6 +17,6 @@ def amend(work: Workplace, wanted: Amend) -> Changed | None:
 
     def edit(state: State) -> Edited | None:
         amendment = wanted(state)
-        return None if amendment.is_empty else work.source.format.amend(state, amendment, work.now())
+        return None if amendment.is_empty else work.source.format.amend(state, amendment, work.store_now(state))
 
     return change(work.source, edit, lambda base, edited, attempt: None)

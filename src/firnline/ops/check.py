@@ -1,4 +1,4 @@
-"""Checking a table: every file that each of its snapshots needs exists, with its size, and readers find the newest."""
+"""Checking a table: every file that each of its snapshots needs exists, with its size, and readers can go by them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
 
-from firnline.model.files import Root
+from firnline.model.files import FileKind, Root
 from firnline.ops.presence import Fault, Presence, look
 from firnline.ports.engines import ChooseEngine, Territory
 from firnline.ports.formats import State
@@ -39,7 +39,7 @@ class Checked:
 
 
 def check(source: TableSource, store: Head, choose: ChooseEngine, progress: Progress) -> Checked:
-    """Returns what is missing, and what leads readers astray.
+    """Returns what is missing, of files and of what they are read with, and what leads readers astray.
 
     Raises UnreadableMetadata where a list or manifest itself cannot be read.
     """
@@ -48,8 +48,18 @@ def check(source: TableSource, store: Head, choose: ChooseEngine, progress: Prog
     engine = choose(state, source.format, "auto")
     with closing(engine.survey(roots, source.format.expand, Territory(None))) as survey:
         presence = look(store, survey.kept_batches(), progress)
-    return Checked(state.table, len(state.graph), presence.and_also(_astray(source, state)))
+    also = [*_astray(source, state), *_undefined(source, state)]
+    return Checked(state.table, len(state.graph), presence.and_also(also))
 
 
 def _astray(source: TableSource, state: State) -> list[Fault]:
     return [Fault(path, "hint", problem) for path, problem in source.format.misleading(state)]
+
+
+def _undefined(source: TableSource, state: State) -> list[Fault]:
+    """Returns what the metadata itself lacks: files alone do not make a snapshot readable."""
+    where = next(source.format.metadata_files(state))
+    return [
+        Fault(where, FileKind.METADATA.value, f"has no {each.what}, which snapshot {each.snapshot} was written with")
+        for each in source.format.undefined(state)
+    ]

@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 import os
+import secrets
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from firnline.errors import NoSuchTable, OutcomeUnknown, RefusedForSafety, TableMoved
-from firnline.journal.layout import RECORDS, RunId, records_root
-from firnline.journal.lease import LARGEST_SKEW_MS, Lease, LeaseTimes
+from firnline.errors import FirnlineError, NoSuchTable, OutcomeUnknown, RefusedForSafety, TableMoved
+from firnline.journal.layout import RECORDS, RunId, clock_folder, records_root
+from firnline.journal.lease import Lease, LeaseTimes
 from firnline.journal.runs import Run, list_runs, load_run
 from firnline.model.locations import join, parse_location
 from firnline.model.names import is_location
-from firnline.model.times import format_duration
+from firnline.ops.clocks import clock_by
 from firnline.ops.settle import policy_in_force
 from firnline.plans.request import Request
 from firnline.policy.config import Section
 from firnline.ports.catalogs import TableName
-from firnline.ports.discard import Discard
+from firnline.ports.discard import Discard, OwnKey
 from firnline.ports.engines import ChooseEngine
 from firnline.ports.formats import State
 from firnline.ports.progress import Progress, Silent
@@ -147,8 +148,10 @@ class Workplace:
         return not any(str(each.name) == planned and _has_uuid(each, state.uuid) for each in self.registered(()))
 
     @contextmanager
-    def lease(self, state: State, break_it: bool = False) -> Iterator[Lease]:
-        """Holds the table's lease for the time of the block. Raises where clocks disagree: ages would be wrong.
+    def lease(self, state: State, break_it: bool = False) -> Iterator[tuple[Workplace, Lease]]:
+        """Holds the table's lease for the time of the block, in which this place goes by the store's clock.
+
+        Raises RefusedForSafety unless the machine's clock is near the store's: ages would be wrong.
 
         Where a commit got no answer the lease is not released: the commit may still arrive, and whoever comes next
         would take it for lost, cancel the run, and then see its snapshots go.
@@ -157,9 +160,9 @@ class Workplace:
         held = Lease(self.store, folder, self.lease_times, self.owner, self.now, self.progress)
         held.acquire(break_it)
         try:
-            self._check_clock(held)
+            clock = clock_by(self.store, held.key, self.now)
             with held.heartbeat():
-                yield held
+                yield replace(self, now=clock), held
         except (OutcomeUnknown, KeyboardInterrupt):
             held.let_run_out()
             raise
@@ -168,14 +171,16 @@ class Workplace:
         if self.discard is not None:
             self.discard.discard(held.superseded())
 
-    def _check_clock(self, held: Lease) -> None:
-        written = self.store.head(held.key)
-        skew = abs(self.now() - written.modified_ms) if written.modified_ms is not None else 0
-        if skew > LARGEST_SKEW_MS:
-            raise RefusedForSafety(
-                f"this machine's clock and the store's differ by {format_duration(skew)}",
-                hint=f"set the clock; more than {format_duration(LARGEST_SKEW_MS)} makes every age wrong",
-            )
+    def store_now(self, state: State) -> int:
+        """Returns the store's time, for what is written without a lease. Raises RefusedForSafety like `lease`."""
+        told = OwnKey(clock_folder(self.root(state)), secrets.token_hex(16))
+        self.store.put(str(told), b"")
+        try:
+            return clock_by(self.store, str(told), self.now)()
+        finally:
+            if self.discard is not None:
+                with suppress(FirnlineError):  # it is empty, and nobody looks for it
+                    self.discard.discard([told])
 
 
 def _has_uuid(table: Registered, uuid: str) -> bool:

@@ -58,7 +58,8 @@ _REMEMBER = (Need(Verb.LIST, Place.METADATA),)
 _INSPECT = (Need(Verb.INSPECT, Place.FILES),)
 
 _READING = Uses(_READ, CatalogUse.READ)
-_MARKING = Uses((*_READ, *_WRITE), CatalogUse.COMMIT)
+_TELL_TIME = (Need(Verb.PUT, Place.RECORDS), Need(Verb.GET, Place.RECORDS))
+_MARKING = Uses((*_READ, *_WRITE, *_TELL_TIME), CatalogUse.COMMIT, _TIDY)
 _CARRYING = Uses((*_READ, *_WRITE, *_RECORD, *_TIDY, *_PURGE), CatalogUse.COMMIT, _INSPECT)
 _PURGING = (*_RECORD, *_TIDY, *_PURGE)
 _SEARCHING = Uses((*_LOOK, *_SEARCH, *_PURGING), CatalogUse.READ, _INSPECT)
@@ -120,7 +121,7 @@ ACTIONS: dict[str, dict[Verb, tuple[str, ...]]] = {
 
 HELPS = {
     Verb.LIST: "plans remember what manifests name, and open only what is new",
-    Verb.DELETE: "claims on the table that have ended are cleared away",
+    Verb.DELETE: "claims that have ended, and what was written to learn the store's time, are cleared away",
     Verb.INSPECT: "a bucket that keeps versions or locks objects is noticed before the commit",
 }
 CATALOG_WORDS = {

@@ -17,6 +17,7 @@ ALL = "all"
 FOREVER = "forever"
 
 _WHOLE_NUMBER = re.compile(r"[+-]?[0-9]{1,18}")
+_ID = re.compile(r"-?[0-9]{1,19}")
 _PERCENT = re.compile(r"([0-9]{1,3}(?:\.[0-9]{1,6})?)\s*%")
 _LONGEST_TEXT = 64
 """No sensible number or duration is longer; it also keeps Python's limit on digits out of reach."""
@@ -140,10 +141,19 @@ def _truth(text: str) -> bool:
     return _one_of("true", "false")(text) == "true"
 
 
-TOP_ONLY = ("cache",)
+def _ids(text: str | Sequence[str]) -> frozenset[str]:
+    """Returns ids of snapshots."""
+    named = _several(text)
+    for each in named:
+        if not _ID.fullmatch(each):
+            raise PolicyError(f"{_shown(each)} is not the id of a snapshot")
+    return frozenset(named)
+
+
+TOP_ONLY = ("cache", "trust-snapshots")
 """The settings that count for a whole lake: only the top of a file has them."""
 
-_LISTS = ("shared-with",)
+_LISTS = ("shared-with", "trust-snapshots")
 """The settings that take several values."""
 
 LAKE, NONE = "lake", "none"
@@ -159,6 +169,7 @@ SETTINGS: dict[str, Callable[[Any], Any]] = {
     "cache": _records,
     "sharing": _one_of(LAKE, NONE),
     "shared-with": _sharers,
+    "trust-snapshots": _ids,
 }
 """The keys that are not rules, each with its parser."""
 
@@ -177,4 +188,5 @@ _ALLOWED = {
     "cache": "off, disk, a folder, or redis://HOST:PORT/DATABASE",
     "sharing": "lake or none",
     "shared-with": "a list of tables, patterns such as lake.backup.*, or locations",
+    "trust-snapshots": "a list of ids of snapshots",
 }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from firnline.model.files import File, FileKind
 from firnline.model.graph import Graph
@@ -186,6 +186,13 @@ class Dropping:
     refs: frozenset[str]
 
 
+class Undefined(NamedTuple):
+    """A snapshot, and what it was written with that the table's metadata does not have."""
+
+    snapshot: SnapshotId
+    what: str
+
+
 class TableFormat(EditTable, Protocol):
     """A table format: what it reads, and what it can change."""
 
@@ -238,6 +245,12 @@ class TableFormat(EditTable, Protocol):
 
     def written_ms(self, state: State) -> int:
         """Returns when the table's metadata was written, by its writer's clock: later ones say later times."""
+        ...
+
+    def undefined(self, state: State) -> Iterator[Undefined]:
+        """Yields which schemas or partition specs of snapshots are gone: such a snapshot cannot be read, though every
+        file of it is there. Raises UnreadableMetadata where nobody can tell.
+        """
         ...
 
     def entries(self, state: State) -> int:

@@ -140,7 +140,16 @@ def _link_stat(entry: os.DirEntry[str]) -> os.stat_result:
 def _meta(spelled: str, stat: os.stat_result) -> ObjectMeta:
     """Returns what is known of a file; its tag changes with every write, also with one inside the same millisecond."""
     tag = f"{stat.st_ino:x}-{stat.st_mtime_ns:x}-{stat.st_size:x}"
-    return ObjectMeta(spelled, stat.st_size, stat.st_mtime_ns // 1_000_000, tag)
+    return ObjectMeta(spelled, stat.st_size, written_ns(stat) // 1_000_000, tag)
+
+
+def written_ns(stat: os.stat_result) -> int:
+    """Returns when a file came to be as it is: the later of its own time and the kernel's, which nothing can set.
+
+    `cp -p`, `rsync -a` and archives give a file that arrived just now the time of its original: by that alone it would
+    count as old while a writer is about to commit it. A file without a time of its own stays one of unknown age.
+    """
+    return max(stat.st_mtime_ns, stat.st_ctime_ns) if stat.st_mtime_ns > 0 else stat.st_mtime_ns
 
 
 @contextmanager

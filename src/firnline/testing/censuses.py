@@ -22,7 +22,8 @@ from firnline.ports.stores import Get
 from firnline.stores.ranges import ObjectRanges
 from firnline.testing.tables import SmallTable
 
-CUTOFF_MS = 1_760_000_000_000
+CUTOFF_MS = 4_000_000_000_000
+"""Far ahead: a file can be dated later than the kernel knows it, never earlier."""
 OLD_MS, YOUNG_MS = CUTOFF_MS - 1, CUTOFF_MS
 
 STRAYS = {

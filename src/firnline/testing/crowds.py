@@ -10,19 +10,19 @@ crowd.check()                                       # raises where a snapshot of
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from firnline.app import now_ms
 from firnline.catalogs.sql import SqlCatalog
 from firnline.journal.lease import LeaseTimes
 from firnline.model.times import DAY_MS
-from firnline.testing.days import dated
+from firnline.testing.dated import Clock, date
 from firnline.testing.faults import Fault
 from firnline.testing.judging import Judge
 from firnline.testing.pointers import CATALOG, NAMESPACE, Pointers
-from firnline.testing.processes import Clock, Process
+from firnline.testing.processes import Process
 from firnline.testing.writers import Ledger, Writer
 
 LEASE = LeaseTimes(24_000, 6_000, skew_ms=0)
@@ -83,15 +83,14 @@ class Crowd:
 
     def set_age(self, file: Path, days: float) -> None:
         """Sets when a file was last written; by the real clock, which is the store's."""
-        at = (self.clock() - self.clock.ahead_ms - days * DAY_MS) / 1000
-        os.utime(file, (at, at))
+        date(file, now_ms() - days * DAY_MS)
 
     def process(self, fault: Fault | None = None, policy: str = "") -> Process:
         return Process(self.catalog, fault, clock=self.clock, lease=LEASE, policy=policy)
 
     def later(self, fault: Fault | None = None) -> Process:
         """Returns a process on the day that the clock was moved to, where the store's clock has moved as well."""
-        return dated(self.process(fault), self.clock)
+        return self.process(fault)
 
     def files(self) -> set[str]:
         """Returns every file of the lake, without firnline's own records."""

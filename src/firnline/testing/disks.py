@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
+
+from firnline.testing.dated import date
 
 
 class Disk(Protocol):
@@ -39,7 +40,7 @@ class LocalDisk:
         path = local(location)
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(data)
-        os.utime(path, (at_ms / 1000, at_ms / 1000))
+        date(path, at_ms)
 
     def remove(self, location: str) -> None:
         local(location).unlink(missing_ok=True)

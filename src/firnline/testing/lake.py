@@ -14,6 +14,7 @@ from pyiceberg.exceptions import ValidationException
 
 from firnline.testing.artemis import DAY_MS, HOUR_MS, Scene, config, registry, telemetry
 from firnline.testing.backdate import Clock, pyiceberg_clock, shared_entries
+from firnline.testing.dated import date
 
 _TRIES = 2
 
@@ -105,5 +106,5 @@ def date_files(warehouse: Path, dated: set[str], written_ms: int) -> None:
     for folder, _, names in os.walk(warehouse):
         for path in (os.path.join(folder, name) for name in names):
             if path not in dated:
-                os.utime(path, (written_ms / 1000, written_ms / 1000))
+                date(path, written_ms)
                 dated.add(path)

@@ -23,9 +23,9 @@ from firnline.stores.discard import OwnDiscard
 from firnline.stores.folders import LocalFolders
 from firnline.stores.objects import ObjectStores
 from firnline.stores.retire import ObjectRetire
+from firnline.testing.dated import Clock, Dated
 from firnline.testing.faults import Fault, NoFault, Request
 from firnline.testing.faulty import FaultyDelete, FaultyDiscard, FaultyFolders, FaultyStore, silence
-from firnline.testing.processes import Clock
 
 if TYPE_CHECKING:
     from firnline.ports.stores import ReadWrite
@@ -65,7 +65,7 @@ class PaimonProcess(Lake):
         self.clock = clock or Clock()
         self.owner = f"process {next(_numbers)}"
         self.settings = dict(settings or {})
-        self.store: ReadWrite = FaultyStore(ObjectStores(self.settings), self.fault)
+        self.store: ReadWrite = Dated(FaultyStore(ObjectStores(self.settings), self.fault), self.clock)
 
     def tables(self, catalog: str | None = None) -> list[TableName]:
         return []

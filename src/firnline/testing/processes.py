@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import count
 from typing import TYPE_CHECKING
 
-from firnline.app import Lake, Place, iceberg_on, now_ms
+from firnline.app import Lake, Place
 from firnline.app.places import Table
 from firnline.catalogs.commits import SqlCommits
 from firnline.catalogs.rest.catalog import RestCatalog
@@ -32,6 +32,7 @@ from firnline.stores.discard import OwnDiscard
 from firnline.stores.folders import LocalFolders
 from firnline.stores.objects import ObjectStores
 from firnline.stores.wrappers.retry import Patience, Retrying
+from firnline.testing.dated import Clock, Dated
 from firnline.testing.faults import Fault, NoFault
 from firnline.testing.faulty import (
     FaultyCatalog,
@@ -47,19 +48,6 @@ if TYPE_CHECKING:
 
 _numbers = count(1)
 _HASTY = Patience(attempts=4, base_delay_s=0.0, max_delay_s=0.0)
-
-
-@dataclass
-class Clock:
-    """The time of a world: the real one, moved on by hand, so that leases and grace can end at once."""
-
-    ahead_ms: int = 0
-
-    def __call__(self) -> int:
-        return now_ms() + self.ahead_ms
-
-    def advance(self, ms: int) -> None:
-        self.ahead_ms += ms
 
 
 class Process(Lake):
@@ -89,7 +77,7 @@ class Process(Lake):
         self.owner = f"process {next(_numbers)}"
         self.settings = dict(settings or {})
         store: ReadWrite = FaultyStore(ObjectStores(self.settings), self.fault)
-        self.store: ReadWrite = Retrying(store, _HASTY) if retrying else store
+        self.store: ReadWrite = Dated(Retrying(store, _HASTY) if retrying else store, self.clock)
 
     # ---- marks: what the command line does with a workplace
 
@@ -141,7 +129,9 @@ class Process(Lake):
             return super().place(named)
         located = FaultyCatalog(self.every[named.catalog], self.fault)
         commits = FaultyCommits(self._commits(self.every[named.catalog]), self.fault)
-        return Place(catalog_table(located, named, iceberg_on(self.store), lambda: commits), self.store, self.settings)
+        return Place(
+            catalog_table(located, named, self._iceberg(self.store), lambda: commits), self.store, self.settings
+        )
 
     def _workplace(self, place: Place) -> Workplace:
         return replace(

@@ -24,12 +24,13 @@ from firnline.catalogs.sql import SqlCatalog
 from firnline.journal.lease import LeaseTimes
 from firnline.model.times import DAY_MS
 from firnline.testing.actions import Actions
+from firnline.testing.dated import Clock
 from firnline.testing.faults import Fault
 from firnline.testing.grounds import Ground, local_ground
 from firnline.testing.judging import Judge
 from firnline.testing.pictures import Picture, picture_of
 from firnline.testing.pointers import CATALOG, Pointers
-from firnline.testing.processes import Clock, Process
+from firnline.testing.processes import Process
 from firnline.testing.writers import Ledger, Writer
 
 LEASE = LeaseTimes(24_000, 6_000, skew_ms=0)

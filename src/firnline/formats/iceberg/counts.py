@@ -1,36 +1,81 @@
-"""Whether a manifest list tells of all that its snapshot has."""
+"""Whether a manifest list holds all that its snapshot has.
+
+Nothing says how long a list is, and one that was cut between two blocks still decodes, without its last manifests. What
+tells is how many manifests the writer says it kept and made; Iceberg's Java notes both. The totals of files are worth
+less: every writer adds to the total before it, Java leaves files out that it deletes twice, and one mistake goes on
+through all snapshots after it. So they count only where no writer noted the manifests.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from firnline.formats.avro import CorruptAvro
+from firnline.formats.avro import read_header
+from firnline.formats.opening import Doubt
 
 Numbers = np.ndarray[tuple[int], np.dtype[np.int64]]
 _MANY = np.iinfo(np.int64).max
+_COUNT = re.compile(r"[0-9]{1,18}")
+_ID = re.compile(r"-?[0-9]{1,19}")
+_MANIFESTS = ("manifests-created", "manifests-kept")
 
 
-def enough(entries: pa.RecordBatch, of: Numbers, expects: Sequence[int | None]) -> None:
-    """Returns where the manifests of every list tell of at least as many data files as its snapshot does.
+def claim_of(summary: Any) -> int | None:
+    """Returns what a summary says of its list as one number, for engines carry one with each unit: so many data files,
+    or, below zero, one less than minus the number of manifests. None where it says nothing.
+    """
+    if not isinstance(summary, dict):
+        return None
+    manifests = [_whole(summary, name) for name in _MANIFESTS]
+    if None not in manifests:
+        return -1 - sum(each or 0 for each in manifests)
+    return _whole(summary, "total-data-files")
 
-    Nothing says how long a list is, and one cut between two blocks still decodes: without its last manifests.
-    Writers of version 1 may leave the counts out; then only a list without any manifest of data is seen.
+
+def refuse_cut(entries: pa.RecordBatch, of: Numbers, claims: Sequence[int | None], contents: Sequence[bytes]) -> None:
+    """Raises Doubt where a list holds less than its snapshot claims. `of` is the number of each entry's list."""
+    manifests = np.bincount(of, minlength=len(claims)).tolist()
+    files = _data_files(entries, of, len(claims))
+    for number, claim in enumerate(claims):
+        if claim is not None and claim < 0 and manifests[number] < -1 - claim:
+            raise _doubt(contents[number], f"{manifests[number]} manifests", f"{-1 - claim}")
+        if claim is not None and files[number] < claim:
+            raise _doubt(contents[number], f"{files[number]} data files", f"{claim}")
+
+
+def _data_files(entries: pa.RecordBatch, of: Numbers, lists: int) -> list[int]:
+    """Returns of how many data files the manifests of each list tell; of very many where one leaves its counts out, as
+    writers of version 1 may.
     """
     is_data = pc.equal(pc.fill_null(entries.column("content"), 0), 0).to_numpy(zero_copy_only=False)
     counts = pc.add(count_of(entries, "added"), count_of(entries, "existing"))
     untold = counts.is_null().to_numpy(zero_copy_only=False)
-    found = np.zeros(len(expects), dtype=np.int64)
+    found = np.zeros(lists, dtype=np.int64)
     np.add.at(found, of[is_data], pc.fill_null(counts, 0).to_numpy()[is_data])
     found[of[is_data & untold]] = _MANY
-    for told, expected in zip(found.tolist(), expects, strict=True):
-        if told < (expected or 0):
-            raise CorruptAvro(f"it tells of {told} data files, its snapshot of {expected}; it was cut short")
+    return found.tolist()
+
+
+def _doubt(data: bytes, told: str, claimed: str) -> Doubt:
+    said = read_header(data).metadata.get("snapshot-id", b"").decode("ascii", "replace")
+    named = said if _ID.fullmatch(said) else "ID"
+    return Doubt(
+        f"it tells of {told}, its snapshot of {claimed}: it was cut short, or the summary is wrong"
+        f" (if so, --trust-snapshot {named} goes by the list)"
+    )
 
 
 def count_of(data: pa.RecordBatch, which: str) -> pa.Array:
     """Returns a column of counts; some writers use its older name."""
     return pc.coalesce(data.column(f"{which}_files_count"), data.column(f"{which}_data_files_count"))
+
+
+def _whole(summary: Mapping[str, Any], name: str) -> int | None:
+    said = summary.get(name)
+    return int(said) if isinstance(said, str) and _COUNT.fullmatch(said) else None

@@ -7,6 +7,7 @@ from typing import Any
 
 from firnline.errors import RefusedForSafety
 from firnline.formats.iceberg import fields
+from firnline.formats.iceberg.definitions import ID_OF, IN_USE, in_use, refuse_other_meaning
 from firnline.formats.iceberg.document import Document
 from firnline.model.locations import identity
 from firnline.model.snapshots import MAIN, Ref, RefKind
@@ -17,7 +18,6 @@ Removal = Mapping[str, Any]
 """What an expiry took out of a document, as JSON: all that `restored` needs to put it back."""
 
 _BY_SNAPSHOT = ("statistics", "partition-statistics")
-_BY_ID = {"schemas": "schema-id", "partition-specs": "spec-id"}
 DEFAULT_LOG_LENGTH = 100
 EXPIRED_PATH = "expired-snapshots-path"
 """The field that is proposed for the history of expired snapshots. Writers that do not know it drop it."""
@@ -32,7 +32,8 @@ def expired(document: Document, snapshots: Set[str], refs: Set[str]) -> tuple[di
     _refuse_dangling(document, snapshots, refs)
     gone = _member(snapshots)
     edited = dict(document)
-    removal: dict[str, Any] = {"snapshots": _pick(document, "snapshots", gone)}
+    leaving = _pick(document, "snapshots", gone)
+    removal: dict[str, Any] = {"snapshots": leaving, IN_USE: in_use(document, leaving)}
     edited["snapshots"] = _drop(document, "snapshots", gone)
     if document.get("refs"):
         removal["refs"] = {name: ref for name, ref in document["refs"].items() if name in refs}
@@ -61,7 +62,7 @@ def restored(document: Document, removal: Removal) -> tuple[dict[str, Any], list
     back = _returning_refs(edited, removal)
     if back:
         edited["refs"] = {**back, **(document.get("refs") or {})}
-    for name, key in {**dict.fromkeys(_BY_SNAPSHOT, "snapshot-id"), **_BY_ID}.items():
+    for name, key in {**dict.fromkeys(_BY_SNAPSHOT, "snapshot-id"), **ID_OF}.items():
         if removal.get(name):
             edited[name] = _with_missing(document.get(name) or [], removal[name], key)
     if _log_goes_on(document, removal):
@@ -89,15 +90,10 @@ def _log_goes_on(document: Document, removal: Removal) -> bool:
 
 
 def refuse_reused_ids(document: Document, removal: Removal) -> None:
-    """Refuses where a schema's or spec's id means something else by now: writers number on from the largest."""
-    for name, key in _BY_ID.items():
-        now = {each[key]: each for each in document.get(name) or ()}
+    """Refuses where a schema or spec that the run itself took out cannot come back: its id was given again."""
+    for name in ID_OF:
         for each in removal.get(name) or ():
-            if now.get(each[key], each) != each:
-                raise RefusedForSafety(
-                    f"the {key} {each[key]} means something else now than in the snapshots that would come back",
-                    hint="they can be read from the metadata before the run, not put back beside what came since",
-                )
+            refuse_other_meaning(document, name, each)
 
 
 def amended(document: Document, amendment: Amendment) -> dict[str, Any]:

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from firnline.errors import FirnlineError, UnsupportedFormat
 from firnline.formats.avro import CorruptAvro, decode_many
 from firnline.formats.columns import ROW_SCHEMA, first_dotted, identities
-from firnline.formats.iceberg.counts import Numbers, enough
+from firnline.formats.iceberg.counts import Numbers, refuse_cut
 from firnline.formats.iceberg.paths import dotted
 from firnline.formats.opening import named, opened
 from firnline.formats.required import required, sizes_of
@@ -92,7 +92,7 @@ def _themselves(units: Sequence[File], contents: Sequence[bytes]) -> pa.RecordBa
 def _manifests(lists: Sequence[File], contents: Sequence[bytes]) -> tuple[pa.RecordBatch, Numbers]:
     """Returns the manifests that the lists name, each as a unit to open."""
     entries, of = decode_many(contents, _LIST_COLUMNS)
-    enough(entries, of, [each.expects for each in lists])
+    refuse_cut(entries, of, [each.expects for each in lists], contents)
     keys = required(entries, "manifest_path")
     sizes = sizes_of(entries, "manifest_length")
     if entries.column("key_metadata").null_count < len(entries):

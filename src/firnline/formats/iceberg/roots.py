@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 
 from firnline.formats.iceberg import fields
+from firnline.formats.iceberg.counts import claim_of
 from firnline.formats.iceberg.paths import plain_path
 from firnline.model.files import File, FileKind
 from firnline.model.snapshots import SnapshotId
 from firnline.ports.formats import State
 
-_COUNT = re.compile(r"[0-9]{1,18}")
 
-
-def roots_of(state: State) -> Iterator[tuple[SnapshotId, File]]:
-    """Yields the units and files that the document names, each with its snapshot.
+def roots_of(state: State, trusted: Set[SnapshotId] = frozenset()) -> Iterator[tuple[SnapshotId, File]]:
+    """Yields the units and files that the document names, each with its snapshot. The manifest lists of `trusted`
+    snapshots are taken as they are, whatever their summaries say.
 
     Statistics may belong to a snapshot that is not in the table: they stay in the document after a commit, and their
     path may be shared with statistics that go.
@@ -23,27 +22,21 @@ def roots_of(state: State) -> Iterator[tuple[SnapshotId, File]]:
     inline = state.document["format-version"] == 1
     for snapshot in fields.objects(state.document, "snapshots", state.fence):
         owner = str(snapshot["snapshot-id"])
-        yield from ((owner, unit) for unit in _units(snapshot, state.fence, inline))
+        claim = None if owner in trusted else claim_of(snapshot.get("summary"))
+        yield from ((owner, unit) for unit in _units(snapshot, claim, state.fence, inline))
     yield from _statistics(state, "statistics", FileKind.STATISTICS)
     yield from _statistics(state, "partition-statistics", FileKind.PARTITION_STATISTICS)
 
 
-def _units(snapshot: fields.Fields, where: str, inline: bool) -> Iterator[File]:
+def _units(snapshot: fields.Fields, claim: int | None, where: str, inline: bool) -> Iterator[File]:
     if snapshot.get("manifest-list") is not None:
         path = plain_path(fields.text(snapshot, "manifest-list", where), where)
-        yield File(FileKind.MANIFEST_LIST, path, opens=True, expects=_expected(snapshot))
+        yield File(FileKind.MANIFEST_LIST, path, opens=True, expects=claim)
         return
     manifests = snapshot.get("manifests") if inline else None
     if not isinstance(manifests, list) or not all(isinstance(path, str) and path for path in manifests):
         raise fields.damaged(where, f"snapshot {snapshot['snapshot-id']} names neither a manifest list nor manifests")
     yield from (File(FileKind.MANIFEST, plain_path(path, where), opens=True) for path in manifests)
-
-
-def _expected(snapshot: fields.Fields) -> int | None:
-    """Returns how many data files the snapshot has by its summary; None where that does not say."""
-    summary = snapshot.get("summary")
-    said = summary.get("total-data-files") if isinstance(summary, dict) else None
-    return int(said) if isinstance(said, str) and _COUNT.fullmatch(said) else None
 
 
 def _statistics(state: State, name: str, kind: FileKind) -> Iterator[tuple[SnapshotId, File]]:

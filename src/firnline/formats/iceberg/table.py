@@ -6,8 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from firnline.errors import ObjectNotFound, UnreadableMetadata, UnsupportedFormat, UsageError
+from firnline.errors import ObjectNotFound, RefusedForSafety, UnreadableMetadata, UnsupportedFormat, UsageError
 from firnline.formats.iceberg import edit, fields
+from firnline.formats.iceberg.definitions import refuse_lost_sources, undefined_in, with_definitions
 from firnline.formats.iceberg.document import Document, document_in, read_metadata
 from firnline.formats.iceberg.expand import IcebergExpand
 from firnline.formats.iceberg.last_read import LastRead
@@ -21,7 +22,7 @@ from firnline.formats.iceberg.unused import without_unused
 from firnline.formats.strangers import refuse_stranger
 from firnline.model.files import File, FileKind
 from firnline.model.snapshots import RefKind, SnapshotId
-from firnline.ports.formats import Amendment, Consequences, Dropping, Edited, State, Told
+from firnline.ports.formats import Amendment, Consequences, Dropping, Edited, State, Told, Undefined
 from firnline.ports.listings import Place
 from firnline.ports.stores import Get
 
@@ -40,9 +41,13 @@ _PURGE_ORDER = (
 
 @dataclass(frozen=True, slots=True)
 class IcebergFormat:
-    """Reads Iceberg tables through any store, and edits what it read."""
+    """Reads Iceberg tables through any store, and edits what it read.
+
+    `trusted` are the snapshots whose manifest lists the operator vouches for.
+    """
 
     store: Get
+    trusted: frozenset[SnapshotId] = frozenset()
     last: LastRead = field(default_factory=LastRead, compare=False, repr=False)
 
     @property
@@ -117,10 +122,22 @@ class IcebergFormat:
     ) -> Edited:
         edit.refuse_reused_ids(state.document, removal)
         edited, left_alone = edit.restored(state.document, removal)
+        edited = self._readable(edited, state.document, removal)
         edited = edit.amended(edited, amendment or Amendment())
         graph = state_of(edited, state.table, state.fence).graph
         edited = with_bridges(edited, graph.bridges_without(frozenset()))
         return replace(_successor(state, edited, now_ms), left_alone=tuple(left_alone))
+
+    def _readable(self, edited: Document, before: Document, removal: Mapping[str, Any]) -> dict[str, Any]:
+        try:
+            readable = with_definitions(edited, removal, self.store)
+        except UnreadableMetadata as gone:
+            raise RefusedForSafety(gone.message, hint="nothing was changed; plan again if the rest may go") from gone
+        refuse_lost_sources(readable, before)
+        return readable
+
+    def undefined(self, state: State) -> Iterator[Undefined]:
+        return undefined_in(state.document, self.store)
 
     def amend(self, state: State, amendment: Amendment, now_ms: int) -> Edited:
         return _successor(state, edit.amended(state.document, amendment), now_ms)
@@ -160,7 +177,7 @@ class IcebergFormat:
         return Dropping(frozenset(), frozenset(refs))
 
     def roots(self, state: State) -> Iterator[tuple[SnapshotId, File]]:
-        return roots_of(state)
+        return roots_of(state, self.trusted)
 
 
 def _successor(state: State, edited: dict[str, Any], now_ms: int) -> Edited:

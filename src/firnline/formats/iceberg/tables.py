@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from firnline.formats.avro import decode
 from firnline.formats.iceberg import fields
-from firnline.formats.iceberg.counts import count_of, enough
+from firnline.formats.iceberg.counts import count_of, refuse_cut
 from firnline.formats.iceberg.partitions import Names, PartitionField, names_by_spec, partition_fields
 from firnline.formats.iceberg.roots import roots_of
 from firnline.formats.opening import opened
@@ -93,7 +93,7 @@ class IcebergTables:
     def _listed(self, unit: File) -> pa.Table:
         with opened(self.store, unit) as data:
             listed = decode(data, _LIST_COLUMNS).batch
-            enough(listed, np.zeros(len(listed), dtype=np.int64), [unit.expects])
+            refuse_cut(listed, np.zeros(len(listed), dtype=np.int64), [unit.expects], [data])
         return pa.Table.from_batches([_manifest_rows(listed)])
 
     def _named(self, unit: File, snapshot: SnapshotId) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Set
+from typing import Any
 
 from firnline.foreign import json_of
 from firnline.formats.paimon import fields, names
@@ -31,6 +32,12 @@ def new_schemas(files: Files, location: str, written: Mapping[str, str], gone: S
             folder, number = names.branch_folder(branch.name), branch.schema.number
             path = f"{folder}schema/schema-{number}"
             before = fields.parse(files[path], join(location, path))
-            after = {**before, "id": number + 1, "options": options, "timeMillis": now_ms}
+            after = {**before, "id": number + 1, "options": options, "timeMillis": _after(before, now_ms)}
             found[f"{folder}schema/schema-{number + 1}"] = json_of(after, indent=2)
     return found
+
+
+def _after(schema: Mapping[str, Any], now_ms: int) -> int:
+    """Returns the time of the schema after this one: never before it, though its writer's clock may be ahead."""
+    before = schema.get("timeMillis")
+    return max(now_ms, before) if isinstance(before, int) else now_ms

@@ -78,6 +78,7 @@ def refuse_gap(state: State, removal: Mapping[str, Any]) -> None:
             present = numbered(files, kind).get(branch, {})
             if branch not in whole and present:
                 _refuse_gap_in(branch, kind, numbers, present, removal[earliest])
+                _refuse_hole(branch, kind, numbers, {**files, **taken})
 
 
 def _refuse_gap_in(
@@ -98,6 +99,20 @@ def _refuse_gap_in(
         raise RefusedForSafety(
             f"between {kind} {max(numbers)} and {min(present)} others have been removed since",
             hint="Paimon's readers need an unbroken range; nothing was changed",
+        )
+
+
+def _refuse_hole(branch: str, kind: str, numbers: Mapping[int, str], files: Files) -> None:
+    """Refuses where the schema of one that would come back is gone, and not of all below it: it would stay away."""
+    lost: dict[int, str] = {}
+    for number, text in numbers.items():
+        schema = f"{names.branch_folder(branch)}schema/schema-{json.loads(text)['schemaId']}"
+        if schema not in files:
+            lost[number] = schema
+    if lost and max(lost) > min(numbers.keys() - lost.keys(), default=max(lost)):
+        raise RefusedForSafety(
+            f"{kind} {names.snapshot_id(branch, max(lost))} was written with {lost[max(lost)]}, which is gone",
+            hint="without it Paimon's readers would find a hole in the range; nothing was changed",
         )
 
 

@@ -28,7 +28,7 @@ from firnline.formats.strangers import refuse_stranger
 from firnline.model.files import File, FileKind
 from firnline.model.locations import join
 from firnline.model.snapshots import SnapshotId
-from firnline.ports.formats import Amendment, Consequences, Dropping, Edited, State, Told
+from firnline.ports.formats import Amendment, Consequences, Dropping, Edited, State, Told, Undefined
 from firnline.ports.listings import Place
 from firnline.ports.stores import Read
 
@@ -121,6 +121,10 @@ class PaimonFormat:
         refuse_gap(state, removal)
         files, left_alone = restored(state, removal, amendment or Amendment(), now_ms)
         return _edited(files, state, left_alone=left_alone)
+
+    def undefined(self, state: State) -> Iterator[Undefined]:
+        """Returns nothing: a table with a snapshot whose schema is gone cannot even be loaded."""
+        return iter(())
 
     def amend(self, state: State, amendment: Amendment, now_ms: int) -> Edited:
         return _edited(amended(files_in(state), state, amendment, now_ms), state)

@@ -14,6 +14,7 @@ from firnline.ops.guards import SPARED, Line, refuse_forbidden
 from firnline.ops.needs import forbidden
 from firnline.ops.newcomers import Newcomers
 from firnline.ops.orphans.neighbours import Neighbour, all_tables, expand_of
+from firnline.ops.orphans.search import FLOOR_MS
 from firnline.ops.workplace import Workplace
 
 _THREADS = 32
@@ -72,13 +73,14 @@ class LakeGuard:
     def _is_still_old(self, line: Line) -> bool:
         """Tells whether the store itself says now of an object what the list says: its size, and that it is old.
 
+        The floor is looked at again, by the store's clock: the search had only this machine's, as it writes nothing.
         One that is gone cannot be the wrong one.
         """
         try:
             now = self.work.store.head(line.key)
         except ObjectNotFound:
             return True
-        cutoff_ms = parse_instant(self.run.plan["older_than"])
+        cutoff_ms = min(parse_instant(self.run.plan["older_than"]), self.work.now() - FLOOR_MS)
         return now.size == line.size and now.modified_ms is not None and 0 < now.modified_ms < cutoff_ms
 
     def _refuse_fewer_catalogs(self, neighbours: Sequence[Neighbour]) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from firnline.testing.dated import copy_dated
 from firnline.testing.paimon.expiry import Retention, expire
 from firnline.testing.paimon.gateway import Jvm
 from firnline.testing.paimon.java_table import JavaTable
@@ -40,7 +41,7 @@ def outcome(jvm: Jvm, world: World, action: Callable[[JavaTable], int]) -> Outco
     before = world.reader()
     needs, garbage = before.reachable(), before.orphans()
     aside = world.root.with_name(f"{world.root.name}.before")
-    shutil.copytree(world.root, aside)
+    shutil.copytree(world.root, aside, copy_function=copy_dated)
     try:
         said = action(JavaTable(jvm, world.folder))
         return _seen(said, before, needs, garbage, world.reader(), world.root)
