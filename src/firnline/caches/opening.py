@@ -21,6 +21,9 @@ from firnline.ports.formats import State, TableFormat
 from firnline.ports.stores import List
 
 OFF, DISK = "off", "disk"
+OWN = "firnline-units"
+"""The folder for entries in one that is named: what else lies there is not a cache."""
+
 ALLOWED = "off, disk, a folder, or redis://HOST:PORT/DATABASE"
 _SHORTEST_S, _LONGEST_S = 3_600, 30 * 86_400
 _NO_KEY = "it needs FIRNLINE_CACHE_KEY, the same on every machine: whoever reaches Redis could forge entries"
@@ -96,7 +99,7 @@ def open_memory(setting: str, key: str | None, key_file: Path, folder: Path) -> 
         return Memory(shown(setting), RedisCache(setting), Seal(shared_secret(key)))
     if "://" in setting:
         raise UsageError(f"no cache for {setting.partition('://')[0]}:// is known", hint=ALLOWED)
-    place = str(folder) if setting == DISK else os.path.abspath(os.path.expanduser(setting))
+    place = str(folder) if setting == DISK else os.path.join(os.path.abspath(os.path.expanduser(setting)), OWN)
     if secret is None:
         return Memory(place, trouble=f"no secret: {key_file} cannot be made, or others than its owner may read it")
     return Memory(place, DiskCache(place), Seal(secret))
