@@ -113,7 +113,10 @@ def records(lake: Path) -> Iterator[Path]:
     shutil.rmtree(folder, ignore_errors=True)
 
 
-def test_saving_a_plan_adds_only_its_record(in_lake: Path, records: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_saving_a_plan_adds_only_its_record(
+    in_lake: Path, records: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))  # the secret that seals it is this user's
     before = everything(in_lake)
     options = ["--keep-within", "2d", "--keep-monthly", "off", "--keep-tag", "none-*"]
     assert run(["plan", "lake.artemis.registry", *options, "--save", "--json"]) == 0

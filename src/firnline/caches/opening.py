@@ -15,7 +15,7 @@ from firnline.caches.seal import Seal, entry_name
 from firnline.caches.secret import own_secret, shared_secret
 from firnline.caches.stamps import look_up
 from firnline.errors import UsageError
-from firnline.ports.cache import REDIS, Cache, Nothing, Remember, Sealed
+from firnline.ports.cache import CACHE_KEY, REDIS, Cache, Nothing, Remember, Sealed
 from firnline.ports.expanding import Expand
 from firnline.ports.formats import State, TableFormat
 from firnline.ports.stores import List
@@ -26,7 +26,7 @@ OWN = "firnline-units"
 
 ALLOWED = "off, disk, a folder, or redis://HOST:PORT/DATABASE"
 _SHORTEST_S, _LONGEST_S = 3_600, 30 * 86_400
-_NO_KEY = "it needs FIRNLINE_CACHE_KEY, the same on every machine: whoever reaches Redis could forge entries"
+_NO_KEY = f"it needs {CACHE_KEY}, the same on every machine: whoever reaches Redis could forge entries"
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,13 +90,13 @@ def open_memory(setting: str, key: str | None, key_file: Path, folder: Path) -> 
     """
     if setting == OFF:
         return Memory(OFF)
-    secret = own_secret(key_file) if key is None else shared_secret(key)
+    secret = own_secret(key_file) if key is None else shared_secret(key, CACHE_KEY)
     if setting.startswith(REDIS):
         if key is None:
             return Memory(shown(setting), trouble=_NO_KEY)
         from firnline.caches.redis_cache import RedisCache
 
-        return Memory(shown(setting), RedisCache(setting), Seal(shared_secret(key)))
+        return Memory(shown(setting), RedisCache(setting), Seal(shared_secret(key, CACHE_KEY)))
     if "://" in setting:
         raise UsageError(f"no cache for {setting.partition('://')[0]}:// is known", hint=ALLOWED)
     place = str(folder) if setting == DISK else os.path.join(os.path.abspath(os.path.expanduser(setting)), OWN)
