@@ -29,13 +29,17 @@ def quick_folder(tmp_path: Path) -> Iterator[Path]:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Makes every plan of a test remember in a folder of this session: never in the home of whoever runs it."""
+    """Makes every plan of a test remember in a folder of this session, and every run seal its record with a secret of
+    it: never in the home of whoever runs it.
+    """
     os.environ["FIRNLINE_CACHE"] = tempfile.mkdtemp(prefix="firnline-units-")
     os.environ["FIRNLINE_CACHE_KEY"] = "for the time of this test session"
+    os.environ["XDG_CONFIG_HOME"] = tempfile.mkdtemp(prefix="firnline-config-")
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
     shutil.rmtree(os.environ["FIRNLINE_CACHE"], ignore_errors=True)
+    shutil.rmtree(os.environ["XDG_CONFIG_HOME"], ignore_errors=True)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -6,6 +6,7 @@ import os
 import pickle
 import time
 from pathlib import Path
+from uuid import uuid4
 
 import pytest
 
@@ -65,12 +66,33 @@ def test_many_short_runs_are_bounded_too(folder: Path) -> None:
 def test_what_a_crash_left_unfinished_is_no_entry_and_goes(folder: Path) -> None:
     cache = DiskCache(str(folder), limit_bytes=1_000)
     cache.put(name(1), b"one", 60)
-    half = next(folder.rglob(name(1))).parent / ".half"
+    half = next(folder.rglob(name(1))).parent / f".{uuid4().hex}"
     half.write_bytes(bytes(2_000))
     os.utime(half, (0, 0))
     cache.prune()
     assert not half.exists()
     assert cache.get(name(1)) == b"one"
+
+
+def test_what_has_another_name_than_an_entry_is_not_removed(folder: Path) -> None:
+    """Somebody's files may lie where the cache was told to be: in folders of two letters, too."""
+    theirs = [
+        folder / inner / each
+        for inner in ("ab", "de", "zz", "us")
+        for each in ("report.pdf", ".hidden", "0" * 63, "0" * 64, f"{inner}.parquet", "data/x.bin")
+    ]
+    for path in theirs:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(bytes(1_000))
+        os.utime(path, (0, 0))
+    cache = DiskCache(str(folder), limit_bytes=2_000)
+    for number in range(8):
+        cache.put(name(number), bytes(900), 60)
+    cache.prune()
+    assert [path for path in theirs if not path.exists()] == []
+    assert (
+        sum(path.stat().st_size for path in folder.rglob("*") if len(path.name) == 64 and path not in theirs) <= 2_000
+    )
 
 
 def test_a_path_that_is_no_plain_file_is_a_miss(folder: Path) -> None:

@@ -35,7 +35,7 @@ def opened(tmp_path: Path, setting: str, key: str | None = None) -> Memory:
 def test_each_setting_opens_its_cache(tmp_path: Path) -> None:
     assert opened(tmp_path, "off").cache is None
     assert opened(tmp_path, "disk").cache == DiskCache(str(tmp_path / "default"))
-    assert opened(tmp_path, str(tmp_path / "here")).cache == DiskCache(str(tmp_path / "here"))
+    assert opened(tmp_path, str(tmp_path / "here")).cache == DiskCache(str(tmp_path / "here" / "firnline-units"))
     assert opened(tmp_path, "redis://127.0.0.1:1/0", KEY).cache == RedisCache("redis://127.0.0.1:1/0")
 
 

@@ -6,7 +6,7 @@ import os
 import subprocess
 import sys
 import tarfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from importlib.metadata import PathDistribution
 from pathlib import Path
 
@@ -117,6 +117,56 @@ def test_archives_that_nobody_used_for_a_month_go(package: Path) -> None:
     os.utime(made, (0, 0))
     pack(package, [], "two")
     assert not made.exists()
+
+
+def test_files_that_no_driver_wrote_stay_among_the_archives(package: Path) -> None:
+    folder = pack(package, [], "one").parent
+    theirs = [folder / name for name in ("thesis.tar.gz", "firnline-notes.txt", ".profile", "firnline-0123.tar.gz")]
+    for path in theirs:
+        path.write_text("mine")
+        os.utime(path, (0, 0))
+    pack(package, [], "two")
+    assert all(path.exists() for path in theirs)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        pytest.param(lambda path: path.write_bytes(b"another archive"), id="other bytes"),
+        pytest.param(lambda path: path.write_bytes(path.read_bytes()[:-9]), id="cut short"),
+        pytest.param(lambda path: path.chmod(0o666), id="all may write it"),
+        pytest.param(lambda path: path.chmod(0o660), id="the group may write it"),
+        pytest.param(lambda path: (path.rename(path.parent / "a"), path.symlink_to(path.parent / "a")), id="a link"),
+    ],
+)
+def test_an_archive_that_is_not_as_it_was_packed_is_packed_anew(
+    package: Path, change: Callable[[Path], object]
+) -> None:
+    made = pack(package, [], "one")
+    content = made.read_bytes()
+    change(made)
+    again = pack(package, [], "one")
+    with tarfile.open(again) as archive:
+        assert archive.getnames() == ["__init__.py", "deep/__init__.py"]
+    assert not again.is_symlink()
+    assert again.stat().st_mode & 0o777 == 0o600
+    assert len(content)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
+def test_an_archive_of_somebody_else_is_not_sent(package: Path) -> None:
+    made = pack(package, [], "one")
+    os.chown(made, 12_345, -1)
+    assert pack(package, [], "one").stat().st_uid == os.geteuid()
+
+
+@pytest.mark.parametrize("mode", [0o770, 0o777, 0o1777])
+def test_a_folder_that_others_may_write_to_holds_no_archives(package: Path, mode: int) -> None:
+    made = pack(package, [], "one")
+    made.parent.chmod(mode)
+    with pytest.raises(UsageError, match="others may write to it") as refused:
+        shipping._packed([])
+    assert "XDG_CACHE_HOME" in refused.value.hint
 
 
 def test_the_digest_is_that_of_the_code(package: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import sys
 from collections.abc import Iterator
 from hashlib import sha256
 from pathlib import Path
@@ -13,6 +14,7 @@ import pyarrow.parquet
 import pytest
 
 import firnline
+from firnline.caches import disk, opening
 from firnline.cli.main import run
 
 TABLES = ("registry", "telemetry", "config")
@@ -74,6 +76,35 @@ def test_a_list_of_files_is_the_only_thing_that_asking_for_one_writes(in_lake: P
     assert [path.name for path in tmp_path.iterdir()] == ["gone.parquet"]
 
 
+def hostile(folder: Path) -> dict[Path, bytes]:
+    """Fills a folder with what is older and larger than any entry, under names that look much like entries."""
+    digest = sha256(b"theirs").hexdigest()
+    names = [f"{inner}/{each}" for inner in ("us", "de", "ab", digest[:2]) for each in ("a.pdf", ".x", digest, "ab/b")]
+    files = {folder / name: name.encode() * 4_000 for name in (*names, "pruned", "firnline-units.txt", "lease/a.pdf")}
+    for path, content in files.items():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+        os.utime(path, (0, 0))
+    return files
+
+
+def test_a_plan_removes_nothing_but_its_own_cache_entries(
+    in_lake: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Even where it was told to remember in a folder full of other files, and has no room left there."""
+    files = hostile(tmp_path)
+    monkeypatch.setenv("FIRNLINE_CACHE", str(tmp_path))
+    monkeypatch.setattr(disk.DiskCache.__init__, "__defaults__", (2_000,))
+    removed: list[Path] = []
+    sys.addaudithook(lambda event, args: removed.append(Path(os.fsdecode(args[0]))) if event == "os.remove" else None)
+    for _ in range(3):
+        assert run(["plan", "lake.artemis.registry", "--keep-last", "1", "--keep-within", "1d"]) == 0
+    assert capsys.readouterr().out
+    assert removed, "there was no room, so entries had to go"
+    assert {path.parents[1] for path in removed} == {tmp_path / opening.OWN}
+    assert {path: path.read_bytes() for path in files} == files
+
+
 @pytest.fixture
 def records(lake: Path) -> Iterator[Path]:
     """Where the registry's runs are recorded, taken away again afterwards."""
@@ -82,7 +113,10 @@ def records(lake: Path) -> Iterator[Path]:
     shutil.rmtree(folder, ignore_errors=True)
 
 
-def test_saving_a_plan_adds_only_its_record(in_lake: Path, records: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_saving_a_plan_adds_only_its_record(
+    in_lake: Path, records: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))  # the secret that seals it is this user's
     before = everything(in_lake)
     options = ["--keep-within", "2d", "--keep-monthly", "off", "--keep-tag", "none-*"]
     assert run(["plan", "lake.artemis.registry", *options, "--save", "--json"]) == 0

@@ -277,6 +277,7 @@ def test_the_same_bytes_written_again_are_young_whatever_their_tag(crowd: Crowd)
     process = crowd.process()
     work = process.workplace(crowd.name("t"))
     guard = LakeGuard(work, waiting.run, newcomers_since(work, waiting.run))
+    guard.look_again()
     listed = work.store.head(stray)
     line = Line(stray, "data", listed.size, listed.modified_ms, listed.etag)
     assert guard.doubts([line]) == {}

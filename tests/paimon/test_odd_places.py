@@ -148,7 +148,7 @@ def test_a_table_that_came_while_a_search_waits_is_asked_before_its_purge(lake: 
     assert plan.victims.all.files > 1, "what the other one needs looked like garbage"
     shutil.move(hidden, two.folder)
     copy.clock.advance(60_001)
-    copy.process().resume(str(one.folder))
+    copy.process().resume(str(one.folder), include_outside=True)
     assert not stray.exists()
     assert lake.sound(one, two)
 

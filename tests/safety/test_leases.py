@@ -226,6 +226,20 @@ def test_discarded_claims_never_include_the_newest_and_numbers_go_on(folder: str
     assert newest.number == 20
 
 
+def test_only_claims_are_discarded_from_the_folder_of_claims(folder: str, clock: Clock) -> None:
+    """A property of the table may say that its records lie in a folder that is full of other files."""
+    store, each = ObjectStores(), make(folder, clock)
+    theirs = [f"{folder}/{name}" for name in ("1.pdf", "000000000001.pdf", "00000000000a", "below/1.pdf")]
+    for key in theirs:
+        store.put(key, b"theirs")
+    for _ in range(10):
+        each.acquire()
+        each.release()
+        OwnDiscard().discard(each.superseded())
+    assert {each.key for each in store.list(folder)} >= set(theirs)
+    assert len(list(store.list(folder))) <= 8 + len(theirs)
+
+
 class LatePut(ObjectStores):
     """A store whose caller sleeps between looking and writing, while others take the lease again and again."""
 

@@ -16,6 +16,7 @@ from firnline.journal.layout import FOLDER, RunId
 from firnline.journal.lease import LeaseTimes
 from firnline.journal.processes import this_process
 from firnline.journal.runs import Run, has_run
+from firnline.journal.sealing import RECORDS_KEY, Sealing
 from firnline.model.locations import join, within
 from firnline.model.names import is_location, parts_of
 from firnline.model.times import parse_duration
@@ -27,7 +28,7 @@ from firnline.ops.workplace import Registered, Workplace
 from firnline.policy.config import Section
 from firnline.policy.inherit import effective
 from firnline.policy.values import NONE
-from firnline.ports.cache import REDIS
+from firnline.ports.cache import CACHE_KEY, REDIS
 from firnline.ports.catalogs import Catalog, Commit, TableName
 from firnline.ports.progress import Progress, Silent
 from firnline.ports.tables import TableSource
@@ -107,7 +108,7 @@ class Places:
         from firnline.formats.paimon.commits import PaimonCommits
         from firnline.stores.retire import ObjectRetire
 
-        return PaimonCommits(store, ObjectRetire(store, self.settings_of(name)))
+        return PaimonCommits(store, ObjectRetire(store, self.settings_of(name)), name.name)
 
     def settings_of(self, name: TableName) -> Mapping[str, str]:
         """Returns how the table's store is reached, by PyIceberg's names; what a catalog hands out for a table wins.
@@ -163,11 +164,22 @@ class Places:
         from firnline.caches.opening import open_memory
 
         setting, asked = cache_setting(self.config)
-        key = os.environ.get("FIRNLINE_CACHE_KEY")
+        key = os.environ.get(CACHE_KEY)
         memory = open_memory(setting, key, user_folder() / "cache.key", cache_folder())
         if memory.trouble and asked:
             logging.getLogger("firnline").warning("the cache %s is not used: %s", memory.place, memory.trouble)
         return memory
+
+    def _sealing(self, make: bool) -> Sealing:
+        """Returns with what the records of runs are sealed: a key of the operator, or else this user's own secret. Who
+        only looks makes none: nothing was sealed with it then.
+        """
+        from firnline.caches.secret import own_secret, shared_secret
+
+        key = os.environ.get(RECORDS_KEY)
+        if key is not None:
+            return Sealing(shared_secret(key, RECORDS_KEY), required=True)
+        return Sealing(own_secret(user_folder() / "records.key", make=make))
 
     @cached_property
     def catalogs(self) -> Mapping[str, CatalogSettings]:
@@ -322,6 +334,7 @@ class Places:
             registered=self._registered,
             address=self.address_of(place.source.name),
             real=RealPaths(),
+            sealing=self._sealing,
         )
 
     def _budget(self) -> Budget | None:

@@ -41,6 +41,10 @@ if TYPE_CHECKING:
     from firnline.ports.formats import State
 
 Moment = str | int
+OUTSIDE_LATER = (
+    "files outside the table's own folders go only if the purge is told so too: `firnline purge --include-outside`, "
+    "or include-outside: true in firnline.yaml"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +169,7 @@ class Runs(Places):
         self._prepare(work, planned.state, deletes=True)
         plan = self._saved(work, planned, grace, meant=True)
         planned.close()
-        return self.carry(str(plan.run), break_lease=break_lease)
+        return self.carry(str(plan.run), break_lease=break_lease, include_outside=request.include_outside)
 
     def _planned(self, work: Workplace, request: Request) -> Planned:
         remember = self.memory.of(work.store)
@@ -178,48 +182,63 @@ class Runs(Places):
 
     def _noted(self, planned: Planned, source: TableSource) -> Planned:
         """Returns the plan with what somebody should know of the store before anything is deleted there."""
-        notes, vouched = self._warnings(source.name, planned.state.location), self._vouched(planned.state)
-        return replace(planned, plan=replace(planned.plan, notes=(*planned.plan.notes, *notes, *vouched)))
+        notes = (*self._warnings(source.name, planned.state.location), *self._vouched(planned.state))
+        configured = policy_in_force(planned.state, source.name, self.config, Request()).include_outside.value
+        if planned.request.include_outside and not configured:
+            notes = (*notes, OUTSIDE_LATER)
+        return replace(planned, plan=replace(planned.plan, notes=(*planned.plan.notes, *notes)))
 
     def _saved(self, work: Workplace, planned: Planned, grace: str | None, *, meant: bool) -> Plan:
         effective = policy_in_force(planned.state, work.source.name, self.config, planned.request)
         asked_ms = effective.grace.value if grace is None else parse_duration(grace)
         grace_ms = grace_of(planned.state, planned.request, asked_ms)
         root = work.root(planned.state)
-        return save_plan(planned, work.source.format, work.store, root, grace_ms, self.clock(), meant=meant)
+        return save_plan(
+            planned, work.source.format, work.store, root, work.sealing(True), grace_ms, self.clock(), meant=meant
+        )
 
-    def carry(self, run: str, *, break_lease: bool = False) -> Carried:
-        """Returns the run, taken as far as it may go now."""
-        with self._on_run(run, break_lease) as (work, lease, found):
+    def carry(self, run: str, *, break_lease: bool = False, include_outside: bool | None = None) -> Carried:
+        """Returns the run, taken as far as it may go now.
+
+        `include_outside`: whether files outside the table's own folders may go; None where the configuration decides.
+        What was said when the run was planned is not asked.
+        """
+        with self._on_run(run, break_lease, include_outside) as (work, lease, found):
             return carry(work, lease, found, self._shovel(work.source.name, found))
 
     def commit(self, run: str, *, break_lease: bool = False) -> Carried:
-        with self._on_run(run, break_lease) as (work, lease, found):
+        with self._on_run(run, break_lease, None) as (work, lease, found):
             return commit_only(work, lease, found)
 
-    def undo(self, run: str, *, break_lease: bool = False) -> Carried:
+    def undo(self, run: str, *, break_lease: bool = False, include_outside: bool | None = None) -> Carried:
         """Returns the run, undone: its snapshots, refs and log are back. Raises once its purge has started."""
-        with self._on_run(run, break_lease, deletes=False) as (work, lease, found):
+        with self._on_run(run, break_lease, include_outside, deletes=False) as (work, lease, found):
             return report(work, undo(work, lease, found))
 
-    def purge(self, run: str, *, break_lease: bool = False) -> Carried:
+    def purge(self, run: str, *, break_lease: bool = False, include_outside: bool | None = None) -> Carried:
         """Returns the run, purged where its grace is over. Raises where it was never committed."""
-        with self._on_run(run, break_lease) as (work, lease, found):
+        with self._on_run(run, break_lease, include_outside) as (work, lease, found):
             return purge_only(work, lease, found, self._shovel(work.source.name, found))
 
-    def purge_table(self, table: Table, *, break_lease: bool = False) -> list[Carried]:
+    def purge_table(
+        self, table: Table, *, break_lease: bool = False, include_outside: bool | None = None
+    ) -> list[Carried]:
         """Returns the committed runs of a table, each purged where it may be."""
-        return self._on_table(table, break_lease, purge_all)
+        return self._on_table(table, break_lease, include_outside, purge_all)
 
-    def resume(self, table: Table, *, break_lease: bool = False) -> list[Carried]:
+    def resume(self, table: Table, *, break_lease: bool = False, include_outside: bool | None = None) -> list[Carried]:
         """Returns every unfinished run of a table, each taken as far as it may go now."""
-        return self._on_table(table, break_lease, carry_all)
+        return self._on_table(table, break_lease, include_outside, carry_all)
 
     def _on_table(
-        self, table: Table, break_lease: bool, act: Callable[[Workplace, Lease, Shovel], list[Carried]]
+        self,
+        table: Table,
+        break_lease: bool,
+        include_outside: bool | None,
+        act: Callable[[Workplace, Lease, Shovel], list[Carried]],
     ) -> list[Carried]:
         """Holds the lease only where there is something to do: looking at every table must not stop anybody."""
-        work = self.workplace(table)
+        work = replace(self.workplace(table), include_outside=include_outside)
         state = work.source.load()
         unfinished = [run for run in work.runs(state) if not run.is_finished]
         if not unfinished:
@@ -239,10 +258,12 @@ class Runs(Places):
         return report(work, work.run(RunId.parse(run))[1])
 
     @contextmanager
-    def _on_run(self, run: str, break_lease: bool, *, deletes: bool = True) -> Iterator[tuple[Workplace, Lease, Run]]:
+    def _on_run(
+        self, run: str, break_lease: bool, include_outside: bool | None, *, deletes: bool = True
+    ) -> Iterator[tuple[Workplace, Lease, Run]]:
         """Holds the lease and hands out the run as it is then: another process may have moved it just before."""
         named = RunId.parse(run)
-        work = self._of_run(named)
+        work = replace(self._of_run(named), include_outside=include_outside)
         state, _ = work.run(named)
         self._prepare(work, state, deletes=deletes)
         with work.lease(state, break_lease) as (work, lease):

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from firnline.app.places import absolute
-from firnline.app.runs import Moment, Runs, instant
+from firnline.app.runs import OUTSIDE_LATER, Moment, Runs, instant
 from firnline.errors import BlastRadiusExceeded, UsageError
 from firnline.model.locations import identity
 from firnline.model.times import parse_duration
@@ -70,7 +70,7 @@ class Searches(Runs):
         # count anyway.
         others = tuple(name.name for name in map(self.name_of, also) if not name.catalog)
         asked = Asked(instant(older_than), same, dead, (*others, *alone), keep_near_misses)
-        terms = _Terms(grace, blast_radius, dry_run, break_lease, consent)
+        terms = _Terms(grace, blast_radius, dry_run, break_lease, consent, include_outside or None)
         return self._searched(work, state, scope, asked, terms, inventory, files)
 
     def dropped(self, prefix: str) -> list[Dropped]:
@@ -126,6 +126,8 @@ class Searches(Runs):
         warnings = self._warnings(work.source.name, state.location)
         left_out = (f"not searched: {each} (--include-outside)" for each in scope.left_out(state))
         notes = (*warnings, *left_out, *self._vouched(state))
+        if terms.include_outside and not effective.include_outside.value:
+            notes = (*notes, OUTSIDE_LATER)
         searched = self._plan_orphans(state, scope, asked, means, grace_ms=grace_ms, cap=cap, notes=notes)
         if files is not None:
             write_listing(searched, Path(files), state.owned)
@@ -134,9 +136,11 @@ class Searches(Runs):
         if searched.plan.refused:
             raise BlastRadiusExceeded(searched.plan.refused, hint="raise --blast-radius, if that is really meant")
         meant = terms.consent(searched.plan)
-        plan = save_search(searched, means, work.store, work.root(state), meant=meant)
+        plan = save_search(searched, means, work.store, work.root(state), work.sealing(True), meant=meant)
         run = str(plan.run)
-        return plan, self.carry(run, break_lease=terms.break_lease) if meant else self.run(run)
+        if not meant:
+            return plan, self.run(run)
+        return plan, self.carry(run, break_lease=terms.break_lease, include_outside=terms.include_outside)
 
     def _plan_orphans(self, state: State, scope: Scope, asked: Asked, means: Means, **terms: Any) -> Searched:
         """Returns the plan; made on Spark where one machine met more objects than it should hold."""
@@ -170,6 +174,7 @@ class _Terms:
     dry_run: bool
     break_lease: bool
     consent: Callable[[OrphanPlan], bool]
+    include_outside: bool | None = None
 
 
 def _ranges(inventory: str | Path | None, settings: Mapping[str, str]) -> ListRanges:

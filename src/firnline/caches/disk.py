@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import stat
 import time
 from collections.abc import Iterator
@@ -17,6 +18,7 @@ LIMIT_BYTES = 2 << 30
 _DAY_S = 86_400
 _LEAVE_SHARE, _PRUNE_SHARE = 0.8, 0.05
 _PRUNED = "pruned"
+_INNER, _ENTRY, _UNFINISHED = (re.compile(each) for each in ("[0-9a-f]{2}", "[0-9a-f]{64}", r"\.[0-9a-f]{32}"))
 _FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
@@ -113,10 +115,14 @@ def _created(path: str) -> int:
 
 
 def _entries(folder: str) -> Iterator[tuple[float, int, str]]:
-    """Yields when each entry was used last, its size and its path; also of entries that a crash left unfinished."""
+    """Yields when each entry was used last, its size and its path; also of entries that a crash left unfinished.
+
+    What has any other name was not written here, and is nobody's to remove.
+    """
     for inner in os.scandir(folder):
-        if inner.is_dir(follow_symlinks=False) and len(inner.name) == 2:
+        if inner.is_dir(follow_symlinks=False) and _INNER.fullmatch(inner.name):
             for entry in os.scandir(inner.path):
-                with suppress(OSError):
-                    found = entry.stat(follow_symlinks=False)
-                    yield found.st_mtime, found.st_size, entry.path
+                if _UNFINISHED.fullmatch(entry.name) or (_ENTRY.fullmatch(entry.name) and entry.name[:2] == inner.name):
+                    with suppress(OSError):
+                        found = entry.stat(follow_symlinks=False)
+                        yield found.st_mtime, found.st_size, entry.path

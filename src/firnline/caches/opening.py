@@ -16,15 +16,18 @@ from firnline.caches.secret import own_secret, shared_secret
 from firnline.caches.stamps import look_up
 from firnline.errors import UsageError
 from firnline.foreign import is_address
-from firnline.ports.cache import REDIS, Cache, Nothing, Remember, Sealed
+from firnline.ports.cache import CACHE_KEY, REDIS, Cache, Nothing, Remember, Sealed
 from firnline.ports.expanding import Expand
 from firnline.ports.formats import State, TableFormat
 from firnline.ports.stores import List
 
 OFF, DISK = "off", "disk"
+OWN = "firnline-units"
+"""The folder for entries in one that is named: what else lies there is not a cache."""
+
 ALLOWED = "off, disk, a folder, or redis://HOST:PORT/DATABASE"
 _SHORTEST_S, _LONGEST_S = 3_600, 30 * 86_400
-_NO_KEY = "it needs FIRNLINE_CACHE_KEY, the same on every machine: whoever reaches Redis could forge entries"
+_NO_KEY = f"it needs {CACHE_KEY}, the same on every machine: whoever reaches Redis could forge entries"
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +91,7 @@ def open_memory(setting: str, key: str | None, key_file: Path, folder: Path) -> 
     """
     if setting == OFF:
         return Memory(OFF)
-    secret = own_secret(key_file) if key is None else shared_secret(key)
+    secret = own_secret(key_file) if key is None else shared_secret(key, CACHE_KEY)
     if setting.startswith(REDIS):
         if not is_address(setting, "redis", "rediss"):
             raise UsageError("the address of the cache is not that of a Redis", hint=ALLOWED)
@@ -96,10 +99,10 @@ def open_memory(setting: str, key: str | None, key_file: Path, folder: Path) -> 
             return Memory(shown(setting), trouble=_NO_KEY)
         from firnline.caches.redis_cache import RedisCache
 
-        return Memory(shown(setting), RedisCache(setting), Seal(shared_secret(key)))
+        return Memory(shown(setting), RedisCache(setting), Seal(shared_secret(key, CACHE_KEY)))
     if "://" in setting:
         raise UsageError(f"no cache for {setting.partition('://')[0]}:// is known", hint=ALLOWED)
-    place = str(folder) if setting == DISK else os.path.abspath(os.path.expanduser(setting))
+    place = str(folder) if setting == DISK else os.path.join(os.path.abspath(os.path.expanduser(setting)), OWN)
     if secret is None:
         return Memory(place, trouble=f"no secret: {key_file} cannot be made, or others than its owner may read it")
     return Memory(place, DiskCache(place), Seal(secret))

@@ -13,20 +13,22 @@ from firnline.errors import UsageError
 _FEWEST_CHARACTERS = 16
 
 
-def shared_secret(text: str) -> bytes:
-    """Returns the secret that machines share. Raises UsageError where it can be guessed too easily."""
+def shared_secret(text: str, variable: str) -> bytes:
+    """Returns the secret that machines share, another one for each variable that it comes from. Raises UsageError where
+    it can be guessed too easily.
+    """
     if len(text) < _FEWEST_CHARACTERS:
         raise UsageError(
-            f"FIRNLINE_CACHE_KEY is too short: it needs {_FEWEST_CHARACTERS} characters",
+            f"{variable} is too short: it needs {_FEWEST_CHARACTERS} characters",
             hint="such as the output of `openssl rand -hex 32`, the same on every machine",
         )
-    return sha256(b"firnline cache key\n" + text.encode()).digest()
+    return sha256(f"{variable}\n{text}".encode()).digest()
 
 
-def own_secret(path: Path) -> bytes | None:
+def own_secret(path: Path, *, make: bool = True) -> bytes | None:
     """Returns this user's secret, made on first use; None where it cannot be kept, or others may read or write it."""
     try:
-        if not path.exists():
+        if make and not path.exists():
             _make(path)
         found = path.stat()
         if found.st_mode & 0o077 or found.st_uid != os.geteuid():

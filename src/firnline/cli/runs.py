@@ -150,6 +150,7 @@ def commit(
 
 def purge(
     run: Annotated[str | None, typer.Argument(metavar="[RUN|TABLE]", help="Default: every due run.")] = None,
+    include_outside: options.IncludeOutside = None,
     break_lease: BreakLease = False,
     trust: options.TrustSnapshot = None,
     config: options.Config = None,
@@ -159,13 +160,21 @@ def purge(
     """Delete what committed runs have written down, once their grace is over; each batch is checked again first."""
     lake = lake_of(config, engine, as_json, trust)
     if run is not None and names_run(run):
-        show_runs([lake.purge(run, break_lease=break_lease)], as_json, single=True)
+        purged = lake.purge(run, break_lease=break_lease, include_outside=include_outside)
+        show_runs([purged], as_json, single=True)
         return 0
-    return _on_tables(lake, run, as_json, lambda table: lake.purge_table(table, break_lease=break_lease))
+    said: dict[str, Any] = {"break_lease": break_lease, "include_outside": include_outside}
+    return _on_tables(lake, run, as_json, lambda table: lake.purge_table(table, **said))
 
 
 def undo(
     run: RunArg,
+    include_outside: Annotated[
+        bool | None,
+        typer.Option(
+            "--include-outside", help="Also what needs files outside the table's folders, if the run is not sealed."
+        ),
+    ] = None,
     break_lease: BreakLease = False,
     trust: options.TrustSnapshot = None,
     config: options.Config = None,
@@ -173,11 +182,14 @@ def undo(
     as_json: options.Json = False,
 ) -> None:
     """Bring the snapshots, refs and log of a run back. Works until its purge starts."""
-    show_runs([lake_of(config, engine, as_json, trust).undo(run, break_lease=break_lease)], as_json, single=True)
+    lake = lake_of(config, engine, as_json, trust)
+    undone = lake.undo(run, break_lease=break_lease, include_outside=include_outside)
+    show_runs([undone], as_json, single=True)
 
 
 def resume(
     target: Annotated[str | None, typer.Argument(metavar="[RUN|TABLE]", help="Default: every table.")] = None,
+    include_outside: options.IncludeOutside = None,
     break_lease: BreakLease = False,
     trust: options.TrustSnapshot = None,
     config: options.Config = None,
@@ -187,9 +199,11 @@ def resume(
     """Finish every unfinished run that may be finished now, from its record alone."""
     lake = lake_of(config, engine, as_json, trust)
     if target is not None and names_run(target):
-        show_runs([lake.carry(target, break_lease=break_lease)], as_json, single=True)
+        carried = lake.carry(target, break_lease=break_lease, include_outside=include_outside)
+        show_runs([carried], as_json, single=True)
         return 0
-    return _on_tables(lake, target, as_json, lambda table: lake.resume(table, break_lease=break_lease))
+    said: dict[str, Any] = {"break_lease": break_lease, "include_outside": include_outside}
+    return _on_tables(lake, target, as_json, lambda table: lake.resume(table, **said))
 
 
 def _on_tables(lake: Lake, table: str | None, as_json: bool, act: Callable[[Table], list[Carried]]) -> int:

@@ -14,6 +14,7 @@ import uuid
 from dataclasses import dataclass
 
 from firnline.model.locations import identity, join
+from firnline.ports.discard import Own
 from firnline.ports.formats import Amendment, State, UndoWindow
 
 PATH = "firnline.expired-snapshots-path"
@@ -23,7 +24,6 @@ INDEX = "firnline.expired-snapshots-index"
 """The table property that names the index of older parts; absent while one list holds everything."""
 
 _HISTORY = "_firnline/history"
-_OWN = re.compile(r"(expired-snapshots|segment|index)-[0-9a-f-]+\.json")
 _UNSAFE = re.compile(r"[^0-9A-Za-z-]")
 
 
@@ -77,7 +77,7 @@ def is_of_table(state: State, path: str) -> bool:
 
 
 def is_own_name(name: str) -> bool:
-    return _OWN.fullmatch(name) is not None
+    return Own.HISTORY.names(name)
 
 
 def new_list_name() -> str:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import secrets
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from firnline.errors import AlreadyExists, LeaseHeld, OutcomeUnknown, StoreError, UnreadableMetadata
 from firnline.journal.layout import RecordFolder
+from firnline.journal.sealing import UNSEALED, Sealing
 from firnline.journal.shapes import EVENT, REMOVAL, misfit
 from firnline.journal.states import RunState, check_move
 from firnline.model.locations import join
@@ -29,10 +30,15 @@ class Event:
     at_ms: int
     write_id: str
     detail: Mapping[str, Any] = field(default_factory=dict)
+    seal: str = ""
 
-    def to_json(self) -> dict[str, Any]:
+    def said(self) -> dict[str, Any]:
+        """Returns all of it as JSON, except the seal."""
         return {"number": self.number, "state": self.state.value, "at_ms": self.at_ms, "write_id": self.write_id,
                 "detail": self.detail}  # fmt: skip
+
+    def to_json(self) -> dict[str, Any]:
+        return {**self.said(), "seal": self.seal}
 
 
 def read_events(store: EventStore, folder: RecordFolder) -> list[Event]:
@@ -45,7 +51,14 @@ def read_events(store: EventStore, folder: RecordFolder) -> list[Event]:
 
 
 def append_event(
-    store: EventStore, folder: RecordFolder, before: Event | None, state: RunState, at_ms: int, **detail: Any
+    store: EventStore,
+    folder: RecordFolder,
+    before: Event | None,
+    state: RunState,
+    at_ms: int,
+    *,
+    sealing: Sealing = UNSEALED,
+    **detail: Any,
 ) -> Event:
     """Returns the event, now durable. Raises LeaseHeld where another process moved the run meanwhile.
 
@@ -53,7 +66,9 @@ def append_event(
     """
     if before is not None:
         check_move(before.state, state)
-    event = Event(1 if before is None else before.number + 1, state, at_ms, secrets.token_hex(8), detail)
+    number, seal_before = (1, "") if before is None else (before.number + 1, before.seal)
+    event = Event(number, state, at_ms, secrets.token_hex(8), detail)
+    event = replace(event, seal=sealing.over(folder.stamp, seal_before, event.said()))
     key = join(folder.events, f"{event.number:06d}.json")
     try:
         store.put_if_absent(key, json.dumps(event.to_json()).encode())
@@ -64,6 +79,14 @@ def append_event(
                 hint="look at `firnline runs`, then try again",
             ) from unclear
     return event
+
+
+def are_sealed(events: Sequence[Event], folder: RecordFolder, sealing: Sealing) -> bool:
+    """Tells whether each event was written, in its place, by one who has the secret."""
+    before = ["", *(event.seal for event in events)]
+    return all(
+        sealing.holds(event.seal, folder.stamp, last, event.said()) for last, event in zip(before, events, strict=False)
+    )
 
 
 def _is_ours(store: EventStore, key: str, event: Event) -> bool:
@@ -81,6 +104,7 @@ def _parse(data: bytes, key: str) -> Event:
             wrong = misfit(said["detail"], REMOVAL)
         if wrong is not None:
             raise ValueError(f"it has no {wrong}, or a strange one")
-        return Event(said["number"], RunState(said["state"]), said["at_ms"], said["write_id"], said["detail"])
+        state = RunState(said["state"])
+        return Event(said["number"], state, said["at_ms"], said["write_id"], said["detail"], said["seal"])
     except (ValueError, RecursionError) as damage:
         raise UnreadableMetadata(f"the event {key} is damaged: {damage}", hint="restore the run's record") from damage

@@ -28,7 +28,7 @@ from firnline.errors import AlreadyExists, FirnlineError, LeaseHeld, OutcomeUnkn
 from firnline.journal.processes import boot, boot_ms, is_certainly_gone
 from firnline.model.locations import join, parse_location
 from firnline.model.times import MINUTE_MS, SECOND_MS, format_instant
-from firnline.ports.discard import OwnKey
+from firnline.ports.discard import Own, OwnKey, own_keys
 from firnline.ports.progress import Progress, Silent
 from firnline.ports.stores import Get, List, PutIfAbsent
 
@@ -208,9 +208,11 @@ class Lease:
             raise LeaseHeld("another process took the lease on this table", hint="wait and try again")
 
     def superseded(self) -> list[OwnKey]:
-        """Returns the claims that no longer say anything: a few stay, so that the newest is never among them."""
-        names = sorted(each.key.rpartition("/")[2] for each in self._store.list(self._folder))
-        return [OwnKey(self._folder, name) for name in names[:-_CLAIMS_KEPT]]
+        """Returns the claims that no longer say anything: a few stay, so that the newest is never among them. What is
+        no claim is not ours, wherever a table says that its records are.
+        """
+        claims = own_keys(self._folder, self._store.list(self._folder), Own.CLAIM)
+        return sorted(claims, key=lambda each: each.name)[:-_CLAIMS_KEPT]
 
     @contextmanager
     def heartbeat(self) -> Iterator[None]:

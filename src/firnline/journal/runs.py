@@ -8,9 +8,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from firnline.errors import ObjectNotFound, UnreadableMetadata, UnsupportedFormat, UsageError
-from firnline.journal.events import Event, EventStore, append_event, read_events
+from firnline.journal.events import Event, EventStore, append_event, are_sealed, read_events
 from firnline.journal.layout import RecordFolder, RunId
 from firnline.journal.parts import CHANGED, Seals, put_own, seal
+from firnline.journal.sealing import RECORDS_KEY, UNSEALED, Sealing
 from firnline.journal.shapes import PLAN, misfit
 from firnline.journal.states import FINISHED, UNDOABLE, RunState
 from firnline.model.locations import join
@@ -21,12 +22,18 @@ from firnline.ports.formats import UndoWindow
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One run: everything that any process needs to go on with it."""
+    """One run: everything that any process needs to go on with it.
+
+    `is_ours`: all of its record was sealed with the very secret that `sealing` has. Any other record is only somebody's
+    word: it names files, and proves nothing about them.
+    """
 
     id: RunId
     folder: RecordFolder
     plan: Mapping[str, Any]
     events: tuple[Event, ...]
+    sealing: Sealing = UNSEALED
+    is_ours: bool = False
 
     @property
     def state(self) -> RunState:
@@ -101,35 +108,41 @@ class Run:
 
     def moved(self, store: EventStore, state: RunState, at_ms: int, **detail: Any) -> Run:
         """Returns the run in its new state, written first. Raises LeaseHeld where another process moved it."""
-        event = append_event(store, self.folder, self.events[-1], state, at_ms, **detail)
+        event = append_event(store, self.folder, self.events[-1], state, at_ms, sealing=self.sealing, **detail)
         return replace(self, events=(*self.events, event))
 
 
-def put_plan(store: EventStore, folder: RecordFolder, record: Mapping[str, Any], at_ms: int) -> None:
-    """Writes a run's plan, last of all: with it the run exists. Its first event seals it."""
+def put_plan(store: EventStore, folder: RecordFolder, record: Mapping[str, Any], at_ms: int, sealing: Sealing) -> None:
+    """Writes a run's plan, last of all: with it the run exists. Its first event has its digest."""
     data = json.dumps(record, indent=1).encode()
-    append_event(store, folder, None, RunState.PLANNED, at_ms, plan=seal(data))
+    append_event(store, folder, None, RunState.PLANNED, at_ms, sealing=sealing, plan=seal(data))
     put_own(store, folder.plan, data)
 
 
 def refuse_edited(store: EventStore, run: Run) -> None:
-    """Returns where the plan is as it was saved: it says whom a purge must ask before it deletes.
-
-    Runs that were saved before plans were sealed are taken as they are.
-    """
-    sealed = run.events[0].detail.get("plan")
-    if sealed is not None and seal(store.get(run.folder.plan)) != sealed:
+    """Raises UnreadableMetadata unless the plan is as it was saved: it says whom a purge must ask before it deletes."""
+    if seal(store.get(run.folder.plan)) != run.events[0].detail.get("plan"):
         raise UnreadableMetadata(
             f"{run.folder.plan} is not as it was written",
             hint=CHANGED,
         )
 
 
-def load_run(store: EventStore, root: str, run: RunId) -> Run:
+def refuse_unsealed_run(run: Run) -> None:
+    """Raises UnreadableMetadata where the operator has a key and the run's record is not sealed with it."""
+    if run.sealing.required and not run.is_ours:
+        raise UnreadableMetadata(
+            f"the record of {run.id} is not sealed with {RECORDS_KEY}",
+            hint="plan again with the key; a run of your own from before there was one is finished without the key",
+        )
+
+
+def load_run(store: EventStore, root: str, run: RunId, sealing: Sealing) -> Run:
     """Returns the run. Raises UsageError where there is no such run, and refuses a record it does not understand."""
     folder = RecordFolder(root, run.stamp)
     try:
-        plan = json.loads(store.get(folder.plan))
+        data = store.get(folder.plan)
+        plan = json.loads(data)
     except ObjectNotFound as missing:
         raise UsageError(f"no such run: {run}", hint="`firnline runs` shows them") from missing
     except (ValueError, RecursionError) as damage:
@@ -141,7 +154,8 @@ def load_run(store: EventStore, root: str, run: RunId) -> Run:
             f"the record {folder.plan} has version {plan.get('version')!r}", hint="upgrade firnline"
         )
     events = tuple(read_events(store, folder))
-    found = Run(run, folder, plan, events)
+    is_ours = bool(events) and events[0].detail.get("plan") == seal(data) and are_sealed(events, folder, sealing)
+    found = Run(run, folder, plan, events, sealing, is_ours)
     wrong = misfit(plan, PLAN) or _unknown_words(found)
     if wrong is not None:
         raise UnreadableMetadata(f"the record {folder.plan} has no {wrong}, or a strange one", hint="restore it")
@@ -162,17 +176,17 @@ def _unknown_words(run: Run) -> str | None:
 def has_run(store: EventStore, root: str, run: RunId, uuid: str) -> bool:
     """Tells whether there is such a run, of the table with this uuid."""
     try:
-        return load_run(store, root, run).uuid == uuid
+        return load_run(store, root, run, UNSEALED).uuid == uuid
     except UsageError:
         return False
 
 
-def list_runs(store: EventStore, root: str, table: str) -> list[Run]:
+def list_runs(store: EventStore, root: str, table: str, sealing: Sealing) -> list[Run]:
     """Returns every run that was recorded under `root`, in the order of planning."""
     base = join(root, "runs") + "/"
     plans = sorted(each.key for each in store.list(base) if each.key.endswith("/plan.json"))
     stamps = [key.removesuffix("/plan.json").rpartition("/")[2] for key in plans]
-    runs = [load_run(store, root, RunId(table, stamp)) for stamp in stamps]
+    runs = [load_run(store, root, RunId(table, stamp), sealing) for stamp in stamps]
     return sorted(runs, key=lambda run: (run.events[0].at_ms, run.id.stamp))  # stamps tell whole seconds
 
 

@@ -28,6 +28,7 @@ EVENT: Shape = {
     "state": str,
     "at_ms": int,
     "write_id": str,
+    "seal": str,
     "detail": {
         "left_alone": (list, _OR_NOTHING),
         "lost_refs": (list, _OR_NOTHING),

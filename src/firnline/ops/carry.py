@@ -5,22 +5,25 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, assert_never
 
-from firnline.errors import UsageError
+from firnline.errors import RefusedForSafety, UsageError
 from firnline.journal.lease import Lease
 from firnline.journal.outcomes import outcome_totals
-from firnline.journal.runs import Run, in_commit_order
+from firnline.journal.runs import Run, in_commit_order, refuse_unsealed_run
 from firnline.journal.states import RunState
 from firnline.model.times import format_instant
 from firnline.ops.commit import commit_landed, commit_run
 from firnline.ops.guards import Guard, TableGuard, newcomers_since
 from firnline.ops.orphans.consent import begin_grace, call_off
 from firnline.ops.orphans.guard import LakeGuard
+from firnline.ops.orphans.prefix import Prefix
 from firnline.ops.purge import Shovel, blocked_by, purge_run, waits_for_grace
 from firnline.ops.undo import undo_landed, undo_run
 from firnline.ops.workplace import Workplace
 from firnline.plans.orphans import ORPHANS
+from firnline.ports.formats import FenceKind, State
 
 _PURGEABLE = (RunState.COMMITTED, RunState.PURGING)
+_HALFWAY = (RunState.COMMITTING, RunState.UNDOING)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +37,7 @@ class Carried:
 
 def carry(work: Workplace, lease: Lease, run: Run, shovel: Shovel) -> Carried:
     """Returns the run as far as it may go now: committed if it was meant, purged if its grace is over."""
+    refuse_unsealed_run(run)
     match run.state:
         case RunState.PLANNED | RunState.ARCHIVED if not run.is_meant:
             return report(work, run, f"`firnline commit {run.id}`")
@@ -81,10 +85,13 @@ def _committed(work: Workplace, lease: Lease, run: Run) -> Run:
 
 def undo(work: Workplace, lease: Lease, run: Run) -> Run:
     """Returns the run, undone or called off. Raises once its purge has started."""
+    refuse_unsealed_run(run)
     return call_off(work, lease, run) if run.kind == ORPHANS else undo_run(work, lease, run)
 
 
 def _guard_of(work: Workplace, run: Run) -> Guard:
+    if isinstance(work.source, Prefix) and run.kind != ORPHANS:
+        raise RefusedForSafety(f"{run.id} is a run on a table, and there is only a folder", hint="plan again")
     guard = LakeGuard if run.kind == ORPHANS else TableGuard
     return guard(work, run, newcomers_since(work, run))
 
@@ -94,21 +101,51 @@ def settle_others(work: Workplace, lease: Lease, run: Run) -> None:
 
     Afterwards the table's log may have forgotten them, and what they took out could look like this run's work.
     """
-    for other in work.runs(work.source.load()):
+    state = work.source.load()
+    for other in work.runs(state):
         if other.kind == ORPHANS:
             continue
+        if other.id.stamp != run.id.stamp and other.state in _HALFWAY:
+            _refuse_hearsay(state, other)
         if other.id.stamp != run.id.stamp and other.state is RunState.COMMITTING:
             commit_landed(work, lease, other)
         elif other.id.stamp != run.id.stamp and other.state is RunState.UNDOING:
             undo_landed(work, lease, other)
 
 
+def _refuse_hearsay(state: State, run: Run) -> None:
+    """Raises where an undo, or a commit of several requests, would be carried on by a record that is only somebody's
+    word: it says what to write and what to take away. Of any other commit the catalog tells whether it landed.
+    """
+    refuse_unsealed_run(run)
+    says_all = run.state is RunState.UNDOING or state.capabilities.fence is FenceKind.NONE
+    if not run.is_ours and says_all:
+        raise RefusedForSafety(
+            f"{run.id} stopped halfway, and its record is not sealed with your key",
+            hint=f"if you know that run, `firnline resume {run.id}` carries it on",
+        )
+
+
 def carry_all(work: Workplace, lease: Lease, shovel: Shovel) -> list[Carried]:
-    """Returns every unfinished run of the table, each as far as it may go now, in the order of their commits."""
+    """Returns every unfinished run of the table, each as far as it may go now, in the order of their commits.
+
+    What changes the table by a record that is only somebody's word waits until the operator names that run.
+    """
     runs = work.runs(work.source.load())
     tried = in_commit_order(runs)
     waiting = [run for run in runs if run not in tried]
-    return [carry(work, lease, run, shovel) for run in (*tried, *waiting) if not run.is_finished]
+    due = [run for run in (*tried, *waiting) if not run.is_finished]
+    return [_carried_unnamed(work, lease, run, shovel) for run in due]
+
+
+def _carried_unnamed(work: Workplace, lease: Lease, run: Run, shovel: Shovel) -> Carried:
+    if run.is_ours or run.sealing.required or run.state in _PURGEABLE or _only_waits(run):
+        return carry(work, lease, run, shovel)
+    return report(work, run, f"your word, for its record is not sealed with your key: `firnline resume {run.id}`")
+
+
+def _only_waits(run: Run) -> bool:
+    return run.state in (RunState.PLANNED, RunState.ARCHIVED) and not run.is_meant
 
 
 def purge_all(work: Workplace, lease: Lease, shovel: Shovel) -> list[Carried]:
@@ -118,11 +155,13 @@ def purge_all(work: Workplace, lease: Lease, shovel: Shovel) -> list[Carried]:
     """
     runs = work.runs(work.source.load())
     due = [run for run in in_commit_order(runs) if run.state in _PURGEABLE]
-    due += [run for run in runs if run.commit_due_ms is not None]
-    return [purge_only(work, lease, run, shovel) for run in due]
+    waiting = [run for run in runs if run.commit_due_ms is not None]
+    purged = [purge_only(work, lease, run, shovel) for run in due]
+    return [*purged, *(_carried_unnamed(work, lease, run, shovel) for run in waiting)]
 
 
 def purge_only(work: Workplace, lease: Lease, run: Run, shovel: Shovel) -> Carried:
+    refuse_unsealed_run(run)
     if run.commit_due_ms is not None:
         return carry(work, lease, run, shovel)  # it was meant, and only waited to be called off
     if run.state not in _PURGEABLE and not run.is_finished:
@@ -131,6 +170,7 @@ def purge_only(work: Workplace, lease: Lease, run: Run, shovel: Shovel) -> Carri
 
 
 def commit_only(work: Workplace, lease: Lease, run: Run) -> Carried:
+    refuse_unsealed_run(run)
     if run.state not in (RunState.PLANNED, RunState.ARCHIVED, RunState.COMMITTING):
         raise UsageError(f"{run.id} is {run.state}: there is nothing left to commit", hint="`firnline runs show RUN`")
     committed = _committed(work, lease, run)

@@ -18,7 +18,9 @@ def remove_emptied(work: Workplace, lease: Lease, run: Run, folders: RemoveEmpty
     folder again. That is why the table must ask for it.
     """
     state = work.source.load()
-    for folder in work.source.format.emptied(state, _folders(work, run)):
+    bounds = work.bounds(state, run)
+    emptied = work.source.format.emptied(state, _folders(work, run))
+    for folder in (each for each in emptied if bounds.forbids(each) is None):
         lease.renew()
         lease.check()
         folders.remove_empty(folder)

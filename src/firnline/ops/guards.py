@@ -3,24 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple, Protocol
 
-from firnline.errors import CollectionForbidden, RefusedForSafety
+from firnline.errors import CollectionForbidden, ObjectNotFound, RefusedForSafety
 from firnline.journal.parts import read_sound_parts
 from firnline.journal.runs import Run
-from firnline.model.locations import identity
 from firnline.model.snapshots import MAIN
+from firnline.model.times import DAY_MS
+from firnline.ops.bounds import NOWHERE, Bounds
 from firnline.ops.needs import forbidden, needed_roots
 from firnline.ops.neighbours.around import around
 from firnline.ops.newcomers import Newcomers
-from firnline.ops.settle import includes_outside, policy_in_force
 from firnline.ops.workplace import Workplace
 from firnline.ports.formats import State
 
 SPARED = "needed again: reachable from what the table, a hold or an undoable run names now"
 NEEDED_ELSEWHERE = "another table needs it now"
-NOT_OURS = "it lies in a folder of another table"
+YOUNG = "younger than a day, and the list that names it is not sealed with your key"
+_THREADS = 32
 
 
 class Line(NamedTuple):
@@ -50,14 +52,14 @@ class Guard(Protocol):
 @dataclass(slots=True)
 class TableGuard:
     """Guards the purge of an expiry: the table, read again by its uuid, what became reachable since, and what other
-    tables need by now. `holes` are folders of other tables inside this one's.
+    tables need by now; and no file goes that lies where this table's files may not be deleted now.
     """
 
     work: Workplace
     run: Run
     newcomers: Newcomers
     elsewhere: Newcomers = field(init=False)
-    holes: tuple[str, ...] = ()
+    bounds: Bounds = NOWHERE
 
     def __post_init__(self) -> None:
         self.elsewhere = Newcomers((), real=self.work.real)
@@ -78,34 +80,46 @@ class TableGuard:
 
     def _ask_others(self, state: State) -> None:
         """Reads afresh what other tables need."""
-        found = around(self.work, state, everywhere=self._may_go_outside(state), but=self.run.id.stamp)
-        self.holes = found.holes
+        outside = self.work.may_go_outside(state, self.run)
+        found = around(self.work, state, everywhere=outside, but=self.run.id.stamp)
+        self.bounds = replace(self.work.bounds(state, self.run), holes=found.holes)
         if found.elsewhere is not None:
             self.elsewhere.add((root.file for root in found.elsewhere.roots), found.elsewhere.expand)
         found.refuse_conflict()  # what the other one needs is known by now: the last batch may have taken it
 
-    def _may_go_outside(self, state: State) -> bool:
-        effective = policy_in_force(state, self.work.source.name, self.work.config, self.run.request)
-        return includes_outside(effective, self.run.request)
-
     def doubts(self, lines: Sequence[Line]) -> dict[str, str]:
         self.newcomers.decide()
         self.elsewhere.decide()
-        return {line.key: why for line in lines if (why := self._doubt(line.key)) is not None}
+        doubted = {line.key: why for line in lines if (why := self._doubt(line.key)) is not None}
+        return doubted | self._young([line for line in lines if line.key not in doubted])
 
     def _doubt(self, key: str) -> str | None:
         if self.newcomers.spare(key):
             return SPARED
-        if self.elsewhere.spare(key):
-            return NEEDED_ELSEWHERE
-        return NOT_OURS if self._is_anothers(identity(key)) else None
+        return NEEDED_ELSEWHERE if self.elsewhere.spare(key) else self.bounds.forbids(key)
 
-    def _is_anothers(self, name: str) -> bool:
-        """Tells whether a file lies in another table's folder, by its path or by the one where it really is."""
-        return bool(self.holes) and (name.startswith(self.holes) or self.work.real(name).startswith(self.holes))
+    def _young(self, lines: Sequence[Line]) -> dict[str, str]:
+        """Returns which files are younger than a day, or of no known age, where the list is only somebody's word: one
+        who forged it could name what a writer is about to commit.
+        """
+        if self.run.is_ours:
+            return {}
+        bound_ms = self.work.now() - DAY_MS
+        with ThreadPoolExecutor(_THREADS) as pool:
+            old = pool.map(lambda line: _is_older(self.work, line.key, bound_ms), lines)
+            return {line.key: YOUNG for line, is_old in zip(lines, old, strict=True) if not is_old}
 
     def is_news(self, key: str) -> bool:
         return self.newcomers.is_news(key) or self.elsewhere.is_news(key)
+
+
+def _is_older(work: Workplace, key: str, bound_ms: int) -> bool:
+    """Tells whether the store says that an object was written before; one that is gone cannot be the wrong one."""
+    try:
+        modified_ms = work.store.head(key).modified_ms
+    except ObjectNotFound:
+        return True
+    return modified_ms is not None and 0 < modified_ms < bound_ms
 
 
 def refuse_emptied(state: State, run: Run) -> None:
@@ -135,7 +149,11 @@ def refuse_forbidden(state: State, now_ms: int) -> None:
 
 
 def newcomers_since(work: Workplace, run: Run) -> Newcomers:
-    """Returns what watches for needs beyond those that the plan had walked."""
+    """Returns what watches for needs beyond those that the plan had walked; for all needs, where nothing but the record
+    itself says that it had: whoever forged one could declare every live unit walked.
+    """
+    if not run.is_ours:
+        return Newcomers((), real=work.real)
     # A part that was changed since only means that more is walked again: the safe direction.
     parts = read_sound_parts(work.store, run.folder.walked, run.plan["parts"]["walked"])
     kept = (str(each["snapshot"]) for each in run.plan.get("keep", ()))

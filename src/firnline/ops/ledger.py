@@ -19,7 +19,7 @@ from firnline.ops.settle import settle
 from firnline.ops.workplace import Workplace
 from firnline.policy.native import cutoff_of
 from firnline.policy.why import explain_expired
-from firnline.ports.discard import OwnKey
+from firnline.ports.discard import Own, own_keys
 from firnline.ports.formats import State
 
 if TYPE_CHECKING:
@@ -105,8 +105,8 @@ def _drop_old(work: Workplace, root: str, bound_ms: int) -> None:
     if work.discard is None:
         return
     for folder in (snapshots_folder(root), ends_folder(root)):
-        names = [each.key.rpartition("/")[2] for each in work.store.list(folder)]
-        work.discard.discard([OwnKey(folder, name) for name in names if _planned_ms(name) <= bound_ms])
+        accounts = own_keys(folder, work.store.list(folder), Own.ACCOUNT)
+        work.discard.discard([each for each in accounts if _planned_ms(each.name) <= bound_ms])
 
 
 def _planned_ms(name: str) -> float:

@@ -15,7 +15,7 @@ from firnline.errors import FirnlineError
 from firnline.journal.layout import notes_folder
 from firnline.model.times import DAY_MS
 from firnline.ops.workplace import Workplace
-from firnline.ports.discard import OwnKey
+from firnline.ports.discard import Own, own_keys
 from firnline.ports.formats import FenceKind, State
 
 
@@ -30,9 +30,9 @@ def clear_notes(work: Workplace, state: State) -> None:
         folder = notes_folder(state.location)
         before = work.now() - DAY_MS
         found = [each for each in work.store.list(folder) if each.modified_ms is not None and each.modified_ms < before]
-        names = [each.key.rpartition("/")[2] for each in found]
-        open_tries = _open_tries(work, state) if names else set()
-        work.discard.discard([OwnKey(folder, name) for name in names if name.partition(".")[0] not in open_tries])
+        notes = own_keys(folder, found, Own.NOTE)
+        open_tries = _open_tries(work, state) if notes else set()
+        work.discard.discard([each for each in notes if each.name.partition(".")[0] not in open_tries])
 
 
 def _open_tries(work: Workplace, state: State) -> set[str]:

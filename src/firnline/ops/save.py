@@ -10,6 +10,7 @@ from firnline.journal.events import EventStore
 from firnline.journal.layout import RecordFolder, RunId
 from firnline.journal.parts import PartWriter, PutAndGet, Seals
 from firnline.journal.runs import put_plan
+from firnline.journal.sealing import Sealing
 from firnline.model.files import FileKind
 from firnline.ops.plan import Planned
 from firnline.plans.plan import Plan
@@ -25,6 +26,7 @@ def save_plan(
     table_format: TableFormat,
     store: EventStore,
     root: str,
+    sealing: Sealing,
     grace_ms: int,
     now_ms: int,
     *,
@@ -46,7 +48,7 @@ def save_plan(
     plan = replace(planned.plan, run=str(run))
     asked = {"request": planned.request.to_json(), "grace_ms": grace_ms, "meant": meant}
     record = {**plan.to_json(), **asked, "parts": seals}
-    put_plan(store, folder, record, now_ms)
+    put_plan(store, folder, record, now_ms, sealing)
     return plan
 
 

@@ -9,12 +9,13 @@ from contextlib import suppress
 
 from firnline.errors import ObjectNotFound, StoreError, UnreadableMetadata
 from firnline.history.index import read_index
-from firnline.history.names import Pointer, is_of_table, is_own_name, pointer_of
+from firnline.history.names import Pointer, home_of, is_of_table, pointer_of
 from firnline.inflate import gunzipped
 from firnline.journal.runs import Run
 from firnline.journal.states import RunState
+from firnline.model.locations import within
 from firnline.ops.workplace import Workplace
-from firnline.ports.discard import OwnKey
+from firnline.ports.discard import Own, OwnKey, own_keys
 from firnline.ports.formats import FenceKind, State
 
 MOST_READ = 1 << 30
@@ -31,7 +32,7 @@ def tidy(work: Workplace, state: State) -> None:
     """
     with suppress(StoreError, UnreadableMetadata):
         pointer = pointer_of(state)
-        if work.discard is None or pointer is None or not is_of_table(state, pointer.path):
+        if work.discard is None or pointer is None or not _is_here(state, pointer):
             return
         unneeded = _listed(work, pointer) - _needed(work, pointer)
         if unneeded:
@@ -39,9 +40,15 @@ def tidy(work: Workplace, state: State) -> None:
             work.discard.discard([OwnKey(pointer.folder, name) for name in sorted(unneeded)])
 
 
+def _is_here(state: State, pointer: Pointer) -> bool:
+    """Tells whether the history is this table's, and with it: of a table that was copied or moved, files in the old
+    place may be named by versions that are not seen from here.
+    """
+    return is_of_table(state, pointer.path) and within(home_of(state), pointer.path)
+
+
 def _listed(work: Workplace, pointer: Pointer) -> set[str]:
-    names = (each.key.rpartition("/")[2] for each in work.store.list(pointer.folder))
-    return {name for name in names if is_own_name(name)}
+    return {each.name for each in own_keys(pointer.folder, work.store.list(pointer.folder), Own.HISTORY)}
 
 
 def _needed(work: Workplace, pointer: Pointer) -> set[str]:

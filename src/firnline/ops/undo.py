@@ -12,6 +12,7 @@ from firnline.history.ledger import End
 from firnline.journal.events import Event
 from firnline.journal.lease import Lease
 from firnline.journal.runs import Run
+from firnline.journal.sealing import RECORDS_KEY
 from firnline.journal.states import RunState
 from firnline.model.files import Root
 from firnline.ops.change import change, version_of
@@ -22,7 +23,7 @@ from firnline.ops.presence import look
 from firnline.ops.remember import Memory
 from firnline.ops.returning import Undoing
 from firnline.ops.workplace import Workplace
-from firnline.ports.engines import Territory
+from firnline.ports.engines import Survey, Territory
 from firnline.ports.formats import Edited, State, UndoWindow
 
 
@@ -157,9 +158,10 @@ def _step_back(
 ) -> None:
     """Lets a run that had begun to undo count as committed again, for a purge may follow.
 
-    First no try of its undo can land any more, and one that had landed, or did so just now, is taken out again.
+    First no try of its undo can land any more, and one that had landed, or did so just now, is taken out again. Not so
+    where the record is only somebody's word: it could name any snapshot of the table as one that an undo brought back.
     """
-    if run.state is not RunState.UNDOING or run.committed is None:
+    if run.state is not RunState.UNDOING or run.committed is None or not run.is_ours:
         return
     fence_off(work, lease, _tries(run))
     ours = {name: ref for name, ref in (removal.get("refs") or {}).items() if name not in left_alone}
@@ -170,6 +172,23 @@ def _step_back(
         still=lease.check,
     )
     run.moved(work.store, RunState.COMMITTED, work.now(), **run.committed.detail)
+
+
+def _refuse_foreign(work: Workplace, run: Run, state: State, survey: Survey) -> None:
+    """Raises where the record is only somebody's word and what would come back needs files outside the table's own
+    folders: whoever forged it could make any file of the lake a part of this table.
+    """
+    if run.is_ours:
+        return
+    bounds = work.bounds(state, run)
+    keys = (key for batch in survey.kept_batches() for key in batch.column("key").to_pylist())
+    foreign = next(((key, reason) for key in keys if (reason := bounds.forbids(key))), None)
+    if foreign is not None:
+        raise RefusedForSafety(
+            f"{run.id} would bring back snapshots that need {foreign[0]}, which {foreign[1]}; and its record is not "
+            "sealed with your key",
+            hint=f"if you know that run, add --include-outside; the same {RECORDS_KEY} on every machine would tell",
+        )
 
 
 def _refuse_missing(work: Workplace, run: Run, removal: Mapping[str, Any]) -> None:
@@ -192,6 +211,7 @@ def _refuse_missing(work: Workplace, run: Run, removal: Mapping[str, Any]) -> No
     except UnreadableMetadata as missing:
         raise RefusedForSafety(f"{run.id} cannot be undone: {missing.message}", hint=hint) from missing
     with closing(survey):
+        _refuse_foreign(work, run, state, survey)
         presence = look(work.store, survey.kept_batches(), work.progress)
     if presence.faults:
         named = "; ".join(f"{each.path} ({each.problem})" for each in presence.listed[:5])

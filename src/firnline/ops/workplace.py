@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import secrets
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -13,12 +12,15 @@ from firnline.errors import FirnlineError, NoSuchTable, OutcomeUnknown, RefusedF
 from firnline.journal.layout import RECORDS, RunId, clock_folder, records_root
 from firnline.journal.lease import Lease, LeaseTimes
 from firnline.journal.runs import Run, list_runs, load_run
-from firnline.model.locations import join, parse_location
+from firnline.journal.sealing import UNSEALED, Sealing
+from firnline.model.locations import is_dotted, join, within
 from firnline.model.names import is_location
+from firnline.ops.bounds import Bounds, place_of
 from firnline.ops.clocks import clock_by
 from firnline.ops.settle import policy_in_force
+from firnline.plans.orphans import ORPHANS
 from firnline.plans.request import Request
-from firnline.policy.config import Section
+from firnline.policy.config import Section, written_values
 from firnline.ports.catalogs import TableName
 from firnline.ports.discard import Discard, OwnKey
 from firnline.ports.engines import ChooseEngine
@@ -70,6 +72,8 @@ class Workplace:
     around them where they may share one of the folders that are searched: for those who must ask them all.
     `registered` lists the tables of every configured catalog, and those at the given locations, without reading them;
     `address` is that of this table's catalog. `real` returns the name that a file has by whatever links it is reached.
+    `include_outside` is what the operator says in this very moment about files outside the table's own folders, None
+    where the configuration decides; `sealing` returns with what records are sealed, made where there was none yet.
     """
 
     source: WritableTable
@@ -87,24 +91,58 @@ class Workplace:
     registered: Callable[[Sequence[str]], Iterable[Registered]] = _no_catalogs
     address: str = ""
     real: RealNames = field(default_factory=AsCalled)
+    sealing: Callable[[bool], Sealing] = lambda make: UNSEALED
+    include_outside: bool | None = None
 
     def root(self, state: State) -> str:
         """Returns where this table's runs are recorded: where its first commit pinned it, whatever is configured now.
 
         Settings differ between machines and change over time, and a table may move: a process that looked elsewhere
-        would hold another lease and know nothing of runs that can still be undone.
+        would hold another lease and know nothing of runs that can still be undone. Raises RefusedForSafety where that
+        is neither in the table's folder nor in one that the operator configured: a property is anybody's word.
         """
         pinned = state.properties.get(RECORDS)
         if pinned:
+            self._refuse_strange_root(state, pinned)
             return pinned
         records = policy_in_force(state, self.source.name, self.config, Request()).records.value
         return records_root(state.location, state.uuid, records)
+
+    def _refuse_strange_root(self, state: State, pinned: str) -> None:
+        known = (state.location, *written_values(self.config, "records"))
+        if is_dotted(pinned) or not any(within(each, pinned) for each in known):
+            raise RefusedForSafety(
+                f"{state.table} says that the records of its runs are in {pinned}, which is neither in its own folder "
+                "nor in one that is configured",
+                hint=f"if that is right, write `records:` with a folder that holds it into firnline.yaml; "
+                f"else remove the table property {RECORDS}",
+            )
+
+    def bounds(self, state: State, run: Run) -> Bounds:
+        """Returns where a run may delete now: in the table's own folders, or anywhere where the operator says so. What
+        was searched for goes from the table's location; by the operator's word from its other folders too.
+        """
+        outside = self.may_go_outside(state, run)
+        if run.kind == ORPHANS:
+            folders: tuple[str, ...] | None = state.owned if outside else (state.location,)
+        else:
+            folders = None if outside else state.owned
+        return Bounds(folders, state.location, self.root(state))
+
+    def may_go_outside(self, state: State, run: Run) -> bool:
+        """Tells whether the operator says, now, that files outside the table's own folders may go too. What the
+        configuration says of all runs is not said of one whose record is only somebody's word.
+        """
+        if self.include_outside is not None:
+            return self.include_outside
+        configured = policy_in_force(state, self.source.name, self.config, Request()).include_outside.value
+        return configured and run.is_ours
 
     def recorded(self, state: State) -> list[Run]:
         """Returns every run that is recorded for a table of this uuid, under whatever name it was planned: what any of
         them may bring back is needed. One that was dropped may have left records in the same folder.
         """
-        found = list_runs(self.store, self.root(state), state.table)
+        found = list_runs(self.store, self.root(state), state.table, self.sealing(False))
         return [run for run in found if run.uuid == state.uuid]
 
     def runs(self, state: State) -> list[Run]:
@@ -116,7 +154,7 @@ class Workplace:
     def run(self, run: RunId) -> tuple[State, Run]:
         """Returns the table and the run. Raises TableMoved unless the table is the one that was planned."""
         state = self.source.load()
-        found = load_run(self.store, self.root(state), run)
+        found = load_run(self.store, self.root(state), run, self.sealing(False))
         self.same_table(state, found)
         return state, found
 
@@ -173,7 +211,7 @@ class Workplace:
 
     def store_now(self, state: State) -> int:
         """Returns the store's time, for what is written without a lease. Raises RefusedForSafety like `lease`."""
-        told = OwnKey(clock_folder(self.root(state)), secrets.token_hex(16))
+        told = OwnKey(clock_folder(self.root(state)), f"moment-{secrets.token_hex(16)}")
         self.store.put(str(told), b"")
         try:
             return clock_by(self.store, str(told), self.now)()
@@ -201,9 +239,3 @@ def refuse_copy(name: TableName, state: State) -> None:
             f"{name} is a copy, or was moved: its metadata names the files of {state.location}",
             hint=f"name {state.location} itself; the files in a copy are named by nobody",
         )
-
-
-def place_of(location: str) -> str:
-    """Returns what tells folders apart: by whatever links a local one is named."""
-    name = parse_location(location)
-    return str(name._replace(path=os.path.realpath(name.path)) if name.scheme == "file" else name).rstrip("/")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -22,3 +22,11 @@ class Section:
     settings: Mapping[str, Setting[Any]] = field(default_factory=dict)
     inside: Mapping[str, Section] = field(default_factory=dict)
     at: str = field(default="", compare=False)
+
+
+def written_values(section: Section, setting: str) -> Iterator[Any]:
+    """Yields what a setting is at any level of the file."""
+    if setting in section.settings:
+        yield section.settings[setting].value
+    for inner in section.inside.values():
+        yield from written_values(inner, setting)

@@ -8,6 +8,9 @@ from typing import Protocol
 from firnline.ports.expanding import Expand
 from firnline.ports.formats import State, TableFormat
 
+CACHE_KEY = "FIRNLINE_CACHE_KEY"
+"""The variable with the secret that machines share to seal entries."""
+
 REDIS = ("redis://", "rediss://", "unix://")
 """How an address of Redis begins."""
 

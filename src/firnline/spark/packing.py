@@ -11,11 +11,11 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from importlib.metadata import Distribution, PackageNotFoundError, distribution
 from pathlib import Path
-from tempfile import NamedTemporaryFile
 from typing import IO
 
 from firnline.arrival import PACKED
 from firnline.own_cache import own_cache
+from firnline.own_files import create, half_of, is_half, is_own_folder, read_own
 
 NEEDED = (
     "arro3-core", "boto3", "cramjam", "deflate", "isal", "numba", "numpy", "obstore", "psycopg", "psycopg-binary",
@@ -27,6 +27,7 @@ OPTIONAL = frozenset({"cramjam", "deflate", "isal", "llvmlite", "numba", "zstand
 """Modules that make decoding fast: without them it is slow, and right."""
 
 _UNUSED = re.compile(r"(^|/)(__pycache__|tests?|include|src)/|\.(pyc|pyi|pxd|pyx|h|hpp|cpp|cc)$")
+_ARCHIVE = re.compile(r"firnline-[0-9a-f]{16}-[0-9a-f]{64}\.tar\.gz")
 _DAYS_KEPT = 30
 
 
@@ -55,21 +56,42 @@ def modules(of: Distribution) -> set[str]:
 
 
 def pack(package: Path, chosen: Iterable[Distribution], digest: str) -> Path:
-    """Returns an archive of the package with the chosen distributions inside it, made once and kept in the cache."""
+    """Returns an archive of the package with the chosen distributions inside it, made once and kept in the cache.
+
+    Executors run what is in it. So one that was kept is taken only if it is this user's own, as the folder is, and if
+    its bytes are those that its name says. Raises OSError where it cannot be kept.
+    """
     chosen = sorted(chosen, key=lambda each: each.name)
     known = hashlib.sha256("\n".join([digest, *(f"{each.name} {each.version}" for each in chosen)]).encode())
-    place = _folder() / f"firnline-{known.hexdigest()[:16]}.tar.gz"
-    if place.exists():
+    folder, stem = _folder(), f"firnline-{known.hexdigest()[:16]}"
+    place = next((path for path in sorted(folder.glob(f"{stem}-*.tar.gz")) if _is_sound(path)), None)
+    if place is not None:
         os.utime(place)
         return place
-    with NamedTemporaryFile(dir=place.parent, prefix=".", delete=False) as half:
-        try:
-            _write(half, (*_code(package), *_installed(chosen)))
-        except BaseException:
-            os.unlink(half.name)
-            raise
-    os.replace(half.name, place)  # closed before: two drivers may pack at once, and each file is whole under its name
+    half = half_of(folder / stem)
+    try:
+        with open(create(half, 0o600), "wb") as target:
+            _write(target, (*_code(package), *_installed(chosen)))
+        place = folder / f"{stem}-{_digest_of(half)}.tar.gz"
+        os.replace(half, place)  # closed before: two drivers may pack at once, and each file is whole under its name
+    except BaseException:
+        half.unlink(missing_ok=True)
+        raise
     return place
+
+
+def _is_sound(archive: Path) -> bool:
+    """Tells whether an archive is this user's own, and as it was when it got its name."""
+    try:
+        found = read_own(archive)
+    except OSError:  # a link, or gone: another driver removes what is old
+        return False
+    return found is not None and archive.name == f"{archive.name[:25]}-{hashlib.sha256(found).hexdigest()}.tar.gz"
+
+
+def _digest_of(archive: Path) -> str:
+    with archive.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _write(target: IO[bytes], files: Iterable[tuple[str, Path]]) -> None:
@@ -100,11 +122,19 @@ def _files(of: Distribution) -> Iterator[tuple[str, Path]]:
 
 
 def _folder() -> Path:
-    """Returns the folder of archives, without those that nobody has used for a month."""
+    """Returns the folder of archives, without those that nobody has used for a month. Raises OSError where others may
+    write to it: they could put an archive there that all executors run.
+    """
     folder = own_cache("packed")
-    folder.mkdir(parents=True, exist_ok=True)
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if not is_own_folder(folder):
+        raise PermissionError(f"{folder} is not this user's own, or others may write to it")
     for old in folder.iterdir():
-        with suppress(OSError):  # another driver removed it first, or it is not ours to remove
-            if old.stat().st_mtime < time.time() - _DAYS_KEPT * 86_400:
+        with suppress(OSError):  # another driver removed it first
+            if _is_own_name(old.name) and old.lstat().st_mtime < time.time() - _DAYS_KEPT * 86_400:
                 old.unlink()
     return folder
+
+
+def _is_own_name(name: str) -> bool:
+    return _ARCHIVE.fullmatch(name) is not None or is_half(name)

@@ -78,7 +78,7 @@ class PaimonProcess(Lake):
 
     def _paimon_commits(self, name: TableName, store: ReadWrite) -> Commit:
         retirer = ObjectRetire(ObjectStores(self.settings), self.settings)
-        return PaimonCommits(self.store, FaultyRetire(retirer, self.fault))
+        return PaimonCommits(self.store, FaultyRetire(retirer, self.fault), name.name)
 
     def _workplace(self, place: Place) -> Workplace:
         return replace(

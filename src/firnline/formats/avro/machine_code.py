@@ -8,20 +8,20 @@ from __future__ import annotations
 import ctypes
 import functools
 import os
-import stat
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final
-from uuid import uuid4
 
 import numpy as np
 
 from firnline.formats.avro import building, kernel
 from firnline.own_cache import own_cache
+from firnline.own_files import is_own_folder, read_own, write_whole
 
 _DIGEST_BYTES: Final = 32
+_MODE: Final = 0o644
 _ARRAYS: Final = {"h": np.int32, "q": np.int64}
 
 Entries = dict[str, Callable[..., int]]
@@ -42,14 +42,12 @@ def load() -> Entries:
 def kept() -> bytes | None:
     """Returns the object that was built here for this very code, machine and LLVM; None where there is none.
 
-    Whoever can write it can run code as this user. So it lies where Python's own compiled files lie, or in a folder
-    that nobody else may write to; and it is the work of somebody who may write this very code.
+    Whoever can write it can run code as this user. So it is the work of an author of this very code, and nobody else
+    may write to it, nor to the folder that it lies in.
     """
     for path in _paths():
-        with suppress(OSError), path.open("rb") as file:
-            if os.fstat(file.fileno()).st_uid not in _authors():
-                continue
-            data = file.read()
+        with suppress(OSError):
+            data = read_own(path, _authors()) or b""
             digest, found = data[:_DIGEST_BYTES], data[_DIGEST_BYTES:]
             if found and sha256(found).digest() == digest:  # half a file must not be run
                 return found
@@ -64,29 +62,28 @@ def _authors() -> set[int]:
 
 
 def keep(found: bytes) -> None:
-    """Keeps the object for later processes, if there is a place for it."""
+    """Keeps the object for later processes, if there is a place for it. All may read it, whatever the umask: where it
+    lies with the package, other users run it too.
+    """
     for path in _paths(make=True):
         with suppress(OSError):
-            unfinished = path.with_name(f".{uuid4().hex}")
-            unfinished.write_bytes(sha256(found).digest() + found)
-            unfinished.replace(path)
+            write_whole(path, sha256(found).digest() + found, _MODE)
             return
 
 
 def _paths(*, make: bool = False) -> Iterator[Path]:
+    """Yields where the object may lie: where Python's own compiled files lie, or with this user's caches."""
     name = f"kernel-{_fingerprint()}.o"
-    yield Path(kernel.__file__).parent / "__pycache__" / name
+    beside = Path(kernel.__file__).parent / "__pycache__"
+    with suppress(OSError):
+        if is_own_folder(beside, _authors()):
+            yield beside / name
     with suppress(OSError, RuntimeError):  # a user without a home, a home that is nowhere
         folder = own_cache("code")
         if make:
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        if _is_ours_alone(folder):
+        if is_own_folder(folder):
             yield folder / name
-
-
-def _is_ours_alone(folder: Path) -> bool:
-    found = folder.lstat()
-    return stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid() and not found.st_mode & 0o022
 
 
 @functools.cache

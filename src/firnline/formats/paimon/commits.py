@@ -23,21 +23,24 @@ from firnline.formats.paimon.differences import difference, fits, newest_of
 from firnline.formats.paimon.folder import read_folder
 from firnline.formats.paimon.present import files_of_branch, must_be_made_anew
 from firnline.journal.layout import notes_folder
-from firnline.model.locations import join
+from firnline.model.locations import is_dotted, join
 from firnline.ports.catalogs import Attempt, Step, Still, SwapOutcome, TableName, Version, always
+from firnline.ports.discard import Own
 from firnline.ports.formats import Amendment
 from firnline.ports.retire import Retire
 from firnline.ports.stores import ReadWrite
 
 _BEGUN, _DONE, _GIVEN_UP = "begun", "done", "given-up"
+_MOVED = ("takes", "puts", "replaces", "stays")
 
 
 @dataclass(frozen=True, slots=True)
 class PaimonCommits:
-    """The write side of Paimon tables in a file system or object store."""
+    """The write side of a Paimon table in a file system or object store: of the one in `folder`, and of no other."""
 
     store: ReadWrite
     retirer: Retire
+    folder: str
 
     def prepare(self, table: TableName, step: Step) -> Attempt:
         """Returns the commit with everything that it puts and takes: all that is needed to carry it to its end."""
@@ -85,7 +88,10 @@ class PaimonCommits:
     def landed(self, proof: Mapping[str, Any], now: Version, still: Still = always) -> bool:
         """Tells whether the attempt landed. One that was begun is carried to its end first: half of it is nothing; or
         given up, where somebody needs by now what it takes: hours may have passed.
+
+        The proof comes from a record, which is no authority: it moves metadata files of this table, whatever it says.
         """
+        proof = self._bound(proof)
         if self._noted(proof, _DONE):
             return True
         if not self._noted(proof, _BEGUN) or self._noted(proof, _GIVEN_UP):
@@ -93,6 +99,18 @@ class PaimonCommits:
         if must_be_made_anew(self.store, proof, _note_key(proof, _BEGUN)):
             return self._give_up(Carrying(self.store, self.retirer, proof, still))
         return self._carry_out(proof, still)
+
+    def _bound(self, proof: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Returns the proof, of this table's folder. Raises RefusedForSafety where it names anything but metadata."""
+        moved = (str(path) for each in _MOVED for path in proof.get(each) or ())
+        strange = [path for path in moved if not names.is_metadata(path)]
+        strange += [branch for branch in map(str, proof.get("drops") or ()) if is_dotted(names.branch_folder(branch))]
+        if strange or not Own.NOTE.names(f"{proof['id']}.{_BEGUN}"):
+            raise RefusedForSafety(
+                f"the record of a commit to {self.folder} names {[*strange, proof['id']][0]}, which no commit writes",
+                hint="nothing was changed; the record was edited, or is forged",
+            )
+        return {**proof, "table_folder": self.folder}
 
     def fence(self, proofs: Sequence[Mapping[str, Any]], now: Version) -> Amendment | None:
         """Nothing here keeps out a request that is on its way: who sends asks for the lease before every one."""

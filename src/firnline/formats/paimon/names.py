@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from urllib.parse import quote
 
+from firnline.model.locations import is_dotted
+
 MAIN = ""
 """The branch whose folder is the table's own."""
 
@@ -67,6 +69,12 @@ def known(path: str) -> tuple[str, str] | None:
     """Returns what kind of metadata file a path below a branch's folder is, and its name or number."""
     match = _NUMBERED.fullmatch(path) or _NAMED.fullmatch(path)
     return (match[1], match[2]) if match else None
+
+
+def is_metadata(path: str) -> bool:
+    """Tells whether a path below the table's folder is that of a metadata file, a hint or firnline's own note."""
+    below = split_branch(path)[1]
+    return not is_dotted(path) and (known(below) is not None or below in HINTS or path == PROPERTIES)
 
 
 def is_kept_tag(tag: str, number: int) -> bool:

@@ -58,8 +58,17 @@ def _branches(files: Files) -> set[str]:
 
 
 def texts_of(removal: Mapping[str, Any]) -> dict[str, str]:
-    """Returns what was taken out, by path."""
-    return {each["path"]: each["text"] for each in removal.get("files", ())}
+    """Returns what was taken out, by path. Raises RefusedForSafety where a path is none of metadata: what comes back is
+    written, and a record is only somebody's word.
+    """
+    taken = {str(each["path"]): each["text"] for each in removal.get("files", ())}
+    strange = next((path for path in (*taken, *removal.get("added", ())) if not names.is_metadata(path)), None)
+    if strange is not None:
+        raise RefusedForSafety(
+            f"a record says that {strange} was taken out of the table's metadata, which has no such file",
+            hint="nothing was changed; the record was edited, or is forged",
+        )
+    return taken
 
 
 def refuse_gap(state: State, removal: Mapping[str, Any]) -> None:

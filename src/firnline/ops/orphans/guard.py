@@ -8,8 +8,10 @@ from dataclasses import dataclass, field
 
 from firnline.errors import ObjectNotFound, RefusedForSafety
 from firnline.journal.runs import Run
+from firnline.journal.sealing import RECORDS_KEY
 from firnline.model.locations import identity
 from firnline.model.times import parse_instant
+from firnline.ops.bounds import NOWHERE, Bounds
 from firnline.ops.guards import SPARED, Line, refuse_forbidden
 from firnline.ops.needs import forbidden
 from firnline.ops.newcomers import Newcomers
@@ -21,7 +23,7 @@ _THREADS = 32
 _CHANGED = "the store says another size or age of it than the list"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class LakeGuard:
     """Spares what any table of the lake needs by now, and whatever is not the object that was listed.
 
@@ -32,12 +34,15 @@ class LakeGuard:
     run: Run
     newcomers: Newcomers
     held: dict[str, str | None] = field(default_factory=dict)
+    bounds: Bounds = NOWHERE
 
     def look_again(self) -> None:
         now_ms = self.work.now()
         state = self.work.source.load()
         self.work.same_table(state, self.run)
         refuse_forbidden(state, now_ms)
+        self._refuse_hearsay()
+        self.bounds = self.work.bounds(state, self.run)
         scope = self.run.plan["scope"]
         neighbours = all_tables(lambda: self.work.everyone(scope["also"], scope["folders"]))
         self._refuse_fewer_catalogs(neighbours)
@@ -52,6 +57,7 @@ class LakeGuard:
         self.newcomers.decide()
         spared = {line.key: SPARED for line in lines if self.newcomers.spare(line.key)}
         spared |= {line.key: reason for line in lines if (reason := self._held(line.key))}
+        spared |= {line.key: reason for line in lines if (reason := self.bounds.forbids(line.key))}
         # A tag is not enough: a writer that repeats its work leaves the same bytes, and with them the same tag.
         due = [line for line in lines if line.key not in spared]
         with ThreadPoolExecutor(_THREADS) as pool:
@@ -82,6 +88,16 @@ class LakeGuard:
             return True
         cutoff_ms = min(parse_instant(self.run.plan["older_than"]), self.work.now() - FLOOR_MS)
         return now.size == line.size and now.modified_ms is not None and 0 < now.modified_ms < cutoff_ms
+
+    def _refuse_hearsay(self) -> None:
+        """Raises where the record is only somebody's word: nothing else says which tables that no catalog has were
+        counted, and whoever forged it would leave them out.
+        """
+        if not self.run.is_ours:
+            raise RefusedForSafety(
+                f"the record of {self.run.id} is not sealed with your key, and it alone says whom the search asked",
+                hint=f"search again here; or give every machine the same {RECORDS_KEY}",
+            )
 
     def _refuse_fewer_catalogs(self, neighbours: Sequence[Neighbour]) -> None:
         """Raises where a catalog that the search asked is not configured here: its tables would have no say."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from firnline.journal.events import EventStore
 from firnline.journal.layout import RecordFolder, RunId
 from firnline.journal.runs import put_plan
+from firnline.journal.sealing import Sealing
 from firnline.model.files import FileKind, Tally
 from firnline.ops.orphans.scope import Scope
 from firnline.ops.orphans.search import Asked, Found, Means, search
@@ -64,7 +65,9 @@ def plan_orphans(
     return Searched(plan, found, scope, asked)
 
 
-def save_search(searched: Searched, means: Means, store: EventStore, root: str, *, meant: bool) -> OrphanPlan:
+def save_search(
+    searched: Searched, means: Means, store: EventStore, root: str, sealing: Sealing, *, meant: bool
+) -> OrphanPlan:
     """Returns the plan with the run it was saved as. The written list comes first, the plan last."""
     plan, census = searched.plan, searched.found.census
     run = RunId.new(plan.table, plan.now_ms)
@@ -75,7 +78,7 @@ def save_search(searched: Searched, means: Means, store: EventStore, root: str, 
     }
     saved = replace(plan, run=str(run))
     record = {**saved.to_json(), **_record(searched), "meant": meant, "parts": seals}
-    put_plan(store, folder, record, plan.now_ms)
+    put_plan(store, folder, record, plan.now_ms, sealing)
     return saved
 
 

@@ -49,6 +49,50 @@ def test_a_folder_that_others_may_write_to_is_not_trusted(home: Path) -> None:
     assert machine_code.kept() is None
 
 
+@pytest.mark.parametrize("umask", [0o000, 0o002, 0o022, 0o077])
+def test_the_object_is_written_by_its_owner_alone_whatever_the_umask(home: Path, umask: int) -> None:
+    before = os.umask(umask)
+    try:
+        machine_code.keep(b"code")
+    finally:
+        os.umask(before)
+    (path,) = home.iterdir()
+    assert path.stat().st_mode & 0o777 == 0o644
+    assert machine_code.kept() == b"code"
+
+
+@pytest.mark.parametrize("mode", [0o664, 0o646, 0o666])
+def test_an_object_that_others_may_write_is_not_run(home: Path, mode: int) -> None:
+    machine_code.keep(b"code")
+    (path,) = home.iterdir()
+    path.chmod(mode)
+    assert machine_code.kept() is None
+
+
+def test_a_link_to_an_object_is_not_run(home: Path, tmp_path: Path) -> None:
+    machine_code.keep(b"code")
+    (path,) = home.iterdir()
+    path.rename(tmp_path / "elsewhere.o")
+    path.symlink_to(tmp_path / "elsewhere.o")
+    assert machine_code.kept() is None
+
+
+@pytest.mark.parametrize("mode", [0o775, 0o757, 0o777])
+def test_a_package_whose_compiled_files_others_may_replace_keeps_no_object(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mode: int
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", os.devnull)
+    monkeypatch.setattr(kernel, "__file__", str(tmp_path / "kernel.py"))
+    beside = tmp_path / "__pycache__"
+    beside.mkdir(mode=0o755)
+    machine_code.keep(b"code")
+    assert machine_code.kept() == b"code"
+    beside.chmod(mode)
+    assert machine_code.kept() is None
+    machine_code.keep(b"other code")
+    assert len(list(beside.iterdir())) == 1
+
+
 def test_a_link_to_a_folder_is_not_trusted(home: Path) -> None:
     machine_code.keep(b"code")
     home.rename(home.with_name("elsewhere"))
