@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 
 import pytest
 
 from firnline.app import Lake, open_lake
+from firnline.cli.main import run
 from firnline.errors import NoSuchTable, RefusedForSafety, UsageError
 from firnline.testing.crowds import Crowd
 from firnline.testing.pointers import Pointers
@@ -63,8 +65,8 @@ def test_a_neighbour_keeps_its_files_whatever_its_name(lake: Lake, crowd: Crowd,
     files = add(crowd, *odd)
     crowd.table("wide", properties={"write.data.path": f"{crowd.lake}/live/data"})
     stray = crowd.stray("live/data/left.parquet")
-    _, run = lake.orphans("lake.db.wide", include_outside=True, grace="0s", consent=lambda plan: True)
-    assert run is not None
+    _, found = lake.orphans("lake.db.wide", include_outside=True, grace="0s", consent=lambda plan: True)
+    assert found is not None
     assert files <= crowd.files()
     assert stray not in crowd.files()
 
@@ -76,12 +78,27 @@ def test_a_run_finds_its_table_by_its_own_name(lake: Lake, crowd: Crowd, odd: tu
     assert lake.name_of(str(name)) == name
     assert lake.plan(name, retain_last=1, older_than=crowd.clock() + 1, save=True).plan.run
     (planned,) = lake.runs(name)
-    run = planned.facts["run"]
-    assert lake.run(run).facts["run"] == run
-    assert lake.commit(run).facts["state"] == "committed"
-    assert [each.facts["run"] for each in lake.runs(str(name))] == [run]
-    assert lake.undo(run).facts["state"] == "undone"
+    called = planned.facts["run"]
+    assert lake.run(called).facts["run"] == called
+    assert lake.commit(called).facts["state"] == "committed"
+    assert [each.facts["run"] for each in lake.runs(str(name))] == [called]
+    assert lake.undo(called).facts["state"] == "undone"
     assert lake.runs("lake.db.known") == []
+
+
+def test_commands_over_all_tables_reach_every_name(
+    lake: Lake, crowd: Crowd, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for number, name in enumerate((("db", "a.b"), ("", "bare"), ("db", "a/b"))):
+        add(crowd, "lake", *name, folder=f"t{number}")
+    planned = {
+        lake.plan(each, retain_last=1, older_than=crowd.clock() + 1, save=True).plan.run for each in lake.tables()
+    }
+    capsys.readouterr()
+    for command in ("runs", "resume"):
+        assert run([command, "--json"]) == 0
+        said = json.loads(capsys.readouterr().out)["runs"]
+        assert {each["run"] for each in said} == planned
 
 
 def test_a_text_is_read_by_what_the_catalog_lists(lake: Lake, crowd: Crowd) -> None:
