@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
+from collections.abc import Iterator
+
 import pytest
 
 from firnline.errors import RefusedForSafety
@@ -14,7 +17,7 @@ from .small import Copy, quick_folder, row
 
 
 @pytest.fixture
-def copy(both: Paimon) -> Copy:
+def copy(both: Paimon) -> Iterator[Copy]:
     """A table with two snapshots of each of three schemas."""
     folder = quick_folder()
     table = JavaTable(both.java, folder / "t")
@@ -24,7 +27,8 @@ def copy(both: Paimon) -> Copy:
             table.write(MAIN, [row(number, f"{schema}")])
         if schema < 2:
             table.set_option("comment", f"after {schema}")
-    return Copy(folder)
+    yield Copy(folder)
+    shutil.rmtree(folder)
 
 
 def snapshots(copy: Copy) -> list[int]:
