@@ -107,6 +107,7 @@ def test_what_the_operator_says_now_is(world: World, forged: Forgery) -> None:
     path = a_file(world.folder / "elsewhere")
     forged.victims([str(path)])
     forged.committed()
+    world.clock.advance(2 * 86_400_000)
     assert purged(world, include_outside=True) == {str(path): "deleted"}
 
 
@@ -469,8 +470,7 @@ def test_without_a_key_a_run_of_another_machine_is_purged_by_what_is_true(
 ) -> None:
     """Its list is only somebody's word there: all that is live is walked again, and what is old goes."""
     carried = in_grace(world)
-    for path in world.files():
-        aged(local(path))
+    world.clock.advance(2 * 86_400_000)
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "another home"))
     done = process_on_its_day(world).purge(str(carried.run.id))
     assert not done.run.is_ours
