@@ -303,4 +303,5 @@ def test_two_catalogs_leave_a_short_name_ambiguous(lake: Lake, capsys: pytest.Ca
     config.write_text(config.read_text() + "  shore:\n    type: sql\n    uri: sqlite:///none.db\n")
     assert run(["plan", "ns.events"]) == 10
     assert "lake, shore" in capsys.readouterr().err
-    assert run([*PLAN]) == 0, "a catalog that cannot be opened does not stop another"
+    assert run([*PLAN]) == 0, "a catalog that cannot be opened does not keep a person from looking at another"
+    assert "a run would refuse: there is no catalog at sqlite:///none.db" in capsys.readouterr().out

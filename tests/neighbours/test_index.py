@@ -133,10 +133,12 @@ def test_a_neighbour_that_cannot_be_read_stops_the_run_unless_it_is_excused(lake
     history(lake, "a", "b")
     folder = lake.folder / "warehouse" / "db" / "b" / "metadata"
     spoil(lake, folder, damage)
+    assert "lake.db.b" in plan(lake).conflict.why
+    assert "sharing: none" in plan(lake).conflict.hint
     with pytest.raises(RefusedForSafety, match=r"lake\.db\.b"):
-        plan(lake)
+        lake.expire("a")
     lake.policy = yaml.safe_dump({"catalogs": {"lake": {"namespaces": {"db": {"tables": {"b": {"sharing": "none"}}}}}}})
-    assert plan(lake).expire
+    assert plan(lake).conflict is None
 
 
 def spoil(lake: RealLake, folder: Path, what: str) -> None:
@@ -190,7 +192,7 @@ def test_a_folder_that_two_tables_use_is_refused_unless_the_policy_names_the_oth
     else:
         name = "write.data.path" if where == "data" else where
         lake.create("b", **{name: folder + ("/metadata" if "metadata" in where else "/data")})
-    assert "lake.db.b uses the folder" in (plan(lake).conflict or "")
+    assert "lake.db.b uses the folder" in plan(lake).conflict.why
     with pytest.raises(RefusedForSafety, match=r"lake\.db\.b"):
         lake.expire("a")
     lake.policy = "shared-with: [lake.db.b]"

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from firnline.app.places import Places, Table
-from firnline.errors import BlastRadiusExceeded, RefusedForSafety
+from firnline.errors import BlastRadiusExceeded, FirnlineError, RefusedForSafety
 from firnline.journal.layout import RunId
 from firnline.journal.lease import Lease
 from firnline.journal.runs import Run
@@ -26,14 +26,14 @@ from firnline.ops.carry import (
     undo,
 )
 from firnline.ops.files import check_listing_name, write_listing
-from firnline.ops.neighbours.around import NAME_IT, Around, around
+from firnline.ops.neighbours.around import Around, around
 from firnline.ops.plan import Planned, grace_of, make_plan
 from firnline.ops.purge import Shovel
 from firnline.ops.save import save_plan
 from firnline.ops.settle import policy_in_force
 from firnline.ops.workplace import Workplace, refuse_copy
 from firnline.plans.explain import explain
-from firnline.plans.plan import Plan
+from firnline.plans.plan import Conflict, Plan
 from firnline.plans.request import Request
 from firnline.ports.tables import TableSource
 
@@ -160,8 +160,8 @@ class Runs(Places):
         if not planned.plan.stages:
             return PlanView(planned, planned.plan)
         refuse_copy(work.source.name, planned.state)
-        if planned.plan.conflict:
-            raise RefusedForSafety(planned.plan.conflict, hint=NAME_IT)
+        if planned.plan.conflict is not None:
+            raise RefusedForSafety(planned.plan.conflict.why, hint=planned.plan.conflict.hint)
         if planned.plan.refused:
             raise BlastRadiusExceeded(planned.plan.refused, hint="raise --blast-radius, if that is really meant")
         _ = work.source.commits  # raises where nothing can be committed, before anything is written
@@ -175,7 +175,10 @@ class Runs(Places):
         remember = self.memory.of(work.store)
 
         def ask_others(state: State, everywhere: bool) -> Around:
-            return around(work, state, everywhere=everywhere)
+            try:
+                return around(work, state, everywhere=everywhere)
+            except FirnlineError as problem:  # a plan can be looked at; what would act asks again, and stops
+                return Around(None, Conflict(problem.message, problem.hint))
 
         planned = make_plan(work.source, self.config, request, self._choose, ask_others, self.clock(), remember)
         return self._noted(planned, work.source) if planned.plan.stages else planned

@@ -113,9 +113,13 @@ def _files(plan: Plan) -> Iterator[Block]:
 def _ending(plan: Plan) -> Iterator[Block]:
     for note in plan.notes:
         yield Line(f"note: {note}")
-    for refusal in filter(None, (plan.conflict, plan.refused)):
-        yield Line(f"a run would refuse: {refusal}")
+    if plan.conflict is not None:
+        yield Line(f"a run would refuse: {plan.conflict.why}")
+    if plan.refused:
+        yield Line(f"a run would refuse: {plan.refused}")
     yield Line("nothing was changed" if plan.run is None else f"nothing was changed; saved as run: {plan.run}")
+    if plan.conflict is not None:
+        yield Hint(plan.conflict.hint)
     if plan.run is not None:
         yield Hint(f"carry it out with `firnline commit {plan.run}`")
     elif plan.expire:

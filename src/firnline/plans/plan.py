@@ -31,6 +31,14 @@ class ExpiredSnapshot:
 
 
 @dataclass(frozen=True, slots=True)
+class Conflict:
+    """Why nothing may go as long as another table is in doubt, and what the operator can do."""
+
+    why: str
+    hint: str
+
+
+@dataclass(frozen=True, slots=True)
 class Plan:
     """What would go and why the rest stays. `kept` is None where nothing expires, since then nothing was walked.
 
@@ -59,7 +67,7 @@ class Plan:
     stages: tuple[Stage, ...]
     undo: UndoWindow = UndoWindow.AFTER_COMMIT
     refused: str | None = None
-    conflict: str | None = None
+    conflict: Conflict | None = None
     asked: int | None = 0
     run: str | None = None
     notes: tuple[str, ...] = ()
@@ -93,8 +101,8 @@ class Plan:
             "engine": self.engine,
             "units_opened": self.units_opened,
             "undo": self.undo.value,
-            "refused": self.conflict or self.refused,
-            "conflict": self.conflict,
+            "refused": self.refused if self.conflict is None else self.conflict.why,
+            "conflict": None if self.conflict is None else self.conflict.why,
             "asked": self.asked,
             "notes": list(self.notes),
             "run": self.run,

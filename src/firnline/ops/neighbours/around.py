@@ -8,7 +8,7 @@ from fnmatch import fnmatchcase
 
 from firnline.errors import RefusedForSafety
 from firnline.model.files import File, Root
-from firnline.model.locations import stem_of
+from firnline.model.locations import identity, stem_of
 from firnline.model.names import is_location
 from firnline.ops.needs import forbidden, needed_roots
 from firnline.ops.neighbours.cards import Card
@@ -17,13 +17,14 @@ from firnline.ops.neighbours.index import Indexed
 from firnline.ops.orphans.neighbours import Neighbour, expand_of
 from firnline.ops.settle import policy_in_force
 from firnline.ops.workplace import Registered, Workplace
+from firnline.plans.plan import Conflict
 from firnline.plans.request import Request
 from firnline.policy.values import NONE
 from firnline.ports.engines import Elsewhere
 from firnline.ports.formats import State
 from firnline.ports.real_names import AsCalled, RealNames
 
-NAME_IT = "name it under `shared-with` in firnline.yaml, so that all it needs counts; or drop one of the two"
+_NAME_IT = "name it under `shared-with` in firnline.yaml, so that all it needs counts; or drop one of the two"
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +36,7 @@ class Around:
     """
 
     asked: int | None
-    conflict: str | None = None
+    conflict: Conflict | None = None
     holes: tuple[str, ...] = ()
     elsewhere: Elsewhere | None = None
     notes: tuple[str, ...] = ()
@@ -44,7 +45,7 @@ class Around:
     def refuse_conflict(self) -> None:
         """Raises RefusedForSafety if another table is in doubt."""
         if self.conflict is not None:
-            raise RefusedForSafety(self.conflict, hint=NAME_IT)
+            raise RefusedForSafety(self.conflict.why, hint=self.conflict.hint)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,10 +64,13 @@ class _Lake:
     def same(self, uuid: str) -> list[Indexed]:
         return [each for each in self.others if each.card.uuid == uuid]
 
-    def doubted(self, uuid: str) -> list[Indexed]:
-        """Returns the tables that may need any file of this one: the same table, and those in its folders."""
-        found = [*self.same(uuid), *(each for each, _ in self.sharers())]
-        return list({id(each): each for each in found}.values())
+    def doubted(self, state: State) -> list[Indexed]:
+        """Returns the tables that may need any file of this one: the same table, and those in its folders. One that is
+        at the very same version is this one by another name, and knows nothing that this one does not.
+        """
+        found = [*self.same(state.uuid), *(each for each, _ in self.sharers())]
+        version = identity(state.fence)
+        return list({id(each): each for each in found if identity(each.card.metadata) != version}.values())
 
     def sharers(self) -> Iterator[tuple[Indexed, str]]:
         """Yields the tables that use a folder of this one, each with that folder."""
@@ -87,7 +91,7 @@ def around(work: Workplace, state: State, *, everywhere: bool, but: str | None =
     lake = _lake(work, state, named)
     conflict = _conflict(lake, state, work.now())
     if conflict is not None:
-        needed = _needed_by(work, lake.doubted(state.uuid), but)
+        needed = _needed_by(work, lake.doubted(state), but)
         return Around(len(lake.others), conflict, elsewhere=needed, real=work.real)
     holes = lake.folders.holes(len(lake.others), lake.mine)
     elsewhere = _elsewhere(work, lake, everywhere, but)
@@ -121,7 +125,12 @@ def _lake(work: Workplace, state: State, named: tuple[str, ...]) -> _Lake:
     return _Lake(others, named, FolderMap(numbered), folders)
 
 
-def _conflict(lake: _Lake, state: State, now_ms: int) -> str | None:
+def _conflict(lake: _Lake, state: State, now_ms: int) -> Conflict | None:
+    why = _doubt(lake, state, now_ms)
+    return None if why is None else Conflict(why, _NAME_IT)
+
+
+def _doubt(lake: _Lake, state: State, now_ms: int) -> str | None:
     """Returns why nothing may go; None if nothing is in doubt."""
     for each in lake.same(state.uuid):
         if not lake.is_named(each):
