@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from firnline.journal.layout import FOLDER
-from firnline.model.locations import is_dotted, parse_location, spellings, stem_of
+from firnline.model.locations import is_dotted, parse_location, stem_of
 from firnline.ports.engines import OUTSIDE, SPARED_REASONS
 
+_MOST_FOLDERS = 100_000
 _DOTTED = "its name has a segment . or .., which may lead anywhere"
 _OF_ANOTHER = "it lies in a folder of another table"
 _RECORDS = "lies among firnline's own records"
@@ -40,11 +41,24 @@ class Bounds:
     holes: tuple[str, ...] = ()
 
     def forbids(self, key: str) -> str | None:
-        """Returns why an object may not be deleted for this table now; None where it may."""
-        if is_dotted(key):
+        """Returns why an object may not be deleted for this table now; None where it may.
+
+        All but dots is a matter of the folder, and a list of a million files has few: each is looked at once.
+        """
+        folder, _, last = key.rpartition("/")
+        if last in (".", ".."):
             return _DOTTED
-        name = spellings(key).identity
-        really = self._really(name)
+        if folder not in self._verdicts:
+            if len(self._verdicts) >= _MOST_FOLDERS:
+                self._verdicts.clear()
+            self._verdicts[folder] = self._of_folder(f"{folder}/")
+        return self._verdicts[folder]
+
+    def _of_folder(self, folder: str) -> str | None:
+        if is_dotted(folder):
+            return _DOTTED
+        name = stem_of(folder)
+        really = f"{place_of(folder)}/"
         if self._is_record(name) or self._is_record(really):
             return _RECORDS
         if self.holes and (name.startswith(self.holes) or really.startswith(self.holes)):
@@ -61,15 +75,8 @@ class Bounds:
         home = next((each for each in self._homes if name.startswith(each)), "")
         return f"/{FOLDER}/" in name[len(home) - 1 if home else 0 :]
 
-    def _really(self, name: str) -> str:
-        """Returns where an object lies by whatever links its folder is named; a link itself lies in its folder."""
-        folder, _, last = name.rpartition("/")
-        if folder not in self._places:
-            self._places[folder] = place_of(folder)
-        return f"{self._places[folder]}/{last}"
-
     @cached_property
-    def _places(self) -> dict[str, str]:
+    def _verdicts(self) -> dict[str, str | None]:
         return {}
 
     @cached_property

@@ -102,7 +102,10 @@ class Newcomers:
         if name not in self._reached:
             self._news.add(name)
         self._reached.add(name)
-        self._paths.update(self._paths_of(name))
+        self._paths.add(spellings(name).path)
+        real = self._real(name)
+        if real != name:
+            self._paths.add(spellings(real).path)
         if by_name:
             self._names.add(name.rpartition("/")[2])
 
@@ -112,13 +115,15 @@ class Newcomers:
 
     def spare(self, key: str) -> bool:
         """Tells whether a file on the written list must stay."""
-        named = key.rpartition("/")[2] in self._names
-        name = spellings(key).identity
-        return named or name in self._reached or not self._paths.isdisjoint(self._paths_of(name))
-
-    def _paths_of(self, name: str) -> set[str]:
-        """Returns the path by which a file is called, and the one where it really is."""
-        return {spellings(name).path, spellings(self._real(name)).path}
+        if not self._reached:
+            return False
+        if self._names and key.rpartition("/")[2] in self._names:
+            return True
+        name, path = spellings(key)
+        if name in self._reached or path in self._paths:
+            return True
+        real = self._real(name)
+        return real != name and spellings(real).path in self._paths
 
 
 def _by_owner(roots: Iterable[Root]) -> dict[str, list[File]]:
