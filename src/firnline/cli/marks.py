@@ -129,7 +129,7 @@ def hold_list(table: options.TableArg, config: options.Config = None, as_json: o
     rows = tuple(_hold_row(hold) for hold in holds)
     grid = Grid(rows, ("hold", "on", "by", "why", "until")) if rows else Line("no holds")
     damaged = (Line(f"{h.name or repr(h.name)} cannot be read: {h.damage}") for h in holds if h.damage)
-    hints = (Hint(f"{_DAMAGED} `firnline hold release {table} {quote(h.name)}`") for h in holds if h.damage)
+    hints = (Hint(f"{_DAMAGED} `firnline hold release {quote(table)} {quote(h.name)}`") for h in holds if h.damage)
     output_for(as_json).show(Page((grid, *damaged, *hints)), {"holds": [_hold_facts(hold) for hold in holds]})
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Iterator
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -269,9 +270,10 @@ def run_blocks(carried: Carried) -> Iterator[Block]:
         yield Line(f"  left alone, since created again: {', '.join(facts['left_alone'])}")
     if facts["commit_due"]:
         yield Hint(
-            f"`firnline undo {facts['run']}` calls it off until then; `firnline commit {facts['run']}` does not wait"
+            f"`firnline undo {quote(facts['run'])}` calls it off until then; "
+            f"`firnline commit {quote(facts['run'])}` does not wait"
         )
     if facts["state"] == "committed" and facts["undo"] == "after commit":
-        yield Hint(f"`firnline undo {facts['run']}` brings everything back until the purge starts")
+        yield Hint(f"`firnline undo {quote(facts['run'])}` brings everything back until the purge starts")
     if facts["state"] == "committed":
-        yield Hint(f"`firnline purge {facts['run']}` deletes the files, once grace is over")
+        yield Hint(f"`firnline purge {quote(facts['run'])}` deletes the files, once grace is over")

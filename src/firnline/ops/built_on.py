@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from shlex import quote
 from typing import Any
 
 from firnline.errors import ObjectNotFound, RefusedForSafety, UnreadableMetadata
@@ -63,7 +64,7 @@ def refuse_lost_refs(run: Run, undoable: bool) -> None:
 
 def _way_back(run: Run, said: Mapping[str, Any], undoable: bool) -> str:
     if undoable:
-        return f"`firnline undo {run.id}` brings their snapshots back"
+        return f"`firnline undo {quote(str(run.id))}` brings their snapshots back"
     if said.get("built_on"):
         return (
             f"every file is still there and {said['built_on']} still names them: "

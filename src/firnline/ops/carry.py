@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from shlex import quote
 from typing import Any, assert_never
 
 from firnline.errors import RefusedForSafety, UsageError
@@ -40,7 +41,7 @@ def carry(work: Workplace, lease: Lease, run: Run, shovel: Shovel) -> Carried:
     refuse_unsealed_run(run)
     match run.state:
         case RunState.PLANNED | RunState.ARCHIVED if not run.is_meant:
-            return report(work, run, f"`firnline commit {run.id}`")
+            return report(work, run, f"`firnline commit {quote(str(run.id))}`")
         case RunState.PLANNED | RunState.ARCHIVED if called_off_until(run, work.now()):
             return report(work, run, called_off_until(run, work.now()))
         case RunState.PLANNED | RunState.ARCHIVED | RunState.COMMITTING:
@@ -122,7 +123,7 @@ def _refuse_hearsay(state: State, run: Run) -> None:
     if not run.is_ours and says_all:
         raise RefusedForSafety(
             f"{run.id} stopped halfway, and its record is not sealed with your key",
-            hint=f"if you know that run, `firnline resume {run.id}` carries it on",
+            hint=f"if you know that run, `firnline resume {quote(str(run.id))}` carries it on",
         )
 
 
@@ -141,7 +142,9 @@ def carry_all(work: Workplace, lease: Lease, shovel: Shovel) -> list[Carried]:
 def _carried_unnamed(work: Workplace, lease: Lease, run: Run, shovel: Shovel) -> Carried:
     if run.is_ours or run.sealing.required or run.state in _PURGEABLE or _only_waits(run):
         return carry(work, lease, run, shovel)
-    return report(work, run, f"your word, for its record is not sealed with your key: `firnline resume {run.id}`")
+    return report(
+        work, run, f"your word, for its record is not sealed with your key: `firnline resume {quote(str(run.id))}`"
+    )
 
 
 def _only_waits(run: Run) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
+from shlex import quote
 from typing import Protocol
 
 from firnline.errors import FirnlineError, StoreError
@@ -143,7 +144,7 @@ def _table(patient: Patient) -> Iterator[Finding]:
 
 def _capabilities(found: Capabilities, table: str) -> Iterator[Finding]:
     """Yields what is permitted where the table's runs are recorded and its files lie."""
-    allow = f"`firnline iam expire --table {table}` shows what must be allowed"
+    allow = f"`firnline iam expire --table {quote(table)}` shows what must be allowed"
     for name in _NEEDED:
         yield _permitted(name, found, Level.PROBLEM, allow)
     yield _permitted("put if absent refuses", found, Level.PROBLEM, "without it no lease holds: keep records elsewhere")

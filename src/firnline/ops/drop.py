@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Set
 from dataclasses import replace
+from shlex import quote
 from typing import Any
 
 from firnline.errors import RefusedForSafety, UsageError
@@ -28,7 +29,7 @@ def narrowed(settled: Settled, table_format: TableFormat, state: State, request:
         if hold.snapshot in gone.snapshots and hold.in_force(settled.decision.now_ms):
             raise RefusedForSafety(
                 f"{', '.join(request.drop)} cannot go: the hold {hold.name} is on {hold.snapshot}",
-                hint=f"`firnline hold release {state.table} {hold.name}` ends it, if its time has come",
+                hint=f"`firnline hold release {quote(state.table)} {quote(hold.name)}` ends it, if its time has come",
             )
     for name in request.drop:
         refuse_tag_of_hold(state, name)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from shlex import quote
 from typing import NamedTuple, Protocol
 
 from firnline.errors import CollectionForbidden, ObjectNotFound, RefusedForSafety
@@ -135,7 +136,7 @@ def refuse_emptied(state: State, run: Run) -> None:
     if emptied:
         raise RefusedForSafety(
             f"{state.table} has no snapshot on {emptied[0]} any more, and had some when {run.id} was planned",
-            hint=f"nothing was removed; `firnline undo {run.id}` brings back what this run took out of the table",
+            hint=f"nothing was removed; `firnline undo {quote(str(run.id))}` brings back what this run took out",
         )
 
 

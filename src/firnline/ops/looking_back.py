@@ -11,6 +11,7 @@ the look before the next batch is also one after the last, and a look of its own
 from __future__ import annotations
 
 from collections.abc import Sequence
+from shlex import quote
 
 from firnline.errors import ObjectNotFound, RefusedForSafety, TakenUpAgain
 from firnline.journal.outcomes import Outcome, Row
@@ -35,7 +36,8 @@ def refuse_taken_up(work: Workplace, run: Run, guard: Guard, batch: Sequence[Row
             f"a commit named files again while {run.id} deleted them, and they are gone: "
             f"{', '.join(lost[:_NAMED])}{more}",
             hint="the run stopped. Bring the files back (versions of the bucket, a backup), or take the snapshots out "
-            f"that name them: `firnline check {run.id.table}` lists all. Then `firnline resume {run.id}` goes on",
+            f"that name them: `firnline check {quote(run.id.table)}` lists all. Then "
+            f"`firnline resume {quote(str(run.id))}` goes on",
         )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from shlex import quote
 from typing import Any
 
 from firnline.errors import RefusedForSafety
@@ -36,7 +37,7 @@ def _refuse_unreadable_hold(state: State) -> None:
     if reason:
         raise RefusedForSafety(
             f"nobody can tell what {state.table} needs: {reason}",
-            hint=f"`firnline hold list {state.table}` shows it; correct the property, or release the hold",
+            hint=f"`firnline hold list {quote(state.table)}` shows it; correct the property, or release the hold",
         )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Set
 from dataclasses import dataclass, replace
+from shlex import quote
 
 from firnline.model.files import Root, Tally, Totals
 from firnline.model.snapshots import SnapshotId
@@ -87,7 +88,8 @@ def _notes(table_format: TableFormat, state: State) -> tuple[str, ...]:
     if len(state.native.ranges or {}) < _SEVERAL or not table_format.quieted(state):
         return ()
     return (
-        f"its writers expire on their own and lose files of other branches; `firnline adopt {state.table}` ends it",
+        "its writers expire on their own and lose files of other branches; "
+        f"`firnline adopt {quote(state.table)}` ends it",
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import repeat
+from shlex import quote
 from typing import Any
 
 from firnline.errors import DeletesFailed, Interrupted
@@ -92,7 +93,9 @@ def _stop_if_asked(work: Workplace, run: Run, guard: Guard, last: Sequence[Row])
     """Stops between two batches where somebody asked for it: the run is whole and can go on at any time."""
     if work.interrupted():
         look_back(work, run, guard, last)
-        raise Interrupted(f"stopped between two batches of {run.id}", hint=f"`firnline resume {run.id}` goes on")
+        raise Interrupted(
+            f"stopped between two batches of {run.id}", hint=f"`firnline resume {quote(str(run.id))}` goes on"
+        )
 
 
 def blocked_by(run: Run, runs: list[Run]) -> Run | None:
@@ -179,7 +182,7 @@ def _finish(work: Workplace, lease: Lease, run: Run, shovel: Shovel) -> Run:
     if failed is not None:
         raise DeletesFailed(
             f"{failed.files:,} files of {run.id} could not be deleted",
-            hint=f"`firnline purge {run.id}` tries them again",
+            hint=f"`firnline purge {quote(str(run.id))}` tries them again",
         )
     remove_emptied(work, lease, run, shovel.folders)
     lease.renew()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
+from shlex import quote
 from typing import Any
 
 from firnline.errors import RefusedForSafety
@@ -34,7 +35,7 @@ class Undoing:
         if first is not None:
             raise RefusedForSafety(
                 f"{', '.join(edited.left_alone[:5])} cannot come back without what {first.id} took out",
-                hint=f"nothing was changed; `firnline undo {first.id}` first",
+                hint=f"nothing was changed; `firnline undo {quote(str(first.id))}` first",
             )
         return edited
 

@@ -62,11 +62,12 @@ def _holds_in_force(state: State, now_ms: int, at: int) -> tuple[Hold, ...]:
 def _way_out(state: State) -> str:
     damaged = next((hold.name for hold in state.holds if hold.damage), None)
     if damaged is not None:
-        release = f"`firnline hold release {state.table} {quote(damaged)}` removes it"
+        release = f"`firnline hold release {quote(state.table)} {quote(damaged)}` removes it"
         return f"correct the property; or, if nobody needs the hold, {release}"
     held = next((hold.name for hold in state.holds if hold.snapshot is None), None)
     if held is not None:
-        return f"`firnline hold release {state.table} {held}` ends the hold on the whole table, if its time has come"
+        release = f"`firnline hold release {quote(state.table)} {quote(held)}`"
+        return f"{release} ends the hold on the whole table, if its time has come"
     return "set the table property gc.enabled to true first, if that is really meant"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from shlex import quote
 
 from firnline.errors import UsageError
 from firnline.model.snapshots import Ref, RefKind, SnapshotId
@@ -116,7 +117,9 @@ def refuse_no_branch(work: Workplace, name: str) -> None:
     state = work.source.load()
     present = state.refs.get(name)
     if present is not None and present.kind is not RefKind.BRANCH:
-        raise UsageError(f"{name} is a tag of {state.table}", hint=f"`firnline tag remove {state.table} {name}`")
+        raise UsageError(
+            f"{name} is a tag of {state.table}", hint=f"`firnline tag remove {quote(state.table)} {quote(name)}`"
+        )
 
 
 def resolve(state: State, snapshot: str | None) -> SnapshotId:

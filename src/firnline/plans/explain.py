@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from shlex import quote
 from typing import assert_never
 
 from firnline.model.times import format_duration
@@ -121,7 +122,7 @@ def _ending(plan: Plan) -> Iterator[Block]:
     if plan.conflict is not None:
         yield Hint(plan.conflict.hint)
     if plan.run is not None:
-        yield Hint(f"carry it out with `firnline commit {plan.run}`")
+        yield Hint(f"carry it out with `firnline commit {quote(str(plan.run))}`")
     elif plan.expire:
         yield Hint("`firnline why TABLE SNAPSHOT` explains one snapshot, `--files OUT.parquet` lists the files")
         yield Hint("`firnline expire TABLE`, with the same options, carries it out; it asks first")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from shlex import quote
 from typing import Any
 
 from firnline.model.files import Tally, Totals
@@ -106,4 +107,4 @@ def _ending(plan: OrphanPlan) -> Iterator[Block]:
         yield Line("nothing was changed")
     else:
         yield Line(f"nothing was changed; saved as run: {plan.run}")
-        yield Hint(f"carry it out with `firnline commit {plan.run}`; its grace begins then")
+        yield Hint(f"carry it out with `firnline commit {quote(str(plan.run))}`; its grace begins then")
