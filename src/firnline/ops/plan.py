@@ -87,10 +87,8 @@ def _notes(table_format: TableFormat, state: State) -> tuple[str, ...]:
     """
     if len(state.native.ranges or {}) < _SEVERAL or not table_format.quieted(state):
         return ()
-    return (
-        "its writers expire on their own and lose files of other branches; "
-        f"`firnline adopt {quote(state.table)}` ends it",
-    )
+    ends = f"`firnline adopt {quote(state.table)}` ends it"
+    return (f"its writers expire on their own and lose files of other branches; {ends}",)
 
 
 def roots(table_format: TableFormat, state: State, released: Set[str]) -> Iterator[Root]:
