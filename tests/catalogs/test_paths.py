@@ -214,3 +214,33 @@ def test_what_is_not_sure_is_unknown(tmp_path: Path, store: ObjectStores, outcom
     attempt = commits.prepare(TableName.at(table), step(f"{table}/metadata/{V(1)}", data=b"mine"))
     assert commits.commit(attempt) is outcome
     assert (tmp_path / "t/metadata" / V(2)).read_bytes() == b"mine"
+
+
+def test_whoever_reads_a_commit_back_puts_the_hint_right(tmp_path: Path) -> None:
+    table = make_table(tmp_path / "t", V(1), hint="1")
+    died = PathCommits(NoHint())
+    attempt = died.prepare(TableName.at(table), step(f"{table}/metadata/{V(1)}", data=b"mine"))
+    assert died.commit(attempt) is SwapOutcome.DONE
+    now = Version(f"{table}/metadata/{V(2)}", {})
+    assert PathCommits(ObjectStores()).landed(attempt.proof, now)
+    assert (tmp_path / "t/metadata/version-hint.text").read_text() == "2"
+
+
+def test_a_hint_that_is_ahead_of_what_was_read_stays(tmp_path: Path) -> None:
+    """Another writer commits between the read and the look at the hint."""
+    table = make_table(tmp_path / "t", V(1), V(2), V(3), hint="3")
+    (tmp_path / "t/metadata" / V(2)).write_bytes(b"mine")
+    commits = PathCommits(ObjectStores())
+    attempt = commits.prepare(TableName.at(table), step(f"{table}/metadata/{V(1)}", data=b"mine"))
+    assert commits.landed(attempt.proof, Version(f"{table}/metadata/{V(2)}", {}))
+    assert (tmp_path / "t/metadata/version-hint.text").read_text() == "3"
+
+
+@pytest.mark.parametrize(
+    ("hint", "passed"),
+    [("2", [V(2), "v3.gz.metadata.json"]), ("4", []), (None, []), ("two", []), ("1", []), ("9", [])],
+)
+def test_the_versions_that_a_reader_passes(tmp_path: Path, hint: str | None, passed: list[str]) -> None:
+    table = make_table(tmp_path / "t", V(2), "v3.gz.metadata.json", V(4), V(5), hint=hint)
+    found = PathTables(ReadOnly(ObjectStores())).passed(TableName.at(table), f"{table}/metadata/{V(4)}")
+    assert list(found) == [f"{table}/metadata/{each}" for each in passed]

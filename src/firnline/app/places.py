@@ -6,7 +6,7 @@ import logging
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
@@ -102,7 +102,9 @@ class Places:
         folders = PaimonFolders(store)
         if folders.has_table(name.name):
             return catalog_table(folders, name, paimon_on(store), lambda: self._paimon_commits(name, store))
-        return catalog_table(PathTables(store), name, self._iceberg(store), lambda: PathCommits(store))
+        paths = PathTables(store)
+        located = catalog_table(paths, name, self._iceberg(store), lambda: PathCommits(store))
+        return replace(located, passed=lambda current: paths.passed(name, current))
 
     def _paimon_commits(self, name: TableName, store: ReadWrite) -> Commit:
         from firnline.formats.paimon.commits import PaimonCommits

@@ -10,7 +10,15 @@ from contextlib import suppress
 from typing import Any
 
 from firnline.catalogs.pointers import is_in_log, proof_of, version_between
-from firnline.catalogs.versions import HINT, Gap, counted_version, current_name, is_metadata_file
+from firnline.catalogs.versions import (
+    HINT,
+    Gap,
+    counted_version,
+    current_name,
+    is_metadata_file,
+    passed_names,
+    version_hinted,
+)
 from firnline.errors import (
     AlreadyExists,
     NoSuchTable,
@@ -87,6 +95,20 @@ class PathTables:
     def vended(self, table: TableName) -> Mapping[str, str]:
         return {}
 
+    def passed(self, table: TableName, current: str) -> Iterator[str]:
+        """Yields the metadata that a reader opens on its way from the hint to the current version.
+
+        Iceberg's Java fails on a hint at a version that is not there, however many newer ones are; and the table's own
+        log, if it is short, does not reach back to it.
+        """
+        version = counted_version(current.rpartition("/")[2])
+        hinted = (
+            None if version is None or is_metadata_file(table.name) else version_hinted(_hint(table.name, self._store))
+        )
+        if version is not None and hinted is not None and hinted < version:
+            names = passed_names(self._store.names(join(table.name, "metadata")), hinted, version)
+            yield from (join(table.name, "metadata", name) for name in names)
+
 
 class PathCommits:
     """The write side: the next version's name is the lock, and who creates that file has committed."""
@@ -119,7 +141,12 @@ class PathCommits:
         return outcome
 
     def landed(self, proof: Mapping[str, Any], now: Version, still: Still = always) -> bool:
-        return is_in_log(self._store, proof, now)
+        """Tells it by the log. The hint is written after the version, so whoever died in between left it behind."""
+        if not is_in_log(self._store, proof, now):
+            return False
+        still()
+        self._put_hint_right(now.location)
+        return True
 
     def fence(self, proofs: Sequence[Mapping[str, Any]], now: Version) -> Amendment | None:
         return version_between(proofs, now)
@@ -144,6 +171,12 @@ class PathCommits:
         except ObjectNotFound:
             return False
         return True
+
+    def _put_hint_right(self, current: str) -> None:
+        folder, _, name = current.rpartition("/metadata/")
+        version = counted_version(name)
+        if version is not None and (version_hinted(_hint(folder, self._store)) or 0) < version:
+            self._leave_hint(folder, version)
 
     def _leave_hint(self, location: str, version: int) -> None:
         with suppress(StoreError):  # readers walk on from an older hint, or from none

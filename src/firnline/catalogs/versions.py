@@ -38,14 +38,30 @@ def counted_version(name: str) -> int | None:
     return int(match[1]) if match else None
 
 
+def version_hinted(hint: str | None) -> int | None:
+    """Returns the version that a hint names; None where it names none."""
+    text = (hint or "").strip()
+    return int(text) if _NUMBER.fullmatch(text) else None
+
+
+def passed_names(names: Iterable[str], hinted: int, current: int) -> list[str]:
+    """Returns the metadata files from the version that the hint names up to the one before the current; none where the
+    hinted one is not there: no reader walks from it.
+    """
+    counted = _by_version(names, _COUNTED)
+    if hinted not in counted:
+        return []
+    return [name for version in sorted(counted) if hinted <= version < current for name in counted[version]]
+
+
 def current_name(names: Iterable[str], hint: str | None) -> str | None:
     """Returns the name of the current metadata file, None where there is none. Raises UnreadableMetadata."""
     counted, unique = _by_version(names, _COUNTED), _by_version(names, _UNIQUE)
     if counted and unique:
         first, second = counted[max(counted)][0], unique[max(unique)][0]
         raise UnreadableMetadata(f"a catalog and a path both wrote metadata here: {second} and {first}", _POINT)
-    if counted or _number(hint):
-        return _only(counted, _walk(counted, _number(hint)))
+    if counted or version_hinted(hint):
+        return _only(counted, _walk(counted, version_hinted(hint)))
     return _only(unique, max(unique)) if unique else None
 
 
@@ -65,11 +81,6 @@ def _walk(counted: Versions, hinted: int | None) -> int:
     if version < newest:
         raise Gap(f"metadata version {version + 1} is missing between {version} and {newest}", _POINT)
     return version
-
-
-def _number(hint: str | None) -> int | None:
-    text = (hint or "").strip()
-    return int(text) if _NUMBER.fullmatch(text) else None
 
 
 def _only(versions: Versions, version: int) -> str:

@@ -22,7 +22,8 @@ def needed_roots(work: Workplace, state: State, now_ms: int, but: str | None = N
     table_format = work.source.format
     present = _by_owner(table_format, state)
     yield from (Root(file, True, owner) for owner, files in present.items() for file in files)
-    yield from (Root(File(FileKind.METADATA, name), True) for name in table_format.metadata_files(state))
+    metadata = (*table_format.metadata_files(state), *work.source.passed(state.fence))
+    yield from (Root(File(FileKind.METADATA, name), True) for name in metadata)
     for number, (_, removal) in enumerate(may_come_back(work, state, now_ms, but)):
         revived = _by_owner(table_format, table_format.with_removal(state, removal))
         changed = {owner: files for owner, files in revived.items() if present.get(owner) != files}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
 from firnline.errors import UnreadableMetadata
@@ -12,11 +12,17 @@ from firnline.ports.formats import State, TableFormat, UndoWindow
 _TRIES = 3
 
 
+def nothing_passed(current: str) -> Iterable[str]:
+    """Returns nothing: a catalog leads readers to the current metadata at once."""
+    return ()
+
+
 @dataclass(frozen=True, slots=True)
 class LocatedTable:
     """A table whose current metadata is found by `locate`, afresh at every load.
 
     `undo` is what its catalog allows: a format that can put snapshots back may lie behind a catalog that cannot.
+    `passed` returns the metadata that readers open on their way to the current one: see `ports.tables`.
     """
 
     name: TableName
@@ -24,6 +30,7 @@ class LocatedTable:
     locate: Callable[[], str]
     open_commits: Callable[[], Commit]
     undo: UndoWindow = UndoWindow.AFTER_COMMIT
+    passed: Callable[[str], Iterable[str]] = nothing_passed
 
     @property
     def commits(self) -> Commit:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from typing import Protocol
 
 from firnline.ports.catalogs import Commit, TableName
@@ -19,6 +20,11 @@ class TableSource(Protocol):
 
     def load(self) -> State:
         """Returns the table as it is now. Raises NoSuchTable where it is gone."""
+        ...
+
+    @property
+    def passed(self) -> Callable[[str], Iterable[str]]:
+        """Returns, for the current metadata, what else readers open before they come to it: these are needed too."""
         ...
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from uuid import NAMESPACE_URL, uuid5
 
 from firnline.errors import RefusedForSafety
 from firnline.model.graph import Graph
 from firnline.model.locations import identity
+from firnline.ops.sources import nothing_passed
 from firnline.policy.native import LONGEST_AGE_MS, NativeRetention
 from firnline.ports.catalogs import Commit, TableName
 from firnline.ports.formats import Capabilities, FenceKind, State, TableFormat, UndoWindow
@@ -27,6 +29,10 @@ class Prefix:
     @property
     def commits(self) -> Commit:
         raise RefusedForSafety(f"{self.location} is a folder, not a table", hint="name one table")
+
+    @property
+    def passed(self) -> Callable[[str], Iterable[str]]:
+        return nothing_passed
 
     def load(self) -> State:
         return State(
