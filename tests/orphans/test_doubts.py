@@ -200,6 +200,55 @@ def test_a_dropped_table_that_forbade_removals_stays(crowd: Crowd) -> None:
     assert crowd.files() == before
 
 
+def test_a_dropped_table_with_a_held_snapshot_stays(crowd: Crowd) -> None:
+    writer = crowd.table("t")
+    crowd.table("other")
+    crowd.process().hold_add(crowd.name("t"), "case", writer.document()["snapshots"][0]["snapshot-id"])
+    crowd.pointers.drop("t")
+    crowd.age(crowd.folder / "lake")
+    before = crowd.files()
+    with pytest.raises(CollectionForbidden, match="the hold case") as refused:
+        crowd.process().purge_dropped(crowd.lake, f"{crowd.lake}/t", grace="0s", consent=lambda plan: True)
+    assert "register" in refused.value.hint
+    assert crowd.files() == before
+
+
+def test_the_newest_metadata_of_a_dropped_table_tells_of_its_holds_whatever_the_files_say(crowd: Crowd) -> None:
+    """A copy of a folder may give all files one time, and then no time tells which metadata was the last."""
+    writer = crowd.table("t")
+    first = writer.document()["snapshots"][0]["snapshot-id"]
+    crowd.table("other")
+    crowd.process().hold_add(crowd.name("t"), "case", first)
+    held = local(writer.place())
+    crowd.pointers.drop("t")
+    crowd.age(crowd.folder / "lake")
+    crowd.set_age(held, 20)
+    before = crowd.files()
+    with pytest.raises(CollectionForbidden, match="the hold case"):
+        crowd.process().purge_dropped(crowd.lake, f"{crowd.lake}/t", grace="0s", consent=lambda plan: True)
+    assert crowd.files() == before
+
+
+@pytest.mark.parametrize("held", [True, False])
+def test_a_table_that_is_called_dropped_keeps_what_its_holds_keep(crowd: Crowd, purge: Purge, held: bool) -> None:
+    crowd.table("known", inside="both")
+    lost = crowd.table("lost", inside="both")
+    uuid, snapshot = lost.document()["table-uuid"], lost.document()["snapshots"][0]["snapshot-id"]
+    crowd.process().hold_add(crowd.name("lost"), "case", snapshot)
+    if not held:
+        crowd.process().hold_release(crowd.name("lost"), "case")
+    crowd.pointers.drop("lost")
+    crowd.age(crowd.folder / "lake")
+    before = crowd.files()
+    if held:
+        with pytest.raises(CollectionForbidden, match="the hold case"):
+            purge("known", dead=frozenset({uuid}))
+        assert crowd.files() == before
+    else:
+        purge("known", dead=frozenset({uuid}))
+        assert crowd.files() < before
+
+
 def test_a_dropped_folder_whose_table_lived_elsewhere_is_not_purged_there(crowd: Crowd) -> None:
     crowd.table("t")
     crowd.table("other")

@@ -100,7 +100,6 @@ class Searches(Runs):
             raise UsageError(f"{folder} is no dropped table under {prefix}", hint=f"there are: {known}")
         work = self._prefix(chosen.folder)
         departed = work.source.format.load(chosen.folder, chosen.metadata)
-        refuse_forbidden(departed, self.clock())
         refuse_moved(departed, chosen.folder)
         scope = Scope((departed.location,), departed=departed)
         terms = _Terms(grace, None, False, break_lease, consent)

@@ -16,7 +16,7 @@ from firnline.model.times import DAY_MS, format_duration
 from firnline.ops.orphans.forks import Forks
 from firnline.ops.orphans.neighbours import EveryTable, Neighbour, all_tables, expand_of
 from firnline.ops.orphans.scope import Scope
-from firnline.ops.orphans.strangers import Known, refuse_strangers
+from firnline.ops.orphans.strangers import Departed, Known, refuse_strangers
 from firnline.ports.engines import Census, Engine, Listing
 from firnline.ports.formats import TableFormat
 from firnline.ports.listings import ListRanges, ObjectClass, Place, Sort
@@ -102,10 +102,13 @@ def search(scope: Scope, asked: Asked, means: Means) -> Found:
         means.make_sort(_rules(scope, asked, means, neighbours, insiders, now_ms)),
     )
     _refuse_nothing_of_theirs(scope, census, insiders)
-    gone = asked.gone if scope.departed is None else asked.gone | {scope.departed.uuid}
+    gone, departed = asked.gone, Departed(now_ms)
+    if scope.departed is not None:
+        gone |= {scope.departed.uuid}
+        departed.add(scope.departed, means.format)
     known = Known.of(neighbours, asked.same, asked.cutoff_ms(now_ms))
     forks = Forks.of(neighbours, asked.same, asked.cutoff_ms(now_ms))
-    refuse_strangers(census.document_batches(), known, forks, gone, means.format)
+    refuse_strangers(census.document_batches(), known, forks, gone, departed, means.format)
     if not asked.keep_near_misses:
         _refuse_near_misses(census)
     return Found(census, listing.all, asked.cutoff_ms(now_ms), tuple(neighbours), tuple(insiders))

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence, Set
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from firnline.errors import FirnlineError, RefusedForSafety
+from firnline.errors import CollectionForbidden, FirnlineError, RefusedForSafety
 from firnline.model.locations import known_as
+from firnline.ops.needs import forbidden
 from firnline.ops.orphans.forks import Forks
 from firnline.ops.orphans.neighbours import Neighbour
 from firnline.ports.formats import State, TableFormat
@@ -56,11 +57,42 @@ class Known:
         self.newest[state.uuid] = max(self.newest.get(state.uuid, 0), table_format.written_ms(state))
 
 
+@dataclass
+class Departed:
+    """Tables that the operator says are gone, each by the newest document that was met: what it says of holds stands,
+    for a drop releases none.
+    """
+
+    now_ms: int
+    newest: dict[str, tuple[int, State]] = field(default_factory=dict)
+
+    def add(self, table: State, table_format: TableFormat) -> None:
+        written_ms = table_format.written_ms(table)
+        if written_ms >= self.newest.get(table.uuid, (written_ms, table))[0]:
+            self.newest[table.uuid] = (written_ms, table)
+
+    def refuse_held(self) -> None:
+        """Raises CollectionForbidden where a hold is in force on one of them, or it forbade removals."""
+        for _, table in self.newest.values():
+            held = [hold.name for hold in table.holds if hold.in_force(self.now_ms)]
+            reason = forbidden(table, self.now_ms) or (f"the hold {held[0]} is in force" if held else None)
+            if reason is not None:
+                raise CollectionForbidden(
+                    f"nothing of the dropped table {table.uuid} may be removed now: {reason}",
+                    hint=f"register {table.fence} again and lift that, if nobody needs it any more",
+                )
+
+
 def refuse_strangers(
-    batches: Iterable[pa.RecordBatch], known: Known, forks: Forks, gone: Set[str], table_format: TableFormat
+    batches: Iterable[pa.RecordBatch],
+    known: Known,
+    forks: Forks,
+    gone: Set[str],
+    departed: Departed,
+    table_format: TableFormat,
 ) -> None:
     """Raises where metadata lies here of a table whose needs nobody counted. `gone` are tables, by their uuid, and
-    documents that need nothing.
+    documents that need nothing; `departed` sees what those tables last said.
     """
     with ThreadPoolExecutor(_THREADS) as pool:
         for batch in batches:
@@ -75,6 +107,9 @@ def refuse_strangers(
                     if row["identity"] not in gone:
                         _refuse_ahead(row, table, known, table_format)
                     forks.add(row, table)
+                elif row["identity"] not in gone:
+                    departed.add(table, table_format)
+    departed.refuse_held()
     forks.refuse(gone)
 
 
