@@ -290,6 +290,39 @@ def test_a_file_taken_up_during_grace_under_another_encoding_is_spared(crowd: Cr
     assert stray in crowd.files()
 
 
+def waiting_with_two_names(crowd: Crowd, *, inside: str = "t") -> tuple[str, str, str]:
+    """Returns a stray file that a waiting search lists, what it is called in the other name of its place, and the run:
+    as where a bucket is mounted, and tables name it by its address.
+    """
+    there = f"hdfs://namenode/warehouse/{inside}"
+    stray = crowd.stray(f"{inside}/data/left.parquet")
+    same = ((f"{crowd.lake}/{inside}", there),)
+    _, waiting = crowd.process().orphans(crowd.name("t"), grace="1h", same=same, consent=lambda plan: True)
+    assert waiting is not None
+    return stray, f"{there}/data/left.parquet", waiting.facts["run"]
+
+
+def test_a_file_taken_up_during_grace_by_the_other_name_of_its_place_is_spared(crowd: Crowd) -> None:
+    writer = crowd.table("t")
+    stray, elsewhere, run = waiting_with_two_names(crowd)
+    item = writer.data_file()
+    crowd.ledger.contents[elsewhere] = crowd.ledger.contents[item.path]
+    writer.commit("append", [replace(item, path=elsewhere)])
+    crowd.clock.advance(2 * HOUR_MS)
+    crowd.later().purge(run)
+    assert stray in crowd.files()
+
+
+def test_a_table_that_forbids_removals_during_grace_by_the_other_name_of_its_folder_keeps_it(crowd: Crowd) -> None:
+    crowd.table("t", inside="both")
+    stray, elsewhere, run = waiting_with_two_names(crowd, inside="both")
+    folder = elsewhere.rpartition("/")[0]
+    crowd.table("held", properties={"gc.enabled": "false", "write.data.path": folder})
+    crowd.clock.advance(2 * HOUR_MS)
+    crowd.later().purge(run)
+    assert stray in crowd.files()
+
+
 def without_also(plan: dict[str, Any]) -> None:
     plan["scope"].update(also=[])
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from shlex import quote
@@ -11,6 +11,7 @@ from typing import NamedTuple, Protocol
 from firnline.errors import CollectionForbidden, ObjectNotFound, RefusedForSafety
 from firnline.journal.parts import read_sound_parts
 from firnline.journal.runs import Run
+from firnline.model.locations import known_as
 from firnline.model.snapshots import MAIN
 from firnline.model.times import DAY_MS
 from firnline.ops.bounds import NOWHERE, Bounds
@@ -153,9 +154,18 @@ def newcomers_since(work: Workplace, run: Run) -> Newcomers:
     """Returns what watches for needs beyond those that the plan had walked; for all needs, where nothing but the record
     itself says that it had: whoever forged one could declare every live unit walked.
     """
+    names = names_of(work, run)
     if not run.is_ours:
-        return Newcomers((), real=work.real)
+        return Newcomers((), real=names)
     # A part that was changed since only means that more is walked again: the safe direction.
     parts = read_sound_parts(work.store, run.folder.walked, run.plan["parts"]["walked"])
     kept = (str(each["snapshot"]) for each in run.plan.get("keep", ()))
-    return Newcomers((name for table in parts for name in table.column("identity").to_pylist()), kept, work.real)
+    return Newcomers((name for table in parts for name in table.column("identity").to_pylist()), kept, names)
+
+
+def names_of(work: Workplace, run: Run) -> Callable[[str], str]:
+    """Returns what makes of an identity the one that files are compared by: where the operator of a search said that
+    two places are one they still are, and then it is the real one, by whatever links.
+    """
+    same = [(one, other) for one, other in run.plan.get("scope", {}).get("same", ())]
+    return (lambda name: work.real(known_as(name, same))) if same else work.real

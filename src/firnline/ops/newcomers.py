@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from typing import TYPE_CHECKING
@@ -14,7 +14,6 @@ from firnline.model.snapshots import snapshot_of
 from firnline.ports.engines import Engine, Territory
 from firnline.ports.expanding import Expand
 from firnline.ports.overlap import SideBySide
-from firnline.ports.real_names import AsCalled, RealNames
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -29,9 +28,9 @@ class Newcomers:
     returns the name that a file has by whatever links it is reached.
     """
 
-    def __init__(self, walked: Iterable[str], kept: Iterable[str] = (), real: RealNames | None = None) -> None:
+    def __init__(self, walked: Iterable[str], kept: Iterable[str] = (), real: Callable[[str], str] = str) -> None:
         self._known = set(walked)
-        self._real = real or AsCalled()
+        self._real = real
         self._kept = set(kept)
         self._owners: set[frozenset[str]] = set()
         self._reached: set[str] = set()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
@@ -12,7 +12,7 @@ from firnline.journal.sealing import RECORDS_KEY
 from firnline.model.locations import identity
 from firnline.model.times import parse_instant
 from firnline.ops.bounds import NOWHERE, Bounds
-from firnline.ops.guards import SPARED, Line, refuse_forbidden
+from firnline.ops.guards import SPARED, Line, names_of, refuse_forbidden
 from firnline.ops.needs import forbidden
 from firnline.ops.newcomers import Newcomers
 from firnline.ops.orphans.neighbours import Neighbour, all_tables, expand_of
@@ -51,7 +51,7 @@ class LakeGuard:
         for each in neighbours:
             self.newcomers.add(each.needs(now_ms), expand, by_name=each.unique_names)
         self.held.clear()
-        self.held.update(_words(neighbours, now_ms))
+        self.held.update(_words(neighbours, now_ms, names_of(self.work, self.run)))
 
     def doubts(self, lines: Sequence[Line]) -> dict[str, str]:
         self.newcomers.decide()
@@ -69,8 +69,8 @@ class LakeGuard:
 
     def _held(self, key: str) -> str | None:
         """Returns why nothing may go from the innermost writers' folder that the object lies in; None where it may."""
-        folder = identity(key)
-        while self.held and "/" in folder:
+        folder = names_of(self.work, self.run)(identity(key)) if self.held else ""
+        while "/" in folder:
             folder = folder.rpartition("/")[0]
             if folder in self.held:
                 return self.held[folder]
@@ -119,7 +119,7 @@ class LakeGuard:
                 )
 
 
-def _words(neighbours: Sequence[Neighbour], now_ms: int) -> dict[str, str | None]:
+def _words(neighbours: Sequence[Neighbour], now_ms: int, named: Callable[[str], str]) -> dict[str, str | None]:
     """Returns every folder that tables write to, with the reason why nothing may go there, or None; none at all where
     no table forbids anything. Of tables that share a folder one is enough to forbid.
     """
@@ -128,6 +128,6 @@ def _words(neighbours: Sequence[Neighbour], now_ms: int) -> dict[str, str | None
         reason = forbidden(each.state, now_ms)
         said = None if reason is None else f"nothing of {each.state.table} may be removed now: {reason}"
         for place in each.places:
-            folder = identity(place.folder).rstrip("/")
+            folder = named(f"{identity(place.folder).rstrip('/')}/").rstrip("/")
             words[folder] = words.get(folder) or said
     return words if any(words.values()) else {}

@@ -102,5 +102,6 @@ def _record(searched: Searched) -> dict[str, Any]:
             "uuid": searched.scope.uuid,
             "departed": None if departed is None else departed.uuid,
             "also": list(searched.asked.also),
+            "same": [list(pair) for pair in searched.asked.same],
         },
     }
