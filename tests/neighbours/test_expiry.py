@@ -8,7 +8,7 @@ import pytest
 from pyiceberg.catalog.sql import SqlCatalog
 from tests.neighbours.lakes import RealLake, real_lake
 
-from firnline.errors import RefusedForSafety
+from firnline.errors import CollectionForbidden, RefusedForSafety
 from firnline.testing.dated import Clock, dated
 
 
@@ -34,6 +34,31 @@ def test_a_backup_under_another_catalogs_name_in_the_same_database_is_seen(lake:
         lake.expire("a")
     assert other.load_table("db.backup").scan().to_arrow().num_rows == 2
     other.close()
+
+
+@pytest.mark.parametrize(
+    "word",
+    [
+        {"delta-version": "7"},
+        {"XTABLE_METADATA": '{"lastInstantSynced":"2026-11-01T00:00:00Z"}'},
+        {"snapshot_source": "delta"},
+    ],
+    ids=["Delta Lake's own translation", "XTable's translation", "Iceberg's snapshot of a Delta table"],
+)
+def test_a_table_that_is_another_formats_in_iceberg_metadata_keeps_its_files(
+    lake: RealLake, word: dict[str, str]
+) -> None:
+    """What no Iceberg snapshot needs any more may be in a version of the other format: its log is not read here."""
+    lake.create("a", **word)
+    lake.append("a", 1, 2)
+    theirs = lake.data_files("a")
+    lake.overwrite("a", 3)
+    with pytest.raises(CollectionForbidden, match=next(iter(word))) as refused:
+        lake.expire("a")
+    assert "gc.enabled" not in refused.value.hint
+    with pytest.raises(CollectionForbidden, match=next(iter(word))):
+        lake.firnline().orphans("lake.db.a", grace="0s", consent=lambda plan: True)
+    assert all(Path(each.removeprefix("file://")).exists() for each in theirs)
 
 
 def test_a_backup_that_the_policy_names_counts_with_all_it_needs(lake: RealLake) -> None:

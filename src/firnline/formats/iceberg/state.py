@@ -20,6 +20,12 @@ NO_SNAPSHOT = -1
 DEFAULT_MAX_SNAPSHOT_AGE_MS = 5 * DAY_MS
 DEFAULT_MIN_SNAPSHOTS = 1
 _OWNED_PATHS = ("write.data.path", "write.metadata.path", "write.object-storage.path", "write.folder-storage.path")
+TRANSLATED = {
+    "delta-version": "a Delta Lake table",
+    "XTABLE_METADATA": "a table that XTable translated",
+    "snapshot_source": "the table that it was taken from",
+}
+"""What other formats' translators leave in the properties, each with whose data files the table has then."""
 
 
 def state_of(document: Document, table: str, metadata_location: str) -> State:
@@ -131,6 +137,11 @@ def _native(properties: Mapping[str, str], where: str) -> NativeRetention:
 
 
 def _forbidden(properties: Mapping[str, str]) -> str | None:
-    """Returns why nothing may be removed. Java reads any text but 'true' as false, and so do we."""
+    """Returns why nothing may be removed: the table says so, or its files are also those of another format's table,
+    whose log is not read here. Java reads any text but 'true' as false, and so do we.
+    """
     value = properties.get("gc.enabled", "true")
-    return None if value.lower() == "true" else f"the table property gc.enabled is {value!r}"
+    if value.lower() != "true":
+        return f"the table property gc.enabled is {value!r}"
+    word = next((each for each in TRANSLATED if each in properties), None)
+    return None if word is None else f"its files are also those of {TRANSLATED[word]} (the table property {word})"
