@@ -41,7 +41,7 @@ def iam(
 def _blocks(said: Permissions) -> Iterator[Block]:
     yield Line(f"firnline {said.command}, on {said.store}")
     if said.policy is not None:
-        yield Line(json.dumps(said.policy, indent=2))
+        yield from (Line(each) for each in json.dumps(said.policy, indent=2).splitlines())
     elif said.needed:
         yield Grid(tuple(_rows(said.needed)), ("may", "permission", "on"))
     else:
