@@ -31,8 +31,9 @@ _NAME_IT = "name it under `shared-with` in firnline.yaml, so that all it needs c
 class Around:
     """What other tables mean for one. `asked` is how many there are; None where the operator says that none counts.
 
-    `conflict` says why nothing of the table may go; `holes` are folders of others inside its own; `elsewhere` is what
-    others need and may find in its folders. `real` tells what files are really called.
+    `conflict` says why nothing of the table may go; `holes` are folders of others inside its own, and all others where
+    files outside may go; `elsewhere` is what others need and may find in the rest. `real` tells what files are really
+    called.
     """
 
     asked: int | None
@@ -72,6 +73,15 @@ class _Lake:
         version = identity(state.fence)
         return list({id(each): each for each in found if identity(each.card.metadata) != version}.values())
 
+    def holes(self, everywhere: bool) -> tuple[str, ...]:
+        """Returns the folders of others inside its own; `everywhere`: also all those elsewhere, but not around them."""
+        find = self.folders.foreign if everywhere else self.folders.holes
+        return find(len(self.others), self.mine)
+
+    def is_around(self, each: Indexed) -> bool:
+        """Tells whether a folder of this table lies in one of the other: that one is no hole."""
+        return any(own.startswith(each.card.folders.owned) for own in self.mine.owned)
+
     def sharers(self) -> Iterator[tuple[Indexed, str]]:
         """Yields the tables that use a folder of this one, each with that folder."""
         number = len(self.others)
@@ -93,7 +103,7 @@ def around(work: Workplace, state: State, *, everywhere: bool, but: str | None =
     if conflict is not None:
         needed = _needed_by(work, lake.doubted(state), but)
         return Around(len(lake.others), conflict, elsewhere=needed, real=work.real)
-    holes = lake.folders.holes(len(lake.others), lake.mine)
+    holes = lake.holes(everywhere)
     elsewhere = _elsewhere(work, lake, everywhere, but)
     called = _as_called(holes, state, work.real)
     return Around(len(lake.others), None, called, elsewhere, tuple(_notes(lake, holes)), work.real)
@@ -115,11 +125,9 @@ def _asked(work: Workplace, state: State) -> tuple[str, tuple[str, ...]]:
 
 def _lake(work: Workplace, state: State, named: tuple[str, ...]) -> _Lake:
     locations = [each for each in named if is_location(each)]
-    mine: list[Registered] = []
-    tables: list[Registered] = []
-    for each in work.registered(locations):
-        (mine if each.is_at(work.source.name, work.address) else tables).append(each)
-    others = work.index.placed(tables, mine)
+    others = work.index.placed(
+        lambda: work.registered(locations), lambda each: each.is_at(work.source.name, work.address)
+    )
     folders = Folders.of(state, work.source.format, work.index.real)
     numbered = [*((number, each.card.folders) for number, each in enumerate(others)), (len(others), folders)]
     return _Lake(others, named, FolderMap(numbered), folders)
@@ -167,8 +175,8 @@ def _elsewhere(work: Workplace, lake: _Lake, everywhere: bool, but: str | None) 
     stems = None if everywhere else lake.mine.owned
     walked = work.index.walked(unnamed, lake.folders, now_ms)
     found = [(each, file) for each in walked for file in _bridges(each.card, stems)]
-    named = [each for each in lake.others if lake.is_named(each)]
-    return _reached_from(work, [*found, *_all_needs(named, now_ms, but)])
+    whole = [each for each in lake.others if lake.is_named(each) or (everywhere and lake.is_around(each))]
+    return _reached_from(work, [*found, *_all_needs(whole, now_ms, but)])
 
 
 def _needed_by(work: Workplace, tables: Sequence[Indexed], but: str | None) -> Elsewhere | None:
