@@ -16,7 +16,7 @@ from firnline.ops.neighbours.folders import FolderMap, Folders
 from firnline.ops.neighbours.index import Indexed
 from firnline.ops.orphans.neighbours import Neighbour, expand_of
 from firnline.ops.settle import policy_in_force
-from firnline.ops.workplace import Registered, Workplace
+from firnline.ops.workplace import Workplace
 from firnline.plans.plan import Conflict
 from firnline.plans.request import Request
 from firnline.policy.values import NONE
@@ -143,7 +143,8 @@ def _doubt(lake: _Lake, state: State, now_ms: int) -> str | None:
     for each in lake.same(state.uuid):
         if not lake.is_named(each):
             return f"{each.name} is the same table as {state.table}: both are registered for {state.uuid}"
-        reason = forbidden(each.registered.open().source.load(), now_ms)
+        _, other = each.opened()
+        reason = forbidden(other, now_ms)
         if reason is not None:
             return f"nothing of {each.name}, which is the same table as {state.table}, may be removed now: {reason}"
     for each, folder in lake.sharers():
@@ -185,23 +186,23 @@ def _needed_by(work: Workplace, tables: Sequence[Indexed], but: str | None) -> E
 
 
 def _all_needs(tables: Sequence[Indexed], now_ms: int, but: str | None) -> Iterator[tuple[Indexed, File]]:
-    return ((each, file) for each in tables for file in _needs(each.registered, now_ms, but))
+    return ((each, file) for each in tables for file in _needs(each, now_ms, but))
 
 
 def _reached_from(work: Workplace, found: Sequence[tuple[Indexed, File]]) -> Elsewhere | None:
     if not found:
         return None
-    owners = {id(each): each.registered.open() for each, _ in found}
-    expand = expand_of([Neighbour(one, one.source.load()) for one in owners.values()], work.source.format.expand)
+    owners = {id(each): each for each, _ in found}
+    expand = expand_of([Neighbour(*each.opened()) for each in owners.values()], work.source.format.expand)
     return Elsewhere(tuple(Root(file, True, str(each.name)) for each, file in found), expand)
 
 
-def _needs(table: Registered, now_ms: int, but: str | None) -> Iterator[File]:
+def _needs(table: Indexed, now_ms: int, but: str | None) -> Iterator[File]:
     """Yields all that a table needs. Another registration of the same table keeps the same records: `but` is the run
     that does not count there either.
     """
-    work = table.open()
-    return (root.file for root in needed_roots(work, work.source.load(), now_ms, but))
+    work, state = table.opened()
+    return (root.file for root in needed_roots(work, state, now_ms, but))
 
 
 def _bridges(card: Card, stems: Sequence[str] | None) -> Iterator[File]:

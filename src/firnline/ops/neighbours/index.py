@@ -48,6 +48,16 @@ class Indexed:
     def name(self) -> TableName:
         return self.registered.name
 
+    def opened(self) -> tuple[Workplace, State]:
+        """Returns where the table is worked on, and how it is now; by the metadata that was found a moment ago, if its
+        name is gone: it may have been renamed since, and nobody listed the new name.
+        """
+        work = self.registered.open()
+        try:
+            return work, work.source.load()
+        except NoSuchTable:
+            return work, work.source.format.load(str(self.name), self.card.metadata)
+
 
 C = TypeVar("C", Card, tuple[Indexed, ...])
 
@@ -153,8 +163,7 @@ class Index:
             return self._excuse(each.name, problem, each.card)
 
     def _walk(self, each: Indexed, own: Own, now_ms: int) -> Card:
-        work = each.registered.open()
-        state = _state_of(work, each)
+        work, state = each.opened()
         files = [root.file for root in needed_roots(work, state, now_ms)]
         walked = self._walked_before(each, own)
         means = UnitMeans(work.source.format.expand, self.look_up(work.store, files), self.real)
@@ -185,16 +194,6 @@ class Index:
             f"nobody can tell which files {name} needs: {problem.message}",
             hint=f"repair or drop it; or say `sharing: none` for {name} in firnline.yaml, if it shares no file",
         ) from problem
-
-
-def _state_of(work: Workplace, each: Indexed) -> State:
-    """Returns a table as it is now; by the metadata that was found a moment ago, if its name is gone: it may have been
-    renamed since, and the new name was not listed.
-    """
-    try:
-        return work.source.load()
-    except NoSuchTable:
-        return work.source.format.load(str(each.name), each.card.metadata)
 
 
 def _name_of_walked(each: Indexed, own: Own) -> tuple[str | int, ...]:
