@@ -175,3 +175,31 @@ def test_gathered_folders_hold_all_that_they_were_made_of() -> None:
     assert all(each.startswith(found) for each in shallow | deep)
     assert shallow < set(found)
     assert len(found) < len(deep)
+
+
+def test_what_a_table_around_this_one_needs_stays_also_with_include_outside(lake: RealLake) -> None:
+    loose = lake.folder / "warehouse" / "loose.parquet"
+    lake.create("a")
+    lake.create("b", **{"write.data.path": f"file://{lake.folder}/warehouse"})
+    pq.write_table(rows(1, 2), loose)
+    for name in ("a", "b"):
+        lake.table(name).add_files([f"file://{loose}"])
+    lake.overwrite("a", 3)
+    lake.expire("a", include_outside=True)
+    assert lake.read("b") == [1, 2]
+
+
+def test_the_history_that_a_backup_points_at_stays_when_the_original_writes_a_newer_one(lake: RealLake) -> None:
+    lake.policy = "history: forever\nshared-with: [lake.db.backup]"
+    lake.create("a", **{"write.metadata.previous-versions-max": "1"})
+    for number in range(3):
+        lake.overwrite("a", number)
+    lake.expire("a")
+    lake.catalog.register_table("db.backup", lake.table("a").metadata_location)
+    before = list(lake.firnline().expired_snapshots("lake.db.backup"))
+    assert before
+    for number in range(4):
+        lake.overwrite("a", number)
+        lake.overwrite("a", number)
+        lake.expire("a")
+    assert list(lake.firnline().expired_snapshots("lake.db.backup")) == before

@@ -118,6 +118,15 @@ def refuse_conflict(work: Workplace, state: State) -> None:
         Around(0, _conflict(_lake(work, state, named), state, work.now())).refuse_conflict()
 
 
+def is_registered_elsewhere(work: Workplace, state: State) -> bool:
+    """Tells whether the same table has another registration, whose metadata may be any older version of this one's.
+
+    Opens no unit of any table. Raises RefusedForSafety if one cannot be read.
+    """
+    sharing, named = _asked(work, state)
+    return sharing != NONE and bool(_lake(work, state, named).same(state.uuid))
+
+
 def _asked(work: Workplace, state: State) -> tuple[str, tuple[str, ...]]:
     effective = policy_in_force(state, work.source.name, work.config, Request())
     return effective.sharing.value, effective.shared_with.value
