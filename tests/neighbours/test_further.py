@@ -9,8 +9,11 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
+import yaml
+from pyiceberg.catalog.sql import SqlCatalog as PyIcebergSql
 from tests.neighbours.lakes import RealLake, rows
 
+from firnline.catalogs.config import CatalogSettings
 from firnline.catalogs.sql import SqlCatalog
 from firnline.errors import RefusedForSafety
 from firnline.model.files import File, FileKind
@@ -203,3 +206,23 @@ def test_the_history_that_a_backup_points_at_stays_when_the_original_writes_a_ne
         lake.overwrite("a", number)
         lake.expire("a")
     assert list(lake.firnline().expired_snapshots("lake.db.backup")) == before
+
+
+def test_a_table_of_the_same_name_at_the_same_address_is_another_one_if_its_uuid_is(
+    lake: RealLake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """So it is where a server tells its catalogs apart by who signs in: here two databases stand for them."""
+    settings = {**lake.catalog.properties, "uri": f"sqlite:///{lake.folder}/twin.db"}
+    config = {"catalog": {"lake": {"type": "sql", **lake.catalog.properties}, "twin": {"type": "sql", **settings}}}
+    (lake.folder / ".pyiceberg.yaml").write_text(yaml.safe_dump(config))
+    twin = PyIcebergSql("twin", **settings)
+    twin.create_namespace("db")
+    lake.create("a")
+    lake.append("a", 1, 2)
+    theirs = twin.create_table("db.a", rows().schema, location=f"file://{lake.folder}/twin/a")
+    theirs.add_files(lake.data_files("a"))
+    lake.overwrite("a", 3)
+    monkeypatch.setattr(CatalogSettings, "address", "one server")
+    lake.expire("a")
+    assert twin.load_table("db.a").scan().to_arrow().num_rows == 2
+    twin.close()

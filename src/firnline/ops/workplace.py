@@ -214,7 +214,7 @@ class Workplace:
             return True
         if is_location(planned) or is_location(state.table):
             return place_of(planned) == place_of(state.table)
-        return not any(str(each.name) == planned and _has_uuid(each, state.uuid) for each in self.registered(()))
+        return not any(str(each.name) == planned and has_uuid(each, state.uuid) for each in self.registered(()))
 
     @contextmanager
     def lease(self, state: State, break_it: bool = False) -> Iterator[tuple[Workplace, Lease]]:
@@ -252,7 +252,8 @@ class Workplace:
                     self.discard.discard([told])
 
 
-def _has_uuid(table: Registered, uuid: str) -> bool:
+def has_uuid(table: Registered, uuid: str) -> bool:
+    """Tells whether the table of that name is the one with this uuid now."""
     try:
         return table.open().source.load().uuid == uuid
     except NoSuchTable:

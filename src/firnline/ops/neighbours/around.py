@@ -16,7 +16,7 @@ from firnline.ops.neighbours.folders import FolderMap, Folders
 from firnline.ops.neighbours.index import Indexed
 from firnline.ops.orphans.neighbours import Neighbour, expand_of
 from firnline.ops.settle import policy_in_force
-from firnline.ops.workplace import Workplace
+from firnline.ops.workplace import Registered, Workplace, has_uuid
 from firnline.plans.plan import Conflict
 from firnline.plans.request import Request
 from firnline.policy.values import NONE
@@ -134,9 +134,13 @@ def _asked(work: Workplace, state: State) -> tuple[str, tuple[str, ...]]:
 
 def _lake(work: Workplace, state: State, named: tuple[str, ...]) -> _Lake:
     locations = [each for each in named if is_location(each)]
-    others = work.index.placed(
-        lambda: work.registered(locations), lambda each: each.is_at(work.source.name, work.address)
-    )
+
+    def is_mine(each: Registered) -> bool:
+        # Servers may tell catalogs apart by more than an address, for example by who signs in.
+        same = each.is_at(work.source.name, work.address)
+        return each.name == work.source.name or (same and has_uuid(each, state.uuid))
+
+    others = work.index.placed(lambda: work.registered(locations), is_mine)
     folders = Folders.of(state, work.source.format, work.index.real)
     numbered = [*((number, each.card.folders) for number, each in enumerate(others)), (len(others), folders)]
     return _Lake(others, named, FolderMap(numbered), folders)
