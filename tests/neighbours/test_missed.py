@@ -1,4 +1,4 @@
-"""Further ways in which a neighbour's need could be missed."""
+"""Needs of other tables that are easily missed: out of sight for a moment, far away, or where files outside may go."""
 
 from __future__ import annotations
 
