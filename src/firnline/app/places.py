@@ -229,13 +229,13 @@ class Places:
         self._unconfigured.update(beside)
         return beside
 
-    def _everyone(self, also: Sequence[str], searched: Sequence[str]) -> Iterator[Workplace]:
-        """Yields where each table of every catalog is worked on, those that no catalog has but an operator named, and
-        Paimon tables that may share a searched folder with one of these.
+    def _everyone(self, also: Sequence[str], searched: Sequence[str]) -> Iterator[Registered]:
+        """Yields each table of every catalog, those that no catalog has but an operator named, and Paimon tables that
+        may share a searched folder with one of these; none of them is read.
         """
-        yield from map(self.workplace, self.everyone())
         alone = (*also, *sharing(also, searched, self._written, self._around))
-        yield from (self.workplace(TableName.at(location)) for location in alone)
+        for name in (*self.everyone(), *map(TableName.at, alone)):
+            yield Registered(name, self.address_of(name), None, partial(self.workplace, name))
 
     def _written(self, location: str) -> tuple[str, ...]:
         from firnline.catalogs.paimon import PaimonFolders

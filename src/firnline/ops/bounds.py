@@ -30,7 +30,7 @@ def place_of(location: str) -> str:
 @dataclass(frozen=True)
 class Bounds:
     """The folders from which files may go; None for anywhere, by the operator's word. `location` is the table's own,
-    `root` has the records of its runs, `holes` are folders of other tables inside this one's.
+    `root` has the records of its runs, `holes` are folders of other tables: inside this one's, or anywhere.
 
     Made anew at every look: folders, links and the operator's word change.
     """

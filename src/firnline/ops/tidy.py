@@ -7,13 +7,14 @@ import zlib
 from collections.abc import Iterator
 from contextlib import suppress
 
-from firnline.errors import ObjectNotFound, StoreError, UnreadableMetadata
+from firnline.errors import ObjectNotFound, RefusedForSafety, StoreError, UnreadableMetadata
 from firnline.history.index import read_index
 from firnline.history.names import Pointer, home_of, is_of_table, pointer_of
 from firnline.inflate import gunzipped
 from firnline.journal.runs import Run
 from firnline.journal.states import RunState
 from firnline.model.locations import within
+from firnline.ops.neighbours.around import is_registered_elsewhere
 from firnline.ops.workplace import Workplace
 from firnline.ports.discard import Own, OwnKey, own_keys
 from firnline.ports.formats import FenceKind, State
@@ -26,16 +27,17 @@ _ON_THEIR_WAY = (RunState.COMMITTING, RunState.UNDOING)
 
 
 def tidy(work: Workplace, state: State) -> None:
-    """Discards what no version of the metadata names, neither this one nor one of its log.
+    """Discards what no version of the metadata names, neither this one nor one of its log. Nothing goes from a table
+    that is registered twice: versions that the other one still has may have left this one's log.
 
     Nothing of it matters for a run: where anything cannot be read, everything stays.
     """
-    with suppress(StoreError, UnreadableMetadata):
+    with suppress(StoreError, UnreadableMetadata, RefusedForSafety):
         pointer = pointer_of(state)
         if work.discard is None or pointer is None or not _is_here(state, pointer):
             return
         unneeded = _listed(work, pointer) - _needed(work, pointer)
-        if unneeded:
+        if unneeded and not is_registered_elsewhere(work, state):
             unneeded -= _named_elsewhere(work, state, pointer, unneeded)
             work.discard.discard([OwnKey(pointer.folder, name) for name in sorted(unneeded)])
 

@@ -6,7 +6,7 @@ import secrets
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from firnline.errors import FirnlineError, NoSuchTable, OutcomeUnknown, RefusedForSafety, TableMoved
 from firnline.journal.layout import RECORDS, RunId, clock_folder, records_root
@@ -33,10 +33,11 @@ from firnline.ports.tables import WritableTable
 if TYPE_CHECKING:
     from firnline.ops.neighbours.index import Index
 
+_MOST_LISTINGS = 16
 _DOCUMENT_ENDS = (".json", ".json.gz")
 
 
-def _nobody(also: Sequence[str], searched: Sequence[str]) -> Iterable[Workplace]:
+def _nobody(also: Sequence[str], searched: Sequence[str]) -> Iterable[Registered]:
     """Stands in where no other table can be asked: to act as if there were none would be a guess."""
     raise RefusedForSafety("the tables of the configured catalogs cannot be seen from here", hint="this is a bug")
 
@@ -58,18 +59,48 @@ class Registered:
     metadata: str | None
     open: Callable[[], Workplace]
 
+    @property
+    def at(self) -> tuple[str, TableName]:
+        """What tells registrations apart."""
+        return self.address, self.name
+
     def is_at(self, name: TableName, address: str) -> bool:
         """Tells whether this is the registration of that name."""
         here = (self.address, self.name.namespace, self.name.name)
         return self.name == name or here == (address, name.namespace, name.name)
 
 
+ListTables = Callable[[], Iterable[Registered]]
+
+
+Read = TypeVar("Read")
+
+
+def read_all(listed: ListTables, read: Callable[[Sequence[Registered]], Iterable[Read | None]]) -> list[Read]:
+    """Returns what `read` makes of all tables, None standing for one whose name is gone: until a listing has no name
+    that was not read. Raises RefusedForSafety if there is no end to it.
+
+    A table that is renamed, or moves to another catalog, while names are listed or read one after the other has
+    neither its old name any more nor its new one yet: it would count as dropped.
+    """
+    found: dict[tuple[str, TableName], Read] = {}
+    for _ in range(_MOST_LISTINGS):
+        new = [each for each in listed() if each.at not in found]
+        if not new:
+            return list(found.values())
+        answers = zip(new, read(new), strict=True)
+        found |= {each.at: answer for each, answer in answers if answer is not None}
+    raise RefusedForSafety(
+        f"{new[0].name} is listed by its catalog and gone whenever it is read", hint="try again when that has settled"
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class Workplace:
     """Everything a use case needs to change a table, except the power to delete.
 
-    `everyone` returns where each table of every configured catalog is worked on, and those at the given locations, or
-    around them where they may share one of the folders that are searched: for those who must ask them all.
+    `everyone` lists each table of every configured catalog, and those at the given locations, or around them where they
+    may share one of the folders that are searched: for those who must ask them all. None of them is read.
     `registered` lists the tables of every configured catalog, and those at the given locations, without reading them;
     `address` is that of this table's catalog. `real` returns the name that a file has by whatever links it is reached.
     `include_outside` is what the operator says in this very moment about files outside the table's own folders, None
@@ -87,7 +118,7 @@ class Workplace:
     progress: Progress = field(default_factory=Silent)
     interrupted: Callable[[], bool] = lambda: False
     discard: Discard | None = None
-    everyone: Callable[[Sequence[str], Sequence[str]], Iterable[Workplace]] = _nobody
+    everyone: Callable[[Sequence[str], Sequence[str]], Iterable[Registered]] = _nobody
     registered: Callable[[Sequence[str]], Iterable[Registered]] = _no_catalogs
     address: str = ""
     real: RealNames = field(default_factory=AsCalled)
@@ -183,7 +214,7 @@ class Workplace:
             return True
         if is_location(planned) or is_location(state.table):
             return place_of(planned) == place_of(state.table)
-        return not any(str(each.name) == planned and _has_uuid(each, state.uuid) for each in self.registered(()))
+        return not any(str(each.name) == planned and has_uuid(each, state.uuid) for each in self.registered(()))
 
     @contextmanager
     def lease(self, state: State, break_it: bool = False) -> Iterator[tuple[Workplace, Lease]]:
@@ -221,7 +252,8 @@ class Workplace:
                     self.discard.discard([told])
 
 
-def _has_uuid(table: Registered, uuid: str) -> bool:
+def has_uuid(table: Registered, uuid: str) -> bool:
+    """Tells whether the table of that name is the one with this uuid now."""
     try:
         return table.open().source.load().uuid == uuid
     except NoSuchTable:

@@ -118,7 +118,8 @@ def _inside(territory: Territory) -> Column:
 
 
 def _begins_with(stems: Sequence[str]) -> Column:
-    found = F.lit(False)
-    for each in stems:
-        found = found | F.col("identity").startswith(each)
-    return found
+    """Returns a tree of few levels however many folders there are: Spark walks an expression by recursion."""
+    if len(stems) <= 1:
+        return F.col("identity").startswith(stems[0]) if stems else F.lit(False)
+    middle = len(stems) // 2
+    return _begins_with(stems[:middle]) | _begins_with(stems[middle:])

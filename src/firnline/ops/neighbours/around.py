@@ -16,7 +16,7 @@ from firnline.ops.neighbours.folders import FolderMap, Folders
 from firnline.ops.neighbours.index import Indexed
 from firnline.ops.orphans.neighbours import Neighbour, expand_of
 from firnline.ops.settle import policy_in_force
-from firnline.ops.workplace import Registered, Workplace
+from firnline.ops.workplace import Registered, Workplace, has_uuid
 from firnline.plans.plan import Conflict
 from firnline.plans.request import Request
 from firnline.policy.values import NONE
@@ -31,8 +31,9 @@ _NAME_IT = "name it under `shared-with` in firnline.yaml, so that all it needs c
 class Around:
     """What other tables mean for one. `asked` is how many there are; None where the operator says that none counts.
 
-    `conflict` says why nothing of the table may go; `holes` are folders of others inside its own; `elsewhere` is what
-    others need and may find in its folders. `real` tells what files are really called.
+    `conflict` says why nothing of the table may go; `holes` are folders of others inside its own, and all others where
+    files outside may go; `elsewhere` is what others need and may find in the rest. `real` tells what files are really
+    called.
     """
 
     asked: int | None
@@ -72,6 +73,15 @@ class _Lake:
         version = identity(state.fence)
         return list({id(each): each for each in found if identity(each.card.metadata) != version}.values())
 
+    def holes(self, everywhere: bool) -> tuple[str, ...]:
+        """Returns the folders of others inside its own; `everywhere`: also all those elsewhere, but not around them."""
+        find = self.folders.foreign if everywhere else self.folders.holes
+        return find(len(self.others), self.mine)
+
+    def is_around(self, each: Indexed) -> bool:
+        """Tells whether a folder of this table lies in one of the other: that one is no hole."""
+        return any(own.startswith(each.card.folders.owned) for own in self.mine.owned)
+
     def sharers(self) -> Iterator[tuple[Indexed, str]]:
         """Yields the tables that use a folder of this one, each with that folder."""
         number = len(self.others)
@@ -93,7 +103,7 @@ def around(work: Workplace, state: State, *, everywhere: bool, but: str | None =
     if conflict is not None:
         needed = _needed_by(work, lake.doubted(state), but)
         return Around(len(lake.others), conflict, elsewhere=needed, real=work.real)
-    holes = lake.folders.holes(len(lake.others), lake.mine)
+    holes = lake.holes(everywhere)
     elsewhere = _elsewhere(work, lake, everywhere, but)
     called = _as_called(holes, state, work.real)
     return Around(len(lake.others), None, called, elsewhere, tuple(_notes(lake, holes)), work.real)
@@ -108,6 +118,15 @@ def refuse_conflict(work: Workplace, state: State) -> None:
         Around(0, _conflict(_lake(work, state, named), state, work.now())).refuse_conflict()
 
 
+def is_registered_elsewhere(work: Workplace, state: State) -> bool:
+    """Tells whether the same table has another registration, whose metadata may be any older version of this one's.
+
+    Opens no unit of any table. Raises RefusedForSafety if one cannot be read.
+    """
+    sharing, named = _asked(work, state)
+    return sharing != NONE and bool(_lake(work, state, named).same(state.uuid))
+
+
 def _asked(work: Workplace, state: State) -> tuple[str, tuple[str, ...]]:
     effective = policy_in_force(state, work.source.name, work.config, Request())
     return effective.sharing.value, effective.shared_with.value
@@ -115,11 +134,13 @@ def _asked(work: Workplace, state: State) -> tuple[str, tuple[str, ...]]:
 
 def _lake(work: Workplace, state: State, named: tuple[str, ...]) -> _Lake:
     locations = [each for each in named if is_location(each)]
-    mine: list[Registered] = []
-    tables: list[Registered] = []
-    for each in work.registered(locations):
-        (mine if each.is_at(work.source.name, work.address) else tables).append(each)
-    others = work.index.placed(tables, mine)
+
+    def is_mine(each: Registered) -> bool:
+        # Servers may tell catalogs apart by more than an address, for example by who signs in.
+        same = each.is_at(work.source.name, work.address)
+        return each.name == work.source.name or (same and has_uuid(each, state.uuid))
+
+    others = work.index.placed(lambda: work.registered(locations), is_mine)
     folders = Folders.of(state, work.source.format, work.index.real)
     numbered = [*((number, each.card.folders) for number, each in enumerate(others)), (len(others), folders)]
     return _Lake(others, named, FolderMap(numbered), folders)
@@ -135,7 +156,8 @@ def _doubt(lake: _Lake, state: State, now_ms: int) -> str | None:
     for each in lake.same(state.uuid):
         if not lake.is_named(each):
             return f"{each.name} is the same table as {state.table}: both are registered for {state.uuid}"
-        reason = forbidden(each.registered.open().source.load(), now_ms)
+        _, other = each.opened()
+        reason = forbidden(other, now_ms)
         if reason is not None:
             return f"nothing of {each.name}, which is the same table as {state.table}, may be removed now: {reason}"
     for each, folder in lake.sharers():
@@ -167,8 +189,8 @@ def _elsewhere(work: Workplace, lake: _Lake, everywhere: bool, but: str | None) 
     stems = None if everywhere else lake.mine.owned
     walked = work.index.walked(unnamed, lake.folders, now_ms)
     found = [(each, file) for each in walked for file in _bridges(each.card, stems)]
-    named = [each for each in lake.others if lake.is_named(each)]
-    return _reached_from(work, [*found, *_all_needs(named, now_ms, but)])
+    whole = [each for each in lake.others if lake.is_named(each) or (everywhere and lake.is_around(each))]
+    return _reached_from(work, [*found, *_all_needs(whole, now_ms, but)])
 
 
 def _needed_by(work: Workplace, tables: Sequence[Indexed], but: str | None) -> Elsewhere | None:
@@ -177,23 +199,23 @@ def _needed_by(work: Workplace, tables: Sequence[Indexed], but: str | None) -> E
 
 
 def _all_needs(tables: Sequence[Indexed], now_ms: int, but: str | None) -> Iterator[tuple[Indexed, File]]:
-    return ((each, file) for each in tables for file in _needs(each.registered, now_ms, but))
+    return ((each, file) for each in tables for file in _needs(each, now_ms, but))
 
 
 def _reached_from(work: Workplace, found: Sequence[tuple[Indexed, File]]) -> Elsewhere | None:
     if not found:
         return None
-    owners = {id(each): each.registered.open() for each, _ in found}
-    expand = expand_of([Neighbour(one, one.source.load()) for one in owners.values()], work.source.format.expand)
+    owners = {id(each): each for each, _ in found}
+    expand = expand_of([Neighbour(*each.opened()) for each in owners.values()], work.source.format.expand)
     return Elsewhere(tuple(Root(file, True, str(each.name)) for each, file in found), expand)
 
 
-def _needs(table: Registered, now_ms: int, but: str | None) -> Iterator[File]:
+def _needs(table: Indexed, now_ms: int, but: str | None) -> Iterator[File]:
     """Yields all that a table needs. Another registration of the same table keeps the same records: `but` is the run
     that does not count there either.
     """
-    work = table.open()
-    return (root.file for root in needed_roots(work, work.source.load(), now_ms, but))
+    work, state = table.opened()
+    return (root.file for root in needed_roots(work, state, now_ms, but))
 
 
 def _bridges(card: Card, stems: Sequence[str] | None) -> Iterator[File]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from firnline.model.locations import stem_of
@@ -57,7 +57,16 @@ class FolderMap:
     def holes(self, number: int, folders: Folders) -> tuple[str, ...]:
         """Returns the folders of other tables that lie inside those of this one, without those inside each other."""
         inside = {hole for folder in folders.owned for hole in self._inside(number, folder)}
-        return tuple(_outermost(sorted(inside.difference(folders.owned))))
+        return tuple(_outermost(inside.difference(folders.owned)))
+
+    def foreign(self, number: int, folders: Folders) -> tuple[str, ...]:
+        """Returns the holes of this table, and all folders of others elsewhere but for those that its own lie in."""
+        others = {
+            folder
+            for folder, owner in self._owned
+            if owner != number and not any(own.startswith(folder) for own in folders.owned)
+        }
+        return tuple(_outermost(others.union(self.holes(number, folders))))
 
     def sharers(self, number: int, folders: Folders) -> Iterator[tuple[int, str]]:
         """Yields the other tables that use one of the same folders, each with that folder."""
@@ -73,10 +82,10 @@ class FolderMap:
                 yield inner
 
 
-def _outermost(folders: Sequence[str]) -> Iterator[str]:
-    """Yields the folders, which are sorted, without those that lie in the one before."""
+def _outermost(folders: Iterable[str]) -> Iterator[str]:
+    """Yields the folders, sorted and without those that lie in another one of them."""
     last = None
-    for folder in folders:
+    for folder in sorted(folders):
         if last is None or not folder.startswith(last):
             last = folder
             yield folder

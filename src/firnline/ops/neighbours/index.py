@@ -19,14 +19,14 @@ from firnline.ops.needs import needed_roots
 from firnline.ops.neighbours.cards import Card, cards_from_bytes, cards_to_bytes, walked_from_bytes, walked_to_bytes
 from firnline.ops.neighbours.folders import FolderMap, Folders, Own
 from firnline.ops.neighbours.outward import StampsOf, UnitMeans, Walked, outward
-from firnline.ops.workplace import Registered
+from firnline.ops.workplace import ListTables, Registered, Workplace, read_all
 from firnline.ports.cache import Sealed
 from firnline.ports.catalogs import TableName
+from firnline.ports.formats import State
 from firnline.ports.progress import Progress, Silent
 from firnline.ports.real_names import RealNames
 from firnline.ports.stores import List
 
-C = TypeVar("C", Card, None)
 LookUp = Callable[[List, Iterable[File]], StampsOf]
 """Returns what identifies the bytes of units, from a listing of where they lie."""
 
@@ -48,6 +48,19 @@ class Indexed:
     def name(self) -> TableName:
         return self.registered.name
 
+    def opened(self) -> tuple[Workplace, State]:
+        """Returns where the table is worked on, and how it is now; by the metadata that was found a moment ago, if its
+        name is gone: it may have been renamed since, and nobody listed the new name.
+        """
+        work = self.registered.open()
+        try:
+            return work, work.source.load()
+        except NoSuchTable:
+            return work, work.source.format.load(str(self.name), self.card.metadata)
+
+
+C = TypeVar("C", Card, tuple[Indexed, ...])
+
 
 @dataclass
 class Index:
@@ -65,22 +78,43 @@ class Index:
     _cards: dict[tuple[str, TableName], Card] = field(default_factory=dict, init=False, repr=False)
     _recalled: set[str] = field(default_factory=set, init=False, repr=False)
 
-    def placed(self, tables: Sequence[Registered], aside: Sequence[Registered] = ()) -> list[Indexed]:
-        """Returns the tables with their folders as they are now. Those that were dropped since are left out.
+    def placed(self, listed: ListTables, is_mine: Callable[[Registered], bool]) -> list[Indexed]:
+        """Returns the listed tables but mine with their folders as they are now, without those that were dropped.
 
-        What is known of tables `aside`, which are not asked, is kept; of any other that is not listed it is forgotten.
-        Raises RefusedForSafety if a table cannot be read: it may need any file.
+        What is known of mine is kept; of any other table that is not listed it is forgotten. Raises RefusedForSafety if
+        a table cannot be read, or is not at the location that the operator names: it may need any file.
         """
         self.real = self.real_names()  # links may have changed since the last look
+        aside: set[tuple[str, TableName]] = set()
+
+        def others() -> Iterator[Registered]:
+            for each in listed():
+                if is_mine(each):
+                    aside.add(each.at)
+                else:
+                    yield each
+
+        with ThreadPoolExecutor(_THREADS) as pool:
+            found = [each for some in read_all(others, lambda tables: self._indexed(tables, pool)) for each in some]
+        known = {each.registered.at: each.card for each in found}
+        self._cards = {**{at: self._cards[at] for at in aside & self._cards.keys()}, **known}
+        return found
+
+    def _indexed(self, tables: Sequence[Registered], pool: ThreadPoolExecutor) -> Iterator[tuple[Indexed, ...] | None]:
+        """Yields each table with its card; nothing for one that is excused, None for one whose name is gone."""
         for address in {each.address for each in tables} - self._recalled:
             self._recall(address)
-        with ThreadPoolExecutor(_THREADS) as pool:
-            cards = list(pool.map(self._card, tables))
-        found = [Indexed(each, card) for each, card in zip(tables, cards, strict=True) if card is not None]
-        kept = {(each.address, each.name) for each in aside} & self._cards.keys()
-        listed = {(each.registered.address, each.name): each.card for each in found}
-        self._cards = {**{name: self._cards[name] for name in kept}, **listed}
-        return found
+        return pool.map(self._of, tables)
+
+    def _of(self, table: Registered) -> tuple[Indexed, ...] | None:
+        try:
+            return (Indexed(table, self._card(table)),)
+        except NoSuchTable as problem:
+            if table.name.catalog:
+                return None
+            return self._excuse(table.name, problem, ())
+        except FirnlineError as problem:
+            return self._excuse(table.name, problem, ())
 
     def walked(self, tables: Mapping[int, Indexed], folders: FolderMap, now_ms: int) -> list[Indexed]:
         """Returns the tables with their bridges as they are now, each known to `folders` by its number.
@@ -95,24 +129,19 @@ class Index:
         if not due:
             return list(tables.values())
         for each, card in self._walk_all(due, now_ms):
-            self._cards[each.registered.address, each.name] = card
+            self._cards[each.registered.at] = card
         for address in {each.registered.address for each, _ in due}:
             self._remember(address)
         known = self._cards
-        return [replace(each, card=known[each.registered.address, each.name]) for each in tables.values()]
+        return [replace(each, card=known[each.registered.at]) for each in tables.values()]
 
-    def _card(self, table: Registered) -> Card | None:
+    def _card(self, table: Registered) -> Card:
         """Returns what is known of a table: remembered, if its metadata is still the same, else read just now."""
-        known = self._cards.get((table.address, table.name))
+        known = self._cards.get(table.at)
         if known is not None and known.metadata == table.metadata and _UNIQUE.search(known.metadata):
             return known
-        try:
-            work = table.open()
-            state = work.source.load()
-        except NoSuchTable:
-            return None  # dropped since it was listed
-        except FirnlineError as problem:
-            return self._excuse(table.name, problem, None)
+        work = table.open()
+        state = work.source.load()
         if known is not None and known.metadata == state.fence and _UNIQUE.search(state.fence):
             return known
         return Card(state.fence, state.uuid, Folders.of(state, work.source.format, self.real))
@@ -125,16 +154,16 @@ class Index:
                 yield each, card
 
     def _card_of_walk(self, each: Indexed, own: Own, now_ms: int) -> Card:
+        """Returns what a walk found. What stands for an excused table has no `own`: it counts as never walked, for
+        the table may come back, or the excuse end, with the same metadata.
+        """
         try:
             return self._walk(each, own, now_ms)
-        except NoSuchTable:
-            return replace(each.card, own=own)  # dropped since it was listed
         except FirnlineError as problem:
-            return self._excuse(each.name, problem, replace(each.card, own=own))
+            return self._excuse(each.name, problem, each.card)
 
     def _walk(self, each: Indexed, own: Own, now_ms: int) -> Card:
-        work = each.registered.open()
-        state = work.source.load()
+        work, state = each.opened()
         files = [root.file for root in needed_roots(work, state, now_ms)]
         walked = self._walked_before(each, own)
         means = UnitMeans(work.source.format.expand, self.look_up(work.store, files), self.real)

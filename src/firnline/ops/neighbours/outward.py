@@ -12,7 +12,7 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
 from firnline.model.files import File, FileKind
-from firnline.model.locations import identity
+from firnline.model.locations import bare_path, identity, parse_location
 from firnline.ops.neighbours.folders import Own
 from firnline.ports.expanding import Expand, Expanded
 from firnline.ports.overlap import opener
@@ -38,8 +38,11 @@ class Bridge:
     folders: tuple[str, ...]
 
     def leads_into(self, stems: Sequence[str]) -> bool:
-        """Tells whether anything that it leads to may lie in one of these folders, which are real as its own are."""
-        return any(folder.startswith(stem) or stem.startswith(folder) for folder in self.folders for stem in stems)
+        """Tells whether anything that it leads to may lie in one of these folders, which are real as its own are: by
+        their paths alone, as engines and purges compare what others need.
+        """
+        paths = [(bare_path(folder), bare_path(stem)) for folder in self.folders for stem in stems]
+        return any(folder.startswith(stem) or stem.startswith(folder) for folder, stem in paths)
 
 
 Bridges = tuple[Bridge, ...]
@@ -180,10 +183,18 @@ class _Walk:
 
 
 def gathered(folders: set[str]) -> tuple[str, ...]:
-    """Returns a bounded number of folders that these lie in: partitions of one table are one place."""
-    while len(folders) > _MOST_FOLDERS:
-        folders = {_folder(folder.rstrip("/")) for folder in folders}
+    """Returns a bounded number of folders that these lie in: partitions of one table are one place.
+
+    The deepest go first. What is at the top already stays as it is: above a bucket there is no folder that its own
+    begin with.
+    """
+    while len(folders) > _MOST_FOLDERS and (deepest := max(map(_depth, folders))):
+        folders = {_folder(each.rstrip("/")) if _depth(each) == deepest else each for each in folders}
     return tuple(sorted(folders))
+
+
+def _depth(folder: str) -> int:
+    return parse_location(folder).path.rstrip("/").count("/")
 
 
 def _folder(name: str) -> str:

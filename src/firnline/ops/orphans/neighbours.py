@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
@@ -11,12 +11,11 @@ from firnline.errors import NoSuchTable
 from firnline.model.files import File, FileKind
 from firnline.model.locations import identity, parse_location, within
 from firnline.ops.needs import needed_roots
-from firnline.ops.workplace import Workplace
+from firnline.ops.workplace import ListTables, Registered, Workplace, read_all
 from firnline.ports.expanding import ROW_COLUMNS, Expand, Expanded, Together, joined
 from firnline.ports.formats import State
 from firnline.ports.listings import Place
 
-EveryTable = Callable[[], Iterable[Workplace]]
 _THREADS = 16
 
 
@@ -39,21 +38,22 @@ class Neighbour:
         return (root.file for root in needed_roots(self.work, self.state, now_ms))
 
 
-def all_tables(everyone: EveryTable) -> list[Neighbour]:
+def all_tables(everyone: ListTables) -> list[Neighbour]:
     """Returns every table, read just now. Raises where any cannot be read: its files would look like garbage.
 
     One that was dropped between being named and being read is left out: it needs nothing any more. One that somebody
     named by its location must be there: its needs were meant to count.
     """
     with ThreadPoolExecutor(_THREADS) as pool:
-        return [each for each in pool.map(_loaded, everyone()) if each is not None]
+        return read_all(everyone, lambda tables: pool.map(_loaded, tables))
 
 
-def _loaded(work: Workplace) -> Neighbour | None:
+def _loaded(table: Registered) -> Neighbour | None:
     try:
+        work = table.open()
         return Neighbour(work, work.source.load())
     except NoSuchTable:
-        if not work.source.name.catalog:
+        if not table.name.catalog:
             raise
         return None
 

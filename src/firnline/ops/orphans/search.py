@@ -14,9 +14,10 @@ from firnline.model.files import Root, Tally
 from firnline.model.locations import join, known_as, within
 from firnline.model.times import DAY_MS, format_duration
 from firnline.ops.orphans.forks import Forks
-from firnline.ops.orphans.neighbours import EveryTable, Neighbour, all_tables, expand_of
+from firnline.ops.orphans.neighbours import Neighbour, all_tables, expand_of
 from firnline.ops.orphans.scope import Scope
 from firnline.ops.orphans.strangers import Departed, Known, refuse_strangers
+from firnline.ops.workplace import ListTables
 from firnline.ports.engines import Census, Engine, Listing
 from firnline.ports.formats import TableFormat
 from firnline.ports.listings import ListRanges, ObjectClass, Place, Sort
@@ -71,7 +72,7 @@ class Means:
 
     engine: Engine
     ranges: ListRanges
-    everyone: EveryTable
+    everyone: ListTables
     make_sort: Callable[[Rules], Sort]
     format: TableFormat
     now: Callable[[], int]
