@@ -8,6 +8,7 @@ again and then bury the reason.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 from uuid import uuid4
@@ -27,6 +28,7 @@ Once = Callable[..., DataFrame]
 """From rows and the names of columns that tell files apart to one row for each."""
 
 KEPT, VICTIM, UNREADABLE = "kept", "victim", "unreadable"
+_FEW_FOLDERS = 32
 _STEM = r"^[^:]+://[^/]*"
 
 
@@ -118,8 +120,9 @@ def _inside(territory: Territory) -> Column:
 
 
 def _begins_with(stems: Sequence[str]) -> Column:
-    """Returns a tree of few levels however many folders there are: Spark walks an expression by recursion."""
-    if len(stems) <= 1:
-        return F.col("identity").startswith(stems[0]) if stems else F.lit(False)
-    middle = len(stems) // 2
-    return _begins_with(stems[:middle]) | _begins_with(stems[middle:])
+    if len(stems) > _FEW_FOLDERS:  # Spark walks an expression by recursion: a thousand terms are one pattern
+        return F.col("identity").rlike(f"^(?:{'|'.join(map(re.escape, stems))})")
+    found = F.lit(False)
+    for each in stems:
+        found = found | F.col("identity").startswith(each)
+    return found
