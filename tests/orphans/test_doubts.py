@@ -92,6 +92,32 @@ def test_a_catalog_that_is_behind_another_one_stops_the_search(crowd: Crowd, pur
     crowd.check()
 
 
+@pytest.mark.parametrize("searched", ["t", "."])
+def test_an_inventory_without_metadata_hides_no_table_that_went_on_elsewhere(
+    crowd: Crowd, purge: Purge, tmp_path: Path, searched: str
+) -> None:
+    """An inventory may be of the data alone, or older than the metadata by which another catalog needs the data."""
+    writer = crowd.table("t")
+    behind = crowd.pointers.get("t")
+    writer.append(1)
+    ahead = crowd.pointers.get("t")
+    assert behind is not None
+    assert ahead is not None
+    crowd.age(crowd.folder / "lake")
+    assert crowd.pointers.swap("t", ahead, behind)
+    rows = [
+        f"{path},{local(path).stat().st_size},2020-01-01T00:00:00Z"
+        for path in crowd.files()
+        if "/metadata/" not in path
+    ]
+    inventory = tmp_path / "inventory.csv"
+    inventory.write_text("\n".join(["path,size,modified", *rows]))
+    before = crowd.files()
+    with pytest.raises(RefusedForSafety, match="newer than"):
+        purge("t" if searched == "t" else crowd.lake, blast_radius=1.0, inventory=inventory)
+    assert crowd.files() == before
+
+
 def test_a_commit_on_its_way_does_not_stop_the_search(crowd: Crowd, purge: Purge) -> None:
     writer = crowd.table("t")
     behind = crowd.pointers.get("t")

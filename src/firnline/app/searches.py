@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -28,7 +28,7 @@ from firnline.ops.workplace import Workplace, refuse_copy
 from firnline.plans.orphans import OrphanPlan
 from firnline.plans.request import Request
 from firnline.ports.engines import ListingTooLarge
-from firnline.ports.listings import ListRanges, Sort
+from firnline.ports.listings import Sort
 
 if TYPE_CHECKING:
     from firnline.ports.formats import State
@@ -151,17 +151,21 @@ class Searches(Runs):
     def _means(self, work: Workplace, scope: Scope, asked: Asked, inventory: str | Path | None) -> Means:
         from firnline.formats.documents import DOCUMENT_NAMES
         from firnline.formats.sorting import Sorting
+        from firnline.stores.inventory import Inventory
+        from firnline.stores.ranges import ObjectRanges
         from firnline.stores.real_paths import RealPaths
 
         def make_sort(rules: Rules) -> Sort:
             told = (rules.cutoff_ms, rules.places, DOCUMENT_NAMES, rules.others, rules.own, rules.same, rules.by_name)
             return Sorting(*told, RealPaths(scope.folders).column)
 
-        ranges = _ranges(inventory, self.settings_of(work.source.name))
+        settings = self.settings_of(work.source.name)
+        ranges = ObjectRanges(settings) if inventory is None else Inventory(absolute(str(inventory)), settings)
+        live = None if inventory is None else ObjectRanges(settings)
         engine = self._choose(work.source.load(), work.source.format, "auto")
         table_format = work.source.format
         everyone = partial(self._everyone, asked.also, scope.folders)
-        return Means(engine, ranges, everyone, make_sort, table_format, self.clock)
+        return Means(engine, ranges, everyone, make_sort, table_format, self.clock, live)
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,14 +178,3 @@ class _Terms:
     break_lease: bool
     consent: Callable[[OrphanPlan], bool]
     include_outside: bool | None = None
-
-
-def _ranges(inventory: str | Path | None, settings: Mapping[str, str]) -> ListRanges:
-    """Returns how objects are listed: by the store itself, or from a written inventory of it."""
-    if inventory is not None:
-        from firnline.stores.inventory import Inventory
-
-        return Inventory(absolute(str(inventory)), settings)
-    from firnline.stores.ranges import ObjectRanges
-
-    return ObjectRanges(settings)

@@ -7,20 +7,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
+from typing import TYPE_CHECKING
 
 from firnline.errors import RefusedForSafety
 from firnline.journal.lease import LARGEST_SKEW_MS
-from firnline.model.files import Root, Tally
+from firnline.model.files import FileKind, Root, Tally
 from firnline.model.locations import join, known_as, within
 from firnline.model.times import DAY_MS, format_duration
 from firnline.ops.orphans.forks import Forks
-from firnline.ops.orphans.neighbours import Neighbour, all_tables, expand_of
+from firnline.ops.orphans.neighbours import Neighbour, all_tables, expand_of, outermost, overlap
 from firnline.ops.orphans.scope import Scope
 from firnline.ops.orphans.strangers import Departed, Known, refuse_strangers
 from firnline.ops.workplace import ListTables
 from firnline.ports.engines import Census, Engine, Listing
 from firnline.ports.formats import TableFormat
 from firnline.ports.listings import ListRanges, ObjectClass, Place, Sort
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 FLOOR_MS = DAY_MS
 """Never is anything younger than this taken for garbage: a writer may still be about to commit it."""
@@ -68,7 +73,10 @@ class Rules:
 
 @dataclass(frozen=True, slots=True)
 class Means:
-    """What a search works with. None of it can write or delete."""
+    """What a search works with. None of it can write or delete.
+
+    `live` lists the store itself, where `ranges` are a written inventory; None where they list it already.
+    """
 
     engine: Engine
     ranges: ListRanges
@@ -76,6 +84,7 @@ class Means:
     make_sort: Callable[[Rules], Sort]
     format: TableFormat
     now: Callable[[], int]
+    live: ListRanges | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,11 +105,12 @@ def search(scope: Scope, asked: Asked, means: Means) -> Found:
     _refuse_other_clock(listing, now_ms)
     neighbours = all_tables(means.everyone)
     insiders = scope.insiders(neighbours, now_ms)
+    sort = means.make_sort(_rules(scope, asked, means, neighbours, insiders, now_ms))
     census = means.engine.census(
         listing,
         roots_of(neighbours, insiders, now_ms),
         expand_of(neighbours, means.format.expand),
-        means.make_sort(_rules(scope, asked, means, neighbours, insiders, now_ms)),
+        sort,
     )
     _refuse_nothing_of_theirs(scope, census, insiders)
     gone, departed = asked.gone, Departed(now_ms)
@@ -109,10 +119,38 @@ def search(scope: Scope, asked: Asked, means: Means) -> Found:
         departed.add(scope.departed, means.format)
     known = Known.of(neighbours, asked.same, asked.cutoff_ms(now_ms))
     forks = Forks.of(neighbours, asked.same, asked.cutoff_ms(now_ms))
-    refuse_strangers(census.document_batches(), known, forks, gone, departed, means.format)
+    documents = chain(census.document_batches(), _not_listed(scope, means, insiders, known, sort))
+    refuse_strangers(documents, known, forks, gone, departed, means.format)
     if not asked.keep_near_misses:
         _refuse_near_misses(census)
     return Found(census, listing.all, asked.cutoff_ms(now_ms), tuple(neighbours), tuple(insiders))
+
+
+def _not_listed(
+    scope: Scope, means: Means, insiders: Sequence[Neighbour], known: Known, sort: Sort
+) -> Iterator[pa.RecordBatch]:
+    """Yields the metadata in the folders of the searched tables that is none of theirs, as the store has it now.
+
+    An inventory may be of the data alone, or older than the metadata by which another catalog needs that data.
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if means.live is None:
+        return
+    theirs = pa.array(sorted(set().union(*known.files.values())), pa.string())
+    for folder in outermost(_metadata_folders(scope, insiders)):
+        for piece in means.live.split(folder, 1):
+            for batch in map(sort, means.live.batches(piece)):
+                is_document = pc.fill_null(pc.equal(batch.column("kind"), FileKind.METADATA.value), False)
+                yield batch.filter(pc.and_not(is_document, pc.is_in(batch.column("identity"), value_set=theirs)))
+
+
+def _metadata_folders(scope: Scope, insiders: Sequence[Neighbour]) -> Iterator[str]:
+    """Yields where the writers of searched tables put metadata that a document of its own names as a whole."""
+    places = (place for each in insiders if not each.unique_names for place in each.places)
+    named = (place.folder for place in places if any(kind is FileKind.METADATA for _, kind in place.names))
+    return (each for each in named if any(overlap(each, folder) for folder in scope.folders))
 
 
 def _listed(scope: Scope, means: Means) -> Listing:
