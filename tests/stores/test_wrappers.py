@@ -51,6 +51,10 @@ class Faulty:
         self._break(self.before)
         return self.store.names(folder)
 
+    def links(self, folder: str) -> Sequence[str]:
+        self._break(self.before)
+        return self.store.links(folder)
+
     def put(self, key: str, data: bytes) -> None:
         self._break(self.before)
         self.store.put(key, data)

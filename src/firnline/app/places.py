@@ -95,13 +95,19 @@ class Places:
         return Place(source, store, settings)
 
     def _at_location(self, name: TableName, store: ReadWrite) -> LocatedTable:
-        """Returns the table in a folder: what lies there tells its format."""
+        """Returns the table in a folder: what lies there tells its format.
+
+        All paths of a Paimon table follow from its folder's. So the folder has one name, by whatever links it was
+        reached: what one process wrote down as garbage must be what another one compares with what is needed.
+        """
         from firnline.catalogs.paimon import PaimonFolders
         from firnline.catalogs.paths import PathCommits, PathTables
+        from firnline.stores.real_paths import without_links
 
         folders = PaimonFolders(store)
         if folders.has_table(name.name):
-            return catalog_table(folders, name, paimon_on(store), lambda: self._paimon_commits(name, store))
+            real = TableName.at(without_links(name.name))
+            return catalog_table(folders, real, paimon_on(store), lambda: self._paimon_commits(real, store))
         paths = PathTables(store)
         located = catalog_table(paths, name, self._iceberg(store), lambda: PathCommits(store))
         return replace(located, passed=lambda current: paths.passed(name, current))
