@@ -180,10 +180,14 @@ class Consequences:
 
 @dataclass(frozen=True, slots=True)
 class Dropping:
-    """What goes with some refs: themselves with the refs below them, and the snapshots that nothing else holds."""
+    """What goes with some refs: themselves with the refs below them, and the snapshots that nothing else holds.
+
+    `seen` says of each by its name what it holds: a ref of the same name may be made again, and a number given again.
+    """
 
     snapshots: frozenset[SnapshotId]
     refs: frozenset[str]
+    seen: Mapping[str, str]
 
 
 class Undefined(NamedTuple):
