@@ -136,7 +136,9 @@ class TestRetrying:
 
 class TestReadOnly:
     def test_has_the_reading_verbs_and_no_others(self) -> None:
-        assert {name for name in dir(ReadOnly) if not name.startswith("_")} == {"get", "head", "list", "names"}
+        assert {name for name in dir(ReadOnly) if not name.startswith("_")} == {
+            "get", "head", "links", "list", "names",
+        }  # fmt: skip
 
 
 class TestCounting:

@@ -89,7 +89,8 @@ def commit_run(work: Workplace, lease: Lease, run: Run) -> Run:
     if run.state not in _OPEN:
         return run
     if run.plan.get("conflict"):
-        raise RefusedForSafety(run.plan["conflict"], hint="plan again, once that is settled")
+        refuse_conflict(work, work.source.load())  # as it is now, with what to do about it
+        raise RefusedForSafety(run.plan["conflict"], hint="plan again, now that it is settled")
     if run.plan["refused"]:
         raise BlastRadiusExceeded(run.plan["refused"], hint="plan again with a larger --blast-radius, if meant")
     settled = commit_landed(work, lease, run) or _none_can_follow(work, lease, run)

@@ -16,7 +16,6 @@ from firnline.policy.decide import Decision
 from firnline.policy.reasons import Reason
 from firnline.ports.formats import Consequences, State, TableFormat
 
-
 _TOLD = 5
 
 
