@@ -247,3 +247,12 @@ def test_iceberg_metadata_that_cannot_be_read_stops_the_run(mirrored: Mirrored) 
     with pytest.raises(FirnlineError, match=mirrored.mirrors[-1].name):
         mirrored.copy.process().expire(str(mirrored.table.folder), **EVERYTHING_OLD, **AT_ONCE)
     assert mirrored.picture() == before
+
+
+def test_a_mirror_that_no_catalog_has_is_no_dropped_table(mirrored: Mirrored) -> None:
+    age(disk(mirrored.root))
+    before = mirrored.picture()
+    for each in (mirrored.table.folder, mirrored.mirrors[-1].parent.parent):
+        with pytest.raises(FirnlineError):
+            lake().purge_dropped(str(mirrored.root / "w"), str(each), consent=lambda plan: True, grace="0s")
+    assert mirrored.picture() == before
