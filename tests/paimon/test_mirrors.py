@@ -256,3 +256,14 @@ def test_a_mirror_that_no_catalog_has_is_no_dropped_table(mirrored: Mirrored) ->
         with pytest.raises(FirnlineError):
             lake().purge_dropped(str(mirrored.root / "w"), str(each), consent=lambda plan: True, grace="0s")
     assert mirrored.picture() == before
+
+
+@pytest.mark.spark
+@pytest.mark.xdist_group("spark")
+def test_spark_counts_what_mirrors_need(mirrored: Mirrored) -> None:
+    table, asked = str(mirrored.table.folder), {**EVERYTHING_OLD, "retain_last": 1}
+    plans = [Lake(parse_policy("{}", "none"), engine=engine).plan(table, **asked) for engine in ("local", "spark")]
+    local, spark = (sorted(each["path"] for each in plan.files()) for plan in plans)
+    assert local == spark
+    assert plans[0].to_json()["spared"] == plans[1].to_json()["spared"]
+    assert "needed-elsewhere" in plans[1].to_json()["spared"]
