@@ -12,8 +12,12 @@ import pytest
 from firnline.errors import TableMoved
 from firnline.model.holds import Hold
 from firnline.ops.holds import add_hold
+from firnline.testing.paimon.java_table import JavaTable
+from firnline.testing.paimon.shapes import MAIN
+from firnline.testing.paimon.worlds import Paimon
 
-from .small import EVERYTHING_OLD, Copy
+from .aged import MEANT, age, disk
+from .small import EVERYTHING_OLD, Copy, row
 
 
 @pytest.fixture
@@ -34,8 +38,13 @@ def twin(original: Copy) -> Iterator[Copy]:
 
 def hold_the_third(copy: Copy) -> set[Path]:
     """Returns the files of a snapshot that a run took out and that somebody holds now."""
-    before = copy.process().runs(copy.table)[-1].run
+    found = lists_of_the_third(copy)
     add_hold(copy.process().workplace(copy.table), Hold("late", "somebody", "a test", "3"))
+    return found
+
+
+def lists_of_the_third(copy: Copy) -> set[Path]:
+    before = copy.process().runs(copy.table)[-1].run
     removal = before.committed.detail["removal"] if before.committed else {}
     lists = [each for each in removal["snapshots"] if str(each["snapshot-id"]) == "3"]
     names = {lists[0]["paimon"][name] for name in ("baseManifestList", "deltaManifestList")}
@@ -112,3 +121,49 @@ def test_a_copy_clears_away_nothing_of_the_originals_history(made: Path) -> None
     assert 1 in known, "what it remembered when it was copied"
     for each in (original, twin):
         each.end()
+
+
+# ---------------------------------------------------------------- holds on what is out of the table
+
+
+def _renamed(copy: Copy) -> Copy:
+    moved = Copy(copy.folder.with_name(f"{copy.folder.name}-renamed"), copy.clock)
+    shutil.move(copy.folder, moved.folder)
+    return moved
+
+
+def _at(paths: set[Path], copy: Copy, moved: Copy) -> set[Path]:
+    return {moved.folder / path.relative_to(copy.folder) for path in paths}
+
+
+@pytest.mark.parametrize("purged", [False, True])
+def test_a_hold_on_an_expired_snapshot_outlives_a_renamed_folder(both: Paimon, original: Copy, purged: bool) -> None:
+    """The run that took it out was planned under the old name, and its record is all that says what the hold needs."""
+    held = hold_the_third(original)
+    if purged:
+        original.clock.advance(61_000)
+        original.process().resume(original.table)
+        assert all(path.exists() for path in held)
+    moved = _renamed(original)
+    age(disk(moved.folder))
+    moved.process().orphans(moved.table, **MEANT)
+    assert all(path.exists() for path in _at(held, original, moved))
+    JavaTable(both.java, moved.folder / "t").write(MAIN, [row(77, "more")])
+    moved.expire(retain_last=1)
+    moved.process().resume(moved.table)
+    age(disk(moved.folder))
+    moved.process().orphans(moved.table, **MEANT)
+    assert all(path.exists() for path in _at(held, original, moved))
+    shutil.move(moved.folder, original.folder)
+
+
+def test_a_hold_that_comes_after_the_rename_counts_too(original: Copy) -> None:
+    lists = lists_of_the_third(original)
+    moved = _renamed(original)
+    add_hold(moved.process().workplace(moved.table), Hold("late", "somebody", "a test", "3"))
+    moved.expire(retain_last=1)
+    age(disk(moved.folder))
+    moved.process().orphans(moved.table, **MEANT)
+    assert all(path.exists() for path in _at(lists, original, moved))
+    assert not moved.missing()
+    shutil.move(moved.folder, original.folder)

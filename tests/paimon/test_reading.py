@@ -166,10 +166,10 @@ def test_a_folder_without_a_schema_is_no_table(copy: Copy) -> None:
         copy.process().plan(copy.table)
 
 
-def test_files_that_are_an_iceberg_table_too_stay(copy: Copy) -> None:
+def test_files_of_an_iceberg_table_in_a_place_that_nobody_looks_at_stay(copy: Copy) -> None:
     path = copy.folder / "t/schema/schema-0"
     document = json.loads(path.read_text())
-    options = {**document["options"], "metadata.iceberg.storage": "table-location"}
+    options = {**document["options"], "metadata.iceberg.storage": "rest-catalog"}
     path.write_text(json.dumps({**document, "options": options}))
     with pytest.raises(FirnlineError, match="Iceberg"):
         copy.process().plan(copy.table)

@@ -51,6 +51,10 @@ class Faulty:
         self._break(self.before)
         return self.store.names(folder)
 
+    def links(self, folder: str) -> Sequence[str]:
+        self._break(self.before)
+        return self.store.links(folder)
+
     def put(self, key: str, data: bytes) -> None:
         self._break(self.before)
         self.store.put(key, data)
@@ -132,7 +136,9 @@ class TestRetrying:
 
 class TestReadOnly:
     def test_has_the_reading_verbs_and_no_others(self) -> None:
-        assert {name for name in dir(ReadOnly) if not name.startswith("_")} == {"get", "head", "list", "names"}
+        assert {name for name in dir(ReadOnly) if not name.startswith("_")} == {
+            "get", "head", "links", "list", "names",
+        }  # fmt: skip
 
 
 class TestCounting:

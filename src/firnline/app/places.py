@@ -91,19 +91,26 @@ class Places:
         if not name.catalog:
             return Place(self._at_location(name, store), store, settings)
         catalog, commits = self.catalog(name.catalog), self._configured(name.catalog)
-        source = catalog_table(catalog, name, self._iceberg(store), lambda: _commits(commits, store))
+        original = partial(_original, store)
+        source = catalog_table(catalog, name, self._iceberg(store), lambda: _commits(commits, store), original)
         return Place(source, store, settings)
 
     def _at_location(self, name: TableName, store: ReadWrite) -> LocatedTable:
-        """Returns the table in a folder: what lies there tells its format."""
+        """Returns the table in a folder: what lies there tells its format.
+
+        All paths of a Paimon table follow from its folder's. So the folder has one name, by whatever links it was
+        reached: what one process wrote down as garbage must be what another one compares with what is needed.
+        """
         from firnline.catalogs.paimon import PaimonFolders
         from firnline.catalogs.paths import PathCommits, PathTables
+        from firnline.stores.real_paths import without_links
 
         folders = PaimonFolders(store)
         if folders.has_table(name.name):
-            return catalog_table(folders, name, paimon_on(store), lambda: self._paimon_commits(name, store))
-        paths = PathTables(store)
-        located = catalog_table(paths, name, self._iceberg(store), lambda: PathCommits(store))
+            real = TableName.at(without_links(name.name))
+            return catalog_table(folders, real, paimon_on(store), lambda: self._paimon_commits(real, store))
+        paths, original = PathTables(store), partial(_original, store)
+        located = catalog_table(paths, name, self._iceberg(store), lambda: PathCommits(store), original)
         return replace(located, passed=lambda current: paths.passed(name, current))
 
     def _paimon_commits(self, name: TableName, store: ReadWrite) -> Commit:
@@ -236,6 +243,22 @@ class Places:
         alone = (*also, *sharing(also, searched, self._written, self._around))
         for name in (*self.everyone(), *map(TableName.at, alone)):
             yield Registered(name, self.address_of(name), None, partial(self.workplace, name))
+        yield from (mirror for location in alone for mirror in self._mirrors_at(location))
+
+    def _mirrors_at(self, location: str) -> Iterator[Registered]:
+        from firnline.catalogs.paimon import PaimonFolders
+
+        store = self.store_of(self.settings_of(TableName.at(location)))
+        return self._mirrors("paimon" if PaimonFolders(store).has_table(location) else "", location)
+
+    def _mirrors(self, table_format: str, location: str) -> Iterator[Registered]:
+        """Yields the metadata that a Paimon table's writers keep for Iceberg's readers, each document as a table."""
+        from firnline.catalogs.paimon import PaimonFolders
+
+        if table_format == "paimon":
+            folders = PaimonFolders(self.store_of(self.settings_of(TableName.at(location))))
+            for each in map(TableName.at, folders.mirrors(location)):
+                yield Registered(each, "", each.name, partial(self.workplace, each))
 
     def _written(self, location: str) -> tuple[str, ...]:
         from firnline.catalogs.paimon import PaimonFolders
@@ -334,6 +357,7 @@ class Places:
             discard=OwnDiscard(place.settings),
             everyone=self._everyone,
             registered=self._registered,
+            mirrors=self._mirrors,
             address=self.address_of(place.source.name),
             real=RealPaths(),
             sealing=self._sealing,
@@ -462,6 +486,13 @@ def paimon_on(store: ReadWrite) -> PaimonFormat:
     from firnline.stores.wrappers.read_only import ReadOnly
 
     return PaimonFormat(ReadOnly(store))
+
+
+def _original(store: ReadWrite, location: str) -> str | None:
+    """Returns the location if a Paimon table lies there: it writes Iceberg's metadata too, for other engines."""
+    from firnline.catalogs.paimon import PaimonFolders
+
+    return location if PaimonFolders(store).has_table(location) else None
 
 
 def store_settings(properties: Mapping[str, str]) -> dict[str, str]:

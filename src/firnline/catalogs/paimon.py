@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 
 from firnline.catalogs.paths import PathTables
+from firnline.catalogs.versions import is_metadata_file
 from firnline.errors import NoSuchTable
 from firnline.model.locations import join
 from firnline.ports.catalogs import TableName
@@ -45,10 +46,25 @@ class PaimonFolders(PathTables):
         found = (table.rstrip("/") for table in sorted(folders(database)))
         return (TableName.at(table) for table in found if self.has_table(table))
 
+    def mirrors(self, location: str) -> Iterator[str]:
+        """Yields every metadata file for Iceberg's readers that Paimon's writers keep for a table: in its own folder,
+        and where a catalog of the warehouse looks. Options do not tell: a job may bring its own, and they change.
+        """
+        for folder in _mirror_folders(location):
+            yield from sorted(join(folder, name) for name in self._store.names(folder) if is_metadata_file(name))
+
     def locate(self, table: TableName) -> str:
         if not self.has_table(table.name):
             raise NoSuchTable(f"no Paimon table at {table.name}", "a table's folder has a folder `schema` in it")
         return table.name
+
+
+def _mirror_folders(location: str) -> Iterator[str]:
+    yield join(location, "metadata")
+    database, _, table = location.rstrip("/").rpartition("/")
+    if _is_database(database):
+        warehouse, _, name = database.rpartition("/")
+        yield join(warehouse, "iceberg", name.removesuffix(_DATABASE), table, "metadata")
 
 
 def _is_database(folder: str) -> bool:

@@ -18,6 +18,7 @@ PLAN: Shape = {
     "expire": [str],
     "expire_refs": [str],
     "beside": (dict, _OR_NOTHING),
+    "seen": (dict, _OR_NOTHING),
     "victims": {**_TALLY, "by_kind": dict},
     "refused": (str, _OR_NOTHING),
     "conflict": (str, _OR_NOTHING),

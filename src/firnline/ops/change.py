@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from firnline.errors import FirnlineError, OutcomeUnknown, StoreError, TableMoved
+from firnline.ops.mirrors import refuse_mirror
 from firnline.ports.catalogs import Attempt, Step, SwapOutcome, Version, always
 from firnline.ports.formats import Edited, State
 from firnline.ports.tables import WritableTable
@@ -58,6 +59,7 @@ def change(
     deadline = time.monotonic() + patience.budget_s
     for lost in range(patience.tries):
         base = source.load()
+        refuse_mirror(base)
         edited = edit(base)
         if edited is None:
             return None

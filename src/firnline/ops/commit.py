@@ -23,7 +23,7 @@ from firnline.model.files import FileKind
 from firnline.model.locations import identity, within
 from firnline.ops.built_on import refuse_lost_refs, what_landed
 from firnline.ops.change import change, version_of
-from firnline.ops.drop import going_beside, narrowed, planned_beside
+from firnline.ops.drop import going_beside, narrowed, planned_beside, refuse_changed
 from firnline.ops.fence import fence_off
 from firnline.ops.ledger import note_expired
 from firnline.ops.neighbours.around import refuse_conflict
@@ -56,6 +56,7 @@ class _Attempt:
         table_format, request, plan = self.work.source.format, self.run.request, self.run.plan
         settled = settle(state, self.work.source.name, self.work.config, request, now)
         settled = narrowed(settled, table_format, state, request)
+        refuse_changed(plan, settled)
         snapshots = set(plan["expire"]) & set(settled.decision.expired)
         refs = set(plan["expire_refs"]) & set(settled.decision.expired_refs)
         beside = planned_beside(plan) & going_beside(table_format, state, settled, snapshots, refs)
@@ -88,7 +89,8 @@ def commit_run(work: Workplace, lease: Lease, run: Run) -> Run:
     if run.state not in _OPEN:
         return run
     if run.plan.get("conflict"):
-        raise RefusedForSafety(run.plan["conflict"], hint="plan again, once that is settled")
+        refuse_conflict(work, work.source.load())  # as it is now, with what to do about it
+        raise RefusedForSafety(run.plan["conflict"], hint="plan again, now that it is settled")
     if run.plan["refused"]:
         raise BlastRadiusExceeded(run.plan["refused"], hint="plan again with a larger --blast-radius, if meant")
     settled = commit_landed(work, lease, run) or _none_can_follow(work, lease, run)

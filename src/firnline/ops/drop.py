@@ -16,6 +16,8 @@ from firnline.policy.decide import Decision
 from firnline.policy.reasons import Reason
 from firnline.ports.formats import Consequences, State, TableFormat
 
+_TOLD = 5
+
 
 def narrowed(settled: Settled, table_format: TableFormat, state: State, request: Request) -> Settled:
     """Returns the decision of a run that drops refs: these and all that only they hold go, and nothing else.
@@ -40,7 +42,22 @@ def narrowed(settled: Settled, table_format: TableFormat, state: State, request:
         tuple(sorted(gone.refs)),
         settled.decision.now_ms,
     )
-    return replace(settled, decision=decision, dropped=request.drop)
+    return replace(settled, decision=decision, dropped=request.drop, seen=gone.seen)
+
+
+def refuse_changed(plan: Mapping[str, Any], settled: Settled) -> None:
+    """Refuses to drop what is not what the plan saw: a branch that was dropped and made again, or a tag that was moved,
+    while the question was open or the run lay still. It has the same name and the same numbers, and other rows.
+    """
+    planned = plan.get("seen") or {}
+    came = sorted(settled.seen.keys() - planned.keys())
+    other = sorted(name for name in planned if settled.seen.get(name) != planned[name])
+    if settled.dropped and (came or other):
+        told = f"{', '.join(came[:_TOLD])} came" if came else f"{', '.join(other[:_TOLD])} held something else"
+        raise RefusedForSafety(
+            f"{', '.join(settled.dropped)} moved on since the plan: {told}",
+            hint="nothing was changed; plan again, if it is still to go",
+        )
 
 
 def refuse_tag_of_hold(state: State, name: str) -> None:

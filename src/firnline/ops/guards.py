@@ -15,6 +15,7 @@ from firnline.model.locations import known_as
 from firnline.model.snapshots import MAIN
 from firnline.model.times import DAY_MS
 from firnline.ops.bounds import NOWHERE, Bounds
+from firnline.ops.mirrors import refuse_mirror
 from firnline.ops.needs import forbidden, needed_roots
 from firnline.ops.neighbours.around import around
 from firnline.ops.newcomers import Newcomers
@@ -142,6 +143,7 @@ def refuse_emptied(state: State, run: Run) -> None:
 
 
 def refuse_forbidden(state: State, now_ms: int) -> None:
+    refuse_mirror(state)
     reason = forbidden(state, now_ms)
     if reason:
         raise CollectionForbidden(

@@ -9,6 +9,7 @@ from typing import Any
 from firnline.errors import RefusedForSafety
 from firnline.journal.runs import Run
 from firnline.model.files import File, FileKind, Root
+from firnline.ops.mirrors import mirrored
 from firnline.ops.workplace import Workplace
 from firnline.policy.holds import unreadable
 from firnline.ports.formats import State, TableFormat
@@ -77,4 +78,6 @@ def _of_snapshots(removal: Mapping[str, Any], wanted: set[str]) -> dict[str, Any
 def forbidden(state: State, now_ms: int) -> str | None:
     """Returns why nothing of the table may be removed now, or None."""
     held = [hold.name for hold in state.holds if hold.snapshot is None and hold.in_force(now_ms)]
-    return state.forbidden or (f"the hold {held[0]} on the whole table is in force" if held else None)
+    return (
+        state.forbidden or mirrored(state) or (f"the hold {held[0]} on the whole table is in force" if held else None)
+    )

@@ -126,6 +126,7 @@ def _without_files(state: State, request: Request, settled: Settled, follows: Co
         tagged=follows.tagged if decision.expired or decision.expired_refs else {},
         keep_beside=follows.staying,
         expire_beside=follows.going,
+        seen=settled.seen,
     )
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from shlex import quote
 
 from firnline.errors import CollectionForbidden
@@ -18,12 +19,13 @@ from firnline.ports.formats import State
 
 @dataclass(frozen=True, slots=True)
 class Settled:
-    """A decision with the policy that made it."""
+    """A decision with the policy that made it. `seen` is what refs that are dropped hold at this moment."""
 
     effective: Effective
     native: NativeRetention
     decision: Decision
     dropped: tuple[str, ...] = ()
+    seen: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def policy_text(self) -> str:

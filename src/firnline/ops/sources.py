@@ -23,6 +23,7 @@ class LocatedTable:
 
     `undo` is what its catalog allows: a format that can put snapshots back may lie behind a catalog that cannot.
     `passed` returns the metadata that readers open on their way to the current one: see `ports.tables`.
+    `original` returns the table that one at a location is a mirror of, if any: see `State`.
     """
 
     name: TableName
@@ -31,6 +32,7 @@ class LocatedTable:
     open_commits: Callable[[], Commit]
     undo: UndoWindow = UndoWindow.AFTER_COMMIT
     passed: Callable[[str], Iterable[str]] = nothing_passed
+    original: Callable[[str], str | None] = lambda location: None
 
     @property
     def commits(self) -> Commit:
@@ -55,13 +57,18 @@ class LocatedTable:
         return self._read(location)
 
     def _read(self, location: str) -> State:
-        state = self.format.load(str(self.name), location)
+        found = self.format.load(str(self.name), location)
+        state = replace(found, original=self.original(found.location))
         if self.undo is UndoWindow.AFTER_COMMIT:
             return state
         return replace(state, capabilities=replace(state.capabilities, undo=self.undo))
 
 
 def catalog_table(
-    catalog: Catalog, name: TableName, table_format: TableFormat, open_commits: Callable[[], Commit]
+    catalog: Catalog,
+    name: TableName,
+    table_format: TableFormat,
+    open_commits: Callable[[], Commit],
+    original: Callable[[str], str | None] = lambda location: None,
 ) -> LocatedTable:
-    return LocatedTable(name, table_format, lambda: catalog.locate(name), open_commits, catalog.undo)
+    return LocatedTable(name, table_format, lambda: catalog.locate(name), open_commits, catalog.undo, original=original)

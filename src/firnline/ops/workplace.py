@@ -102,7 +102,9 @@ class Workplace:
     `everyone` lists each table of every configured catalog, and those at the given locations, or around them where they
     may share one of the folders that are searched: for those who must ask them all. None of them is read.
     `registered` lists the tables of every configured catalog, and those at the given locations, without reading them;
-    `address` is that of this table's catalog. `real` returns the name that a file has by whatever links it is reached.
+    `mirrors` yields the metadata of another format that writers of a table, known by its format and location, keep over
+    its files. `address` is that of this table's catalog. `real` returns the name that a file has by whatever links it
+    is reached.
     `include_outside` is what the operator says in this very moment about files outside the table's own folders, None
     where the configuration decides; `sealing` returns with what records are sealed, made where there was none yet.
     """
@@ -120,6 +122,7 @@ class Workplace:
     discard: Discard | None = None
     everyone: Callable[[Sequence[str], Sequence[str]], Iterable[Registered]] = _nobody
     registered: Callable[[Sequence[str]], Iterable[Registered]] = _no_catalogs
+    mirrors: Callable[[str, str], Iterable[Registered]] = lambda table_format, location: ()
     address: str = ""
     real: RealNames = field(default_factory=AsCalled)
     sealing: Callable[[bool], Sealing] = lambda make: UNSEALED

@@ -46,7 +46,7 @@ class Plan:
     `asked` is how many other tables were asked what they need; None where the operator says that none is to be.
 
     `tagged` are snapshots that stay and yet leave the table's own row, with the tag that will hold each. What the table
-    has beside snapshots and refs stays or goes too.
+    has beside snapshots and refs stays or goes too. `seen` is what refs that are dropped held, by name.
     """
 
     table: str
@@ -74,6 +74,7 @@ class Plan:
     tagged: Mapping[SnapshotId, str] = field(default_factory=dict)
     keep_beside: tuple[Beside, ...] = ()
     expire_beside: tuple[Beside, ...] = ()
+    seen: Mapping[str, str] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
         """Returns the contract of `plan --json`: ids are strings, totals come by kind, instants are ISO 8601."""
@@ -90,6 +91,7 @@ class Plan:
             "keep": [_kept_json(each) for each in self.keep],
             "expire": [each.id for each in self.expire],
             "expire_refs": list(self.expire_refs),
+            "seen": dict(self.seen),
             "tagged": dict(self.tagged),
             "beside": {
                 "keep": [_beside_json(each) for each in self.keep_beside],

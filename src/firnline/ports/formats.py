@@ -45,6 +45,9 @@ class State:
 
     `document` is the format's own metadata, untouched; only the format looks inside. `fence` names the exact
     version that was read, `uuid` the table itself: a re-created table of the same name is another table.
+
+    `original` is where a table of another format lies whose writers keep this one's metadata over their own files: this
+    is a mirror of that one, which alone says what is needed.
     """
 
     table: str
@@ -63,6 +66,7 @@ class State:
     holds: tuple[Hold, ...] = ()
     pins: tuple[Pin, ...] = ()
     forbidden: str | None = None
+    original: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,10 +184,14 @@ class Consequences:
 
 @dataclass(frozen=True, slots=True)
 class Dropping:
-    """What goes with some refs: themselves with the refs below them, and the snapshots that nothing else holds."""
+    """What goes with some refs: themselves with the refs below them, and the snapshots that nothing else holds.
+
+    `seen` says of each by its name what it holds: a ref of the same name may be made again, and a number given again.
+    """
 
     snapshots: frozenset[SnapshotId]
     refs: frozenset[str]
+    seen: Mapping[str, str]
 
 
 class Undefined(NamedTuple):

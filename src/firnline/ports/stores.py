@@ -48,6 +48,14 @@ class Names(Protocol):
         ...
 
 
+class Links(Protocol):
+    def links(self, folder: str) -> Sequence[str]:
+        """Returns the links anywhere below a folder that lead to no file, each by its full name: to a folder, or to
+        nothing at this moment. No listing shows what is behind one; other programs follow it. Fails as `list` does.
+        """
+        ...
+
+
 class Put(Protocol):
     def put(self, key: str, data: bytes) -> None:
         """Writes the object whole: a reader sees all of it or none."""
@@ -63,7 +71,7 @@ class PutIfAbsent(Protocol):
         ...
 
 
-class Read(Get, Head, List, Names, Protocol):
+class Read(Get, Head, List, Names, Links, Protocol):
     """Everything that planning may do."""
 
 

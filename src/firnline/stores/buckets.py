@@ -85,6 +85,10 @@ class Buckets:
         below = (each["path"].removeprefix(folder).removeprefix("/") for each in found["objects"])
         return [name for name in below if name]
 
+    def links(self, key: Key) -> Sequence[str]:
+        """Returns nothing: buckets have no links."""
+        return ()
+
     def put(self, key: Key, data: bytes) -> None:
         with failing(key, missing=NoSuchBucket):
             obstore.put(self.opened(key), object_name(key), data)

@@ -57,6 +57,20 @@ class LocalFiles:
         with _failing(key.text):
             return [each.name for each in _entries(key.path, key.text) if not _leads_to_a_folder(each)]
 
+    def links(self, key: Key) -> Sequence[str]:
+        prefix = key.text if key.text.endswith("/") else key.text + "/"
+        found: list[str] = []
+        due = [(key.path, prefix)]
+        while due:
+            folder, spelled = due.pop()
+            with _failing(spelled):
+                for entry in _entries(folder, spelled):
+                    if entry.is_symlink():
+                        found += [] if os.path.isfile(entry.path) else [spelled + entry.name]
+                    elif entry.is_dir(follow_symlinks=False):
+                        due.append((entry.path, f"{spelled}{entry.name}/"))
+        return found
+
     def put(self, key: Key, data: bytes) -> None:
         with _writing(key.text), _written(key.path, data) as unfinished:
             os.rename(unfinished, key.path)

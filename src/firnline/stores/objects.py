@@ -37,6 +37,10 @@ class ObjectStores:
         where = folder_key(folder)
         return self._at(where).names(where)
 
+    def links(self, folder: str) -> Sequence[str]:
+        where = folder_key(folder)
+        return self._at(where).links(where)
+
     def put(self, key: str, data: bytes) -> None:
         where = object_key(key)
         self._at(where).put(where, data)

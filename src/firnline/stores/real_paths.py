@@ -15,7 +15,7 @@ from functools import cached_property
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from firnline.model.locations import identity
+from firnline.model.locations import identity, parse_location
 
 _LOCAL = "file:///"
 _MOUNTS = "/proc/self/mountinfo"
@@ -97,6 +97,17 @@ class RealPaths:
         showing = [each for each in self._mounts if each.device == here.device and _is_in(inside, each.folder)]
         chosen = min(showing, key=lambda each: (len(each.folder), each.point))
         return _joined(chosen.point, os.path.relpath(inside, chosen.folder))
+
+
+def without_links(location: str) -> str:
+    """Returns a folder by the name that it has without symbolic links; one that is not local, or led to by none, as it
+    is called.
+    """
+    named = parse_location(location)
+    real = os.path.realpath(named.path)
+    if named.scheme != "file" or real == named.path.rstrip("/"):
+        return location
+    return f"file://{real}" if location.startswith("file:") else real
 
 
 def _mount(line: str) -> Mount:

@@ -54,6 +54,9 @@ class Dated:
     def names(self, folder: str) -> Sequence[str]:
         return self.store.names(folder)
 
+    def links(self, folder: str) -> Sequence[str]:
+        return self.store.links(folder)
+
     def put(self, key: str, data: bytes) -> None:
         self.clock.written[key] = self.clock.ahead_ms
         self.store.put(key, data)

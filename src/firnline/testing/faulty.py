@@ -32,6 +32,9 @@ class FaultyStore:
     def names(self, folder: str) -> Sequence[str]:
         return self._sent("names", folder, lambda: self.store.names(folder))
 
+    def links(self, folder: str) -> Sequence[str]:
+        return self._sent("links", folder, lambda: self.store.links(folder))
+
     def put(self, key: str, data: bytes) -> None:
         self._sent("put", key, lambda: self.store.put(key, data))
 

@@ -174,7 +174,7 @@ class IcebergFormat:
                     f"{state.table} is an Iceberg table, and {name} a branch of it",
                     hint="its engine drops it; the next `firnline expire` removes what only it held",
                 )
-        return Dropping(frozenset(), frozenset(refs))
+        return Dropping(frozenset(), frozenset(refs), {name: str(state.refs[name].snapshot) for name in sorted(refs)})
 
     def roots(self, state: State) -> Iterator[tuple[SnapshotId, File]]:
         return roots_of(state, self.trusted)

@@ -6,9 +6,10 @@ from collections.abc import Iterator, Mapping, Set
 
 from firnline.errors import RefusedForSafety, UsageError
 from firnline.formats.paimon.branches import Branch, branches_of
+from firnline.formats.paimon.snapshot import PaimonSnapshot
 from firnline.formats.paimon.state import files_in, tag_ref_name
-from firnline.formats.paimon.versions import versions_of
-from firnline.model.snapshots import MAIN, SnapshotId
+from firnline.formats.paimon.versions import Version, versions_of
+from firnline.model.snapshots import MAIN
 from firnline.ports.formats import Dropping, State
 
 _READ_BY = (
@@ -34,8 +35,11 @@ def dropping(state: State, refs: Set[str]) -> Dropping:
             f"{state.table} has no branch or tag {unknown[0]!r}", hint="`firnline tag list TABLE` shows tags"
         )
     refuse_read(branches, gone)
-    left = (each for branch in branches.values() for each in _left_alone(branch, set(branches), gone))
-    return Dropping(frozenset(left), frozenset(gone))
+    left = {each.id: each for branch in branches.values() for each in _left_alone(branch, set(branches), gone)}
+    tagged = (each for branch in branches.values() for each in _tagged(branch, set(branches)))
+    seen = {name: snapshot for name, snapshot in tagged if name in gone}
+    seen |= {each.id: each.snapshot for each in left.values()}
+    return Dropping(frozenset(left), frozenset(gone), {name: " ".join(each.content) for name, each in seen.items()})
 
 
 def refuse_read(branches: Mapping[str, Branch], gone: Set[str]) -> None:
@@ -62,9 +66,13 @@ def _gone(branch: Branch, branches: set[str], refs: Set[str]) -> Iterator[str]:
             yield known_as
 
 
-def _left_alone(branch: Branch, branches: set[str], gone: Set[str]) -> Iterator[SnapshotId]:
+def _tagged(branch: Branch, branches: set[str]) -> Iterator[tuple[str, PaimonSnapshot]]:
+    return ((tag_ref_name(branch.name, name, branches), tag.snapshot) for name, tag in branch.tags.items())
+
+
+def _left_alone(branch: Branch, branches: set[str], gone: Set[str]) -> Iterator[Version]:
     """Yields the versions that are in no folder that stays, and whose last tag goes."""
     for version in versions_of(branch).values():
         tags = {tag_ref_name(branch.name, tag.name, branches) for tag in version.tags}
         if branch.name in gone or (not version.in_folder and tags <= gone):
-            yield version.id
+            yield version

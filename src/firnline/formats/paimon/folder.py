@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 
-from firnline.errors import NoSuchTable, ObjectNotFound, UnreadableMetadata
+from firnline.errors import NoSuchTable, ObjectNotFound, UnreadableMetadata, UnsupportedFormat
 from firnline.formats.paimon import names
 from firnline.model.locations import identity, join
-from firnline.ports.stores import Get, Read
+from firnline.ports.stores import Get, Links, Read
 
 Files = Mapping[str, str]
 
@@ -46,6 +46,7 @@ def _wanted(store: Read, location: str) -> Iterator[str]:
     """Yields the metadata files. Other names, such as those of a write that is under way, are nobody's yet."""
     for folder in (*names.FOLDERS, names.BRANCHES):
         stem = identity(location).rstrip("/") + "/"
+        _refuse_links(store, join(location, folder))
         for found in store.list(join(location, folder)):
             path = identity(found.key).removeprefix(stem)
             below = names.split_branch(path)[1]
@@ -54,6 +55,17 @@ def _wanted(store: Read, location: str) -> Iterator[str]:
                 yield path
             elif names.named(below) or below in names.HINTS:
                 yield path
+
+
+def _refuse_links(store: Links, folder: str) -> None:
+    """Refuses a link inside a folder of metadata: a listing does not follow it, and Paimon does. So a branch behind one
+    would seem to be none, and lose its files.
+    """
+    for link in sorted(store.links(folder)):
+        raise UnsupportedFormat(
+            f"{link} is a link, and what is behind it would not be seen",
+            hint="nothing was changed; put the folder itself there, or remove the link",
+        )
 
 
 def _refuse_strange_number(below: str, key: str) -> None:

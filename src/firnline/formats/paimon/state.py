@@ -27,6 +27,8 @@ from firnline.ports.formats import Capabilities, FenceKind, State, UndoWindow
 
 _PLACES = (RECORDS, PATH, INDEX)
 _HISTORY = "/history/"
+_SEEN_STORAGES = ("disabled", "table-location", "hadoop-catalog", "hive-catalog")
+"""Where Paimon keeps metadata for Iceberg's readers in folders that are always looked at."""
 
 
 def state_of(files: Files, table: str, location: str, modified: Mapping[str, int] | None = None) -> State:
@@ -174,12 +176,11 @@ def folders_of(location: str, schema: Schema) -> tuple[str, ...]:
 
 
 def _forbidden(main: Branch, properties: Mapping[str, str]) -> str | None:
-    """Returns why nothing may be removed: somebody said so, or the files are also those of another format's metadata,
-    which is not read here.
+    """Returns why nothing may be removed: somebody said so, or the files are also those of another format's metadata
+    in a place that is not looked at.
     """
     if properties.get("gc.enabled", "true").lower() != "true":
         return "the note gc.enabled is not true"
     storage = main.schema.options.get("metadata.iceberg.storage", "disabled").strip().lower()
-    return (
-        None if storage == "disabled" else f"its files are also an Iceberg table's (metadata.iceberg.storage={storage})"
-    )
+    seen = storage in _SEEN_STORAGES
+    return None if seen else f"its files are also an Iceberg table's (metadata.iceberg.storage={storage})"

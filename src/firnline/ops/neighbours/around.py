@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
+from typing import Protocol
 
-from firnline.errors import RefusedForSafety
+from firnline.errors import RefusedForSafety, UnreadableMetadata
 from firnline.model.files import File, Root
 from firnline.model.locations import identity, stem_of
 from firnline.model.names import is_location
+from firnline.ops.mirrors import mirrored, way_out
 from firnline.ops.needs import forbidden, needed_roots
 from firnline.ops.neighbours.cards import Card
 from firnline.ops.neighbours.folders import FolderMap, Folders
@@ -20,11 +22,41 @@ from firnline.ops.workplace import Registered, Workplace, has_uuid
 from firnline.plans.plan import Conflict
 from firnline.plans.request import Request
 from firnline.policy.values import NONE
+from firnline.ports.catalogs import TableName
 from firnline.ports.engines import Elsewhere
 from firnline.ports.formats import State
 from firnline.ports.real_names import AsCalled, RealNames
 
+_LOOKS = 5
 _NAME_IT = "name it under `shared-with` in firnline.yaml, so that all it needs counts; or drop one of the two"
+
+
+class Asked(Protocol):
+    """A table that is asked what it needs."""
+
+    @property
+    def name(self) -> TableName: ...
+
+    def opened(self) -> tuple[Workplace, State]: ...
+
+
+Needed = tuple[Asked, File]
+"""A root, and the table that needs it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mirror:
+    """Metadata of another format over a table's own files. It has no name beside that of the document itself."""
+
+    registered: Registered
+
+    @property
+    def name(self) -> TableName:
+        return self.registered.name
+
+    def opened(self) -> tuple[Workplace, State]:
+        work = self.registered.open()
+        return work, work.source.load()
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,17 +126,19 @@ def around(work: Workplace, state: State, *, everywhere: bool, but: str | None =
     `everywhere`: files outside its folders may go too, so all that others need counts. `but` is the stamp of a run that
     does not count. Raises RefusedForSafety if any table cannot be read.
     """
+    mirrors = _of_mirrors(work, state, but)
     sharing, named = _asked(work, state)
     if sharing == NONE:
         unasked = "other tables were not asked what they need: sharing is none in firnline.yaml"
-        return Around(None, notes=(unasked,), real=work.real)
+        needed = _reached_from(work, mirrors)
+        return Around(None, _mirrored(state), elsewhere=needed, notes=(unasked,), real=work.real)
     lake = _lake(work, state, named)
     conflict = _conflict(lake, state, work.now())
     if conflict is not None:
-        needed = _needed_by(work, lake.doubted(state), but)
+        needed = _reached_from(work, [*mirrors, *_all_needs(lake.doubted(state), work.now(), but)])
         return Around(len(lake.others), conflict, elsewhere=needed, real=work.real)
     holes = lake.holes(everywhere)
-    elsewhere = _elsewhere(work, lake, everywhere, but)
+    elsewhere = _elsewhere(work, lake, mirrors, everywhere, but)
     called = _as_called(holes, state, work.real)
     return Around(len(lake.others), None, called, elsewhere, tuple(_notes(lake, holes)), work.real)
 
@@ -114,8 +148,9 @@ def refuse_conflict(work: Workplace, state: State) -> None:
     operator does not name it. Opens no unit of any table.
     """
     sharing, named = _asked(work, state)
-    if sharing != NONE:
-        Around(0, _conflict(_lake(work, state, named), state, work.now())).refuse_conflict()
+    alone = sharing == NONE
+    found = _mirrored(state) if alone else _conflict(_lake(work, state, named), state, work.now())
+    Around(0, found).refuse_conflict()
 
 
 def is_registered_elsewhere(work: Workplace, state: State) -> bool:
@@ -146,13 +181,18 @@ def _lake(work: Workplace, state: State, named: tuple[str, ...]) -> _Lake:
     return _Lake(others, named, FolderMap(numbered), folders)
 
 
+def _mirrored(state: State) -> Conflict | None:
+    told = mirrored(state)
+    return None if told is None else Conflict(told, way_out(state))
+
+
 def _conflict(lake: _Lake, state: State, now_ms: int) -> Conflict | None:
+    """Returns why nothing may go; None if nothing is in doubt."""
     why = _doubt(lake, state, now_ms)
-    return None if why is None else Conflict(why, _NAME_IT)
+    return _mirrored(state) or (None if why is None else Conflict(why, _NAME_IT))
 
 
 def _doubt(lake: _Lake, state: State, now_ms: int) -> str | None:
-    """Returns why nothing may go; None if nothing is in doubt."""
     for each in lake.same(state.uuid):
         if not lake.is_named(each):
             return f"{each.name} is the same table as {state.table}: both are registered for {state.uuid}"
@@ -182,27 +222,42 @@ def _as_called(holes: Sequence[str], state: State, real: RealNames) -> tuple[str
     return tuple(dict.fromkeys((*holes, *called)))
 
 
-def _elsewhere(work: Workplace, lake: _Lake, everywhere: bool, but: str | None) -> Elsewhere | None:
-    """Returns what others need that may be a file of this table; None if there is nothing of the kind."""
+def _elsewhere(
+    work: Workplace, lake: _Lake, mirrors: Sequence[Needed], everywhere: bool, but: str | None
+) -> Elsewhere | None:
+    """Returns what others and `mirrors` need that may be a file of this table; None if there is nothing of the kind."""
     now_ms = work.now()
     unnamed = {number: each for number, each in enumerate(lake.others) if not lake.is_named(each)}
     stems = None if everywhere else lake.mine.owned
     walked = work.index.walked(unnamed, lake.folders, now_ms)
     found = [(each, file) for each in walked for file in _bridges(each.card, stems)]
     whole = [each for each in lake.others if lake.is_named(each) or (everywhere and lake.is_around(each))]
-    return _reached_from(work, [*found, *_all_needs(whole, now_ms, but)])
+    return _reached_from(work, [*found, *mirrors, *_all_needs(whole, now_ms, but)])
 
 
-def _needed_by(work: Workplace, tables: Sequence[Indexed], but: str | None) -> Elsewhere | None:
-    """Returns all that these tables need; None if there is nothing of the kind."""
-    return _reached_from(work, list(_all_needs(tables, work.now(), but)))
+def _of_mirrors(work: Workplace, state: State, but: str | None) -> list[Needed]:
+    """Returns all that the table's mirrors need. Its writers replace one by the next with every commit: where one went
+    while they were read, they are looked at again.
+
+    Raises UnreadableMetadata if one that is still there cannot be read: it may need any file.
+    """
+    for _ in range(_LOOKS):
+        mirrors = [Mirror(each) for each in work.mirrors(state.format, state.location)]
+        try:
+            return list(_all_needs(mirrors, work.now(), but))
+        except UnreadableMetadata:
+            if {each.name for each in work.mirrors(state.format, state.location)} == {each.name for each in mirrors}:
+                raise
+    raise UnreadableMetadata(
+        f"the metadata over the files of {state.table} changes faster than it can be read", hint="try again"
+    )
 
 
-def _all_needs(tables: Sequence[Indexed], now_ms: int, but: str | None) -> Iterator[tuple[Indexed, File]]:
+def _all_needs(tables: Sequence[Asked], now_ms: int, but: str | None) -> Iterator[Needed]:
     return ((each, file) for each in tables for file in _needs(each, now_ms, but))
 
 
-def _reached_from(work: Workplace, found: Sequence[tuple[Indexed, File]]) -> Elsewhere | None:
+def _reached_from(work: Workplace, found: Sequence[Needed]) -> Elsewhere | None:
     if not found:
         return None
     owners = {id(each): each for each, _ in found}
@@ -210,7 +265,7 @@ def _reached_from(work: Workplace, found: Sequence[tuple[Indexed, File]]) -> Els
     return Elsewhere(tuple(Root(file, True, str(each.name)) for each, file in found), expand)
 
 
-def _needs(table: Indexed, now_ms: int, but: str | None) -> Iterator[File]:
+def _needs(table: Asked, now_ms: int, but: str | None) -> Iterator[File]:
     """Yields all that a table needs. Another registration of the same table keeps the same records: `but` is the run
     that does not count there either.
     """

@@ -37,6 +37,10 @@ class _Noting(ABC):
         self._note("names", folder)
         return self._store.names(folder)
 
+    def links(self, folder: str) -> Sequence[str]:
+        self._note("links", folder)
+        return self._store.links(folder)
+
     def put(self, key: str, data: bytes) -> None:
         self._note("put", key)
         self._store.put(key, data)

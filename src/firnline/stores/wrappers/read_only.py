@@ -27,3 +27,6 @@ class ReadOnly:
 
     def names(self, folder: str) -> Sequence[str]:
         return self._store.names(folder)
+
+    def links(self, folder: str) -> Sequence[str]:
+        return self._store.links(folder)

@@ -58,6 +58,9 @@ class Retrying:
     def names(self, folder: str) -> Sequence[str]:
         return persist(lambda: self._store.names(folder), self._patience)
 
+    def links(self, folder: str) -> Sequence[str]:
+        return persist(lambda: self._store.links(folder), self._patience)
+
     def put(self, key: str, data: bytes) -> None:
         persist(lambda: self._store.put(key, data), self._patience)
 

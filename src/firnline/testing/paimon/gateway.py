@@ -20,7 +20,10 @@ from firnline.testing.servers.process import HOST, Missing, tied
 
 VERSION = "1.4.2"
 COORDINATES = (f"org.apache.paimon:paimon-bundle:{VERSION}",)
-_SHARED = ("py4j-", "hadoop-client-", "slf4j-api-", "jcl-over-slf4j-", "log4j-api-", "log4j-core-", "log4j-slf4j2-")
+_SHARED = (
+    "py4j-", "hadoop-client-", "snappy-java-", "slf4j-api-", "jcl-over-slf4j-", "log4j-api-", "log4j-core-",
+    "log4j-slf4j2-",
+)  # fmt: skip
 _OPTIONS = ("-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Dlog4j2.level=ERROR")
 
 

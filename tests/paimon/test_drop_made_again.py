@@ -1,0 +1,112 @@
+"""A drop takes what its plan saw, and nothing that has the same name: a branch made again, a tag that was moved."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from firnline.errors import FirnlineError, RefusedForSafety
+from firnline.testing.faults import Died, Dying
+from firnline.testing.paimon.java_table import JavaTable
+from firnline.testing.paimon.shapes import MAIN
+from firnline.testing.paimon.worlds import Paimon
+
+from .small import Copy, row
+from .test_drop import AT_ONCE, LATER, drop_side
+from .test_interference import OfKey
+
+Act = Callable[[JavaTable], None]
+
+
+def made_again(table: JavaTable) -> None:
+    """The branch has the same numbers as before, and other rows."""
+    table.drop_branch("side")
+    table.create_branch("side", "two")
+    table.write("side", [row(90, "new")])
+
+
+def moved(table: JavaTable) -> None:
+    table.drop_tag(MAIN, "short")
+    table.tag(MAIN, "short", 6)
+
+
+def tagged(table: JavaTable) -> None:
+    """A tag of the branch that came since the plan is nobody's to drop."""
+    table.tag("side", "fresh", 3)
+
+
+def shortened(table: JavaTable) -> None:
+    table.drop_branch("side")
+    table.create_branch("side", "two")
+
+
+def rows_of(table: JavaTable, name: str) -> list[object]:
+    opened = table.open(name) if name == "side" else table.open(MAIN, {"scan.tag-name": name})
+    return sorted(table.rows.read(opened))
+
+
+CASES = pytest.mark.parametrize(
+    ("name", "act"), [("side", made_again), ("side", tagged), ("side", shortened), ("short", moved)]
+)
+
+
+@CASES
+def test_what_was_made_again_while_the_question_was_open_stays(both: Paimon, copy: Copy, name: str, act: Act) -> None:
+    table, after = JavaTable(both.java, copy.folder / "t"), {}
+
+    def answered(plan: object) -> None:
+        act(table)
+        after.update(copy.picture())
+
+    with pytest.raises(RefusedForSafety, match=f"{name} moved on since the plan"):
+        copy.process().drop(copy.table, [name], **AT_ONCE, confirm=answered)
+    assert copy.picture() == after
+    assert rows_of(table, name)
+    assert not copy.missing()
+
+
+@CASES
+def test_what_was_made_again_before_a_resume_stays(both: Paimon, copy: Copy, name: str, act: Act) -> None:
+    """The process died with the plan written and nothing done."""
+    dying = OfKey(Dying(1, when="before"), ".begun")
+    with suppress(Died, FirnlineError):
+        copy.process(dying).drop(copy.table, [name], **LATER)
+    (ended,) = copy.process().runs(copy.table)
+    assert ended.facts["state"] == "committing"
+    table = JavaTable(both.java, copy.folder / "t")
+    act(table)
+    after = copy.picture()
+    copy.wait_for_lease()
+    with pytest.raises(RefusedForSafety, match=f"{name} moved on since the plan"):
+        copy.process().carry(str(ended.run.id))
+    assert copy.picture() == after
+    assert rows_of(table, name)
+
+
+@pytest.mark.parametrize("at", ["tag/tag-two", "snapshot/snapshot-2", "snapshot/snapshot-3", "schema/schema-0"])
+def test_what_was_made_again_after_a_drop_was_cut_stays(both: Paimon, copy: Copy, at: str) -> None:
+    dying = OfKey(Dying(1, when="after"), f"branch-side/{at}")
+    with suppress(Died, FirnlineError):
+        drop_side(copy, dying)
+    assert not Path(copy.table, "branch/branch-side", at).exists()
+    table = JavaTable(both.java, copy.folder / "t")
+    made_again(table)
+    rows, after = rows_of(table, "side"), copy.picture()
+    copy.wait_for_lease()
+    with pytest.raises(RefusedForSafety):
+        copy.process().carry(str(copy.process().runs(copy.table)[-1].run.id))
+    assert copy.picture() == after
+    assert rows_of(table, "side") == rows
+    assert not copy.missing()
+
+
+def test_what_is_as_it_was_goes(copy: Copy) -> None:
+    """The plan says what it saw, and a commit that finds just that takes it."""
+    plans = []
+    copy.process().drop(copy.table, ["side"], **AT_ONCE, confirm=lambda plan: plans.append(plan.to_json()["seen"]))
+    assert plans[0].keys() == {"side:2", "side:3", "side:two"}
+    assert plans[0]["side:2"] == plans[0]["side:two"]
+    assert not Path(copy.table, "branch/branch-side/snapshot").exists()

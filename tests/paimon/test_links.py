@@ -1,0 +1,139 @@
+"""A table that is reached through a symbolic link is one table, and a link inside its metadata is not passed over."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from firnline.errors import UnsupportedFormat
+from firnline.model.holds import Hold
+from firnline.ops.holds import add_hold
+from firnline.testing.paimon import layout
+from firnline.testing.paimon.java_table import JavaTable
+from firnline.testing.paimon.shapes import MAIN
+from firnline.testing.paimon.worlds import Paimon
+
+from .aged import MEANT, age, disk
+from .small import Copy, seen_by_java
+
+LATER = {"grace": "1m", "blast_radius": 1.0}
+
+
+@pytest.fixture
+def link(copy: Copy) -> Iterator[Copy]:
+    """The same table by another name, with the same clock."""
+    found = copy.folder.with_name(f"{copy.folder.name}-link")
+    found.symlink_to(copy.folder)
+    yield Copy(found, copy.clock)
+    found.unlink()
+
+
+def files_of(copy: Copy, snapshot: int) -> set[str]:
+    """Returns what a tag of a snapshot of the main branch would need beside the snapshot's own file."""
+    root = layout.Root(MAIN, layout.SNAPSHOT, str(snapshot))
+    return copy.reader().needs(root, as_tag=True).files - {str(root.path(copy.folder / "t"))}
+
+
+def hold_third(copy: Copy) -> None:
+    add_hold(copy.process().workplace(copy.table), Hold("late", "somebody", "a test", "3"))
+
+
+def test_a_hold_counts_for_a_run_that_is_carried_on_through_a_link(copy: Copy, link: Copy) -> None:
+    held = files_of(copy, 3)
+    copy.expire(grace="1m")
+    hold_third(copy)
+    copy.clock.advance(61_000)
+    link.process().resume(link.table)
+    assert {path for path in held if not Path(path).exists()} == set()
+    assert [each.facts["state"] for each in copy.process().runs(copy.table)] == ["done"]
+
+
+def test_a_tag_counts_for_a_run_that_is_carried_on_through_a_link(both: Paimon, copy: Copy, link: Copy) -> None:
+    kept = Path(copy.table, "snapshot/snapshot-3").read_bytes()
+    needed = files_of(copy, 3)
+    copy.expire(grace="1m")
+    Path(copy.table, "tag/tag-late").write_bytes(kept)  # one that was on its way while the snapshot went
+    copy.clock.advance(61_000)
+    link.process().resume(link.table)
+    assert {path for path in needed if not Path(path).exists()} == set()
+    table = JavaTable(both.java, copy.folder / "t")
+    assert table.rows.read(table.open(MAIN, {"scan.tag-name": "late"}))
+
+
+def test_a_run_that_is_carried_on_through_a_link_removes_what_it_planned(copy: Copy, link: Copy) -> None:
+    """It is the same table: nothing lies outside its folders."""
+    twin = Copy.of(copy.folder, "twin")
+    twin.expire()
+    copy.expire(grace="1m")
+    copy.clock.advance(61_000)
+    link.process().resume(link.table)
+    assert copy.picture().keys() == twin.picture().keys()
+    twin.end()
+
+
+def test_a_run_that_was_planned_through_a_link_is_carried_on_without_it(copy: Copy, link: Copy) -> None:
+    held = files_of(copy, 3)
+    link.expire(grace="1m")
+    hold_third(link)
+    copy.clock.advance(61_000)
+    copy.process().resume(copy.table)
+    assert {path for path in held if not Path(path).exists()} == set()
+    assert not copy.missing()
+
+
+def test_a_search_through_a_link_spares_what_the_table_needs(copy: Copy, link: Copy) -> None:
+    held = files_of(copy, 3)
+    copy.expire(grace="1m")
+    hold_third(copy)
+    copy.clock.advance(61_000)
+    copy.process().resume(copy.table)
+    age(disk(copy.folder))
+    link.process().orphans(link.table, **MEANT)
+    assert {path for path in held if not Path(path).exists()} == set()
+    assert not copy.missing()
+
+
+# ---------------------------------------------------------------- links inside
+
+
+def moved_behind_a_link(copy: Copy, below: str) -> Path:
+    place, target = Path(copy.table, below), copy.folder / "elsewhere"
+    shutil.move(place, target)
+    place.symlink_to(target)
+    return place
+
+
+@pytest.mark.parametrize("below", ["branch/branch-side", "branch/branch-side/snapshot", "branch/branch-side/tag"])
+def test_a_branch_that_is_a_link_is_refused_by_name(both: Paimon, copy: Copy, below: str) -> None:
+    """Java reads it: its snapshots need files, and no listing shows them."""
+    place = moved_behind_a_link(copy, below)
+    table = JavaTable(both.java, copy.folder / "t")
+    rows = sorted(table.rows.read(table.open("side")))
+    before = copy.picture()
+    with pytest.raises(UnsupportedFormat, match=str(place)) as refused:
+        copy.expire()
+    assert "link" in refused.value.message
+    assert copy.picture() == before
+    assert sorted(table.rows.read(table.open("side"))) == rows
+
+
+def test_a_folder_of_tags_that_is_a_link_is_refused_by_name(copy: Copy) -> None:
+    """Paimon makes folders of a name with slashes."""
+    (copy.folder / "elsewhere").mkdir()
+    shutil.copyfile(Path(copy.table, "tag/tag-two"), copy.folder / "elsewhere/three")
+    place = Path(copy.table, "tag/tag-of")
+    place.symlink_to(copy.folder / "elsewhere")
+    with pytest.raises(UnsupportedFormat, match=str(place)):
+        copy.expire()
+
+
+@pytest.mark.parametrize("below", ["snapshot", "tag", "branch"])
+def test_a_metadata_folder_that_is_a_link_itself_is_read(both: Paimon, copy: Copy, below: str) -> None:
+    before = seen_by_java(both, copy)[2], seen_by_java(both, copy, "side")
+    moved_behind_a_link(copy, below)
+    copy.expire()
+    assert layout.snapshots(copy.folder / "t", MAIN) == [6, 7]
+    assert (seen_by_java(both, copy)[2], seen_by_java(both, copy, "side")) == before
