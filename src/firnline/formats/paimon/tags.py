@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
-from firnline.errors import UnsupportedFormat
+from firnline.errors import UnsupportedFormat, UsageError
 from firnline.foreign import json_of
 from firnline.formats.paimon import fields, names
 from firnline.formats.paimon.branches import branches_of
 from firnline.formats.paimon.folder import Files
 from firnline.formats.paimon.options import is_note, new_schemas
 from firnline.formats.paimon.shrink import held_in, kept_tag
+from firnline.formats.paimon.snapshot import EASTERNMOST_MS, TAG_CREATED, TAG_RETAINED
 from firnline.formats.paimon.state import files_in, tag_ref_name
 from firnline.formats.paimon.versions import versions_of
 from firnline.model.locations import join
@@ -22,7 +23,7 @@ from firnline.model.times import SECOND_MS
 from firnline.policy.ages import LONGEST_AGE_MS
 from firnline.ports.formats import Amendment, State
 
-_CREATED, _RETAINED = "tagCreateTime", "tagTimeRetained"
+_LONGER = "nothing was changed; keep it for longer"
 
 
 def amended(files: Mapping[str, str], state: State, amendment: Amendment, now_ms: int) -> Files:
@@ -69,9 +70,9 @@ def _without_tag(files: Mapping[str, str], state: State, name: str) -> dict[str,
 def without_end(text: str) -> str:
     """Returns a tag that stays for ever: it differs from the snapshot's own file in nothing."""
     document = json.loads(text)
-    if _CREATED not in document and _RETAINED not in document:
+    if TAG_CREATED not in document and TAG_RETAINED not in document:
         return text
-    return json_of({k: v for k, v in document.items() if k not in (_CREATED, _RETAINED)})
+    return json_of({k: v for k, v in document.items() if k not in (TAG_CREATED, TAG_RETAINED)})
 
 
 def _path_of(state: State, name: str) -> str:
@@ -97,10 +98,18 @@ def _tag_text(state: State, ref: Ref, now_ms: int) -> str:
     if ref.max_ref_age_ms is None or ref.max_ref_age_ms >= LONGEST_AGE_MS:
         return text
     ends_ms = version.snapshot.time_ms + ref.max_ref_age_ms
+    if ends_ms <= now_ms:
+        raise UsageError(f"the time of the tag {ref.name} is over already, by the store's clock", hint=_LONGER)
     return json_of({**json.loads(text), **_until(ends_ms, now_ms)})
 
 
 def _until(ends_ms: int, now_ms: int) -> dict[str, Any]:
-    made = datetime.fromtimestamp(now_ms // SECOND_MS)  # Paimon notes the local time
+    """Returns when the tag was made and how long it stays, in Paimon's words: the local time, without a zone.
+
+    Who reads it in a zone further east takes it for older than it is, and Paimon's writers delete it at their next
+    commit. So it stays as long as if it were read in the easternmost zone; elsewhere that is some hours longer.
+    """
+    made = datetime.fromtimestamp(now_ms // SECOND_MS).astimezone()
     created = [made.year, made.month, made.day, made.hour, made.minute, made.second]
-    return {_CREATED: created, _RETAINED: (ends_ms - now_ms // SECOND_MS * SECOND_MS) / SECOND_MS}
+    east_s = EASTERNMOST_MS // SECOND_MS - (made.utcoffset() or timedelta()).total_seconds()
+    return {TAG_CREATED: created, TAG_RETAINED: (ends_ms - now_ms // SECOND_MS * SECOND_MS) / SECOND_MS + east_s}
