@@ -28,6 +28,7 @@ from firnline.formats.paimon.entry_places import (
     owners_of,
 )
 from firnline.formats.paimon.layout import Layout
+from firnline.formats.paimon.packed import is_packed, unpacked
 from firnline.formats.required import sizes_of
 from firnline.model.files import FileKind
 
@@ -78,8 +79,11 @@ def manifest_rows(contents: Sequence[bytes], layout: Layout) -> Named:
     keys = or_external(pc.binary_join_element_wise(places.folders(), names, "/"), found, "_FILE._EXTERNAL_PATH")
     extras = extras_in(found.column("_FILE._EXTRA_FILES"))
     folds = folds_of(found, places, extras)
-    kinds = pc.if_else(pc.starts_with(names, layout.changelog_prefix), FileKind.CHANGELOG.value, FileKind.DATA.value)
-    files = _rows(keys, sizes_of(found, "_FILE._FILE_SIZE"), kinds, opens=False, folds=folds, op=op)
+    packed = is_packed(names)
+    changes = pc.or_(pc.starts_with(names, layout.changelog_prefix), packed)
+    kinds = pc.if_else(changes, FileKind.CHANGELOG.value, FileKind.DATA.value)
+    sizes = pc.if_else(packed, pa.scalar(None, pa.int64()), sizes_of(found, "_FILE._FILE_SIZE"))
+    files = _rows(unpacked(keys), sizes, kinds, opens=False, folds=folds, op=op)
     if not extras:
         return files, of
     beside = _beside(keys, extras, kinds, folds, op)

@@ -16,7 +16,10 @@ from firnline.model.times import DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS
 DEFAULT_NAME = "__DEFAULT_PARTITION__"
 _ESCAPED = re.compile("[\x00-\x1f\x7f\"#%'*/:=?\\\\{}\\[\\]^]")
 _DAY_ONE = date(1970, 1, 1)
-_JAVA_SPACES = "\t\n\x0b\x0c\r\x1c\x1d\x1e\x1f \u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2008\u2009\u200a\u2028\u2029\u205f\u3000"
+_JAVA_SPACES = (
+    "\t\n\x0b\x0c\r\x1c\x1d\x1e\x1f \u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2008\u2009\u200a\u2028\u2029"
+    "\u205f\u3000"
+)
 """What Java takes for white space: not the spaces at which no line may break, which Python takes for it too."""
 _DAYS_OF_CYCLE, _YEARS_OF_CYCLE = 146_097, 400
 """After so many days, which are so many years, the calendar begins anew."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from firnline.errors import UnsupportedFormat
 from firnline.formats.paimon import fields, names
 from firnline.formats.paimon.folder import Files
-from firnline.model.locations import join
+from firnline.model.locations import identity, join, stem_of
 from firnline.ports.stores import Read
 
 SCHEMA_VERSIONS = (1, 2, 3)
@@ -79,9 +79,25 @@ def latest_schema(files: Files, branch: str, location: str) -> Schema:
 def stored_schema(store: Read, location: str) -> Schema:
     """Returns the main branch's schema as the store has it now: for who has nothing but the place of a manifest."""
     folder = join(location, "schema")
-    known = ((found.key, names.numbered(f"schema/{found.key.rpartition('/')[2]}")) for found in store.list(folder))
-    numbers = {each[1]: key for key, each in known if each}
-    if not numbers:
+    found = _newest(store, location, folder)
+    if names.MAIN not in found:
         raise fields.damaged(folder, "the table has no schema")
-    key = numbers[max(numbers)]
-    return parse_schema(store.get(key).decode("utf-8", "replace"), key)
+    return found[names.MAIN]
+
+
+def stored_schemas(store: Read, location: str) -> list[Schema]:
+    """Returns the schema of every branch as the store has it now, the main one's first."""
+    branches = _newest(store, location, join(location, names.BRANCHES))
+    return [stored_schema(store, location), *branches.values()]
+
+
+def _newest(store: Read, location: str, folder: str) -> dict[str, Schema]:
+    """Returns the newest schema of each branch that has any below a folder."""
+    found: dict[str, dict[int, str]] = {}
+    for each in store.list(folder):
+        branch, below = names.split_branch(identity(each.key).removeprefix(stem_of(location)))
+        known = names.numbered(below)
+        if known is not None and known[0] == "schema":
+            found.setdefault(branch, {})[known[1]] = each.key
+    newest = {branch: numbers[max(numbers)] for branch, numbers in sorted(found.items())}
+    return {branch: parse_schema(store.get(key).decode("utf-8", "replace"), key) for branch, key in newest.items()}
