@@ -33,6 +33,7 @@ class Schema:
     partition: tuple[tuple[str, Type], ...]
     options: Mapping[str, str]
     where: str
+    time_ms: int = 0
 
 
 def parse_schema(text: str, where: str) -> Schema:
@@ -49,7 +50,8 @@ def parse_schema(text: str, where: str) -> Schema:
         raise fields.damaged(where, "partitionKeys is not a list of names")
     types = {str(each.get("name")): each.get("type") for each in columns}
     partition = tuple((key, parse_type(types.get(key), key, where)) for key in keys)
-    return Schema(fields.whole(document, "id", where), partition, fields.texts(document, "options", where), where)
+    number, options = fields.whole(document, "id", where), fields.texts(document, "options", where)
+    return Schema(number, partition, options, where, fields.whole_or_none(document, "timeMillis", where) or 0)
 
 
 def parse_type(said: object, key: str, where: str) -> Type:
@@ -62,18 +64,28 @@ def parse_type(said: object, key: str, where: str) -> Type:
     return Type(match[1].removesuffix(" WITH LOCAL TIME ZONE"), *numbers)
 
 
+def schemas_of(files: Files, branch: str, location: str) -> dict[int, Schema]:
+    """Returns all schemas of a branch, by number."""
+    found = _numbered(files, branch)
+    return {number: parse_schema(files[path], join(location, path)) for number, path in found.items()}
+
+
 def latest_schema(files: Files, branch: str, location: str) -> Schema:
     """Returns the schema that a branch's writers use now: the one with the highest number."""
-    folder = names.branch_folder(branch)
-    known = {path: names.numbered(path.removeprefix(folder)) for path in files if path.startswith(folder)}
-    found = {each[1]: path for path, each in known.items() if each and each[0] == "schema"}
+    found = _numbered(files, branch)
     if not found:
-        raise fields.damaged(join(location, f"{folder}schema"), "the branch has no schema")
+        raise fields.damaged(join(location, f"{names.branch_folder(branch)}schema"), "the branch has no schema")
     path = found[max(found)]
     schema = parse_schema(files[path], join(location, path))
     if schema.number != max(found):
         raise fields.damaged(schema.where, f"it says that its id is {schema.number}")
     return schema
+
+
+def _numbered(files: Files, branch: str) -> dict[int, str]:
+    folder = names.branch_folder(branch)
+    known = {path: names.numbered(path.removeprefix(folder)) for path in files if path.startswith(folder)}
+    return {each[1]: path for path, each in known.items() if each and each[0] == "schema"}
 
 
 def stored_schema(store: Read, location: str) -> Schema:

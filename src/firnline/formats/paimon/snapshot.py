@@ -27,7 +27,9 @@ class ListFile:
 
 @dataclass(frozen=True, slots=True)
 class PaimonSnapshot:
-    """What a snapshot says that firnline goes by. `content` tells it from another one of the same number."""
+    """What a snapshot says that firnline goes by. `content` tells it from another one of the same number; `user` is
+    the job that wrote it.
+    """
 
     number: int
     schema: int
@@ -38,6 +40,7 @@ class PaimonSnapshot:
     changelog: ListFile | None
     index: str | None
     statistics: str | None
+    user: str
 
     @property
     def content(self) -> tuple[str, str]:
@@ -65,6 +68,7 @@ def parse_snapshot(text: str, where: str) -> PaimonSnapshot:
         changelog=None if changelog is None else _list(document, "changelogManifestList", where),
         index=fields.file_name_or_none(document, "indexManifest", where),
         statistics=fields.file_name_or_none(document, "statistics", where),
+        user=str(document.get("commitUser")),
     )
 
 

@@ -15,7 +15,7 @@ from firnline.formats.paimon.hints import misleading_hints
 from firnline.formats.paimon.objects import snapshot_objects
 from firnline.formats.paimon.pinned import as_it_was, place_of, version_name
 from firnline.formats.paimon.places import emptied_of, places_of
-from firnline.formats.paimon.quiet import quieted
+from firnline.formats.paimon.quiet import quieted, unaware
 from firnline.formats.paimon.restore import refuse_gap, restored, with_all
 from firnline.formats.paimon.roots import roots_of
 from firnline.formats.paimon.shrink import consequences_of
@@ -147,6 +147,9 @@ class PaimonFormat:
 
     def quieted(self, state: State) -> Mapping[str, str]:
         return quieted(state)
+
+    def unaware(self, state: State) -> list[str]:
+        return unaware(state)
 
     def misleading(self, state: State) -> Iterator[tuple[str, str]]:
         return ((join(state.location, path), problem) for path, problem in misleading_hints(files_in(state)))
