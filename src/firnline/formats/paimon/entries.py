@@ -9,7 +9,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from firnline.errors import UnsupportedFormat
-from firnline.formats.avro import decode_many
 from firnline.formats.columns import ROW_SCHEMA, first_dotted, identities
 from firnline.formats.paimon.checks import (
     names_of,
@@ -17,6 +16,7 @@ from firnline.formats.paimon.checks import (
     plain_name,
     refuse_unknown_version,
 )
+from firnline.formats.paimon.columns import columns_of
 from firnline.formats.paimon.entry_places import (
     ENTRY_COLUMNS,
     Extras,
@@ -56,7 +56,7 @@ _LIST_VERSION, _ENTRY_VERSION, _INDEX_VERSION = 2, 2, 1
 
 def list_rows(contents: Sequence[bytes], layout: Layout) -> Named:
     """Returns the manifests that lists name, each as a unit to open, and the files that come beside one."""
-    found, of = decode_many(contents, _LIST_COLUMNS)
+    found, of = columns_of(contents, _LIST_COLUMNS)
     refuse_unknown_version(found, _LIST_VERSION, "a manifest list")
     keys = _below(layout.manifest_folder, names_of(found, "_FILE_NAME"))
     manifests = _rows(keys, sizes_of(found, "_FILE_SIZE"), pa.repeat(FileKind.MANIFEST.value, len(found)), opens=True)
@@ -72,7 +72,7 @@ def list_rows(contents: Sequence[bytes], layout: Layout) -> Named:
 
 def manifest_rows(contents: Sequence[bytes], layout: Layout) -> Named:
     """Returns every entry: an added file counts for it, a deleted one against it, in the same fold."""
-    found, of = decode_many(contents, ENTRY_COLUMNS)
+    found, of = columns_of(contents, ENTRY_COLUMNS)
     refuse_unknown_version(found, _ENTRY_VERSION, "a manifest entry")
     names, op = names_of(found, "_FILE._FILE_NAME"), ops_of(found)
     places = Places(found, layout)
@@ -92,7 +92,7 @@ def manifest_rows(contents: Sequence[bytes], layout: Layout) -> Named:
 
 def index_rows(contents: Sequence[bytes], layout: Layout) -> Named:
     """Returns the files that index manifests list. Each is whole: an entry that says deleted is no entry."""
-    found, of = decode_many(contents, _INDEX_COLUMNS)
+    found, of = columns_of(contents, _INDEX_COLUMNS)
     refuse_unknown_version(found, _INDEX_VERSION, "an index manifest entry")
     listed = pc.equal(ops_of(found), 1)
     found, of = found.filter(listed), of[listed.to_numpy(zero_copy_only=False)]

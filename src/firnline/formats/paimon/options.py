@@ -42,7 +42,7 @@ def as_before(branch: Branch, before: Before) -> dict[str, str]:
 
 
 def new_schemas(files: Files, location: str, wanted: Mapping[str, Mapping[str, str]], now_ms: int) -> dict[str, str]:
-    """Returns a new schema file for each branch whose options are not yet as wanted. Fields that nobody knows survive."""
+    """Returns a new schema file for each branch whose options are not yet as wanted. Unknown fields survive."""
     found: dict[str, str] = {}
     for branch in branches_of(files, location).values():
         options = wanted[branch.name]
