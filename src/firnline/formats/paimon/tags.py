@@ -10,9 +10,9 @@ from typing import Any
 from firnline.errors import UnsupportedFormat, UsageError
 from firnline.foreign import json_of
 from firnline.formats.paimon import fields, names
-from firnline.formats.paimon.branches import branches_of
+from firnline.formats.paimon.branches import Branch, branches_of
 from firnline.formats.paimon.folder import Files
-from firnline.formats.paimon.options import BEFORE_HOLD, COLLECT, before_hold, is_note, new_schemas
+from firnline.formats.paimon.options import BEFORE_HOLD, COLLECT, Before, before_hold, is_note, new_schemas
 from firnline.formats.paimon.shrink import held_in, kept_tag
 from firnline.formats.paimon.snapshot import EASTERNMOST_MS, TAG_CREATED, TAG_RETAINED
 from firnline.formats.paimon.standstill import Options, held, released
@@ -37,8 +37,10 @@ def amended(files: Mapping[str, str], state: State, amendment: Amendment, now_ms
         after = _without_tag(after, state, name)
     for ref in amendment.refs:
         after[_path_of(state, ref.name)] = _tag_text(state, ref, now_ms)
-    options, notes = _options(after, state, amendment)
-    after |= new_schemas(after, state.location, options, now_ms)
+    notes = _notes(after, state, amendment)
+    if any(name == COLLECT or not is_note(name) for name in (*amendment.properties, *amendment.properties_gone)):
+        options, notes = _options(branches_of(after, state.location), notes, state.location, amendment)
+        after |= new_schemas(after, state.location, options, now_ms)
     if notes:
         after[names.PROPERTIES] = json_of(notes, sort_keys=True, indent=1)
     else:
@@ -46,28 +48,31 @@ def amended(files: Mapping[str, str], state: State, amendment: Amendment, now_ms
     return after
 
 
-def _options(files: Files, state: State, amendment: Amendment) -> tuple[Options, dict[str, str]]:
+def _options(
+    branches: Mapping[str, Branch], notes: dict[str, str], location: str, amendment: Amendment
+) -> tuple[Options, dict[str, str]]:
     """Returns the options of each branch, and the notes. A hold on the table is a note, and options of its own."""
-    notes = _notes(files, state, amendment)
-    branches = branches_of(files, state.location)
-    before = before_hold(notes, state.location)
-    collects = amendment.properties.get(COLLECT)
-    if collects is None and COLLECT in amendment.properties_gone:
-        collects = "true"
+    before = before_hold(notes, location)
+    collects = amendment.properties.get(COLLECT, "true" if COLLECT in amendment.properties_gone else "").lower()
     options = {name: dict(branch.schema.options) for name, branch in branches.items()}
-    if collects is not None and collects.lower() == "true":
+    if collects == "true":
         options, before = released(branches, before), {}
     written = {name: value for name, value in amendment.properties.items() if not is_note(name)}
     for said in options.values():
         said.update(written)
         for name in amendment.properties_gone:
             said.pop(name, None)
-    before = {name: {k: v for k, v in over.items() if k not in written} for name, over in before.items()}
-    if collects is not None and collects.lower() != "true":
+    # What is written while a hold is there is meant to outlive it.
+    before = {branch: {k: v for k, v in over.items() if k not in written} for branch, over in before.items()}
+    if collects not in ("", "true"):
         options, before = held(branches, options, before)
-    noted = {name: over for name, over in before.items() if over and name in branches}
-    notes.pop(BEFORE_HOLD, None)
-    return options, {**notes, BEFORE_HOLD: json_of(noted, sort_keys=True)} if noted else notes
+    return options, _with_before(notes, before)
+
+
+def _with_before(notes: Mapping[str, str], before: Before) -> dict[str, str]:
+    noted = {branch: over for branch, over in before.items() if over}
+    others = {name: value for name, value in notes.items() if name != BEFORE_HOLD}
+    return {**others, BEFORE_HOLD: json_of(noted, sort_keys=True)} if noted else others
 
 
 def _notes(files: Files, state: State, amendment: Amendment) -> dict[str, str]:
