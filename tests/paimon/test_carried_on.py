@@ -90,7 +90,7 @@ def test_a_tag_above_the_newest_snapshot_comes_back_where_nothing_was_rolled_bac
     """A tag that was made while somebody rolled back is left there. It was taken, and the hold forbids that."""
     high = Copy.of(made, "high")
     newest = json.loads((high.folder / "t/snapshot/snapshot-7").read_text())
-    over = {"id": 9, "tagCreateTime": [2020, 1, 1, 1, 1, 1], "tagTimeRetained": 10.0}
+    over = {"id": 9, "tagCreateTime": [2020, 1, 1, 1, 1, 1], "tagTimeRetained": 0.001}
     (high.folder / "t/tag/tag-high").write_text(json.dumps({**newest, **over}))
     copy = Copy.of(high.folder, "cut")
     cut_after(copy, high.folder, expire, "/tag-high")

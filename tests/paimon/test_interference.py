@@ -288,7 +288,7 @@ def test_runs_that_depend_on_each_other_are_undone_the_last_one_first(copy: Copy
 def _shorten(copy: Copy) -> None:
     """The time of the branch's tag is over."""
     path = copy.folder / "t/branch/branch-side/tag/tag-two"
-    short = {"tagCreateTime": [2020, 1, 1, 1, 1, 1], "tagTimeRetained": 10.0}
+    short = {"tagCreateTime": [2020, 1, 1, 1, 1, 1], "tagTimeRetained": 0.001}
     path.write_text(json.dumps({**json.loads(path.read_text()), **short}))
 
 

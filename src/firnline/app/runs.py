@@ -28,6 +28,7 @@ from firnline.ops.carry import (
 from firnline.ops.files import check_listing_name, write_listing
 from firnline.ops.neighbours.around import Around, around
 from firnline.ops.plan import Planned, grace_of, make_plan
+from firnline.ops.promise import without_false_promise
 from firnline.ops.purge import Shovel
 from firnline.ops.save import save_plan
 from firnline.ops.settle import policy_in_force
@@ -181,6 +182,7 @@ class Runs(Places):
                 return Around(None, Conflict(problem.message, problem.hint))
 
         planned = make_plan(work.source, self.config, request, self._choose, ask_others, self.clock(), remember)
+        planned = without_false_promise(planned, work.source.format, work.store)
         return self._noted(planned, work.source) if planned.plan.stages else planned
 
     def _noted(self, planned: Planned, source: TableSource) -> Planned:

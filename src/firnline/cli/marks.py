@@ -16,6 +16,7 @@ from firnline.model.snapshots import RefKind
 from firnline.model.times import format_instant, parse_duration, parse_instant
 from firnline.ops.adopt import Adoption, adopt, adoption_of
 from firnline.ops.holds import add_hold, release_hold
+from firnline.ops.plan import RESTART
 from firnline.ops.tags import FOREVER, Tagged, add_tag, holds_alone, remove_tag, resolve
 from firnline.plans.pages import Grid, Hint, Line, Page
 
@@ -171,7 +172,10 @@ def adopt_table(
         ask(_adoption_page(wanted, "would write"), as_json)
     written = adopt(work) if wanted else ()
     facts = [{"what": each.what, "before": each.before, "after": each.after} for each in written]
-    output_for(as_json).show(_adoption_page(written, "wrote"), {"table": table, "written": facts})
+    late = work.source.format.unaware(work.source.load())
+    hints = (Hint(f"jobs still write to {', '.join(late)} as before: {RESTART}"),) if late else ()
+    page = _adoption_page(written, "wrote")
+    output_for(as_json).show(Page((*page.blocks, *hints)), {"table": table, "written": facts, "unaware": list(late)})
 
 
 def _adoption_page(adoptions: tuple[Adoption, ...], verb: str) -> Page:

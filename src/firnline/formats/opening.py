@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from firnline.errors import FirnlineError, ObjectNotFound, UnreadableMetadata
-from firnline.formats.avro import CorruptAvro
+from firnline.errors import FirnlineError, ObjectNotFound, UnreadableMetadata, UnsupportedFormat
+from firnline.formats.avro import CorruptAvro, UnsupportedAvro
 from firnline.model.files import File
 from firnline.ports.stores import Get
 
@@ -33,6 +33,8 @@ def named(unit: File) -> Iterator[None]:
         raise UnreadableMetadata(f"{unit.kind} is missing: {unit.key}", hint=REPAIR) from missing
     except Doubt as doubt:
         raise UnreadableMetadata(f"{unit.kind} is in doubt: {unit.key}: {doubt}", hint=REPAIR) from doubt
+    except UnsupportedAvro as strange:
+        raise UnsupportedFormat(f"{unit.kind} is not understood: {unit.key}: {strange}", hint=REPAIR) from strange
     except CorruptAvro as damage:
         raise UnreadableMetadata(f"{unit.kind} is damaged: {unit.key}: {damage}", hint=REPAIR) from damage
     except MemoryError:

@@ -11,7 +11,7 @@ from firnline.ops.presence import Fault, Presence, look
 from firnline.ports.engines import ChooseEngine, Territory
 from firnline.ports.formats import State
 from firnline.ports.progress import Progress
-from firnline.ports.stores import Head
+from firnline.ports.stores import Read
 from firnline.ports.tables import TableSource
 
 
@@ -38,7 +38,7 @@ class Checked:
         }
 
 
-def check(source: TableSource, store: Head, choose: ChooseEngine, progress: Progress) -> Checked:
+def check(source: TableSource, store: Read, choose: ChooseEngine, progress: Progress) -> Checked:
     """Returns what is missing, of files and of what they are read with, and what leads readers astray.
 
     Raises UnreadableMetadata where a list or manifest itself cannot be read.

@@ -10,6 +10,7 @@ from firnline.journal.states import RunState
 from firnline.model.holds import Hold, hold_tag
 from firnline.model.snapshots import Ref, RefKind
 from firnline.ops.amend import amend
+from firnline.ops.plan import RESTART
 from firnline.ops.tags import FOREVER, check_name, resolve
 from firnline.ops.workplace import Workplace
 from firnline.policy.holds import HOLD_PREFIX, format_hold
@@ -18,6 +19,8 @@ from firnline.ports.formats import Amendment, State
 GC = "gc.enabled"
 GC_BEFORE = "firnline.gc-before-hold"
 _ABSENT = "(absent)"
+_STOPPED = "gc.enabled is false, so no engine removes anything"
+_WRITERS_STOPPED = f"its options let no writer expire anything; {RESTART}, and expire nothing by hand"
 _LATE = (RunState.PURGING, RunState.DONE)
 
 
@@ -120,7 +123,7 @@ def _collect_as_before(state: State, gone: frozenset[str]) -> Amendment:
 
 def _protection(state: State, hold: Hold) -> str:
     if hold.snapshot is None:
-        return "the whole table: gc.enabled is false, so no engine removes anything"
+        return f"the whole table: {_STOPPED if state.native.ranges is None else _WRITERS_STOPPED}"
     if hold.snapshot in state.graph:
         return f"snapshot {hold.snapshot}: by the tag {hold_tag(hold.name)} with unlimited age"
     return f"the files of snapshot {hold.snapshot}, which a run took out of the table: undo that run to read it again"

@@ -26,6 +26,7 @@ SHORTEST_GRACE_MS = MINUTE_MS
 """Of a table whose commits are no compare-and-swap."""
 
 _SEVERAL = 2
+RESTART = "a job goes by the options that it found when it started; restart those that run"
 
 AskOthers = Callable[[State, bool], Around]
 """Returns what other tables mean for one; the flag says that files outside its own folders may go too."""
@@ -83,12 +84,14 @@ def _beside_others(plan: Plan, around: Around) -> Plan:
 
 def _notes(table_format: TableFormat, state: State) -> tuple[str, ...]:
     """Returns what somebody should know of the table: writers that expire on their own look at their branch alone, also
-    those of a branch that was made since the table was adopted.
+    those of a branch that was made since the table was adopted, and jobs that have not been started again since.
     """
-    if len(state.native.ranges or {}) < _SEVERAL or not table_format.quieted(state):
-        return ()
-    ends = f"`firnline adopt {quote(state.table)}` ends it"
-    return (f"its writers expire on their own and lose files of other branches; {ends}",)
+    late = table_format.unaware(state)
+    told = [f"jobs that write to {', '.join(late)} still expire as they did before: {RESTART}"] if late else []
+    if len(state.native.ranges or {}) >= _SEVERAL and table_format.quieted(state):
+        ends = f"`firnline adopt {quote(state.table)}` ends it"
+        told.append(f"its writers expire on their own and lose files of other branches; {ends}")
+    return tuple(told)
 
 
 def roots(table_format: TableFormat, state: State, released: Set[str]) -> Iterator[Root]:

@@ -212,7 +212,8 @@ def _refuse_missing(work: Workplace, run: Run, removal: Mapping[str, Any]) -> No
         raise RefusedForSafety(f"{run.id} cannot be undone: {missing.message}", hint=hint) from missing
     with closing(survey):
         _refuse_foreign(work, run, state, survey)
-        presence = look(work.store, survey.kept_batches(), work.progress)
+        by_name = state.owned if work.source.format.unique_names else ()
+        presence = look(work.store, survey.kept_batches(), work.progress, by_name)
     if presence.faults:
         named = "; ".join(f"{each.path} ({each.problem})" for each in presence.listed[:5])
         raise RefusedForSafety(f"{run.id} cannot be undone, {presence.faults} files are gone: {named}", hint=hint)

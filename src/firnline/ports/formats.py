@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, NamedTuple, Protocol
@@ -284,6 +284,10 @@ class TableFormat(EditTable, Protocol):
 
     def quieted(self, state: State) -> Mapping[str, str]:
         """Returns the properties that are lacking so that no writer expires anything; none where they never do."""
+        ...
+
+    def unaware(self, state: State) -> Sequence[str]:
+        """Returns the branches on which a job still writes that started before it was told to expire nothing."""
         ...
 
     def misleading(self, state: State) -> Iterator[tuple[str, str]]:

@@ -7,7 +7,7 @@ runs it in one loop over all blocks, and lays the results into Arrow buffers. `d
 from firnline.formats.avro.blocks import MAX_BYTES, MAX_ROWS
 from firnline.formats.avro.decoding import Decoded, decode, decode_many
 from firnline.formats.avro.encoded import encoded_texts
-from firnline.formats.avro.faults import CorruptAvro
+from firnline.formats.avro.faults import CorruptAvro, UnsupportedAvro
 from firnline.formats.avro.header import Header, read_header
 
 __all__ = [
@@ -16,6 +16,7 @@ __all__ = [
     "CorruptAvro",
     "Decoded",
     "Header",
+    "UnsupportedAvro",
     "decode",
     "decode_many",
     "encoded_texts",

@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 
 from firnline.formats.avro.codecs import Codecs
-from firnline.formats.avro.faults import CorruptAvro
+from firnline.formats.avro.faults import CorruptAvro, UnsupportedAvro
 from firnline.formats.avro.framing import Numbers, Packed
 from firnline.formats.avro.kernel import SPARE_ITEMS
 
@@ -39,7 +39,7 @@ class Blocks:
 def expand(packed: Packed, codec: str, limit: int, codecs: Codecs) -> Blocks:
     """The blocks end to end, without compression. Stops before `limit` bytes in all are exceeded."""
     if codec not in codecs.by_name:
-        raise CorruptAvro(f"unknown codec {codec[:40]!r}")
+        raise UnsupportedAvro(f"the codec {codec[:40]!r} is not supported")
     try:
         pieces = codecs.by_name[codec](packed.pieces, limit)
     except codecs.errors as error:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from firnline.formats.avro.faults import CorruptAvro
 from firnline.formats.avro.kernel import FAULTS, read_size, read_varint
 
@@ -25,6 +27,22 @@ def encoded_texts(data: bytes) -> tuple[str, ...]:
             pos += size
         count, pos = _number(data, pos)
     return tuple(texts)
+
+
+def encoded(texts: Iterable[str]) -> bytes:
+    """Returns an array of texts as Avro encodes it, in one block: what `encoded_texts` reads."""
+    items = [text.encode() for text in texts]
+    block = [_varint(len(items)), *(part for item in items for part in (_varint(len(item)), item))] if items else []
+    return b"".join([*block, EMPTY])
+
+
+def _varint(size: int) -> bytes:
+    """Returns a size as Avro writes it: doubled, since its last bit is a sign, and seven bits a byte."""
+    rest, out = size * 2, bytearray()
+    while rest > 0x7F:
+        out.append(rest & 0x7F | 0x80)
+        rest >>= 7
+    return bytes([*out, rest])
 
 
 def _number(data: bytes, pos: int) -> tuple[int, int]:

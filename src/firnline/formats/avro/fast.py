@@ -13,7 +13,7 @@ import zstandard
 from isal import isal_zlib
 
 from firnline.formats.avro.faults import CorruptAvro, too_large
-from firnline.formats.avro.plain import SNAPPY_RATIO, as_it_is, each
+from firnline.formats.avro.plain import SLOW_CODECS, SLOW_ERRORS, SNAPPY_RATIO, as_it_is, each
 
 # No valid stream grows more than this: a zstd block of 4 bytes makes 128 KiB.
 ZSTD_RATIO: Final = 1 << 15
@@ -21,7 +21,7 @@ ZSTD_RATIO: Final = 1 << 15
 DEFLATE_GUESS: Final = 8
 ZSTD_GUESS: Final = 16
 _FOUR_BYTES: Final = Struct(">I")
-ERRORS: Final[Any] = (isal_zlib.error, zstandard.ZstdError, cramjam.DecompressionError)
+ERRORS: Final[Any] = (isal_zlib.error, zstandard.ZstdError, cramjam.DecompressionError, *SLOW_ERRORS)
 
 
 def _deflate(packed: list[bytes], limit: int) -> list[Any]:
@@ -75,4 +75,4 @@ def _unpack(frames: zstandard.ZstdDecompressor, block: bytes, left: int) -> byte
     return bytes(out)
 
 
-CODECS: Final = {"null": as_it_is, "deflate": _deflate, "snappy": _snappy, "zstandard": _zstandard}
+CODECS: Final = {"null": as_it_is, "deflate": _deflate, "snappy": _snappy, "zstandard": _zstandard, **SLOW_CODECS}

@@ -10,5 +10,9 @@ class CorruptAvro(ValueError):
     """
 
 
+class UnsupportedAvro(CorruptAvro):
+    """The bytes may be sound, in a way of writing that is not read here: no damage, and yet not to be used."""
+
+
 def too_large(limit: int) -> CorruptAvro:
     return CorruptAvro(f"the file claims to hold, or holds, more than {limit} bytes")

@@ -5,6 +5,8 @@ An executor that came without those packages reads with this. Sizes are claims.
 
 from __future__ import annotations
 
+import bz2
+import lzma
 import zlib
 from collections.abc import Callable
 from typing import Any, Final
@@ -16,7 +18,10 @@ from firnline.formats.avro.faults import CorruptAvro, too_large
 # No valid stream grows more than this: 3 bytes of snappy make at most 64.
 SNAPPY_RATIO: Final = 64
 _PIECE: Final = 1 << 18
-ERRORS: Final[Any] = (zlib.error, pa.ArrowInvalid, OSError)
+_XZ_MEMORY: Final = 1 << 27
+"""What the strongest preset of xz needs, and some more: a header may claim gigabytes."""
+SLOW_ERRORS: Final[Any] = (OSError, EOFError, lzma.LZMAError)
+ERRORS: Final[Any] = (zlib.error, pa.ArrowInvalid, *SLOW_ERRORS)
 
 
 def each(expand_one: Callable[[bytes, int], bytes], packed: list[bytes], limit: int) -> list[bytes]:
@@ -79,8 +84,32 @@ def _unpack(block: bytes, left: int) -> bytes:
     return bytes(out)
 
 
+def _unbzip(block: bytes, left: int) -> bytes:
+    return _whole(bz2.BZ2Decompressor(), block, left, "bzip2")
+
+
+def _unxz(block: bytes, left: int) -> bytes:
+    return _whole(lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=_XZ_MEMORY), block, left, "xz")
+
+
+def _whole(stream: bz2.BZ2Decompressor | lzma.LZMADecompressor, block: bytes, left: int, name: str) -> bytes:
+    """A stream, expanded at most one byte beyond what is left. Bytes after it are refused."""
+    out = stream.decompress(block, left + 1)
+    if len(out) <= left and (not stream.eof or stream.unused_data):
+        raise CorruptAvro(f"a {name} stream is not complete, or more follows it")
+    return out
+
+
 def _by(expand_one: Callable[[bytes, int], bytes]) -> Callable[[list[bytes], int], list[bytes]]:
     return lambda packed, limit: each(expand_one, packed, limit)
 
 
-CODECS: Final = {"null": as_it_is, "deflate": _by(_inflate), "snappy": _by(_unsnap), "zstandard": _by(_unpack)}
+SLOW_CODECS: Final = {"bzip2": _by(_unbzip), "xz": _by(_unxz)}
+"""What Python's own library expands, however fast the rest is: hardly a writer chooses them."""
+CODECS: Final = {
+    "null": as_it_is,
+    "deflate": _by(_inflate),
+    "snappy": _by(_unsnap),
+    "zstandard": _by(_unpack),
+    **SLOW_CODECS,
+}

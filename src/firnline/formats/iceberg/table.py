@@ -161,6 +161,9 @@ class IcebergFormat:
     def quieted(self, state: State) -> Mapping[str, str]:
         return {}
 
+    def unaware(self, state: State) -> list[str]:
+        return []
+
     def misleading(self, state: State) -> Iterator[tuple[str, str]]:
         return iter(())
 

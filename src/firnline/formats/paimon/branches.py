@@ -10,17 +10,17 @@ from firnline.formats.paimon import fields, names
 from firnline.formats.paimon.folder import Files
 from firnline.formats.paimon.retention import is_decoupled
 from firnline.formats.paimon.schema import Schema, latest_schema
-from firnline.formats.paimon.snapshot import PaimonSnapshot, parse_snapshot, tag_ends_ms
+from firnline.formats.paimon.snapshot import Lasting, PaimonSnapshot, parse_snapshot, tag_lasting
 from firnline.model.locations import join
 
 
 @dataclass(frozen=True, slots=True)
 class Tag:
-    """A tag holds a whole snapshot, which may be gone from the snapshot folder. `ends_ms`: None for ever."""
+    """A tag holds a whole snapshot, which may be gone from the snapshot folder. `lasting`: None for ever."""
 
     name: str
     snapshot: PaimonSnapshot
-    ends_ms: int | None
+    lasting: Lasting | None
 
     @property
     def is_ours(self) -> bool:
@@ -71,7 +71,7 @@ def _branch(name: str, files: Files, location: str) -> Branch:
             case ("changelog", number):
                 changelogs[int(number)] = _numbered(text, int(number), where)
             case ("tag", tag):
-                tags[tag] = Tag(tag, parse_snapshot(text, where), tag_ends_ms(text, where))
+                tags[tag] = Tag(tag, parse_snapshot(text, where), tag_lasting(text, where))
             case ("consumer", consumer):
                 consumers[consumer] = fields.whole(fields.parse(text, where), "nextSnapshot", where)
     branch = Branch(name, latest_schema(files, name, location), snapshots, changelogs, tags, consumers)

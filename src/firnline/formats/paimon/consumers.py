@@ -1,7 +1,6 @@
 """Consumers: what each reads next, and until when it counts.
 
-Paimon goes by when a consumer's file was last written, so that is read beside its text: text first, then time. Who
-moves a consumer between the two makes it younger, and it stays.
+Paimon goes by when a consumer's file was last written (`written.py`).
 """
 
 from __future__ import annotations
@@ -9,12 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from firnline.errors import ObjectNotFound
 from firnline.formats.paimon import fields, names
 from firnline.formats.paimon.branches import Branch
-from firnline.formats.paimon.folder import Files
-from firnline.model.locations import join
-from firnline.ports.stores import Read
 
 EXPIRATION = "consumer.expiration-time"
 
@@ -29,21 +24,6 @@ class Consumer:
 
     def in_force(self, now_ms: int) -> bool:
         return self.until_ms is None or now_ms <= self.until_ms
-
-
-def consumer_times(store: Read, location: str, files: Files) -> dict[str, int]:
-    """Returns when each consumer's file was last written, by path; none for one whose time the store does not tell."""
-    found: dict[str, int] = {}
-    for path in files:
-        known = names.named(names.split_branch(path)[1])
-        if known is not None and known[0] == "consumer":
-            try:
-                modified = store.head(join(location, path)).modified_ms
-            except ObjectNotFound:
-                continue
-            if modified is not None:
-                found[path] = modified
-    return found
 
 
 def consumers_of(branch: Branch, modified: Mapping[str, int]) -> dict[str, Consumer]:

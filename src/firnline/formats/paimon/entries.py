@@ -9,7 +9,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from firnline.errors import UnsupportedFormat
-from firnline.formats.avro import decode_many
 from firnline.formats.columns import ROW_SCHEMA, first_dotted, identities
 from firnline.formats.paimon.checks import (
     names_of,
@@ -17,6 +16,7 @@ from firnline.formats.paimon.checks import (
     plain_name,
     refuse_unknown_version,
 )
+from firnline.formats.paimon.columns import columns_of
 from firnline.formats.paimon.entry_places import (
     ENTRY_COLUMNS,
     Extras,
@@ -28,6 +28,7 @@ from firnline.formats.paimon.entry_places import (
     owners_of,
 )
 from firnline.formats.paimon.layout import Layout
+from firnline.formats.paimon.packed import is_packed, unpacked
 from firnline.formats.required import sizes_of
 from firnline.model.files import FileKind
 
@@ -55,7 +56,7 @@ _LIST_VERSION, _ENTRY_VERSION, _INDEX_VERSION = 2, 2, 1
 
 def list_rows(contents: Sequence[bytes], layout: Layout) -> Named:
     """Returns the manifests that lists name, each as a unit to open, and the files that come beside one."""
-    found, of = decode_many(contents, _LIST_COLUMNS)
+    found, of = columns_of(contents, _LIST_COLUMNS)
     refuse_unknown_version(found, _LIST_VERSION, "a manifest list")
     keys = _below(layout.manifest_folder, names_of(found, "_FILE_NAME"))
     manifests = _rows(keys, sizes_of(found, "_FILE_SIZE"), pa.repeat(FileKind.MANIFEST.value, len(found)), opens=True)
@@ -71,15 +72,18 @@ def list_rows(contents: Sequence[bytes], layout: Layout) -> Named:
 
 def manifest_rows(contents: Sequence[bytes], layout: Layout) -> Named:
     """Returns every entry: an added file counts for it, a deleted one against it, in the same fold."""
-    found, of = decode_many(contents, ENTRY_COLUMNS)
+    found, of = columns_of(contents, ENTRY_COLUMNS)
     refuse_unknown_version(found, _ENTRY_VERSION, "a manifest entry")
     names, op = names_of(found, "_FILE._FILE_NAME"), ops_of(found)
     places = Places(found, layout)
     keys = or_external(pc.binary_join_element_wise(places.folders(), names, "/"), found, "_FILE._EXTERNAL_PATH")
     extras = extras_in(found.column("_FILE._EXTRA_FILES"))
     folds = folds_of(found, places, extras)
-    kinds = pc.if_else(pc.starts_with(names, layout.changelog_prefix), FileKind.CHANGELOG.value, FileKind.DATA.value)
-    files = _rows(keys, sizes_of(found, "_FILE._FILE_SIZE"), kinds, opens=False, folds=folds, op=op)
+    packed = is_packed(names)
+    changes = pc.or_(pc.starts_with(names, layout.changelog_prefix), packed)
+    kinds = pc.if_else(changes, FileKind.CHANGELOG.value, FileKind.DATA.value)
+    sizes = pc.if_else(packed, pa.scalar(None, pa.int64()), sizes_of(found, "_FILE._FILE_SIZE"))
+    files = _rows(unpacked(keys), sizes, kinds, opens=False, folds=folds, op=op)
     if not extras:
         return files, of
     beside = _beside(keys, extras, kinds, folds, op)
@@ -88,7 +92,7 @@ def manifest_rows(contents: Sequence[bytes], layout: Layout) -> Named:
 
 def index_rows(contents: Sequence[bytes], layout: Layout) -> Named:
     """Returns the files that index manifests list. Each is whole: an entry that says deleted is no entry."""
-    found, of = decode_many(contents, _INDEX_COLUMNS)
+    found, of = columns_of(contents, _INDEX_COLUMNS)
     refuse_unknown_version(found, _INDEX_VERSION, "an index manifest entry")
     listed = pc.equal(ops_of(found), 1)
     found, of = found.filter(listed), of[listed.to_numpy(zero_copy_only=False)]

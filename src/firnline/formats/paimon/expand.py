@@ -15,7 +15,7 @@ from firnline.formats.columns import identities
 from firnline.formats.opening import named, opened
 from firnline.formats.paimon.entries import ENTRY_SCHEMA, Named, index_rows, list_rows, manifest_rows
 from firnline.formats.paimon.layout import Layout
-from firnline.formats.paimon.schema import stored_schema
+from firnline.formats.paimon.schema import stored_schemas
 from firnline.model.files import File, FileKind
 from firnline.ports.expanding import Expanded, Together, joined
 from firnline.ports.stores import Read
@@ -26,6 +26,8 @@ _ROWS: dict[FileKind, Callable[[Sequence[bytes], Layout], Named]] = {
     FileKind.INDEX_MANIFEST: index_rows,
     FileKind.MANIFEST: manifest_rows,
 }
+_PLACED = (FileKind.MANIFEST, FileKind.INDEX_MANIFEST)
+"""Units that name files by partition and bucket: where these lie depends on options."""
 
 
 @dataclass(slots=True)
@@ -37,7 +39,7 @@ class PaimonExpand:
     """
 
     store: Read
-    _layouts: dict[str, Layout] = field(default_factory=dict, repr=False)
+    _layouts: dict[str, list[Layout]] = field(default_factory=dict, repr=False)
 
     def __reduce__(self) -> tuple[type[PaimonExpand], tuple[Read]]:
         return PaimonExpand, (self.store,)
@@ -87,14 +89,54 @@ class PaimonExpand:
             return self._expanded(location, [unit], [data])
 
     def _expanded(self, location: str, units: Sequence[File], contents: Sequence[bytes]) -> Expanded:
-        rows, of = _ROWS[units[0].kind](contents, self._layout(location))
+        layouts = self._layouts_of(location)
+        if len(layouts) > 1 and units[0].kind in _PLACED:
+            rows, of = _joined_rows([self._tried(units[0].kind, data, layouts) for data in contents])
+        else:
+            rows, of = _ROWS[units[0].kind](contents, layouts[0])
         every = pa.concat_batches([_themselves(units, contents), rows])
         return Expanded(every, np.concatenate([np.arange(len(units)), of]))
 
-    def _layout(self, location: str) -> Layout:
+    def _layouts_of(self, location: str) -> list[Layout]:
+        """Returns the layouts that manifests of the table may have been written in, the main branch's first: a branch
+        that was empty may have been given options, or a main branch after it, by which its files lie elsewhere.
+        """
         if location not in self._layouts:
-            self._layouts[location] = Layout.of(location, stored_schema(self.store, location))
+            every = (Layout.of(location, schema) for schema in stored_schemas(self.store, location))
+            self._layouts[location] = list(dict.fromkeys(every))
         return self._layouts[location]
+
+    def _tried(self, kind: FileKind, data: bytes, layouts: Sequence[Layout]) -> Named:
+        """Returns the rows of a manifest in the layout in which a file of it is there. Nothing in it says of which
+        branch it is, and no name is given twice. Where no file is there, in the first layout that can be.
+        """
+        readings: list[Named] = []
+        damages: list[UnreadableMetadata] = []
+        for layout in layouts:
+            try:
+                readings.append(_ROWS[kind]([data], layout))
+            except UnreadableMetadata as damage:
+                damages.append(damage)
+        if not readings:
+            raise damages[0]
+        columns = [rows.column("key").to_pylist() for rows, _ in readings]
+        if all(keys == columns[0] for keys in columns):
+            return readings[0]
+        there = (place for keys in zip(*columns, strict=True) for place, key in enumerate(keys) if self._is_there(key))
+        return readings[next(there, 0)]
+
+    def _is_there(self, key: str) -> bool:
+        try:
+            self.store.head(key)
+        except ObjectNotFound:
+            return False
+        return True
+
+
+def _joined_rows(named_rows: Sequence[Named]) -> Named:
+    """Returns the rows of units that were read one by one, each with the number of its unit."""
+    numbers = [np.full(len(rows), place, dtype=np.int64) for place, (rows, _) in enumerate(named_rows)]
+    return pa.concat_batches([rows for rows, _ in named_rows]), np.concatenate(numbers)
 
 
 def _table_of(unit: File) -> str:

@@ -8,12 +8,13 @@ from typing import Any
 from firnline.formats.paimon import fields, names
 from firnline.formats.paimon.branches import branches_of
 from firnline.formats.paimon.shrink import held_in
+from firnline.formats.paimon.snapshot import TAG_CREATED, TAG_RETAINED
 from firnline.formats.paimon.state import files_in
 from firnline.formats.paimon.versions import Version, versions_of
 from firnline.model.locations import join
 from firnline.ports.formats import State
 
-_OF_TAGS = ("tagCreateTime", "tagTimeRetained")
+_OF_TAGS = (TAG_CREATED, TAG_RETAINED)
 _TOLD = ("id", "timeMillis", "commitKind")
 """What stands outside of the summary."""
 

@@ -6,16 +6,23 @@ import math
 import re
 import struct
 from collections.abc import Callable
-from datetime import UTC, date, datetime, timedelta
+from datetime import date, timedelta
 from decimal import Decimal
 
 from firnline.formats.paimon.rows import Value
 from firnline.formats.paimon.schema import Type
-from firnline.model.times import HOUR_MS, MINUTE_MS, SECOND_MS
+from firnline.model.times import DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS
 
 DEFAULT_NAME = "__DEFAULT_PARTITION__"
 _ESCAPED = re.compile("[\x00-\x1f\x7f\"#%'*/:=?\\\\{}\\[\\]^]")
 _DAY_ONE = date(1970, 1, 1)
+_JAVA_SPACES = (
+    "\t\n\x0b\x0c\r\x1c\x1d\x1e\x1f \u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2008\u2009\u200a\u2028\u2029"
+    "\u205f\u3000"
+)
+"""What Java takes for white space: not the spaces at which no line may break, which Python takes for it too."""
+_DAYS_OF_CYCLE, _YEARS_OF_CYCLE = 146_097, 400
+"""After so many days, which are so many years, the calendar begins anew."""
 _FLOAT_DIGITS = {"FLOAT": 9, "DOUBLE": 17}
 
 
@@ -33,7 +40,7 @@ def value_text(value: Value, kind: Type, legacy: bool) -> str | None:
     `legacy` is Java's own text of what is stored (a date is its number of days); else it is SQL's.
     """
     text = None if value is None else _written(value, kind, legacy)
-    return None if text is None or not text.strip() else text
+    return None if text is None or not text.strip(_JAVA_SPACES) else text
 
 
 def _written(value: Value, kind: Type, legacy: bool) -> str:
@@ -52,18 +59,50 @@ def _written(value: Value, kind: Type, legacy: bool) -> str:
 
 def _whole(value: int, kind: Type, legacy: bool) -> str:
     if kind.name == "DECIMAL":
-        return f"{Decimal(value).scaleb(-(kind.second or 0)):f}"
+        return _decimal(value, kind.second or 0)
     return str(value) if legacy or kind.name not in _SQL else _SQL[kind.name](value, kind)
 
 
+def _decimal(unscaled: int, scale: int) -> str:
+    """Returns a decimal without an exponent, with all of its digits: Python's own decimals round beyond 28 of them."""
+    digits = str(abs(unscaled)).rjust(scale + 1, "0")
+    whole, fraction = (digits[:-scale], f".{digits[-scale:]}") if scale else (digits, "")
+    return f"{'-' if unscaled < 0 else ''}{whole}{fraction}"
+
+
+def _calendar(days: int) -> tuple[int, str]:
+    """Returns the year of a day since 1970, which Python's dates may not reach, and its month and day as text."""
+    cycles, rest = divmod(days, _DAYS_OF_CYCLE)
+    day = _DAY_ONE + timedelta(days=rest)
+    return day.year + cycles * _YEARS_OF_CYCLE, f"{day:-%m-%d}"
+
+
+def _sql_year(year: int) -> str:
+    """Returns a year as Paimon's casts write it: the last four digits, each on its own, so that before the year 0 there
+    are signs in their place.
+    """
+    shown = (math.trunc(math.fmod(int(year / power), 10)) for power in (1000, 100, 10, 1))
+    return "".join(chr(ord("0") + digit) for digit in shown)
+
+
+def _java_year(year: int) -> str:
+    """Returns a year as Java's own dates write it: at least four digits, and a sign where there are more."""
+    return f"+{year}" if year > _LAST_PLAIN_YEAR else f"{'-' if year < 0 else ''}{abs(year):04d}"
+
+
+_LAST_PLAIN_YEAR = 9999
+
+
 def _date(days: int, kind: Type) -> str:
-    return (_DAY_ONE + timedelta(days=days)).isoformat()
+    year, rest = _calendar(days)
+    return _sql_year(year) + rest
 
 
 def _time(ms: int, kind: Type) -> str:
+    """Returns a time with as many digits of the fraction as it needs, at least one where the type has any."""
     clock = f"{ms // HOUR_MS:02d}:{ms // MINUTE_MS % 60:02d}:{ms // SECOND_MS % 60:02d}"
-    fraction = _fraction(ms % SECOND_MS * 1_000_000, kind.first or 0)
-    return clock + fraction
+    shown = f"{ms % SECOND_MS:03d}"[: kind.first or 0]
+    return f"{clock}.{shown.rstrip('0') or '0'}" if shown else clock
 
 
 _SQL: dict[str, Callable[[int, Type], str]] = {"DATE": _date, "TIME": _time}
@@ -72,16 +111,18 @@ _SQL: dict[str, Callable[[int, Type], str]] = {"DATE": _date, "TIME": _time}
 def _instant(value: tuple[int, int], kind: Type, legacy: bool) -> str:
     """Returns a timestamp: Java leaves out seconds that are zero, SQL writes as many digits as the type has."""
     ms, nanos = value
-    moment = datetime.fromtimestamp(ms // SECOND_MS, UTC)
     nanos += ms % SECOND_MS * 1_000_000
+    year, day = _calendar(ms // DAY_MS)
+    minute = f"{ms // HOUR_MS % 24:02d}:{ms // MINUTE_MS % 60:02d}"
+    second = f":{ms // SECOND_MS % 60:02d}"
     if not legacy:
         digits = 6 if kind.first is None else kind.first
-        return f"{moment:%Y-%m-%d %H:%M:%S}" + _fraction(nanos, digits)
-    text = f"{moment:%Y-%m-%dT%H:%M}"
+        return f"{_sql_year(year)}{day} {minute}{second}" + _fraction(nanos, digits)
+    text = f"{_java_year(year)}{day}T{minute}"
     if nanos:
         digits = next(each for each in (3, 6, 9) if nanos % 10 ** (9 - each) == 0)
-        return f"{text}:{moment.second:02d}.{nanos:09d}"[: len(text) + 4 + digits]
-    return f"{text}:{moment.second:02d}" if moment.second else text
+        return f"{text}{second}.{nanos:09d}"[: len(text) + 4 + digits]
+    return text + (second if second != ":00" else "")
 
 
 def _fraction(nanos: int, digits: int) -> str:

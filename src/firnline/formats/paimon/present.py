@@ -7,9 +7,9 @@ from typing import Any
 
 from firnline.errors import ObjectNotFound
 from firnline.formats.paimon import fields, names
-from firnline.formats.paimon.consumers import consumer_times
 from firnline.formats.paimon.differences import newest_of, number_of_snapshot
 from firnline.formats.paimon.folder import Files, read_folder
+from firnline.formats.paimon.written import written_times
 from firnline.model.locations import identity, join, stem_of
 from firnline.ports.stores import List, Read
 
@@ -63,7 +63,7 @@ def must_be_made_anew(store: Read, proof: Mapping[str, Any], begun: str) -> bool
 
 def _readers(store: Read, files: Files, proof: Mapping[str, Any], begun: str) -> Iterator[str]:
     """Yields the consumers that read from a snapshot on that goes, and those that were to go and were moved since."""
-    since_ms, written = _written_ms(store, begun), consumer_times(store, proof["table_folder"], files)
+    since_ms, written = _written_ms(store, begun), written_times(store, proof["table_folder"], files)
     taken = newest_of(proof["takes"])
     highest = {branch: number for branch, number in taken.items() if branch not in proof.get("drops", ())}
     for path, text in files.items():

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from firnline.errors import UnsupportedFormat
 from firnline.formats.paimon import fields, names
 from firnline.formats.paimon.folder import Files
-from firnline.model.locations import join
+from firnline.model.locations import identity, join, stem_of
 from firnline.ports.stores import Read
 
 SCHEMA_VERSIONS = (1, 2, 3)
@@ -33,6 +33,7 @@ class Schema:
     partition: tuple[tuple[str, Type], ...]
     options: Mapping[str, str]
     where: str
+    time_ms: int = 0
 
 
 def parse_schema(text: str, where: str) -> Schema:
@@ -49,7 +50,8 @@ def parse_schema(text: str, where: str) -> Schema:
         raise fields.damaged(where, "partitionKeys is not a list of names")
     types = {str(each.get("name")): each.get("type") for each in columns}
     partition = tuple((key, parse_type(types.get(key), key, where)) for key in keys)
-    return Schema(fields.whole(document, "id", where), partition, fields.texts(document, "options", where), where)
+    number, options = fields.whole(document, "id", where), fields.texts(document, "options", where)
+    return Schema(number, partition, options, where, fields.whole_or_none(document, "timeMillis", where) or 0)
 
 
 def parse_type(said: object, key: str, where: str) -> Type:
@@ -62,13 +64,17 @@ def parse_type(said: object, key: str, where: str) -> Type:
     return Type(match[1].removesuffix(" WITH LOCAL TIME ZONE"), *numbers)
 
 
+def schemas_of(files: Files, branch: str, location: str) -> dict[int, Schema]:
+    """Returns all schemas of a branch, by number."""
+    found = _numbered(files, branch)
+    return {number: parse_schema(files[path], join(location, path)) for number, path in found.items()}
+
+
 def latest_schema(files: Files, branch: str, location: str) -> Schema:
     """Returns the schema that a branch's writers use now: the one with the highest number."""
-    folder = names.branch_folder(branch)
-    known = {path: names.numbered(path.removeprefix(folder)) for path in files if path.startswith(folder)}
-    found = {each[1]: path for path, each in known.items() if each and each[0] == "schema"}
+    found = _numbered(files, branch)
     if not found:
-        raise fields.damaged(join(location, f"{folder}schema"), "the branch has no schema")
+        raise fields.damaged(join(location, f"{names.branch_folder(branch)}schema"), "the branch has no schema")
     path = found[max(found)]
     schema = parse_schema(files[path], join(location, path))
     if schema.number != max(found):
@@ -76,12 +82,34 @@ def latest_schema(files: Files, branch: str, location: str) -> Schema:
     return schema
 
 
+def _numbered(files: Files, branch: str) -> dict[int, str]:
+    folder = names.branch_folder(branch)
+    known = {path: names.numbered(path.removeprefix(folder)) for path in files if path.startswith(folder)}
+    return {each[1]: path for path, each in known.items() if each and each[0] == "schema"}
+
+
 def stored_schema(store: Read, location: str) -> Schema:
     """Returns the main branch's schema as the store has it now: for who has nothing but the place of a manifest."""
     folder = join(location, "schema")
-    known = ((found.key, names.numbered(f"schema/{found.key.rpartition('/')[2]}")) for found in store.list(folder))
-    numbers = {each[1]: key for key, each in known if each}
-    if not numbers:
+    found = _newest(store, location, folder)
+    if names.MAIN not in found:
         raise fields.damaged(folder, "the table has no schema")
-    key = numbers[max(numbers)]
-    return parse_schema(store.get(key).decode("utf-8", "replace"), key)
+    return found[names.MAIN]
+
+
+def stored_schemas(store: Read, location: str) -> list[Schema]:
+    """Returns the schema of every branch as the store has it now, the main one's first."""
+    branches = _newest(store, location, join(location, names.BRANCHES))
+    return [stored_schema(store, location), *branches.values()]
+
+
+def _newest(store: Read, location: str, folder: str) -> dict[str, Schema]:
+    """Returns the newest schema of each branch that has any below a folder."""
+    found: dict[str, dict[int, str]] = {}
+    for each in store.list(folder):
+        branch, below = names.split_branch(identity(each.key).removeprefix(stem_of(location)))
+        known = names.numbered(below)
+        if known is not None and known[0] == "schema":
+            found.setdefault(branch, {})[known[1]] = each.key
+    newest = {branch: numbers[max(numbers)] for branch, numbers in sorted(found.items())}
+    return {branch: parse_schema(store.get(key).decode("utf-8", "replace"), key) for branch, key in newest.items()}

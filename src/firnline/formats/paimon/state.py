@@ -34,7 +34,7 @@ _SEEN_STORAGES = ("disabled", "table-location", "hadoop-catalog", "hive-catalog"
 def state_of(files: Files, table: str, location: str, modified: Mapping[str, int] | None = None) -> State:
     """Returns the table's state. Raises, naming the file, where anything is damaged or not understood.
 
-    `modified` says when consumers were last written: the one thing that no text tells.
+    `modified` says when consumers and tags with an end were last written: the one thing that no text tells.
     """
     written = modified or {}
     branches = branches_of(files, location)
@@ -55,7 +55,7 @@ def state_of(files: Files, table: str, location: str, modified: Mapping[str, int
         fence=version_name(files, location),
         graph=Graph(each for branch in branches.values() for each in _snapshots(branch)),
         current=None if main.latest is None else names.snapshot_id(names.MAIN, main.latest),
-        refs=_all_refs(branches, location),
+        refs=_all_refs(branches, location, written),
         native=native,
         capabilities=Capabilities(FenceKind.NONE, UndoWindow.AFTER_COMMIT, holes=False),
         properties=properties,
@@ -73,7 +73,7 @@ def files_in(state: State) -> Files:
 
 
 def modified_in(state: State) -> Mapping[str, int]:
-    """Returns when each consumer was last written, by path."""
+    """Returns when each consumer, and each tag with an end, was last written, by path."""
     modified: Mapping[str, int] = state.document["modified"]
     return modified
 
@@ -125,10 +125,10 @@ def _snapshots(branch: Branch) -> Iterator[Snapshot]:
         parent = version.id if in_row else parent
 
 
-def _all_refs(branches: Mapping[str, Branch], location: str) -> dict[str, Ref]:
+def _all_refs(branches: Mapping[str, Branch], location: str, written: Mapping[str, int]) -> dict[str, Ref]:
     """Returns every ref. Raises where two would have one name: who dropped the one would drop the other."""
     found: dict[str, Ref] = {}
-    for ref in (ref for branch in branches.values() for ref in _refs(branch, set(branches))):
+    for ref in (ref for branch in branches.values() for ref in _refs(branch, set(branches), written)):
         other = found.setdefault(ref.name, ref)
         if other is not ref:
             raise UnsupportedFormat(
@@ -139,22 +139,24 @@ def _all_refs(branches: Mapping[str, Branch], location: str) -> dict[str, Ref]:
     return found
 
 
-def _refs(branch: Branch, branches: set[str]) -> Iterator[Ref]:
+def _refs(branch: Branch, branches: set[str], written: Mapping[str, int]) -> Iterator[Ref]:
     if branch.latest is not None:
         yield Ref(ref_name(branch), RefKind.BRANCH, names.snapshot_id(branch.name, branch.latest))
     end = fields.flag(branch.schema.options, "tag.time-expire-enabled", True, branch.schema.where)
     for version in versions_of(branch).values():
-        yield from _tags(version, branches, end)
+        yield from _tags(version, branches, written if end else None)
 
 
-def _tags(version: Version, branches: set[str], end: bool) -> Iterator[Ref]:
+def _tags(version: Version, branches: set[str], written: Mapping[str, int] | None) -> Iterator[Ref]:
     """Yields the tags that somebody made. Firnline's own say nothing: the policy decides anew on what they hold.
 
-    `end`: whether the table lets tags go when their time is over.
+    `written` are the times of their files; None where the table lets no tag go when its time is over.
     """
     for tag in version.tags:
         if not tag.is_ours:
-            age = None if tag.ends_ms is None or not end else tag.ends_ms - version.snapshot.time_ms
+            at_ms = None if written is None else written.get(names.tag_file(version.branch, tag.name))
+            ends_ms = None if written is None or tag.lasting is None else tag.lasting.ends_ms(at_ms)
+            age = None if ends_ms is None else ends_ms - version.snapshot.time_ms
             yield Ref(tag_ref_name(version.branch, tag.name, branches), RefKind.TAG, version.id, age)
 
 

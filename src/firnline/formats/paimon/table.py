@@ -8,7 +8,6 @@ from typing import Any
 
 from firnline.errors import NoSuchTable, UnsupportedFormat
 from firnline.formats.paimon import edit, names
-from firnline.formats.paimon.consumers import consumer_times
 from firnline.formats.paimon.dropping import dropping
 from firnline.formats.paimon.expand import PaimonExpand
 from firnline.formats.paimon.folder import Files, read_folder
@@ -16,7 +15,7 @@ from firnline.formats.paimon.hints import misleading_hints
 from firnline.formats.paimon.objects import snapshot_objects
 from firnline.formats.paimon.pinned import as_it_was, place_of, version_name
 from firnline.formats.paimon.places import emptied_of, places_of
-from firnline.formats.paimon.quiet import quieted
+from firnline.formats.paimon.quiet import quieted, unaware
 from firnline.formats.paimon.restore import refuse_gap, restored, with_all
 from firnline.formats.paimon.roots import roots_of
 from firnline.formats.paimon.shrink import consequences_of
@@ -24,6 +23,7 @@ from firnline.formats.paimon.state import files_in, modified_in, state_of
 from firnline.formats.paimon.tags import amended
 from firnline.formats.paimon.told import told_in
 from firnline.formats.paimon.totals import entries_of
+from firnline.formats.paimon.written import written_times
 from firnline.formats.strangers import refuse_stranger
 from firnline.model.files import File, FileKind
 from firnline.model.locations import join
@@ -74,7 +74,7 @@ class PaimonFormat:
         place, version = place_of(metadata_location)
         files = read_folder(self.store, place)
         found = files if version is None else as_it_was(files, place, version)
-        return state_of(found, table, place, consumer_times(self.store, place, found))
+        return state_of(found, table, place, written_times(self.store, place, found))
 
     def metadata_files(self, state: State) -> Iterator[str]:
         return (join(state.location, path) for path in files_in(state))
@@ -147,6 +147,9 @@ class PaimonFormat:
 
     def quieted(self, state: State) -> Mapping[str, str]:
         return quieted(state)
+
+    def unaware(self, state: State) -> list[str]:
+        return unaware(state)
 
     def misleading(self, state: State) -> Iterator[tuple[str, str]]:
         return ((join(state.location, path), problem) for path, problem in misleading_hints(files_in(state)))

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
-from firnline.errors import UnsupportedFormat
+from firnline.errors import UnsupportedFormat, UsageError
 from firnline.foreign import json_of
 from firnline.formats.paimon import fields, names
-from firnline.formats.paimon.branches import branches_of
+from firnline.formats.paimon.branches import Branch, branches_of
 from firnline.formats.paimon.folder import Files
-from firnline.formats.paimon.options import is_note, new_schemas
+from firnline.formats.paimon.options import BEFORE_HOLD, COLLECT, Before, before_hold, is_note, new_schemas
 from firnline.formats.paimon.shrink import held_in, kept_tag
+from firnline.formats.paimon.snapshot import EASTERNMOST_MS, TAG_CREATED, TAG_RETAINED
+from firnline.formats.paimon.standstill import Options, held, released
 from firnline.formats.paimon.state import files_in, tag_ref_name
 from firnline.formats.paimon.versions import versions_of
 from firnline.model.locations import join
@@ -22,7 +24,7 @@ from firnline.model.times import SECOND_MS
 from firnline.policy.ages import LONGEST_AGE_MS
 from firnline.ports.formats import Amendment, State
 
-_CREATED, _RETAINED = "tagCreateTime", "tagTimeRetained"
+_LONGER = "nothing was changed; keep it for longer"
 
 
 def amended(files: Mapping[str, str], state: State, amendment: Amendment, now_ms: int) -> Files:
@@ -35,15 +37,42 @@ def amended(files: Mapping[str, str], state: State, amendment: Amendment, now_ms
         after = _without_tag(after, state, name)
     for ref in amendment.refs:
         after[_path_of(state, ref.name)] = _tag_text(state, ref, now_ms)
-    options = {name: value for name, value in amendment.properties.items() if not is_note(name)}
-    gone = {name for name in amendment.properties_gone if not is_note(name)}
-    after |= new_schemas(after, state.location, options, gone, now_ms)
     notes = _notes(after, state, amendment)
+    if any(name == COLLECT or not is_note(name) for name in (*amendment.properties, *amendment.properties_gone)):
+        options, notes = _options(branches_of(after, state.location), notes, state.location, amendment)
+        after |= new_schemas(after, state.location, options, now_ms)
     if notes:
         after[names.PROPERTIES] = json_of(notes, sort_keys=True, indent=1)
     else:
         after.pop(names.PROPERTIES, None)
     return after
+
+
+def _options(
+    branches: Mapping[str, Branch], notes: dict[str, str], location: str, amendment: Amendment
+) -> tuple[Options, dict[str, str]]:
+    """Returns the options of each branch, and the notes. A hold on the table is a note, and options of its own."""
+    before = before_hold(notes, location)
+    collects = amendment.properties.get(COLLECT, "true" if COLLECT in amendment.properties_gone else "").lower()
+    options = {name: dict(branch.schema.options) for name, branch in branches.items()}
+    if collects == "true":
+        options, before = released(branches, before), {}
+    written = {name: value for name, value in amendment.properties.items() if not is_note(name)}
+    for said in options.values():
+        said.update(written)
+        for name in amendment.properties_gone:
+            said.pop(name, None)
+    # What is written while a hold is there is meant to outlive it.
+    before = {branch: {k: v for k, v in over.items() if k not in written} for branch, over in before.items()}
+    if collects not in ("", "true"):
+        options, before = held(branches, options, before)
+    return options, _with_before(notes, before)
+
+
+def _with_before(notes: Mapping[str, str], before: Before) -> dict[str, str]:
+    noted = {branch: over for branch, over in before.items() if over}
+    others = {name: value for name, value in notes.items() if name != BEFORE_HOLD}
+    return {**others, BEFORE_HOLD: json_of(noted, sort_keys=True)} if noted else others
 
 
 def _notes(files: Files, state: State, amendment: Amendment) -> dict[str, str]:
@@ -69,9 +98,9 @@ def _without_tag(files: Mapping[str, str], state: State, name: str) -> dict[str,
 def without_end(text: str) -> str:
     """Returns a tag that stays for ever: it differs from the snapshot's own file in nothing."""
     document = json.loads(text)
-    if _CREATED not in document and _RETAINED not in document:
+    if TAG_CREATED not in document and TAG_RETAINED not in document:
         return text
-    return json_of({k: v for k, v in document.items() if k not in (_CREATED, _RETAINED)})
+    return json_of({k: v for k, v in document.items() if k not in (TAG_CREATED, TAG_RETAINED)})
 
 
 def _path_of(state: State, name: str) -> str:
@@ -97,10 +126,18 @@ def _tag_text(state: State, ref: Ref, now_ms: int) -> str:
     if ref.max_ref_age_ms is None or ref.max_ref_age_ms >= LONGEST_AGE_MS:
         return text
     ends_ms = version.snapshot.time_ms + ref.max_ref_age_ms
+    if ends_ms <= now_ms:
+        raise UsageError(f"the time of the tag {ref.name} is over already, by the store's clock", hint=_LONGER)
     return json_of({**json.loads(text), **_until(ends_ms, now_ms)})
 
 
 def _until(ends_ms: int, now_ms: int) -> dict[str, Any]:
-    made = datetime.fromtimestamp(now_ms // SECOND_MS)  # Paimon notes the local time
+    """Returns when the tag was made and how long it stays, in Paimon's words: the local time, without a zone.
+
+    Who reads it in a zone further east takes it for older than it is, and Paimon's writers delete it at their next
+    commit. So it stays as long as if it were read in the easternmost zone; elsewhere that is some hours longer.
+    """
+    made = datetime.fromtimestamp(now_ms // SECOND_MS).astimezone()
     created = [made.year, made.month, made.day, made.hour, made.minute, made.second]
-    return {_CREATED: created, _RETAINED: (ends_ms - now_ms // SECOND_MS * SECOND_MS) / SECOND_MS}
+    east_s = EASTERNMOST_MS // SECOND_MS - (made.utcoffset() or timedelta()).total_seconds()
+    return {TAG_CREATED: created, TAG_RETAINED: (ends_ms - now_ms // SECOND_MS * SECOND_MS) / SECOND_MS + east_s}

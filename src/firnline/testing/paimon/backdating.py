@@ -8,6 +8,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from firnline.testing.dated import date
 from firnline.testing.paimon.layout import document, roots
 
 HOUR_MS = 3_600_000
@@ -26,9 +27,12 @@ def backdate(folder: Path, rng: random.Random, now: int) -> None:
         at -= rng.choice(_GAPS)
     for root, each in found.items():
         each["timeMillis"] = times[each["deltaManifestList"]]
-        if "tagCreateTime" in each:
-            each["tagCreateTime"] = _local(rng.randint(each["timeMillis"], now))
+        made = rng.randint(each["timeMillis"], now) if "tagCreateTime" in each else None
+        if made is not None:
+            each["tagCreateTime"] = _local(made)
         root.path(folder).write_text(json.dumps(each))
+        if made is not None:
+            date(root.path(folder), made)
 
 
 def _local(time_ms: int) -> list[Any]:

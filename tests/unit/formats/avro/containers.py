@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import bz2
 import json
+import lzma
 import zlib
 from collections.abc import Callable
 from typing import Any
@@ -70,6 +72,8 @@ PACK: dict[str, Callable[[bytes], bytes]] = {
     "deflate": deflated,
     "snappy": snappy,
     "zstandard": zstd,
+    "bzip2": bz2.compress,
+    "xz": lzma.compress,
 }
 
 

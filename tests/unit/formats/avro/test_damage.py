@@ -39,7 +39,7 @@ def manifest(codec: str, interval: int) -> bytes:
 
 FILES = {
     (codec, interval): manifest(codec, interval)
-    for codec in ("null", "deflate", "snappy", "zstandard")
+    for codec in ("null", "deflate", "snappy", "zstandard", "bzip2", "xz")
     for interval in (1, 16_000)
 }
 

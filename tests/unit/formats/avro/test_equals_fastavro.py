@@ -46,7 +46,7 @@ def written(schema: Any, rows: list[Any], codec: str, interval: int) -> bytes:
 
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("interval", [1, 16_000])
-@pytest.mark.parametrize("codec", ["null", "deflate", "snappy", "zstandard"])
+@pytest.mark.parametrize("codec", ["null", "deflate", "snappy", "zstandard", "bzip2", "xz"])
 def test_a_manifest_with_twenty_columns_of_statistics(codec: str, interval: int, way: Any) -> None:
     rng = random.Random(7)
     rows = [entry(rng) for _ in range(60)]

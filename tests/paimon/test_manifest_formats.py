@@ -1,0 +1,66 @@
+"""Manifests in every format and compression that Paimon's Java writes; what is not read is called so."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from firnline.errors import UnsupportedFormat
+from firnline.testing.paimon.java_table import JavaTable
+from firnline.testing.paimon.reader import walk
+from firnline.testing.paimon.shapes import MAIN, Shape
+from firnline.testing.paimon.worlds import Paimon
+
+from .small import EVERYTHING_OLD, Copy, quick_folder, row
+
+AVRO = [{"manifest.format": "avro", "manifest.compression": name} for name in ("bzip2", "deflate", "null", "zstd")]
+OTHERS = [{"manifest.format": "parquet"}, {"manifest.format": "orc"}]
+
+
+@pytest.fixture
+def place() -> Iterator[Copy]:
+    copy = Copy(quick_folder())
+    yield copy
+    copy.end()
+
+
+def _made(both: Paimon, copy: Copy, options: dict[str, str]) -> JavaTable:
+    table = JavaTable(both.java, copy.folder / "t")
+    table.create(Shape("java", True, ("p",), {"bucket": "1", "changelog-producer": "input", **options}))
+    for number in range(5):
+        table.write(MAIN, [row(number, "one"), row(1, f"again {number}")])
+    table.compact(MAIN, True)
+    table.write(MAIN, [row(9, "nine")])
+    return table
+
+
+@pytest.mark.parametrize("options", [*AVRO, *OTHERS], ids=lambda each: "-".join(each.values()))
+def test_every_way_of_writing_manifests_is_read(both: Paimon, place: Copy, options: dict[str, str]) -> None:
+    table = _made(both, place, options)
+    rows = sorted(table.rows.read(table.open()))
+    assert place.process().check(place.table).sound
+    needed = _sizes(place)
+    plan = place.process().plan(place.table, **EVERYTHING_OLD).to_json()
+    ended = place.expire()
+    assert set(ended.facts["outcomes"]) == {"deleted"}
+    assert sorted(table.rows.read(table.open())) == rows
+    gone = {path: size for path, size in needed.items() if not Path(path).exists() and "/snapshot/" not in path}
+    assert plan["victims"]["files"] == len(gone)
+    assert plan["victims"]["bytes"] == sum(gone.values())
+
+
+def _sizes(copy: Copy) -> dict[str, int]:
+    return {path: Path(path).stat().st_size for path in walk(copy.folder / "t") if "/_firnline/" not in path}
+
+
+def test_a_codec_that_is_not_read_is_called_so(both: Paimon, place: Copy) -> None:
+    _made(both, place, {"manifest.compression": "deflate"})
+    manifest = next(Path(place.table).glob("manifest/manifest-list-*"))
+    manifest.write_bytes(manifest.read_bytes().replace(b"deflate", b"deflato", 1))
+    before = place.picture()
+    with pytest.raises(UnsupportedFormat, match="deflato") as caught:
+        place.expire()
+    assert "damaged" not in caught.value.message
+    assert place.picture() == before
