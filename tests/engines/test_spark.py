@@ -191,6 +191,7 @@ def test_the_jobs_of_a_walk_read_like_a_log(tmp_path: Path, spark_session: Spark
     said = [jobs.apply(place).description().get() for place in range(jobs.size() - before)]
     assert {re.sub(r"[0-9,]+", "N", each) for each in said} == {
         "firnline: walkingN and judging every file of lake.db.t",
+        "firnline: looking where folders really are of lake.db.t",
         "firnline: bringing N files of lake.db.t",
     }
     assert f"firnline: bringing {len(answer.victims)} files of lake.db.t" in said

@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -53,8 +54,8 @@ class Clock:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     made = Clock()
-    monkeypatch.setattr(lease_module.time, "monotonic", lambda: made.monotonic_s)
-    monkeypatch.setattr(lease_module.time, "sleep", made.pass_s)
+    # The lease's own view of the clock alone: other threads of this process sleep too.
+    monkeypatch.setattr(lease_module, "time", SimpleNamespace(monotonic=lambda: made.monotonic_s, sleep=made.pass_s))
     monkeypatch.setattr(lease_module, "boot_ms", lambda: made.boot_ms)
     return made
 

@@ -92,8 +92,10 @@ class Run:
 
     @property
     def commit_due_ms(self) -> int | None:
-        """When a run that waits to be called off is committed; None for every other run."""
-        waits = self.is_meant and self.state in (RunState.PLANNED, RunState.ARCHIVED)
+        """When a run that waits to be called off is committed; None for every other run, and for one without any time
+        for that: it was planned by this machine's clock, and the store's may be a little behind.
+        """
+        waits = self.is_meant and self.grace_ms > 0 and self.state in (RunState.PLANNED, RunState.ARCHIVED)
         return self.events[0].at_ms + self.grace_ms if waits and self.undo is UndoWindow.BEFORE_COMMIT else None
 
     @property

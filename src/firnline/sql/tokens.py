@@ -10,7 +10,7 @@ from sqlglot.errors import TokenError
 from sqlglot.tokenizer_core import Token, TokenType
 
 from firnline.errors import UsageError
-from firnline.model.names import written
+from firnline.model.names import is_location, written
 
 DIALECT = "spark"
 SYNTAX = "see `firnline sql --help`, or docs/guides/sql.md for what can be asked"
@@ -42,15 +42,20 @@ class Path:
     @property
     def text(self) -> str:
         """The name as a lake reads it: what stood in backticks stays one part."""
-        return written(self.names)
+        return _table_text(self.names)
 
     @property
     def above(self) -> str:
-        return written(self.names[:-1])
+        return _table_text(self.names[:-1])
 
     @property
     def first(self) -> int:
         return self.words[0].first
+
+
+def _table_text(names: Sequence[str]) -> str:
+    """Returns the text of a table's name; a path in backticks that stands alone is the table's location."""
+    return names[0] if len(names) == 1 and is_location(names[0]) else written(names)
 
 
 def split(text: str) -> Iterator[str]:

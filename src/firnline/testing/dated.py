@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from firnline.app import Lake, now_ms
+from firnline.errors import AlreadyExists
 from firnline.ports.stores import ObjectMeta, ReadWrite
 from firnline.stores import local
 
@@ -62,8 +63,13 @@ class Dated:
         self.store.put(key, data)
 
     def put_if_absent(self, key: str, data: bytes) -> None:
-        self.clock.written.setdefault(key, self.clock.ahead_ms)  # also where the answer gets lost
-        self.store.put_if_absent(key, data)
+        before = self.clock.written.get(key)
+        self.clock.written[key] = self.clock.ahead_ms  # also where the answer gets lost
+        try:
+            self.store.put_if_absent(key, data)
+        except AlreadyExists:  # a try that never got there dates nothing
+            self.clock.written[key] = before or 0
+            raise
 
 
 def dated(lake: Lake, clock: Clock) -> Lake:

@@ -69,7 +69,7 @@ def test_a_missing_document_is_named() -> None:
 
 def test_a_compressed_document_is_inflated_no_further_than_its_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reading, "LARGEST_DOCUMENT", 1_000)
-    with pytest.raises(UnreadableMetadata, match="limit"):
+    with pytest.raises(UnreadableMetadata, match="inflate to more than"):
         parse_document(gzip.compress(b" " * 1_001 + b"{}"), HERE)
     assert parse_document(gzip.compress(b" " * 900 + b"{}"), HERE) == {}
 

@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
-from firnline.errors import FirnlineError, NoSuchTable, RefusedForSafety
+from firnline.errors import FirnlineError, NoSuchTable, PermanentStoreError, RefusedForSafety, StoreError
 from firnline.model.files import File
 from firnline.ops.needs import needed_roots
 from firnline.ops.neighbours.cards import Card, cards_from_bytes, cards_to_bytes, walked_from_bytes, walked_to_bytes
@@ -187,9 +187,13 @@ class Index:
         self.cache.put(("cards", _LAYOUT, address), cards_to_bytes(cards))
 
     def _excuse(self, name: TableName, problem: FirnlineError, instead: C) -> C:
-        """Returns what stands for an excused table. Raises RefusedForSafety for any other: it may need any file."""
+        """Returns what stands for an excused table. Raises RefusedForSafety for any other: it may need any file; and
+        StoreError for one whose store did not answer, which it may the next time.
+        """
         if self.excused(name):
             return instead
+        if isinstance(problem, StoreError) and not isinstance(problem, PermanentStoreError):
+            raise StoreError(f"{name} cannot be asked what it needs: {problem.message}", problem.hint) from problem
         raise RefusedForSafety(
             f"nobody can tell which files {name} needs: {problem.message}",
             hint=f"repair or drop it; or say `sharing: none` for {name} in firnline.yaml, if it shares no file",
