@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import pytest
 import typer.main
@@ -123,12 +124,22 @@ class Bench:
             table.append()
         table.overwrite(table.live())
         table.append()
-        row = ("lake", "ns", name, table.publish(), "TABLE")
+        row = ("lake", "ns", name, self.as_catalogs_name_it(table.publish()), "TABLE")
         columns = "catalog_name, table_namespace, table_name, metadata_location, iceberg_type"
         with sqlite3.connect(self.folder / "catalog.db") as database:
             database.execute(f"INSERT INTO iceberg_tables ({columns}) VALUES (?, ?, ?, ?, ?)", row)
         database.close()
         return f"lake.ns.{name}"
+
+    def as_catalogs_name_it(self, metadata: str) -> str:
+        """Gives a metadata file such a name as catalogs do. One that counts versions may be Paimon's, and then firnline
+        looks for more.
+        """
+        old = metadata.removeprefix(f"s3://{BUCKET}/")
+        new = f"{old.rpartition('/')[0]}/00001-{uuid4()}.metadata.json"
+        client(self.server).copy_object(Bucket=BUCKET, CopySource={"Bucket": BUCKET, "Key": old}, Key=new)
+        client(self.server).delete_object(Bucket=BUCKET, Key=old)
+        return f"s3://{BUCKET}/{new}"
 
     def location(self, table: str) -> str:
         with sqlite3.connect(self.folder / "catalog.db") as database:

@@ -12,12 +12,15 @@ from pathlib import Path
 
 import pytest
 
+from firnline.app import now_ms
 from firnline.errors import CollectionForbidden, FirnlineError, LeaseHeld, RefusedForSafety
 from firnline.formats.paimon import carrying
 from firnline.model.files import FileKind
 from firnline.model.holds import Hold
+from firnline.model.times import HOUR_MS
 from firnline.ops.holds import add_hold
 from firnline.ops.needs import needed_roots
+from firnline.testing.dated import date
 from firnline.testing.faults import CHANGES, Answer, Counting, Died, Dying, Fault, Request, Together
 from firnline.testing.paimon.java_table import JavaTable
 from firnline.testing.paimon.shapes import MAIN
@@ -290,6 +293,7 @@ def _shorten(copy: Copy) -> None:
     path = copy.folder / "t/branch/branch-side/tag/tag-two"
     short = {"tagCreateTime": [2020, 1, 1, 1, 1, 1], "tagTimeRetained": 0.001}
     path.write_text(json.dumps({**json.loads(path.read_text()), **short}))
+    date(path, now_ms() - HOUR_MS)  # the file's own time counts too
 
 
 @pytest.mark.parametrize("earlier_stays", [True, False])

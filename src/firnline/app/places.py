@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
@@ -488,10 +488,16 @@ def paimon_on(store: ReadWrite) -> PaimonFormat:
     return PaimonFormat(ReadOnly(store))
 
 
-def _original(store: ReadWrite, location: str) -> str | None:
-    """Returns the location if a Paimon table lies there: it writes Iceberg's metadata too, for other engines."""
-    from firnline.catalogs.paimon import PaimonFolders
+def _original(store: ReadWrite, location: str, metadata: Iterable[str]) -> str | None:
+    """Returns the location if a Paimon table lies there: it writes Iceberg's metadata too, for other engines.
 
+    It counts the versions in the names of that metadata. Catalogs do not: of their tables no folder is listed for this.
+    """
+    from firnline.catalogs.paimon import PaimonFolders
+    from firnline.catalogs.versions import counted_version
+
+    if all(counted_version(name.rpartition("/")[2]) is None for name in metadata):
+        return None
     return location if PaimonFolders(store).has_table(location) else None
 
 

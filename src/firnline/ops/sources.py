@@ -17,13 +17,16 @@ def nothing_passed(current: str) -> Iterable[str]:
     return ()
 
 
+FindOriginal = Callable[[str, Iterable[str]], str | None]
+
+
 @dataclass(frozen=True, slots=True)
 class LocatedTable:
     """A table whose current metadata is found by `locate`, afresh at every load.
 
     `undo` is what its catalog allows: a format that can put snapshots back may lie behind a catalog that cannot.
     `passed` returns the metadata that readers open on their way to the current one: see `ports.tables`.
-    `original` returns the table that one at a location is a mirror of, if any: see `State`.
+    `original` returns the table that one at a location, with these metadata files, is a mirror of, if any: see `State`.
     """
 
     name: TableName
@@ -32,7 +35,7 @@ class LocatedTable:
     open_commits: Callable[[], Commit]
     undo: UndoWindow = UndoWindow.AFTER_COMMIT
     passed: Callable[[str], Iterable[str]] = nothing_passed
-    original: Callable[[str], str | None] = lambda location: None
+    original: FindOriginal = lambda location, metadata: None
 
     @property
     def commits(self) -> Commit:
@@ -58,7 +61,7 @@ class LocatedTable:
 
     def _read(self, location: str) -> State:
         found = self.format.load(str(self.name), location)
-        state = replace(found, original=self.original(found.location))
+        state = replace(found, original=self.original(found.location, self.format.metadata_files(found)))
         if self.undo is UndoWindow.AFTER_COMMIT:
             return state
         return replace(state, capabilities=replace(state.capabilities, undo=self.undo))
@@ -69,6 +72,6 @@ def catalog_table(
     name: TableName,
     table_format: TableFormat,
     open_commits: Callable[[], Commit],
-    original: Callable[[str], str | None] = lambda location: None,
+    original: FindOriginal = lambda location, metadata: None,
 ) -> LocatedTable:
     return LocatedTable(name, table_format, lambda: catalog.locate(name), open_commits, catalog.undo, original=original)
