@@ -14,7 +14,7 @@ from pyiceberg.catalog import load_catalog
 from firnline.app import Lake
 from firnline.cli.main import run
 from firnline.errors import AccessDenied
-from firnline.policy.config import Section
+from firnline.policy.parse import parse_policy
 from firnline.stores.objects import ObjectStores
 from firnline.testing.servers.fixtures import unique
 from firnline.testing.servers.process import Server
@@ -117,7 +117,7 @@ def test_what_one_server_can_do_says_nothing_of_another_with_the_same_names(setu
         theirs = load_catalog("two", **setup.catalogs["two"])
         theirs.create_namespace("ns")
         theirs.register_table("ns.t", table.metadata_location)
-        lake = Lake(Section(), engine="local")
+        lake = Lake(parse_policy("shared-with: ['*.ns.t']"), engine="local")  # to firnline they are one table
         asked: Any = {"older_than": int(FUTURE), "retain_last": 2, "blast_radius": 1.0, "grace": "1d"}
         lake.expire("one.ns.t", **asked)
         with pytest.raises(AccessDenied, match="cannot delete"):

@@ -309,8 +309,11 @@ class Places:
 
     def _registered(self, locations: Sequence[str]) -> Iterator[Registered]:
         """Yields every table of every catalog, and those at the given locations; none of them is read."""
+        addresses: dict[str, str] = {}
         for name, metadata in self.pointers():
-            yield Registered(name, self.address_of(name), metadata, partial(self.workplace, name))
+            if name.catalog not in addresses:
+                addresses[name.catalog] = self.address_of(name)
+            yield Registered(name, addresses[name.catalog], metadata, partial(self.workplace, name))
         for each in map(TableName.at, map(absolute, locations)):
             yield Registered(each, "", None, partial(self.workplace, each))
 

@@ -94,17 +94,33 @@ class Index:
                 else:
                     yield each
 
-        with ThreadPoolExecutor(_THREADS) as pool:
-            found = [each for some in read_all(others, lambda tables: self._indexed(tables, pool)) for each in some]
+        found = self._all_known(list(others()))
+        if found is None:
+            with ThreadPoolExecutor(_THREADS) as pool:
+                found = [each for some in read_all(others, lambda tables: self._indexed(tables, pool)) for each in some]
         known = {each.registered.at: each.card for each in found}
         self._cards = {**{at: self._cards[at] for at in aside & self._cards.keys()}, **known}
         return found
+
+    def _all_known(self, tables: Sequence[Registered]) -> list[Indexed] | None:
+        """Returns the tables with their cards if nothing has to be read; None if anything does.
+
+        Then one listing of one catalog is enough: no table can be renamed, or move, between two of its answers.
+        """
+        addresses = {each.address for each in tables}
+        for address in addresses - self._recalled:
+            self._recall(address)
+        cards = [self._unchanged(each) for each in tables] if len(addresses) <= 1 else [None]
+        found = [Indexed(each, card) for each, card in zip(tables, cards, strict=False) if card is not None]
+        return found if len(found) == len(tables) else None
 
     def _indexed(self, tables: Sequence[Registered], pool: ThreadPoolExecutor) -> Iterator[tuple[Indexed, ...] | None]:
         """Yields each table with its card; nothing for one that is excused, None for one whose name is gone."""
         for address in {each.address for each in tables} - self._recalled:
             self._recall(address)
-        return pool.map(self._of, tables)
+        cards = {each.at: self._unchanged(each) for each in tables}
+        read = pool.map(self._of, [each for each in tables if cards[each.at] is None])
+        return (next(read) if (card := cards[each.at]) is None else (Indexed(each, card),) for each in tables)
 
     def _of(self, table: Registered) -> tuple[Indexed, ...] | None:
         try:
@@ -137,14 +153,21 @@ class Index:
 
     def _card(self, table: Registered) -> Card:
         """Returns what is known of a table: remembered, if its metadata is still the same, else read just now."""
+        unchanged = self._unchanged(table)
+        if unchanged is not None:
+            return unchanged
         known = self._cards.get(table.at)
-        if known is not None and known.metadata == table.metadata and _UNIQUE.search(known.metadata):
-            return known
         work = table.open()
         state = work.source.load()
         if known is not None and known.metadata == state.fence and _UNIQUE.search(state.fence):
             return known
         return Card(state.fence, state.uuid, Folders.of(state, work.source.format, self.real))
+
+    def _unchanged(self, table: Registered) -> Card | None:
+        """Returns what is remembered of a table, if the listing itself tells that it is still true."""
+        known = self._cards.get(table.at)
+        is_same = known is not None and known.metadata == table.metadata and _UNIQUE.search(known.metadata)
+        return known if is_same else None
 
     def _walk_all(self, due: Sequence[tuple[Indexed, Own]], now_ms: int) -> Iterator[tuple[Indexed, Card]]:
         with ThreadPoolExecutor(_THREADS) as pool:
