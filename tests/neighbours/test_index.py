@@ -11,11 +11,14 @@ import pytest
 import yaml
 from tests.neighbours.lakes import RealLake
 
+from firnline.app import open_lake
 from firnline.app.places import now_ms
 from firnline.catalogs.config import CatalogSettings
 from firnline.errors import RefusedForSafety
 from firnline.model.files import File, FileKind
+from firnline.ops.neighbours.cards import Card
 from firnline.ops.neighbours.folders import FolderMap, Folders
+from firnline.ops.neighbours.index import Index, Indexed
 from firnline.ops.neighbours.outward import Bridge, gathered
 from firnline.stores.keys import Key
 from firnline.stores.local import LocalFiles
@@ -237,3 +240,23 @@ def test_why_names_the_other_table_that_needs_a_file(lake: RealLake) -> None:
     answer = lake.firnline().why("lake.db.a", taken, older_than=now_ms(), retain_last=1)
     assert answer.kept
     assert [(each.kind, each.snapshot) for each in answer.needed_by if each.kept] == [("table", "lake.db.b")]
+
+
+def test_a_neighbour_that_moves_on_while_it_is_walked_is_walked_again(
+    lake: RealLake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another process expires and purges it just after its metadata was read: the lists of that version are gone."""
+    history(lake, "a", "b")
+    walk, expired = Index._walk_at, []
+
+    def meanwhile(self: Index, each: Indexed, *rest: Any) -> Card:
+        if not expired:
+            expired.append(lake.expire("b"))
+        return walk(self, each, *rest)
+
+    monkeypatch.setattr(Index, "_walk_at", meanwhile)
+    lake.policy = "sharing: none"  # for the expiry of b alone: it asks nobody
+    process = open_lake(engine="local")
+    found = process.plan("lake.db.a", older_than=now_ms(), retain_last=1).plan
+    assert found.conflict is None
+    assert expired

@@ -37,6 +37,11 @@ class Watched(Lake):
     """The lake as the command line opens it; remembers what deletes, for the curve of its throttle."""
 
     deletes: list[ObjectDelete]
+    namespace: str
+
+    def pointers(self) -> Iterator[tuple[TableName, str | None]]:
+        """Yields the tables of this test: others on the same server are other tests', which change and break them."""
+        return (each for each in super().pointers() if each[0].namespace == (self.namespace,))
 
     def _shovel(self, name: TableName, run: Run) -> Shovel:
         shovel = super()._shovel(name, run)
@@ -58,6 +63,7 @@ class Network:
         """Another process, each time."""
         lake = Watched(Section(), engine="local")
         lake.deletes = self.deletes
+        lake.namespace = self.ground.pointers.namespace
         behind = {**self.ground.properties, "s3.endpoint": self.store.url, "uri": self.catalog.url}
         vars(lake)["catalogs"] = {"lake": CatalogSettings("lake", "rest", self.catalog.url, behind)}
         return lake

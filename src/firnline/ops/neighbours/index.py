@@ -13,7 +13,14 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
-from firnline.errors import FirnlineError, NoSuchTable, PermanentStoreError, RefusedForSafety, StoreError
+from firnline.errors import (
+    FirnlineError,
+    NoSuchTable,
+    PermanentStoreError,
+    RefusedForSafety,
+    StoreError,
+    UnreadableMetadata,
+)
 from firnline.model.files import File
 from firnline.ops.needs import needed_roots
 from firnline.ops.neighbours.cards import Card, cards_from_bytes, cards_to_bytes, walked_from_bytes, walked_to_bytes
@@ -31,6 +38,7 @@ LookUp = Callable[[List, Iterable[File]], StampsOf]
 """Returns what identifies the bytes of units, from a listing of where they lie."""
 
 _THREADS = 8
+_TRIES = 3
 _LAYOUT = 1
 """Counts up whenever what was remembered before would be read wrongly, or would be wrong now."""
 _UNIQUE = re.compile(r"[0-9a-f]{8}-?(?:[0-9a-f]{4}-?){3}[0-9a-f]{12}[^/]*$", re.IGNORECASE)
@@ -186,7 +194,19 @@ class Index:
             return self._excuse(each.name, problem, each.card)
 
     def _walk(self, each: Indexed, own: Own, now_ms: int) -> Card:
-        work, state = each.opened()
+        """Returns what a walk found. A table that moved on meanwhile is walked again: what its own purge took away is
+        missing from the version that was read before, and is no damage.
+        """
+        for _ in range(_TRIES):
+            work, state = each.opened()
+            try:
+                return self._walk_at(each, own, work, state, now_ms)
+            except UnreadableMetadata:
+                if each.opened()[1].fence == state.fence:
+                    raise
+        return self._walk_at(each, own, *each.opened(), now_ms)
+
+    def _walk_at(self, each: Indexed, own: Own, work: Workplace, state: State, now_ms: int) -> Card:
         files = [root.file for root in needed_roots(work, state, now_ms)]
         walked = self._walked_before(each, own)
         means = UnitMeans(work.source.format.expand, self.look_up(work.store, files), self.real)
