@@ -68,6 +68,7 @@ class Process(Lake):
         retrying: bool = False,
         settings: Mapping[str, str] | None = None,
         beside: Sequence[SqlCatalog] = (),
+        namespace: str = "",
     ) -> None:
         super().__init__(parse_policy(policy, "a test's policy") if policy else Section(), engine="local")
         self.fault = fault or NoFault()
@@ -76,6 +77,7 @@ class Process(Lake):
         self.lease_times = lease or LeaseTimes(24_000, 6_000, skew_ms=0)
         self.owner = f"process {next(_numbers)}"
         self.settings = dict(settings or {})
+        self.namespace = namespace
         store: ReadWrite = FaultyStore(ObjectStores(self.settings), self.fault)
         self.store: ReadWrite = Dated(Retrying(store, _HASTY) if retrying else store, self.clock)
 
@@ -105,7 +107,13 @@ class Process(Lake):
         return [table for each in chosen for table in FaultyCatalog(each, self.fault).tables()]
 
     def pointers(self) -> Iterator[tuple[TableName, str | None]]:
-        return (row for each in self.every.values() for row in FaultyCatalog(each, self.fault).pointers())
+        """Yields the tables of the world. A REST server is shared: other namespaces there are other worlds', which
+        change and break their tables.
+        """
+        for catalog in self.every.values():
+            mine = (self.namespace,) if isinstance(catalog, RestCatalog) and self.namespace else None
+            found = FaultyCatalog(catalog, self.fault).pointers()
+            yield from (row for row in found if mine is None or row[0].namespace == mine)
 
     def address_of(self, name: TableName) -> str:
         return f"the catalog {name.catalog} of this world" if name.catalog else ""

@@ -97,6 +97,7 @@ class World:
             retrying=retrying,
             settings=self.ground.properties,
             beside=[SqlCatalog(each.catalog, each.uri) for each in self.beside],
+            namespace=self.pointers.namespace,
         )
 
     def wait_for_lease(self) -> None:
