@@ -11,6 +11,7 @@ from tests.neighbours.lakes import RealLake
 from firnline.app import Lake, open_lake
 from firnline.app.places import now_ms
 from firnline.errors import RefusedForSafety, TableMoved
+from firnline.journal.runs import Run
 from firnline.model.holds import Hold
 from firnline.ops.holds import add_hold
 from firnline.testing.dated import Clock, dated
@@ -31,12 +32,8 @@ def a_run_with_a_held_snapshot(lake: RealLake) -> tuple[str, str]:
     return str(run.id), first
 
 
-def later(lake: RealLake) -> Lake:
-    return dated(lake.firnline(), Clock(2_000))
-
-
-def test_a_second_registration_does_not_carry_on_the_runs_of_the_first(lake: RealLake) -> None:
-    """The hold is on the first one alone: the second's metadata is older than the hold."""
+def a_run_and_a_second_registration(lake: RealLake) -> tuple[Run, str, list[str]]:
+    """Returns a run on `a`, the snapshot that it took out and its data files; `second` came after its commit."""
     lake.create("a")
     lake.append("a", 1, 2)
     first = str(lake.table("a").current_snapshot().snapshot_id)
@@ -44,6 +41,16 @@ def test_a_second_registration_does_not_carry_on_the_runs_of_the_first(lake: Rea
     lake.overwrite("a", 3)
     run = lake.expire("a", grace="1s").run
     lake.catalog.register_table("db.second", lake.table("a").metadata_location)
+    return run, first, files
+
+
+def later(lake: RealLake) -> Lake:
+    return dated(lake.firnline(), Clock(2_000))
+
+
+def test_a_second_registration_does_not_carry_on_the_runs_of_the_first(lake: RealLake) -> None:
+    """The hold is on the first one alone: the second's metadata is older than the hold."""
+    run, first, files = a_run_and_a_second_registration(lake)
     add_hold(lake.firnline().workplace("lake.db.a"), Hold("audit", "a person", "a case", first, None))
     assert lake.firnline().runs("lake.db.second") == []
     for policy in ("", "shared-with: ['lake.db.*']"):
@@ -56,13 +63,7 @@ def test_a_second_registration_does_not_carry_on_the_runs_of_the_first(lake: Rea
 
 
 def test_what_the_other_registration_holds_counts_where_both_are_named(lake: RealLake) -> None:
-    lake.create("a")
-    lake.append("a", 1, 2)
-    first = str(lake.table("a").current_snapshot().snapshot_id)
-    files = lake.data_files("a")
-    lake.overwrite("a", 3)
-    run = lake.expire("a", grace="1s").run
-    lake.catalog.register_table("db.second", lake.table("a").metadata_location)
+    run, first, files = a_run_and_a_second_registration(lake)
     lake.policy = "shared-with: ['lake.db.*']"
     add_hold(lake.firnline().workplace("lake.db.second"), Hold("audit", "a person", "a case", first, None))
     done = later(lake).purge(str(run.id))

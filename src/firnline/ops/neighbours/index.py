@@ -102,25 +102,11 @@ class Index:
                 else:
                     yield each
 
-        found = self._all_known(list(others()))
-        if found is None:
-            with ThreadPoolExecutor(_THREADS) as pool:
-                found = [each for some in read_all(others, lambda tables: self._indexed(tables, pool)) for each in some]
+        with ThreadPoolExecutor(_THREADS) as pool:
+            found = [each for some in read_all(others, lambda tables: self._indexed(tables, pool)) for each in some]
         known = {each.registered.at: each.card for each in found}
         self._cards = {**{at: self._cards[at] for at in aside & self._cards.keys()}, **known}
         return found
-
-    def _all_known(self, tables: Sequence[Registered]) -> list[Indexed] | None:
-        """Returns the tables with their cards if nothing has to be read; None if anything does.
-
-        Then one listing of one catalog is enough: no table can be renamed, or move, between two of its answers.
-        """
-        addresses = {each.address for each in tables}
-        for address in addresses - self._recalled:
-            self._recall(address)
-        cards = [self._unchanged(each) for each in tables] if len(addresses) <= 1 else [None]
-        found = [Indexed(each, card) for each, card in zip(tables, cards, strict=False) if card is not None]
-        return found if len(found) == len(tables) else None
 
     def _indexed(self, tables: Sequence[Registered], pool: ThreadPoolExecutor) -> Iterator[tuple[Indexed, ...] | None]:
         """Yields each table with its card; nothing for one that is excused, None for one whose name is gone."""
