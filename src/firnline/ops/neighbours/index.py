@@ -1,8 +1,8 @@
 """The index of outward references: what every table of the lake needs outside its own folders.
 
 A table is walked once, and again only by what is new since its metadata moved on: asking a lake of a thousand tables
-costs one listing of its catalog. What is remembered is named by the metadata that it was read from, which never changes
-under its name; a table whose metadata has a name that could be given twice is read every time.
+costs two listings. What is remembered is named by the metadata that it was read from, which never changes under its
+name; a table whose metadata has a name that could be given twice is read every time.
 """
 
 from __future__ import annotations
