@@ -14,7 +14,7 @@ import pytest
 from firnline.errors import AlreadyExists, ObjectNotFound, StoreError
 from firnline.ports.delete import Doomed, Fate
 from firnline.ports.stores import ReadWrite
-from firnline.stores.delete import LocalDelete, ObjectDelete
+from firnline.stores.delete import ObjectDelete
 from firnline.stores.objects import ObjectStores
 from firnline.stores.wrappers.counting import Counting, CountingLog
 from firnline.stores.wrappers.read_only import ReadOnly
@@ -97,12 +97,6 @@ class TestObjectDelete(OnDisk, DeleteContract):
     @pytest.fixture
     def deleter(self) -> ObjectDelete:
         return ObjectDelete()
-
-
-class TestLocalDelete(OnDisk, DeleteContract):
-    @pytest.fixture
-    def deleter(self) -> LocalDelete:
-        return LocalDelete()
 
 
 def test_a_doubled_slash_is_one_slash_on_disk_and_comes_back_as_spelled(tmp_path: Path) -> None:
@@ -211,10 +205,3 @@ try:
 except StoreError as error:
     print(error)
 """
-
-
-def test_local_delete_refuses_other_places() -> None:
-    ObjectStores().put("memory://local-delete/x", b"x")
-    outcome = LocalDelete().delete([Doomed("memory://local-delete/x")])[0]
-    assert outcome.fate is Fate.FAILED
-    assert ObjectStores().get("memory://local-delete/x") == b"x"

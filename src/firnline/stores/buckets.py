@@ -44,7 +44,7 @@ _memories: dict[str, MemoryStore] = {}
 
 
 class Buckets:
-    """Every verb on what obstore reaches; opens each bucket once. A pickled copy opens its own.
+    """What obstore reaches, to read and to write; opens each bucket once. A pickled copy opens its own.
 
     `properties` are a catalog's, by PyIceberg's names, and hold for every bucket.
     """
@@ -62,11 +62,11 @@ class Buckets:
         self.__init__(**state)  # type: ignore[misc]
 
     def get(self, key: Key) -> bytes:
-        with self._asking(key):
+        with self.asking(key):
             return bytes(obstore.get(self.opened(key), object_name(key)).bytes())
 
     def head(self, key: Key) -> ObjectMeta:
-        with self._asking(key):
+        with self.asking(key):
             return _meta(key.text, obstore.head(self.opened(key), object_name(key)))
 
     def list(self, key: Key) -> Iterator[ObjectMeta]:
@@ -96,13 +96,6 @@ class Buckets:
     def put_if_absent(self, key: Key, data: bytes) -> None:
         with failing(key, missing=NoSuchBucket):
             obstore.put(self.opened(key), object_name(key), data, mode="create", use_multipart=False)
-
-    def delete(self, key: Key) -> None:
-        """Deletes one object. Raises ObjectNotFound where there is none: obstore alone would not tell."""
-        with self._asking(key):
-            bucket = self.opened(key)
-            obstore.head(bucket, object_name(key))
-            obstore.delete(bucket, object_name(key))
 
     def opened(self, key: Key, retries: int = 0) -> ObjectStore:
         """Returns the store that holds this key, the same one every time."""
@@ -134,7 +127,7 @@ class Buckets:
         return open_other(scheme, authority, self._properties, retries)
 
     @contextmanager
-    def _asking(self, key: Key) -> Iterator[None]:
+    def asking(self, key: Key) -> Iterator[None]:
         """Makes sure that a missing object is missing from a bucket that exists and knows us.
 
         An answer to HEAD has no words, and servers were seen to say 404 to a stranger: then a listing must tell.

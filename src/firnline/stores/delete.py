@@ -6,8 +6,9 @@ import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
+import obstore
+
 from firnline.errors import ObjectNotFound, PermanentStoreError, StoreError
-from firnline.model.locations import parse_location
 from firnline.ports.delete import DeleteOutcome, Doomed, Fate, MaySend, always
 from firnline.ports.throttle import Budget
 from firnline.stores.answers import HOPELESS, UNSENT, Answer
@@ -125,7 +126,7 @@ class ObjectDelete:
                 answer = delete_single(self._buckets.s3().client, key, etag if self._conditional else None)
                 self._learn(prefix_of(key), [answer])
                 return answer
-            _unlink(key) if key.scheme == "file" else self._buckets.delete(key)
+            _unlink(key) if key.scheme == "file" else _delete_object(self._buckets, key)
         except ObjectNotFound:
             return Answer(Fate.MISSING)
         except HOPELESS:
@@ -151,18 +152,6 @@ class ObjectDelete:
             self.throttle.went_well(prefix)
 
 
-class LocalDelete(ObjectDelete):
-    """Deletes local files and nothing else: every other location fails."""
-
-    def delete(self, doomed: Sequence[Doomed], may_send: MaySend = always) -> list[DeleteOutcome]:
-        return [self._if_local(each, may_send) for each in doomed]
-
-    def _if_local(self, each: Doomed, may_send: MaySend) -> DeleteOutcome:
-        if parse_location(each.key).scheme != "file":
-            return DeleteOutcome(each.key, Fate.FAILED, f"{each.key!r} is not a local file")
-        return super().delete([each], may_send)[0]
-
-
 def _unlink(key: Key) -> None:
     try:
         if os.path.isdir(key.path):  # unlink refuses a folder by itself, but not a link to one
@@ -172,3 +161,11 @@ def _unlink(key: Key) -> None:
         raise ObjectNotFound(f"no object {key.text!r}") from error
     except OSError as error:
         raise StoreError(f"cannot delete {key.text!r}: {error.strerror}") from error
+
+
+def _delete_object(buckets: Buckets, key: Key) -> None:
+    """Deletes one object. Raises ObjectNotFound where there is none: obstore alone would not tell."""
+    with buckets.asking(key):
+        bucket = buckets.opened(key)
+        obstore.head(bucket, object_name(key))
+        obstore.delete(bucket, object_name(key))

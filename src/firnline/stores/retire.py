@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
-from contextlib import suppress
 
 from firnline.errors import ObjectNotFound, StoreError
-from firnline.model.locations import parse_location
 from firnline.ports.delete import Doomed, Fate
 from firnline.ports.stores import Read
 from firnline.stores.delete import ObjectDelete
+from firnline.stores.folders import LocalFolders
 
 
 class ObjectRetire:
@@ -21,6 +19,7 @@ class ObjectRetire:
     def __init__(self, store: Read, properties: Mapping[str, str] | None = None) -> None:
         self._store = store
         self._delete = ObjectDelete(properties)
+        self._folders = LocalFolders()
 
     def retire(self, key: str, data: bytes) -> bool:
         try:
@@ -35,10 +34,4 @@ class ObjectRetire:
         return outcome.fate is Fate.DELETED
 
     def retire_folder(self, folder: str) -> None:
-        """Removes empty folders from the innermost out, each by a request that fails where anything is in it."""
-        place = parse_location(folder)
-        if place.scheme != "file":
-            return
-        for inner, _, _ in os.walk(place.path.rstrip("/"), topdown=False):
-            with suppress(OSError):
-                os.rmdir(inner)
+        self._folders.remove_hollow(folder)
