@@ -6,10 +6,8 @@ import os
 from pathlib import Path
 
 from firnline.errors import PolicyError
-from firnline.own_cache import own_cache
-from firnline.policy.config import Section
-from firnline.policy.parse import parse_policy
-from firnline.xdg import base_folder
+from firnline.own_files import base_folder, own_cache
+from firnline.policy.parse import Section, parse_policy
 
 NAME = "firnline.yaml"
 

@@ -8,7 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from firnline.errors import FirnlineError
-from firnline.testing.faults import Counting, Died, Dying, Fault, When
+from firnline.testing.faults import CountingFault, Died, Dying, Fault, When
 
 from .small import Copy
 
@@ -29,11 +29,11 @@ def chosen(effects: list[tuple[str, str]], every: int) -> list[int]:
 
 
 def uncut(made: Path, act: Act) -> tuple[dict[str, bytes], list[tuple[str, str]]]:
-    copy, counting = Copy.of(made, "uncut"), Counting()
+    copy, counting = Copy.of(made, "uncut"), CountingFault()
     act(copy, counting)
     picture = copy.picture()
     copy.end()
-    return picture, [each for each in counting.trace if Counting([each]).effects]
+    return picture, [each for each in counting.trace if CountingFault([each]).effects]
 
 
 def cut_run(made: Path, act: Act, when: When, every: int = 9) -> list[tuple[str, str]]:

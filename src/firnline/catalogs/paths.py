@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 from contextlib import suppress
 from typing import Any
 
-from firnline.catalogs.pointers import is_in_log, proof_of, version_between
+from firnline.catalogs.commits import is_in_log, proof_of, version_between
 from firnline.catalogs.versions import (
     HINT,
     Gap,

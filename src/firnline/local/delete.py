@@ -10,7 +10,7 @@ from threading import Event
 from firnline.errors import Interrupted
 from firnline.model.locations import parse_location
 from firnline.ports.delete import Delete, DeleteOutcome, Doomed, Lend, MaySend
-from firnline.ports.overlap import SideBySide
+from firnline.ports.expanding import SideBySide
 
 Send = Callable[[Sequence[Doomed]], list[DeleteOutcome]]
 _AT_ONCE = 32

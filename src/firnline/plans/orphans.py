@@ -9,9 +9,8 @@ from typing import Any
 
 from firnline.model.files import Tally, Totals
 from firnline.model.times import format_duration, format_instant
-from firnline.plans.pages import Block, Grid, Hint, Line, Page
+from firnline.plans.pages import Block, Grid, Hint, Line, Page, minute, size, tally
 from firnline.plans.plan import PLAN_VERSION, tally_json, totals_json
-from firnline.plans.wording import minute, size, tally
 from firnline.ports.listings import ObjectClass
 
 ORPHANS = "orphans"

@@ -10,7 +10,7 @@ from firnline.model.files import FileKind, Root, Tally, Totals
 from firnline.model.locations import identity, stem_of
 from firnline.ports.expanding import Expand
 from firnline.ports.listings import KeyRange, ListRanges, ObjectClass, Sort
-from firnline.ports.real_names import AsCalled, RealNames
+from firnline.ports.stores import AsCalled, RealNames
 
 if TYPE_CHECKING:
     import pyarrow as pa

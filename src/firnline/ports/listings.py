@@ -31,7 +31,7 @@ class ObjectClass(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class WrittenFolder:
     """A folder that a table writes to, and the names that its writers give: (expression, kind), first match wins.
 
     Without names it is a folder that the table owns and its writers do not use: what is there is somebody's own.

@@ -17,15 +17,12 @@ from firnline.ports.expanding import Expand
 from firnline.ports.listings import KeyRange, ListRanges, Sort
 from firnline.ports.progress import Progress, Silent
 from firnline.spark.census import SparkCensus, take
-from firnline.spark.describing import described
 from firnline.spark.folding import root_table, walk_folding
-from firnline.spark.listing import SparkListing, list_pieces
-from firnline.spark.opening import ROWS
+from firnline.spark.listing import SparkListing, list_pieces, refuse_two_roads
+from firnline.spark.opening import ROWS, raise_told
 from firnline.spark.pipeline import KEPT, UNREADABLE, VICTIM, judge, stem, walk
-from firnline.spark.roads import refuse_two_roads
 from firnline.spark.spread import placed, spread_of
-from firnline.spark.streaming import streamed
-from firnline.spark.troubles import raise_told
+from firnline.spark.streaming import described, streamed
 
 _SUMMARY = ("verdict", "kind", "count", "bytes", "error")
 _ONCE = {"key": "min", "size": "max", "kind": "min", "opens": "max", "needed": "max", "expects": "max"}

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 from firnline.errors import CollectionForbidden, FirnlineError, RefusedForSafety
 from firnline.model.locations import known_as
-from firnline.ops.needs import forbidden
 from firnline.ops.orphans.forks import Forks
 from firnline.ops.orphans.neighbours import Neighbour
+from firnline.ops.reachability.live_roots import forbidden
 from firnline.ports.formats import State, TableFormat
 
 if TYPE_CHECKING:

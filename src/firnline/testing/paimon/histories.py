@@ -49,7 +49,7 @@ REFUSALS = (
 CONFLICT = "File deletion conflicts"  # what a compaction finds when its files were compacted meanwhile
 
 
-class History(Choices):
+class TableSteps(Choices):
     """Steps on one table. A step returns whether there was anything to do it with."""
 
     def run(self, length: int) -> None:
