@@ -13,21 +13,20 @@ from collections.abc import Callable
 from pathlib import Path
 
 from firnline.caches.disk import DiskCache
-from firnline.caches.expand import CachedExpand
+from firnline.caches.expand import CachedExpand, look_up
 from firnline.caches.seal import Seal
-from firnline.caches.stamps import look_up
 from firnline.formats.iceberg.expand import IcebergExpand
 from firnline.model.files import File, FileKind
-from firnline.model.portions import portions
+from firnline.model.spans import portions
 from firnline.stores.objects import ObjectStores
-from firnline.testing.manifests import Entry, Item, Layout, Status
+from firnline.testing.manifests import AvroLayout, Entry, Item, Status
 
 LEAST_GAIN = 3.0
 
 
 def manifests(folder: Path, number: int, entries: int) -> list[File]:
     """Writes manifests whose paths look like Spark's, without statistics: the least that decoding can cost."""
-    layout, units = Layout(2), []
+    layout, units = AvroLayout(2), []
     for each in range(number):
         names = (f"s3://lake/events/data/day={each}/{n:05d}-{each * entries + n}-0b6c.parquet" for n in range(entries))
         rows = [Entry(Status.ADDED, Item(name, 1_000_000), 1) for name in names]

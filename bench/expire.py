@@ -23,7 +23,7 @@ from typing import Any
 from parts.measuring import machine, measured
 from parts.reporting import Line, rounds_table, save, table
 
-from firnline.testing.large import SHAPES, LargeTable, Shape
+from firnline.testing.large import SHAPES, LargeShape, LargeTable
 
 OWN_FLOORS = {"A": (10.0, 4.0), "B": (6.0, 3.0)}
 """Of a plan as `firnline plan` makes it, warm and cold, against the action: on threads, its own choice for them."""
@@ -47,7 +47,7 @@ MEMORY = "4g"
 Work = Callable[[], tuple[list[Line], dict[str, Any]]]
 
 
-def made(warehouse: Path, name: str, shape: Shape, *, data: bool = False) -> LargeTable:
+def made(warehouse: Path, name: str, shape: LargeShape, *, data: bool = False) -> LargeTable:
     """The table, written unless an earlier call left it there."""
     written = LargeTable(warehouse / "db" / name, shape)
     if not (written.folder / "metadata" / "version-hint.text").exists():
@@ -55,7 +55,7 @@ def made(warehouse: Path, name: str, shape: Shape, *, data: bool = False) -> Lar
     return written
 
 
-def half(shape: Shape) -> int:
+def half(shape: LargeShape) -> int:
     return shape.snapshots // 2
 
 

@@ -14,10 +14,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from firnline.history.index import read_index, read_segment
 from firnline.history.listing import Entry, read_list
 from firnline.history.names import Pointer
-from firnline.history.opening import History, expired_entries
+from firnline.history.opening import History, expired_entries, read_index, read_segment
 from firnline.history.revise import LONGEST_LIST, Wish, laid_out, revise
 from firnline.stores.objects import ObjectStores
 

@@ -29,7 +29,7 @@ from firnline.local.engine import LocalEngine
 from firnline.model.files import File, FileKind, Root
 from firnline.model.locations import identity
 from firnline.model.times import DAY_MS
-from firnline.ops.plan import roots
+from firnline.ops.runs.plan import roots
 from firnline.ports.engines import Engine
 from firnline.ports.listings import ObjectClass
 from firnline.spark.engine import SparkEngine

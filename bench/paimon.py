@@ -25,17 +25,17 @@ from parts.measuring import machine
 from parts.reporting import Line, save, table
 
 from firnline.app import Lake, open_lake
-from firnline.testing.large import LargeTable, Shape
+from firnline.testing.large import LargeShape, LargeTable
 from firnline.testing.paimon.large import LargePaimon
 
-SHAPE = Shape(1_000, 556, live=200, cadence=8, refs=3)
+SHAPE = LargeShape(1_000, 556, live=200, cadence=8, refs=3)
 """556,000 entries that add a file and 444,800 that remove one."""
 
 FLOOR = 1.5
 ROUNDS = 4
 
 
-def made(folder: Path, shape: Shape) -> dict[str, tuple[Path, dict[str, int]]]:
+def made(folder: Path, shape: LargeShape) -> dict[str, tuple[Path, dict[str, int]]]:
     """Both tables, written unless an earlier run left them there, each with the number of its right victims."""
     paimon, iceberg = LargePaimon(folder / "paimon", shape), LargeTable(folder / "iceberg", shape)
     if not (paimon.folder / "snapshot").exists():
@@ -45,7 +45,7 @@ def made(folder: Path, shape: Shape) -> dict[str, tuple[Path, dict[str, int]]]:
     return {"paimon": (paimon.folder, paimon.victims(last)), "iceberg": (iceberg.folder, shape.victims(last))}
 
 
-def planned(lake: Lake, place: Path, victims: dict[str, int], shape: Shape) -> dict[str, float]:
+def planned(lake: Lake, place: Path, victims: dict[str, int], shape: LargeShape) -> dict[str, float]:
     """What one plan took. Raises where it names another number of victims."""
     start, spent = time.perf_counter(), cpu_s()
     view = lake.plan(str(place), older_than=cutoff(shape.snapshots // 2), retain_last=1)
@@ -58,7 +58,7 @@ def planned(lake: Lake, place: Path, victims: dict[str, int], shape: Shape) -> d
     return took
 
 
-def compared(engine: str, tables: dict[str, tuple[Path, dict[str, int]]], shape: Shape) -> tuple[list[Line], Any]:
+def compared(engine: str, tables: dict[str, tuple[Path, dict[str, int]]], shape: LargeShape) -> tuple[list[Line], Any]:
     """Plans both in turns. The first round warms up and does not count."""
     lake = open_lake(engine=engine)
     rounds = [{name: planned(lake, *each, shape) for name, each in tables.items()} for _ in range(ROUNDS)]

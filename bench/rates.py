@@ -23,9 +23,9 @@ from firnline.formats.avro.engine import engine_for
 from firnline.formats.avro.framing import find_blocks
 from firnline.formats.iceberg.expand import _ENTRY_COLUMNS, IcebergExpand
 from firnline.model.files import File, FileKind
-from firnline.model.portions import portions
+from firnline.model.spans import portions
 from firnline.stores.objects import ObjectStores
-from firnline.testing.large import LargeTable, Shape
+from firnline.testing.large import LargeShape, LargeTable
 
 TURNS = 7
 INFLATER_FLOOR = 0.6
@@ -68,7 +68,7 @@ def main() -> int:
     expand = IcebergExpand(ObjectStores())
     rates, shares = {}, {}
     with tempfile.TemporaryDirectory() as folder:
-        for name, shape in (("small", Shape(400, 54, refs=1)), ("long", Shape(60, 1_075, live=30, refs=1))):
+        for name, shape in (("small", LargeShape(400, 54, refs=1)), ("long", LargeShape(60, 1_075, live=30, refs=1))):
             table = LargeTable(Path(folder, name), shape)
             table.write()
             lists = units(table, "snap-*.avro", FileKind.MANIFEST_LIST)[-200:]

@@ -28,11 +28,11 @@ from parts.measuring import Memory, machine
 from parts.reporting import FOLDER
 
 from firnline.app import open_lake
-from firnline.history.index import Segment, digest_of, index_bytes
 from firnline.history.listing import bytes_of, text_of, time_of
 from firnline.history.names import INDEX, PATH
-from firnline.sql.runtime import PACKAGE
-from firnline.testing.manifests import Layout
+from firnline.history.opening import Segment, digest_of, index_bytes
+from firnline.sql.faults import PACKAGE
+from firnline.testing.manifests import AvroLayout
 from firnline.testing.tables import QuickFiles, SmallTable
 from history import entries
 
@@ -63,7 +63,7 @@ def _segment(folder: Path, first: int, number: int) -> Segment:
 
 def remembering(folder: Path, number: int) -> str:
     """Returns the location of a table with one live snapshot and so many expired ones."""
-    made = SmallTable(QuickFiles(), f"file://{folder}/remembers", Layout(2))
+    made = SmallTable(QuickFiles(), f"file://{folder}/remembers", AvroLayout(2))
     made.append(1)
     uuid: list[str] = []
     made.publish(edit=lambda document: uuid.append(document["table-uuid"]))
@@ -74,7 +74,7 @@ def remembering(folder: Path, number: int) -> str:
 
 def holding(folder: Path, number: int) -> str:
     """Returns the metadata of a table that has the same snapshots live: what Iceberg can show."""
-    made = SmallTable(QuickFiles(), f"file://{folder}/holds", Layout(2))
+    made = SmallTable(QuickFiles(), f"file://{folder}/holds", AvroLayout(2))
     made.append(1)
 
     def fill(document: dict[str, Any]) -> None:

@@ -11,7 +11,7 @@
     │   ├── CollectionForbidden
     │   ├── BlastRadiusExceeded
     │   └── TakenUpAgain      stopped: files went that a commit named in that very moment
-    ├── LeaseHeld             somebody else works on this table; wait
+    ├── LeaseHeld             another process works on this table; wait
     ├── TableMoved            the table is not the one that was planned; plan again
     ├── OutcomeUnknown        read back before doing anything else
     ├── DeletesFailed         rerun
@@ -164,6 +164,6 @@ class Unreachable(StoreError):
 
 
 class AlreadyExists(StoreError):
-    """A conditional write lost: somebody else owns that name, or this very write was retried."""
+    """A conditional write lost: another writer owns that name, or this very write was retried."""
 
     kind = "already-exists"

@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterator
 from firnline.app import Lake
 from firnline.errors import FirnlineError, UsageError
 from firnline.model.names import is_location, parts_of
-from firnline.ops.doctor import CatalogFacts, Patient, diagnose
-from firnline.ops.workplace import Workplace
-from firnline.plans.findings import Diagnosis, Veil, secrets_in
-from firnline.policy.config import Section
+from firnline.ops.looking.doctor import CatalogFacts, Patient, diagnose
+from firnline.ops.looking.findings import Diagnosis, Veil, secrets_in
+from firnline.ops.table.context import TableContext
+from firnline.policy.parse import Section
 from firnline.ports.catalogs import TableName
 from firnline.ports.probe import Probe
 from firnline.ports.stores import List
@@ -71,9 +71,9 @@ def _probe(lake: Lake, name: TableName) -> Probe:
     return StoreProbe(settings)
 
 
-def _table(lake: Lake, what: str) -> Callable[[], tuple[Workplace, Probe]]:
-    def opened() -> tuple[Workplace, Probe]:
-        work = lake.workplace(what)
+def _table(lake: Lake, what: str) -> Callable[[], tuple[TableContext, Probe]]:
+    def opened() -> tuple[TableContext, Probe]:
+        work = lake.table_context(what)
         return work, _probe(lake, work.source.name)
 
     return opened

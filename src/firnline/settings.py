@@ -6,10 +6,8 @@ import os
 from pathlib import Path
 
 from firnline.errors import PolicyError
-from firnline.own_cache import own_cache
-from firnline.policy.config import Section
-from firnline.policy.parse import parse_policy
-from firnline.xdg import base_folder
+from firnline.own_files import base_folder, own_cache
+from firnline.policy.parse import Section, parse_policy
 
 NAME = "firnline.yaml"
 
@@ -32,7 +30,7 @@ def find_config(named: str | None) -> Path | None:
 
 
 def cache_setting(config: Section) -> tuple[str, bool]:
-    """Returns where expansions are remembered, and whether somebody said so: FIRNLINE_CACHE, else the file."""
+    """Returns where expansions are remembered, and whether it was said: FIRNLINE_CACHE, else the file."""
     written = config.settings.get("cache")
     said = os.environ.get("FIRNLINE_CACHE") or (written.value if written else None)
     return said or "disk", said is not None

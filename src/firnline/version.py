@@ -1,4 +1,4 @@
-"""Which firnline this is, for whoever must not import the whole of it."""
+"""Which firnline this is, for code that must not import the whole of it."""
 
 from __future__ import annotations
 

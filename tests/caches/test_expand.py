@@ -12,10 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from firnline.caches.disk import DiskCache
-from firnline.caches.expand import CachedExpand
-from firnline.caches.payload import as_one, from_bytes, to_bytes
+from firnline.caches.expand import CachedExpand, Stamps, as_one, from_bytes, look_up, to_bytes
 from firnline.caches.seal import Seal, entry_name
-from firnline.caches.stamps import Stamps, look_up
 from firnline.errors import StoreError, UnreadableMetadata
 from firnline.formats.columns import ROW_SCHEMA
 from firnline.formats.iceberg.expand import IcebergExpand
@@ -26,7 +24,7 @@ from firnline.stores.objects import ObjectStores
 from firnline.stores.wrappers.counting import Counting
 from firnline.testing.damage import SPOILED
 from firnline.testing.engines import a_long_life
-from firnline.testing.manifests import Layout
+from firnline.testing.manifests import AvroLayout
 from firnline.testing.surveys import expected
 from firnline.testing.tables import QuickFiles, SmallTable
 
@@ -35,7 +33,7 @@ from .worlds import SECRET, Ledger, memory_of, survey_with
 
 @pytest.fixture
 def table(tmp_path: Path) -> SmallTable:
-    return SmallTable(QuickFiles(), f"file://{tmp_path}/t", Layout(2, block_bytes=1))
+    return SmallTable(QuickFiles(), f"file://{tmp_path}/t", AvroLayout(2, block_bytes=1))
 
 
 def units_read(counting: Counting) -> set[str]:
@@ -44,7 +42,7 @@ def units_read(counting: Counting) -> set[str]:
 
 @pytest.mark.parametrize("version", [1, 2, 3])
 def test_a_second_survey_opens_nothing_and_a_third_what_is_new(tmp_path: Path, version: int) -> None:
-    table, expired = a_long_life(SmallTable(QuickFiles(), f"file://{tmp_path}/t", Layout(version)))
+    table, expired = a_long_life(SmallTable(QuickFiles(), f"file://{tmp_path}/t", AvroLayout(version)))
     cache, counts = DiskCache(str(tmp_path / "cache")), []
     for _ in range(3):
         counting = Counting(ObjectStores())
@@ -82,7 +80,7 @@ def test_a_unit_that_was_spoiled_since_is_noticed(table: SmallTable, how: str, k
 
 
 def test_an_object_replaced_under_its_name_by_one_of_the_same_size_is_read_again(tmp_path: Path) -> None:
-    table = SmallTable(QuickFiles(), f"file://{tmp_path}/t", Layout(2, "null"))
+    table = SmallTable(QuickFiles(), f"file://{tmp_path}/t", AvroLayout(2, "null"))
     first = table.append(1)
     table.overwrite(table.live())
     store, memory = ObjectStores(), memory_of(Ledger())

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from firnline.caches.opening import Memory
+from firnline.caches.opening import OpenedCache
 from firnline.caches.seal import Seal
 from firnline.local.engine import LocalEngine
 from firnline.stores.objects import ObjectStores
@@ -114,7 +114,7 @@ def test_without_seals_a_lie_would_change_the_answer() -> None:
     first = table.append(2)
     table.overwrite(table.live())
     ledger = Ledger()
-    open_memory = Memory("", ledger, _Open(SECRET))
+    open_memory = OpenedCache("", ledger, _Open(SECRET))
     assert survey_with(LocalEngine(), table, {first}, store, open_memory) == expected(table, {first})
     ledger.lie = neighbour(1)
     assert survey_with(LocalEngine(), table, {first}, store, open_memory) != expected(table, {first})

@@ -13,11 +13,10 @@ from pathlib import Path
 import pytest
 
 import firnline
-from firnline.caches.breaker import Breaker
 from firnline.caches.disk import DiskCache
-from firnline.caches.opening import Memory, open_memory, shown
-from firnline.caches.redis_cache import RedisCache
-from firnline.caches.secret import own_secret
+from firnline.caches.opening import OpenedCache, open_memory, shown
+from firnline.caches.redis_cache import Breaker, RedisCache
+from firnline.caches.seal import own_secret
 from firnline.errors import FirnlineError, PolicyError, UnreadableMetadata, UsageError
 from firnline.model.files import FileKind
 from firnline.model.times import DAY_MS
@@ -28,7 +27,7 @@ from firnline.testing.tables import QuickFiles, SmallTable
 KEY = "sixteen characters or more"
 
 
-def opened(tmp_path: Path, setting: str, key: str | None = None) -> Memory:
+def opened(tmp_path: Path, setting: str, key: str | None = None) -> OpenedCache:
     return open_memory(setting, key, tmp_path / "config" / "cache.key", tmp_path / "default")
 
 

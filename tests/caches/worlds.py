@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 
-from firnline.caches.opening import Memory
+from firnline.caches.opening import OpenedCache
 from firnline.caches.seal import Seal
 from firnline.formats.iceberg.table import IcebergFormat
-from firnline.ops.plan import roots
+from firnline.ops.runs.plan import roots
 from firnline.ports.cache import Cache
 from firnline.ports.engines import Engine, Territory
 from firnline.ports.stores import Read
@@ -40,11 +40,11 @@ class Ledger:
         self.entries[key] = data
 
 
-def memory_of(cache: Cache, secret: bytes = SECRET) -> Memory:
-    return Memory("a test's own", cache, Seal(secret))
+def memory_of(cache: Cache, secret: bytes = SECRET) -> OpenedCache:
+    return OpenedCache("a test's own", cache, Seal(secret))
 
 
-def survey_with(engine: Engine, table: SmallTable, expired: Collection[int], store: Read, memory: Memory) -> Found:
+def survey_with(engine: Engine, table: SmallTable, expired: Collection[int], store: Read, memory: OpenedCache) -> Found:
     """Returns what the engine says of the table as it is now, walking through the cache as a plan does."""
     table_format = IcebergFormat(store)
     state = table_format.load("table", table.publish())

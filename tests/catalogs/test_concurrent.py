@@ -19,8 +19,8 @@ from pyiceberg.table import Table
 
 from firnline.app import Lake, now_ms
 from firnline.errors import RefusedForSafety
-from firnline.ops.carry import Carried
-from firnline.policy.config import Section
+from firnline.ops.runs.advance import RunStatus
+from firnline.policy.parse import Section
 from firnline.testing.servers import Server
 
 from .lakes import SCHEMA, rows
@@ -28,7 +28,7 @@ from .lakes import SCHEMA, rows
 pytestmark = [pytest.mark.xdist_group("rest"), pytest.mark.filterwarnings("ignore::ResourceWarning")]
 
 WRITERS = 8
-COMMITS = 500 if os.environ.get("FIRNLINE_FULL") else 60
+COMMITS = 500 if os.environ.get("FIRNLINE_FULL") else 36
 KEPT = 10
 
 
@@ -121,7 +121,7 @@ def expire(crowd: Crowd) -> tuple[int, set[str]]:
         if not lost:
             raise
         return 0, lost
-    return len(carried.facts["expired"]) if isinstance(carried, Carried) else 0, set()
+    return len(carried.facts["expired"]) if isinstance(carried, RunStatus) else 0, set()
 
 
 def test_eight_writers_beside_an_expiring_firnline(

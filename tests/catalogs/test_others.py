@@ -12,7 +12,7 @@ from pyiceberg.exceptions import NoSuchTableError
 from firnline.app import Lake, now_ms
 from firnline.catalogs.others import OtherCatalog
 from firnline.errors import NoSuchTable, StoreError, UnreadableMetadata, UnsupportedFormat, UsageError
-from firnline.policy.config import Section
+from firnline.policy.parse import Section
 from firnline.ports.catalogs import TableName
 from firnline.ports.formats import UndoWindow
 

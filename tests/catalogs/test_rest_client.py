@@ -18,7 +18,7 @@ from urllib.parse import parse_qs, unquote, urlsplit
 
 import pytest
 
-from firnline.catalogs.pointers import proof_of
+from firnline.catalogs.commits import proof_of
 from firnline.catalogs.rest.catalog import RestCatalog
 from firnline.catalogs.rest.commits import RestCommits
 from firnline.errors import (

@@ -10,10 +10,10 @@ from pyiceberg.catalog.rest import RestCatalog as PyIcebergCatalog
 
 from firnline.app import Lake, now_ms
 from firnline.history.names import INDEX, PATH
-from firnline.ops.carry import Carried
-from firnline.policy.config import Section
-from firnline.sql.asking import Asked, open_relation
-from firnline.sql.bounds import Bounds
+from firnline.ops.runs.advance import RunStatus
+from firnline.policy.parse import Section
+from firnline.sql.asking import RelationRequest, open_relation
+from firnline.sql.relations import TimeBounds
 from firnline.testing.servers import Server
 
 from .lakes import five_snapshots, rows
@@ -30,14 +30,14 @@ def name(own_rest: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> s
 def expire(lake: Lake, name: str) -> None:
     asked = {"older_than": now_ms() + 1, "retain_last": 1, "grace": "0s", "blast_radius": 1.0}
     carried = lake.expire(name, keep={"history": "forever"}, **asked)
-    assert isinstance(carried, Carried)
+    assert isinstance(carried, RunStatus)
     assert carried.facts["state"] == "done", carried.facts
 
 
 def all_snapshots(name: str) -> dict[int, bool]:
     """Returns whether each snapshot expired, as `firnline sql` reads it."""
-    relation, _ = open_relation(Asked(name, "all_snapshots"))
-    pieces = relation.pieces(Bounds())
+    relation, _ = open_relation(RelationRequest(name, "all_snapshots"))
+    pieces = relation.pieces(TimeBounds())
     batches = [each for piece in pieces for each in relation.read(piece, ["snapshot_id", "expired"])]
     return {row["snapshot_id"]: row["expired"] for each in batches for row in each.to_pylist()}
 

@@ -17,11 +17,10 @@ from firnline.cli.main import run as command
 from firnline.errors import NoSuchTable, OutcomeUnknown, RefusedForSafety, UsageError
 from firnline.model.holds import Hold
 from firnline.model.times import MINUTE_MS
-from firnline.ops.carry import Carried
-from firnline.ops.holds import add_hold, release_hold
-from firnline.ops.tags import add_tag, remove_tag
-from firnline.policy.config import Section
-from firnline.policy.parse import parse_policy
+from firnline.ops.marks.holds import add_hold, release_hold
+from firnline.ops.marks.tags import add_tag, remove_tag
+from firnline.ops.runs.advance import RunStatus
+from firnline.policy.parse import Section, parse_policy
 from firnline.ports.catalogs import Attempt, Still, SwapOutcome, Version, always
 from firnline.ports.formats import Amendment
 from firnline.testing.dated import Clock, dated
@@ -57,9 +56,9 @@ class Subject:
     def ids(self) -> list[int]:
         return [each.snapshot_id for each in self.theirs().snapshots()]
 
-    def expire(self, grace: str) -> Carried:
+    def expire(self, grace: str) -> RunStatus:
         carried = self.lake.expire(self.table, older_than=now_ms() + 1, retain_last=1, grace=grace, blast_radius=1.0)
-        assert isinstance(carried, Carried)
+        assert isinstance(carried, RunStatus)
         return carried
 
     def files(self) -> set[Path]:
@@ -415,7 +414,7 @@ def test_a_commit_that_landed_without_an_answer_is_found_by_whoever_resumes(
 
 def test_tags_and_holds_are_written_through_the_server(subject: Subject) -> None:
     oldest, second = (str(each) for each in subject.ids()[:2])
-    work = subject.lake.workplace(subject.table)
+    work = subject.lake.table_context(subject.table)
     add_tag(work, "kept", oldest, None)
     add_hold(work, Hold("case", "somebody", "a test", second, None))
     refs = subject.theirs().metadata.refs
@@ -440,7 +439,7 @@ def test_schemas_that_nothing_uses_go_too(subject: Subject) -> None:
     carried = subject.lake.expire(
         subject.table, older_than=now_ms() + 1, retain_last=1, grace="0s", blast_radius=1.0, clean=True
     )
-    assert isinstance(carried, Carried)
+    assert isinstance(carried, RunStatus)
     assert [each.schema_id for each in subject.theirs().metadata.schemas] == [1]
     subject.check_reads(range(6))
 

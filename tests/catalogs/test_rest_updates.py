@@ -8,10 +8,7 @@ from typing import Any
 
 import pytest
 
-from firnline.catalogs.rest.commits import RestCommits
-from firnline.catalogs.rest.fences import fences, next_fence
-from firnline.catalogs.rest.requirements import requirements_of
-from firnline.catalogs.rest.updates import is_true, updates_of
+from firnline.catalogs.rest.commits import RestCommits, fences, is_true, next_fence, requirements_of, updates_of
 from firnline.errors import RefusedForSafety
 from firnline.ports.catalogs import Version
 

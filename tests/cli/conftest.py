@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from pyiceberg.catalog.sql import SqlCatalog
 
-from firnline.testing.manifests import Layout
+from firnline.testing.manifests import AvroLayout
 from firnline.testing.tables import QuickFiles, SmallTable
 
 PYICEBERG = "catalog:\n  lake:\n    type: sql\n    uri: sqlite:///{folder}/catalog.db\n    warehouse: file://{folder}\n"
@@ -61,7 +61,7 @@ def lake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SmallLake:
     monkeypatch.setenv("XDG_CONFIG_HOME", str(folder / "no-config"))
     monkeypatch.chdir(folder)
     SqlCatalog("lake", uri=f"sqlite:///{folder}/catalog.db", warehouse=f"file://{folder}").close()
-    made = SmallLake(folder, eight_days(SmallTable(QuickFiles(), f"file://{folder}/ns/events", Layout(2))))
+    made = SmallLake(folder, eight_days(SmallTable(QuickFiles(), f"file://{folder}/ns/events", AvroLayout(2))))
     made.publish()
     return made
 

@@ -11,7 +11,7 @@ import pytest
 
 from firnline.cli.main import run
 from firnline.testing.damage import cut_in_half, remove, replace_with_text
-from firnline.testing.manifests import Layout
+from firnline.testing.manifests import AvroLayout
 from firnline.testing.tables import QuickFiles, SmallTable
 
 PLAN = ("plan", "lake.ns.events")
@@ -69,7 +69,7 @@ def _unit(suffix: str, spoil: Callable[[str], None]) -> Callable[[Lake], str]:
 
 
 def _two_versions(lake: Lake) -> str:
-    table = SmallTable(QuickFiles(), f"file://{lake.folder}/twice", Layout(2))
+    table = SmallTable(QuickFiles(), f"file://{lake.folder}/twice", AvroLayout(2))
     table.append()
     table.publish()
     table.documents.clear()

@@ -12,15 +12,14 @@ from typing import Any
 
 import pytest
 
-from firnline.caches.opening import Memory
+from firnline.caches.opening import OpenedCache
 from firnline.catalogs.config import CatalogSettings
 from firnline.cli.main import run
-from firnline.ops.doctor import Patient, diagnose
-from firnline.ops.versions import java
-from firnline.plans.findings import HIDDEN, Finding, Level, Veil, secrets_in
+from firnline.ops.looking.doctor import Patient, diagnose
+from firnline.ops.looking.findings import HIDDEN, Finding, Severity, Veil, java, secrets_in
 from firnline.stores.objects import ObjectStores
 from firnline.stores.probe import StoreProbe
-from firnline.testing.manifests import Layout
+from firnline.testing.manifests import AvroLayout
 from firnline.testing.servers.moto import enforce, moto
 from firnline.testing.servers.process import Server
 from firnline.testing.servers.redis import redis
@@ -35,7 +34,7 @@ def doctor(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, Fo
     code = run(["doctor", *arguments, "--json"])
     said = json.loads(capsys.readouterr().out)
     assert said["well"] == (code == 0)
-    levels = [level.value for level in Level]
+    levels = [level.value for level in Severity]
     best_first = sorted(said["findings"], key=lambda each: levels.index(each["level"]))
     return code, {each["topic"]: each for each in best_first}
 
@@ -157,7 +156,7 @@ def test_java_is_told_by_the_file_beside_it_and_not_started(
 def test_without_java_only_spark_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("JAVA_HOME", raising=False)
     monkeypatch.setenv("PATH", "/nowhere")
-    assert java().level is Level.WARNING
+    assert java().level is Severity.WARNING
 
 
 def test_a_doctor_starts_no_spark(lake: Any) -> None:
@@ -188,7 +187,7 @@ class Puts:
 
 def table_on(server: Server, lake: Any, bucket: str) -> None:
     """Registers a table in the bucket as lake.ns.far, and reaches it by the catalog's settings."""
-    table = SmallTable(Puts(server), f"s3://{bucket}/ns/far", Layout(2))
+    table = SmallTable(Puts(server), f"s3://{bucket}/ns/far", AvroLayout(2))
     table.append()
     lake.register("far", table.publish())
     settings(lake, server.settings)
@@ -322,7 +321,7 @@ def test_a_veil_hides_every_spelling_and_leaves_words_alone() -> None:
     assert veil.over("somebody has no key") == "somebody has no key"
     assert veil.over("redis://me:pass@host/0") == f"redis://{HIDDEN}@host/0"
     assert Veil().over("http://host:80/x") == "http://host:80/x"
-    hidden = veil.over_finding(Finding(Level.OK, "a b/c+d", "a b/c+d", "a b/c+d"))
+    hidden = veil.over_finding(Finding(Severity.OK, "a b/c+d", "a b/c+d", "a b/c+d"))
     assert (hidden.topic, hidden.said, hidden.hint) == (HIDDEN, HIDDEN, HIDDEN)
 
 
@@ -347,7 +346,7 @@ def test_the_address_of_a_catalog_that_works_is_shown_without_its_password() -> 
         config=lambda: None,
         catalogs=lambda: {"prod": works},
         tables=lambda name: [],
-        cache=lambda: Memory("off"),
+        cache=lambda: OpenedCache("off"),
         store=lambda facts: ObjectStores(),
         probe=lambda facts: StoreProbe(),
         table=None,

@@ -17,8 +17,8 @@ import typer.main
 from pyiceberg.catalog.sql import SqlCatalog
 
 from firnline.cli.main import app, run
-from firnline.plans.permissions import ACTIONS, COMMANDS, Need, Place, Verb, aws_policy, grants, template
-from firnline.testing.manifests import Layout
+from firnline.ops.looking.permissions import ACTIONS, COMMANDS, Need, PlaceKind, Verb, aws_policy, grants, template
+from firnline.testing.manifests import AvroLayout
 from firnline.testing.servers.moto import enforce, moto, user
 from firnline.testing.servers.process import Server
 from firnline.testing.servers.s3 import client, environment, make_bucket
@@ -52,7 +52,7 @@ def test_every_store_has_a_word_for_every_verb(store: str) -> None:
 
 
 def test_a_folder_inside_another_is_not_named_twice() -> None:
-    needs = [Need(Verb.GET, Place.METADATA), Need(Verb.GET, Place.FILES), Need(Verb.PUT, Place.RECORDS)]
+    needs = [Need(Verb.GET, PlaceKind.METADATA), Need(Verb.GET, PlaceKind.FILES), Need(Verb.PUT, PlaceKind.RECORDS)]
     given = grants(needs, template("s3"), "s3")
     assert [(each.verb, each.folders) for each in given] == [
         (Verb.GET, ("s3://bucket/table",)),
@@ -67,7 +67,7 @@ def test_a_folder_inside_another_is_not_named_twice() -> None:
 
 
 def test_only_commands_that_delete_may_delete_files() -> None:
-    deleting = {name for name, uses in COMMANDS.items() if Need(Verb.DELETE, Place.FILES) in uses.needs}
+    deleting = {name for name, uses in COMMANDS.items() if Need(Verb.DELETE, PlaceKind.FILES) in uses.needs}
     assert deleting == {"expire", "commit", "purge", "resume", "branch drop", "orphans", "dropped", "doctor"}
 
 
@@ -119,7 +119,7 @@ class Bench:
     def fresh(self) -> str:
         """Makes a table of six days; everything but the newest would expire. Returns its name."""
         name = f"t{next(NAMES)}"
-        table = SmallTable(Puts(self.server), f"s3://{BUCKET}/ns/{name}", Layout(2))
+        table = SmallTable(Puts(self.server), f"s3://{BUCKET}/ns/{name}", AvroLayout(2))
         for _ in range(4):
             table.append()
         table.overwrite(table.live())

@@ -12,7 +12,7 @@ import pytest
 from firnline.cli.main import run
 from firnline.errors import UsageError
 from firnline.model.times import format_instant
-from firnline.ops.files import write_listing
+from firnline.ops.looking.files import write_listing
 
 Lake = Any
 

@@ -56,9 +56,9 @@ def test_a_needed_file_has_every_snapshot_that_needs_it_newest_first(
     lake: Lake, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for path in lake.events.made:
-        needing = [each for each in reversed(lake.events.changes) if path in lake.events.reachable(each)]
+        who_needs = [each for each in reversed(lake.events.changes) if path in lake.events.reachable(each)]
         answer = why(capsys, lake, path)
-        assert [each["snapshot"] for each in answer["needed_by"]] == [str(each) for each in needing]
+        assert [each["snapshot"] for each in answer["needed_by"]] == [str(each) for each in who_needs]
         assert answer["kept"] == any(each["kept"] for each in answer["needed_by"])
         assert answer["file"] == path
 

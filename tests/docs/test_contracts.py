@@ -36,8 +36,8 @@ def test_a_module_that_imports_nothing_forbidden_is_accepted(tmp_path: Path) -> 
         ("plans/newly_added.py", "firnline.ports.delete"),
         ("app/newly_added.py", "firnline.stores.delete"),
         ("catalogs/newly_added.py", "firnline.ports.retire"),
-        ("ops/newly_added.py", "firnline.ops.purge"),
-        ("sql/newly_added.py", "firnline.stores.folders"),
+        ("ops/newly_added.py", "firnline.ops.runs.purge"),
+        ("sql/newly_added.py", "firnline.stores.removers"),
     ],
 )
 def test_a_new_module_gets_no_power_to_delete(tmp_path: Path, module: str, imported: str) -> None:

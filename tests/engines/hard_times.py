@@ -19,7 +19,7 @@ from pyspark.sql import SparkSession
 
 from firnline.formats.iceberg.table import IcebergFormat
 from firnline.model.files import File, FileKind
-from firnline.ops.plan import roots
+from firnline.ops.runs.plan import roots
 from firnline.ports.delete import Delete, DeleteOutcome, Doomed, Fate, MaySend, always
 from firnline.ports.engines import Territory
 from firnline.ports.expanding import Expand, Expanded, Together
@@ -29,7 +29,7 @@ from firnline.spark.session import Session, session
 from firnline.stores.delete import LocalDelete
 from firnline.stores.objects import ObjectStores
 from firnline.testing.engines import a_long_life
-from firnline.testing.manifests import Layout
+from firnline.testing.manifests import AvroLayout
 from firnline.testing.surveys import expected, found
 from firnline.testing.tables import QuickFiles, SmallTable
 
@@ -115,7 +115,7 @@ def executors() -> list[int]:
 
 def stumbling(spark: Session, folder: str) -> int:
     """Returns how many units somebody stumbled over; the answer is as if nobody had."""
-    table, expired = a_long_life(SmallTable(QuickFiles(), f"file://{folder}/stumbled", Layout(3)))
+    table, expired = a_long_life(SmallTable(QuickFiles(), f"file://{folder}/stumbled", AvroLayout(3)))
     state = FORMAT.load("table", table.publish())
     marks = Path(folder, "marks")
     marks.mkdir()
@@ -129,7 +129,7 @@ def stumbling(spark: Session, folder: str) -> int:
 
 def bereaved(spark: Session, folder: str) -> int:
     """Returns how many executors died between the sums of a survey and its files; the answer is as if none had."""
-    table, expired = a_long_life(SmallTable(QuickFiles(), f"file://{folder}/bereaved", Layout(3)))
+    table, expired = a_long_life(SmallTable(QuickFiles(), f"file://{folder}/bereaved", AvroLayout(3)))
     state = FORMAT.load("table", table.publish())
     gone = {str(each) for each in expired}
     survey = SparkEngine(spark).survey(roots(FORMAT, state, gone), FORMAT.expand, Territory(None))

@@ -18,9 +18,9 @@ from firnline.spark.engine import SparkEngine
 from firnline.spark.session import Session, session
 from firnline.sql.source import register
 from firnline.stores.objects import ObjectStores
-from firnline.testing.censuses import World
+from firnline.testing.censuses import CensusWorld
 from firnline.testing.engines import a_long_life
-from firnline.testing.manifests import Layout
+from firnline.testing.manifests import AvroLayout
 from firnline.testing.surveys import expected, survey
 from firnline.testing.tables import QuickFiles, SmallTable
 
@@ -34,7 +34,7 @@ QUICK = {
 
 def surveys_are_equal(spark: Session, folder: str) -> int:
     """Returns how many victims both engines found."""
-    table, expired = a_long_life(SmallTable(QuickFiles(), f"file://{folder}/surveyed", Layout(3)))
+    table, expired = a_long_life(SmallTable(QuickFiles(), f"file://{folder}/surveyed", AvroLayout(3)))
     there = survey(SparkEngine(spark), table, expired, ObjectStores(), outside=True)
     assert there == survey(LocalEngine(), table, expired, ObjectStores(), outside=True) == expected(table, expired)
     return len(there.victims)
@@ -44,7 +44,7 @@ def censuses_are_equal(spark: Session, folder: str) -> int:
     """Returns how many orphans both engines found."""
     table, _ = a_long_life(SmallTable(QuickFiles(), f"file://{folder}/counted"))
     table.publish()
-    world = World(table)
+    world = CensusWorld(table)
     world.every_stray()
     there = world.count(SparkEngine(spark), ObjectStores())
     assert there == world.count(LocalEngine(), ObjectStores())

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from firnline.caches.disk import DiskCache
-from firnline.caches.opening import Memory
+from firnline.caches.opening import OpenedCache
 from firnline.caches.seal import Seal
 from firnline.formats.iceberg.table import IcebergFormat
 from firnline.model.times import DAY_MS
-from firnline.ops.plan import roots
+from firnline.ops.runs.plan import roots
 from firnline.ports.engines import Engine, Territory
 from firnline.stores.objects import ObjectStores
 from firnline.stores.wrappers.counting import CountingLog
@@ -24,7 +24,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
 
 def test_executors_open_a_unit_once_in_all_surveys(spark: Engine, tmp_path: Path) -> None:
     table, expired = a_long_life(SmallTable(QuickFiles(), f"file://{tmp_path}/t"))
-    memory = Memory("", DiskCache(str(tmp_path / "cache")), Seal(b"of this test"))
+    memory = OpenedCache("", DiskCache(str(tmp_path / "cache")), Seal(b"of this test"))
     opened = []
     for number in range(2):
         store = CountingLog(ObjectStores(), str(tmp_path / f"{number}.log"))

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from firnline.spark.packing import distributions, modules
+from firnline.spark.shipping import distributions, modules
 
 from .clusters import SCRIPT, SOURCE, bare_python, connect_server, first_on_path, run_on, standalone, surroundings
 

@@ -11,7 +11,7 @@ from contextlib import closing
 
 import pytest
 
-from firnline.spark import reaching
+from firnline.spark import session as reaching
 
 ASK = """
 import sys

@@ -16,7 +16,7 @@ from firnline.model.files import File, FileKind, Root
 from firnline.ports.engines import Engine
 from firnline.ports.listings import ObjectClass
 from firnline.stores.objects import ObjectStores
-from firnline.testing.censuses import STRAYS, World
+from firnline.testing.censuses import STRAYS, CensusWorld
 from firnline.testing.strategies import Script, scripts
 from firnline.testing.surveys import expected, survey
 from firnline.testing.tables import QuickFiles
@@ -57,13 +57,13 @@ worlds = st.fixed_dictionaries(
 """A table and perhaps a neighbour inside it, both with random histories, some strays, some near misses."""
 
 
-def a_world(drawn: dict[str, Any], folder: str) -> tuple[World, list[Root]]:
+def a_world(drawn: dict[str, Any], folder: str) -> tuple[CensusWorld, list[Root]]:
     """Returns the world with its files, and roots that miss some of them narrowly."""
     table, _ = drawn["script"].play(QuickFiles(), f"{folder}/t")
     neighbour = drawn["neighbour"] and drawn["neighbour"].play(QuickFiles(), f"{folder}/t/neighbour")[0]
     for each in filter(None, (table, neighbour)):
         each.publish()
-    world = World(table, neighbour)
+    world = CensusWorld(table, neighbour)
     for name in drawn["strays"]:
         world.stray(name, *STRAYS[name])
     keys = [world.stray(f"data/{name}", of=ObjectClass.NEAR_MISS) for name in drawn["near"]]

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from firnline.errors import UnreadableMetadata
 from firnline.local.folding import _SPANNED, _settled
-from firnline.spark.settling import FOLDED, Settling
-from firnline.spark.troubles import told
+from firnline.spark.folding import FOLDED, Settling
+from firnline.spark.opening import told
 
 ROOTS = 6
 SPANS = st.integers(0, ROOTS - 1).flatmap(lambda start: st.tuples(st.just(start), st.integers(start + 1, ROOTS)))

@@ -16,11 +16,11 @@ from pyspark.errors import PySparkException
 
 from firnline.arrival import PACKED, use_packed
 from firnline.errors import UsageError
-from firnline.spark import looking, packing, shipping
+from firnline.spark import looking, shipping
+from firnline.spark import shipping as packing
 from firnline.spark.looking import Seen, digest, looker, seen
-from firnline.spark.packing import NEEDED, distributions, modules, pack
-from firnline.spark.shipping import Lack, lack_of
-from firnline.spark.troubles import said_by
+from firnline.spark.opening import said_by
+from firnline.spark.shipping import NEEDED, Lack, distributions, lack_of, modules, pack
 
 HERE: Seen = {"platform": "here", "missing": [], "firnline": "this"}
 

@@ -21,17 +21,16 @@ from firnline.errors import FirnlineError, RefusedForSafety, StoreError, Unreada
 from firnline.formats.iceberg.table import IcebergFormat
 from firnline.local.engine import LocalEngine
 from firnline.model.files import FileKind
-from firnline.ops.plan import roots
+from firnline.ops.runs.plan import roots
 from firnline.ports.engines import OUTSIDE, Engine, Territory
-from firnline.spark.describing import described
 from firnline.spark.engine import SparkEngine, SparkSurvey
+from firnline.spark.folding import FOLDED
 from firnline.spark.opening import ROWS, rows_to_tell
 from firnline.spark.pipeline import dealt
-from firnline.spark.settling import FOLDED
 from firnline.spark.spread import TASKS, Spread, spread_of
-from firnline.spark.streaming import streamed
+from firnline.spark.streaming import described, streamed
 from firnline.stores.objects import ObjectStores
-from firnline.testing.censuses import World
+from firnline.testing.censuses import CensusWorld
 from firnline.testing.damage import remove
 from firnline.testing.engines import EngineContract, a_long_life
 from firnline.testing.engines_census import CensusContract
@@ -224,7 +223,7 @@ def test_a_session_whose_strings_have_offsets_of_64_bits_says_the_same(
     setting = "spark.sql.execution.arrow.useLargeVarTypes"
     table, expired = a_long_life(SmallTable(QuickFiles(), f"file://{tmp_path}/t"))
     table.publish()
-    world = World(table)
+    world = CensusWorld(table)
     world.every_stray()
     spark_session.conf.set(setting, "true")
     try:

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from firnline.ops.carry import Carried
+from firnline.ops.runs.advance import RunStatus
 from firnline.testing.world import World
 
 PATH = "firnline.expired-snapshots-path"
@@ -17,9 +17,9 @@ def local(path: str) -> Path:
     return Path(path.removeprefix("file://"))
 
 
-def expire(world: World, grace: str = "24h", **options: Any) -> Carried:
+def expire(world: World, grace: str = "24h", **options: Any) -> RunStatus:
     carried = world.process().expire(world.table, grace=grace, **options)
-    assert isinstance(carried, Carried)
+    assert isinstance(carried, RunStatus)
     return carried
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from tests.history.parts import expire, files, ids, ledger, listed, local, pointer
 
-from firnline.testing.faults import Answer, Counting, Died, Dying, Request, When
+from firnline.testing.faults import Answer, CountingFault, Died, Dying, PortRequest, When
 from firnline.testing.world import World
 
 FULL = bool(os.environ.get("FIRNLINE_FULL"))
@@ -37,7 +37,7 @@ class BeforeCommits:
     times: int
     action: Callable[[], object]
 
-    def pass_on(self, request: Request[Answer]) -> Answer:
+    def pass_on(self, request: PortRequest[Answer]) -> Answer:
         if request.verb == "commit" and self.times:
             self.times -= 1
             self.action()
@@ -45,7 +45,7 @@ class BeforeCommits:
 
 
 def effects(world: World) -> int:
-    counting = Counting()
+    counting = CountingFault()
     world.process(counting).expire(world.table, grace="0s")
     return counting.effects
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from firnline.catalogs.rest.updates import updates_of
+from firnline.catalogs.rest.commits import updates_of
 from firnline.history.names import INDEX, PATH, Pointer, folder_of, is_of_table
 from firnline.ports.formats import State, UndoWindow
 from firnline.testing.world import World

@@ -8,7 +8,7 @@ import pytest
 from tests.history.parts import expire, files, ids, ledger, listed, pointer
 
 from firnline.errors import PolicyError
-from firnline.ops import ledger as ledger_module
+from firnline.ops.history import ledger as ledger_module
 from firnline.testing.world import World
 
 

@@ -8,9 +8,9 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from firnline.history.index import read_index, read_segment
 from firnline.history.listing import Entry, bytes_of, in_order, parse_list, read_list, text_of
 from firnline.history.names import Pointer
+from firnline.history.opening import read_index, read_segment
 from firnline.history.revise import Wish, laid_out, revise
 
 FOLDER = "mem:///t/_firnline/history/u"

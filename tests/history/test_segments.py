@@ -8,7 +8,7 @@ import pytest
 from tests.history.parts import INDEX, expire, files, ids, listed, local, pointer
 
 from firnline.errors import UnreadableMetadata
-from firnline.ops import remember
+from firnline.ops.history import remember
 from firnline.testing.world import World
 
 EXPIRED = ("s1", "s3", "s4", "s5", "s7")

@@ -8,13 +8,13 @@ import random
 import pytest
 from tests.history.parts import ledger
 
-from firnline.ops.carry import Carried
+from firnline.ops.runs.advance import RunStatus
 from firnline.testing.world import World
 
 SEEDS = range(20 if os.environ.get("FIRNLINE_FULL") else 2)
 
 
-def expire_some(world: World, chance: random.Random) -> Carried | None:
+def expire_some(world: World, chance: random.Random) -> RunStatus | None:
     done = world.process().expire(
         world.table,
         grace="24h",
@@ -22,12 +22,12 @@ def expire_some(world: World, chance: random.Random) -> Carried | None:
         retain_last=chance.randint(1, 3),
         blast_radius=1.0,
     )
-    return done if isinstance(done, Carried) else None
+    return done if isinstance(done, RunStatus) else None
 
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_a_history_is_what_expired_and_did_not_come_back(world: World, seed: int) -> None:
-    chance, gone, open_runs = random.Random(seed), set[str](), list[Carried]()
+    chance, gone, open_runs = random.Random(seed), set[str](), list[RunStatus]()
     world.policy = "history: forever"
     for _ in range(8):
         step = chance.choice(("append", "expire", "expire", "undo"))

@@ -11,8 +11,7 @@ from tests.history.parts import expire
 
 from firnline.errors import UsageError
 from firnline.model.times import DAY_MS, format_instant
-from firnline.plans.charts import svg_of
-from firnline.plans.timeline import Span, Timeline, timeline_page
+from firnline.ops.history.timeline import Span, Timeline, svg_of, timeline_page
 from firnline.testing.world import World
 
 NOON = 20_000 * DAY_MS + DAY_MS // 2

@@ -20,7 +20,7 @@ from .places import size_on_disk
 from .verdict import Court, Verdict
 from .worlds import World, build
 
-COUNT = int(os.environ.get("FIRNLINE_JUDGE_WORLDS", "300" if os.environ.get("FIRNLINE_FULL") else "40"))
+COUNT = int(os.environ.get("FIRNLINE_JUDGE_WORLDS", "300" if os.environ.get("FIRNLINE_FULL") else "24"))
 # Two groups of worlds, so that two workers with a JVM each share the longest test of the default lane.
 SEEDS = [pytest.param(seed, marks=pytest.mark.xdist_group(f"judge-{seed % 2}")) for seed in range(COUNT)]
 

@@ -15,7 +15,7 @@ import pytest
 
 from firnline.app import Lake
 from firnline.errors import RefusedForSafety
-from firnline.policy.config import Section
+from firnline.policy.parse import Section
 
 from .jvm import Jvm
 

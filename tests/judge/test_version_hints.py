@@ -14,7 +14,7 @@ import pytest
 from firnline.app import Lake
 from firnline.errors import StoreError
 from firnline.model.times import DAY_MS
-from firnline.policy.config import Section
+from firnline.policy.parse import Section
 from firnline.ports.stores import ReadWrite
 from firnline.testing.dated import Clock, Dated
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from firnline.app import Lake
-from firnline.policy.config import Section
+from firnline.policy.parse import Section
 
 from .jvm import Jvm
 from .test_undo_after_cleaning import JavaTable

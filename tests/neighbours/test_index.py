@@ -16,9 +16,8 @@ from firnline.app.places import now_ms
 from firnline.catalogs.config import CatalogSettings
 from firnline.errors import RefusedForSafety
 from firnline.model.files import File, FileKind
-from firnline.ops.neighbours.cards import Card
 from firnline.ops.neighbours.folders import FolderMap, Folders
-from firnline.ops.neighbours.index import Index, Indexed
+from firnline.ops.neighbours.index import Card, Index, Indexed
 from firnline.ops.neighbours.outward import Bridge, gathered
 from firnline.stores.keys import Key
 from firnline.stores.local import LocalFiles

@@ -19,7 +19,7 @@ from firnline.errors import RefusedForSafety
 from firnline.model.files import File, FileKind
 from firnline.ops.neighbours.index import Index
 from firnline.ops.neighbours.outward import Bridge, gathered
-from firnline.ops.workplace import Registered, read_all
+from firnline.ops.table.context import Registered, read_all
 from firnline.ports.catalogs import TableName
 
 

@@ -13,12 +13,12 @@ from firnline.app.places import now_ms
 from firnline.errors import RefusedForSafety, TableMoved
 from firnline.journal.runs import Run
 from firnline.model.holds import Hold
-from firnline.ops.holds import add_hold
+from firnline.ops.marks.holds import add_hold
 from firnline.testing.dated import Clock, dated
-from firnline.testing.manifests import Layout
+from firnline.testing.manifests import AvroLayout
 from firnline.testing.tables import QuickFiles, SmallTable
 
-ACTS = (Lake.purge, Lake.undo, Lake.carry, Lake.commit)
+ACTS = (Lake.purge, Lake.undo, Lake.advance, Lake.commit)
 
 
 def a_run_with_a_held_snapshot(lake: RealLake) -> tuple[str, str]:
@@ -28,7 +28,7 @@ def a_run_with_a_held_snapshot(lake: RealLake) -> tuple[str, str]:
     first = str(lake.table("a").current_snapshot().snapshot_id)
     lake.overwrite("a", 3)
     run = lake.expire("a", grace="1s").run
-    add_hold(lake.firnline().workplace("lake.db.a"), Hold("audit", "a person", "a case", first, None))
+    add_hold(lake.firnline().table_context("lake.db.a"), Hold("audit", "a person", "a case", first, None))
     return str(run.id), first
 
 
@@ -51,7 +51,7 @@ def later(lake: RealLake) -> Lake:
 def test_a_second_registration_does_not_carry_on_the_runs_of_the_first(lake: RealLake) -> None:
     """The hold is on the first one alone: the second's metadata is older than the hold."""
     run, first, files = a_run_and_a_second_registration(lake)
-    add_hold(lake.firnline().workplace("lake.db.a"), Hold("audit", "a person", "a case", first, None))
+    add_hold(lake.firnline().table_context("lake.db.a"), Hold("audit", "a person", "a case", first, None))
     assert lake.firnline().runs("lake.db.second") == []
     for policy in ("", "shared-with: ['lake.db.*']"):
         lake.policy = policy
@@ -65,11 +65,11 @@ def test_a_second_registration_does_not_carry_on_the_runs_of_the_first(lake: Rea
 def test_what_the_other_registration_holds_counts_where_both_are_named(lake: RealLake) -> None:
     run, first, files = a_run_and_a_second_registration(lake)
     lake.policy = "shared-with: ['lake.db.*']"
-    add_hold(lake.firnline().workplace("lake.db.second"), Hold("audit", "a person", "a case", first, None))
+    add_hold(lake.firnline().table_context("lake.db.second"), Hold("audit", "a person", "a case", first, None))
     done = later(lake).purge(str(run.id))
     assert done.facts["state"] == "done"
     assert all(Path(each.removeprefix("file://")).exists() for each in files)
-    add_hold(lake.firnline().workplace("lake.db.second"), Hold("freeze", "a person", "a case", None, None))
+    add_hold(lake.firnline().table_context("lake.db.second"), Hold("freeze", "a person", "a case", None, None))
     lake.overwrite("a", 4)
     with pytest.raises(RefusedForSafety, match=r"lake\.db\.second"):
         lake.expire("a")
@@ -85,7 +85,7 @@ def test_a_run_goes_on_under_the_new_name_of_a_renamed_table(lake: RealLake) -> 
 
 def path_table(folder: Path) -> SmallTable:
     """Returns a path table with a history: its name is its folder."""
-    table = SmallTable(QuickFiles(), f"file://{folder}", Layout(2))
+    table = SmallTable(QuickFiles(), f"file://{folder}", AvroLayout(2))
     table.append(2)
     table.overwrite(table.live())
     table.publish()

@@ -7,10 +7,9 @@ import pytest
 import firnline
 from firnline.model.files import Tally
 from firnline.model.times import DAY_MS
-from firnline.plans.pages import Grid, Hint, Line, Page
-from firnline.plans.wording import counted, minute, size, tally
+from firnline.plans.pages import Grid, Hint, Line, Page, counted, minute, size, tally
 from firnline.stores.objects import ObjectStores
-from firnline.testing.manifests import Item, Layout
+from firnline.testing.manifests import AvroLayout, Item
 from firnline.testing.tables import SmallTable
 
 PAGE = """\
@@ -54,7 +53,7 @@ hint: `firnline expire TABLE`, with the same options, carries it out; it asks fi
 
 def story() -> SmallTable:
     """A fortnight: a file elsewhere, an overwrite, a tag that stays, one whose time is over, and a branch."""
-    table = SmallTable(ObjectStores(), "memory://page/lake/trips", Layout(3, codec="null"))
+    table = SmallTable(ObjectStores(), "memory://page/lake/trips", AvroLayout(3, codec="null"))
     table.register([Item("memory://page/elsewhere/x.parquet", 5_000)])
     first = table.append(3)
     table.delete_rows(table.live()[1:3])

@@ -13,7 +13,7 @@ from firnline.app import PlanView
 from firnline.model.files import Tally, Totals
 from firnline.ports.engines import OUTSIDE
 from firnline.testing.engines import a_long_life
-from firnline.testing.manifests import Layout
+from firnline.testing.manifests import AvroLayout
 from firnline.testing.surveys import files_of
 from firnline.testing.tables import QuickFiles, SmallTable
 
@@ -42,7 +42,7 @@ def by_kind(table: SmallTable, paths: dict[str, int]) -> Totals:
 
 @pytest.fixture(params=[1, 2, 3])
 def table(tmp_path: Path, request: pytest.FixtureRequest) -> SmallTable:
-    made, _ = a_long_life(SmallTable(QuickFiles(), f"file://{tmp_path}/t", Layout(request.param)))
+    made, _ = a_long_life(SmallTable(QuickFiles(), f"file://{tmp_path}/t", AvroLayout(request.param)))
     made.publish()
     made.append(2, outside=True)
     made.overwrite([path for path in made.live() if "-elsewhere/" in path])

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from firnline.testing.crowds import LEASE, Crowd
-from firnline.testing.faults import Counting, Died, Dying
+from firnline.testing.faults import CountingFault, Died, Dying
 
 STRAYS = ("t/data/one.parquet", "t/data/two.parquet", "t/metadata/three.avro")
 
@@ -23,7 +23,7 @@ def lake(folder: Path) -> Crowd:
 
 
 def effects(folder: Path) -> int:
-    crowd, counting = lake(folder), Counting()
+    crowd, counting = lake(folder), CountingFault()
     crowd.process(counting).orphans(crowd.name("t"), grace="0s", consent=lambda plan: True)
     return counting.effects
 

@@ -16,8 +16,8 @@ from tests.orphans.conftest import Purge
 
 from firnline.errors import CollectionForbidden, NoSuchTable, RefusedForSafety, UnreadableMetadata
 from firnline.model.times import HOUR_MS
-from firnline.ops.guards import Line, newcomers_since
 from firnline.ops.orphans.guard import LakeGuard
+from firnline.ops.runs.guard import ListedFile, reachable_since_plan
 from firnline.ports.listings import ObjectClass
 from firnline.testing.crowds import Crowd
 from firnline.testing.disks import local
@@ -383,11 +383,11 @@ def test_the_same_bytes_written_again_are_young_whatever_their_tag(crowd: Crowd)
     stray = crowd.stray("t/data/left.parquet")
     _, waiting = crowd.process().orphans(crowd.name("t"), grace="1h", consent=lambda plan: True)
     process = crowd.process()
-    work = process.workplace(crowd.name("t"))
-    guard = LakeGuard(work, waiting.run, newcomers_since(work, waiting.run))
+    work = process.table_context(crowd.name("t"))
+    guard = LakeGuard(work, waiting.run, reachable_since_plan(work, waiting.run))
     guard.look_again()
     listed = work.store.head(stray)
-    line = Line(stray, "data", listed.size, listed.modified_ms, listed.etag)
+    line = ListedFile(stray, "data", listed.size, listed.modified_ms, listed.etag)
     assert guard.doubts([line]) == {}
     crowd.set_age(local(stray), 0.1)
     assert guard.doubts([line._replace(etag=work.store.head(stray).etag)]).keys() == {stray}

@@ -10,22 +10,22 @@ from typing import Any
 import pytest
 
 from firnline.errors import RefusedForSafety
-from firnline.ops.carry import Carried
+from firnline.ops.runs.advance import RunStatus
 from firnline.testing.crowds import Crowd
 from firnline.testing.disks import local
 from firnline.testing.forgery import Forgery
 
 
-def a_search(crowd: Crowd, target: str, **asked: Any) -> Carried:
+def a_search(crowd: Crowd, target: str, **asked: Any) -> RunStatus:
     crowd.stray("t/data/left.parquet")
     _, carried = crowd.process().orphans(target, grace="1h", consent=lambda plan: True, **asked)
     assert carried is not None
     return carried
 
 
-def forged_from(carried: Carried, keys: list[str]) -> Forgery:
+def forged_from(carried: RunStatus, keys: list[str]) -> Forgery:
     """Returns a run like this one that names other files and asks nobody."""
-    made = Forgery.beside(carried.run.folder.folder)
+    made = Forgery.side_objects(carried.run.folder.folder)
     shutil.rmtree(local(carried.run.folder.folder))
     facts = [local(key).stat() for key in keys]
     made.victims(keys, size=[each.st_size for each in facts], modified_ms=[1] * len(keys), etag=[None] * len(keys))

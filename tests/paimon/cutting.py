@@ -8,7 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from firnline.errors import FirnlineError
-from firnline.testing.faults import Counting, Died, Dying, Fault, When
+from firnline.testing.faults import CountingFault, Died, Dying, Fault, When
 
 from .small import Copy
 
@@ -20,20 +20,23 @@ Act = Callable[[Copy, Fault | None], object]
 
 
 def chosen(effects: list[tuple[str, str]], every: int) -> list[int]:
-    """Returns which effects are cut: all that change the table's metadata, and of the others every n-th."""
-    return [
-        at
-        for at, (_, key) in enumerate(effects, 1)
-        if FULL or at % every == 0 or any(each in key for each in OF_THE_COMMIT)
-    ]
+    """Returns which effects are cut: a third of those that change the table's metadata, the first and the last among
+    them, and of the others every n-th; all of them at the long count.
+    """
+    numbered = range(1, len(effects) + 1)
+    if FULL:
+        return list(numbered)
+    of_the_commit = [at for at in numbered if any(each in effects[at - 1][1] for each in OF_THE_COMMIT)]
+    taken = {*of_the_commit[::3], *of_the_commit[-1:]}
+    return [at for at in numbered if at % every == 0 or at in taken]
 
 
 def uncut(made: Path, act: Act) -> tuple[dict[str, bytes], list[tuple[str, str]]]:
-    copy, counting = Copy.of(made, "uncut"), Counting()
+    copy, counting = Copy.of(made, "uncut"), CountingFault()
     act(copy, counting)
     picture = copy.picture()
     copy.end()
-    return picture, [each for each in counting.trace if Counting([each]).effects]
+    return picture, [each for each in counting.trace if CountingFault([each]).effects]
 
 
 def cut_run(made: Path, act: Act, when: When, every: int = 9) -> list[tuple[str, str]]:

@@ -12,7 +12,7 @@ from firnline.app import now_ms
 from firnline.errors import CollectionForbidden
 from firnline.model.holds import Hold
 from firnline.model.times import HOUR_MS
-from firnline.ops.holds import add_hold
+from firnline.ops.marks.holds import add_hold
 from firnline.testing.dated import date
 from firnline.testing.faults import Fault
 from firnline.testing.paimon import layout
@@ -82,7 +82,7 @@ def test_a_hold_is_seen_where_the_commit_writes_no_note(made: Path, copy: Copy, 
 
     cut_after(copy, made, second, ending)
     before = left(copy)
-    add_hold(copy.process().workplace(copy.table), Hold("all", "somebody", "a test", None))
+    add_hold(copy.process().table_context(copy.table), Hold("all", "somebody", "a test", None))
     with pytest.raises(CollectionForbidden, match="is not true"):
         copy.process().resume(copy.table)
     assert left(copy) == list(range(2, 8)), before
@@ -97,7 +97,7 @@ def test_a_tag_above_the_newest_snapshot_comes_back_where_nothing_was_rolled_bac
     date(high.folder / "t/tag/tag-high", now_ms() - HOUR_MS)  # the file's own time counts too
     copy = Copy.of(high.folder, "cut")
     cut_after(copy, high.folder, expire, "/tag-high")
-    add_hold(copy.process().workplace(copy.table), Hold("all", "somebody", "a test", None))
+    add_hold(copy.process().table_context(copy.table), Hold("all", "somebody", "a test", None))
     with pytest.raises(CollectionForbidden):
         copy.process().resume(copy.table)
     assert (copy.folder / "t/tag/tag-high").exists()

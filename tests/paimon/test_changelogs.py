@@ -12,12 +12,11 @@ from pathlib import Path
 import pytest
 
 from firnline.errors import RefusedForSafety
-from firnline.formats.paimon.beside import changelog_fates
-from firnline.formats.paimon.branches import Branch, branches_of
-from firnline.formats.paimon.consumers import consumers_of
-from firnline.formats.paimon.folder import read_folder
-from firnline.formats.paimon.retention import changelog_range
-from firnline.ops.adopt import adopt
+from firnline.formats.paimon.reading.branches import Branch, branches_of
+from firnline.formats.paimon.reading.folder import read_folder
+from firnline.formats.paimon.reading.schema import changelog_range
+from firnline.formats.paimon.reading.side_objects import changelog_fates, consumers_of
+from firnline.ops.marks.adopt import adopt
 from firnline.stores.objects import ObjectStores
 from firnline.testing.faults import Fault, When
 from firnline.testing.paimon import layout
@@ -111,7 +110,7 @@ def test_a_retired_snapshot_gets_its_changelog_and_the_older_ones_go(both: Paimo
     assert after == {root: rows[root] for root in after}
     plans = JavaPlans(both.java, JavaTable(both.java, folder))
     for number in layout.changelogs(folder, MAIN):
-        opened = plans.changes(layout.Root(MAIN, layout.CHANGELOG, str(number)))
+        opened = plans.changes(layout.PaimonRoot(MAIN, layout.CHANGELOG, str(number)))
         assert all(Path(path).exists() for path in opened)
 
 
@@ -180,8 +179,8 @@ def test_an_adopted_table_keeps_changelogs_as_before_and_its_writers_remove_none
     copy.expire(**NATIVELY)
     process, late = copy.process(policy="keep: {last: 2}"), in_two_hours() + 24 * HOUR_MS
     before = process.plan(copy.table, now=late).to_json()["beside"]
-    adopt(process.workplace(copy.table))
-    assert adopt(process.workplace(copy.table)) == ()
+    adopt(process.table_context(copy.table))
+    assert adopt(process.table_context(copy.table)) == ()
     assert process.plan(copy.table, now=late).to_json()["beside"] == before
     table = JavaTable(both.java, copy.folder / "t")
     assert table.open().coreOptions().changelogLifecycleDecoupled()
@@ -245,7 +244,7 @@ def gone_by_our_rule(branch: Branch, options: dict[str, str], now: int) -> list[
     told = replace(branch, schema=replace(branch.schema, options={**branch.schema.options, **options}))
     times = {number: each.time_ms for number, each in branch.changelogs.items()}
     fates = changelog_fates(told, times, consumers_of(told, {}), changelog_range(told.schema, {}), now)
-    return [int(fate.beside.name) for fate in fates if fate.goes]
+    return [int(fate.side_objects.name) for fate in fates if fate.goes]
 
 
 @pytest.mark.parametrize("seed", range(12))

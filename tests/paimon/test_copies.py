@@ -11,7 +11,7 @@ import pytest
 
 from firnline.errors import TableMoved
 from firnline.model.holds import Hold
-from firnline.ops.holds import add_hold
+from firnline.ops.marks.holds import add_hold
 from firnline.testing.paimon.java_table import JavaTable
 from firnline.testing.paimon.shapes import MAIN
 from firnline.testing.paimon.worlds import Paimon
@@ -39,7 +39,7 @@ def twin(original: Copy) -> Iterator[Copy]:
 def hold_the_third(copy: Copy) -> set[Path]:
     """Returns the files of a snapshot that a run took out and that somebody holds now."""
     found = lists_of_the_third(copy)
-    add_hold(copy.process().workplace(copy.table), Hold("late", "somebody", "a test", "3"))
+    add_hold(copy.process().table_context(copy.table), Hold("late", "somebody", "a test", "3"))
     return found
 
 
@@ -76,7 +76,7 @@ def test_who_works_on_the_original_removes_nothing_of_a_copy(original: Copy, twi
 def test_a_run_of_the_original_is_none_of_the_copy(original: Copy, twin: Copy) -> None:
     run = original.process().runs(original.table)[0].run.id
     before = twin.picture()
-    for act in (twin.process().undo, twin.process().carry, twin.process().purge):
+    for act in (twin.process().undo, twin.process().advance, twin.process().purge):
         with pytest.raises(TableMoved, match="planned on"):
             act(f"{twin.table}@{run.stamp}")
     assert twin.picture() == before
@@ -160,7 +160,7 @@ def test_a_hold_on_an_expired_snapshot_outlives_a_renamed_folder(both: Paimon, o
 def test_a_hold_that_comes_after_the_rename_counts_too(original: Copy) -> None:
     lists = lists_of_the_third(original)
     moved = _renamed(original)
-    add_hold(moved.process().workplace(moved.table), Hold("late", "somebody", "a test", "3"))
+    add_hold(moved.process().table_context(moved.table), Hold("late", "somebody", "a test", "3"))
     moved.expire(retain_last=1)
     age(disk(moved.folder))
     moved.process().orphans(moved.table, **MEANT)

@@ -11,7 +11,7 @@ import pytest
 from py4j.protocol import Py4JJavaError
 
 from firnline.errors import FirnlineError
-from firnline.testing.faults import Acting, Counting, Fault, When
+from firnline.testing.faults import Acting, CountingFault, Fault, When
 from firnline.testing.paimon.java_table import JavaTable
 from firnline.testing.paimon.shapes import MAIN
 from firnline.testing.paimon.worlds import Paimon
@@ -60,7 +60,7 @@ ACTIONS = (_append, _tag_the_oldest, _branch, _roll_back, _fast_forward)
 @pytest.mark.parametrize("action", ACTIONS)
 def test_somebody_acts_between_any_two_steps(both: Paimon, made: Path, action: Callable[[JavaTable], None]) -> None:
     """Whatever happens between two requests, every snapshot, tag and branch that is there afterwards reads in full."""
-    counting = Counting()
+    counting = CountingFault()
     copy = Copy.of(made, "counted")
     copy.expire(counting, sole_writer=False)
     copy.end()

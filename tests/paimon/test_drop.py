@@ -19,16 +19,16 @@ from firnline.cli.main import run as firnline
 from firnline.errors import FirnlineError, RefusedForSafety, UsageError
 from firnline.formats.paimon.table import PaimonFormat
 from firnline.model.holds import Hold
-from firnline.ops.holds import add_hold, release_hold
+from firnline.ops.marks.holds import add_hold, release_hold
 from firnline.stores.objects import ObjectStores
-from firnline.testing.faults import Acting, Counting, Fault, When
+from firnline.testing.faults import Acting, CountingFault, Fault, When
 from firnline.testing.paimon import layout
 from firnline.testing.paimon.java_table import JavaTable
-from firnline.testing.paimon.layout import TAG, Root
+from firnline.testing.paimon.layout import TAG, PaimonRoot
 from firnline.testing.paimon.python_table import PythonTable
 from firnline.testing.paimon.rows import Rows, java_rows, python_rows
 from firnline.testing.paimon.shapes import MAIN, Shape
-from firnline.testing.paimon.worlds import Paimon, World
+from firnline.testing.paimon.worlds import Paimon, PaimonWorld
 from firnline.testing.paimon_process import PaimonProcess
 
 from .cutting import FULL, cut_run, cut_undo
@@ -115,7 +115,7 @@ def test_a_branch_without_snapshots_goes(both: Paimon, copy: Copy) -> None:
 
 
 def test_a_held_tag_stays(outlived: Copy) -> None:
-    work = outlived.process().workplace(outlived.table)
+    work = outlived.process().table_context(outlived.table)
     add_hold(work, Hold("audit", "somebody", "a test", "4"))
     with pytest.raises(UsageError, match="belongs to a hold"):
         outlived.process().drop(outlived.table, ["firnline-hold-audit"], **AT_ONCE)
@@ -128,7 +128,7 @@ def test_a_held_tag_stays(outlived: Copy) -> None:
 def test_a_hold_without_a_tag_keeps_what_a_tag_holds(outlived: Copy) -> None:
     """A snapshot that was held while it was out of the table has no tag of the hold's; undone, it is there again."""
     ended = outlived.process().drop(outlived.table, ["short"], **LATER)
-    add_hold(outlived.process().workplace(outlived.table), Hold("late", "somebody", "a test", "4"))
+    add_hold(outlived.process().table_context(outlived.table), Hold("late", "somebody", "a test", "4"))
     outlived.process().undo(str(ended.run.id))
     with pytest.raises(RefusedForSafety, match="the hold late is on 4"):
         outlived.process().drop(outlived.table, ["short"], **AT_ONCE)
@@ -136,9 +136,9 @@ def test_a_hold_without_a_tag_keeps_what_a_tag_holds(outlived: Copy) -> None:
 
 def test_what_is_held_after_the_drop_outlives_the_purge(copy: Copy) -> None:
     """A hold on a snapshot that a run took out keeps its files, although the branch is gone, schema and all."""
-    needs = copy.reader().reachable()[Root("side", "snapshot", "3")].data
+    needs = copy.reader().reachable()[PaimonRoot("side", "snapshot", "3")].data
     ended = copy.process().drop(copy.table, ["side"], **LATER)
-    add_hold(copy.process().workplace(copy.table), Hold("late", "somebody", "a test", "side:3"))
+    add_hold(copy.process().table_context(copy.table), Hold("late", "somebody", "a test", "side:3"))
     copy.clock.advance(61_000)
     copy.process().purge(str(ended.run.id))
     assert all(Path(path).exists() for path in needs)
@@ -201,11 +201,11 @@ def test_its_undo_is_cut_at_every_write(made: Path) -> None:
 
 def test_somebody_writes_to_the_branch_between_any_two_steps(both: Paimon, made: Path) -> None:
     """The branch is gone as a whole, or all there with what was written; nothing else lost anything."""
-    counting, copy = Counting(), Copy.of(made, "counted")
+    counting, copy = CountingFault(), Copy.of(made, "counted")
     copy.process(counting).drop(copy.table, ["side"], **LATER)
     copy.end()
     outcomes = set()
-    for at in range(2, counting.requests, 1 if FULL else max(1, counting.requests // 12)):
+    for at in range(2, counting.requests, 1 if FULL else max(1, counting.requests // 7)):
         copy = Copy.of(made, f"writes-{at}")
         side = JavaTable(both.java, copy.folder / "t")
         acting = Acting(at, lambda side=side: _written(side))  # type: ignore[misc]
@@ -242,7 +242,7 @@ def outlived(copy: Copy) -> Copy:
 @pytest.mark.parametrize("name", ["short", "two"])
 def test_a_tag_goes_with_the_files_that_only_it_held(both: Paimon, outlived: Copy, name: str) -> None:
     before, rows, waste = outlived.reader().reachable(), rows_of(both, outlived), garbage(outlived)
-    root = Root(MAIN, TAG, name)
+    root = PaimonRoot(MAIN, TAG, name)
     only = before[root].files - {path for each, needs in before.items() if each != root for path in needs.files}
     ended = outlived.process().drop(outlived.table, [name], **LATER)
     assert ended.facts["expired_refs"] == [name]
@@ -295,12 +295,12 @@ def test_pypaimon_reads_what_is_left(both: Paimon, tmp_path: Path) -> None:
 
 
 @pytest.fixture(scope="module", params=range(FIRST, FIRST + COUNT))
-def world(both: Paimon, request: pytest.FixtureRequest) -> Iterator[World]:
+def world(both: Paimon, request: pytest.FixtureRequest) -> Iterator[PaimonWorld]:
     with grown(both, request.param) as made:
         yield made
 
 
-def test_random_tables_lose_refs_and_nothing_else(both: Paimon, world: World) -> None:
+def test_random_tables_lose_refs_and_nothing_else(both: Paimon, world: PaimonWorld) -> None:
     with aside(world):
         rng = random.Random(world.seed)
         state = PaimonFormat(ObjectStores({})).load("t", str(world.folder))

@@ -81,7 +81,7 @@ def test_what_was_made_again_before_a_resume_stays(both: Paimon, copy: Copy, nam
     after = copy.picture()
     copy.wait_for_lease()
     with pytest.raises(RefusedForSafety, match=f"{name} moved on since the plan"):
-        copy.process().carry(str(ended.run.id))
+        copy.process().advance(str(ended.run.id))
     assert copy.picture() == after
     assert rows_of(table, name)
 
@@ -97,7 +97,7 @@ def test_what_was_made_again_after_a_drop_was_cut_stays(both: Paimon, copy: Copy
     rows, after = rows_of(table, "side"), copy.picture()
     copy.wait_for_lease()
     with pytest.raises(RefusedForSafety):
-        copy.process().carry(str(copy.process().runs(copy.table)[-1].run.id))
+        copy.process().advance(str(copy.process().runs(copy.table)[-1].run.id))
     assert copy.picture() == after
     assert rows_of(table, "side") == rows
     assert not copy.missing()

@@ -13,14 +13,14 @@ from firnline.formats.paimon.table import PaimonFormat
 from firnline.local.engine import LocalEngine
 from firnline.model.files import Root
 from firnline.model.locations import parse_location
-from firnline.ops.plan import roots
+from firnline.ops.runs.plan import roots
 from firnline.ports.engines import Engine, Survey, Territory
 from firnline.ports.formats import State
 from firnline.spark.engine import SparkEngine
 from firnline.spark.session import session
 from firnline.stores.objects import ObjectStores
 from firnline.testing.paimon.layout import CHANGELOG
-from firnline.testing.paimon.worlds import Paimon, World, grow
+from firnline.testing.paimon.worlds import Paimon, PaimonWorld, grow
 
 FULL = bool(os.environ.get("FIRNLINE_FULL"))
 SEEDS = range(100, 300) if FULL else range(100, 106)
@@ -28,7 +28,7 @@ FORMAT = PaimonFormat(ObjectStores({}))
 METADATA = ("/snapshot/", "/tag/", "/schema/", "/changelog/changelog-")
 
 
-def loaded(world: World) -> State:
+def loaded(world: PaimonWorld) -> State:
     return FORMAT.load("t", str(world.folder))
 
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 import pytest
 
 from firnline.app import PlanView
-from firnline.testing.paimon.worlds import Paimon, World
+from firnline.testing.paimon.worlds import Paimon, PaimonWorld
 from firnline.testing.paimon_process import PaimonProcess
 
 from .worlds import Seen, aside, asked, compare, grown, is_sound, table
@@ -22,12 +22,12 @@ FIRST = int(os.environ.get("FIRNLINE_PAIMON_FIRST", "20"))
 
 
 @pytest.fixture(scope="module", params=range(FIRST, FIRST + COUNT))
-def world(both: Paimon, request: pytest.FixtureRequest) -> Iterator[World]:
+def world(both: Paimon, request: pytest.FixtureRequest) -> Iterator[PaimonWorld]:
     with grown(both, request.param) as made:
         yield made
 
 
-def test_a_run_frees_exactly_what_nothing_needs_any_more(both: Paimon, world: World) -> None:
+def test_a_run_frees_exactly_what_nothing_needs_any_more(both: Paimon, world: PaimonWorld) -> None:
     with aside(world):
         rng = random.Random(world.seed)
         before = Seen.of(both, world)

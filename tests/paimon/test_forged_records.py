@@ -20,7 +20,7 @@ from .small import EVERYTHING_OLD, Copy
 def forged(copy: Copy) -> Forgery:
     real = copy.process().plan(copy.table, save=True, **EVERYTHING_OLD).plan
     folder = copy.process().run(str(real.run)).run.folder.folder
-    made = Forgery.beside(folder)
+    made = Forgery.side_objects(folder)
     shutil.rmtree(local(folder))
     return made
 
@@ -58,7 +58,7 @@ def test_a_forged_commit_takes_no_file_of_another_folder(copy: Copy, tmp_path: P
     before = everything(copy.folder)
     copy.process().resume(copy.table)
     with pytest.raises(RefusedForSafety, match=r"precious\.txt"):
-        copy.process().carry(run_of(copy, made))
+        copy.process().advance(run_of(copy, made))
     assert path.exists()
     assert everything(copy.folder) == before
 
@@ -70,7 +70,7 @@ def test_a_forged_commit_moves_nothing_but_metadata(copy: Copy, name: str, move:
     half_done(copy, made, **{move: {name: "precious"}})
     before = everything(copy.folder)
     with pytest.raises(RefusedForSafety, match="which no commit writes"):
-        copy.process().carry(run_of(copy, made))
+        copy.process().advance(run_of(copy, made))
     assert everything(copy.folder) == before
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from py4j.protocol import Py4JJavaError
 
-from firnline.testing.faults import Answer, Request
+from firnline.testing.faults import Answer, PortRequest
 from firnline.testing.paimon import layout
 from firnline.testing.paimon.java_table import JavaTable
 from firnline.testing.paimon.shapes import MAIN
@@ -148,7 +148,7 @@ class AtEachDelete:
     look: Callable[[], bool]
     seen: list[bool] = field(default_factory=list)
 
-    def pass_on(self, request: Request[Answer]) -> Answer:
+    def pass_on(self, request: PortRequest[Answer]) -> Answer:
         if request.verb == "delete" and "/t/snapshot/snapshot-" in request.key:
             self.seen.append(self.look())
         return request.send()

@@ -99,7 +99,7 @@ def test_a_needed_index_in_another_folder_stops_the_search(dropped: Copy) -> Non
     for path in needed:
         moved = shutil.move(path, _made(table / "index") / os.path.basename(path))
         age([str(moved)])  # a move makes it young
-    if not beside(dropped):
+    if not side_objects(dropped):
         schema = table / "schema/schema-0"
         schema.write_text(schema.read_text().replace('"options" : {', f'"options" : {{ "{OPTION}" : "true",', 1))
     before = disk(table)
@@ -119,8 +119,8 @@ def test_an_index_in_a_bucket_is_nobodys_where_the_table_has_none_there(dropped:
     stray.write_bytes(b"whose?")
     age([str(stray)])
     dropped.process().orphans(dropped.table, **MEANT)
-    assert stray.exists() != beside(dropped)
+    assert stray.exists() != side_objects(dropped)
 
 
-def beside(copy: Copy) -> bool:
+def side_objects(copy: Copy) -> bool:
     return OPTION in (Path(copy.table) / "schema/schema-0").read_text()

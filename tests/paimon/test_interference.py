@@ -14,14 +14,14 @@ import pytest
 
 from firnline.app import now_ms
 from firnline.errors import CollectionForbidden, FirnlineError, LeaseHeld, RefusedForSafety
-from firnline.formats.paimon import carrying
+from firnline.formats.paimon.committing import steps
 from firnline.model.files import FileKind
 from firnline.model.holds import Hold
 from firnline.model.times import HOUR_MS
-from firnline.ops.holds import add_hold
-from firnline.ops.needs import needed_roots
+from firnline.ops.marks.holds import add_hold
+from firnline.ops.reachability.live_roots import live_roots
 from firnline.testing.dated import date
-from firnline.testing.faults import CHANGES, Answer, Counting, Died, Dying, Fault, Request, Together
+from firnline.testing.faults import CHANGES, Answer, BothFaults, CountingFault, Died, Dying, Fault, PortRequest
 from firnline.testing.paimon.java_table import JavaTable
 from firnline.testing.paimon.shapes import MAIN
 from firnline.testing.paimon.worlds import Paimon
@@ -44,7 +44,7 @@ class Before:
     action: Callable[[], object]
     acted: bool = False
 
-    def pass_on(self, request: Request[Answer]) -> Answer:
+    def pass_on(self, request: PortRequest[Answer]) -> Answer:
         if not self.acted and request.verb == self.verb and request.key.endswith(self.ending):
             self.acted = True
             self.action()
@@ -58,7 +58,7 @@ class OfKey:
     fault: Fault
     ending: str
 
-    def pass_on(self, request: Request[Answer]) -> Answer:
+    def pass_on(self, request: PortRequest[Answer]) -> Answer:
         return self.fault.pass_on(request) if request.key.endswith(self.ending) else request.send()
 
 
@@ -69,7 +69,7 @@ class Watching:
     look: Callable[[], tuple[int, int]]
     seen: list[tuple[int, int]] = field(default_factory=list)
 
-    def pass_on(self, request: Request[Answer]) -> Answer:
+    def pass_on(self, request: PortRequest[Answer]) -> Answer:
         if request.verb == "delete" and "/t/snapshot/snapshot-" in request.key:
             self.seen.append(self.look())
         return request.send()
@@ -80,7 +80,7 @@ def snapshots(copy: Copy) -> set[str]:
 
 
 def trace(made: Path, act: Act) -> list[tuple[str, str]]:
-    copy, counting = Copy.of(made, "counted"), Counting()
+    copy, counting = Copy.of(made, "counted"), CountingFault()
     act(copy, counting)
     copy.end()
     return counting.trace
@@ -102,7 +102,7 @@ def cut_after(copy: Copy, made: Path, act: Act, ending: str) -> None:
 def test_a_hold_that_came_before_a_commit_was_carried_on_stays(made: Path, copy: Copy, ending: str) -> None:
     """The commit wrote the note as it had been before: the hold was gone, and the purge went on."""
     cut_after(copy, made, expire, ending)
-    add_hold(copy.process().workplace(copy.table), Hold("all", "somebody", "a test", None))
+    add_hold(copy.process().table_context(copy.table), Hold("all", "somebody", "a test", None))
     with pytest.raises(CollectionForbidden, match="is not true"):
         copy.process().resume(copy.table)
     note = json.loads((copy.folder / "t/_firnline/properties.json").read_text())
@@ -165,7 +165,7 @@ def test_the_hint_follows_the_range_and_never_runs_ahead(
     both: Paimon, copy: Copy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Paimon's rollback leaves what lies between its target and the hint; pypaimon looks only some way beyond it."""
-    monkeypatch.setattr(carrying, "_STRIDE", 2)
+    monkeypatch.setattr(steps, "_STRIDE", 2)
     hint = copy.folder / "t/snapshot/EARLIEST"
     seen = Watching(lambda: (int(hint.read_text()), min(int(each.rpartition("-")[2]) for each in snapshots(copy))))
     copy.expire(seen)
@@ -178,14 +178,14 @@ def test_the_hint_follows_the_range_and_never_runs_ahead(
 def test_a_commit_that_is_given_up_leaves_no_hint_of_its_own(
     both: Paimon, copy: Copy, monkeypatch: pytest.MonkeyPatch, hinted: bool
 ) -> None:
-    monkeypatch.setattr(carrying, "_STRIDE", 2)
+    monkeypatch.setattr(steps, "_STRIDE", 2)
     hint, table = copy.folder / "t/snapshot/EARLIEST", JavaTable(both.java, copy.folder / "t")
     if not hinted:
         hint.unlink()
     acting = Before("delete", "snapshot-4", lambda: table.rollback(MAIN, 5))
     stopped = Before("put_if_absent", ".given-up", lambda: found.append(hint.read_text() if hint.exists() else None))
     found: list[str | None] = []
-    copy.expire(Together(acting, stopped), sole_writer=False)
+    copy.expire(BothFaults(acting, stopped), sole_writer=False)
     assert found == ["1" if hinted else None]
 
 
@@ -221,7 +221,7 @@ def test_a_run_whose_undo_is_refused_in_the_middle_goes_on_to_its_purge(both: Pa
     acting = Before("put_if_absent", "snapshot-4", lambda: table.fast_forward("side"))
     dying = Dying(1, when="after", verb="put_if_absent")
     with pytest.raises((Died, RefusedForSafety)):
-        copy.process(Together(acting, OfKey(dying, "snapshot-4")) if cut else acting).undo(run)
+        copy.process(BothFaults(acting, OfKey(dying, "snapshot-4")) if cut else acting).undo(run)
     copy.wait_for_lease()
     if cut:
         with pytest.raises(RefusedForSafety, match="is another one by now"):
@@ -306,7 +306,7 @@ def test_a_snapshot_that_stays_below_the_range_never_shares_a_tag(copy: Copy, ea
     earlier = {**first, "id": 3, "timeMillis": 1_700_000_000_000 if earlier_stays else 1_600_000_000_000}
     (copy.folder / "t/tag/tag-firnline-snapshot-3").write_text(json.dumps(earlier))
     if earlier_stays:
-        add_hold(copy.process().workplace(copy.table), Hold("old", "me", "a test", "3@firnline-snapshot-3"))
+        add_hold(copy.process().table_context(copy.table), Hold("old", "me", "a test", "3@firnline-snapshot-3"))
     copy.expire(retain_last=None, older_than=None, keep={"last": "1", "daily": "2"})
     tags = [json.loads(path.read_text()) for path in (copy.folder / "t/tag").glob("tag-firnline-*")]
     assert later in tags
@@ -319,10 +319,10 @@ def test_two_versions_of_one_number_are_walked_apart(copy: Copy) -> None:
     sixth = json.loads((copy.folder / "t/snapshot/snapshot-6").read_text())
     (copy.folder / "t/tag/tag-again").write_text(json.dumps({**sixth, "id": 3}))
     copy.expire(grace="1m")
-    work = copy.process().workplace(copy.table)
+    work = copy.process().table_context(copy.table)
     state = work.source.load()
     lists = Counter(
-        root.owner for root in needed_roots(work, state, work.now()) if root.file.kind is FileKind.MANIFEST_LIST
+        root.owner for root in live_roots(work, state, work.now()) if root.file.kind is FileKind.MANIFEST_LIST
     )
     assert state.refs["again"].snapshot == "3"
     assert max(lists.values()) == 2, "each has a base and a delta"
@@ -368,7 +368,7 @@ def test_a_hold_keeps_what_went_with_a_branch_of_schemas_of_its_own(copy: Copy) 
     held = {Path(path) for path in needs.data if "/data-" in path}
     assert len(held) > 1
     copy.process().drop(copy.table, ["side"], grace="1m", blast_radius=1.0)
-    add_hold(copy.process().workplace(copy.table), Hold("late", "somebody", "a test", "side:3"))
+    add_hold(copy.process().table_context(copy.table), Hold("late", "somebody", "a test", "side:3"))
     copy.clock.advance(61_000)
     copy.process().resume(copy.table)
     assert all(path.exists() for path in held)

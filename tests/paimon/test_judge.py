@@ -18,14 +18,14 @@ from firnline.testing.paimon.environment import PaimonError
 from firnline.testing.paimon.expiry import Retention, expire, expire_changelogs
 from firnline.testing.paimon.histories import WEIGHTS
 from firnline.testing.paimon.java_table import JavaTable
-from firnline.testing.paimon.layout import CHANGELOG, SNAPSHOT, TAG, Root
-from firnline.testing.paimon.outcomes import Outcome, paimon_expire, paimon_orphans
+from firnline.testing.paimon.layout import CHANGELOG, SNAPSHOT, TAG, PaimonRoot
+from firnline.testing.paimon.outcomes import ExpiryOutcome, paimon_expire, paimon_orphans
 from firnline.testing.paimon.plans import JavaPlans
 from firnline.testing.paimon.reader import Needs, TableReader, walk
 from firnline.testing.paimon.reviving import revive
 from firnline.testing.paimon.rows import java_rows, python_files, python_rows
 from firnline.testing.paimon.shapes import MAIN, Row, Shape
-from firnline.testing.paimon.worlds import Paimon, World, grow
+from firnline.testing.paimon.worlds import Paimon, PaimonWorld, grow
 
 COUNT = int(os.environ.get("FIRNLINE_PAIMON_WORLDS", "100" if os.environ.get("FIRNLINE_FULL") else "4"))
 FIRST = 66  # of this one Paimon's expiry loses files of the main branch, of the next one files of another
@@ -47,13 +47,15 @@ Record = Callable[[str, object], None]
 
 
 @pytest.fixture(scope="module", params=range(FIRST, FIRST + COUNT))
-def world(both: Paimon, request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+def world(
+    both: Paimon, request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[PaimonWorld]:
     root = tmp_path_factory.mktemp("world")
     yield grow(both, request.param, root)
     shutil.rmtree(root)
 
 
-def test_the_plain_reader_finds_the_very_paths_that_java_plans(both: Paimon, world: World) -> None:
+def test_the_plain_reader_finds_the_very_paths_that_java_plans(both: Paimon, world: PaimonWorld) -> None:
     plans = JavaPlans(both.java, JavaTable(both.java, world.folder))
     writes_changelogs = world.shape.options.get("changelog-producer", "none") != "none"
     for root, needs in world.reader().reachable().items():
@@ -67,7 +69,7 @@ def test_the_plain_reader_finds_the_very_paths_that_java_plans(both: Paimon, wor
             assert not writes_changelogs or changes == needs.changelog, root
 
 
-def test_what_pypaimon_opens_is_what_the_plain_reader_finds(both: Paimon, world: World) -> None:
+def test_what_pypaimon_opens_is_what_the_plain_reader_finds(both: Paimon, world: PaimonWorld) -> None:
     opened = python_files(both.python, world.folder)
     reader = world.reader()
     # With deletion vectors a scan leaves out what was not compacted yet.
@@ -78,20 +80,22 @@ def test_what_pypaimon_opens_is_what_the_plain_reader_finds(both: Paimon, world:
         assert not whole or {path for path in needs.data if not path.endswith(".index")} <= paths
 
 
-def test_java_and_pypaimon_read_the_same_rows(both: Paimon, world: World) -> None:
+def test_java_and_pypaimon_read_the_same_rows(both: Paimon, world: PaimonWorld) -> None:
     by_python = python_rows(both.python, world.folder)
     by_java = java_rows(JavaTable(both.java, world.folder))
     assert by_java == {root: by_python[root] for root in by_java}
     assert len(by_java) >= len(layout.snapshots(world.folder, MAIN)) > 0
 
 
-def test_paimons_own_search_finds_no_orphan_that_the_plain_reader_needs(both: Paimon, world: World) -> None:
+def test_paimons_own_search_finds_no_orphan_that_the_plain_reader_needs(both: Paimon, world: PaimonWorld) -> None:
     found = paimon_orphans(both.java, JavaTable(both.java, world.folder), older_than=2 * world.now)
     assert found <= world.reader().orphans()
 
 
 @pytest.mark.parametrize("most", [1, 3])
-def test_paimons_expiry_is_seen_and_undone(both: Paimon, world: World, most: int, record_property: Record) -> None:
+def test_paimons_expiry_is_seen_and_undone(
+    both: Paimon, world: PaimonWorld, most: int, record_property: Record
+) -> None:
     before = contents(world.root)
     kept = 1000 if world.shape.decoupled else None
     seen = paimon_expire(both.java, world, Retention(1, most, changelog_least=kept, changelog_most=kept))
@@ -101,7 +105,7 @@ def test_paimons_expiry_is_seen_and_undone(both: Paimon, world: World, most: int
     record_property(HEADING, counts(seen, len(layout.branches(world.folder)) > 1))
 
 
-def counts(seen: Outcome, branched: bool) -> dict[str, int]:
+def counts(seen: ExpiryOutcome, branched: bool) -> dict[str, int]:
     return {
         "runs": 1,
         "snapshots expired": seen.said,
@@ -129,7 +133,7 @@ def test_few_seeds_reach_every_step_and_every_kind_of_file(both: Paimon, tmp_pat
     assert KINDS - reached == set()
 
 
-def kinds(needs: dict[Root, Needs]) -> set[str]:
+def kinds(needs: dict[PaimonRoot, Needs]) -> set[str]:
     data = {path for each in needs.values() for path in each.data}
     found = {
         "index": any(each.index for each in needs.values()),
@@ -150,7 +154,7 @@ def test_a_seed_gives_the_same_history_again(both: Paimon, tmp_path: Path) -> No
     assert python_rows(both.python, one.folder) == python_rows(both.python, other.folder)
 
 
-def ages(world: World) -> dict[Root, int]:
+def ages(world: PaimonWorld) -> dict[PaimonRoot, int]:
     return {
         root: world.now - layout.document(root.path(world.folder))["timeMillis"] for root in layout.roots(world.folder)
     }
@@ -180,7 +184,7 @@ def make(both: Paimon, folder: Path, options: dict[str, str]) -> JavaTable:
 @pytest.mark.parametrize("kind", ["data-", "changelog-", "manifest-", "manifest-list-", "schema-"])
 def test_a_file_that_is_gone_is_missed(table: JavaTable, kind: str) -> None:
     reader = TableReader(table.folder)
-    root = Root(MAIN, SNAPSHOT, "3")
+    root = PaimonRoot(MAIN, SNAPSHOT, "3")
     needed = sorted(path for path in reader.needs(root).files if os.path.basename(path).startswith(kind))
     Path(needed[0]).unlink()
     assert any(os.path.basename(needed[0]) in name for name in TableReader(table.folder).needs(root).missing)
@@ -195,8 +199,8 @@ def test_a_file_that_nothing_names_is_an_orphan(table: JavaTable) -> None:
 
 def test_rows_differ_where_a_snapshot_differs(both: Paimon, table: JavaTable) -> None:
     read = python_rows(both.python, table.folder)
-    assert read[Root(MAIN, SNAPSHOT, "1")] == (row(1, "v0"),)
-    assert read[Root(MAIN, SNAPSHOT, "3")] == (row(1, "v2"),)
+    assert read[PaimonRoot(MAIN, SNAPSHOT, "1")] == (row(1, "v0"),)
+    assert read[PaimonRoot(MAIN, SNAPSHOT, "3")] == (row(1, "v2"),)
 
 
 # ---------------------------------------------------------------- what Paimon's own expiry loses
@@ -207,7 +211,7 @@ def test_paimons_expiry_makes_a_branch_unreadable(both: Paimon, table: JavaTable
     table.create_branch("b", "t")
     table.drop_tag(MAIN, "t")
     table.compact(MAIN, full=True)
-    branched = Root("b", SNAPSHOT, "1")
+    branched = PaimonRoot("b", SNAPSHOT, "1")
     assert python_rows(both.python, table.folder, [branched])[branched] == (row(1, "v0"),)
     assert expire(both.java, table, Retention(most=1)) == 3
     assert TableReader(table.folder).needs(branched).missing
@@ -220,7 +224,7 @@ def test_paimons_expiry_makes_the_newest_snapshot_unreadable_after_an_old_one_be
 ) -> None:
     table.truncate(MAIN)
     assert revive(both.java, table, MAIN, 3)
-    newest = Root(MAIN, SNAPSHOT, str(layout.snapshots(table.folder, MAIN)[-1]))
+    newest = PaimonRoot(MAIN, SNAPSHOT, str(layout.snapshots(table.folder, MAIN)[-1]))
     assert python_rows(both.python, table.folder, [newest])[newest] == (row(1, "v2"),)
     assert expire(both.java, table, Retention(most=1)) > 0
     assert TableReader(table.folder).needs(newest).missing
@@ -230,8 +234,8 @@ def test_paimons_expiry_makes_the_newest_snapshot_unreadable_after_an_old_one_be
 
 def test_a_tag_keeps_its_rows_through_paimons_expiry_and_not_its_changes(both: Paimon, table: JavaTable) -> None:
     table.tag(MAIN, "t", 1)
-    tagged = Root(MAIN, TAG, "t")
-    changed = TableReader(table.folder).needs(Root(MAIN, SNAPSHOT, "1")).changelog
+    tagged = PaimonRoot(MAIN, TAG, "t")
+    changed = TableReader(table.folder).needs(PaimonRoot(MAIN, SNAPSHOT, "1")).changelog
     assert expire(both.java, table, Retention(most=1)) == 2
     reader = TableReader(table.folder)
     assert not reader.needs(tagged).missing
@@ -246,7 +250,7 @@ def test_a_changelog_that_outlives_its_snapshot_keeps_its_changes_until_it_expir
     table = make(both, tmp_path / "t", {"changelog-producer": producer})
     lasting = Retention(most=1, changelog_least=1, changelog_most=1000)
     assert expire(both.java, table, lasting) == 2
-    reader, root = TableReader(table.folder), Root(MAIN, CHANGELOG, "1")
+    reader, root = TableReader(table.folder), PaimonRoot(MAIN, CHANGELOG, "1")
     changes = JavaPlans(both.java, table).changes(root)
     assert len(changes) == 1
     assert reader.needs(root).changelog == changes

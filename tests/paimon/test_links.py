@@ -10,7 +10,7 @@ import pytest
 
 from firnline.errors import UnsupportedFormat
 from firnline.model.holds import Hold
-from firnline.ops.holds import add_hold
+from firnline.ops.marks.holds import add_hold
 from firnline.testing.paimon import layout
 from firnline.testing.paimon.java_table import JavaTable
 from firnline.testing.paimon.shapes import MAIN
@@ -33,12 +33,12 @@ def link(copy: Copy) -> Iterator[Copy]:
 
 def files_of(copy: Copy, snapshot: int) -> set[str]:
     """Returns what a tag of a snapshot of the main branch would need beside the snapshot's own file."""
-    root = layout.Root(MAIN, layout.SNAPSHOT, str(snapshot))
+    root = layout.PaimonRoot(MAIN, layout.SNAPSHOT, str(snapshot))
     return copy.reader().needs(root, as_tag=True).files - {str(root.path(copy.folder / "t"))}
 
 
 def hold_third(copy: Copy) -> None:
-    add_hold(copy.process().workplace(copy.table), Hold("late", "somebody", "a test", "3"))
+    add_hold(copy.process().table_context(copy.table), Hold("late", "somebody", "a test", "3"))
 
 
 def test_a_hold_counts_for_a_run_that_is_carried_on_through_a_link(copy: Copy, link: Copy) -> None:

@@ -15,12 +15,12 @@ from py4j.protocol import Py4JJavaError
 from firnline.errors import FirnlineError, TableMoved, UnsupportedFormat
 from firnline.history.names import PATH
 from firnline.model.holds import Hold
-from firnline.ops.holds import add_hold
-from firnline.sql.asking import Asked, open_relation
-from firnline.sql.bounds import Bounds
-from firnline.testing.faults import Acting, Counting
+from firnline.ops.marks.holds import add_hold
+from firnline.sql.asking import RelationRequest, open_relation
+from firnline.sql.relations import TimeBounds
+from firnline.testing.faults import Acting, CountingFault
 from firnline.testing.paimon.java_table import JavaTable
-from firnline.testing.paimon.layout import SNAPSHOT, TAG, Root
+from firnline.testing.paimon.layout import SNAPSHOT, TAG, PaimonRoot
 from firnline.testing.paimon.shapes import MAIN
 from firnline.testing.paimon.worlds import Paimon
 
@@ -39,8 +39,8 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def rows(copy: Copy, what: str, **options: Any) -> list[dict[str, Any]]:
     """Returns the rows of a table's table, after a journey such as the one to an executor."""
-    relation, _ = open_relation(Asked(copy.table, what, **options))
-    relation, pieces = pickle.loads(pickle.dumps((relation, list(relation.pieces(Bounds())))))
+    relation, _ = open_relation(RelationRequest(copy.table, what, **options))
+    relation, pieces = pickle.loads(pickle.dumps((relation, list(relation.pieces(TimeBounds())))))
     batches = [each for piece in pieces for each in relation.read(piece, relation.schema.names)]
     return [each for batch in batches for each in batch.to_pylist()]
 
@@ -160,7 +160,7 @@ def test_without_the_setting_nothing_is_remembered(copy: Copy) -> None:
 
 def test_files_are_those_that_a_plain_reader_finds(copy: Copy) -> None:
     reader = copy.reader()
-    for named, root in (("7", _seventh()), ("two", Root(MAIN, TAG, "two")), ("side", _side(copy))):
+    for named, root in (("7", _seventh()), ("two", PaimonRoot(MAIN, TAG, "two")), ("side", _side(copy))):
         found = rows(copy, "files", snapshot=named)
         assert {each["file_path"] for each in found} == reader.needs(root).data
         assert all(each["file_size_in_bytes"] == Path(each["file_path"]).stat().st_size for each in found)
@@ -168,7 +168,7 @@ def test_files_are_those_that_a_plain_reader_finds(copy: Copy) -> None:
         assert {each["file_format"] for each in found} == {"PARQUET"}
 
 
-def _side(copy: Copy) -> Root:
+def _side(copy: Copy) -> PaimonRoot:
     return max((each for each in copy.reader().reachable() if each.branch == "side" and each.kind == SNAPSHOT), key=str)
 
 
@@ -178,15 +178,15 @@ def test_entries_tell_what_a_snapshot_added_and_took_away(copy: Copy) -> None:
     assert set(here.values()) == {1, 2}
     assert {each["status"] for each in found if each["snapshot_id"] is None} <= {0, 2}
     gone = {path for path, status in here.items() if status == 2}
-    assert gone == copy.reader().needs(Root(MAIN, SNAPSHOT, "6")).data - copy.reader().needs(_seventh()).data
+    assert gone == copy.reader().needs(PaimonRoot(MAIN, SNAPSHOT, "6")).data - copy.reader().needs(_seventh()).data
     manifests = rows(copy, "manifests", snapshot="7")
     assert sum(each["added_data_files_count"] for each in manifests) == sum(each["status"] < 2 for each in found)
     assert sum(each["deleted_data_files_count"] for each in manifests) == sum(each["status"] == 2 for each in found)
     assert all(Path(each["path"]).stat().st_size == each["length"] for each in manifests)
 
 
-def _seventh() -> Root:
-    return Root(MAIN, SNAPSHOT, "7")
+def _seventh() -> PaimonRoot:
+    return PaimonRoot(MAIN, SNAPSHOT, "7")
 
 
 def test_the_log_is_the_main_branch(copy: Copy) -> None:
@@ -197,7 +197,7 @@ def test_the_log_is_the_main_branch(copy: Copy) -> None:
 
 
 def test_one_version_is_read_however_many_snapshots_come_on_top(both: Paimon, copy: Copy) -> None:
-    _, version = open_relation(Asked(copy.table, "all_snapshots"))
+    _, version = open_relation(RelationRequest(copy.table, "all_snapshots"))
     before = rows(copy, "all_snapshots", version=version), rows(copy, "files", version=version)
     table = JavaTable(both.java, copy.folder / "t")
     table.write(MAIN, [row(20, "twenty")])
@@ -225,7 +225,7 @@ def test_a_commit_that_is_given_up_leaves_the_notes_as_they_were(both: Paimon, m
 
 
 def _cut_by_a_rollback(both: Paimon, made: Path) -> Iterator[tuple[Copy, int]]:
-    counted, counting = Copy.of(made, "notes"), Counting()
+    counted, counting = Copy.of(made, "notes"), CountingFault()
     _hold(counted)
     counted.expire(counting, sole_writer=False, **FOREVER)
     counted.end()
@@ -246,4 +246,4 @@ def _roll_back(table: JavaTable) -> None:
 
 
 def _hold(copy: Copy) -> None:
-    add_hold(copy.process().workplace(copy.table), Hold("audit", "somebody", "a test", "2"))
+    add_hold(copy.process().table_context(copy.table), Hold("audit", "somebody", "a test", "2"))

@@ -21,8 +21,8 @@ from firnline.app import Lake
 from firnline.cli.main import run as firnline
 from firnline.errors import FirnlineError, RefusedForSafety
 from firnline.model.holds import Hold
-from firnline.ops.holds import add_hold
-from firnline.ops.tags import add_tag
+from firnline.ops.marks.holds import add_hold
+from firnline.ops.marks.tags import add_tag
 from firnline.policy.parse import parse_policy
 from firnline.testing.paimon.java_table import JavaTable
 from firnline.testing.paimon.reader import TableReader
@@ -121,8 +121,8 @@ def lake(policy: str = "") -> Lake:
 ACTS: dict[str, Callable[[Lake], object]] = {
     "expire": lambda it: it.expire(VIEW, **EVERYTHING_OLD, **AT_ONCE),
     "alone": lambda it: lake("sharing: none").expire(VIEW, **EVERYTHING_OLD, **AT_ONCE),
-    "tag": lambda it: add_tag(it.workplace(VIEW), "mine", None, None),
-    "hold": lambda it: add_hold(it.workplace(VIEW), Hold("late", "somebody", "a test", "2")),
+    "tag": lambda it: add_tag(it.table_context(VIEW), "mine", None, None),
+    "hold": lambda it: add_hold(it.table_context(VIEW), Hold("late", "somebody", "a test", "2")),
     "orphans": lambda it: it.orphans(VIEW, **MEANT),
     "drop": lambda it: it.drop(VIEW, ["early"], **AT_ONCE),
 }

@@ -15,16 +15,15 @@ import pytest
 
 from firnline.formats.paimon.table import PaimonFormat
 from firnline.policy.decide import decide
-from firnline.policy.native import NativeRetention
+from firnline.policy.native import LARGEST, NativeRetention, Range
 from firnline.policy.policy import Policy
-from firnline.policy.ranges import LARGEST, Range
 from firnline.ports.formats import State
 from firnline.stores.objects import ObjectStores
 from firnline.testing.paimon.expiry import Retention
-from firnline.testing.paimon.layout import SNAPSHOT, Root
+from firnline.testing.paimon.layout import SNAPSHOT, PaimonRoot
 from firnline.testing.paimon.outcomes import paimon_expire
 from firnline.testing.paimon.shapes import MAIN
-from firnline.testing.paimon.worlds import Paimon, World, grow
+from firnline.testing.paimon.worlds import Paimon, PaimonWorld, grow
 from firnline.testing.paimon_process import PaimonProcess
 
 from .worlds import aside, grown, table
@@ -36,12 +35,12 @@ Record = Callable[[str, object], None]
 
 
 @pytest.fixture(scope="module", params=range(FIRST, FIRST + COUNT))
-def world(both: Paimon, request: pytest.FixtureRequest) -> Iterator[World]:
+def world(both: Paimon, request: pytest.FixtureRequest) -> Iterator[PaimonWorld]:
     with grown(both, request.param) as made:
         yield made
 
 
-def loaded(world: World) -> State:
+def loaded(world: PaimonWorld) -> State:
     return PaimonFormat(ObjectStores({})).load("t", str(world.folder))
 
 
@@ -54,7 +53,7 @@ def going(state: State, rule: Range, older_than: int) -> set[str]:
     return {each for each in decision.expired if state.graph[each].number is not None}
 
 
-def test_the_same_snapshots_go(both: Paimon, world: World) -> None:
+def test_the_same_snapshots_go(both: Paimon, world: PaimonWorld) -> None:
     (world.folder / "snapshot/EARLIEST").unlink(missing_ok=True)  # pypaimon leaves it above a snapshot that came back
     rng = random.Random(world.seed)
     state = loaded(world)
@@ -68,7 +67,7 @@ def test_the_same_snapshots_go(both: Paimon, world: World) -> None:
         assert going(state, rule, older_than) == expired, (rule, older_than)
 
 
-def test_what_paimon_loses_stays(both: Paimon, world: World, record_property: Record) -> None:
+def test_what_paimon_loses_stays(both: Paimon, world: PaimonWorld, record_property: Record) -> None:
     """Both expire all but the newest snapshot of the main branch."""
     theirs = paimon_expire(both.java, world, Retention(1, 1, world.now))
     record_property(
@@ -84,7 +83,7 @@ def test_what_paimon_loses_stays(both: Paimon, world: World, record_property: Re
         assert not {root: names for root, names in lost.items() if names}
 
 
-def _held(root: Root, before: dict[Root, object]) -> Root:
+def _held(root: PaimonRoot, before: dict[PaimonRoot, object]) -> PaimonRoot:
     """Returns what a root was before: a changelog that outlived its snapshot was that snapshot."""
     return root if root in before else replace(root, kind=SNAPSHOT)
 

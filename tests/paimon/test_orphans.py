@@ -19,8 +19,8 @@ import pytest
 from firnline.errors import FirnlineError
 from firnline.model.locations import parse_location
 from firnline.ports.listings import ObjectClass
-from firnline.testing.faults import CHANGES, Acting, Counting, Died, Dying, Fault
-from firnline.testing.paimon.worlds import Paimon, World, grow
+from firnline.testing.faults import CHANGES, Acting, CountingFault, Died, Dying, Fault
+from firnline.testing.paimon.worlds import Paimon, PaimonWorld, grow
 from firnline.testing.paimon_process import PaimonProcess
 
 from .aged import MEANT, age, bystanders, disk, strays
@@ -33,16 +33,16 @@ FIRST = 500
 
 
 @pytest.fixture(scope="module", params=range(FIRST, FIRST + COUNT))
-def world(both: Paimon, request: pytest.FixtureRequest) -> Iterator[World]:
+def world(both: Paimon, request: pytest.FixtureRequest) -> Iterator[PaimonWorld]:
     with grown(both, request.param) as made:
         yield made
 
 
-def everything(world: World) -> set[str]:
+def everything(world: PaimonWorld) -> set[str]:
     return disk(world.folder, world.root / "elsewhere")
 
 
-def test_exactly_what_nothing_names_goes(both: Paimon, world: World) -> None:
+def test_exactly_what_nothing_names_goes(both: Paimon, world: PaimonWorld) -> None:
     rng = random.Random(world.seed)
     there = everything(world)
     old = {path for path in sorted(there) if rng.random() < 0.8}
@@ -123,7 +123,7 @@ def ask_for_clean_folders(copy: Copy, option: str = "snapshot.clean-empty-direct
 
 def test_a_search_is_cut_at_every_write(made: Path) -> None:
     copy, _ = littered(made, "uncut")
-    counting = Counting()
+    counting = CountingFault()
     search(copy, counting)
     picture = copy.picture()
     copy.end()
@@ -167,7 +167,7 @@ def test_a_slow_writer_commits_in_the_middle(made: Path) -> None:
     """Files that were written long ago and are committed only now are spared: all but those that were deleted before
     the table was looked at again.
     """
-    copy, newest, counting = late_commit(made, "counted"), newest_snapshot(made), Counting()
+    copy, newest, counting = late_commit(made, "counted"), newest_snapshot(made), CountingFault()
     search(copy, counting)
     assert any(verb == "delete" and "/data-" in key for verb, key in counting.trace), (
         "nothing of it looked like garbage"

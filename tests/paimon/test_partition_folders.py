@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from firnline.formats.paimon.layout import Layout
-from firnline.formats.paimon.schema import Schema, parse_type
+from firnline.formats.paimon.reading.schema import Schema, parse_type
+from firnline.formats.paimon.walking.layout import Layout
 from firnline.testing.paimon.gateway import Jvm
 from firnline.testing.paimon.worlds import Paimon
 

@@ -11,7 +11,7 @@ import pytest
 
 from firnline.errors import FirnlineError, NoSuchTable, RefusedForSafety, UnreadableMetadata, UnsupportedFormat
 from firnline.testing.paimon.java_table import JavaTable
-from firnline.testing.paimon.layout import SNAPSHOT, Root
+from firnline.testing.paimon.layout import SNAPSHOT, PaimonRoot
 from firnline.testing.paimon.shapes import MAIN, Shape
 from firnline.testing.paimon.worlds import Paimon
 
@@ -242,7 +242,7 @@ def test_why_tells_what_keeps_a_file_and_what_does_not(copy: Copy) -> None:
     assert copy.process().why(copy.table, newest, **asked).kept
 
 
-def _snapshots(copy: Copy) -> list[Root]:
+def _snapshots(copy: Copy) -> list[PaimonRoot]:
     return [root for root in copy.reader().reachable() if root.branch == MAIN and root.kind == SNAPSHOT]
 
 

@@ -16,9 +16,9 @@ import pytest
 
 from firnline.cli.main import run
 from firnline.errors import FirnlineError
-from firnline.ops.carry import Carried
+from firnline.ops.runs.advance import RunStatus
 from firnline.testing.dated import Clock
-from firnline.testing.faults import Counting, Died, Dying, Fault, When
+from firnline.testing.faults import CountingFault, Died, Dying, Fault, When
 from firnline.testing.paimon.java_table import JavaTable
 from firnline.testing.paimon.rows import java_rows
 from firnline.testing.paimon.worlds import Paimon
@@ -63,10 +63,10 @@ class InBucket:
     def process(self, fault: Fault | None = None) -> PaimonProcess:
         return PaimonProcess(fault, clock=self.clock, settings=self.server.settings)
 
-    def expire(self, fault: Fault | None = None, **options: Any) -> Carried:
+    def expire(self, fault: Fault | None = None, **options: Any) -> RunStatus:
         asked = {**EVERYTHING_OLD, "grace": "0s", "sole_writer": True, **options}
         carried = self.process(fault).expire(self.table, **asked)
-        assert isinstance(carried, Carried)
+        assert isinstance(carried, RunStatus)
         return carried
 
     def wait_for_lease(self) -> None:
@@ -135,9 +135,9 @@ def _without_hints(picture: dict[str, bytes]) -> dict[str, bytes]:
 def test_a_run_in_a_bucket_is_cut_at_every_write(
     versitygw_server: Server, made: Path, expired_locally: dict[str, bytes], when: When
 ) -> None:
-    counting = Counting()
+    counting = CountingFault()
     InBucket.of(made, versitygw_server).expire(counting)
-    effects = [each for each in counting.trace if Counting([each]).effects]
+    effects = [each for each in counting.trace if CountingFault([each]).effects]
     chosen = [at for at, (_, key) in enumerate(effects, 1) if any(each in key for each in OF_THE_COMMIT) or at % 9 == 0]
     assert any("/snapshot/snapshot-1" in effects[at - 1][1] for at in chosen)
     for at in chosen if FULL else chosen[::3]:

@@ -14,10 +14,10 @@ from firnline.formats.paimon.table import PaimonFormat
 from firnline.model.files import File, FileKind
 from firnline.model.holds import Hold
 from firnline.model.locations import join
-from firnline.ops.holds import add_hold
-from firnline.ops.newcomers import Newcomers
-from firnline.stores.folders import LocalFolders
+from firnline.ops.marks.holds import add_hold
+from firnline.ops.reachability.since_plan import ReachableSincePlan
 from firnline.stores.objects import ObjectStores
+from firnline.stores.removers import LocalFolders
 from firnline.testing.crowds import Crowd
 from firnline.testing.paimon.java_table import JavaTable
 from firnline.testing.paimon.reader import TableReader
@@ -82,10 +82,10 @@ def _field(snapshot: Path, name: str) -> str:
 @pytest.mark.parametrize("by_name", [True, False])
 def test_a_name_alone_spares_a_file_where_names_are_unique(aged: Copy, by_name: bool) -> None:
     table_format, name = PaimonFormat(ObjectStores({})), a_name("data-", ".parquet")
-    newcomers = Newcomers([])
-    newcomers.add([File(FileKind.DATA, f"{aged.table}/p=a/bucket-0/{name}")], table_format.expand, by_name=by_name)
-    assert newcomers.spare(f"file://{aged.table}/p=a/bucket-0/{name}")
-    assert newcomers.spare(f"{aged.table}/p=b/bucket-0/{name}") is by_name
+    since_plan = ReachableSincePlan([])
+    since_plan.add([File(FileKind.DATA, f"{aged.table}/p=a/bucket-0/{name}")], table_format.expand, by_name=by_name)
+    assert since_plan.spare(f"file://{aged.table}/p=a/bucket-0/{name}")
+    assert since_plan.spare(f"{aged.table}/p=b/bucket-0/{name}") is by_name
 
 
 @pytest.mark.parametrize("damage", ["torn", "missing"])
@@ -112,10 +112,10 @@ def test_a_list_that_only_some_can_do_without_must_be_there(aged: Copy) -> None:
     table_format = PaimonFormat(ObjectStores({}))
     gone = join(aged.table, "manifest", a_name("manifest-list-"))
     changes, contents = (File(kind, gone, opens=True) for kind in (FileKind.CHANGES_LIST, FileKind.MANIFEST_LIST))
-    Newcomers([]).add([changes], table_format.expand)
+    ReachableSincePlan([]).add([changes], table_format.expand)
     for both_ways in ([changes, contents], [contents, changes]):
         with pytest.raises(UnreadableMetadata, match=gone):
-            Newcomers([]).add(both_ways, table_format.expand)
+            ReachableSincePlan([]).add(both_ways, table_format.expand)
 
 
 def test_what_may_be_undone_is_needed(aged: Copy) -> None:
@@ -133,7 +133,7 @@ def test_what_may_be_undone_is_needed(aged: Copy) -> None:
 
 def test_a_hold_on_the_table_forbids_it(aged: Copy) -> None:
     gone = strays(aged)
-    add_hold(aged.process().workplace(aged.table), Hold("audit", "somebody", "a test", None, None))
+    add_hold(aged.process().table_context(aged.table), Hold("audit", "somebody", "a test", None, None))
     with pytest.raises(CollectionForbidden):
         search(aged)
     assert all(Path(path).exists() for path in gone)

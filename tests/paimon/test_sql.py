@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 from firnline.cli.main import run
 from firnline.spark.session import session
 from firnline.sql.source import register
-from firnline.testing.paimon.layout import SNAPSHOT, Root
+from firnline.testing.paimon.layout import SNAPSHOT, PaimonRoot
 from firnline.testing.paimon.shapes import MAIN
 
 from .small import Copy
@@ -51,7 +51,7 @@ def test_firnline_sql_answers_of_what_expired(remembering: Copy, capsys: pytest.
     )
     assert [(each["snapshot_id"], each["told"]) for each in found] == [(1, True), (3, True), (5, True)]
     live = said(capsys, f"SELECT count(*) AS n, sum(record_count) AS records FROM {table}.files")
-    assert live == [{"n": len(remembering.reader().needs(Root(MAIN, SNAPSHOT, "7")).data), "records": 3}]
+    assert live == [{"n": len(remembering.reader().needs(PaimonRoot(MAIN, SNAPSHOT, "7")).data), "records": 3}]
 
 
 def test_the_data_source_reads_every_table(remembering: Copy) -> None:

@@ -14,13 +14,13 @@ import pytest
 
 from firnline.cli.main import run
 from firnline.model.holds import Hold
-from firnline.ops.holds import add_hold
-from firnline.plans.answers import Answer, SnapshotAnswer
+from firnline.ops.looking.why import Explanation, SnapshotAnswer
+from firnline.ops.marks.holds import add_hold
 from firnline.testing.paimon import layout
 from firnline.testing.paimon.java_table import JavaTable
-from firnline.testing.paimon.layout import CHANGELOG, SNAPSHOT, TAG, Root
+from firnline.testing.paimon.layout import CHANGELOG, SNAPSHOT, TAG, PaimonRoot
 from firnline.testing.paimon.shapes import MAIN
-from firnline.testing.paimon.worlds import Paimon, World
+from firnline.testing.paimon.worlds import Paimon, PaimonWorld
 
 from .small import EVERYTHING_OLD, Copy, row
 from .test_changelogs import NATIVELY
@@ -48,16 +48,16 @@ def test_every_root_that_needs_a_file_is_named(both: Paimon, seed: int) -> None:
             assert answer.kept != (path in victims), path
 
 
-def world_plan(world: World) -> Any:
+def world_plan(world: PaimonWorld) -> Any:
     return Copy(world.root).process().plan(table(world), blast_radius=1.0, **ASKED)
 
 
-def is_no_metadata(path: str, world: World) -> bool:
+def is_no_metadata(path: str, world: PaimonWorld) -> bool:
     inside = path.removeprefix(str(world.folder))
     return not inside.startswith(("/snapshot/", "/tag/", "/schema/", "/branch/", "/changelog/", "/consumer/"))
 
 
-def named(answer: Answer, world: World) -> set[Holder]:
+def named(answer: Explanation, world: PaimonWorld) -> set[Holder]:
     """Returns what holds the file: versions by their lists, and changelogs."""
     return {
         Holder(*branch_of(each.snapshot), "") if each.kind == CHANGELOG else version(each, world)
@@ -73,10 +73,10 @@ class Holder(NamedTuple):
     delta: str
 
 
-def version(answer: SnapshotAnswer, world: World) -> Holder:
+def version(answer: SnapshotAnswer, world: PaimonWorld) -> Holder:
     branch, number = branch_of(answer.snapshot)
-    tags = [Root(branch, TAG, name.rpartition(":")[2]) for name in answer.refs]
-    held = [Root(branch, SNAPSHOT, str(number)), *tags] if "@" not in answer.snapshot else tags
+    tags = [PaimonRoot(branch, TAG, name.rpartition(":")[2]) for name in answer.refs]
+    held = [PaimonRoot(branch, SNAPSHOT, str(number)), *tags] if "@" not in answer.snapshot else tags
     path = next(path for path in (root.path(world.folder) for root in held) if path.exists())
     return Holder(branch, number, layout.document(path)["deltaManifestList"])
 
@@ -86,7 +86,7 @@ def branch_of(snapshot: str) -> tuple[str, int]:
     return branch or MAIN, int(number)
 
 
-def holder(root: Root, world: World) -> Holder:
+def holder(root: PaimonRoot, world: PaimonWorld) -> Holder:
     document = layout.document(root.path(world.folder))
     return Holder(root.branch, document["id"], "" if root.kind == CHANGELOG else document["deltaManifestList"])
 
@@ -114,7 +114,7 @@ def asked(copy: Copy, path: str | Path, capsys: pytest.CaptureFixture[str], *opt
     return answer, capsys.readouterr().out
 
 
-def only_of(copy: Copy, *roots: Root) -> str:
+def only_of(copy: Copy, *roots: PaimonRoot) -> str:
     """Returns a file that these roots need, and no other."""
     needs = {root: each.files for root, each in copy.reader().reachable().items()}
     shared = set.intersection(*(needs[root] for root in roots))
@@ -123,7 +123,7 @@ def only_of(copy: Copy, *roots: Root) -> str:
 
 
 def test_a_changelog_is_named(copy: Copy, capsys: pytest.CaptureFixture[str]) -> None:
-    path = only_of(copy, Root(MAIN, CHANGELOG, "6"))
+    path = only_of(copy, PaimonRoot(MAIN, CHANGELOG, "6"))
     answer, words = asked(copy, path, capsys)
     (needed,) = answer["needed_by"]
     assert (needed["kind"], needed["snapshot"], needed["kept"], answer["kept"]) == ("changelog", "6", True, True)
@@ -135,14 +135,16 @@ def test_a_changelog_is_named(copy: Copy, capsys: pytest.CaptureFixture[str]) ->
 
 
 def test_a_changelog_whose_time_is_over_keeps_nothing(copy: Copy, capsys: pytest.CaptureFixture[str]) -> None:
-    path = only_of(copy, Root(MAIN, CHANGELOG, "5"))
+    path = only_of(copy, PaimonRoot(MAIN, CHANGELOG, "5"))
     answer, words = asked(copy, path, capsys, "--now", "2100-01-01T00:00:00Z")
     assert (answer["needed_by"][0]["kind"], answer["kept"]) == ("changelog", False)
     assert "changelog.time-retained: older than 1d" in words
 
 
 def test_a_tag_and_a_branchs_snapshot_are_named(copy: Copy, capsys: pytest.CaptureFixture[str]) -> None:
-    path = only_of(copy, Root(MAIN, TAG, "two"), Root("side", SNAPSHOT, "2"), Root("side", TAG, "two"))
+    path = only_of(
+        copy, PaimonRoot(MAIN, TAG, "two"), PaimonRoot("side", SNAPSHOT, "2"), PaimonRoot("side", TAG, "two")
+    )
     answer, words = asked(copy, path, capsys)
     found = {each["snapshot"]: each["refs"] for each in answer["needed_by"]}
     assert found == {"2": ["two"], "side:2": ["side", "side:two"]}
@@ -151,8 +153,8 @@ def test_a_tag_and_a_branchs_snapshot_are_named(copy: Copy, capsys: pytest.Captu
 
 
 def test_a_consumer_and_a_hold_are_named(copy: Copy, capsys: pytest.CaptureFixture[str]) -> None:
-    add_hold(copy.process().workplace(copy.table), Hold("audit", "ann", "case 12", "9", None))
-    path = only_of(copy, Root(MAIN, SNAPSHOT, "9"), Root(MAIN, TAG, "firnline-hold-audit"))
+    add_hold(copy.process().table_context(copy.table), Hold("audit", "ann", "case 12", "9", None))
+    path = only_of(copy, PaimonRoot(MAIN, SNAPSHOT, "9"), PaimonRoot(MAIN, TAG, "firnline-hold-audit"))
     answer, words = asked(copy, path, capsys)
     (needed,) = answer["needed_by"]
     assert "pin consumer stream, which reads from 9 on" in needed["reasons"]
@@ -162,7 +164,7 @@ def test_a_consumer_and_a_hold_are_named(copy: Copy, capsys: pytest.CaptureFixtu
 
 
 def test_a_run_that_can_be_undone_is_named(copy: Copy, capsys: pytest.CaptureFixture[str]) -> None:
-    path = only_of(copy, Root(MAIN, SNAPSHOT, "8"))
+    path = only_of(copy, PaimonRoot(MAIN, SNAPSHOT, "8"))
     copy.process().expire(copy.table, retain_last=1, older_than="2100-01-01T00:00:00Z", blast_radius=1.0, grace="72h")
     assert Path(path).exists()
     answer, words = asked(copy, path, capsys)
@@ -208,7 +210,7 @@ def test_a_snapshot_that_stays_as_a_tag_leaves_its_folder(
     both: Paimon, copy: Copy, capsys: pytest.CaptureFixture[str]
 ) -> None:
     JavaTable(both.java, copy.folder / "t").write(MAIN, [row(10, "ten")])
-    add_hold(copy.process().workplace(copy.table), Hold("audit", "ann", "case 12", "8", None))
+    add_hold(copy.process().table_context(copy.table), Hold("audit", "ann", "case 12", "8", None))
     (Path(copy.table) / "tag/tag-firnline-hold-audit").unlink()
     (Path(copy.table) / "consumer/consumer-stream").unlink()
     options = ("--retain-last", "1", "--older-than", "2100-01-01T00:00:00Z")

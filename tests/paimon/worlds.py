@@ -12,10 +12,10 @@ from typing import Any
 
 from firnline.testing.dated import copy_dated
 from firnline.testing.paimon.java_table import JavaTable
-from firnline.testing.paimon.layout import CHANGELOG, SNAPSHOT, TAG, Root
+from firnline.testing.paimon.layout import CHANGELOG, SNAPSHOT, TAG, PaimonRoot
 from firnline.testing.paimon.rows import Rows, java_rows, python_rows
 from firnline.testing.paimon.shapes import MAIN
-from firnline.testing.paimon.worlds import Paimon, World, grow
+from firnline.testing.paimon.worlds import Paimon, PaimonWorld, grow
 from firnline.testing.paimon_process import PaimonProcess
 
 from .small import quick_folder
@@ -25,7 +25,7 @@ OWN = "/_firnline/"
 
 
 @contextmanager
-def grown(both: Paimon, seed: int) -> Iterator[World]:
+def grown(both: Paimon, seed: int) -> Iterator[PaimonWorld]:
     """A random table that Paimon wrote, for as long as the block lasts."""
     root = quick_folder()
     try:
@@ -41,15 +41,15 @@ class Seen:
     `as_tags` is what snapshots would need as tags: a tag holds no changes. `restored` may stay for changelogs.
     """
 
-    needs: dict[Root, frozenset[str]]
-    as_tags: dict[Root, frozenset[str]]
-    missing: dict[Root, frozenset[str]]
+    needs: dict[PaimonRoot, frozenset[str]]
+    as_tags: dict[PaimonRoot, frozenset[str]]
+    missing: dict[PaimonRoot, frozenset[str]]
     garbage: frozenset[str]
     restored: frozenset[str]
     rows: Rows
 
     @staticmethod
-    def of(both: Paimon, world: World) -> Seen:
+    def of(both: Paimon, world: PaimonWorld) -> Seen:
         reader = world.reader()
         found = reader.reachable()
         return Seen(
@@ -62,7 +62,7 @@ class Seen:
         )
 
 
-def read_rows(both: Paimon, world: World) -> Rows:
+def read_rows(both: Paimon, world: PaimonWorld) -> Rows:
     """Returns the rows as pypaimon reads them; it cannot read deletion vectors or manifests of every Java table."""
     if world.shape.writer == "python":
         return python_rows(both.python, world.folder)
@@ -96,26 +96,26 @@ def compare(before: Seen, after: Seen) -> None:
     assert not after.garbage - before.garbage - after.restored, "all that only these held is gone"
 
 
-def is_sound(world: World, seen: Seen) -> bool:
+def is_sound(world: PaimonWorld, seen: Seen) -> bool:
     """Tells whether a check finds nothing, unless Paimon itself lost something: with a tag it deletes files that a
     changelog needs.
     """
     return any(seen.missing.values()) or PaimonProcess().check(table(world)).sound
 
 
-def as_before(root: Root, before: Seen) -> Root | None:
+def as_before(root: PaimonRoot, before: Seen) -> PaimonRoot | None:
     """Returns the root that this one was before the run; a tag of firnline's own was a snapshot or another tag."""
     if root in before.needs:
         return root
     if root.kind == CHANGELOG:
         return None
     number = root.name.removeprefix(KEPT_TAG) if root.kind == TAG else ""
-    snapshot = Root(root.branch, "snapshot", number)
+    snapshot = PaimonRoot(root.branch, "snapshot", number)
     return snapshot if snapshot in before.needs else None
 
 
 @contextmanager
-def aside(world: World) -> Iterator[None]:
+def aside(world: PaimonWorld) -> Iterator[None]:
     """Puts the world back as it was: files that it keeps elsewhere are named by their full path."""
     copy = world.root.with_name(f"{world.root.name}.aside")
     shutil.copytree(world.root, copy, copy_function=copy_dated)
@@ -126,7 +126,7 @@ def aside(world: World) -> Iterator[None]:
         copy.replace(world.root)
 
 
-def table(world: World) -> str:
+def table(world: PaimonWorld) -> str:
     return str(world.folder)
 
 

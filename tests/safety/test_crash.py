@@ -10,8 +10,8 @@ from contextlib import suppress
 import pytest
 
 from firnline.errors import DeletesFailed, FirnlineError, LeaseHeld, OutcomeUnknown, RefusedForSafety, StoreError
+from firnline.journal.events import RunState
 from firnline.journal.lease import latest_claim
-from firnline.journal.states import RunState
 from firnline.stores.objects import ObjectStores
 from firnline.testing.cuts import Uncut, brought_to_an_end, cut
 from firnline.testing.faults import (
@@ -22,8 +22,8 @@ from firnline.testing.faults import (
     Fault,
     Freezing,
     Losing,
+    NeverAnswered,
     Throttling,
-    Unanswered,
     When,
 )
 from firnline.testing.operations import Operation, operations
@@ -121,7 +121,7 @@ def test_one_request_goes_wrong(
 def test_a_commit_that_arrives_late_is_not_taken_for_lost(world: World) -> None:
     """Its sender gave up without knowing. Whoever comes next has to wait, and then finds it landed."""
     planned = OPERATIONS["commit"].ready(world)
-    late = Unanswered("commit")
+    late = NeverAnswered("commit")
     first = world.process(late)
     first.owner = "this-machine:1:a-boot:a-start:0"
     with pytest.raises(OutcomeUnknown):

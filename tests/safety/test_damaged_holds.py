@@ -6,7 +6,7 @@ import pytest
 
 from firnline.errors import CollectionForbidden, RefusedForSafety
 from firnline.model.times import HOUR_MS
-from firnline.ops.needs import needed_roots
+from firnline.ops.reachability.live_roots import live_roots
 from firnline.testing.days import process_on_its_day
 from firnline.testing.world import World
 
@@ -43,9 +43,9 @@ def test_a_run_that_was_planned_before_commits_nothing(world: World) -> None:
 def test_nobody_takes_the_other_roots_for_all_that_the_table_needs(world: World) -> None:
     """It may name a snapshot that a run took out long ago: a search that other tables share must not go on without."""
     damage(world)
-    work = world.process().workplace(world.table)
+    work = world.process().table_context(world.table)
     with pytest.raises(RefusedForSafety, match="nobody can tell"):
-        list(needed_roots(work, work.source.load(), world.clock()))
+        list(live_roots(work, work.source.load(), world.clock()))
 
 
 def test_a_tag_of_such_a_hold_is_nobodys_to_remove_and_a_branch_of_its_name_stays(world: World) -> None:

@@ -13,7 +13,7 @@ from pyiceberg.table.metadata import TableMetadataUtil
 
 from firnline.errors import RefusedForSafety, UnsupportedFormat, UsageError
 from firnline.formats.iceberg import edit
-from firnline.formats.iceberg.serialise import document_bytes, successor_name
+from firnline.formats.iceberg.document import document_bytes, successor_name
 from firnline.formats.iceberg.state import state_of
 from firnline.formats.iceberg.table import IcebergFormat
 from firnline.model.snapshots import Ref, RefKind

@@ -21,11 +21,11 @@ import firnline
 from firnline.cli.main import run as run_command
 from firnline.errors import RefusedForSafety, UnreadableMetadata
 from firnline.journal.layout import RECORDS
-from firnline.ops.carry import Carried
+from firnline.ops.runs.advance import RunStatus
 from firnline.testing.days import process_on_its_day
 from firnline.testing.disks import local
 from firnline.testing.forgery import Forgery
-from firnline.testing.manifests import Layout
+from firnline.testing.manifests import AvroLayout
 from firnline.testing.processes import Process
 from firnline.testing.tables import QuickFiles, SmallTable
 from firnline.testing.world import World
@@ -39,7 +39,7 @@ def forged(world: World) -> Forgery:
     """A run of this table that its operator never made: committed long ago, its grace over."""
     real = process_on_its_day(world).plan(world.table, save=True).plan
     folder = process_on_its_day(world).run(str(real.run)).run.folder.folder
-    made = Forgery.beside(folder)
+    made = Forgery.side_objects(folder)
     shutil.rmtree(local(folder))
     return made
 
@@ -64,7 +64,7 @@ def purged(world: World, **said: Any) -> dict[str, str]:
     return ends(carried)
 
 
-def ends(carried: Carried) -> dict[str, str]:
+def ends(carried: RunStatus) -> dict[str, str]:
     rows = [row for part in local(carried.run.folder.outcomes).iterdir() for row in pq.read_table(part).to_pylist()]
     return {row["path"]: f"{row['outcome']}: {row['why']}".rstrip(": ") for row in rows}
 
@@ -154,7 +154,7 @@ def test_no_link_leads_out_of_the_table(world: World, forged: Forgery) -> None:
 def test_no_record_of_another_run_goes_by_a_forged_list(world: World, forged: Forgery) -> None:
     """Without it the snapshots of that run would be nobody's, and the next purge would take their files."""
     carried = process_on_its_day(world).expire(world.table, grace="1h")
-    assert isinstance(carried, Carried)
+    assert isinstance(carried, RunStatus)
     record = local(carried.run.folder.plan)
     events = sorted(local(carried.run.folder.events).iterdir())
     forged.victims([str(aged(path)) for path in (record, *events)])
@@ -168,7 +168,7 @@ def test_no_record_of_another_run_goes_by_a_forged_list(world: World, forged: Fo
 
 def test_no_link_leads_to_the_record_of_another_run(world: World, forged: Forgery) -> None:
     carried = process_on_its_day(world).expire(world.table, grace="1h")
-    assert isinstance(carried, Carried)
+    assert isinstance(carried, RunStatus)
     record = aged(local(carried.run.folder.plan))
     (local(world.writer.location) / "data/in").symlink_to(record.parent)
     forged.victims([f"{world.writer.location}/data/in/plan.json"])
@@ -261,7 +261,7 @@ def test_a_forged_undo_that_another_run_would_settle_takes_no_snapshot_out(world
 def test_a_forged_undo_that_the_operator_names_takes_no_snapshot_out(world: World, forged: Forgery) -> None:
     old = claimed_undo(world, forged)
     with pytest.raises(RefusedForSafety, match="cannot be undone"):
-        process_on_its_day(world).carry(f"{world.table}@{forged.stamp}")
+        process_on_its_day(world).advance(f"{world.table}@{forged.stamp}")
     assert old
     assert old <= snapshots_of(world)
 
@@ -272,7 +272,7 @@ def test_a_forged_undo_that_the_operator_names_takes_no_snapshot_out(world: Worl
 @pytest.fixture
 def with_imports(tmp_path: Path) -> SmallTable:
     """A table that once had files of another folder: only snapshots that expire need them."""
-    table = SmallTable(QuickFiles(), f"file://{tmp_path}/t", Layout(2))
+    table = SmallTable(QuickFiles(), f"file://{tmp_path}/t", AvroLayout(2))
     table.append(2, outside=True)
     table.overwrite(list(table.live()))
     table.append(2)
@@ -292,7 +292,7 @@ def test_files_outside_go_with_the_command_that_says_so(with_imports: SmallTable
     assert len(far_files(with_imports)) == 2
     grace = "0s" if now else "1s"
     carried = firnline.open().expire(with_imports.location, include_outside=True, grace=grace, **ALL_OLD)
-    assert isinstance(carried, Carried)
+    assert isinstance(carried, RunStatus)
     if not now:
         time.sleep(1.1)
         (carried,) = firnline.open().purge_table(with_imports.location)
@@ -354,7 +354,7 @@ def test_files_of_somebody_in_the_folder_that_a_property_names_stay(world: World
 def test_a_property_that_leads_into_a_configured_folder_is_followed(world: World, tmp_path: Path) -> None:
     world.policy = f"records: file://{tmp_path}"
     carried = process_on_its_day(world).expire(world.table, grace="1h")
-    assert isinstance(carried, Carried)
+    assert isinstance(carried, RunStatus)
     assert world.writer.document()["properties"][RECORDS].startswith(f"file://{tmp_path}/")
     assert [each.run.id for each in process_on_its_day(world).runs(world.table)] == [carried.run.id]
     world.policy = ""
@@ -377,7 +377,7 @@ def acts(world: World, run: str) -> list[Callable[[], object]]:
         lambda: process.purge(run),
         lambda: process.commit(run),
         lambda: process.undo(run),
-        lambda: process.carry(run),
+        lambda: process.advance(run),
         lambda: process.purge_table(world.table),
         lambda: process.resume(world.table),
     ]
@@ -394,7 +394,7 @@ def refused_by_all(world: World, run: str) -> None:
 
 def test_with_a_key_runs_go_their_way(keyed: World) -> None:
     carried = process_on_its_day(keyed).expire(keyed.table, grace="1h")
-    assert isinstance(carried, Carried)
+    assert isinstance(carried, RunStatus)
     keyed.clock.advance(2 * 3_600_000)
     (done,) = process_on_its_day(keyed).purge_table(keyed.table)
     assert done.facts["state"] == "done"
@@ -411,9 +411,9 @@ def test_with_a_key_a_forged_run_is_refused_by_everything_that_acts(
     refused_by_all(world, f"{world.table}@{forged.stamp}")
 
 
-def in_grace(world: World) -> Carried:
+def in_grace(world: World) -> RunStatus:
     carried = process_on_its_day(world).expire(world.table, grace="1h")
-    assert isinstance(carried, Carried)
+    assert isinstance(carried, RunStatus)
     world.clock.advance(2 * 3_600_000)
     return carried
 
@@ -424,7 +424,7 @@ def test_with_another_key_a_run_is_refused(keyed: World, monkeypatch: pytest.Mon
     refused_by_all(keyed, run)
 
 
-def edit_event(carried: Carried, number: int, change: Callable[[dict[str, Any]], object]) -> None:
+def edit_event(carried: RunStatus, number: int, change: Callable[[dict[str, Any]], object]) -> None:
     path = local(carried.run.folder.events) / f"{number:06d}.json"
     said = json.loads(path.read_text())
     change(said)
@@ -442,7 +442,7 @@ def edit_event(carried: Carried, number: int, change: Callable[[dict[str, Any]],
         pytest.param(lambda run: Forgery(local(run.run.folder.folder)).victims(["/etc/hosts"]), id="the list"),
     ],
 )  # fmt: skip
-def test_with_a_key_every_change_of_a_record_is_noticed(keyed: World, change: Callable[[Carried], object]) -> None:
+def test_with_a_key_every_change_of_a_record_is_noticed(keyed: World, change: Callable[[RunStatus], object]) -> None:
     carried = in_grace(keyed)
     change(carried)
     refused_by_all(keyed, str(carried.run.id))

@@ -16,14 +16,12 @@ import pytest
 
 from firnline.errors import AlreadyExists, LeaseHeld, OutcomeUnknown, RefusedForSafety, StoreError, UnreadableMetadata
 from firnline.journal import lease as lease_module
-from firnline.journal.events import append_event, read_events
+from firnline.journal.events import FINISHED, MOVES, RunState, append_event, read_events
 from firnline.journal.layout import RecordFolder
-from firnline.journal.lease import Lease, LeaseTimes, latest_claim
-from firnline.journal.processes import is_certainly_gone, this_process
-from firnline.journal.states import FINISHED, MOVES, RunState
+from firnline.journal.lease import Lease, LeaseTimes, is_certainly_gone, latest_claim, this_process
 from firnline.ports.stores import ObjectMeta
-from firnline.stores.discard import OwnDiscard
 from firnline.stores.objects import ObjectStores
+from firnline.stores.removers import OwnDiscard
 
 TIMES = LeaseTimes(length_ms=120_000, margin_ms=30_000, skew_ms=0)
 NOON = 1_800_000_000_000
@@ -458,7 +456,7 @@ def test_who_takes_over_also_waits_out_the_difference_of_two_clocks(folder: str,
 
 def died_here() -> str:
     """Returns the name of a process of this machine that is no more."""
-    script = "from firnline.journal.processes import this_process; print(this_process())"
+    script = "from firnline.journal.lease import this_process; print(this_process())"
     return subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout.strip()
 
 
@@ -566,7 +564,7 @@ def test_a_machine_that_was_suspended_with_its_clock_set_back_sends_nothing(fold
 
 
 def test_a_process_that_was_killed_is_gone_before_its_parent_asks_how(tmp_path: Path) -> None:
-    script = "from firnline.journal.processes import this_process; print(this_process(), flush=True); input()"
+    script = "from firnline.journal.lease import this_process; print(this_process(), flush=True); input()"
     child = subprocess.Popen([sys.executable, "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     assert child.stdout is not None
     owner = child.stdout.readline().strip()

@@ -27,14 +27,14 @@ from firnline.errors import (
 )
 from firnline.model.files import FileKind
 from firnline.model.times import DAY_MS, HOUR_MS, parse_instant
-from firnline.ops.carry import Carried
-from firnline.policy.config import Section
+from firnline.ops.runs.advance import RunStatus
+from firnline.policy.parse import Section
 from firnline.ports.catalogs import Attempt, Commit, Step, Still, SwapOutcome, TableName, Version, always
 from firnline.ports.formats import Amendment
 from firnline.testing.days import process_on_its_day
 from firnline.testing.disks import local
-from firnline.testing.faults import Answer, Died, Request
-from firnline.testing.manifests import Item, Layout
+from firnline.testing.faults import Answer, Died, PortRequest
+from firnline.testing.manifests import AvroLayout, Item
 from firnline.testing.processes import Process
 from firnline.testing.tables import QuickFiles, SmallTable
 from firnline.testing.world import World
@@ -57,9 +57,9 @@ def empty(quick_folder: Path) -> World:
     return World.make(quick_folder / "world", history=False)
 
 
-def expire_and_purge(world: World, **options: Any) -> Carried:
+def expire_and_purge(world: World, **options: Any) -> RunStatus:
     carried = process_on_its_day(world).expire(world.table, grace="0s", **options)
-    assert isinstance(carried, Carried)
+    assert isinstance(carried, RunStatus)
     assert carried.facts["state"] == "done"
     return carried
 
@@ -72,14 +72,14 @@ def purge_small(table: SmallTable) -> tuple[set[str], set[str]]:
     expired = {int(each.id) for each in lake.plan(table.location).plan.expire}
     due = table.victims(expired)
     carried = lake.expire(table.location, grace="0s", include_outside=True, blast_radius=1.0)
-    assert isinstance(carried, Carried)
+    assert isinstance(carried, RunStatus)
     assert carried.facts["state"] == "done"
     return before - {path for path in table.made if local(path).exists()}, due
 
 
 @pytest.fixture(params=[1, 2, 3])
 def small(request: pytest.FixtureRequest, quick_folder: Path) -> SmallTable:
-    return SmallTable(QuickFiles(), str(quick_folder / "small"), Layout(version=request.param))
+    return SmallTable(QuickFiles(), str(quick_folder / "small"), AvroLayout(version=request.param))
 
 
 # ---------------------------------------------------------------- 1 to 4: lineage is not reachability
@@ -183,7 +183,7 @@ def test_loss_06_spellings_on_disk(empty: World, spelled: str, when: str) -> Non
     if when == "before the plan":
         writer.commit("append", [other])
     run = process_on_its_day(empty).expire(empty.table)
-    assert isinstance(run, Carried)
+    assert isinstance(run, RunStatus)
     if when == "in grace":
         writer.commit("append", [other])
     empty.clock.advance(25 * HOUR_MS)
@@ -215,7 +215,7 @@ def test_loss_07_puffin_and_statistics(small: SmallTable) -> None:
 
 def test_loss_07_one_live_vector_keeps_its_puffin(quick_folder: Path) -> None:
     """One vector of a Puffin is replaced, its neighbours are live: the file must stay (iceberg#17456)."""
-    small = SmallTable(QuickFiles(), str(quick_folder / "small"), Layout(version=3))
+    small = SmallTable(QuickFiles(), str(quick_folder / "small"), AvroLayout(version=3))
     small.append(3)
     small.delete_rows(small.live())
     small.delete_rows(small.live()[:1])
@@ -257,7 +257,7 @@ class JustBefore:
         self.verb, self.action = verb, action
         self.acted = False
 
-    def pass_on(self, request: Request[Answer]) -> Answer:
+    def pass_on(self, request: PortRequest[Answer]) -> Answer:
         if request.verb == self.verb and not self.acted:
             self.acted = True
             self.action()
@@ -275,7 +275,7 @@ def test_loss_12_concurrent_update(world: World, action: str) -> None:
 
     fault = JustBefore("commit", act)
     run = process_on_its_day(world, fault).expire(world.table, grace="0s")
-    assert isinstance(run, Carried)
+    assert isinstance(run, RunStatus)
     (snapshots, refs), after = seen[0], world.writer.document()
     planned = {int(each) for each in run.facts["expired"]}
     assert set(world.rows()) == snapshots - planned
@@ -365,12 +365,12 @@ def test_loss_14_folders_stay(world: World) -> None:
 def test_loss_14_listing_fails(world: World, what: str) -> None:
     """A listing that failed is no empty listing: the purge stops before anything is deleted."""
     run = process_on_its_day(world).expire(world.table)
-    assert isinstance(run, Carried)
+    assert isinstance(run, RunStatus)
     world.clock.advance(25 * HOUR_MS)
     files = world.files()
 
     class NoListing:
-        def pass_on(self, request: Request[Answer]) -> Answer:
+        def pass_on(self, request: PortRequest[Answer]) -> Answer:
             failing = request.verb == "list" and what in request.key
             return request.silence() if failing else request.send()
 
@@ -405,7 +405,7 @@ def test_loss_15_unreadable_root(world: World, name: str, how: str, kind: str) -
 def test_loss_15_root_unreadable_at_purge(world: World, how: str) -> None:
     """The same when the root appeared after the plan: what it needs is unknown, so nothing goes."""
     run = process_on_its_day(world).expire(world.table)
-    assert isinstance(run, Carried)
+    assert isinstance(run, RunStatus)
     world.snapshots["new"] = world.writer.append()
     broken(world, "new", how, "list.avro")
     world.clock.advance(25 * HOUR_MS)
@@ -527,7 +527,7 @@ def with_commits(process: Process, wrap: Callable[[Commit], Commit]) -> Process:
 @pytest.mark.parametrize("lands", [True, False])
 def test_loss_16_unknown_outcome(world: World, monkeypatch: pytest.MonkeyPatch, lands: bool) -> None:
     """The commit's outcome was unknown, the client cleaned up what had been committed (iceberg#12818, #3733)."""
-    monkeypatch.setattr("firnline.ops.change.time.sleep", lambda _: None)
+    monkeypatch.setattr("firnline.ops.runs.change.time.sleep", lambda _: None)
     before = set(world.rows())
     files = world.files()
     process = with_commits(process_on_its_day(world), lambda commits: Hushed(commits, lands))
@@ -540,9 +540,9 @@ def test_loss_16_unknown_outcome(world: World, monkeypatch: pytest.MonkeyPatch, 
     world.check()
     assert (set(world.rows()) == before) is not lands
     with pytest.raises(LeaseHeld, match="without an answer"):
-        process_on_its_day(world).carry(run)
+        process_on_its_day(world).advance(run)
     world.wait_for_lease()
-    settled = process_on_its_day(world).carry(run)
+    settled = process_on_its_day(world).advance(run)
     assert settled.facts["state"] == "done"
     assert len(settled.run.attempts) == (1 if lands else 2)
     world.check()
@@ -550,7 +550,7 @@ def test_loss_16_unknown_outcome(world: World, monkeypatch: pytest.MonkeyPatch, 
 
 def test_loss_16_unknown_outcome_that_the_log_forgot(quick_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It landed, and a busy table's short log forgot it before anybody looked: the run still knows what it did."""
-    monkeypatch.setattr("firnline.ops.change.time.sleep", lambda _: None)
+    monkeypatch.setattr("firnline.ops.runs.change.time.sleep", lambda _: None)
     world = World.make(quick_folder / "world")
 
     class Forgetful(Hushed):
@@ -564,7 +564,7 @@ def test_loss_16_unknown_outcome_that_the_log_forgot(quick_folder: Path, monkeyp
 
     process = with_commits(process_on_its_day(world), lambda commits: Forgetful(commits, lands=True))
     run = process.expire(world.table)
-    assert isinstance(run, Carried)
+    assert isinstance(run, RunStatus)
     assert run.facts["state"] == "committed"
     assert len(run.facts["expired"]) == 5
     process_on_its_day(world).undo(run.facts["run"])
@@ -577,7 +577,7 @@ class DiesCommitting:
 
     dead = False
 
-    def pass_on(self, request: Request[Answer]) -> Answer:
+    def pass_on(self, request: PortRequest[Answer]) -> Answer:
         if self.dead:
             raise Died
         answer = request.send()
@@ -599,7 +599,7 @@ def test_loss_18_pending_plans_are_roots(empty: World) -> None:
     assert process_on_its_day(empty).run(first).facts["state"] == "committing"
     empty.wait_for_lease()
     second = process_on_its_day(empty).expire(empty.table, grace="0s")
-    assert isinstance(second, Carried)
+    assert isinstance(second, RunStatus)
     assert middle not in empty.rows()
     assert second.waits is not None
     assert first in second.waits
@@ -614,7 +614,7 @@ def test_loss_21_ref_between_load_and_commit(world: World, kind: str) -> None:
     """A tag made between load and commit was lost with its files: no requirement named it (read in Iceberg's code)."""
     fault = JustBefore("commit", getattr(world.actions, kind))
     run = process_on_its_day(world, fault).expire(world.table, grace="0s")
-    assert isinstance(run, Carried)
+    assert isinstance(run, RunStatus)
     (name,) = world.actions.refs
     assert world.writer.document()["refs"][name]["snapshot-id"] == world.snapshots["s1"]
     assert world.snapshots["s1"] in world.rows()
@@ -631,7 +631,7 @@ def test_loss_21_a_server_that_loses_a_ref(world: World) -> None:
     assert lost.value.exit_code == 14
     (run,) = world.runs()
     world.clock.advance(48 * HOUR_MS)
-    for act in (Process.purge, Process.carry):
+    for act in (Process.purge, Process.advance):
         with pytest.raises(RefusedForSafety, match="release"):
             act(process_on_its_day(world), run)
     assert files <= world.files()

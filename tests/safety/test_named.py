@@ -31,15 +31,15 @@ from firnline.errors import (
 )
 from firnline.journal import lease as lease_module
 from firnline.journal import parts
+from firnline.journal.events import RunState
 from firnline.journal.outcomes import outcome_keys
 from firnline.journal.parts import read_part
-from firnline.journal.states import RunState
 from firnline.model.times import DAY_MS, HOUR_MS, MINUTE_MS
-from firnline.ops.carry import Carried
+from firnline.ops.runs.advance import RunStatus
 from firnline.stores.objects import ObjectStores
 from firnline.testing.days import process_on_its_day
 from firnline.testing.disks import local
-from firnline.testing.faults import CHANGES, Answer, Counting, Request
+from firnline.testing.faults import CHANGES, Answer, CountingFault, PortRequest
 from firnline.testing.processes import Process
 from firnline.testing.world import World
 
@@ -50,9 +50,9 @@ def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(parts, "PART_ROWS", 1)
 
 
-def expired(world: World, grace: str = "24h", process: Process | None = None, **options: Any) -> Carried:
+def expired(world: World, grace: str = "24h", process: Process | None = None, **options: Any) -> RunStatus:
     carried = (process or process_on_its_day(world)).expire(world.table, grace=grace, **options)
-    assert isinstance(carried, Carried)
+    assert isinstance(carried, RunStatus)
     return carried
 
 
@@ -67,7 +67,7 @@ def there(paths: frozenset[str]) -> set[str]:
     return {path for path in paths if local(path).exists()}
 
 
-def outcomes(carried: Carried) -> dict[str, dict[str, str]]:
+def outcomes(carried: RunStatus) -> dict[str, dict[str, str]]:
     """Returns what the run's record says of each file: outcome and reason, by path; the last attempt counts."""
     store, found = ObjectStores(), {}
     for keys in outcome_keys(store, carried.run.folder).values():
@@ -85,7 +85,7 @@ class AfterBatch:
     action: Callable[[], Any]
     seen: int = 0
 
-    def pass_on(self, request: Request[Answer]) -> Answer:
+    def pass_on(self, request: PortRequest[Answer]) -> Answer:
         answer = request.send()
         if request.verb == "put_if_absent" and "/outcomes/" in request.key:
             self.seen += 1
@@ -101,8 +101,8 @@ class AfterBatch:
 class TwoRuns:
     world: World
     shared: str
-    first: Carried
-    second: Carried
+    first: RunStatus
+    second: RunStatus
 
 
 @pytest.fixture
@@ -343,7 +343,7 @@ def test_a_table_that_was_recreated_in_grace_is_another_one_and_loses_nothing(wo
     world.actions.drop_and_recreate()
     world.clock.advance(25 * HOUR_MS)
     files = world.files()
-    for act in (Process.purge, Process.undo, Process.carry):
+    for act in (Process.purge, Process.undo, Process.advance):
         with pytest.raises(TableMoved) as moved:
             act(process_on_its_day(world), run.facts["run"])
         assert moved.value.exit_code == 12
@@ -376,7 +376,7 @@ class Frozen:
     sent: list[str] = field(default_factory=list)
     lock: Any = field(default_factory=threading.RLock)
 
-    def pass_on(self, request: Request[Answer]) -> Answer:
+    def pass_on(self, request: PortRequest[Answer]) -> Answer:
         with self.lock:
             if self.woken and request.verb in CHANGES:
                 self.sent.append(f"{request.verb} {request.key}")
@@ -395,7 +395,7 @@ def test_a_process_that_wakes_up_after_its_lease_was_taken_sends_nothing(
     """One delete was on its way. The others that the same batch had checked before must not follow it."""
     real, lost = time.monotonic, [0.0]
     monkeypatch.setattr(lease_module.time, "monotonic", lambda: real() + lost[0])
-    finished: list[Carried] = []
+    finished: list[RunStatus] = []
 
     def meanwhile() -> None:
         world.wait_for_lease()
@@ -413,13 +413,13 @@ def test_a_process_that_wakes_up_after_its_lease_was_taken_sends_nothing(
 
 def test_a_lease_that_was_broken_stops_the_first_process_at_its_next_event(world: World) -> None:
     """Both hold a lease for a moment; the run's numbered events still let only one of them move it."""
-    others: list[Carried] = []
+    others: list[RunStatus] = []
 
     class Breaking:
-        def pass_on(self, request: Request[Answer]) -> Answer:
+        def pass_on(self, request: PortRequest[Answer]) -> Answer:
             if request.verb == "put_if_absent" and request.key.endswith("events/000002.json") and not others:
                 run = f"{world.table}@{request.key.split('/')[-3]}"
-                others.append(process_on_its_day(world).carry(run, break_lease=True))
+                others.append(process_on_its_day(world).advance(run, break_lease=True))
             return request.send()
 
     with pytest.raises(LeaseHeld, match="another process moved this run"):
@@ -432,7 +432,7 @@ def test_a_run_commits_while_a_writer_never_stops(world: World) -> None:
     """Several commits a second, all through a plan and a commit whose every request is slow."""
 
     class Slow:
-        def pass_on(self, request: Request[Answer]) -> Answer:
+        def pass_on(self, request: PortRequest[Answer]) -> Answer:
             time.sleep(0.01)
             return request.send()
 
@@ -553,7 +553,7 @@ class Stubborn:
     keys: frozenset[str]
     tried: list[str] = field(default_factory=list)
 
-    def pass_on(self, request: Request[Answer]) -> Answer:
+    def pass_on(self, request: PortRequest[Answer]) -> Answer:
         if request.verb == "delete":
             self.tried.append(request.key)
             if request.key in self.keys:
@@ -572,7 +572,7 @@ def test_deletes_that_failed_are_tried_again_and_nothing_else(world: World) -> N
             process_on_its_day(world, fault).purge(run.facts["run"])
         assert failed.value.exit_code == 3
         assert set(fault.tried) >= victims if attempt == 1 else set(fault.tried) == stubborn
-    counted = Counting()
+    counted = CountingFault()
     done = process_on_its_day(world, counted).purge(run.facts["run"])
     assert {key for verb, key in counted.trace if verb == "delete"} == stubborn
     assert done.facts["state"] == "done"
@@ -634,7 +634,7 @@ def test_ctrl_c_stops_between_two_batches_and_the_run_goes_on_later(world: World
     assert state is RunState.PURGING
     assert recorded["deleted"]["files"] == 1 + rest.count("deleted")
     world.check()
-    assert world.process().carry(run).facts["state"] == "done"
+    assert world.process().advance(run).facts["state"] == "done"
     assert there(only_in(world, "s1", "s3", "s4", "s5", "s7")) == set()
     world.check()
 

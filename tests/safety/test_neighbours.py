@@ -9,12 +9,12 @@ from dataclasses import replace
 
 import pytest
 
-from firnline.testing.faults import CHANGES, Counting
-from firnline.testing.neighbours import STEPS, Neighbourhood, beside, neighbour_comes
+from firnline.testing.faults import CHANGES, CountingFault
+from firnline.testing.neighbours import STEPS, Neighbourhood, neighbour_comes, side_objects
 from firnline.testing.world import World
 
 FULL = bool(os.environ.get("FIRNLINE_FULL"))
-OPERATIONS = beside()
+OPERATIONS = side_objects()
 UNCUT: dict[str, tuple[str, ...]] = {}
 
 MakeWorld = Callable[..., World]
@@ -24,7 +24,7 @@ CountCases = Callable[[str, int], None]
 def verbs_of(operation: str, make_world: MakeWorld) -> tuple[str, ...]:
     """Returns the verbs of the operation when nobody comes; noted once for all tests of it."""
     if operation not in UNCUT:
-        world, counting = make_world(), Counting()
+        world, counting = make_world(), CountingFault()
         around = Neighbourhood.of(world)
         OPERATIONS[operation].ready(world)
         OPERATIONS[operation].act(world.process(counting), world)

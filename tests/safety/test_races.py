@@ -9,8 +9,8 @@ from collections.abc import Callable
 import pytest
 
 from firnline.errors import RefusedForSafety
-from firnline.journal.states import RunState
-from firnline.testing.faults import CHANGES, Acting, Counting, Died, Dying, Together
+from firnline.journal.events import RunState
+from firnline.testing.faults import CHANGES, Acting, BothFaults, CountingFault, Died, Dying
 from firnline.testing.operations import Operation, operations
 from firnline.testing.races import ACTIONS, race, verbs_of
 from firnline.testing.world import World
@@ -68,14 +68,14 @@ def test_an_undo_whose_files_vanish_at_its_commit_is_taken_back(make_world: Make
     """Wherever it dies on the way back, the snapshots without files do not stay, and the run can still be purged."""
     undo = OPERATIONS["undo"]
     at = orphans_go_before_the_commit(undo, make_world)
-    counting = Counting()
+    counting = CountingFault()
     world = undo.ready(make_world())
     with pytest.raises(RefusedForSafety):
-        undo.act(world.process(Together(Acting(at, world.actions.other_orphan_removal), counting)), world)
+        undo.act(world.process(BothFaults(Acting(at, world.actions.other_orphan_removal), counting)), world)
     taken_back(world)
     for effect in range(1, counting.effects + 1):
         world = undo.ready(make_world())
-        fault = Together(Acting(at, world.actions.other_orphan_removal), Dying(effect, when="after"))
+        fault = BothFaults(Acting(at, world.actions.other_orphan_removal), Dying(effect, when="after"))
         with pytest.raises(Died):
             undo.act(world.process(fault), world)
         world.wait_for_lease()

@@ -18,7 +18,7 @@ from firnline.formats.iceberg.table import IcebergFormat
 from firnline.journal.layout import RECORDS
 from firnline.model.files import FileKind
 from firnline.model.holds import Hold
-from firnline.ops.carry import Carried
+from firnline.ops.runs.advance import RunStatus
 from firnline.policy.holds import format_hold
 from firnline.policy.parse import parse_policy
 from firnline.stores.objects import ObjectStores
@@ -29,13 +29,13 @@ from firnline.testing.world import World
 
 
 @pytest.fixture
-def in_grace(world: World) -> Carried:
+def in_grace(world: World) -> RunStatus:
     carried = process_on_its_day(world).expire(world.table, grace="1h")
-    assert isinstance(carried, Carried)
+    assert isinstance(carried, RunStatus)
     return carried
 
 
-def folder(carried: Carried, name: str) -> Path:
+def folder(carried: RunStatus, name: str) -> Path:
     return local(getattr(carried.run.folder, name))
 
 
@@ -50,12 +50,12 @@ def add_row(part: Path, path: str) -> None:
     pq.write_table(pa.concat_tables([table, pa.Table.from_pylist([row], table.schema)]), part)
 
 
-def purge(world: World, carried: Carried) -> Carried:
+def purge(world: World, carried: RunStatus) -> RunStatus:
     world.clock.advance(2 * 3_600_000)
     return process_on_its_day(world).purge(str(carried.run.id))
 
 
-def victims_part(carried: Carried) -> Path:
+def victims_part(carried: RunStatus) -> Path:
     return min(folder(carried, "victims").iterdir())
 
 
@@ -69,7 +69,7 @@ def victims_part(carried: Carried) -> Path:
     ],
 )
 def test_a_list_that_was_changed_deletes_nothing_and_can_be_undone(
-    world: World, in_grace: Carried, change: Callable[[Path, str], object]
+    world: World, in_grace: RunStatus, change: Callable[[Path, str], object]
 ) -> None:
     live = live_file(world)
     change(victims_part(in_grace), live)
@@ -81,7 +81,7 @@ def test_a_list_that_was_changed_deletes_nothing_and_can_be_undone(
     world.check()
 
 
-def test_units_that_somebody_declared_walked_are_walked_all_the_same(world: World, in_grace: Carried) -> None:
+def test_units_that_somebody_declared_walked_are_walked_all_the_same(world: World, in_grace: RunStatus) -> None:
     """A forged part would hide from the purge that a path on its list is needed again."""
     listed = pq.read_table(victims_part(in_grace)).column("key").to_pylist()
     back = next(path for path in listed if "/data/" in path)
@@ -96,7 +96,7 @@ def test_units_that_somebody_declared_walked_are_walked_all_the_same(world: Worl
 
 
 @pytest.mark.parametrize("damage", ["[]", '{"version": 1}', "{"])
-def test_a_plan_that_cannot_be_read_is_refused_by_name(world: World, in_grace: Carried, damage: str) -> None:
+def test_a_plan_that_cannot_be_read_is_refused_by_name(world: World, in_grace: RunStatus, damage: str) -> None:
     folder(in_grace, "plan").write_text(damage)
     with pytest.raises(UnreadableMetadata, match=r"plan\.json|lacks"):
         process_on_its_day(world).runs(world.table)
@@ -106,7 +106,7 @@ GARBAGE: list[Any] = [None, "x", -5, [5]]
 
 
 @pytest.mark.parametrize("name", ["plan", "events"])
-def test_garbage_in_a_record_is_refused_by_name_or_does_no_harm(world: World, in_grace: Carried, name: str) -> None:
+def test_garbage_in_a_record_is_refused_by_name_or_does_no_harm(world: World, in_grace: RunStatus, name: str) -> None:
     """Whatever a field says, nobody stumbles over it: firnline's own errors, or none."""
     place = folder(in_grace, name)
     said: list[str] = []
@@ -171,7 +171,7 @@ def test_a_list_that_somebody_laid_beside_ours_before_the_commit_is_not_sealed_w
     world.check()
 
 
-def test_a_run_without_events_is_refused(world: World, in_grace: Carried) -> None:
+def test_a_run_without_events_is_refused(world: World, in_grace: RunStatus) -> None:
     shutil.rmtree(folder(in_grace, "events"))
     with pytest.raises(UnreadableMetadata, match="lacks its events"):
         process_on_its_day(world).runs(world.table)
@@ -184,7 +184,7 @@ def elsewhere(world: World, folder: Path) -> Process:
     return process
 
 
-def test_records_stay_where_the_first_commit_pinned_them(world: World, in_grace: Carried, tmp_path: Path) -> None:
+def test_records_stay_where_the_first_commit_pinned_them(world: World, in_grace: RunStatus, tmp_path: Path) -> None:
     """Another machine's `records` would give it another lease, and no knowledge of what can still be undone."""
     seen = elsewhere(world, tmp_path).runs(world.table)
     assert [each.facts["run"] for each in seen] == [str(in_grace.run.id)]

@@ -30,8 +30,8 @@ from hypothesis.stateful import (
 )
 
 from firnline.errors import CollectionForbidden
+from firnline.journal.events import UNDOABLE, RunState
 from firnline.journal.runs import Run, in_commit_order
-from firnline.journal.states import UNDOABLE, RunState
 from firnline.model.times import DAY_MS, HOUR_MS
 from firnline.testing.dated import Clock
 from firnline.testing.days import process_on_its_day
@@ -42,7 +42,7 @@ from firnline.testing.world import World
 
 FULL = os.environ.get("FIRNLINE_FULL") == "1"
 STEPS = 25
-EXAMPLES = 2_600 if FULL else 100
+EXAMPLES = 2_600 if FULL else 60
 AT_LEAST = 50_000 if FULL else 2_000
 SECOND = 1_000
 FOREVER = 2**63 - 1
@@ -466,7 +466,7 @@ class Lifecycle(RuleBasedStateMachine):
     @invariant()
     def every_snapshot_has_every_file(self) -> None:
         if self.acted:
-            work = self.process().workplace(self.world.table)
+            work = self.process().table_context(self.world.table)
             self.runs = work.runs(work.source.load())
             self.acted = False
         needed = set(self.model.table.snapshots) | {each for run in self.runs for each in removed(run)}

@@ -13,7 +13,7 @@ from firnline.journal import parts
 from firnline.stores.objects import ObjectStores
 from firnline.testing.days import process_on_its_day
 from firnline.testing.disks import local
-from firnline.testing.faults import Answer, Request
+from firnline.testing.faults import Answer, PortRequest
 from firnline.testing.world import World
 
 
@@ -25,7 +25,7 @@ class AtDelete:
     action: Callable[[], Any]
     deleted: list[str] = field(default_factory=list)
 
-    def pass_on(self, request: Request[Answer]) -> Answer:
+    def pass_on(self, request: PortRequest[Answer]) -> Answer:
         if request.verb == "delete":
             self.deleted.append(request.key)
             if len(self.deleted) == self.at:
@@ -66,7 +66,7 @@ class AfterBatch:
     action: Callable[[], Any]
     done: bool = False
 
-    def pass_on(self, request: Request[Answer]) -> Answer:
+    def pass_on(self, request: PortRequest[Answer]) -> Answer:
         answer = request.send()
         if "/outcomes/" in request.key and request.verb == "put_if_absent" and not self.done:
             self.done = True

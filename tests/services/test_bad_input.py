@@ -10,8 +10,8 @@ import pytest
 from firnline.app import Lake
 from firnline.catalogs.config import CatalogSettings
 from firnline.errors import FirnlineError
-from firnline.journal.states import RunState
-from firnline.policy.config import Section
+from firnline.journal.events import RunState
+from firnline.policy.parse import Section
 from firnline.testing.grounds import Ground, sql_ground
 from firnline.testing.servers import Rule, moto, proxy
 from firnline.testing.servers.fixtures import Bucket, unique
@@ -131,7 +131,7 @@ def test_a_table_that_is_dropped_during_a_run(kind: str, make_ground: MakeGround
     world.pointers.drop("t")
     world.clock.advance(2 * 3_600_000)
     with pytest.raises(FirnlineError, match=r"t\b.*(not|gone|no)|no table"):
-        world.process().carry(run)
+        world.process().advance(run)
     assert files <= world.files()
     world.pointers.register("t", place)
     world.check()

@@ -14,11 +14,11 @@ import pytest
 from firnline.app import Lake
 from firnline.catalogs.config import CatalogSettings
 from firnline.errors import DeletesFailed, LeaseHeld, OutcomeUnknown, StoreError
+from firnline.journal.events import RunState
 from firnline.journal.runs import Run
-from firnline.journal.states import RunState
 from firnline.model.times import DAY_MS
-from firnline.ops.purge import Shovel
-from firnline.policy.config import Section
+from firnline.ops.runs.purge import Deleter
+from firnline.policy.parse import Section
 from firnline.ports.catalogs import TableName
 from firnline.stores.delete import ObjectDelete
 from firnline.testing.curves import drawn
@@ -43,11 +43,11 @@ class Watched(Lake):
         """Yields the tables of this test: others on the same server are other tests', which change and break them."""
         return (each for each in super().pointers() if each[0].namespace == (self.namespace,))
 
-    def _shovel(self, name: TableName, run: Run) -> Shovel:
-        shovel = super()._shovel(name, run)
-        assert isinstance(shovel.delete, ObjectDelete)
-        self.deletes.append(shovel.delete)
-        return shovel
+    def _deleter(self, name: TableName, run: Run) -> Deleter:
+        deleter = super()._deleter(name, run)
+        assert isinstance(deleter.delete, ObjectDelete)
+        self.deletes.append(deleter.delete)
+        return deleter
 
 
 @dataclass

@@ -11,9 +11,9 @@ from collections.abc import Callable
 
 import pytest
 
-from firnline.catalogs.rest.fences import is_fence
+from firnline.catalogs.rest.commits import is_fence
 from firnline.errors import RefusedForSafety
-from firnline.journal.states import RunState
+from firnline.journal.events import RunState
 from firnline.model.times import DAY_MS
 from firnline.testing.cuts import Uncut, brought_to_an_end, cut
 from firnline.testing.faults import Dying, Losing, When

@@ -15,9 +15,9 @@ import pytest
 
 from firnline.app import Lake
 from firnline.catalogs.config import CatalogSettings
-from firnline.journal.states import RunState
-from firnline.ops.carry import Carried
-from firnline.policy.config import Section
+from firnline.journal.events import RunState
+from firnline.ops.runs.advance import RunStatus
+from firnline.policy.parse import Section
 from firnline.testing.grounds import Ground
 from firnline.testing.servers.fixtures import unique
 from firnline.testing.servers.jars import fetch
@@ -124,9 +124,9 @@ def _rows(sql: Sql, table: str) -> list[int]:
     return sorted(row[0] for row in sql(f"SELECT x FROM {table}"))
 
 
-def _expired(each: Shared, table: str) -> Carried:
+def _expired(each: Shared, table: str) -> RunStatus:
     """Returns the run that leaves only the current snapshot."""
     soon = int(time.time() * 1000) + 60_000
     done = each.for_firnline().expire(table, older_than=soon, retain_last=1, grace="0s", blast_radius=1.0)
-    assert isinstance(done, Carried)
+    assert isinstance(done, RunStatus)
     return done

@@ -16,7 +16,7 @@ from pyiceberg.transforms import IdentityTransform
 from pyiceberg.types import DateType, LongType, NestedField
 
 from firnline.app import open_lake
-from firnline.testing.backdate import Clock, pyiceberg_clock
+from firnline.testing.backdate import SetClock, pyiceberg_clock
 
 SCHEMA = Schema(NestedField(1, "day", DateType()), NestedField(2, "x", LongType()))
 SPEC = PartitionSpec(PartitionField(1, 1000, IdentityTransform(), "day"))
@@ -92,7 +92,7 @@ def build(folder: Path) -> Facts:
     settings = {"type": "sql", "uri": f"sqlite:///{folder}/catalog.db", "warehouse": f"file://{folder}/warehouse"}
     (folder / ".pyiceberg.yaml").write_text(yaml.safe_dump({"catalog": {"lake": settings}}))
     catalog = SqlCatalog("lake", **settings)
-    with pyiceberg_clock(Clock(at("2024-07-01"))) as clock:
+    with pyiceberg_clock(SetClock(at("2024-07-01"))) as clock:
         catalog.create_namespace("ns")
         properties = {"write.summary.partition-limit": "10"}
         table = catalog.create_table(TABLE, SCHEMA, partition_spec=SPEC, properties=properties)
@@ -102,7 +102,7 @@ def build(folder: Path) -> Facts:
     return facts
 
 
-def _live(table: Table, clock: Clock) -> None:
+def _live(table: Table, clock: SetClock) -> None:
     clock.now_ms = at("2024-07-02")
     table.append(rows(KEPT, 3), snapshot_properties={"spark.app.id": "application_0001"})
     clock.now_ms = at("2024-07-05")

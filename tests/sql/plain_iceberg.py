@@ -12,8 +12,8 @@ from typing import Any
 
 from firnline.app import open_lake
 from firnline.spark.session import Session, session
-from firnline.sql.runtime import PACKAGE
-from firnline.sql.session import Said, Statements, prepared
+from firnline.sql.faults import PACKAGE
+from firnline.sql.session import StatementAnswer, Statements, prepared
 
 LOCK = Path(tempfile.gettempdir()) / f"firnline-judge-{os.getuid()}.lock"
 """The one that every test with Iceberg's jar takes: two that resolve it at once spoil each other's cache."""
@@ -38,7 +38,9 @@ def main() -> None:
         for what in ("snapshots", "entries"):
             spark.read.format("iceberg").load(f"{metadata}#{what}").createOrReplaceTempView(what)
         said[when] = answers(spark, asked["questions"])
-    frames = [each for each in Statements(open_lake(), spark).run(asked["rows"]) if not isinstance(each, Said)]
+    frames = [
+        each for each in Statements(open_lake(), spark).run(asked["rows"]) if not isinstance(each, StatementAnswer)
+    ]
     said["rows"] = [list(row) for frame in frames for row in frame.collect()]
     said["plan"] = frames[0]._jdf.queryExecution().toString()
     print(json.dumps(said, default=str))

@@ -18,7 +18,7 @@ from pyspark.sql.datasource import (
     StringContains,
 )
 
-from firnline.sql.bounds import Bounds, bounds_of
+from firnline.sql.relations import TimeBounds, bounds_of
 
 START = datetime(2024, 7, 1, tzinfo=UTC)
 TIME, EXPIRED = ("committed_at",), ("expired",)
@@ -67,4 +67,4 @@ def test_bounds_do_spare() -> None:
     ],
 )
 def test_whether_expired(filters: list[Filter], expired: bool | None) -> None:
-    assert bounds_of(filters) == Bounds(expired=expired)
+    assert bounds_of(filters) == TimeBounds(expired=expired)

@@ -13,7 +13,7 @@ from firnline.app import now_ms, open_lake
 from firnline.cli.main import run
 from firnline.errors import UnreadableMetadata
 from firnline.model.times import DAY_MS, HOUR_MS, parse_instant
-from firnline.sql.session import Said, Statements, prepared
+from firnline.sql.session import StatementAnswer, Statements, prepared
 
 from .lakes import TABLE, Facts
 
@@ -51,9 +51,9 @@ def test_rows_tags_and_the_seeds_statements(july: Facts, spark: SparkSession) ->
         f"USE TABLE {TABLE}; TAG snapshot {state.current} AS 'incident' WITH RETENTION FOREVER;"
         f"TAG snapshot {state.current} OF {TABLE} AS 'week' WITH RETENTION 7 DAYS"
     )
-    assert isinstance(tagged, Said)
+    assert isinstance(tagged, StatementAnswer)
     assert "kept forever" in tagged.text
-    assert isinstance(again, Said)
+    assert isinstance(again, StatementAnswer)
     until = parse_instant(again.text.rpartition("kept until ")[2])
     assert abs(until - now_ms() - 7 * DAY_MS) < HOUR_MS, "from now on, however old the snapshot is"
     refs = open_lake().source(TABLE).load().refs
@@ -93,7 +93,10 @@ def _collected(statements: Statements, text: str) -> list[tuple[Any, ...]]:
 
     with understanding():
         return [
-            tuple(row) for answer in statements.run(text) if not isinstance(answer, Said) for row in answer.collect()
+            tuple(row)
+            for answer in statements.run(text)
+            if not isinstance(answer, StatementAnswer)
+            for row in answer.collect()
         ]
 
 

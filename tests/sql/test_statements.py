@@ -9,10 +9,9 @@ import pytest
 from firnline.cli.main import run
 from firnline.errors import UsageError
 from firnline.model.times import DAY_MS
-from firnline.ops.tags import FOREVER
+from firnline.ops.marks.tags import FOREVER
 from firnline.sql.session import View, _with_views
-from firnline.sql.statements import Query, TagSnapshot, UseTable, parse
-from firnline.sql.tokens import ends, split
+from firnline.sql.statements import Query, TagSnapshot, UseTable, ends, parse, split
 
 
 def query(text: str) -> Query:

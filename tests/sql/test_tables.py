@@ -24,18 +24,16 @@ from pyiceberg.types import DateType, DecimalType, LongType, NestedField, String
 
 from firnline.errors import UnsupportedFormat, UsageError
 from firnline.formats.iceberg.partitions import PartitionField, avro_name, partition_fields
-from firnline.history.index import Segment, digest_of, index_bytes
-from firnline.history.listing import bytes_of, text_of
+from firnline.history.listing import bytes_of, row_of, text_of
 from firnline.history.names import INDEX, PATH
-from firnline.history.opening import History
-from firnline.history.rows import row_of
+from firnline.history.opening import History, Segment, digest_of, index_bytes
 from firnline.ports.formats import State, TableFormat
-from firnline.sql.asking import METADATA, Asked, asked_of, open_relation
-from firnline.sql.bounds import Bounds
+from firnline.sql.asking import METADATA, RelationRequest, asked_of, open_relation
+from firnline.sql.relations import TimeBounds
 from firnline.sql.snapshots import ALL_SNAPSHOTS, SNAPSHOTS, Snapshots, batch_of, numbers
 from firnline.sql.source import spark_schema
 from firnline.stores.objects import ObjectStores
-from firnline.testing.manifests import Layout
+from firnline.testing.manifests import AvroLayout
 from firnline.testing.tables import QuickFiles, SmallTable
 
 from .conftest import enter
@@ -103,8 +101,8 @@ def _live(table: Table) -> None:
 
 def rows(what: str, **options: Any) -> list[dict[str, Any]]:
     """Returns the rows of a table's table, after a journey such as the one to an executor."""
-    relation, _ = open_relation(Asked("lake.ns.t", what, **options))
-    relation, pieces = pickle.loads(pickle.dumps((relation, list(relation.pieces(Bounds())))))
+    relation, _ = open_relation(RelationRequest("lake.ns.t", what, **options))
+    relation, pieces = pickle.loads(pickle.dumps((relation, list(relation.pieces(TimeBounds())))))
     batches = [each for piece in pieces for each in relation.read(piece, relation.schema.names)]
     return [row for each in batches for row in each.to_pylist()]
 
@@ -164,7 +162,7 @@ def test_the_rows_of_the_table_itself(table: Table) -> None:
 
 def test_every_table_has_a_schema_that_spark_knows(table: Table) -> None:
     for what in METADATA:
-        relation, _ = open_relation(Asked("lake.ns.t", what))
+        relation, _ = open_relation(RelationRequest("lake.ns.t", what))
         assert spark_schema(relation.schema, None).fieldNames() == relation.schema.names
     with pytest.raises(UsageError, match="no column 'nothing'"):
         spark_schema(relation.schema, ["nothing"])
@@ -173,9 +171,9 @@ def test_every_table_has_a_schema_that_spark_knows(table: Table) -> None:
 def test_a_table_without_snapshots_has_no_rows(table: Table) -> None:
     table.catalog.create_table_if_not_exists("ns.empty", SCHEMA)
     for what in ("all_snapshots", "entries", "files", "manifests", "refs", "history", "runs", "ledger", "rows"):
-        relation, _ = open_relation(Asked("lake.ns.empty", what))
+        relation, _ = open_relation(RelationRequest("lake.ns.empty", what))
         assert [
-            b for piece in relation.pieces(Bounds()) for b in relation.read(piece, relation.schema.names) if len(b)
+            b for piece in relation.pieces(TimeBounds()) for b in relation.read(piece, relation.schema.names) if len(b)
         ] == []
 
 
@@ -195,20 +193,20 @@ def test_options_that_make_no_sense(options: dict[str, str]) -> None:
 
 
 def test_equality_deletes_are_refused_and_the_jar_is_named(tmp_path: Path) -> None:
-    made = SmallTable(QuickFiles(), f"file://{tmp_path}/t", Layout(2))
+    made = SmallTable(QuickFiles(), f"file://{tmp_path}/t", AvroLayout(2))
     made.append(1)
     made.delete_rows(made.live(), equality=True)
     made.publish()
-    relation, _ = open_relation(Asked(f"file://{tmp_path}/t", "rows"))
+    relation, _ = open_relation(RelationRequest(f"file://{tmp_path}/t", "rows"))
     with pytest.raises(UnsupportedFormat, match="equality deletes") as refused:
-        relation.pieces(Bounds())
+        relation.pieces(TimeBounds())
     assert "iceberg-spark-runtime" in refused.value.hint
 
 
 @pytest.mark.parametrize("what", ["entries", "files", "manifests"])
 def test_manifests_that_a_snapshot_names_without_a_list_are_read_like_listed_ones(tmp_path: Path, what: str) -> None:
     for name, inline in (("old", True), ("new", False)):
-        made = SmallTable(QuickFiles(), f"file://{tmp_path}/{name}", Layout(1))
+        made = SmallTable(QuickFiles(), f"file://{tmp_path}/{name}", AvroLayout(1))
         made.append(3, inline=inline)
         made.overwrite(made.live()[:1])
         made.publish()
@@ -220,8 +218,8 @@ def test_manifests_that_a_snapshot_names_without_a_list_are_read_like_listed_one
 def _of(table: str, what: str) -> list[str]:
     """Returns the rows of a table's first snapshot as text, without what differs between two equal tables."""
     first = min(_document(str(max(Path(table.removeprefix("file://")).glob("metadata/*.json"))))["snapshots"], key=_age)
-    relation, _ = open_relation(Asked(table, what, snapshot=str(first["snapshot-id"])))
-    batches = [each for piece in relation.pieces(Bounds()) for each in relation.read(piece, relation.schema.names)]
+    relation, _ = open_relation(RelationRequest(table, what, snapshot=str(first["snapshot-id"])))
+    batches = [each for piece in relation.pieces(TimeBounds()) for each in relation.read(piece, relation.schema.names)]
     return sorted(re.sub(rf"{table}\S*?'", "", str(row)) for each in batches for row in each.to_pylist())
 
 
@@ -232,7 +230,7 @@ def _age(snapshot: dict[str, Any]) -> int:
 @pytest.fixture
 def remembering(tmp_path: Path) -> tuple[str, list[Path]]:
     """A table by path that remembers three segments of four snapshots each and two in its list."""
-    made = SmallTable(QuickFiles(), f"file://{tmp_path}/t", Layout(2))
+    made = SmallTable(QuickFiles(), f"file://{tmp_path}/t", AvroLayout(2))
     made.append(1)
     folder = tmp_path / "t" / "_firnline" / "history"
     published = made.publish()
@@ -272,12 +270,12 @@ def _segment(folder: Path, group: list[dict[str, Any]]) -> Segment:
 
 def test_segments_are_pieces_and_bounds_spare_those_outside(remembering: tuple[str, list[Path]]) -> None:
     table, segments = remembering
-    relation, _ = open_relation(Asked(table, "all_snapshots"))
-    assert len(relation.pieces(Bounds())) == 5
-    assert len(relation.pieces(Bounds(expired=True))) == 4
-    assert len(relation.pieces(Bounds(expired=False))) == 1
+    relation, _ = open_relation(RelationRequest(table, "all_snapshots"))
+    assert len(relation.pieces(TimeBounds())) == 5
+    assert len(relation.pieces(TimeBounds(expired=True))) == 4
+    assert len(relation.pieces(TimeBounds(expired=False))) == 1
     segments[0].unlink()
-    late = relation.pieces(Bounds(first_ms=at("2024-07-08")))
+    late = relation.pieces(TimeBounds(first_ms=at("2024-07-08")))
     found = [
         row for piece in late for each in relation.read(piece, ["snapshot_id", "expired"]) for row in each.to_pylist()
     ]
@@ -336,7 +334,7 @@ def snapshots(store: Any, history: History | None, live: frozenset[str]) -> Snap
 
 def test_snapshots_of_another_format_have_the_same_columns() -> None:
     relation = snapshots(None, None, frozenset({"1", "2", "3"}))
-    (piece,) = relation.pieces(Bounds())
+    (piece,) = relation.pieces(TimeBounds())
     (found,) = relation.read(piece, relation.schema.names)
     assert found.schema.equals(SNAPSHOTS)
     assert found.column("snapshot_id").to_pylist() == [1, 2, 3]
@@ -370,7 +368,7 @@ def test_columns_are_what_the_rows_of_the_same_snapshots_say() -> None:
 
 def test_pythons_search_for_cycles_goes_on_after_a_read() -> None:
     relation = snapshots(None, None, frozenset({"1", "2", "3"}))
-    (piece,) = relation.pieces(Bounds())
+    (piece,) = relation.pieces(TimeBounds())
     reading = relation.read(piece, ["snapshot_id"])
     assert isinstance(reading, Generator)
     next(reading)
@@ -383,7 +381,7 @@ def test_a_long_list_streams_in_batches_and_leaves_out_what_is_live(tmp_path: Pa
     path = tmp_path / "list.json"
     path.write_bytes(bytes_of(text_of({**_snapshot(1), "snapshot-id": each}) for each in range(25_000)))
     relation = snapshots(ObjectStores({}), History((str(path),)), frozenset({"7"}))
-    _, piece = relation.pieces(Bounds())
+    _, piece = relation.pieces(TimeBounds())
     batches = list(relation.read(piece, ["snapshot_id"]))
     assert [len(each) for each in batches] == [10_000, 10_000, 4_999]
     assert 7 not in batches[0].column("snapshot_id").to_pylist()

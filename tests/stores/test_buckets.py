@@ -15,12 +15,12 @@ from firnline.stores.buckets import Buckets, memory
 from firnline.stores.delete import ObjectDelete
 from firnline.stores.keys import object_key
 from firnline.stores.objects import ObjectStores
-from firnline.testing.stores import Around, DeleteContract, StoreContract
+from firnline.testing.stores import DeleteContract, SideDoor, StoreContract
 
 KEYS = {"s3.access-key-id": "somebody", "s3.secret-access-key": "a secret"}
 
 
-class InMemory(Around):
+class InMemory(SideDoor):
     @pytest.fixture
     def root(self) -> str:
         return f"memory://{uuid4().hex}/lake"

@@ -20,10 +20,10 @@ from firnline.stores.delete import ObjectDelete
 from firnline.stores.objects import ObjectStores
 from firnline.stores.wrappers.retry import Retrying
 from firnline.testing.servers.fixtures import NOT_HERE
-from firnline.testing.stores import Around, DeleteContract, SharedStoreContract
+from firnline.testing.stores import DeleteContract, SharedStoreContract, SideDoor
 
 
-class InTheCloud(Around):
+class InTheCloud(SideDoor):
     variable: ClassVar[str]
 
     @pytest.fixture

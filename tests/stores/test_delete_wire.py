@@ -13,13 +13,12 @@ from hypothesis import strategies as st
 
 from firnline.errors import StoreError
 from firnline.ports.delete import Doomed, Fate
-from firnline.stores.answers import fits_in_bulk
-from firnline.stores.bulk_xml import Said, _parsed, _plain, read_answer, write_request
-from firnline.stores.bulks import in_bulk
 from firnline.stores.delete import ObjectDelete
+from firnline.stores.delete_batches import fits_in_bulk, in_bulk
 from firnline.stores.keys import _taken_apart, object_key, object_name
 from firnline.stores.objects import ObjectStores
 from firnline.stores.s3 import open_s3
+from firnline.stores.s3_deletes import BulkAnswer, _parsed, _plain, read_answer, write_request
 from firnline.stores.wrappers.retry import Patience
 from firnline.testing.servers.fixtures import unique
 from firnline.testing.servers.process import Server
@@ -51,7 +50,7 @@ def test_an_answer_is_read_with_a_namespace_and_without(space: str) -> None:
         f"<DeleteResult{space}><Deleted><VersionId>7</VersionId><Key>a&amp;b</Key></Deleted><Deleted/>"
         "<Error><Code>SlowDown</Code><Key>c</Key><Message/></Error></DeleteResult>".encode()
     )
-    assert said == Said(["a&b", None], [{"Code": "SlowDown", "Key": "c", "Message": ""}])
+    assert said == BulkAnswer(["a&b", None], [{"Code": "SlowDown", "Key": "c", "Message": ""}])
 
 
 @pytest.mark.parametrize(
@@ -80,7 +79,7 @@ def test_the_quick_reader_never_tells_what_a_parser_would_not(opening: str, spac
 def test_the_quick_reader_reads_the_usual_answer() -> None:
     keys = "".join(f"<Deleted><Key>{each}</Key></Deleted>" for each in "abc")
     body = f'<?xml version="1.0" encoding="UTF-8"?>\n<DeleteResult xmlns="{SPACE}">{keys}</DeleteResult>'
-    assert _plain(body.encode()) == _parsed(body.encode()) == Said(["a", "b", "c"], [])
+    assert _plain(body.encode()) == _parsed(body.encode()) == BulkAnswer(["a", "b", "c"], [])
 
 
 def test_half_an_answer_makes_nothing_gone(moto_server: Server, lax: Careless) -> None:

@@ -21,15 +21,15 @@ from firnline.stores.wrappers.read_only import ReadOnly
 from firnline.stores.wrappers.retry import Retrying
 from firnline.testing.stores import (
     AWKWARD_NAMES,
-    Around,
     DeleteContract,
     ReadContract,
     SharedStoreContract,
+    SideDoor,
     StoreContract,
 )
 
 
-class OnDisk(Around):
+class OnDisk(SideDoor):
     awkward: ClassVar[tuple[str, ...]] = (*AWKWARD_NAMES, "tab\tnewline\n", "bell\x07")
 
     @pytest.fixture

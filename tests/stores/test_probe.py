@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from firnline.errors import AccessDenied, BadCredentials, NoSuchBucket, RefusedForSafety, Unreachable
-from firnline.ops.readiness import refuse_unfit, unfit
+from firnline.ops.table.context import refuse_unfit, unfit
 from firnline.ports.delete import Doomed
 from firnline.ports.probe import Verdict
 from firnline.stores.delete import ObjectDelete

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from firnline.stores.objects import ObjectStores
-from firnline.stores.retire import ObjectRetire
+from firnline.stores.removers import ObjectRetire
 from firnline.testing.servers.fixtures import Bucket
 
 

@@ -15,13 +15,13 @@ from firnline.stores.objects import ObjectStores
 from firnline.stores.wrappers.retry import Retrying
 from firnline.testing.servers.process import Server
 from firnline.testing.servers.s3 import client, make_bucket
-from firnline.testing.stores import AWKWARD_NAMES, Around, DeleteContract, SharedStoreContract
+from firnline.testing.stores import AWKWARD_NAMES, DeleteContract, SharedStoreContract, SideDoor
 
 # A server on a file system cannot have one object below another, nor every name.
 _ON_FILES = tuple(name for name in AWKWARD_NAMES if name != "back\\slash")
 
 
-class OnS3(Around):
+class OnS3(SideDoor):
     s3: Any
     server: Server
 

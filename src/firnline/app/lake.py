@@ -10,13 +10,12 @@ from firnline.app.places import ENGINES, Table
 from firnline.app.runs import Moment, instant, request_of
 from firnline.app.searches import Searches
 from firnline.errors import UnreadableMetadata, UsageError
-from firnline.ops.check import Checked, check
-from firnline.ops.history import check_plot_name, expired_snapshots, timeline_of, write_plot
-from firnline.ops.settle import policy_in_force
-from firnline.ops.why import why
-from firnline.plans.answers import Answer
+from firnline.ops.history.reading import check_plot_name, expired_snapshots, timeline_of, write_plot
+from firnline.ops.history.timeline import Span, Timeline
+from firnline.ops.looking.check import Checked, check
+from firnline.ops.looking.why import Explanation, why
+from firnline.ops.runs.decision import policy_in_force
 from firnline.plans.request import Request
-from firnline.plans.timeline import Span, Timeline
 from firnline.policy.inherit import Effective
 from firnline.ports.progress import Progress, Silent
 from firnline.settings import read_config
@@ -29,9 +28,9 @@ if TYPE_CHECKING:
 class Lake(Searches):
     """Every table of the configured catalogs, and any table by its location."""
 
-    def why(self, table: Table, what: str, **options: Any) -> Answer:
+    def why(self, table: Table, what: str, **options: Any) -> Explanation:
         """Returns what keeps a snapshot, a ref or a file; or why nothing does."""
-        return why(self.workplace(table), request_of(**options), what)
+        return why(self.table_context(table), request_of(**options), what)
 
     def policy(self, table: Table, keep: Mapping[str, str] | None = None) -> tuple[State, Effective]:
         """Returns the policy in force on a table, every value with its source."""
@@ -46,7 +45,7 @@ class Lake(Searches):
 
     def expired_snapshots(self, table: Table) -> Iterator[Mapping[str, Any]]:
         """Yields the snapshots that the table remembers, as they stood in its metadata. Reads them when asked."""
-        work = self.workplace(table)
+        work = self.table_context(table)
         return expired_snapshots(work.source, work.source.load(), work.store)
 
     def history(
@@ -60,7 +59,7 @@ class Lake(Searches):
         """Returns the table's days, and what of its history could not be read. Changes nothing."""
         if plot is not None:
             check_plot_name(Path(plot))
-        work = self.workplace(table)
+        work = self.table_context(table)
         state = work.source.load()
         span = Span(instant(since), instant(until))
         timeline, trouble = timeline_of(work.source, state, work.store, work.root(state), span)

@@ -12,39 +12,35 @@ from typing import TYPE_CHECKING
 
 from firnline.app.sharing import sharing
 from firnline.errors import NoSuchTable, UsageError
+from firnline.journal.events import RECORDS_KEY, Sealing
 from firnline.journal.layout import FOLDER, RunId
-from firnline.journal.lease import LeaseTimes
-from firnline.journal.processes import this_process
+from firnline.journal.lease import LeaseTimes, this_process
 from firnline.journal.runs import Run, has_run
-from firnline.journal.sealing import RECORDS_KEY, Sealing
 from firnline.model.locations import join, within
 from firnline.model.names import is_location, parts_of
 from firnline.model.times import parse_duration
-from firnline.ops.orphans.prefix import Prefix
-from firnline.ops.purge import Shovel
-from firnline.ops.readiness import refuse_unfit
-from firnline.ops.sources import LocatedTable, catalog_table
-from firnline.ops.workplace import Registered, Workplace
-from firnline.policy.config import Section
+from firnline.ops.orphans.scope import Prefix
+from firnline.ops.runs.purge import Deleter
+from firnline.ops.table.context import Registered, TableContext, refuse_unfit
+from firnline.ops.table.sources import LocatedTable, catalog_table
 from firnline.policy.inherit import effective
+from firnline.policy.parse import Section
 from firnline.policy.values import NONE
 from firnline.ports.cache import CACHE_KEY, REDIS
-from firnline.ports.catalogs import Catalog, Commit, TableName
+from firnline.ports.catalogs import Catalog, Commit, TableName, TableSource
 from firnline.ports.progress import Progress, Silent
-from firnline.ports.tables import TableSource
 from firnline.settings import cache_folder, cache_setting, trusted_snapshots, user_folder
 
 if TYPE_CHECKING:
-    from firnline.caches.opening import Memory
+    from firnline.caches.opening import OpenedCache
     from firnline.catalogs.config import CatalogSettings
     from firnline.formats.iceberg.table import IcebergFormat
     from firnline.formats.paimon.table import PaimonFormat
     from firnline.ops.neighbours.index import Index
     from firnline.ports.engines import Engine
     from firnline.ports.formats import State, TableFormat
-    from firnline.ports.probe import Capabilities
-    from firnline.ports.stores import ReadWrite
-    from firnline.ports.throttle import Budget
+    from firnline.ports.probe import StoreVerdicts
+    from firnline.ports.stores import Budget, ReadWrite
     from firnline.spark.session import Session
 
 ENGINES = ("auto", "local", "spark")
@@ -59,7 +55,7 @@ _FOLDERS = {"iceberg": ("data", "metadata"), "paimon": ("manifest", "snapshot")}
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class TablePlace:
     """Where one table is: its source, and the store that its own catalog's settings reach."""
 
     source: LocatedTable | Prefix
@@ -81,19 +77,19 @@ class Places:
 
     _stores: dict[frozenset[tuple[str, str]], ReadWrite] = field(default_factory=dict, init=False, repr=False)
     _unconfigured: dict[str, CatalogSettings] = field(default_factory=dict, init=False, repr=False)
-    _probed: dict[tuple[str, str, str], Capabilities] = field(default_factory=dict, init=False, repr=False)
+    _probed: dict[tuple[str, str, str], StoreVerdicts] = field(default_factory=dict, init=False, repr=False)
 
-    def place(self, table: Table) -> Place:
+    def place(self, table: Table) -> TablePlace:
         """Returns where a table is, reached with its own catalog's settings. Raises NoSuchTable."""
         name = self.name_of(table)
         settings = self.settings_of(name)
         store = self.store_of(settings)
         if not name.catalog:
-            return Place(self._at_location(name, store), store, settings)
+            return TablePlace(self._at_location(name, store), store, settings)
         catalog, commits = self.catalog(name.catalog), self._configured(name.catalog)
         original = partial(_original, store)
         source = catalog_table(catalog, name, self._iceberg(store), lambda: _commits(commits, store), original)
-        return Place(source, store, settings)
+        return TablePlace(source, store, settings)
 
     def _at_location(self, name: TableName, store: ReadWrite) -> LocatedTable:
         """Returns the table in a folder: what lies there tells its format.
@@ -114,8 +110,8 @@ class Places:
         return replace(located, passed=lambda current: paths.passed(name, current))
 
     def _paimon_commits(self, name: TableName, store: ReadWrite) -> Commit:
-        from firnline.formats.paimon.commits import PaimonCommits
-        from firnline.stores.retire import ObjectRetire
+        from firnline.formats.paimon.committing.commits import PaimonCommits
+        from firnline.stores.removers import ObjectRetire
 
         return PaimonCommits(store, ObjectRetire(store, self.settings_of(name)), name.name)
 
@@ -142,15 +138,15 @@ class Places:
             self._stores[key] = Retrying(ObjectStores(settings))
         return self._stores[key]
 
-    def check_store(self, location: str) -> Capabilities:
+    def check_store(self, location: str) -> StoreVerdicts:
         """Returns what the store at a location really does. Writes a few objects of its own and removes them again."""
         from firnline.stores.probe import StoreProbe
 
         named = absolute(location)
         return StoreProbe(self.settings_of(TableName.at(named))).probe(join(named, FOLDER), [named])
 
-    def _prepare(self, work: Workplace, state: State, *, deletes: bool) -> None:
-        """Returns where the table's store can carry a run, asked once: no permission is missed only after a commit.
+    def _prepare(self, work: TableContext, state: State, *, deletes: bool) -> None:
+        """Raises unless the table's store can carry a run, asked once: no permission is missed only after a commit.
 
         Once for each catalog: another one's server may have the same bucket and the same folders.
         """
@@ -168,7 +164,7 @@ class Places:
         return StoreProbe(self.settings_of(name)).surroundings(location).warnings()
 
     @cached_property
-    def memory(self) -> Memory:
+    def memory(self) -> OpenedCache:
         """What earlier plans found in units. A cache that was asked for and cannot be used is said, and left alone."""
         from firnline.caches.opening import open_memory
 
@@ -183,7 +179,7 @@ class Places:
         """Returns with what the records of runs are sealed: a key of the operator, or else this user's own secret. Who
         only looks makes none: nothing was sealed with it then.
         """
-        from firnline.caches.secret import own_secret, shared_secret
+        from firnline.caches.seal import own_secret, shared_secret
 
         key = os.environ.get(RECORDS_KEY)
         if key is not None:
@@ -232,9 +228,9 @@ class Places:
         """Returns the catalogs that nobody configured and that have rows in the database of one that is."""
         from firnline.catalogs.config import unconfigured
 
-        beside = unconfigured(self.catalogs)
-        self._unconfigured.update(beside)
-        return beside
+        side_objects = unconfigured(self.catalogs)
+        self._unconfigured.update(side_objects)
+        return side_objects
 
     def _everyone(self, also: Sequence[str], searched: Sequence[str]) -> Iterator[Registered]:
         """Yields each table of every catalog, those that no catalog has but an operator named, and Paimon tables that
@@ -242,7 +238,7 @@ class Places:
         """
         alone = (*also, *sharing(also, searched, self._written, self._around))
         for name in (*self.everyone(), *map(TableName.at, alone)):
-            yield Registered(name, self.address_of(name), None, partial(self.workplace, name))
+            yield Registered(name, self.address_of(name), None, partial(self.table_context, name))
         yield from (mirror for location in alone for mirror in self._mirrors_at(location))
 
     def _mirrors_at(self, location: str) -> Iterator[Registered]:
@@ -258,12 +254,12 @@ class Places:
         if table_format == "paimon":
             folders = PaimonFolders(self.store_of(self.settings_of(TableName.at(location))))
             for each in map(TableName.at, folders.mirrors(location)):
-                yield Registered(each, "", each.name, partial(self.workplace, each))
+                yield Registered(each, "", each.name, partial(self.table_context, each))
 
     def _written(self, location: str) -> tuple[str, ...]:
         from firnline.catalogs.paimon import PaimonFolders
-        from firnline.formats.paimon.schema import stored_schema
-        from firnline.formats.paimon.state import folders_of
+        from firnline.formats.paimon.reading.schema import stored_schema
+        from firnline.formats.paimon.reading.state import folders_of
 
         store = self.store_of(self.settings_of(TableName.at(location)))
         is_table = PaimonFolders(store).has_table(location)
@@ -278,10 +274,10 @@ class Places:
         found = PaimonFolders(self.store_of(settings)).around(location, ObjectRanges(settings).folders)
         return (each.name for each in found)
 
-    def _searchable(self, table: str) -> Workplace:
+    def _searchable(self, table: str) -> TableContext:
         """Returns where a table is worked on; or a folder, where there is no table at that location."""
         try:
-            work = self.workplace(table)
+            work = self.table_context(table)
             work.source.load()
         except NoSuchTable:
             if not is_location(table):
@@ -289,23 +285,23 @@ class Places:
             return self._prefix(table)
         return work
 
-    def _of_run(self, run: RunId) -> Workplace:
+    def _of_run(self, run: RunId) -> TableContext:
         """Returns where a run is worked on: at the folder that was searched, where it says so, or else at its table.
 
         A dropped table's folder still looks like a table, so the record decides.
         """
         if not is_location(run.table):
-            return self.workplace(run.table)
+            return self.table_context(run.table)
         folder = self._prefix(run.table)
         state = folder.source.load()
-        return folder if has_run(folder.store, folder.root(state), run, state.uuid) else self.workplace(run.table)
+        return folder if has_run(folder.store, folder.root(state), run, state.uuid) else self.table_context(run.table)
 
-    def _prefix(self, folder: str) -> Workplace:
+    def _prefix(self, folder: str) -> TableContext:
         """Returns where a folder with several tables is worked on."""
         location = absolute(folder)
         settings = self.settings_of(TableName.at(location))
         store = self.store_of(settings)
-        return self._workplace(Place(Prefix(location, self._iceberg(store)), store, settings))
+        return self._table_context(TablePlace(Prefix(location, self._iceberg(store)), store, settings))
 
     def _registered(self, locations: Sequence[str]) -> Iterator[Registered]:
         """Yields every table of every catalog, and those at the given locations; none of them is read."""
@@ -313,9 +309,9 @@ class Places:
         for name, metadata in self.pointers():
             if name.catalog not in addresses:
                 addresses[name.catalog] = self.address_of(name)
-            yield Registered(name, addresses[name.catalog], metadata, partial(self.workplace, name))
+            yield Registered(name, addresses[name.catalog], metadata, partial(self.table_context, name))
         for each in map(TableName.at, map(absolute, locations)):
-            yield Registered(each, "", None, partial(self.workplace, each))
+            yield Registered(each, "", None, partial(self.table_context, each))
 
     def pointers(self) -> Iterator[tuple[TableName, str | None]]:
         """Yields every table whose needs count, with its metadata's location where a listing tells."""
@@ -328,7 +324,7 @@ class Places:
     @cached_property
     def index(self) -> Index:
         """What is known of the references of all tables; one for the whole process."""
-        from firnline.caches.stamps import look_up
+        from firnline.caches.expand import look_up
         from firnline.ops.neighbours.index import Index
         from firnline.stores.real_paths import RealPaths
 
@@ -338,15 +334,15 @@ class Places:
         sealed = self.memory.sealed()
         return Index(sealed, lambda store, units: look_up(store, units).of, RealPaths, excused, self.progress)
 
-    def workplace(self, table: Table) -> Workplace:
+    def table_context(self, table: Table) -> TableContext:
         """Returns everything that is needed to change a table, except the power to delete."""
-        return self._workplace(self.place(table))
+        return self._table_context(self.place(table))
 
-    def _workplace(self, place: Place) -> Workplace:
-        from firnline.stores.discard import OwnDiscard
+    def _table_context(self, place: TablePlace) -> TableContext:
         from firnline.stores.real_paths import RealPaths
+        from firnline.stores.removers import OwnDiscard
 
-        return Workplace(
+        return TableContext(
             source=place.source,
             store=place.store,
             config=self.config,
@@ -377,11 +373,11 @@ class Places:
         alone = LocalBudget()
         return RedisBudget(setting, alone.rate, alone)
 
-    def _shovel(self, name: TableName, run: Run) -> Shovel:
+    def _deleter(self, name: TableName, run: Run) -> Deleter:
         """Returns the power to delete: on executors where Spark was asked for or the list is long, else here."""
         from firnline.local.delete import LocalDeleteMany
         from firnline.stores.delete import ObjectDelete
-        from firnline.stores.folders import LocalFolders
+        from firnline.stores.removers import LocalFolders
 
         here = (name.catalog, run.folder.root)
         probed = [found for place, found in self._probed.items() if place[:2] == here]
@@ -393,8 +389,8 @@ class Places:
             from firnline.spark.delete import SparkDeleteMany
             from firnline.spark.session import session
 
-            return Shovel(delete, SparkDeleteMany(session(self.session), of=str(name)), LocalFolders())
-        return Shovel(delete, LocalDeleteMany(), LocalFolders())
+            return Deleter(delete, SparkDeleteMany(session(self.session), of=str(name)), LocalFolders())
+        return Deleter(delete, LocalDeleteMany(), LocalFolders())
 
     def source(self, table: Table) -> TableSource:
         """Returns the table of this name or location. Raises NoSuchTable."""

@@ -13,18 +13,17 @@ from firnline.app.runs import OUTSIDE_LATER, Moment, Runs, instant
 from firnline.errors import BlastRadiusExceeded, UsageError
 from firnline.model.locations import identity
 from firnline.model.times import parse_duration
-from firnline.ops.carry import (
-    Carried,
-)
-from firnline.ops.files import check_listing_name, write_listing
-from firnline.ops.guards import refuse_forbidden
+from firnline.ops.looking.files import check_listing_name, write_listing
 from firnline.ops.orphans.dropped import Dropped, dropped_tables, refuse_moved
 from firnline.ops.orphans.plan import Searched, plan_orphans, save_search
-from firnline.ops.orphans.prefix import Prefix
-from firnline.ops.orphans.scope import Scope
-from firnline.ops.orphans.search import Asked, Means, Rules
-from firnline.ops.settle import policy_in_force
-from firnline.ops.workplace import Workplace, refuse_copy
+from firnline.ops.orphans.scope import Prefix, Scope
+from firnline.ops.orphans.search import Means, Rules, SearchRequest
+from firnline.ops.runs.advance import (
+    RunStatus,
+)
+from firnline.ops.runs.decision import policy_in_force
+from firnline.ops.runs.guard import refuse_forbidden
+from firnline.ops.table.context import TableContext, refuse_copy
 from firnline.plans.orphans import OrphanPlan
 from firnline.plans.request import Request
 from firnline.ports.engines import ListingTooLarge
@@ -54,7 +53,7 @@ class Searches(Runs):
         dry_run: bool = False,
         break_lease: bool = False,
         consent: Callable[[OrphanPlan], bool] = lambda plan: False,
-    ) -> tuple[OrphanPlan, Carried | None]:
+    ) -> tuple[OrphanPlan, RunStatus | None]:
         """Returns what no table needs of a table's folders or under a prefix, and the run that removes it, if any.
 
         `consent` is shown the plan; without it the plan is saved and waits. `also` are tables that no catalog has.
@@ -69,7 +68,7 @@ class Searches(Runs):
         # A purge may start from another folder, so what a relative path means is settled now. Tables of the catalogs
         # count anyway.
         others = tuple(name.name for name in map(self.name_of, also) if not name.catalog)
-        asked = Asked(instant(older_than), same, dead, (*others, *alone), keep_near_misses)
+        asked = SearchRequest(instant(older_than), same, dead, (*others, *alone), keep_near_misses)
         terms = _Terms(grace, blast_radius, dry_run, break_lease, consent, include_outside or None)
         return self._searched(work, state, scope, asked, terms, inventory, files)
 
@@ -79,7 +78,7 @@ class Searches(Runs):
         from firnline.formats.documents import table_of_document
 
         folder = work.source.load().location
-        means = self._means(work, Scope((folder,)), Asked(), None)
+        means = self._means(work, Scope((folder,)), SearchRequest(), None)
         return dropped_tables(folder, means, work.store, table_of_document)
 
     def purge_dropped(
@@ -91,7 +90,7 @@ class Searches(Runs):
         grace: str | None = None,
         break_lease: bool = False,
         consent: Callable[[OrphanPlan], bool] = lambda plan: False,
-    ) -> tuple[OrphanPlan, Carried | None]:
+    ) -> tuple[OrphanPlan, RunStatus | None]:
         """Returns what would go of one dropped table, and the run that removes it, if any."""
         named = {identity(each.folder): each for each in self.dropped(prefix)}
         chosen = named.get(identity(folder).rstrip("/"))
@@ -103,18 +102,18 @@ class Searches(Runs):
         refuse_moved(departed, chosen.folder)
         scope = Scope((departed.location,), departed=departed)
         terms = _Terms(grace, None, False, break_lease, consent)
-        return self._searched(work, work.source.load(), scope, Asked(instant(older_than)), terms, None, None)
+        return self._searched(work, work.source.load(), scope, SearchRequest(instant(older_than)), terms, None, None)
 
     def _searched(
         self,
-        work: Workplace,
+        work: TableContext,
         state: State,
         scope: Scope,
-        asked: Asked,
+        asked: SearchRequest,
         terms: _Terms,
         inventory: str | Path | None,
         files: str | Path | None,
-    ) -> tuple[OrphanPlan, Carried | None]:
+    ) -> tuple[OrphanPlan, RunStatus | None]:
         refuse_forbidden(state, self.clock())
         if files is not None:
             check_listing_name(Path(files))
@@ -139,16 +138,16 @@ class Searches(Runs):
         run = str(plan.run)
         if not meant:
             return plan, self.run(run)
-        return plan, self.carry(run, break_lease=terms.break_lease, include_outside=terms.include_outside)
+        return plan, self.advance(run, break_lease=terms.break_lease, include_outside=terms.include_outside)
 
-    def _plan_orphans(self, state: State, scope: Scope, asked: Asked, means: Means, **terms: Any) -> Searched:
+    def _plan_orphans(self, state: State, scope: Scope, asked: SearchRequest, means: Means, **terms: Any) -> Searched:
         """Returns the plan; made on Spark where one machine met more objects than it should hold."""
         try:
             return plan_orphans(state, scope, asked, means, **terms)
         except ListingTooLarge:
             return plan_orphans(state, scope, asked, replace(means, engine=self._spark(state.table)), **terms)
 
-    def _means(self, work: Workplace, scope: Scope, asked: Asked, inventory: str | Path | None) -> Means:
+    def _means(self, work: TableContext, scope: Scope, asked: SearchRequest, inventory: str | Path | None) -> Means:
         from firnline.formats.documents import DOCUMENT_NAMES
         from firnline.formats.sorting import Sorting
         from firnline.stores.inventory import Inventory

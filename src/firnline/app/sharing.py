@@ -2,7 +2,7 @@
 
 A data path outside of a table's own folder is the same for every table that uses it: Paimon puts no name of the table
 into it. Nor do options tell who does: they change, differ between branches, and a writer may bring its own. What a
-table wrote there is named in its manifests for good. So whoever searches such a folder asks every table of the
+table wrote there is named in its manifests for good. So a search of such a folder asks every table of the
 warehouse, as all tables of a catalog are asked.
 """
 

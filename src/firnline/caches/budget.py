@@ -7,9 +7,8 @@ from typing import Any
 
 import redis
 
-from firnline.caches.breaker import Breaker
-from firnline.caches.redis_cache import TIMEOUT_S, connect
-from firnline.ports.throttle import Budget
+from firnline.caches.redis_cache import TIMEOUT_S, Breaker, connect
+from firnline.ports.stores import Budget
 
 _PREFIX = "firnline:budget:"
 _LONGEST_WAIT_S = 60.0

@@ -1,20 +1,147 @@
-"""An Expand that remembers: what a unit named once it names always, as long as its bytes are the same."""
+"""An Expand that remembers: what a unit named once it names always, as long as its bytes are the same.
+
+Thousands of them are read in a plan that opens nothing: their schema, nearly always the same, is parsed once, and
+identities come back when all are one batch.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import struct
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from hashlib import blake2b
+from itertools import islice
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from firnline.caches.payload import as_one, from_bytes, to_bytes
 from firnline.caches.seal import Seal, entry_name
-from firnline.caches.stamps import Stamps
+from firnline.errors import FirnlineError
 from firnline.model.files import File, FileKind
+from firnline.model.locations import spellings
 from firnline.ports.cache import Cache
-from firnline.ports.expanding import Expand, Expanded, Together
+from firnline.ports.expanding import Expand, Expanded, Together, end_to_end
+from firnline.ports.stores import List, ObjectMeta
 from firnline.version import VERSION
+
+_LENGTHS = struct.Struct("<IQ")
+"""Of the schema, and of the batch before it was compressed."""
+_LARGEST_BATCH = 1 << 30
+_CODEC = pa.Codec("lz4_raw")
+_SAME = b"firnline.identity-is-key"
+
+
+def to_bytes(batch: pa.RecordBatch) -> bytes:
+    """Returns the batch as bytes that `from_bytes` turns back into an equal one."""
+    sent = _without_identity(batch) if _is_canonical(batch) else batch
+    schema, rows = sent.schema.serialize().to_pybytes(), sent.serialize()
+    return b"".join([_LENGTHS.pack(len(schema), len(rows)), schema, _CODEC.compress(rows, asbytes=True)])
+
+
+def from_bytes(data: bytes | memoryview) -> pa.RecordBatch | None:
+    """Returns the batch, for `as_one`; None where this version of Arrow cannot read it, or lengths make no sense."""
+    try:
+        schema_bytes, size = _LENGTHS.unpack_from(data)
+        start = _LENGTHS.size + schema_bytes
+        if size > _LARGEST_BATCH:
+            return None
+        schema = _schema(bytes(data[_LENGTHS.size : start]))
+        return pa.ipc.read_record_batch(_CODEC.decompress(data[start:], size), schema)
+    except (pa.ArrowException, OSError, struct.error):
+        return None
+
+
+def as_one(batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
+    """Returns the rows of all, each as it was before `to_bytes`."""
+    if all(map(_lacks_identity, batches)):
+        return _with_identity(pa.concat_batches(batches))
+    return end_to_end([_with_identity(each) if _lacks_identity(each) else each for each in batches])
+
+
+@lru_cache(maxsize=16)
+def _schema(data: bytes) -> pa.Schema:
+    return pa.ipc.read_schema(pa.py_buffer(data))
+
+
+def _is_canonical(batch: pa.RecordBatch) -> bool:
+    return bool(batch.schema.names[:2] == ["identity", "key"] and batch.column("identity").equals(batch.column("key")))
+
+
+def _without_identity(batch: pa.RecordBatch) -> pa.RecordBatch:
+    names = batch.schema.names[1:]
+    return batch.select(names).replace_schema_metadata({_SAME: b"1"})
+
+
+def _lacks_identity(batch: pa.RecordBatch) -> bool:
+    return _SAME in (batch.schema.metadata or {})
+
+
+def _with_identity(batch: pa.RecordBatch) -> pa.RecordBatch:
+    schema = pa.schema([batch.schema.field("key").with_name("identity"), *batch.schema])
+    return pa.record_batch([batch.column("key"), *batch.columns], schema=schema)
+
+
+_MOST_FOLDERS = 8
+_FEWEST_LISTED, _LISTED_PER_ROOT = 100_000, 20
+_NAME_BYTES, _STAMP_BYTES = 8, 16
+
+
+class Stamps:
+    """A stamp for every object that was listed: 24 bytes each, so that millions travel to executors."""
+
+    def __init__(self, listed: Iterable[ObjectMeta] = ()) -> None:
+        rows = [(_name(each.key), _stamp(each)) for each in listed if each.etag is not None]
+        names = np.frombuffer(b"".join(name for name, _ in rows), dtype=">u8")
+        stamps = np.frombuffer(b"".join(stamp for _, stamp in rows), dtype=f"V{_STAMP_BYTES}")
+        order = np.argsort(names, kind="stable")
+        self._names: np.ndarray[Any, Any] = names[order]
+        self._stamps: np.ndarray[Any, Any] = stamps[order]
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+    def of(self, keys: Sequence[str]) -> list[bytes | None]:
+        """Returns what identifies each object's bytes; None where it was not listed, so that nobody relies on it.
+
+        Two objects of one name (the names are shortened) would vouch for each other: then neither has a stamp.
+        """
+        names = np.frombuffer(b"".join(map(_name, keys)), dtype=">u8")
+        firsts, ends = (np.searchsorted(self._names, names, side).tolist() for side in ("left", "right"))
+        return [
+            self._stamps[first].tobytes() if end - first == 1 else None for first, end in zip(firsts, ends, strict=True)
+        ]
+
+
+def look_up(store: List, units: Iterable[File]) -> Stamps:
+    """Returns stamps for what lies beside these units: manifests are written where their lists are.
+
+    A listing that fails, or that is far longer than the table has units, gives fewer stamps; units without one are
+    read as if there were no cache.
+    """
+    folders = Counter(unit.key.rpartition("/")[0] for unit in units if unit.opens)
+    most = max(_FEWEST_LISTED, _LISTED_PER_ROOT * folders.total())
+    return Stamps(islice(_listed(store, [folder for folder, _ in folders.most_common(_MOST_FOLDERS)]), most))
+
+
+def _listed(store: List, folders: Iterable[str]) -> Iterator[ObjectMeta]:
+    for folder in folders:
+        try:
+            yield from store.list(folder)
+        except FirnlineError:
+            continue
+
+
+def _name(key: str) -> bytes:
+    return blake2b(spellings(key).identity.encode("utf-8", "surrogatepass"), digest_size=_NAME_BYTES).digest()
+
+
+def _stamp(meta: ObjectMeta) -> bytes:
+    said = f"{meta.etag}\n{meta.size}\n{meta.modified_ms}"
+    return blake2b(said.encode("utf-8", "surrogatepass"), digest_size=_STAMP_BYTES).digest()
+
 
 _LAYOUT = 2
 """Counts up whenever an entry of before would be read wrongly, or an expansion of before would be wrong now."""
@@ -25,7 +152,7 @@ class CachedExpand:
     """Opens units and remembers what they name; and recalls it, where the cache has a sealed answer for exactly these
     bytes.
 
-    Only for planning: whoever is about to delete, or asks whether files are there, reads afresh.
+    Only for planning: code that is about to delete, or asks whether files are there, reads afresh.
     """
 
     expand: Expand

@@ -10,10 +10,8 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from firnline.caches.disk import DiskCache
-from firnline.caches.expand import CachedExpand
-from firnline.caches.seal import Seal, entry_name
-from firnline.caches.secret import own_secret, shared_secret
-from firnline.caches.stamps import look_up
+from firnline.caches.expand import CachedExpand, look_up
+from firnline.caches.seal import Seal, entry_name, own_secret, shared_secret
 from firnline.errors import UsageError
 from firnline.foreign import is_address
 from firnline.ports.cache import CACHE_KEY, REDIS, Cache, Nothing, Remember, Sealed
@@ -27,11 +25,11 @@ OWN = "firnline-units"
 
 ALLOWED = "off, disk, a folder, or redis://HOST:PORT/DATABASE"
 _SHORTEST_S, _LONGEST_S = 3_600, 30 * 86_400
-_NO_KEY = f"it needs {CACHE_KEY}, the same on every machine: whoever reaches Redis could forge entries"
+_NO_KEY = f"it needs {CACHE_KEY}, the same on every machine: anyone who reaches Redis could forge entries"
 
 
 @dataclass(frozen=True, slots=True)
-class Memory:
+class OpenedCache:
     """A cache and the seal that makes it safe. `place` is for people; `trouble` says why there is none."""
 
     place: str
@@ -84,28 +82,28 @@ class SealedCache:
         self.cache.put(name, self.seal.close(name, data), _LONGEST_S)
 
 
-def open_memory(setting: str, key: str | None, key_file: Path, folder: Path) -> Memory:
+def open_memory(setting: str, key: str | None, key_file: Path, folder: Path) -> OpenedCache:
     """Returns the cache that a setting names; nothing is connected or made yet, except the user's own secret.
 
     Raises UsageError where the setting means nothing, or the shared key could be guessed.
     """
     if setting == OFF:
-        return Memory(OFF)
+        return OpenedCache(OFF)
     secret = own_secret(key_file) if key is None else shared_secret(key, CACHE_KEY)
     if setting.startswith(REDIS):
         if not is_address(setting, "redis", "rediss"):
             raise UsageError("the address of the cache is not that of a Redis", hint=ALLOWED)
         if key is None:
-            return Memory(shown(setting), trouble=_NO_KEY)
+            return OpenedCache(shown(setting), trouble=_NO_KEY)
         from firnline.caches.redis_cache import RedisCache
 
-        return Memory(shown(setting), RedisCache(setting), Seal(shared_secret(key, CACHE_KEY)))
+        return OpenedCache(shown(setting), RedisCache(setting), Seal(shared_secret(key, CACHE_KEY)))
     if "://" in setting:
         raise UsageError(f"no cache for {setting.partition('://')[0]}:// is known", hint=ALLOWED)
     place = str(folder) if setting == DISK else os.path.join(os.path.abspath(os.path.expanduser(setting)), OWN)
     if secret is None:
-        return Memory(place, trouble=f"no secret: {key_file} cannot be made, or others than its owner may read it")
-    return Memory(place, DiskCache(place), Seal(secret))
+        return OpenedCache(place, trouble=f"no secret: {key_file} cannot be made, or others than its owner may read it")
+    return OpenedCache(place, DiskCache(place), Seal(secret))
 
 
 def shown(url: str) -> str:

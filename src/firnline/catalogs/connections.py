@@ -58,7 +58,7 @@ def shown(uri: str) -> str:
 
 
 def database_of(uri: str) -> tuple[str, str, int | None, str, str]:
-    """Returns what tells databases apart, whoever signs in: two addresses of one may still be spelled differently."""
+    """Returns what tells databases apart, by whichever user: two addresses of one may still be spelled differently."""
     url = _url(uri)
     if url.get_backend_name() == "sqlite":
         return "sqlite", "", None, os.path.realpath(_sqlite_path(url)), ""

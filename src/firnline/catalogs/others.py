@@ -11,7 +11,7 @@ from pyiceberg.catalog import Catalog as TheirCatalog
 from pyiceberg.catalog import load_catalog
 from pyiceberg.exceptions import NoSuchNamespaceError, NoSuchTableError
 
-from firnline.catalogs.near import no_such_table
+from firnline.catalogs.troubles import no_such_table
 from firnline.errors import FirnlineError, StoreError, UnreadableMetadata, UsageError
 from firnline.foreign import HIDDEN, passwords_in
 from firnline.ports.catalogs import TableName

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 from contextlib import suppress
 from typing import Any
 
-from firnline.catalogs.pointers import is_in_log, proof_of, version_between
+from firnline.catalogs.commits import is_in_log, proof_of, version_between
 from firnline.catalogs.versions import (
     HINT,
     Gap,
@@ -141,7 +141,7 @@ class PathCommits:
         return outcome
 
     def landed(self, proof: Mapping[str, Any], now: Version, still: Still = always) -> bool:
-        """Tells it by the log. The hint is written after the version, so whoever died in between left it behind."""
+        """Tells it by the log. The hint is written after the version, so one who died in between left it behind."""
         if not is_in_log(self._store, proof, now):
             return False
         still()

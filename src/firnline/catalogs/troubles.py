@@ -1,13 +1,52 @@
-"""What a database's failure means for whoever uses the catalog in it. No message ever holds a password."""
+"""What a database's failure means for those who use the catalog in it, and the error for a table that is not found. No
+message ever holds a password.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Iterable
+from difflib import get_close_matches
 
 import sqlalchemy as sa
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
-from firnline.errors import AccessDenied, BadCredentials, StoreError, Unreachable
+from firnline.errors import AccessDenied, BadCredentials, NoSuchTable, StoreError, Unreachable, UnreadableMetadata
 from firnline.foreign import HIDDEN, passwords_in
+from firnline.ports.catalogs import TableName
+
+_SHOWN = 3
+
+
+def no_such_table(wanted: TableName, known: Iterable[TableName]) -> NoSuchTable | UnreadableMetadata:
+    """Returns the error to raise; its hint suggests near names, those of the same namespace first.
+
+    `known` is what the catalog lists now. A table that is among them was not dropped: a search that left it out would
+    take its files for garbage.
+    """
+    tables = list(known)
+    if wanted in tables:
+        return UnreadableMetadata(
+            f"the catalog lists {wanted} and says that there is no such table",
+            hint="look at it with the engine that made it; drop it or register it again, if it is broken",
+        )
+    near = near_names(wanted, tables)
+    hint = f"did you mean {' or '.join(near)}?" if near else "`firnline tables` lists what there is"
+    return NoSuchTable(f"no table {wanted}", hint)
+
+
+def near_names(wanted: TableName, known: Iterable[TableName]) -> list[str]:
+    """Returns at most three names: near ones of the same namespace, then the same name or a near one
+    elsewhere.
+    """
+    tables = list(known)
+    same = {table.name: str(table) for table in tables if table.namespace == wanted.namespace}
+    elsewhere = {str(table): table for table in tables if table.namespace != wanted.namespace}
+    found = [same[name] for name in get_close_matches(wanted.name, same, _SHOWN)]
+    found += [full for full, table in elsewhere.items() if table.name == wanted.name]
+    found += [full for full in get_close_matches(str(wanted), elsewhere, _SHOWN) if full not in found]
+    return found[:_SHOWN]
+
 
 _TROUBLES: tuple[tuple[tuple[str, ...], type[StoreError], str], ...] = (
     (

@@ -8,16 +8,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from firnline.cli import options
-from firnline.cli.output import output_for
-from firnline.cli.progress import progress_for
+from firnline.cli.output import output_for, progress_for
 from firnline.errors import UsageError
-from firnline.ops.check import Checked
-from firnline.ops.readiness import unfit
-from firnline.plans.pages import Block, Grid, Line, Page
-from firnline.plans.wording import counted, size
+from firnline.ops.looking.check import Checked
+from firnline.ops.table.context import unfit
+from firnline.plans.pages import Block, Grid, Line, Page, counted, size
 
 if TYPE_CHECKING:
-    from firnline.ports.probe import Capabilities
+    from firnline.ports.probe import StoreVerdicts
 
 _UNSOUND = 1
 
@@ -61,7 +59,7 @@ def _check_store(uri: str, config: str | None, as_json: bool) -> int:
     return 0 if fit else _UNSOUND
 
 
-def _store_blocks(found: Capabilities, fit: bool) -> Iterator[Block]:
+def _store_blocks(found: StoreVerdicts, fit: bool) -> Iterator[Block]:
     yield Line(found.place)
     yield Grid(tuple((name, each.verdict.value, each.evidence) for name, each in found.findings().items()))
     yield Grid(tuple((what, path) for what, path in found.paths().items()))

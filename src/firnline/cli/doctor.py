@@ -8,9 +8,8 @@ import typer
 
 from firnline.cli import options
 from firnline.cli.output import output_for
-from firnline.plans.findings import Diagnosis, Level
-from firnline.plans.pages import Block, Grid, Hint, Line, Page
-from firnline.plans.wording import counted
+from firnline.ops.looking.findings import Diagnosis, Severity
+from firnline.plans.pages import Block, Grid, Hint, Line, Page, counted
 
 _UNWELL = 1
 _WHAT = "A catalog, or a table: its store is then tried with objects that are removed again."
@@ -37,6 +36,6 @@ def doctor(
 def _blocks(found: Diagnosis) -> tuple[Block, ...]:
     rows = tuple((each.level.value, each.topic, each.said) for each in found.findings)
     hints = tuple(Hint(f"{each.topic}: {each.hint}") for each in found.findings if each.hint)
-    problems = sum(each.level is Level.PROBLEM for each in found.findings)
+    problems = sum(each.level is Severity.PROBLEM for each in found.findings)
     verdict = Line(counted(problems, "problem") if problems else "no problem was found")
     return (Grid(rows), verdict, *hints)

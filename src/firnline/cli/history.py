@@ -9,7 +9,7 @@ import typer
 
 from firnline.cli import options
 from firnline.cli.output import output_for
-from firnline.plans.timeline import timeline_page
+from firnline.ops.history.timeline import timeline_page
 
 Since = Annotated[
     str | None, typer.Option("--since", metavar="T", help="From this instant on: ISO 8601 with zone, or ms.")

@@ -10,9 +10,8 @@ import typer
 
 from firnline.cli import options
 from firnline.cli.output import output_for
-from firnline.ops.iam import Permissions, permissions
+from firnline.ops.looking.permissions import HELPS, Grant, Permissions, permissions
 from firnline.plans.pages import Block, Grid, Hint, Line, Page
-from firnline.plans.permissions import HELPS, Grant
 
 _STORE = "s3, gs or abfs; a table's own where --table is given."
 
@@ -33,7 +32,7 @@ def iam(
     if table is not None:
         from firnline.app import open_lake
 
-        work = open_lake(config).workplace(table)
+        work = open_lake(config).table_context(table)
     said = permissions(" ".join(command), store, work)
     output_for(as_json).show(Page(tuple(_blocks(said))), said.to_json())
 

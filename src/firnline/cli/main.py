@@ -11,9 +11,8 @@ import typer
 
 from firnline import __version__
 from firnline.cli import branches, check, doctor, history, iam, marks, orphans, plan, policy, runs, sql, tables, why
-from firnline.cli.lean import settle_in
-from firnline.cli.leaving import leave_whole, leaving
 from firnline.cli.output import Output, output_for
+from firnline.cli.process import leave_whole, leaving, settle_in
 from firnline.errors import FirnlineError, Interrupted, UsageError
 
 app = typer.Typer(
@@ -77,7 +76,7 @@ def run(arguments: list[str]) -> int:
 
 
 def _interrupted(output: Output, as_json: bool) -> int:
-    """Returns the exit code of a command that somebody stopped. Typer makes a plain number of Ctrl-C."""
+    """Returns the exit code of a command that was stopped. Typer makes a plain number of Ctrl-C."""
     if as_json:
         output.fail(Interrupted("interrupted", hint="`firnline resume` goes on with what was begun"))
     else:

@@ -14,10 +14,10 @@ from firnline.cli.runs import Grace, SoleWriter, Yes, ask, confirming, lake_of, 
 from firnline.model.holds import Hold
 from firnline.model.snapshots import RefKind
 from firnline.model.times import format_instant, parse_duration, parse_instant
-from firnline.ops.adopt import Adoption, adopt, adoption_of
-from firnline.ops.holds import add_hold, release_hold
-from firnline.ops.plan import RESTART
-from firnline.ops.tags import FOREVER, Tagged, add_tag, holds_alone, remove_tag, resolve
+from firnline.ops.marks.adopt import Adoption, adopt, adoption_of
+from firnline.ops.marks.holds import add_hold, release_hold
+from firnline.ops.marks.tags import FOREVER, Tagged, add_tag, holds_alone, remove_tag, resolve
+from firnline.ops.runs.plan import RESTART
 from firnline.plans.pages import Grid, Hint, Line, Page
 
 tag_app = typer.Typer(help="Name snapshots that every engine keeps.", no_args_is_help=True)
@@ -35,10 +35,10 @@ def register(app: typer.Typer) -> None:
     app.command("adopt", short_help="Write the policy into the table's own retention.")(adopt_table)
 
 
-def _workplace(table: str, config: str | None) -> Any:
+def _table_context(table: str, config: str | None) -> Any:
     from firnline.app import open_lake
 
-    return open_lake(config).workplace(table)
+    return open_lake(config).table_context(table)
 
 
 @tag_app.command("add")
@@ -54,7 +54,7 @@ def tag_add(
     for refs counts, which does so from the snapshot's time.
     """
     age = None if retain is None else FOREVER if retain.lower() == "forever" else parse_duration(retain)
-    tag = add_tag(_workplace(table, config), name, snapshot, age)
+    tag = add_tag(_table_context(table, config), name, snapshot, age)
     said = f"tagged {tag.ref.snapshot} as {tag.ref.name}: {_kept(tag)}"
     output_for(as_json).show(Page((Line(said),)), _tag_facts(tag))
 
@@ -74,7 +74,7 @@ def tag_remove(
     that can be undone.
     """
     lake = lake_of(config, "auto", as_json)
-    work = lake.workplace(table)
+    work = lake.table_context(table)
     if not holds_alone(work, name):
         remove_tag(work, name)
         output_for(as_json).show(Page((Line(f"removed the tag: {name}"),)), {"removed": name})
@@ -86,7 +86,7 @@ def tag_remove(
 @tag_app.command("list")
 def tag_list(table: options.TableArg, config: options.Config = None, as_json: options.Json = False) -> None:
     """List the tags of TABLE."""
-    state = _workplace(table, config).source.load()
+    state = _table_context(table, config).source.load()
     tags = [Tagged.of(state, ref) for ref in state.refs.values() if ref.kind is RefKind.TAG]
     rows = tuple((tag.ref.name, tag.ref.snapshot, _kept(tag)) for tag in tags)
     page = Page((Grid(rows) if rows else Line("no tags"),))
@@ -109,14 +109,14 @@ def hold_add(
     table: options.TableArg,
     name: HoldName,
     snapshot: Annotated[str | None, typer.Argument(metavar="[SNAPSHOT|REF]", help="Default: the whole table.")] = None,
-    why: Annotated[str, typer.Option("--why", help="The reason, for whoever finds it.")] = "",
+    why: Annotated[str, typer.Option("--why", help="The reason, for those who find it.")] = "",
     who: Annotated[str | None, typer.Option("--who", help="Default: you.")] = None,
     until: Annotated[str | None, typer.Option("--until", metavar="T", help="ISO 8601 with a zone.")] = None,
     config: options.Config = None,
     as_json: options.Json = False,
 ) -> None:
     """Hold a snapshot, or the whole table, whatever the policy says."""
-    work = _workplace(table, config)
+    work = _table_context(table, config)
     state = work.source.load()
     held = resolve(state, snapshot) if snapshot is not None and snapshot in state.refs else snapshot
     hold = Hold(name, who or getpass.getuser(), why, held, None if until is None else parse_instant(until))
@@ -126,7 +126,7 @@ def hold_add(
 @hold_app.command("list")
 def hold_list(table: options.TableArg, config: options.Config = None, as_json: options.Json = False) -> None:
     """List the holds on TABLE."""
-    holds = _workplace(table, config).source.load().holds
+    holds = _table_context(table, config).source.load().holds
     rows = tuple(_hold_row(hold) for hold in holds)
     grid = Grid(rows, ("hold", "on", "by", "why", "until")) if rows else Line("no holds")
     damaged = (Line(f"{h.name or repr(h.name)} cannot be read: {h.damage}") for h in holds if h.damage)
@@ -142,7 +142,7 @@ def hold_release(
     as_json: options.Json = False,
 ) -> None:
     """Release a hold; what it kept then falls under the policy."""
-    release_hold(_workplace(table, config), name)
+    release_hold(_table_context(table, config), name)
     output_for(as_json).show(Page((Line(f"released: {name}"),)), {"released": name})
 
 
@@ -166,7 +166,7 @@ def adopt_table(
     table: options.TableArg, yes: Yes = False, config: options.Config = None, as_json: options.Json = False
 ) -> None:
     """Write the policy's reach into the table's own retention, so that no other engine's expiry undercuts it."""
-    work = _workplace(table, config)
+    work = _table_context(table, config)
     _, wanted = adoption_of(work, work.source.load())
     if wanted and not yes:
         ask(_adoption_page(wanted, "would write"), as_json)

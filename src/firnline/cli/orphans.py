@@ -14,8 +14,7 @@ from firnline.cli.output import output_for
 from firnline.cli.runs import BreakLease, Yes, ask, lake_of, run_blocks
 from firnline.errors import UsageError
 from firnline.plans.orphans import OrphanPlan, explain_orphans
-from firnline.plans.pages import Block, Grid, Hint, Line, Page
-from firnline.plans.wording import counted, minute, size
+from firnline.plans.pages import Block, Grid, Hint, Line, Page, counted, minute, size
 
 if TYPE_CHECKING:
     from firnline.ops.orphans.dropped import Dropped

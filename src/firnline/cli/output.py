@@ -1,15 +1,17 @@
-"""The Output port: commands say what they have, and never print."""
+"""The Output port: commands say what they have, and never print; and progress where a person watches."""
 
 from __future__ import annotations
 
 import json
 import sys
+import time
 from collections.abc import Mapping
 from typing import Any, Protocol, TextIO
 
 from firnline.errors import FirnlineError
 from firnline.foreign import harmless, harmless_json
-from firnline.plans.pages import Page
+from firnline.plans.pages import Page, number
+from firnline.ports.progress import Progress, Silent
 
 
 class Output(Protocol):
@@ -53,3 +55,30 @@ def _fitting(target: TextIO, facts: Mapping[str, Any], indent: int | None = None
 
 def output_for(as_json: bool) -> Output:
     return JsonOutput() if as_json else TextOutput()
+
+
+_PAUSE_S = 0.1
+
+
+class TerminalProgress:
+    """One line that is written over, at most ten times a second."""
+
+    def __init__(self) -> None:
+        self._started: dict[str, tuple[float, int]] = {}
+        self._said = 0.0
+
+    def step(self, what: str, done: int, total: int | None = None) -> None:
+        now = time.monotonic()
+        begun, already = self._started.setdefault(what, (now, done))
+        finished = total is not None and done >= total
+        if now - self._said < _PAUSE_S and not finished:
+            return
+        self._said = now
+        of = "" if total is None else f" of {number(total)}"
+        rate = f", {number(round((done - already) / (now - begun)))}/s" if now - begun >= 1 else ""
+        sys.stderr.write(f"\r\x1b[2K{what}: {number(done)}{of}{rate}" + ("\r\x1b[2K" if finished else ""))
+        sys.stderr.flush()
+
+
+def progress_for(as_json: bool) -> Progress:
+    return TerminalProgress() if sys.stderr.isatty() and not as_json else Silent()

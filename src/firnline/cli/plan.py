@@ -7,8 +7,7 @@ from typing import Annotated
 import typer
 
 from firnline.cli import options
-from firnline.cli.output import output_for
-from firnline.cli.progress import progress_for
+from firnline.cli.output import output_for, progress_for
 from firnline.plans.explain import explain
 
 

@@ -9,11 +9,9 @@ import typer
 
 from firnline.cli import options
 from firnline.cli.output import output_for
-from firnline.plans.pages import Block, Grid, Hint, Line, Page
-from firnline.plans.wording import lasting
-from firnline.policy.config import Section
-from firnline.policy.inherit import Effective
-from firnline.policy.names import check_names
+from firnline.plans.pages import Block, Grid, Hint, Line, Page, lasting
+from firnline.policy.inherit import Effective, check_names
+from firnline.policy.parse import Section
 from firnline.policy.policy import Setting
 from firnline.settings import read_config
 

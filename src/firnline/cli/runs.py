@@ -10,22 +10,20 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from firnline.cli import options
-from firnline.cli.interrupts import stop_on_interrupt
-from firnline.cli.output import output_for
-from firnline.cli.progress import progress_for
+from firnline.cli.output import output_for, progress_for
+from firnline.cli.process import stop_on_interrupt
 from firnline.cli.tables import every_table
 from firnline.errors import FirnlineError, Interrupted, UsageError
 from firnline.journal.layout import names_run
 from firnline.model.files import Tally
 from firnline.plans.explain import explain
-from firnline.plans.pages import Block, Grid, Hint, Line, Page
+from firnline.plans.pages import Block, Grid, Hint, Line, Page, counted, tally
 from firnline.plans.plan import Plan
-from firnline.plans.wording import counted, tally
 
 if TYPE_CHECKING:
     from firnline.app import Lake
     from firnline.app.places import Table
-    from firnline.ops.carry import Carried
+    from firnline.ops.runs.advance import RunStatus
 
 RunArg = Annotated[str, typer.Argument(metavar="RUN", help="A run, as `firnline runs` shows it.")]
 BreakLease = Annotated[
@@ -200,19 +198,19 @@ def resume(
     """Finish every unfinished run that may be finished now, from its record alone."""
     lake = lake_of(config, engine, as_json, trust)
     if target is not None and names_run(target):
-        carried = lake.carry(target, break_lease=break_lease, include_outside=include_outside)
+        carried = lake.advance(target, break_lease=break_lease, include_outside=include_outside)
         show_runs([carried], as_json, single=True)
         return 0
     said: dict[str, Any] = {"break_lease": break_lease, "include_outside": include_outside}
     return _on_tables(lake, target, as_json, lambda table: lake.resume(table, **said))
 
 
-def _on_tables(lake: Lake, table: str | None, as_json: bool, act: Callable[[Table], list[Carried]]) -> int:
+def _on_tables(lake: Lake, table: str | None, as_json: bool, act: Callable[[Table], list[RunStatus]]) -> int:
     """Returns the exit code of acting on one table, or on every table: trouble with one does not stop the others."""
     if table is not None:
         show_runs(act(table), as_json)
         return 0
-    carried: list[Carried] = []
+    carried: list[RunStatus] = []
     names, code = every_table(lake, output_for(as_json))
     for name in names:
         try:
@@ -243,12 +241,12 @@ def runs(
     return _on_tables(lake, show, as_json, lake.runs)
 
 
-def _events(carried: Carried) -> Grid:
+def _events(carried: RunStatus) -> Grid:
     rows = tuple((str(each["number"]), each["at"], each["state"]) for each in carried.facts["events"])
     return Grid(rows, ("event", "at", "state"))
 
 
-def show_runs(carried: Iterable[Carried], as_json: bool, single: bool = False) -> None:
+def show_runs(carried: Iterable[RunStatus], as_json: bool, single: bool = False) -> None:
     """Says where the runs stand. One run that was asked for by name is a JSON object of its own."""
     listed = list(carried)
     facts = listed[0].facts if single else {"runs": [each.facts for each in listed]}
@@ -256,7 +254,7 @@ def show_runs(carried: Iterable[Carried], as_json: bool, single: bool = False) -
     output_for(as_json).show(Page(tuple(blocks) or (Line("no runs"),)), facts)
 
 
-def run_blocks(carried: Carried) -> Iterator[Block]:
+def run_blocks(carried: RunStatus) -> Iterator[Block]:
     facts = carried.facts
     yield Line(f"{facts['run']}: {facts['state']}" + (f", waits for {carried.waits}" if carried.waits else ""))
     if facts["expired"] and facts["state"] not in ("undone", "cancelled"):

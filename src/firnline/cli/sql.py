@@ -71,10 +71,10 @@ def _open(config: str | None) -> Statements:
 def _answer(statements: Statements, text: str, form: str, out: str | None, output: Output) -> None:
     from firnline.sql.faults import understanding
     from firnline.sql.results import Format, write
-    from firnline.sql.session import Said
+    from firnline.sql.session import StatementAnswer
 
     for answer in statements.run(text):
-        if isinstance(answer, Said):
+        if isinstance(answer, StatementAnswer):
             output.show(Page((Line(answer.text),)), {"said": answer.text})
         else:
             with understanding():
@@ -106,7 +106,7 @@ def _line(prompt: str) -> str | None:
 
 
 def _is_complete(text: str) -> bool:
-    from firnline.sql.tokens import ends
+    from firnline.sql.statements import ends
 
     return ends(text)
 

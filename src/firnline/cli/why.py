@@ -9,11 +9,9 @@ from typing import Annotated
 import typer
 
 from firnline.cli import options
-from firnline.cli.output import output_for
-from firnline.cli.progress import progress_for
-from firnline.plans.answers import RUN, SNAPSHOT, Answer, Own, SnapshotAnswer
-from firnline.plans.pages import Block, Grid, Hint, Line, Page
-from firnline.plans.wording import counted, minute
+from firnline.cli.output import output_for, progress_for
+from firnline.ops.looking.why import RUN, SNAPSHOT, Explanation, OwnDocument, SnapshotAnswer
+from firnline.plans.pages import Block, Grid, Hint, Line, Page, counted, minute
 
 
 def register(app: typer.Typer) -> None:
@@ -39,7 +37,7 @@ def why(
     output_for(as_json).show(Page(tuple(_blocks(answer))), answer.to_json())
 
 
-def _blocks(answer: Answer) -> Iterator[Block]:
+def _blocks(answer: Explanation) -> Iterator[Block]:
     if answer.file is None:
         yield from _snapshot(answer.needed_by[0])
         return
@@ -62,7 +60,7 @@ def _counted(kind: str, number: int) -> str:
     return f"{counted(number, SNAPSHOT)} that a run took out" if kind == RUN else counted(number, kind)
 
 
-def _metadata(own: Own) -> Iterator[Block]:
+def _metadata(own: OwnDocument) -> Iterator[Block]:
     yield Line(f"{'stays' if own.kept else 'would go'}: it is {own.what}")
     if own.reasons:
         yield Grid(tuple((reason,) for reason in own.reasons))

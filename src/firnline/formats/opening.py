@@ -1,9 +1,14 @@
-"""Opening a metadata object: its bytes, whole, and every trouble with it told with its name."""
+"""Opening a metadata object: its bytes, whole, and every trouble with it told with its name, a
+column left empty too.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+
+import numpy as np
+import pyarrow as pa
 
 from firnline.errors import FirnlineError, ObjectNotFound, UnreadableMetadata, UnsupportedFormat
 from firnline.formats.avro import CorruptAvro, UnsupportedAvro
@@ -51,3 +56,19 @@ def _whole(unit: File, data: bytes) -> bytes:
     if unit.size is not None and len(data) != unit.size:
         raise CorruptAvro(f"it has {len(data)} bytes, its list says {unit.size}")
     return data
+
+
+def required(found: pa.RecordBatch, column: str) -> pa.Array:
+    """Returns the column, which has a value in every row."""
+    values = found.column(column)
+    if values.null_count:
+        raise UnreadableMetadata(f"an entry has no {column}", hint=REPAIR)
+    return values
+
+
+def sizes_of(found: pa.RecordBatch, column: str) -> pa.Array:
+    """Returns the column, in which no row is below zero."""
+    sizes = required(found, column)
+    if np.any(sizes.to_numpy() < 0):
+        raise UnreadableMetadata(f"an entry has a negative {column}", hint=REPAIR)
+    return sizes

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from firnline.formats.columns import identities
 from firnline.model.files import FileKind
 from firnline.model.locations import bare_path, known_as, stem_of
-from firnline.ports.listings import LISTED_COLUMNS, SORTED_COLUMNS, ObjectClass, Place
+from firnline.ports.listings import LISTED_COLUMNS, SORTED_COLUMNS, ObjectClass, WrittenFolder
 
 _STEM = r"^[^:]+://[^/]*"
 _LAST = r"(?s)^.*/"
@@ -36,7 +36,7 @@ class Sorting:
     """
 
     cutoff_ms: int
-    places: tuple[Place, ...]
+    places: tuple[WrittenFolder, ...]
     documents: tuple[tuple[str, FileKind], ...] = ()
     others: tuple[str, ...] = ()
     own: tuple[str, ...] = ()
@@ -115,7 +115,7 @@ class Sorting:
         return found
 
 
-def _patterns(place: Place, folder: str) -> Patterns:
+def _patterns(place: WrittenFolder, folder: str) -> Patterns:
     if not place.whole:
         return _anywhere(place.names)
     return tuple((f"^{re.escape(stem_of(folder))}(?:{expression})$", kind) for expression, kind in place.names)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
-from firnline.history.rows import SnapshotRow
+from firnline.history.listing import SnapshotRow
 from firnline.model.locations import join
 
 if TYPE_CHECKING:

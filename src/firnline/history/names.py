@@ -14,7 +14,7 @@ import uuid
 from dataclasses import dataclass
 
 from firnline.model.locations import identity, join
-from firnline.ports.discard import Own
+from firnline.ports.discard import OwnName
 from firnline.ports.formats import Amendment, State, UndoWindow
 
 PATH = "firnline.expired-snapshots-path"
@@ -77,7 +77,7 @@ def is_of_table(state: State, path: str) -> bool:
 
 
 def is_own_name(name: str) -> bool:
-    return Own.HISTORY.names(name)
+    return OwnName.HISTORY.names(name)
 
 
 def new_list_name() -> str:

@@ -1,18 +1,60 @@
-"""A table's history, opened: which objects hold it. What is in them is read only when somebody asks, part by part."""
+"""A table's history, opened: which lists and segments hold it, read part by part when they are asked for."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Set
-from dataclasses import dataclass
+import hashlib
+import json
+from collections.abc import Iterator, Sequence, Set
+from dataclasses import asdict, dataclass
 
 from firnline.errors import UnreadableMetadata
-from firnline.history.index import Segment, read_index, read_segment
-from firnline.history.listing import HINT, Entry, id_of, read_list
+from firnline.history.listing import HINT, Entry, id_of, parse_list, read_list, read_object, unreadable
 from firnline.history.names import is_of_table, pointer_of
 from firnline.model.locations import identity, within
 from firnline.model.snapshots import SnapshotId
 from firnline.ports.formats import State
 from firnline.ports.stores import Get
+
+_VERSION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """One older part: a plain list, and what tells without opening it whether it matters for a time."""
+
+    key: str
+    count: int
+    size: int
+    first_ms: int
+    last_ms: int
+    sha256: str
+
+
+def digest_of(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+def read_segment(store: Get, segment: Segment) -> list[Entry]:
+    """Returns the snapshots. Raises UnreadableMetadata where its bytes are not those that the index vouches for."""
+    data = read_object(store, segment.key)
+    if digest_of(data) != segment.sha256:
+        raise unreadable(segment.key, "it is not as it was written")
+    return parse_list(data, segment.key)
+
+
+def index_bytes(segments: Sequence[Segment]) -> bytes:
+    return json.dumps({"version": _VERSION, "segments": [asdict(each) for each in segments]}, indent=1).encode()
+
+
+def read_index(store: Get, key: str) -> tuple[Segment, ...]:
+    """Returns the segments, oldest first. Raises UnreadableMetadata where the index is missing or not understood."""
+    try:
+        said = json.loads(read_object(store, key))
+        if said["version"] != _VERSION:
+            raise ValueError(f"version {said['version']!r} is not understood")
+        return tuple(Segment(**each) for each in said["segments"])
+    except (ValueError, KeyError, TypeError, RecursionError) as damage:
+        raise unreadable(key, damage) from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +72,7 @@ class History:
 def open_history(store: Get, state: State, declared: str | None) -> History:
     """Returns the history that the table points at; `declared` is what the document's own field says.
 
-    Reads at most an index. Where property and field differ, both lists count: whoever wrote either of them meant to
+    Reads at most an index. Where property and field differ, both lists count: the writer of either meant to
     keep what is in it. Raises UnreadableMetadata where a pointer leads to another table's file.
     """
     pointer = pointer_of(state)
@@ -67,7 +109,7 @@ def newest(store: Get, history: History) -> list[Entry]:
 def expired_entries(store: Get, history: History, live: Set[SnapshotId]) -> Iterator[Entry]:
     """Yields every expired snapshot, the oldest parts first, one part in memory at a time.
 
-    One that is in the table again (`live`), whoever brought it back, did not expire.
+    One that is in the table again (`live`), by whichever tool, did not expire.
     """
     for segment in history.segments:
         yield from (entry for entry in read_segment(store, segment) if id_of(entry) not in live)

@@ -6,9 +6,9 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from firnline.history.index import Segment, digest_of, index_bytes
 from firnline.history.listing import Entry, bytes_of, id_of, in_order, text_of, time_of
 from firnline.history.names import Pointer, new_index_name, new_list_name, segment_name
+from firnline.history.opening import Segment, digest_of, index_bytes
 from firnline.model.locations import join
 from firnline.model.snapshots import SnapshotId
 

@@ -1,20 +1,144 @@
-"""The events of a run: numbered objects, each written once and never changed. Their last one is the run's state."""
+"""The events of a run: numbered objects, each of a known shape, sealed, written once; the last one is the run's state.
+
+Each event is sealed together with the name of its run and the seal before it. The first one says the digest of the
+plan, and the plan says those of all parts of the list: so one chain of seals stands for the whole record.
+"""
 
 from __future__ import annotations
 
+import hmac
 import json
 import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from enum import StrEnum
 from typing import Any, Protocol
 
-from firnline.errors import AlreadyExists, LeaseHeld, OutcomeUnknown, StoreError, UnreadableMetadata
+from firnline.errors import AlreadyExists, LeaseHeld, OutcomeUnknown, RefusedForSafety, StoreError, UnreadableMetadata
 from firnline.journal.layout import RecordFolder
-from firnline.journal.sealing import UNSEALED, Sealing
-from firnline.journal.shapes import EVENT, REMOVAL, misfit
-from firnline.journal.states import RunState, check_move
 from firnline.model.locations import join
 from firnline.ports.stores import Get, List, PutIfAbsent
+
+Shape = Any
+"""A type; a dict of names that must be there, each with its shape; a list of one shape, which every item has."""
+
+_OR_NOTHING = type(None)
+_TALLY: Shape = {"files": int, "bytes": int}
+PLAN: Shape = {
+    "table": str,
+    "uuid": str,
+    "request": dict,
+    "grace_ms": int,
+    "meant": bool,
+    "expire": [str],
+    "expire_refs": [str],
+    "beside": (dict, _OR_NOTHING),
+    "seen": (dict, _OR_NOTHING),
+    "victims": {**_TALLY, "by_kind": dict},
+    "refused": (str, _OR_NOTHING),
+    "conflict": (str, _OR_NOTHING),
+    "parts": {"victims": dict, "walked": dict},
+}
+EVENT: Shape = {
+    "number": int,
+    "state": str,
+    "at_ms": int,
+    "write_id": str,
+    "seal": str,
+    "detail": {
+        "left_alone": (list, _OR_NOTHING),
+        "lost_refs": (list, _OR_NOTHING),
+        "history": (dict, _OR_NOTHING),
+        "forgotten_parts": (dict, _OR_NOTHING),
+    },
+}
+REMOVAL: Shape = {"removal": {"snapshots": [{"snapshot-id": (int, str)}], "refs": (dict, _OR_NOTHING)}}
+"""What the detail of an event has that says what a commit takes out."""
+
+
+def misfit(said: Any, shape: Shape, name: str = "") -> str | None:
+    """Returns the name of the first thing that is missing or of another shape; None where all is as it must be."""
+    if isinstance(shape, dict):
+        return _of_fields(said, shape, name) if isinstance(said, dict) else name
+    if isinstance(shape, list):
+        items = said if isinstance(said, list) else [None]
+        return next((wrong for each in items if (wrong := misfit(each, shape[0], name)) is not None), None)
+    fits = isinstance(said, shape) and not (shape is int and isinstance(said, bool))
+    return None if fits else name
+
+
+def _of_fields(said: dict[str, Any], shape: dict[str, Shape], name: str) -> str | None:
+    inner = (misfit(said.get(each), below, f"{name}.{each}".lstrip(".")) for each, below in shape.items())
+    return next((wrong for wrong in inner if wrong is not None), None)
+
+
+class RunState(StrEnum):
+    PLANNED = "planned"
+    ARCHIVED = "archived"
+    COMMITTING = "committing"
+    COMMITTED = "committed"
+    PURGING = "purging"
+    DONE = "done"
+    UNDOING = "undoing"
+    UNDONE = "undone"
+    CANCELLED = "cancelled"
+
+
+_S = RunState
+MOVES: dict[RunState, frozenset[RunState]] = {
+    # Straight to committed goes what changes no table: orphans, whose grace begins with the operator's word.
+    _S.PLANNED: frozenset({_S.ARCHIVED, _S.COMMITTING, _S.COMMITTED, _S.CANCELLED}),
+    _S.ARCHIVED: frozenset({_S.COMMITTING, _S.CANCELLED}),
+    _S.COMMITTING: frozenset({_S.COMMITTING, _S.COMMITTED, _S.CANCELLED}),
+    _S.COMMITTED: frozenset({_S.PURGING, _S.UNDOING}),
+    _S.PURGING: frozenset({_S.PURGING, _S.DONE}),
+    _S.UNDOING: frozenset({_S.UNDOING, _S.UNDONE, _S.COMMITTED}),
+    _S.DONE: frozenset(),
+    _S.UNDONE: frozenset(),
+    _S.CANCELLED: frozenset(),
+}
+
+FINISHED = frozenset({_S.DONE, _S.UNDONE, _S.CANCELLED})
+UNDOABLE = frozenset({_S.COMMITTING, _S.COMMITTED, _S.UNDOING})
+"""States in which the removed snapshots may come back, so that every later run must leave their files alone."""
+
+
+def check_move(old: RunState, new: RunState) -> None:
+    """Raises RefusedForSafety unless a run may go from one state to the other."""
+    if new not in MOVES[old]:
+        allowed = ", ".join(sorted(MOVES[old])) or "nothing: it is finished"
+        raise RefusedForSafety(f"a run that is {old} cannot become {new}", hint=f"it can become: {allowed}")
+
+
+RECORDS_KEY = "FIRNLINE_RECORDS_KEY"
+"""The variable with the operator's key, the same on every machine that works on the tables."""
+
+_PURPOSE = b"firnline run record\n"
+
+
+@dataclass(frozen=True, slots=True)
+class Sealing:
+    """With what records are sealed: a key of the operator, which is then `required` of every run that anything is done
+    with; else this user's own secret, or nothing where there is none.
+    """
+
+    secret: bytes | None = field(default=None, repr=False)
+    required: bool = False
+
+    def over(self, stamp: str, before: str, said: Mapping[str, Any]) -> str:
+        """Returns the seal of what an event says, in its place after another one; '' without a secret."""
+        if self.secret is None:
+            return ""
+        read_back = json.loads(json.dumps(said))
+        text = json.dumps([stamp, before, read_back], sort_keys=True)
+        return hmac.new(self.secret, _PURPOSE + text.encode(), "sha256").hexdigest()
+
+    def holds(self, seal: str, stamp: str, before: str, said: Mapping[str, Any]) -> bool:
+        """Tells whether this is the seal that one who has the secret gave."""
+        return self.secret is not None and hmac.compare_digest(seal.encode(), self.over(stamp, before, said).encode())
+
+
+UNSEALED = Sealing()
 
 
 class EventStore(Get, List, PutIfAbsent, Protocol):

@@ -1,8 +1,8 @@
 """One process at a time works on a table: a lease as a log of numbered claims.
 
-Each claim, renewal and release is a new object, written with put-if-absent: of racing processes exactly one gets
-the next number, on any store that honours conditional writes. The holder stops before its claim runs out; others
-wait a margin beyond it. Between the two lies the time that a request in flight may still take.
+Each claim, renewal and release is a new object, written with put-if-absent: of racing processes exactly one gets the
+next number, on any store that honours conditional writes. The holder stops before its claim runs out; others wait a
+margin beyond it. Between the two lies the time that a request in flight may still take.
 
 Others are seldom told everything, so there are three ways to know that a claim is over, and how long to wait then:
 
@@ -17,20 +17,106 @@ The second and third hold for what the process did itself. Where it lent its tim
 from __future__ import annotations
 
 import json
+import os
+import secrets
+import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Protocol
 
 from firnline.errors import AlreadyExists, FirnlineError, LeaseHeld, OutcomeUnknown, UnreadableMetadata
-from firnline.journal.processes import boot, boot_ms, is_certainly_gone
 from firnline.model.locations import join, parse_location
 from firnline.model.times import MINUTE_MS, SECOND_MS, format_instant
-from firnline.ports.discard import Own, OwnKey, own_keys
+from firnline.ports.discard import OwnKey, OwnName, own_keys
 from firnline.ports.progress import Progress, Silent
 from firnline.ports.stores import Get, List, PutIfAbsent
+
+_ENDED = ("Z", "X")
+"""States of what is dead: waiting to be asked how it ended, or on its way out of the list."""
+
+
+def this_process() -> str:
+    """Returns a name for this process that no other process ever has."""
+    return f"{socket.gethostname()}:{os.getpid()}:{_home()}:{_started(os.getpid())}:{secrets.token_hex(4)}"
+
+
+def is_certainly_gone(owner: str) -> bool:
+    """Tells whether the named process ran on this very machine since it was booted, and runs no more.
+
+    Host names and process ids are not enough: two containers may have the same of both. The boot, the namespace of
+    process ids and the time of the start are compared too; where any of them cannot be read, nothing is certain.
+    """
+    match owner.rsplit(":", 4):
+        case [_, pid, home, started, _] if pid.isdigit() and home and started:
+            return home == _home() and not _may_live(int(pid), started)
+        case _:
+            return False
+
+
+def _may_live(pid: int, started: str) -> bool:
+    shown = _started(pid)
+    return shown == started and not _has_ended(pid) if shown else _is_hidden(pid)
+
+
+def _has_ended(pid: int) -> bool:
+    """Tells whether nothing of a process runs any more, and only its parent has not asked how it ended."""
+    try:
+        return all(_fields(task / "stat")[0] in _ENDED for task in Path(f"/proc/{pid}/task").iterdir())
+    except OSError:
+        return False
+
+
+def _is_hidden(pid: int) -> bool:
+    """Tells whether a process of that number lives although /proc does not show it, as some systems are set up."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        return True
+    return True
+
+
+def boot() -> str:
+    """Returns what names this start of the machine, and whose clock of it is seen here; '' where nothing tells."""
+    try:
+        clock = Path("/proc/self/ns/time").stat().st_ino  # containers may be given a clock that was moved
+        return f"{Path('/proc/sys/kernel/random/boot_id').read_text().strip()}/{clock}"
+    except OSError:
+        return ""
+
+
+def boot_ms() -> int:
+    """Returns the time since the machine was started. It goes on while the machine is suspended."""
+    steady = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
+    return time.clock_gettime_ns(steady) // 1_000_000
+
+
+def _home() -> str:
+    """Returns this boot and this namespace of process ids; '' where the system does not tell."""
+    try:
+        started = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+        return f"{started}/{Path('/proc/self/ns/pid').stat().st_ino}"
+    except OSError:
+        return ""
+
+
+def _started(pid: int) -> str:
+    """Returns when a process was started, in ticks since the boot; '' where there is no such process."""
+    try:
+        return _fields(Path(f"/proc/{pid}/stat"))[19]
+    except OSError:
+        return ""
+
+
+def _fields(stat: Path) -> list[str]:
+    """Returns what /proc says of a process after its name, which may hold anything; its state comes first."""
+    return stat.read_text().rpartition(")")[2].split()
+
 
 _CLAIMS_KEPT = 8
 LARGEST_SKEW_MS = 5 * MINUTE_MS
@@ -104,7 +190,7 @@ class Lease:
         """Takes the lease. Raises LeaseHeld, saying until when, while another process may be working.
 
         After a process of this machine that died, the lease is ours at once, and nothing is sent before what that one
-        sent has landed: whoever else comes meanwhile finds a claim of the living.
+        sent has landed: another process that comes meanwhile finds a claim of the living.
         """
         latest = latest_claim(self._store, self._folder)
         pause_ms = 0 if latest is None or latest.released or break_it else self._pause_after(latest)
@@ -139,7 +225,7 @@ class Lease:
         time.sleep(pause_ms % SECOND_MS / SECOND_MS)
 
     def check(self) -> None:
-        """Returns while it is safe to send a request; raises LeaseHeld from a margin before the claim's end.
+        """Raises LeaseHeld from a margin before the claim's end on: then it is not safe to send a request any more.
 
         Three clocks are asked, so that a process that was frozen finds its time used up when it wakes: two that nobody
         can set back, of which one stands still while a machine is suspended, and the wall's, by which others go.
@@ -200,7 +286,7 @@ class Lease:
 
     def _refuse_old_number(self, number: int) -> None:
         """Raises where newer claims exist: a process that slept between looking and writing may get a number that
-        was used and discarded meanwhile, and would hold a lease that somebody else holds too.
+        was used and discarded meanwhile, and would hold a lease that another process holds too.
         """
         latest = latest_claim(self._store, self._folder)
         if latest is not None and latest.number > number:
@@ -211,7 +297,7 @@ class Lease:
         """Returns the claims that no longer say anything: a few stay, so that the newest is never among them. What is
         no claim is not ours, wherever a table says that its records are.
         """
-        claims = own_keys(self._folder, self._store.list(self._folder), Own.CLAIM)
+        claims = own_keys(self._folder, self._store.list(self._folder), OwnName.CLAIM)
         return sorted(claims, key=lambda each: each.name)[:-_CLAIMS_KEPT]
 
     @contextmanager
@@ -254,7 +340,7 @@ class Lease:
 
 
 def latest_claim(store: LeaseStore, folder: str) -> Claim | None:
-    """Returns the newest claim. One that cannot be read stops: it may be somebody's."""
+    """Returns the newest claim. One that cannot be read stops: it may hold the lease."""
     keys = [each.key for each in store.list(folder) if each.key.endswith(".json")]
     if not keys:
         return None

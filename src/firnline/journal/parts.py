@@ -97,7 +97,7 @@ def read_part(store: Get, key: str, sealed: str | None = None) -> pa.Table:
 
     data = store.get(key)
     if sealed is not None and seal(data) != sealed:
-        raise UnreadableMetadata(f"{key} is not as it was written", hint="somebody changed the run's record")
+        raise UnreadableMetadata(f"{key} is not as it was written", hint="the run's record was changed")
     try:
         return pyarrow.parquet.ParquetFile(pa.BufferReader(data), pre_buffer=False).read(use_threads=False)
     except (pa.ArrowException, OSError) as damage:
@@ -105,7 +105,7 @@ def read_part(store: Get, key: str, sealed: str | None = None) -> pa.Table:
 
 
 def refuse_unsealed(store: ListAndGet, folder: str, seals: Seals) -> None:
-    """Returns where the folder holds exactly the sealed parts, each as it was written; raises where it does not."""
+    """Raises UnreadableMetadata unless the folder holds exactly the sealed parts, each as it was written."""
     found = {key.rpartition("/")[2]: key for key in part_keys(store, folder)}
     if found.keys() != seals.keys():
         odd = ", ".join(sorted(found.keys() ^ seals.keys()))
@@ -115,7 +115,7 @@ def refuse_unsealed(store: ListAndGet, folder: str, seals: Seals) -> None:
             raise UnreadableMetadata(f"{key} is not as it was written", hint=CHANGED)
 
 
-CHANGED = "somebody changed the run's record; nothing was deleted, and `firnline undo` still works before a purge"
+CHANGED = "the run's record was changed; nothing was deleted, and `firnline undo` still works before a purge"
 
 
 def part_keys(store: List, folder: str) -> list[str]:

@@ -8,12 +8,23 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from firnline.errors import ObjectNotFound, UnreadableMetadata, UnsupportedFormat, UsageError
-from firnline.journal.events import Event, EventStore, append_event, are_sealed, read_events
+from firnline.journal.events import (
+    FINISHED,
+    PLAN,
+    RECORDS_KEY,
+    UNDOABLE,
+    UNSEALED,
+    Event,
+    EventStore,
+    RunState,
+    Sealing,
+    append_event,
+    are_sealed,
+    misfit,
+    read_events,
+)
 from firnline.journal.layout import RecordFolder, RunId
 from firnline.journal.parts import CHANGED, Seals, put_own, seal
-from firnline.journal.sealing import RECORDS_KEY, UNSEALED, Sealing
-from firnline.journal.shapes import PLAN, misfit
-from firnline.journal.states import FINISHED, UNDOABLE, RunState
 from firnline.model.locations import join
 from firnline.plans.plan import EXPIRY, PLAN_VERSION
 from firnline.plans.request import Request
@@ -24,8 +35,8 @@ from firnline.ports.formats import UndoWindow
 class Run:
     """One run: everything that any process needs to go on with it.
 
-    `is_ours`: all of its record was sealed with the very secret that `sealing` has. Any other record is only somebody's
-    word: it names files, and proves nothing about them.
+    `is_ours`: all of its record was sealed with the very secret that `sealing` has. Any other record
+    names files, and proves nothing about them.
     """
 
     id: RunId

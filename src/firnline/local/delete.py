@@ -10,7 +10,7 @@ from threading import Event
 from firnline.errors import Interrupted
 from firnline.model.locations import parse_location
 from firnline.ports.delete import Delete, DeleteOutcome, Doomed, Lend, MaySend
-from firnline.ports.overlap import SideBySide
+from firnline.ports.expanding import SideBySide
 
 Send = Callable[[Sequence[Doomed]], list[DeleteOutcome]]
 _AT_ONCE = 32
@@ -31,7 +31,7 @@ class LocalDeleteMany:
     ) -> list[DeleteOutcome]:
         """The deleter asks before every request: a process that was frozen between two of them sends no other.
 
-        Where a share failed, or somebody stops the process at once, threads that are still at it send nothing more.
+        Where a share failed, or the process is stopped at once, threads that are still at it send nothing more.
         """
         stopped = Event()
 

@@ -16,9 +16,8 @@ from firnline.local.listing import Lister, LocalListing
 from firnline.local.rows import in_batches, one_per_file, root_rows, split, with_need
 from firnline.model.files import File, FileKind, Root, Tally, Totals
 from firnline.ports.engines import FILE_COLUMNS, SPARED_REASONS, Elsewhere, Listing, Territory, alike
-from firnline.ports.expanding import Expand, Expanded
+from firnline.ports.expanding import Expand, Expanded, opener
 from firnline.ports.listings import KeyRange, ListRanges, Sort
-from firnline.ports.overlap import opener
 from firnline.ports.progress import Progress, Silent
 
 BATCH_ROWS = 65_536

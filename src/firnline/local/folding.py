@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from firnline.local.rows import ROWS, each_once, numbered, one_per_file, split
 from firnline.model.files import FileKind, Root
-from firnline.model.spans import Entries, Spans, alive, merged
+from firnline.model.spans import SpanEntries, Spans, alive, merged
 from firnline.ports.engines import root_columns, root_numbers
 from firnline.ports.expanding import Expand, Expanded
 
@@ -63,7 +63,7 @@ def _settled(rows: pa.Table, kept: int) -> pa.Table:
     """Returns one row per file that is alive in any root, needed where it is in a kept one."""
     names, files = numbered(rows.column("identity"))
     spans = (rows.column(name).to_numpy().astype(np.int64) for name in ("fold", "op", "start", "end"))
-    found = alive(len(names), Entries(files, *spans), kept)
+    found = alive(len(names), SpanEntries(files, *spans), kept)
     reached = found.reached[files]
     judged = rows.append_column("needed", pa.array(found.needed[files])).select(ROWS.names)
     return each_once(judged.filter(pa.array(reached)), names, files[reached])

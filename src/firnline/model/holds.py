@@ -9,10 +9,10 @@ from firnline.model.snapshots import SnapshotId
 
 @dataclass(frozen=True, slots=True)
 class Hold:
-    """Somebody's word that a snapshot must stay; `snapshot` None holds the whole table.
+    """An operator's word that a snapshot must stay; `snapshot` None holds the whole table.
 
     It is in force until `until_ms` (None: until it is released). The boundary itself still holds. `damage` says why one
-    cannot be read: nobody knows what it protects, so it holds the whole table until somebody releases it.
+    cannot be read: nobody knows what it protects, so it holds the whole table until it is released.
     """
 
     name: str

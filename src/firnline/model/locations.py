@@ -62,7 +62,7 @@ def stem_of(text: str) -> str:
 
 
 def known_as(text: str, same: Iterable[tuple[str, str]]) -> str:
-    """Returns the identity where somebody says that some folders are one: what lies in the first of a pair counts as
+    """Returns the identity if the operator says that some folders are one: what lies in the first of a pair counts as
     lying in the second.
     """
     name = identity(text)

@@ -7,10 +7,8 @@ from shlex import quote
 from typing import assert_never
 
 from firnline.model.times import format_duration
-from firnline.plans.pages import Block, Grid, Hint, Line, Page
-from firnline.plans.plan import Plan
-from firnline.plans.stages import AwaitGrace, AwaitUndo, CommitExpiry, PurgeVictims, Stage
-from firnline.plans.wording import counted, lasting, minute, size, tally
+from firnline.plans.pages import Block, Grid, Hint, Line, Page, counted, lasting, minute, size, tally
+from firnline.plans.plan import AwaitGrace, AwaitUndo, CommitExpiry, Plan, PurgeVictims, Stage
 from firnline.ports.engines import SPARED_REASONS
 
 SHOWN = 20
@@ -19,7 +17,7 @@ _COLUMNS = ("snapshot", "time (UTC)")
 
 def explain(plan: Plan, everything: bool = False) -> Page:
     """Returns what a person reads before anything changes; long lists are cut unless `everything` is asked for."""
-    every = len(plan.keep) + len(plan.expire) + len(plan.keep_beside) + len(plan.expire_beside)
+    every = len(plan.keep) + len(plan.expire) + len(plan.kept_side_objects) + len(plan.expired_side_objects)
     return Page(tuple(_blocks(plan, every if everything else SHOWN)))
 
 
@@ -65,7 +63,7 @@ def _expire(plan: Plan, shown: int) -> Iterator[Block]:
 
 def _beside(plan: Plan, shown: int) -> Iterator[Block]:
     """Yields what the table has beside snapshots and refs, with the reasons."""
-    for verb, found in (("keep", plan.keep_beside), ("expire", plan.expire_beside)):
+    for verb, found in (("keep", plan.kept_side_objects), ("expire", plan.expired_side_objects)):
         if found:
             yield Line(f"{verb} beside them: {len(found):,}")
             yield Grid(tuple((f"{each.kind} {each.name}", each.why) for each in found[:shown]))
@@ -85,9 +83,9 @@ def _stage(stage: Stage) -> str:
     match stage:
         case AwaitUndo(grace_ms):
             return f"would first change nothing, undo possible: {format_duration(grace_ms)}"
-        case CommitExpiry(snapshots, refs, final, history_ms, beside):
+        case CommitExpiry(snapshots, refs, final, history_ms, side_objects):
             more = [counted(len(refs), "ref")] if refs else []
-            more += [f"{beside:,} beside them"] if beside else []
+            more += [f"{side_objects:,} beside them"] if side_objects else []
             also = "".join(f" and {each}" for each in more)
             how = "in one commit, which its catalog cannot take back" if final else "in one commit"
             kept = "" if history_ms is None else f"; its history remembers them: {lasting(history_ms)}"

@@ -9,9 +9,8 @@ from typing import Any
 
 from firnline.model.files import Tally, Totals
 from firnline.model.times import format_duration, format_instant
-from firnline.plans.pages import Block, Grid, Hint, Line, Page
+from firnline.plans.pages import Block, Grid, Hint, Line, Page, minute, size, tally
 from firnline.plans.plan import PLAN_VERSION, tally_json, totals_json
-from firnline.plans.wording import minute, size, tally
 from firnline.ports.listings import ObjectClass
 
 ORPHANS = "orphans"
@@ -21,7 +20,7 @@ _WORDS = {
     ObjectClass.NEEDED: "needed by a snapshot, a ref, a hold or an undoable run",
     ObjectClass.ANOTHER_TABLE: "needed by another table, or in its folder",
     ObjectClass.OWN_RECORDS: "firnline's own records",
-    ObjectClass.YOUNG: "too young: somebody may still be about to commit it",
+    ObjectClass.YOUNG: "too young: a writer may still be about to commit it",
     ObjectClass.UNKNOWN_AGE: "the store does not say how old it is",
     ObjectClass.UNKNOWN_KIND: "no writer of this format names its files so",
     ObjectClass.OUTSIDE: "outside the folders that the table writes to",

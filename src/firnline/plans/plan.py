@@ -1,4 +1,4 @@
-"""The plan and its JSON form, which other programs rely on."""
+"""The plan with its stages, and its JSON form, which other programs rely on."""
 
 from __future__ import annotations
 
@@ -9,8 +9,69 @@ from typing import Any
 from firnline.model.files import Tally, Totals
 from firnline.model.snapshots import SnapshotId
 from firnline.model.times import format_instant
-from firnline.plans.stages import Stage
-from firnline.ports.formats import Beside, UndoWindow
+from firnline.ports.formats import SideObject, UndoWindow
+
+
+@dataclass(frozen=True, slots=True)
+class CommitExpiry:
+    """Remove these snapshots and refs from the table's metadata, by one compare-and-swap.
+
+    `final`: the table's catalog takes nothing back, so that the time to undo lies before. `history_ms`: for how long
+    the table remembers the snapshots, None where it does not. `beside` counts what else goes.
+    """
+
+    snapshots: tuple[SnapshotId, ...]
+    refs: tuple[str, ...]
+    final: bool = False
+    history_ms: int | None = None
+    side_objects: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class AwaitUndo:
+    """Change nothing for this long, so that the run can be called off."""
+
+    grace_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class AwaitGrace:
+    """Leave every byte in place this long, so that readers finish and, where `undo`, the commit can be undone."""
+
+    grace_ms: int
+    undo: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class PurgeVictims:
+    """Delete from the written list of victims, batch by batch, each checked again first."""
+
+    victims: Tally
+
+
+Stage = AwaitUndo | CommitExpiry | AwaitGrace | PurgeVictims
+
+
+def stages_of(
+    expire: tuple[SnapshotId, ...],
+    refs: tuple[str, ...],
+    grace_ms: int,
+    victims: Tally,
+    undo: UndoWindow,
+    history_ms: int | None = None,
+    side_objects: int = 0,
+) -> tuple[Stage, ...]:
+    """Returns what a run would do; nothing at all where nothing expires."""
+    if not expire and not refs and not side_objects:
+        return ()
+    commit = CommitExpiry(
+        expire, refs, final=undo is not UndoWindow.AFTER_COMMIT, history_ms=history_ms, side_objects=side_objects
+    )
+    if undo is UndoWindow.AFTER_COMMIT:
+        return (commit, AwaitGrace(grace_ms), PurgeVictims(victims))
+    after = (commit, AwaitGrace(grace_ms, undo=False), PurgeVictims(victims))
+    return (AwaitUndo(grace_ms), *after) if undo is UndoWindow.BEFORE_COMMIT else after
+
 
 PLAN_VERSION = 1
 EXPIRY = "expiry"
@@ -72,8 +133,8 @@ class Plan:
     run: str | None = None
     notes: tuple[str, ...] = ()
     tagged: Mapping[SnapshotId, str] = field(default_factory=dict)
-    keep_beside: tuple[Beside, ...] = ()
-    expire_beside: tuple[Beside, ...] = ()
+    kept_side_objects: tuple[SideObject, ...] = ()
+    expired_side_objects: tuple[SideObject, ...] = ()
     seen: Mapping[str, str] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
@@ -94,8 +155,8 @@ class Plan:
             "seen": dict(self.seen),
             "tagged": dict(self.tagged),
             "beside": {
-                "keep": [_beside_json(each) for each in self.keep_beside],
-                "expire": [_beside_json(each) for each in self.expire_beside],
+                "keep": [_beside_json(each) for each in self.kept_side_objects],
+                "expire": [_beside_json(each) for each in self.expired_side_objects],
             },
             "kept": None if self.kept is None else totals_json(self.kept),
             "victims": totals_json(self.victims),
@@ -120,7 +181,7 @@ def _kept_json(each: KeptSnapshot) -> dict[str, Any]:
     }
 
 
-def _beside_json(each: Beside) -> dict[str, str]:
+def _beside_json(each: SideObject) -> dict[str, str]:
     return {"kind": each.kind, "name": each.name, "why": each.why}
 
 

@@ -11,10 +11,9 @@ from firnline.model.snapshots import Ref, SnapshotId
 from firnline.model.times import format_instant
 from firnline.policy.native import NativeRetention
 from firnline.policy.policy import Policy
-from firnline.policy.reasons import Judgement, Ledger, Reason
+from firnline.policy.reasons import Judgement, Reason, ReasonBook
 from firnline.policy.refs import Case, StandingRefs, judge_refs, keep_heads, keep_tags
-from firnline.policy.rules import RULE_NAMES, KeepLast, KeepPeriods, KeepWithin, Rule
-from firnline.policy.timelines import timelines
+from firnline.policy.rules import RULE_NAMES, KeepLast, KeepPeriods, KeepWithin, Rule, timelines
 from firnline.policy.walks import keep_natively, keep_unreferenced, own_walk
 
 
@@ -47,7 +46,7 @@ def decide(
     case = Case.of(graph, refs, current, native, now_ms)
     standing = judge_refs(case, policy.tag_patterns)
     in_force = tuple(hold for hold in holds if hold.in_force(now_ms))
-    ledger = Ledger()
+    ledger = ReasonBook()
     ledger.add_all(keep_heads(case, standing))
     ledger.add_all(keep_held(graph, in_force))
     standing_pins = (pin for pin in pins if pin.snapshot in graph and pin.in_force(now_ms))
@@ -69,7 +68,7 @@ def keep_held(graph: Graph, holds: Iterable[Hold]) -> Iterator[Judgement]:
             yield hold.snapshot, reason
 
 
-def _keep_by_policy(ledger: Ledger, case: Case, refs: StandingRefs, policy: Policy) -> None:
+def _keep_by_policy(ledger: ReasonBook, case: Case, refs: StandingRefs, policy: Policy) -> None:
     if policy.is_native:
         ledger.add_all(keep_natively(case, refs))
         return
@@ -77,7 +76,7 @@ def _keep_by_policy(ledger: Ledger, case: Case, refs: StandingRefs, policy: Poli
     ledger.add_all(keep_tags(refs, policy.tag_patterns))
     for ref in refs.branches:
         ledger.add_all(own_walk(case, ref).judge(case))
-    # A commit that was staged a minute ago is on no timeline yet: no rule would see it before somebody publishes it.
+    # A commit that was staged a minute ago is on no timeline yet: no rule would see it before it is published.
     ledger.add_all(keep_unreferenced(case, refs))
     for rule in rules:
         if isinstance(rule, KeepWithin):
@@ -85,7 +84,7 @@ def _keep_by_policy(ledger: Ledger, case: Case, refs: StandingRefs, policy: Poli
     _keep_on_timelines(ledger, case, refs, rules)
 
 
-def _keep_on_timelines(ledger: Ledger, case: Case, refs: StandingRefs, rules: Iterable[Rule]) -> None:
+def _keep_on_timelines(ledger: ReasonBook, case: Case, refs: StandingRefs, rules: Iterable[Rule]) -> None:
     wanted = [rule for rule in rules if isinstance(rule, KeepLast | KeepPeriods)]
     if not wanted:
         return

@@ -19,7 +19,7 @@ _SHOWN = 80
 
 def parse_holds(properties: Mapping[str, str]) -> tuple[Hold, ...]:
     """Returns the holds of a table, by name. One that cannot be read is a hold on the whole table, with its damage:
-    what it protects is unknown, so nothing may go; and yet somebody must be able to look at it and to release it.
+    what it protects is unknown, so nothing may go; and yet it must be possible to look at it and to release it.
     """
     keys = sorted(key for key in properties if key.startswith(HOLD_PREFIX))
     return tuple(_parse(key, properties[key]) for key in keys)

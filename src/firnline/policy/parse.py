@@ -1,20 +1,44 @@
-"""Reads firnline.yaml. Every value remembers its line; what is not understood is an error, never ignored."""
+"""Reads firnline.yaml, level by level. Every value remembers its line; what is not understood is an error, never
+ignored.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 from firnline.errors import PolicyError
-from firnline.policy.config import Section
 from firnline.policy.policy import Level, Setting, Source
 from firnline.policy.rules import RULE_NAMES, Rule
 from firnline.policy.values import SETTINGS, TOP_ONLY, parse_rule, parse_setting
 
 if TYPE_CHECKING:
     import yaml
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """One level: its rules (None: turned off here), its other settings and the levels inside it by name.
+
+    The whole of a firnline.yaml is one section; catalogs, namespaces and tables are inside each other. `at` is the
+    file and line of its name.
+    """
+
+    keep: Mapping[str, Setting[Rule | None]] = field(default_factory=dict)
+    settings: Mapping[str, Setting[Any]] = field(default_factory=dict)
+    inside: Mapping[str, Section] = field(default_factory=dict)
+    at: str = field(default="", compare=False)
+
+
+def written_values(section: Section, setting: str) -> Iterator[Any]:
+    """Yields what a setting is at any level of the file."""
+    if setting in section.settings:
+        yield section.settings[setting].value
+    for inner in section.inside.values():
+        yield from written_values(inner, setting)
+
 
 _INSIDE = {
     Level.GLOBAL: ("catalogs", Level.CATALOG),
@@ -42,7 +66,7 @@ EMPTY_HINT = (
 
 
 def unknown_key(where: str, key: str, allowed: Collection[str]) -> PolicyError:
-    """Returns the error for a key that nobody knows, with the nearest one that somebody does."""
+    """Returns the error for a key that nobody knows, with the nearest one that is known."""
     near = get_close_matches(key, allowed, n=1)
     guess = f" (did you mean {near[0]!r}?)" if near else ""
     return PolicyError(f"{where}: unknown key {key!r}{guess}", hint=f"allowed: {', '.join(allowed)}")

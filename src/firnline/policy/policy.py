@@ -1,4 +1,4 @@
-"""A policy as a value: rules, each with the place where somebody wrote it."""
+"""A policy as a value: rules, each with the place where it was written."""
 
 from __future__ import annotations
 

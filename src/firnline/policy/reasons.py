@@ -25,7 +25,7 @@ Judgement = tuple[SnapshotId, Reason]
 """A snapshot and one reason for which it stays."""
 
 
-class Ledger:
+class ReasonBook:
     """Collects the reasons of every snapshot that stays, in the order in which they are given.
 
     One Reason object serves all snapshots it is given for: a million snapshots have few distinct reasons.

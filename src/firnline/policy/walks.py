@@ -8,8 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from firnline.model.snapshots import Ref, Snapshot, SnapshotId
-from firnline.policy.native import cutoff_of, newer_than
-from firnline.policy.ranges import Range
+from firnline.policy.native import Range, cutoff_of, newer_than
 from firnline.policy.reasons import Judgement, Reason
 from firnline.policy.refs import Case, StandingRefs
 

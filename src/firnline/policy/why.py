@@ -13,8 +13,7 @@ from firnline.policy.native import NativeRetention
 from firnline.policy.periods import newest_of_each
 from firnline.policy.policy import Policy
 from firnline.policy.refs import Case, StandingRefs, judge_refs
-from firnline.policy.rules import KeepLast, KeepPeriods, KeepTags, KeepWithin, Rule
-from firnline.policy.timelines import Timeline, timelines
+from firnline.policy.rules import BranchTimeline, KeepLast, KeepPeriods, KeepTags, KeepWithin, Rule, timelines
 from firnline.policy.walks import Walk, native_walk, numbered, own_walk, referenced
 
 
@@ -98,7 +97,7 @@ def _by_age(walk: Walk, gone: Snapshot, stopped: Snapshot) -> str:
     return f"; not {walk.age_text}, {_too_old(walk.cutoff_ms - gone.timestamp_ms)}"
 
 
-def _by_rule(case: Case, rule: Rule, found: list[Timeline], gone: Snapshot) -> Iterator[str]:
+def _by_rule(case: Case, rule: Rule, found: list[BranchTimeline], gone: Snapshot) -> Iterator[str]:
     if isinstance(rule, KeepTags):
         yield f"{rule}: no tag of such a name points at it"
     elif isinstance(rule, KeepWithin):
@@ -109,7 +108,7 @@ def _by_rule(case: Case, rule: Rule, found: list[Timeline], gone: Snapshot) -> I
         yield from (_on_timeline(case, rule, timeline, gone) for timeline in found)
 
 
-def _on_timeline(case: Case, rule: KeepLast | KeepPeriods, timeline: Timeline, gone: Snapshot) -> str:
+def _on_timeline(case: Case, rule: KeepLast | KeepPeriods, timeline: BranchTimeline, gone: Snapshot) -> str:
     if isinstance(rule, KeepLast):
         return f"{rule}: number {timeline.lineage.index(gone) + 1} on {timeline.branch}"
     if rule.window_ms is not None and gone.timestamp_ms < case.now_ms - rule.window_ms:
@@ -117,7 +116,7 @@ def _on_timeline(case: Case, rule: KeepLast | KeepPeriods, timeline: Timeline, g
     return f"{rule}: {_in_its_period(rule, timeline, gone)}"
 
 
-def _in_its_period(rule: KeepPeriods, timeline: Timeline, gone: Snapshot) -> str:
+def _in_its_period(rule: KeepPeriods, timeline: BranchTimeline, gone: Snapshot) -> str:
     until_gone = takewhile(lambda snapshot: snapshot is not gone, timeline.by_time)
     starts = list(newest_of_each(rule.period, [*until_gone, gone]))
     noun = rule.period.noun

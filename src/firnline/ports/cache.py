@@ -1,4 +1,4 @@
-"""Remembering bytes under a name. Whoever asks must be right without it: a cache may forget, lie or be gone."""
+"""Remembering bytes under a name. The caller must be right without it: a cache may forget, lie or be gone."""
 
 from __future__ import annotations
 

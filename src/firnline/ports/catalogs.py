@@ -1,14 +1,16 @@
-"""Finding tables, and moving a table from one version of its metadata to the next."""
+"""Finding tables, and moving a table from one version of its metadata to the next; one table
+wherever it is registered.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Protocol
 
 from firnline.model.names import written
-from firnline.ports.formats import Amendment, UndoWindow
+from firnline.ports.formats import Amendment, State, TableFormat, UndoWindow
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +96,7 @@ class Step:
 
 
 Still = Callable[[], None]
-"""Asked before a request is sent; raises where whoever sends may not any more."""
+"""Asked before a request is sent; raises if the sender may not any more."""
 
 
 def always() -> None:
@@ -107,7 +109,7 @@ class Attempt:
 
     `proof` is JSON for the run's record, written before anything is sent: all that another process needs to tell
     whether the commit landed. `base` is in it, and `location`, None where a server will choose it. `still` is asked
-    before each request of a commit that takes several, and raises where whoever sends may not any more.
+    before each request of a commit that takes several, and raises if the sender may not any more.
     """
 
     table: TableName
@@ -147,3 +149,29 @@ class Commit(Protocol):
     def fence(self, proofs: Sequence[Mapping[str, Any]], now: Version) -> Amendment | None:
         """Returns what has to be written so that none of these attempts can land any more; None: none can."""
         ...
+
+
+class TableSource(Protocol):
+    """A table that can be read again at any moment, because every decision is checked against a fresh read."""
+
+    @property
+    def name(self) -> TableName: ...
+
+    @property
+    def format(self) -> TableFormat: ...
+
+    def load(self) -> State:
+        """Returns the table as it is now. Raises NoSuchTable where it is gone."""
+        ...
+
+    @property
+    def passed(self) -> Callable[[str], Iterable[str]]:
+        """Returns, for the current metadata, what else readers open before they come to it: these are needed too."""
+        ...
+
+
+class WritableTable(TableSource, Protocol):
+    """A table whose metadata can be moved on."""
+
+    @property
+    def commits(self) -> Commit: ...

@@ -13,7 +13,7 @@ from firnline.model.locations import identity, join, stem_of
 from firnline.ports.stores import ObjectMeta
 
 
-class Own(Enum):
+class OwnName(Enum):
     """What firnline writes for itself and throws away again, by the names that it gives."""
 
     CLAIM = re.compile(r"[0-9]{12}\.json")
@@ -37,14 +37,14 @@ class OwnKey:
     name: str
 
     def __post_init__(self) -> None:
-        if not any(each.names(self.name) for each in Own):
+        if not any(each.names(self.name) for each in OwnName):
             raise RefusedForSafety(f"{self.name!r} is no name of an own object", hint="this is a bug; please report it")
 
     def __str__(self) -> str:
         return join(self.folder, self.name)
 
 
-def own_keys(folder: str, listed: Iterable[ObjectMeta], sort: Own) -> list[OwnKey]:
+def own_keys(folder: str, listed: Iterable[ObjectMeta], sort: OwnName) -> list[OwnKey]:
     """Returns those of the listed objects that lie in the folder itself and have a name of this sort."""
     stem = stem_of(folder)
     names = (identity(each.key).removeprefix(stem) for each in listed)

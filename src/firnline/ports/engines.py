@@ -10,7 +10,7 @@ from firnline.model.files import FileKind, Root, Tally, Totals
 from firnline.model.locations import identity, stem_of
 from firnline.ports.expanding import Expand
 from firnline.ports.listings import KeyRange, ListRanges, ObjectClass, Sort
-from firnline.ports.real_names import AsCalled, RealNames
+from firnline.ports.stores import AsCalled, RealNames
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -79,7 +79,7 @@ def root_columns(roots: Iterable[Root]) -> dict[str, list[object]]:
 
 
 def alike(roots: Iterable[Root]) -> list[Root]:
-    """Returns the roots, each object as one kind of unit whoever names it: the first by the alphabet.
+    """Returns the roots, each object as one kind of unit by whichever name: the first by the alphabet.
 
     So a list that readers of changes can do without, and a snapshot cannot, is opened as one that must be there.
     """

@@ -13,7 +13,7 @@ from firnline.model.holds import Hold, Pin
 from firnline.model.snapshots import Ref, SnapshotId
 from firnline.policy.native import NativeRetention
 from firnline.ports.expanding import Expand
-from firnline.ports.listings import Place
+from firnline.ports.listings import WrittenFolder
 
 
 class FenceKind(StrEnum):
@@ -74,7 +74,7 @@ class Edited:
     """The next version of a table's metadata, not yet committed: the document, and the bytes that say it.
 
     `removal` is what was taken out, as JSON, and all that is needed to put it back. `left_alone` names refs that a
-    restore did not touch because somebody created them since. `forgotten` are metadata files that fall off the log.
+    restore did not touch because they were created since. `forgotten` are metadata files that fall off the log.
     """
 
     data: bytes
@@ -116,7 +116,7 @@ class EditTable(Protocol):
         *,
         clean: bool = False,
         amendment: Amendment | None = None,
-        beside: Set[str] = frozenset(),
+        side_objects: Set[str] = frozenset(),
     ) -> Edited:
         """Returns the table without these, and with the amendment in the same version.
 
@@ -146,15 +146,17 @@ class EditTable(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
-    """What a metadata file alone tells of. `kind` is `snapshot`, with its id; `ref`, with its name; or a Beside's."""
+class Subject:
+    """What a metadata file alone tells of. `kind` is `snapshot`, with its id; `ref`, with its name; or that of a
+    SideObject.
+    """
 
     kind: str
     name: str
 
 
 @dataclass(frozen=True, slots=True)
-class Beside:
+class SideObject:
     """What a table has beside snapshots and refs, and why it goes or stays: a changelog, a consumer."""
 
     kind: str
@@ -178,8 +180,8 @@ class Consequences:
 
     released: frozenset[str]
     tagged: Mapping[SnapshotId, str] = field(default_factory=dict)
-    going: tuple[Beside, ...] = ()
-    staying: tuple[Beside, ...] = ()
+    going: tuple[SideObject, ...] = ()
+    staying: tuple[SideObject, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,11 +235,11 @@ class TableFormat(EditTable, Protocol):
         """Yields the metadata objects that the table names itself: the current one and those its log remembers."""
         ...
 
-    def told_in(self, state: State, key: str) -> Told | None:
+    def subject_of(self, state: State, key: str) -> Subject | None:
         """Returns what one of `metadata_files` tells of and goes with; None for one that is about the whole table."""
         ...
 
-    def places(self, state: State) -> tuple[Place, ...]:
+    def places(self, state: State) -> tuple[WrittenFolder, ...]:
         """Returns the folders that the table's writers use, with the names that they give their files there."""
         ...
 
@@ -282,7 +284,7 @@ class TableFormat(EditTable, Protocol):
         """
         ...
 
-    def quieted(self, state: State) -> Mapping[str, str]:
+    def expiry_off(self, state: State) -> Mapping[str, str]:
         """Returns the properties that are lacking so that no writer expires anything; none where they never do."""
         ...
 

@@ -24,7 +24,7 @@ class Manifest:
     sequence: int
 
 
-class Entries(Protocol):
+class EntryReader(Protocol):
     """Reads manifests on an executor: small, picklable, no session."""
 
     @property
@@ -52,8 +52,8 @@ class Inspect(Protocol):
         """Returns the same manifests as pieces of work."""
         ...
 
-    def entries(self, state: State) -> Entries: ...
+    def entries(self, state: State) -> EntryReader: ...
 
-    def live(self, state: State, snapshot: SnapshotId | None) -> Entries:
+    def live(self, state: State, snapshot: SnapshotId | None) -> EntryReader:
         """Returns a reader of the snapshot's manifests without the entries that one of them takes away from another."""
         ...

@@ -31,10 +31,10 @@ class ObjectClass(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class WrittenFolder:
     """A folder that a table writes to, and the names that its writers give: (expression, kind), first match wins.
 
-    Without names it is a folder that the table owns and its writers do not use: what is there is somebody's own.
+    Without names it is a folder that the table owns and its writers do not use: what is there belongs to others.
     `whole`: an expression is for all of the path below the folder, and not only for its last part.
     """
 

@@ -15,7 +15,7 @@ class Verdict(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class ProbeAnswer:
     """The answer to one question, and what was seen."""
 
     verdict: Verdict
@@ -26,27 +26,27 @@ class Finding:
         return self.verdict is Verdict.YES
 
 
-def yes(evidence: str) -> Finding:
-    return Finding(Verdict.YES, evidence)
+def yes(evidence: str) -> ProbeAnswer:
+    return ProbeAnswer(Verdict.YES, evidence)
 
 
-def no(evidence: str) -> Finding:
-    return Finding(Verdict.NO, evidence)
+def no(evidence: str) -> ProbeAnswer:
+    return ProbeAnswer(Verdict.NO, evidence)
 
 
-def unknown(evidence: str) -> Finding:
-    return Finding(Verdict.UNKNOWN, evidence)
+def unknown(evidence: str) -> ProbeAnswer:
+    return ProbeAnswer(Verdict.UNKNOWN, evidence)
 
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
     """What a bucket does with deletes, found out without changing anything. YES is the inconvenient answer."""
 
-    versioned: Finding
-    locked: Finding
+    versioned: ProbeAnswer
+    locked: ProbeAnswer
 
     def warnings(self) -> tuple[str, ...]:
-        """Returns what somebody should know before anything is deleted here."""
+        """Returns what the operator should know before anything is deleted here."""
         said = []
         if self.versioned:
             said.append(f"a delete frees nothing here until old versions expire: {self.versioned.evidence}")
@@ -56,21 +56,21 @@ class Surroundings:
 
 
 @dataclass(frozen=True, slots=True)
-class Capabilities:
+class StoreVerdicts:
     """One verdict per question about a place. `skew_ms`: by how much the store's clock is ahead of ours, if known."""
 
     place: str
-    list: Finding
-    get: Finding
-    put: Finding
-    delete: Finding
-    put_if_absent: Finding
-    if_match_delete: Finding
-    clock: Finding
+    list: ProbeAnswer
+    get: ProbeAnswer
+    put: ProbeAnswer
+    delete: ProbeAnswer
+    put_if_absent: ProbeAnswer
+    if_match_delete: ProbeAnswer
+    clock: ProbeAnswer
     surroundings: Surroundings
     skew_ms: int | None = None
 
-    def findings(self) -> dict[str, Finding]:
+    def findings(self) -> dict[str, ProbeAnswer]:
         """Returns every question with its answer, in the order in which they were asked."""
         return {
             "list": self.list,
@@ -109,7 +109,7 @@ class Probe(Protocol):
         """Returns what deletes meet at a location. Changes nothing."""
         ...
 
-    def probe(self, folder: str, doomed: Sequence[str] = ()) -> Capabilities:
+    def probe(self, folder: str, doomed: Sequence[str] = ()) -> StoreVerdicts:
         """Returns what can be done under `folder`, which firnline owns: objects are written there and removed again.
 
         `doomed` are folders in which deletes must be permitted too; no object in them is touched. Raises where the

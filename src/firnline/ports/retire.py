@@ -10,7 +10,7 @@ class Retire(Protocol):
         """Removes a metadata object whose bytes the caller has kept, where it still has exactly these; tells whether
         it was there.
 
-        One that is gone, or says something else by now, is somebody else's affair and left alone. Raises StoreError
+        One that is gone, or says something else by now, is another writer's and left alone. Raises StoreError
         where nobody can tell whether it is gone.
         """
         ...

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,3 +80,42 @@ class Read(Get, Head, List, Names, Links, Protocol):
 
 class ReadWrite(Read, Put, PutIfAbsent, Protocol):
     """What records and commits are made with. Still cannot delete."""
+
+
+class Budget(Protocol):
+    """Keys per second under each prefix, for everybody who shares this budget."""
+
+    @property
+    def rate(self) -> float:
+        """The most keys per second that this holder may ever send under one prefix."""
+        ...
+
+    def reserve(self, prefix: str, keys: int) -> float:
+        """Takes `keys` out of the budget of `prefix` and returns how many seconds to wait before they are sent."""
+        ...
+
+    def share(self, parts: int) -> Budget:
+        """Returns the budget of one of `parts` holders that work at once; picklable."""
+        ...
+
+
+class RealNames(Protocol):
+    """Makes real identities of identities. Picklable, because executors compare names too."""
+
+    def __call__(self, name: str) -> str:
+        """Returns the real identity of a file or, with a slash at its end, of a folder."""
+        ...
+
+    def column(self, names: pa.Array) -> pa.Array:
+        """Returns the same of many; the very same array where every name is real already."""
+        ...
+
+
+class AsCalled:
+    """Takes every name for the real one: for stores that have neither links nor mounts."""
+
+    def __call__(self, name: str) -> str:
+        return name
+
+    def column(self, names: pa.Array) -> pa.Array:
+        return names

@@ -21,10 +21,8 @@ from firnline.errors import StoreError
 from firnline.model.files import FileKind, Tally, Totals
 from firnline.ports.engines import FILE_COLUMNS
 from firnline.ports.listings import SORTED_COLUMNS, VICTIM_COLUMNS, ObjectClass, Sort
-from firnline.spark.importers import forget_zip_importers
-from firnline.spark.opening import ROWS_DDL
+from firnline.spark.opening import ROWS_DDL, forget_zip_importers, raise_told
 from firnline.spark.streaming import streamed
-from firnline.spark.troubles import raise_told
 
 if TYPE_CHECKING:
     from pyspark.sql import Column

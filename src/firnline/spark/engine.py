@@ -17,15 +17,12 @@ from firnline.ports.expanding import Expand
 from firnline.ports.listings import KeyRange, ListRanges, Sort
 from firnline.ports.progress import Progress, Silent
 from firnline.spark.census import SparkCensus, take
-from firnline.spark.describing import described
 from firnline.spark.folding import root_table, walk_folding
-from firnline.spark.listing import SparkListing, list_pieces
-from firnline.spark.opening import ROWS
+from firnline.spark.listing import SparkListing, list_pieces, refuse_two_roads
+from firnline.spark.opening import ROWS, raise_told
 from firnline.spark.pipeline import KEPT, UNREADABLE, VICTIM, judge, stem, walk
-from firnline.spark.roads import refuse_two_roads
 from firnline.spark.spread import placed, spread_of
-from firnline.spark.streaming import streamed
-from firnline.spark.troubles import raise_told
+from firnline.spark.streaming import described, streamed
 
 _SUMMARY = ("verdict", "kind", "count", "bytes", "error")
 _ONCE = {"key": "min", "size": "max", "kind": "min", "opens": "max", "needed": "max", "expects": "max"}
@@ -36,8 +33,8 @@ Summary = tuple[tuple[str, str, int, int, str | None], ...]
 class SparkSurvey:
     """A survey whose files stay on the cluster; totals were computed once, batches are streamed.
 
-    Spark holds them for as long as the session lives, which may be months and somebody else's: so they go with
-    `close`, or at the latest when nobody holds this any more.
+    Spark holds them for as long as the session lives, which may be months, and the session is another program's: so
+    they go with `close`, or at the latest when nobody holds this any more.
     """
 
     files: DataFrame
@@ -86,7 +83,7 @@ class SparkSurvey:
 
 @dataclass(frozen=True, slots=True)
 class SparkEngine:
-    """Runs the pipeline on a session that the caller passes in. `of` is the table, for whoever watches Spark."""
+    """Runs the pipeline on a session that the caller passes in. `of` is the table, for those who watch Spark."""
 
     session: SparkSession
     progress: Progress = field(default_factory=Silent)
@@ -138,7 +135,7 @@ class SparkEngine:
             return take(listing.rows, self._walk(roots, expand), expand.order, sort, self.of)
 
     def _walk(self, roots: Iterable[Root], expand: Expand) -> DataFrame:
-        """Returns one row per file that the roots reach; nothing is opened before somebody asks for the rows."""
+        """Returns one row per file that the roots reach; nothing is opened before the rows are asked for."""
         if expand.folds:
             return self._walk_folding(alike(roots), expand)
         start = _root_table(roots)

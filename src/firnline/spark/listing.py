@@ -1,8 +1,11 @@
-"""Listing on executors: each task reads some pieces to their end.
+"""Listing on executors: each task reads some pieces to their end, and sees whether two roads lead to one folder.
 
-The rows are kept by a local checkpoint and never computed again. A listing that Spark quietly repeated after the
-roots were read would show files that the roots do not know yet; where an executor takes its rows with it, the job
-that needs them fails instead.
+Names are compared on executors as they are called. Where two of them may mean one file, that is not enough: such a
+table is left to the engine that compares real names.
+
+The rows are kept by a local checkpoint and never computed again. A listing that Spark quietly repeated after the roots
+were read would show files that the roots do not know yet; where an executor takes its rows with it, the job that needs
+them fails instead.
 """
 
 from __future__ import annotations
@@ -16,12 +19,53 @@ from pyspark import StorageLevel
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from firnline.errors import FirnlineError
+from firnline.errors import FirnlineError, RefusedForSafety
 from firnline.model.files import Tally
+from firnline.ports.engines import Territory
 from firnline.ports.listings import LISTED_COLUMNS, KeyRange, ListRanges
-from firnline.spark.describing import described
-from firnline.spark.importers import forget_zip_importers
-from firnline.spark.troubles import raise_told, told
+from firnline.spark.opening import forget_zip_importers, raise_told, told
+from firnline.spark.streaming import described
+
+_LOCAL = "file:///"
+
+
+def refuse_two_roads(files: DataFrame, elsewhere: DataFrame | None, territory: Territory) -> None:
+    """Raises RefusedForSafety if two local folders of these files are one, or if one from which files may go only seems
+    to be the table's own.
+
+    Only folders are looked at, each once; a table that has no local folder costs nothing.
+    """
+    if territory.inside is not None and not any(stem.startswith(_LOCAL) for stem in territory.inside):
+        return
+    names = files.select("identity", "needed")
+    if elsewhere is not None:
+        names = names.union(elsewhere.select("identity", F.lit(True)))
+    local = names.filter(F.col("identity").startswith(_LOCAL))
+    # A pattern costs a second for a million files; where the name begins is found for a tenth of that.
+    folder = F.expr("left(identity, length(identity) - length(substring_index(identity, '/', -1)))")
+    rows = local.groupBy(folder.alias("folder")).agg(F.min("needed").alias("needed"))
+    _refuse_doubles(((row["folder"], row["needed"]) for row in rows.toLocalIterator()), territory)
+
+
+def _refuse_doubles(folders: Iterable[tuple[str, bool]], territory: Territory) -> None:
+    own = territory.inside or ("",)
+    real_own = tuple(map(territory.real, own))
+    called: dict[str, str] = {}
+    for folder, all_stays in folders:
+        real = territory.real(folder)
+        other = called.setdefault(real, folder)
+        if other != folder:
+            raise _refusal(f"{min(folder, other)} and {max(folder, other)} are one folder")
+        if not all_stays and folder.startswith(own) != real.startswith(real_own):
+            raise _refusal(f"{folder} is really {real}")
+
+
+def _refusal(what: str) -> RefusedForSafety:
+    return RefusedForSafety(
+        f"{what}: what is needed by one name would go by the other",
+        hint="plan with --engine local, which tells them apart",
+    )
+
 
 _PIECES = pa.schema(
     [

@@ -1,4 +1,4 @@
-"""Executors get what they lack: firnline's own code, and the packages that it needs there.
+"""Executors get what they lack: an archive of firnline's own code and of the packages that it needs there.
 
 A cluster's executors have a Python of their own. One small job asks each what it has; what is missing is packed here
 and sent once, as an archive that Spark unpacks beside the task. Nothing of what executors have is replaced.
@@ -6,12 +6,19 @@ and sent once, as an archive that Spark unpacks beside the task. Nothing of what
 
 from __future__ import annotations
 
+import hashlib
 import json
-from collections.abc import Sequence
+import os
+import re
+import tarfile
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
-from importlib.metadata import Distribution
+from importlib.metadata import Distribution, PackageNotFoundError, distribution
 from pathlib import Path
+from typing import IO
 
 from pyspark.cloudpickle import register_pickle_by_value
 from pyspark.errors import PySparkException
@@ -19,12 +26,136 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.utils import is_remote
 
+from firnline.arrival import PACKED
 from firnline.errors import UsageError
+from firnline.own_files import create, half_of, is_half, is_own_folder, own_cache, read_own
 from firnline.spark import looking
-from firnline.spark.describing import named
 from firnline.spark.looking import Seen
-from firnline.spark.packing import OPTIONAL, distributions, modules, pack
-from firnline.spark.troubles import said_by
+from firnline.spark.opening import said_by
+from firnline.spark.streaming import named
+
+NEEDED = (
+    "arro3-core", "boto3", "cramjam", "deflate", "isal", "numba", "numpy", "obstore", "psycopg", "psycopg-binary",
+    "pyarrow", "pyiceberg", "pyyaml", "redis", "sqlalchemy", "zstandard",
+)  # fmt: skip
+"""What firnline imports on executors, and where Spark plans a query; what these need themselves comes with them."""
+
+OPTIONAL = frozenset({"cramjam", "deflate", "isal", "llvmlite", "numba", "zstandard"})
+"""Modules that make decoding fast: without them it is slow, and right."""
+
+_UNUSED = re.compile(r"(^|/)(__pycache__|tests?|include|src)/|\.(pyc|pyi|pxd|pyx|h|hpp|cpp|cc)$")
+_ARCHIVE = re.compile(r"firnline-[0-9a-f]{16}-[0-9a-f]{64}\.tar\.gz")
+_DAYS_KEPT = 30
+
+
+def distributions(names: Iterable[str] = NEEDED) -> dict[str, Distribution]:
+    """Returns the distributions of these names with all that they require and that is installed."""
+    found: dict[str, Distribution] = {}
+    waiting = list(names)
+    while waiting:
+        name = waiting.pop()
+        if name in found:
+            continue
+        with suppress(PackageNotFoundError):
+            found[name] = distribution(name)
+            waiting += [_name(each) for each in found[name].requires or () if "extra ==" not in each]
+    return found
+
+
+def _name(requirement: str) -> str:
+    return re.split(r"[^A-Za-z0-9._-]", requirement, maxsplit=1)[0]
+
+
+def modules(of: Distribution) -> set[str]:
+    """Returns the names that a distribution is imported by."""
+    first = {Path(name).parts[0] for name, _ in _files(of)}
+    return {each.partition(".")[0] for each in first if not each.endswith((".dist-info", ".libs", ".data", ".pth"))}
+
+
+def pack(package: Path, chosen: Iterable[Distribution], digest: str) -> Path:
+    """Returns an archive of the package with the chosen distributions inside it, made once and kept in the cache.
+
+    Executors run what is in it. So one that was kept is taken only if it is this user's own, as the folder is, and if
+    its bytes are those that its name says. Raises OSError where it cannot be kept.
+    """
+    chosen = sorted(chosen, key=lambda each: each.name)
+    known = hashlib.sha256("\n".join([digest, *(f"{each.name} {each.version}" for each in chosen)]).encode())
+    folder, stem = _folder(), f"firnline-{known.hexdigest()[:16]}"
+    place = next((path for path in sorted(folder.glob(f"{stem}-*.tar.gz")) if _is_sound(path)), None)
+    if place is not None:
+        os.utime(place)
+        return place
+    half = half_of(folder / stem)
+    try:
+        with open(create(half, 0o600), "wb") as target:
+            _write(target, (*_code(package), *_installed(chosen)))
+        place = folder / f"{stem}-{_digest_of(half)}.tar.gz"
+        os.replace(half, place)  # closed before: two drivers may pack at once, and each file is whole under its name
+    except BaseException:
+        half.unlink(missing_ok=True)
+        raise
+    return place
+
+
+def _is_sound(archive: Path) -> bool:
+    """Tells whether an archive is this user's own, and as it was when it got its name."""
+    try:
+        found = read_own(archive)
+    except OSError:  # a link, or gone: another driver removes what is old
+        return False
+    return found is not None and archive.name == f"{archive.name[:25]}-{hashlib.sha256(found).hexdigest()}.tar.gz"
+
+
+def _digest_of(archive: Path) -> str:
+    with archive.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _write(target: IO[bytes], files: Iterable[tuple[str, Path]]) -> None:
+    with tarfile.open(fileobj=target, mode="w:gz", compresslevel=1) as archive:
+        for name, source in files:
+            archive.add(source, name, recursive=False)
+
+
+def _code(package: Path) -> Iterator[tuple[str, Path]]:
+    for source in sorted(package.rglob("*.py")):
+        name = source.relative_to(package).as_posix()
+        if not _UNUSED.search(name):
+            yield name, source
+
+
+def _installed(chosen: Iterable[Distribution]) -> Iterator[tuple[str, Path]]:
+    for each in chosen:
+        for name, source in _files(each):
+            yield f"{PACKED}/{name}", source
+
+
+def _files(of: Distribution) -> Iterator[tuple[str, Path]]:
+    """Yields what a distribution put into site-packages and is still there, without what nobody imports."""
+    for each in of.files or ():
+        name, source = each.as_posix(), Path(str(of.locate_file(each)))
+        if not name.startswith(("..", "/")) and not _UNUSED.search(name) and source.exists():
+            yield name, source
+
+
+def _folder() -> Path:
+    """Returns the folder of archives, without those that nobody has used for a month. Raises OSError where others may
+    write to it: they could put an archive there that all executors run.
+    """
+    folder = own_cache("packed")
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if not is_own_folder(folder):
+        raise PermissionError(f"{folder} is not this user's own, or others may write to it")
+    for old in folder.iterdir():
+        with suppress(OSError):  # another driver removed it first
+            if _is_own_name(old.name) and old.lstat().st_mtime < time.time() - _DAYS_KEPT * 86_400:
+                old.unlink()
+    return folder
+
+
+def _is_own_name(name: str) -> bool:
+    return _ARCHIVE.fullmatch(name) is not None or is_half(name)
+
 
 EQUIPPED = "spark.firnline.equipped"
 """Setting of a session: what identifies the code that its executors were found to have, or were sent."""

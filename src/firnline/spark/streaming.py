@@ -1,17 +1,57 @@
-"""Bringing rows from the cluster to the caller as Arrow batches, a bounded number at a time."""
+"""Bringing rows from the cluster to the caller as Arrow batches; and what a person who watches Spark reads of a job."""
 
 from __future__ import annotations
 
 import io
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 
 import pyarrow as pa
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.utils import is_remote
 
 from firnline.errors import StoreError
-from firnline.spark.describing import described
-from firnline.spark.importers import forget_zip_importers
-from firnline.spark.troubles import in_one_line
+from firnline.spark.opening import forget_zip_importers, in_one_line
+
+_DESCRIPTION = "spark.job.description"
+
+
+@contextmanager
+def described(session: SparkSession, text: str, of: str = "") -> Iterator[None]:
+    """Names the jobs that are started inside, and tells in one line why one failed; `of` is the table."""
+    with in_one_line(text), named(session, f"{text} of {of}" if of else text):
+        yield
+
+
+@contextmanager
+def named(session: SparkSession, text: str) -> Iterator[None]:
+    """Names the jobs that are started inside. A caller that passed a session in finds its own name again afterwards.
+
+    Spark Connect knows no descriptions, but shows tags, without commas.
+    """
+    name = f"firnline: {text}"
+    with _tagged(session, name.replace(",", "")) if is_remote() else _with_description(session, name):
+        yield
+
+
+@contextmanager
+def _with_description(session: SparkSession, name: str) -> Iterator[None]:
+    before = session.sparkContext.getLocalProperty(_DESCRIPTION)
+    session.sparkContext.setJobDescription(name)
+    try:
+        yield
+    finally:
+        session.sparkContext.setLocalProperty(_DESCRIPTION, before)  # type: ignore[arg-type]
+
+
+@contextmanager
+def _tagged(session: SparkSession, tag: str) -> Iterator[None]:
+    session.addTag(tag)
+    try:
+        yield
+    finally:
+        session.removeTag(tag)
+
 
 _ROWS_PER_JOB = 250_000
 

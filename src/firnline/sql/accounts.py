@@ -15,8 +15,7 @@ from firnline.model.snapshots import SnapshotId
 from firnline.model.times import parse_instant
 from firnline.ports.formats import State
 from firnline.ports.inspect import Inspect
-from firnline.sql.bounds import Bounds
-from firnline.sql.relations import Piece, Ready
+from firnline.sql.relations import Piece, Ready, TimeBounds
 from firnline.sql.snapshots import INSTANT, TEXTS, numbers
 
 _TALLIES = pa.map_(pa.string(), pa.struct([("files", pa.int64()), ("bytes", pa.int64())]))
@@ -109,7 +108,7 @@ class LedgerRows:
     def schema(self) -> pa.Schema:
         return LEDGER
 
-    def pieces(self, bounds: Bounds) -> Sequence[Piece]:
+    def pieces(self, bounds: TimeBounds) -> Sequence[Piece]:
         return part_keys(self.store, snapshots_folder(self.root))
 
     def read(self, piece: Piece, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:

@@ -12,9 +12,9 @@ from firnline.app.inspecting import inspect_on
 from firnline.errors import UsageError
 from firnline.history.opening import History
 from firnline.model.names import written
-from firnline.ops.history import history_of
-from firnline.ops.tags import resolve
-from firnline.ops.workplace import Workplace
+from firnline.ops.history.reading import history_of
+from firnline.ops.marks.tags import resolve
+from firnline.ops.table.context import TableContext
 from firnline.ports.formats import State
 from firnline.ports.inspect import Inspect, Manifest
 from firnline.sql.accounts import LedgerRows, log_rows, ref_rows, run_rows
@@ -30,7 +30,7 @@ _OPTIONS = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class RelationRequest:
     """One relation of one table. `version` is a metadata location: several relations of one query see the same."""
 
     table: str
@@ -42,7 +42,7 @@ class Asked:
     home: str | None = None
 
 
-def asked_of(options: Mapping[str, str]) -> Asked:
+def asked_of(options: Mapping[str, str]) -> RelationRequest:
     """Returns what the options ask for. Raises UsageError for one that is missing or unknown."""
     given = {name.lower(): value for name, value in options.items()}
     unknown = sorted(given.keys() - _OPTIONS)
@@ -53,7 +53,7 @@ def asked_of(options: Mapping[str, str]) -> Asked:
     if what not in (*METADATA, ROWS):
         raise UsageError(f"there is no {what!r} of a table", hint=f"one of: {', '.join((*METADATA, ROWS))}")
     catalog, table, columns = given.get("catalog"), given["table"], given.get("columns")
-    return Asked(
+    return RelationRequest(
         table=f"{written((catalog,))}.{table}" if catalog else table,
         what=what,
         columns=tuple(each.strip() for each in columns.split(",") if each.strip()) if columns else None,
@@ -79,16 +79,16 @@ def at_home(home: str | None) -> Iterator[None]:
             os.environ["PYICEBERG_HOME"] = before
 
 
-def open_relation(asked: Asked) -> tuple[Relation, str]:
+def open_relation(asked: RelationRequest) -> tuple[Relation, str]:
     """Returns the relation and the version of the table that it shows."""
     with at_home(asked.home):
         lake = open_lake(asked.config)
-        work = lake.workplace(asked.table)
+        work = lake.table_context(asked.table)
         state = _state(work, asked.version)
         return _RELATIONS[asked.what](_Opened(lake, work, state, asked)), state.fence
 
 
-def _state(work: Workplace, version: str | None) -> State:
+def _state(work: TableContext, version: str | None) -> State:
     return work.source.load() if version is None else work.source.format.load(str(work.source.name), version)
 
 
@@ -97,9 +97,9 @@ class _Opened:
     """A table that was found: how it is worked on, one version of it, and a store that cannot write."""
 
     lake: Lake
-    work: Workplace
+    work: TableContext
     state: State
-    asked: Asked
+    asked: RelationRequest
 
     @property
     def store(self) -> ReadOnly:

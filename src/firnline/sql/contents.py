@@ -8,9 +8,8 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from firnline.ports.inspect import Entries, Manifest
-from firnline.sql.bounds import Bounds
-from firnline.sql.relations import Piece
+from firnline.ports.inspect import EntryReader, Manifest
+from firnline.sql.relations import Piece, TimeBounds
 
 _DELETED = 2
 _FILE = "data_file"
@@ -34,14 +33,14 @@ def grouped(manifests: Sequence[Manifest]) -> list[tuple[Manifest, ...]]:
 class EntryRows:
     """The entries of the manifests, also those that say 'deleted'."""
 
-    entries: Entries
+    entries: EntryReader
     manifests: tuple[Manifest, ...]
 
     @property
     def schema(self) -> pa.Schema:
         return self.entries.schema
 
-    def pieces(self, bounds: Bounds) -> Sequence[Piece]:
+    def pieces(self, bounds: TimeBounds) -> Sequence[Piece]:
         return grouped(self.manifests)
 
     def read(self, piece: Piece, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
@@ -53,7 +52,7 @@ class EntryRows:
 class FileRows:
     """The files that are live in the manifests: data and deletes."""
 
-    entries: Entries
+    entries: EntryReader
     manifests: tuple[Manifest, ...]
 
     @property
@@ -61,7 +60,7 @@ class FileRows:
         kind = self.entries.schema.field(_FILE).type
         return pa.schema([kind.field(place) for place in range(kind.num_fields)])
 
-    def pieces(self, bounds: Bounds) -> Sequence[Piece]:
+    def pieces(self, bounds: TimeBounds) -> Sequence[Piece]:
         return grouped(self.manifests)
 
     def read(self, piece: Piece, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:

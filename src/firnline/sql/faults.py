@@ -1,4 +1,4 @@
-"""Errors that cross Spark: what a Python worker or an executor raised, as the error it was."""
+"""Errors that cross Spark as the error they were, and what to do where Iceberg's own runtime is missing."""
 
 from __future__ import annotations
 
@@ -9,13 +9,18 @@ from contextlib import contextmanager
 from pyspark.errors import AnalysisException, ParseException, PySparkException
 
 from firnline.errors import FirnlineError, UsageError
-from firnline.spark.troubles import raise_told, told
+from firnline.spark.opening import raise_told, told
+
+RUNTIME = "iceberg-spark-runtime"
+PACKAGE = f"org.apache.iceberg:{RUNTIME}-4.1_2.13:1.12.0"
+JAR = f"Iceberg's own runtime reads it: set FIRNLINE_SPARK_PACKAGES={PACKAGE}"
+
 
 _SAID = re.compile(r"firnline says (\[\".*\"\]) end of what firnline says")
 _MARKED = re.compile(r"^\[[A-Z_.0-9]+\] ")
 
 
-class Told(Exception):
+class ErrorInWords(Exception):
     """A firnline error in words that are found again in whatever Spark makes of them."""
 
     def __init__(self, problem: FirnlineError) -> None:
@@ -28,7 +33,7 @@ def telling() -> Iterator[None]:
     try:
         yield
     except FirnlineError as problem:
-        raise Told(problem) from problem
+        raise ErrorInWords(problem) from problem
 
 
 @contextmanager

@@ -12,9 +12,8 @@ from pyiceberg.table import DataScan, FileScanTask, StaticTable
 
 from firnline.errors import UnsupportedFormat
 from firnline.ports.formats import State
-from firnline.sql.bounds import Bounds
-from firnline.sql.relations import Piece
-from firnline.sql.runtime import JAR
+from firnline.sql.faults import JAR
+from firnline.sql.relations import Piece, TimeBounds
 
 _PIECE_BYTES = 64 << 20
 
@@ -40,7 +39,7 @@ class TableRows:
     def schema(self) -> pa.Schema:
         return self._scan().projection().as_arrow()
 
-    def pieces(self, bounds: Bounds) -> Sequence[Piece]:
+    def pieces(self, bounds: TimeBounds) -> Sequence[Piece]:
         """Returns groups of scan tasks of about equal bytes."""
         groups: list[list[FileScanTask]] = []
         filled = _PIECE_BYTES

@@ -14,15 +14,13 @@ from pyspark.sql.utils import is_remote
 from firnline.app import Lake
 from firnline.errors import NoSuchTable, UsageError
 from firnline.model.times import format_instant
-from firnline.ops.tags import add_tag, resolve
+from firnline.ops.marks.tags import add_tag, resolve
 from firnline.ports.formats import State
 from firnline.settings import find_config
 from firnline.sql.asking import METADATA, ROWS, asked_of, open_relation
-from firnline.sql.faults import understanding
-from firnline.sql.runtime import RUNTIME
+from firnline.sql.faults import RUNTIME, understanding
 from firnline.sql.source import NAME, PUSHDOWN, register, spark_schema
-from firnline.sql.statements import Named, Query, TagSnapshot, UseTable, parse
-from firnline.sql.tokens import paths_of, split
+from firnline.sql.statements import NamedTable, Query, TagSnapshot, UseTable, parse, paths_of, split
 
 _WITH_JARS = ("spark.jars", "spark.jars.packages", "spark.driver.extraClassPath")
 _LEAST_COLUMN = {"entries": "status", "files": "content", "manifests": "content"}
@@ -39,20 +37,20 @@ def prepared(spark: SparkSession) -> SparkSession:
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class StatementAnswer:
     """The answer to a statement that is no query."""
 
     text: str
 
 
-Answer = Said | DataFrame
+Answer = StatementAnswer | DataFrame
 
 
 @dataclass(frozen=True, slots=True)
 class View:
     """What a name of a query turned out to be, and the temporary view that stands for it."""
 
-    named: Named
+    named: NamedTable
     state: State
     what: str
     view: str
@@ -80,19 +78,19 @@ class Statements:
         match parse(text):
             case UseTable(table):
                 self._used = str(self.lake.source(table).load().table)
-                return Said(f"using {self._used}")
+                return StatementAnswer(f"using {self._used}")
             case TagSnapshot() as statement:
                 return self._tag(statement)
             case Query() as query:
                 return self._query(query)
 
-    def _tag(self, statement: TagSnapshot) -> Said:
+    def _tag(self, statement: TagSnapshot) -> StatementAnswer:
         table = statement.table or self._used
         if table is None:
             raise UsageError("TAG without a table", hint="write OF ns.table, or USE TABLE ns.table; before it")
-        tag = add_tag(self.lake.workplace(table), statement.name, statement.snapshot, statement.age_ms)
+        tag = add_tag(self.lake.table_context(table), statement.name, statement.snapshot, statement.age_ms)
         kept = "forever" if tag.until_ms is None else f"until {format_instant(tag.until_ms)}"
-        return Said(f"tagged {tag.ref.snapshot} of {table} as {tag.ref.name}: kept {kept}")
+        return StatementAnswer(f"tagged {tag.ref.snapshot} of {table} as {tag.ref.name}: kept {kept}")
 
     def _query(self, query: Query) -> DataFrame:
         with understanding():
@@ -112,7 +110,7 @@ class Statements:
         loaded: dict[str, State | None] = {}
         return [self._view(named, loaded) for named in query.tables]
 
-    def _view(self, named: Named, loaded: dict[str, State | None]) -> View:
+    def _view(self, named: NamedTable, loaded: dict[str, State | None]) -> View:
         names = named.path.names
         whole, above = named.path.text, named.path.above
         view = f"firnline_{next(self._numbers)}"

@@ -14,15 +14,12 @@ from itertools import accumulate, chain, islice
 import pyarrow as pa
 
 from firnline.errors import UnsupportedFormat
-from firnline.history.index import Segment, read_segment
-from firnline.history.listing import Entry, id_of, time_of
-from firnline.history.opening import History, newest
-from firnline.history.rows import parent_of, summary_of
+from firnline.history.listing import Entry, id_of, parent_of, summary_of, time_of
+from firnline.history.opening import History, Segment, newest, read_segment
 from firnline.model.snapshots import SnapshotId, number_of
 from firnline.ports.formats import TableFormat
 from firnline.ports.stores import Get
-from firnline.sql.bounds import Bounds
-from firnline.sql.relations import Piece
+from firnline.sql.relations import Piece, TimeBounds
 
 INSTANT = pa.timestamp("us", "UTC")
 TEXTS = pa.map_(pa.string(), pa.string())
@@ -69,11 +66,11 @@ class Snapshots:
     def schema(self) -> pa.Schema:
         return SNAPSHOTS if self.history is None else ALL_SNAPSHOTS
 
-    def pieces(self, bounds: Bounds) -> Sequence[Piece]:
+    def pieces(self, bounds: TimeBounds) -> Sequence[Piece]:
         live = [Live(start, start + _LIVE_AT_ONCE) for start in range(0, len(self.live), _LIVE_AT_ONCE)]
         return [*(live if bounds.expired is not True else ()), *self._remembered(bounds)]
 
-    def _remembered(self, bounds: Bounds) -> Iterator[Piece]:
+    def _remembered(self, bounds: TimeBounds) -> Iterator[Piece]:
         if self.history is None or self.history.is_empty or bounds.expired is False:
             return
         yield from (each for each in self.history.segments if bounds.meets(each.first_ms, each.last_ms))

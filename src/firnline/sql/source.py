@@ -14,11 +14,9 @@ from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 from pyspark.sql.types import StructType
 
 from firnline.errors import UnsupportedFormat, UsageError
-from firnline.spark.importers import forget_zip_importers
-from firnline.sql.bounds import Bounds, bounds_of
-from firnline.sql.faults import telling
-from firnline.sql.relations import Piece, Relation
-from firnline.sql.runtime import JAR
+from firnline.spark.opening import forget_zip_importers
+from firnline.sql.faults import JAR, telling
+from firnline.sql.relations import Piece, Relation, TimeBounds, bounds_of
 
 NAME = "firnline"
 PUSHDOWN = "spark.sql.python.filterPushdown.enabled"
@@ -78,7 +76,7 @@ class Reader(DataSourceReader):
         self._relation = relation
         self._names = schema.fieldNames()
         self._schema = to_arrow_schema(schema)
-        self._bounds = Bounds()
+        self._bounds = TimeBounds()
 
     def partitions(self) -> Sequence[InputPartition]:
         """Returns a part for each piece. Without any Spark still asks for one, which then has no rows."""

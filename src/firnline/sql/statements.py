@@ -3,18 +3,117 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import sqlglot
 from sqlglot import exp
-from sqlglot.errors import ParseError
-from sqlglot.tokenizer_core import TokenType
+from sqlglot.errors import ParseError, TokenError
+from sqlglot.tokenizer_core import Token, TokenType
 
 from firnline.errors import UsageError
+from firnline.model.names import is_location, written
 from firnline.model.times import DAY_MS
-from firnline.ops.tags import FOREVER
-from firnline.sql.tokens import DIALECT, SYNTAX, Path, Word, paths_of, words_of
+from firnline.ops.marks.tags import FOREVER
+
+DIALECT = "spark"
+SYNTAX = "see `firnline sql --help`, or docs/guides/sql.md for what can be asked"
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """One token: its text without quotes, and its first and last place."""
+
+    text: str
+    first: int
+    last: int
+    kind: TokenType
+
+    def says(self, keyword: str) -> bool:
+        return self.kind is not TokenType.STRING and self.text.upper() == keyword
+
+
+@dataclass(frozen=True, slots=True)
+class Path:
+    """Names joined by dots, `lake.ns.table`, and where they stand."""
+
+    words: tuple[Word, ...]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(word.text for word in self.words)
+
+    @property
+    def text(self) -> str:
+        """The name as a lake reads it: what stood in backticks stays one part."""
+        return _table_text(self.names)
+
+    @property
+    def above(self) -> str:
+        return _table_text(self.names[:-1])
+
+    @property
+    def first(self) -> int:
+        return self.words[0].first
+
+
+def _table_text(names: Sequence[str]) -> str:
+    """Returns the text of a table's name; a path in backticks that stands alone is the table's location."""
+    return names[0] if len(names) == 1 and is_location(names[0]) else written(names)
+
+
+def split(text: str) -> Iterator[str]:
+    """Yields the statements of a text, which stand between semicolons."""
+    start = 0
+    for word in words_of(text):
+        if word.kind is TokenType.SEMICOLON:
+            yield from _if_any(text[start : word.first])
+            start = word.last + 1
+    yield from _if_any(text[start:])
+
+
+def _if_any(text: str) -> Iterator[str]:
+    if words_of(text):
+        yield text
+
+
+def ends(text: str) -> bool:
+    """Tells whether the last statement of a text is complete: a shell reads on until it is."""
+    try:
+        words = words_of(text)
+    except UsageError:
+        return False  # a quote is still open
+    return not words or words[-1].kind is TokenType.SEMICOLON
+
+
+def words_of(text: str) -> list[Word]:
+    """Returns the tokens. Raises UsageError where there are none to be made, such as for an open quote."""
+    try:
+        return [_word(token) for token in sqlglot.tokenize(text, read=DIALECT)]
+    except TokenError as problem:
+        raise UsageError(f"this is not SQL: {problem}", hint=SYNTAX) from None
+
+
+def _word(token: Token) -> Word:
+    return Word(token.text, token.start, token.end, token.token_type)
+
+
+def paths_of(words: Sequence[Word]) -> Iterator[Path]:
+    """Yields every longest run of names that dots join, single names too."""
+    at = 0
+    while at < len(words):
+        found = [words[at]]
+        while at + 2 < len(words) and words[at + 1].kind is TokenType.DOT and _is_name(words[at + 2]):
+            found.append(words[at + 2])
+            at += 2
+        if all(map(_is_name, found)):
+            yield Path(tuple(found))
+        at += 1
+
+
+def _is_name(word: Word) -> bool:
+    return word.kind is TokenType.IDENTIFIER or (word.kind is not TokenType.STRING and word.text.isidentifier())
+
 
 _DAYS = re.compile(r"[0-9]{1,9}")
 _TAG = "TAG snapshot N OF ns.table AS 'name' WITH RETENTION FOREVER (or: n DAYS)"
@@ -39,7 +138,7 @@ class TagSnapshot:
 
 
 @dataclass(frozen=True, slots=True)
-class Named:
+class NamedTable:
     """A table that a query reads: its path, whether the query gives it an alias, and the ref or snapshot it wants."""
 
     path: Path
@@ -55,7 +154,7 @@ class Query:
     """
 
     text: str
-    tables: tuple[Named, ...]
+    tables: tuple[NamedTable, ...]
     words: tuple[Word, ...]
     whole_rows: bool
 
@@ -161,11 +260,11 @@ def _is_named(table: exp.Table, parsed: exp.Query) -> bool:
     return len(table.parts) > 1 or table.name.lower() not in defined
 
 
-def _named(table: exp.Table, words: Sequence[Word], wanted: dict[int, str]) -> Named:
+def _named(table: exp.Table, words: Sequence[Word], wanted: dict[int, str]) -> NamedTable:
     first, last = table.parts[0].meta["start"], table.parts[-1].meta["end"]
     within = [word for word in words if first <= word.first and word.last <= last]
     path = Path(tuple(word for word in within if word.kind is not TokenType.DOT))
-    return Named(path, bool(table.alias), wanted.get(last))
+    return NamedTable(path, bool(table.alias), wanted.get(last))
 
 
 def _needs_whole_rows(parsed: exp.Query, words: Sequence[Word]) -> bool:

@@ -10,17 +10,32 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from contextlib import suppress
+from typing import Any
 
+import botocore.exceptions
 import obstore
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from firnline.errors import StoreError
 from firnline.ports.listings import KeyRange
-from firnline.stores.batches import LISTED
 from firnline.stores.buckets import PAGE_RETRIES, Buckets, failing
 from firnline.stores.keys import Key, folder_key, object_name
-from firnline.stores.splitting import between, by_folders, cuts_by_keys
+from firnline.stores.pieces import LISTED, between, by_folders, cuts_by_keys
+
+
+def first_key(client: Any, bucket: str, prefix: str, after: str) -> str | None:
+    """Returns the first name under `prefix` that comes after a string, None where there is none.
+
+    Raises LookupError where the store does not say; the caller can list instead.
+    """
+    try:
+        said = client.list_objects_v2(Bucket=bucket, Prefix=prefix, StartAfter=after, MaxKeys=1)
+    except (botocore.exceptions.ClientError, botocore.exceptions.BotoCoreError) as error:
+        raise LookupError(str(error)) from error
+    found = said.get("Contents") or ()
+    return str(found[0]["Key"]) if found else None
+
 
 PAGE = 1_000
 """What a store sends in one answer."""
@@ -83,8 +98,6 @@ class BucketRanges:
         """Returns the first key after a string. S3 is asked for that one alone: obstore would fetch a whole page."""
         folder = object_name(key).rstrip("/")
         if key.scheme == "s3":
-            from firnline.stores.first_key import first_key
-
             with suppress(LookupError):
                 start = _name_of(after, key, folder)
                 name = first_key(self._buckets.s3().client, key.authority, f"{folder}/" if folder else "", start)

@@ -1,8 +1,8 @@
 """Buckets and memory, by obstore.
 
-obstore keeps names literally in buckets (`%20`, `+`, `#`, `?` and letters of any script come back as they
-were), but drops a slash at the end and has no word for a doubled slash: such keys are refused by name here,
-because reading or deleting the object next door would be worse.
+obstore keeps names literally in buckets (`%20`, `+`, `#`, `?` and letters of any script come back as they were), but
+drops a slash at the end and has no word for a doubled slash: such keys are refused by name here, because reading or
+deleting the object next door would be worse.
 """
 
 from __future__ import annotations
@@ -21,16 +21,47 @@ from obstore.exceptions import (
     UnauthenticatedError,
     UnknownConfigurationKeyError,
 )
-from obstore.store import MemoryStore, ObjectStore
+from obstore.store import AzureStore, GCSStore, MemoryStore, ObjectStore, from_url
 
 from firnline.errors import AlreadyExists, NoSuchBucket, ObjectNotFound, PermanentStoreError, StoreError
 from firnline.ports.stores import ObjectMeta
-from firnline.stores.clients import open_other
 from firnline.stores.failures import code_in, failure, is_silence, no_bucket, plain, unreachable
 from firnline.stores.keys import Key, object_name
+from firnline.stores.settings import (
+    CONNECT_TIMEOUT_S,
+    REQUEST_TIMEOUT_S,
+    Properties,
+    azure_settings,
+    gcs_settings,
+    http_options,
+    retrying,
+)
 
 if TYPE_CHECKING:
     from firnline.stores.s3 import S3Place
+
+
+def open_other(scheme: str, bucket: str, properties: Properties, retries: int) -> ObjectStore:
+    """Returns a bucket of Google's or Microsoft's; what is not set comes from the environment."""
+    if scheme == "gs":
+        return _gcs(bucket, gcs_settings(properties), retries)
+    settings = azure_settings(properties)
+    options: Any = http_options(settings.get("endpoint"), CONNECT_TIMEOUT_S, REQUEST_TIMEOUT_S, None)
+    given: Any = settings
+    if scheme == "az":
+        return AzureStore(bucket, config=given, client_options=options, retry_config=retrying(retries))
+    return from_url(f"abfss://{bucket}", config=given, client_options=options, retry_config=retrying(retries))
+
+
+def _gcs(bucket: str, settings: dict[str, str], retries: int) -> GCSStore:
+    options: Any = http_options(settings.get("base_url"), CONNECT_TIMEOUT_S, REQUEST_TIMEOUT_S, None)
+    token = settings.pop("bearer_token", None)
+    given: Any = settings
+    provider: Any = None if token is None else (lambda: {"token": token, "expires_at": None})
+    return GCSStore(
+        bucket, config=given, client_options=options, retry_config=retrying(retries), credential_provider=provider
+    )
+
 
 _REMOTE = ("s3", "gs", "abfs", "az")
 PAGE_RETRIES = 4

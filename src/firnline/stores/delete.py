@@ -10,10 +10,9 @@ import obstore
 
 from firnline.errors import ObjectNotFound, PermanentStoreError, StoreError
 from firnline.ports.delete import DeleteOutcome, Doomed, Fate, MaySend, always
-from firnline.ports.throttle import Budget
-from firnline.stores.answers import HOPELESS, UNSENT, Answer
+from firnline.ports.stores import Budget
 from firnline.stores.buckets import Buckets
-from firnline.stores.bulks import Numbered, Prefix, in_bulk
+from firnline.stores.delete_batches import HOPELESS, UNSENT, Answer, BudgetPrefix, Numbered, in_bulk
 from firnline.stores.keys import Key, object_key, object_name
 from firnline.stores.local import LocalFiles
 from firnline.stores.throttle import Throttle, prefix_of
@@ -79,9 +78,9 @@ class ObjectDelete:
         may_send()
         return self._one(key, doomed.etag)
 
-    def _together(self, prefix: Prefix, members: Numbered, may_send: MaySend, answers: list[Answer]) -> None:
+    def _together(self, prefix: BudgetPrefix, members: Numbered, may_send: MaySend, answers: list[Answer]) -> None:
         """Writes an answer per number: what may pass is sent again, in smaller requests, while patience lasts."""
-        from firnline.stores.bulk import delete_bulk
+        from firnline.stores.s3_deletes import delete_bulk
 
         pauses = self._patience.pauses()
         while members:
@@ -121,7 +120,7 @@ class ObjectDelete:
             if etag is not None and not (self._conditional and key.scheme == "s3") and self._etag(key) != etag:
                 return Answer(Fate.CHANGED, "another object has this name now")
             if key.scheme == "s3":
-                from firnline.stores.bulk import delete_single
+                from firnline.stores.s3_deletes import delete_single
 
                 answer = delete_single(self._buckets.s3().client, key, etag if self._conditional else None)
                 self._learn(prefix_of(key), [answer])

@@ -20,9 +20,9 @@ from pyarrow import csv
 from firnline.errors import UsageError
 from firnline.model.locations import identity, is_dotted
 from firnline.ports.listings import KeyRange
-from firnline.stores.batches import LISTED
 from firnline.stores.buckets import PAGE_RETRIES, Buckets, failing
 from firnline.stores.keys import Key, object_key, object_name
+from firnline.stores.pieces import LISTED
 
 COLUMNS = ("path", "size", "modified")
 _READ_AHEAD = 1 << 20

@@ -8,10 +8,9 @@ import pyarrow as pa
 
 from firnline.ports.listings import KeyRange
 from firnline.ports.stores import ObjectMeta
-from firnline.stores.batches import LISTED
 from firnline.stores.keys import folder_key
 from firnline.stores.local import folder_contents, folder_names
-from firnline.stores.splitting import by_folders
+from firnline.stores.pieces import LISTED, by_folders
 
 _ROWS = 10_000
 

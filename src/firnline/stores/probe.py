@@ -1,4 +1,5 @@
-"""Asking a store what it really does, with objects of our own that are gone again afterwards.
+"""Asking a store what it really does, with objects of our own that are gone again afterwards, and what its bucket does
+with deletes.
 
 Servers that call themselves S3 differ in just what matters here: one ignores If-Match on a delete and deletes, another
 lets two conditional writes win. So every promise that a run stands on is tried before it is relied on.
@@ -9,12 +10,246 @@ from __future__ import annotations
 import secrets
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import Any
 
+import botocore.exceptions
+
+from firnline.errors import AccessDenied, AlreadyExists, ObjectNotFound, StoreError, Unreachable
 from firnline.model.locations import join, parse_location
-from firnline.ports.probe import Capabilities, Surroundings, no, unknown, yes
+from firnline.ports.delete import Doomed, Fate
+from firnline.ports.probe import ProbeAnswer, StoreVerdicts, Surroundings, no, unknown, yes
 from firnline.stores.buckets import Buckets
-from firnline.stores.keys import folder_key
+from firnline.stores.delete import ObjectDelete
+from firnline.stores.delete_batches import HOPELESS, Answer
+from firnline.stores.failures import failure, unreachable
+from firnline.stores.keys import Key, folder_key, object_key
+from firnline.stores.objects import ObjectStores
+from firnline.stores.s3_deletes import code_of, delete_single
+from firnline.stores.wrappers.retry import Patience, Retrying, persist
+
+
+def versioned(client: Any, key: Key) -> ProbeAnswer:
+    """Tells whether a delete only hides an object here."""
+    try:
+        status = client.get_bucket_versioning(Bucket=key.authority).get("Status")
+    except botocore.exceptions.ClientError as error:
+        return _not_told(error, key)
+    except botocore.exceptions.BotoCoreError as error:
+        raise unreachable(key, str(error)) from error
+    if status == "Enabled":
+        return yes(f"{key.scheme}://{key.authority} keeps every version of an object")
+    return no("versions are suspended: older ones may still take room" if status else "no versions are kept")
+
+
+def locked(client: Any, key: Key) -> ProbeAnswer:
+    """Tells whether objects may refuse to be deleted here."""
+    try:
+        said = client.get_object_lock_configuration(Bucket=key.authority).get("ObjectLockConfiguration", {})
+    except botocore.exceptions.ClientError as error:
+        if code_of(error) == "ObjectLockConfigurationNotFoundError":
+            return no("there is no object lock")
+        return _not_told(error, key)
+    except botocore.exceptions.BotoCoreError as error:
+        raise unreachable(key, str(error)) from error
+    if said.get("ObjectLockEnabled") != "Enabled":
+        return no("there is no object lock")
+    kept = said.get("Rule", {}).get("DefaultRetention", {})
+    term = ", ".join(f"{name.lower()} {value}" for name, value in kept.items()) or "no retention by default"
+    return yes(f"object lock is on in {key.scheme}://{key.authority} ({term})")
+
+
+def _not_told(error: botocore.exceptions.ClientError, key: Key) -> ProbeAnswer:
+    told = failure(code_of(error), key, str(error))
+    if isinstance(told, HOPELESS):
+        raise told from error
+    return unknown(f"not told: {code_of(error)}")
+
+
+RACERS = 4
+LARGEST_SKEW_MS = 60_000
+_CONTENT = b"firnline"
+_PATIENCE = Patience(attempts=12, base_delay_s=0.1, max_delay_s=2.0, budget_s=20.0)
+_STALE = '"00000000000000000000000000000000"'
+_not_tried = unknown("not tried: nothing could be written")
+
+
+@dataclass
+class Trial:
+    """One probing: everything it writes lies in one new folder."""
+
+    folder: str
+    properties: Mapping[str, str]
+    buckets: Buckets
+
+    def __post_init__(self) -> None:
+        self.store = Retrying(ObjectStores(self.properties))
+        self.deleter = ObjectDelete(self.properties)
+        self.written: list[str] = []
+
+    def run(
+        self, place: str, doomed: Sequence[str], surroundings: Surroundings, now: Callable[[], float]
+    ) -> StoreVerdicts:
+        listing = _tried("listed", lambda: next(self.store.list(self.folder), None))
+        before = now()
+        put = _tried("written", lambda: self.store.put(self._new("object"), _CONTENT))
+        after = now()
+        get = _tried("read back", lambda: self.store.get(join(self.folder, "object"))) if put else _not_tried
+        clock, skew = self._clock(before, after) if put else (_not_tried, None)
+        return StoreVerdicts(
+            place=place,
+            list=listing,
+            get=get,
+            put=put,
+            put_if_absent=self._put_if_absent() if put else _not_tried,
+            if_match_delete=self._if_match() if put else _not_tried,
+            delete=self._delete(put, doomed),
+            clock=clock,
+            surroundings=surroundings,
+            skew_ms=skew,
+        )
+
+    def clean_up(self) -> None:
+        """Removes what was written; what cannot be removed is a few bytes in our own folder."""
+        if self.written:
+            with suppress(StoreError):
+                self.deleter.delete([Doomed(key) for key in self.written])
+
+    def _new(self, name: str) -> str:
+        key = join(self.folder, name)
+        self.written.append(key)
+        return key
+
+    def _clock(self, before: float, after: float) -> tuple[ProbeAnswer, int | None]:
+        """Compares what the store says of an object's time with ours; S3 tells whole seconds."""
+        try:
+            modified = self.store.head(join(self.folder, "object")).modified_ms
+        except StoreError as error:
+            return unknown(str(error)), None
+        if modified is None:
+            return unknown("the store does not say when an object was written"), None
+        ahead = max(0, modified - round(after * 1000)) or min(0, modified + 1_000 - round(before * 1000))
+        said = "the store's clock and ours agree" if not ahead else f"the store's clock is {ahead:+,} ms from ours"
+        return (yes(said) if abs(ahead) <= LARGEST_SKEW_MS else no(said)), ahead
+
+    def _put_if_absent(self) -> ProbeAnswer:
+        """Tries it on an object that exists, then in a race of threads."""
+        key, bare = join(self.folder, "object"), ObjectStores(self.properties)
+        try:
+            persist(lambda: bare.put_if_absent(key, b"another"), _PATIENCE)
+        except AlreadyExists:
+            # An answer may have got lost before this one: what the object says counts.
+            if self.store.get(key) == _CONTENT:
+                return self._race()
+        except StoreError as error:
+            return unknown(f"not answered: {error}")
+        return no("a write that must not replace an object replaced it")
+
+    def _race(self) -> ProbeAnswer:
+        key = self._new("race")
+
+        def enter(racer: int) -> bool:
+            try:
+                self.store.put_if_absent(key, f"{racer} {secrets.token_hex(8)}".encode())
+            except AlreadyExists:
+                return False
+            return True
+
+        try:
+            with ThreadPoolExecutor(RACERS) as racers:
+                winners = sum(racers.map(enter, range(RACERS)))
+        except StoreError as error:
+            return unknown(f"not answered: {error}")
+        if winners == 1:
+            return yes(f"an object that exists was not replaced; of {RACERS} racing writers one won")
+        return no(f"of {RACERS} racing writers {winners} won")
+
+    def _if_match(self) -> ProbeAnswer:
+        """Tries a delete with a stale ETag, which must leave the object, and one with its own, which must not."""
+        key = object_key(self._new("condition"))
+        if key.scheme != "s3":
+            return unknown("the client for this store has no conditional delete")
+        self.store.put(key.text, _CONTENT)
+        client, etag = self.buckets.s3().client, self.store.head(key.text).etag
+        stale = _answered(lambda: delete_single(client, key, _STALE))
+        try:
+            self.store.head(key.text)
+        except ObjectNotFound:
+            return no("a delete with a stale ETag removed the object")
+        if stale.fate is not Fate.CHANGED:
+            return no(f"a delete with a stale ETag was answered: {stale.fate} {stale.error}".rstrip())
+        right = _answered(lambda: delete_single(client, key, etag))
+        if right.fate not in (Fate.DELETED, Fate.MISSING):
+            return no(f"a delete with the right ETag was answered: {right.fate} {right.error}".rstrip())
+        return yes("a delete with a stale ETag was refused, one with the right ETag was not")
+
+    def _delete(self, put: ProbeAnswer, doomed: Sequence[str]) -> ProbeAnswer:
+        """Deletes our own object, then asks in the doomed folders."""
+        if put:
+            said = self.deleter.delete([Doomed(join(self.folder, "object"))])[0]
+            if said.fate is not Fate.DELETED:
+                return no(f"not permitted in {self.folder}: {said.error}")
+        return self.delete_in(doomed)
+
+    def delete_in(self, doomed: Sequence[str]) -> ProbeAnswer:
+        """Deletes in each folder a name that never existed: it needs the same permission as any other."""
+        for folder in doomed:
+            refused = self._never_there(join(folder, f"_firnline-probe-{secrets.token_hex(8)}"))
+            if refused:
+                return no(f"not permitted in {folder}: {refused}")
+        return yes("an object was deleted" + (f"; also permitted in {', '.join(doomed)}" if doomed else ""))
+
+    def _never_there(self, text: str) -> str:
+        """Returns why nothing could be deleted at a key that never existed; nothing where it could."""
+        key = object_key(text)
+        if key.scheme != "s3":
+            return self.deleter.delete([Doomed(text)])[0].error
+        try:
+            said = persist(lambda: self._delete_one(key), _PATIENCE)
+        except StoreError as error:
+            return error.message
+        if said.get("DeleteMarker"):  # a bucket with versions notes even this; take the note back where we may
+            with suppress(botocore.exceptions.ClientError, botocore.exceptions.BotoCoreError):
+                self.buckets.s3().client.delete_object(
+                    Bucket=key.authority, Key=key.path[1:], VersionId=said["VersionId"]
+                )
+        return ""
+
+    def _delete_one(self, key: Key) -> dict[str, Any]:
+        """Returns what S3 says of one delete; raises what its failure means."""
+        try:
+            said: dict[str, Any] = self.buckets.s3().client.delete_object(Bucket=key.authority, Key=key.path[1:])
+        except botocore.exceptions.ClientError as error:
+            raise failure(code_of(error), key, str(error)) from error
+        except botocore.exceptions.BotoCoreError as error:
+            raise unreachable(key, str(error)) from error
+        return said
+
+
+def _answered(call: Callable[[], Answer]) -> Answer:
+    """Returns the answer of a delete, asked for again while it says nothing."""
+    for pause in _PATIENCE.pauses():
+        answer = call()
+        if not answer.again:
+            return answer
+        time.sleep(pause)
+    return call()
+
+
+def _tried(what: str, call: Callable[[], Any]) -> ProbeAnswer:
+    """Returns whether something is permitted. Raises where nobody can tell: no answer, no bucket, no identity."""
+    try:
+        call()
+    except (*HOPELESS, Unreachable):
+        raise
+    except AccessDenied as error:
+        return no(str(error))
+    except StoreError as error:
+        return unknown(str(error))
+    return yes(f"an object was {what}" if what != "listed" else "listed")
+
 
 _OF_ITSELF = ("file", "memory")
 
@@ -33,18 +268,14 @@ class StoreProbe:
             return Surroundings(no("no versions are kept"), no("there is no object lock"))
         if key.scheme != "s3":
             return Surroundings(unknown("cannot be asked here"), unknown("cannot be asked here"))
-        from firnline.stores.surroundings import locked, versioned
-
         client = self._buckets.s3().client
         return Surroundings(versioned(client, key), locked(client, key))
 
-    def probe(self, folder: str, doomed: Sequence[str] = ()) -> Capabilities:
+    def probe(self, folder: str, doomed: Sequence[str] = ()) -> StoreVerdicts:
         surroundings = self.surroundings(folder)
         remote = [each for each in doomed if parse_location(each).scheme not in _OF_ITSELF]
         if not remote and parse_location(folder).scheme in _OF_ITSELF:
             return _trusted(folder, surroundings)
-        from firnline.stores.trial import Trial
-
         trial = Trial(join(folder, "probe", secrets.token_hex(8)), self._properties, self._buckets)
         if parse_location(folder).scheme in _OF_ITSELF:
             return replace(_trusted(folder, surroundings), delete=trial.delete_in(remote))
@@ -54,7 +285,7 @@ class StoreProbe:
             trial.clean_up()
 
 
-def _trusted(place: str, surroundings: Surroundings) -> Capabilities:
+def _trusted(place: str, surroundings: Surroundings) -> StoreVerdicts:
     """Local files and memory: the operating system is asked at every call, and its promises are known."""
     own = yes("local: no probing needed")
-    return Capabilities(place, own, own, own, own, own, no("there are no ETags to match here"), own, surroundings, 0)
+    return StoreVerdicts(place, own, own, own, own, own, no("there are no ETags to match here"), own, surroundings, 0)

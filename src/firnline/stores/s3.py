@@ -21,8 +21,8 @@ from botocore.credentials import AssumeRoleCredentialFetcher, DeferredRefreshabl
 from obstore.store import S3Store
 
 from firnline.errors import BadCredentials, PermanentStoreError
+from firnline.stores.s3_deletes import BulkWire
 from firnline.stores.settings import Properties, S3Settings, check_address, http_options, retrying, s3_settings
-from firnline.stores.wire import BulkWire
 
 _LOOK_AGAIN = timedelta(minutes=5)
 _AWS = (".amazonaws.com", ".amazonaws.com.cn")

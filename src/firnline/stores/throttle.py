@@ -15,7 +15,7 @@ from threading import Lock
 from typing import Any, NamedTuple
 
 from firnline.errors import PermanentStoreError
-from firnline.ports.throttle import Budget
+from firnline.ports.stores import Budget
 from firnline.stores.keys import Key
 
 KEYS_PER_SECOND = 3_500.0
@@ -63,7 +63,7 @@ class Moment(NamedTuple):
 
 
 @dataclass
-class Line:
+class Queue:
     """A queue at one counter: every key takes its time, so no window of time ever sees more than it may."""
 
     free_at: float = float("-inf")
@@ -81,7 +81,7 @@ class LocalBudget:
 
     rate: float = field(default_factory=configured_rate)
     clock: Clock = time.monotonic
-    _lines: dict[str, Line] = field(default_factory=dict, repr=False)
+    _lines: dict[str, Queue] = field(default_factory=dict, repr=False)
     _lock: Any = field(default_factory=Lock, repr=False)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -92,7 +92,7 @@ class LocalBudget:
 
     def reserve(self, prefix: str, keys: int) -> float:
         with self._lock:
-            return self._lines.setdefault(prefix, Line()).wait(keys, self.rate, self.clock())
+            return self._lines.setdefault(prefix, Queue()).wait(keys, self.rate, self.clock())
 
     def share(self, parts: int) -> LocalBudget:
         return LocalBudget(self.rate / max(1, parts), self.clock)
@@ -105,7 +105,7 @@ class Pace:
     ceiling: float
     rate: float = 0.0
     batch: int = _FIRST_BATCH
-    line: Line = field(default_factory=Line)
+    line: Queue = field(default_factory=Queue)
     cut_at: float = float("-inf")
 
     def __post_init__(self) -> None:

@@ -15,7 +15,7 @@ from pyiceberg.table import Table
 from pyiceberg.transforms import IdentityTransform
 from pyiceberg.types import DateType, DoubleType, LongType, NestedField, StringType, TimestamptzType
 
-from firnline.testing.backdate import Clock
+from firnline.testing.backdate import SetClock
 
 HOUR_MS = 3_600_000
 DAY_MS = 24 * HOUR_MS
@@ -52,7 +52,7 @@ class Scene:
     """The lake while it is made: its catalog, its clock, how many days it gets, and one source of numbers."""
 
     catalog: Catalog
-    clock: Clock
+    clock: SetClock
     days: int
     numbers: np.random.Generator = field(default_factory=lambda: np.random.default_rng(20))
 

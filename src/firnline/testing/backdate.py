@@ -9,7 +9,7 @@ from types import SimpleNamespace
 from unittest.mock import patch
 
 
-class Clock:
+class SetClock:
     """Stands where it was set and moves one millisecond with every look, so that order is strict."""
 
     def __init__(self, now_ms: int) -> None:
@@ -25,7 +25,7 @@ class Clock:
 
 
 @contextmanager
-def pyiceberg_clock(clock: Clock) -> Iterator[Clock]:
+def pyiceberg_clock(clock: SetClock) -> Iterator[SetClock]:
     """Every commit inside the block carries this clock's time; set clock.now_ms to move it."""
     with (
         patch("pyiceberg.table.snapshots.time", clock),

@@ -15,7 +15,7 @@ from firnline.formats.iceberg.table import IcebergFormat
 from firnline.formats.sorting import Sorting
 from firnline.model.files import File, FileKind, Root, Tally, Totals
 from firnline.model.locations import join
-from firnline.ops.plan import roots
+from firnline.ops.runs.plan import roots
 from firnline.ports.engines import FILE_COLUMNS, Census, Engine
 from firnline.ports.listings import VICTIM_COLUMNS, ObjectClass
 from firnline.ports.stores import Get
@@ -67,7 +67,7 @@ class Counted:
 
 
 @dataclass
-class World:
+class CensusWorld:
     """A folder of real files: a table in it, perhaps a neighbour inside the table's folder, and strays."""
 
     table: SmallTable

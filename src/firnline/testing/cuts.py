@@ -6,7 +6,7 @@ from contextlib import suppress
 from dataclasses import replace
 
 from firnline.errors import FirnlineError
-from firnline.testing.faults import Counting, Died, Fault
+from firnline.testing.faults import CountingFault, Died, Fault
 from firnline.testing.operations import Operation
 from firnline.testing.pictures import Picture
 from firnline.testing.world import World
@@ -25,12 +25,12 @@ class Uncut:
     """The operation as it goes when nothing happens: what it leaves behind, and where it can be cut."""
 
     def __init__(self, operation: Operation, world: World) -> None:
-        self.counting = Counting()
+        self.counting = CountingFault()
         operation.ready(world)
         operation.act(world.process(self.counting), world)
         world.check()
         self.picture = lasting(world.picture())
-        self.effects = [each for each in self.counting.trace if Counting([each]).effects]
+        self.effects = [each for each in self.counting.trace if CountingFault([each]).effects]
 
 
 def cut(operation: Operation, world: World, fault: Fault) -> None:

@@ -9,7 +9,7 @@ from uuid import NAMESPACE_URL, uuid5
 
 from firnline.model.files import FileKind
 from firnline.model.snapshots import MAIN
-from firnline.testing.manifests import ROWS_PER_FILE, Content, Item, Manifest
+from firnline.testing.manifests import ROWS_PER_FILE, Content, Item, WrittenManifest
 
 _FIELDS = [{"id": 1, "name": "x", "required": False, "type": "long"}]
 _SCHEMA = {"type": "struct", "schema-id": 0, "fields": _FIELDS}
@@ -23,7 +23,7 @@ class Change:
     parent: int | None
     timestamp_ms: int
     operation: str
-    manifests: tuple[Manifest, ...]
+    manifests: tuple[WrittenManifest, ...]
     live: frozenset[Item]
     manifest_list: str | None = None
 
@@ -36,7 +36,7 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True)
-class Named:
+class NamedStatistics:
     """Statistics that the document names for a snapshot."""
 
     snapshot: int
@@ -54,7 +54,7 @@ class Described(Protocol):
     changes: dict[int, Change]
     heads: dict[str, dict[str, Any]]
     log: list[tuple[int, int]]
-    named: list[Named]
+    named: list[NamedStatistics]
     documents: list[str]
 
     @property
@@ -117,15 +117,15 @@ def _data_files(change: Change) -> int:
     return sum(item.content is Content.DATA for item in change.live)
 
 
-def _units(manifests: Sequence[Manifest], manifest_list: str | None) -> dict[str, Any]:
+def _units(manifests: Sequence[WrittenManifest], manifest_list: str | None) -> dict[str, Any]:
     if manifest_list is None:
         return {"manifests": [each.path for each in manifests]}
     return {"manifest-list": manifest_list}
 
 
-def _named(each: Named) -> dict[str, Any]:
+def _named(each: NamedStatistics) -> dict[str, Any]:
     return {"snapshot-id": each.snapshot, "statistics-path": each.path, "file-size-in-bytes": each.size}
 
 
-def _statistics(each: Named) -> dict[str, Any]:
+def _statistics(each: NamedStatistics) -> dict[str, Any]:
     return _named(each) | {"file-footer-size-in-bytes": 8, "blob-metadata": []}

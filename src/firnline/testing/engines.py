@@ -16,12 +16,12 @@ import pytest
 from firnline.errors import StoreError, UnreadableMetadata, UnsupportedFormat
 from firnline.formats.iceberg.table import IcebergFormat
 from firnline.model.files import FileKind, Tally
-from firnline.ops.plan import roots
+from firnline.ops.runs.plan import roots
 from firnline.ports.engines import ELSEWHERE, NEAR_MISS, OUTSIDE, Engine, Territory
 from firnline.stores.objects import ObjectStores
 from firnline.stores.wrappers.counting import CountingLog
 from firnline.testing.damage import SPOILED, cut_between_blocks, remove
-from firnline.testing.manifests import Entry, Item, Layout, Manifest, Status
+from firnline.testing.manifests import AvroLayout, Entry, Item, Status, WrittenManifest
 from firnline.testing.surveys import expected, files_of, found, needed_by, survey
 from firnline.testing.tables import QuickFiles, SmallTable
 
@@ -48,7 +48,7 @@ class EngineContract:
     @pytest.fixture
     def small(self, tmp_path: Path) -> Small:
         """Makes an empty table of a version; manifests have several blocks, so that one can be cut between two."""
-        return lambda version: SmallTable(QuickFiles(), f"file://{tmp_path}/t", Layout(version, block_bytes=1))
+        return lambda version: SmallTable(QuickFiles(), f"file://{tmp_path}/t", AvroLayout(version, block_bytes=1))
 
     def test_kept_files_come_by_kind(self, engine: Engine, store: ObjectStores, small: Small) -> None:
         """A plan remembers the units that it walked: a few, among millions of files."""
@@ -220,7 +220,7 @@ class EngineContract:
     def test_what_another_table_needs_is_spared_however_it_spells_it(
         self, engine: Engine, store: ObjectStores, small: Small, tmp_path: Path, spelling: str
     ) -> None:
-        table, other = small(2), SmallTable(QuickFiles(), f"file://{tmp_path}/other", Layout(2))
+        table, other = small(2), SmallTable(QuickFiles(), f"file://{tmp_path}/other", AvroLayout(2))
         path = f"{tmp_path}/t/data/imported"
         gone = table.register([Item(f"file://{path}", 5), Item(f"file://{path}2", 7)])
         table.overwrite(table.live())
@@ -233,7 +233,7 @@ class EngineContract:
     def test_what_another_table_needs_must_be_readable(
         self, engine: Engine, store: ObjectStores, small: Small, tmp_path: Path
     ) -> None:
-        table, other = small(2), SmallTable(QuickFiles(), f"file://{tmp_path}/other", Layout(2))
+        table, other = small(2), SmallTable(QuickFiles(), f"file://{tmp_path}/other", AvroLayout(2))
         gone = table.append(2)
         table.overwrite(table.live())
         other.append(1)
@@ -381,7 +381,7 @@ def _puffins(table: SmallTable, snapshot: int) -> set[str]:
     return {item.path for item in table.changes[snapshot].live if item.format == "PUFFIN"}
 
 
-def _relist(table: SmallTable, snapshot: int, change: Callable[[Manifest], Manifest]) -> None:
+def _relist(table: SmallTable, snapshot: int, change: Callable[[WrittenManifest], WrittenManifest]) -> None:
     """Writes a snapshot's list again, naming changed manifests."""
     path = table.changes[snapshot].manifest_list or ""
     manifests = [change(each) for each in table.changes[snapshot].manifests]

@@ -16,10 +16,10 @@ from firnline.ports.listings import KeyRange, ObjectClass
 from firnline.stores.objects import ObjectStores
 from firnline.stores.ranges import ObjectRanges
 from firnline.stores.wrappers.counting import CountingLog
-from firnline.testing.censuses import OLD_MS, STRAYS, YOUNG_MS, World, counted
+from firnline.testing.censuses import OLD_MS, STRAYS, YOUNG_MS, CensusWorld, counted
 from firnline.testing.damage import remove
 from firnline.testing.engines import a_long_life
-from firnline.testing.manifests import Layout
+from firnline.testing.manifests import AvroLayout
 from firnline.testing.tables import QuickFiles, SmallTable
 
 
@@ -35,16 +35,16 @@ class CensusContract:
         return ObjectStores()
 
     @pytest.fixture
-    def world(self, tmp_path: Path) -> World:
+    def world(self, tmp_path: Path) -> CensusWorld:
         """A table with a long life, a neighbour in its folder, both published."""
-        table, _ = a_long_life(SmallTable(QuickFiles(), f"file://{tmp_path}/t", Layout(3)))
+        table, _ = a_long_life(SmallTable(QuickFiles(), f"file://{tmp_path}/t", AvroLayout(3)))
         neighbour = SmallTable(QuickFiles(), f"file://{tmp_path}/t/neighbour")
         neighbour.append(2)
         table.publish()
         neighbour.publish()
-        return World(table, neighbour)
+        return CensusWorld(table, neighbour)
 
-    def test_every_object_is_in_its_class(self, engine: Engine, store: ObjectStores, world: World) -> None:
+    def test_every_object_is_in_its_class(self, engine: Engine, store: ObjectStores, world: CensusWorld) -> None:
         world.every_stray()
         answer = world.count(engine, store)
         assert answer.classes == world.expected()
@@ -56,14 +56,14 @@ class CensusContract:
         assert answer.victim_totals.all == Tally(len(victims), 3 * len(victims))
 
     def test_metadata_that_no_root_reaches_is_shown_whatever_its_class(
-        self, engine: Engine, store: ObjectStores, world: World
+        self, engine: Engine, store: ObjectStores, world: CensusWorld
     ) -> None:
         world.every_stray()
         strange = {name for name in STRAYS if name.endswith(".metadata.json")}
         assert world.count(engine, store).documents == {f"{world.table.location}/{name}" for name in strange}
 
     def test_each_unit_is_opened_once_and_shown(
-        self, engine: Engine, store: ObjectStores, world: World, tmp_path: Path
+        self, engine: Engine, store: ObjectStores, world: CensusWorld, tmp_path: Path
     ) -> None:
         counting = CountingLog(store, str(tmp_path / "calls.log"))
         answer = world.count(engine, counting)
@@ -79,31 +79,33 @@ class CensusContract:
         assert answer.units_opened == len(units)
         assert {path: gets[path] for path in units} == dict.fromkeys(units, 1)
 
-    def test_nothing_listed_and_nothing_needed(self, engine: Engine, store: ObjectStores, world: World) -> None:
+    def test_nothing_listed_and_nothing_needed(self, engine: Engine, store: ObjectStores, world: CensusWorld) -> None:
         listing = engine.list([], ObjectRanges())
         assert (listing.all, listing.newest_ms) == (Tally(), None)
         answer = counted(listing.all, engine.census(listing, [], IcebergFormat(store).expand, world.sort))
         assert (answer.files, answer.victims, answer.documents, answer.units) == ({}, {}, set(), set())
 
-    def test_without_roots_age_and_name_decide_alone(self, engine: Engine, store: ObjectStores, world: World) -> None:
+    def test_without_roots_age_and_name_decide_alone(
+        self, engine: Engine, store: ObjectStores, world: CensusWorld
+    ) -> None:
         listing = engine.list([KeyRange(world.table.location)], ObjectRanges())
         answer = counted(listing.all, engine.census(listing, [], IcebergFormat(store).expand, world.sort))
         assert ObjectClass.NEEDED not in answer.files
         assert sum(answer.classes.values(), Tally()) == listing.all
 
-    def test_the_newest_time_is_told(self, engine: Engine, world: World) -> None:
+    def test_the_newest_time_is_told(self, engine: Engine, world: CensusWorld) -> None:
         far = YOUNG_MS + 10_000_000_000_000
         world.stray("data/future.parquet", far)
         assert engine.list([KeyRange(world.table.location)], ObjectRanges()).newest_ms == far
 
     # ---- what counts as needed
 
-    def test_what_two_tables_need_is_needed(self, engine: Engine, store: ObjectStores, world: World) -> None:
+    def test_what_two_tables_need_is_needed(self, engine: Engine, store: ObjectStores, world: CensusWorld) -> None:
         shared = world.stray("data/shared.parquet", of=ObjectClass.NEEDED)
         both = [Root(File(FileKind.DATA, shared), needed) for needed in (False, True, False)]
         assert world.count(engine, store, both).classes == world.expected()
 
-    def test_another_spelling_is_the_same_object(self, engine: Engine, store: ObjectStores, world: World) -> None:
+    def test_another_spelling_is_the_same_object(self, engine: Engine, store: ObjectStores, world: CensusWorld) -> None:
         named = []
         for number, spelling in enumerate(("file:{}", "{}", "file://localhost{}", "FILE://{}")):
             key = world.stray(f"data/spelled-{number}.parquet", of=ObjectClass.NEEDED)
@@ -113,7 +115,7 @@ class CensusContract:
         assert answer.near_misses == ()
 
     def test_what_differs_by_scheme_or_encoding_alone_is_a_near_miss(
-        self, engine: Engine, store: ObjectStores, world: World
+        self, engine: Engine, store: ObjectStores, world: CensusWorld
     ) -> None:
         folder = world.table.location.removeprefix("file://")
         pairs = {
@@ -131,7 +133,7 @@ class CensusContract:
         assert answer.near_misses == tuple(zip(keys, pairs.values(), strict=True))
         assert not answer.victims
 
-    def test_only_a_few_near_misses_are_shown(self, engine: Engine, store: ObjectStores, world: World) -> None:
+    def test_only_a_few_near_misses_are_shown(self, engine: Engine, store: ObjectStores, world: CensusWorld) -> None:
         keys = [world.stray(f"data/{n:03d}.parquet", of=ObjectClass.NEAR_MISS) for n in range(50)]
         more = [Root(File(FileKind.DATA, key.replace("file://", "s3://b")), True) for key in keys]
         answer = world.count(engine, store, more)
@@ -141,7 +143,7 @@ class CensusContract:
     # ---- what stops it
 
     def test_a_unit_that_cannot_be_read_stops_the_census(
-        self, engine: Engine, store: ObjectStores, world: World
+        self, engine: Engine, store: ObjectStores, world: CensusWorld
     ) -> None:
         world.every_stray()
         unit = _a_manifest(world.table)
@@ -150,13 +152,13 @@ class CensusContract:
             world.count(engine, store)
         assert unit in stopped.value.message
 
-    def test_a_piece_that_cannot_be_listed_stops_the_listing(self, engine: Engine, world: World) -> None:
+    def test_a_piece_that_cannot_be_listed_stops_the_listing(self, engine: Engine, world: CensusWorld) -> None:
         pieces = [KeyRange(world.table.location), KeyRange(f"{world.table.location}/{'x' * 300}")]
         with pytest.raises(StoreError, match="xxx"):
             engine.list(pieces, ObjectRanges())
 
     def test_an_object_that_is_listed_twice_stops_the_census(
-        self, engine: Engine, store: ObjectStores, world: World
+        self, engine: Engine, store: ObjectStores, world: CensusWorld
     ) -> None:
         lost = world.stray("data/lost.parquet")
         listing = engine.list([KeyRange(world.table.location), KeyRange(lost.rpartition("/")[0])], ObjectRanges())
@@ -165,7 +167,7 @@ class CensusContract:
 
     # ---- when it looks
 
-    def test_a_listing_is_of_its_own_time(self, engine: Engine, store: ObjectStores, world: World) -> None:
+    def test_a_listing_is_of_its_own_time(self, engine: Engine, store: ObjectStores, world: CensusWorld) -> None:
         """What came after the listing is not in it, what went is: nothing is listed again behind the roots' back."""
         gone, source = world.stray("data/gone.parquet"), ObjectRanges()
         listing = engine.list(source.split(world.table.location, 4), source)
@@ -178,7 +180,7 @@ class CensusContract:
         assert late not in answer.victims
         assert late in world.count(engine, store).victims, "the next listing looks again"
 
-    def test_every_census_looks_for_itself(self, engine: Engine, store: ObjectStores, world: World) -> None:
+    def test_every_census_looks_for_itself(self, engine: Engine, store: ObjectStores, world: CensusWorld) -> None:
         """A census that is still open must not answer for what has changed since."""
         world.every_stray()
         source, expand = ObjectRanges(), IcebergFormat(store).expand
@@ -191,7 +193,7 @@ class CensusContract:
             engine.census(listing, every, expand, world.sort)
         assert counted(listing.all, earlier).classes == expected, "what was found before stays as it was found"
 
-    def test_a_sort_that_changes_is_asked_again(self, engine: Engine, store: ObjectStores, world: World) -> None:
+    def test_a_sort_that_changes_is_asked_again(self, engine: Engine, store: ObjectStores, world: CensusWorld) -> None:
         world.stray("data/young.parquet", YOUNG_MS)
         source, expand = ObjectRanges(), IcebergFormat(store).expand
         listing = engine.list(source.split(world.table.location, 4), source)

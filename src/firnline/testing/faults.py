@@ -34,7 +34,7 @@ class Died(BaseException):
 
 
 @dataclass(frozen=True, slots=True)
-class Request(Generic[Answer]):
+class PortRequest(Generic[Answer]):
     """One request on its way. `silence` is what the caller sees when no answer comes."""
 
     verb: str
@@ -50,13 +50,13 @@ class Request(Generic[Answer]):
 class Fault(Protocol):
     """Decides what becomes of a request."""
 
-    def pass_on(self, request: Request[Answer]) -> Answer: ...
+    def pass_on(self, request: PortRequest[Answer]) -> Answer: ...
 
 
 class NoFault:
     """Every request goes straight through."""
 
-    def pass_on(self, request: Request[Answer]) -> Answer:
+    def pass_on(self, request: PortRequest[Answer]) -> Answer:
         return request.send()
 
 
@@ -65,12 +65,12 @@ def no_answer(verb: str, key: str) -> StoreError:
 
 
 @dataclass
-class Counting:
+class CountingFault:
     """Lets everything pass and remembers it: `effects` and `requests` say how far a fault's `at` can go."""
 
     trace: list[tuple[str, str]] = field(default_factory=list)
 
-    def pass_on(self, request: Request[Answer]) -> Answer:
+    def pass_on(self, request: PortRequest[Answer]) -> Answer:
         self.trace.append((request.verb, request.key))
         return request.send()
 
@@ -92,7 +92,7 @@ class _AtEffect:
     count: int = field(default=0, init=False)
     lock: Any = field(default_factory=RLock, init=False, repr=False)
 
-    def is_due(self, request: Request[Answer]) -> bool:
+    def is_due(self, request: PortRequest[Answer]) -> bool:
         if not request.changes or self.verb not in (None, request.verb):
             return False
         with self.lock:
@@ -110,7 +110,7 @@ class Dying(_AtEffect):
     when: When = "before"
     dead: bool = field(default=False, init=False)
 
-    def pass_on(self, request: Request[Answer]) -> Answer:
+    def pass_on(self, request: PortRequest[Answer]) -> Answer:
         if self.dead:
             raise Died(f"dead before {request.verb} {request.key}")
         if not self.is_due(request):
@@ -137,7 +137,7 @@ class Freezing(_AtEffect):
 
     asleep: Callable[[], Any] | None = field(default=None, init=False)
 
-    def pass_on(self, request: Request[Answer]) -> Answer:
+    def pass_on(self, request: PortRequest[Answer]) -> Answer:
         if self.asleep is None and not self.is_due(request):
             return request.send()
         self.asleep = self.asleep or request.send
@@ -154,7 +154,7 @@ class Freezing(_AtEffect):
 class Losing(_AtEffect):
     """The n-th durable effect takes place, but its answer never comes."""
 
-    def pass_on(self, request: Request[Answer]) -> Answer:
+    def pass_on(self, request: PortRequest[Answer]) -> Answer:
         if not self.is_due(request):
             return request.send()
         request.send()
@@ -164,7 +164,7 @@ class Losing(_AtEffect):
 class Duplicating(_AtEffect):
     """The n-th durable effect is sent twice and the second answer is seen, as after a retry below the client."""
 
-    def pass_on(self, request: Request[Answer]) -> Answer:
+    def pass_on(self, request: PortRequest[Answer]) -> Answer:
         if self.is_due(request):
             request.send()
         return request.send()
@@ -178,7 +178,7 @@ class Delaying(_AtEffect):
     _waiting: Callable[[], Any] | None = field(default=None, init=False)
     _left: int = field(default=0, init=False)
 
-    def pass_on(self, request: Request[Answer]) -> Answer:
+    def pass_on(self, request: PortRequest[Answer]) -> Answer:
         with self.lock:
             if self._waiting is not None and self.by is not None:
                 self._left -= 1
@@ -198,13 +198,13 @@ class Delaying(_AtEffect):
 
 
 @dataclass
-class Unanswered:
+class NeverAnswered:
     """No request of one verb is answered any more. They are on their way all the same, and arrive at `land()`."""
 
     verb: str
     waiting: list[Callable[[], Any]] = field(default_factory=list, init=False)
 
-    def pass_on(self, request: Request[Answer]) -> Answer:
+    def pass_on(self, request: PortRequest[Answer]) -> Answer:
         if request.verb != self.verb:
             return request.send()
         self.waiting.append(request.send)
@@ -219,13 +219,13 @@ class Unanswered:
 
 
 @dataclass
-class Together:
+class BothFaults:
     """Two faults at once: the first sees a request before the second does."""
 
     first: Fault
     second: Fault
 
-    def pass_on(self, request: Request[Answer]) -> Answer:
+    def pass_on(self, request: PortRequest[Answer]) -> Answer:
         return self.first.pass_on(replace(request, send=lambda: self.second.pass_on(request)))
 
 
@@ -237,7 +237,7 @@ class Throttling:
     count: int = field(default=0, init=False)
     _lock: Any = field(default_factory=RLock, init=False, repr=False)
 
-    def pass_on(self, request: Request[Answer]) -> Answer:
+    def pass_on(self, request: PortRequest[Answer]) -> Answer:
         with self._lock:
             self.count += 1
             turned_away = self.count % self.every == 0
@@ -261,7 +261,7 @@ class Acting:
     _looked: bool = field(default=False, init=False)
     _lock: Any = field(default_factory=RLock, init=False, repr=False)
 
-    def pass_on(self, request: Request[Answer]) -> Answer:
+    def pass_on(self, request: PortRequest[Answer]) -> Answer:
         with self._lock:
             self.count += 1
             if self.count == self.at:

@@ -12,7 +12,7 @@ from firnline.ports.delete import Delete, DeleteOutcome, Doomed, Fate, MaySend, 
 from firnline.ports.discard import Discard, OwnKey
 from firnline.ports.formats import Amendment, UndoWindow
 from firnline.ports.stores import ObjectMeta, ReadWrite
-from firnline.testing.faults import Answer, Fault, Request, no_answer
+from firnline.testing.faults import Answer, Fault, PortRequest, no_answer
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class FaultyStore:
         self._sent("put_if_absent", key, lambda: self.store.put_if_absent(key, data))
 
     def _sent(self, verb: str, key: str, send: Callable[[], Answer]) -> Answer:
-        return self.fault.pass_on(Request(verb, key, send, lambda: silence(verb, key)))
+        return self.fault.pass_on(PortRequest(verb, key, send, lambda: silence(verb, key)))
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class FaultyDelete:
         may_send()
         unknown = DeleteOutcome(each.key, Fate.FAILED, "no answer")
         return self.fault.pass_on(
-            Request("delete", each.key, lambda: self.delete_port.delete([each])[0], lambda: unknown)
+            PortRequest("delete", each.key, lambda: self.delete_port.delete([each])[0], lambda: unknown)
         )
 
 
@@ -73,7 +73,7 @@ class FaultyFolders:
 
     def remove_empty(self, folder: str) -> bool:
         return self.fault.pass_on(
-            Request("delete", folder, lambda: self.folders.remove_empty(folder), lambda: silence("delete", folder))
+            PortRequest("delete", folder, lambda: self.folders.remove_empty(folder), lambda: silence("delete", folder))
         )
 
 
@@ -84,7 +84,7 @@ class FaultyDiscard:
 
     def discard(self, keys: Sequence[OwnKey]) -> None:
         for key in keys:
-            self.fault.pass_on(Request("discard", str(key), partial(self._one, key), lambda: None))
+            self.fault.pass_on(PortRequest("discard", str(key), partial(self._one, key), lambda: None))
 
     def _one(self, key: OwnKey) -> None:
         self.discard_port.discard([key])
@@ -103,7 +103,7 @@ class FaultyCommits:
     def commit(self, attempt: Attempt) -> SwapOutcome:
         key = str(attempt.proof["location"] or attempt.table)
         send = partial(self.commits.commit, attempt)
-        return self.fault.pass_on(Request("commit", key, send, lambda: SwapOutcome.UNKNOWN))
+        return self.fault.pass_on(PortRequest("commit", key, send, lambda: SwapOutcome.UNKNOWN))
 
     def landed(self, proof: Mapping[str, Any], now: Version, still: Still = always) -> bool:
         return self.commits.landed(proof, now, still)
@@ -138,7 +138,7 @@ class FaultyCatalog:
         return self._sent("locate", str(table), lambda: self.catalog.locate(table))
 
     def _sent(self, verb: str, key: str, send: Callable[[], Answer]) -> Answer:
-        return self.fault.pass_on(Request(verb, key, send, lambda: silence(verb, key)))
+        return self.fault.pass_on(PortRequest(verb, key, send, lambda: silence(verb, key)))
 
 
 def silence(verb: str, key: str) -> Never:

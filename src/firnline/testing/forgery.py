@@ -26,7 +26,7 @@ class Forgery:
     folder: Path
 
     @staticmethod
-    def beside(real: str) -> Forgery:
+    def side_objects(real: str) -> Forgery:
         """Returns a new run beside a real one, whose folder this is: its plan and first event, under another name."""
         source = local(real)
         made = Forgery(source.with_name(_STAMP))

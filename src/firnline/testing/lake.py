@@ -13,7 +13,7 @@ from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.exceptions import ValidationException
 
 from firnline.testing.artemis import DAY_MS, HOUR_MS, Scene, config, registry, telemetry
-from firnline.testing.backdate import Clock, pyiceberg_clock, shared_entries
+from firnline.testing.backdate import SetClock, pyiceberg_clock, shared_entries
 from firnline.testing.dated import date
 
 _TRIES = 2
@@ -88,7 +88,7 @@ def live_through(catalog: SqlCatalog, warehouse: Path | None, now_ms: int, days:
     Files of a local `warehouse` are dated to fit; a server dates its objects itself.
     """
     dated: set[str] = set()
-    with shared_entries(), pyiceberg_clock(Clock(now_ms - days * DAY_MS)) as clock:
+    with shared_entries(), pyiceberg_clock(SetClock(now_ms - days * DAY_MS)) as clock:
         catalog.create_namespace("artemis")
         scene = Scene(catalog, clock, days)
         lives = (telemetry(scene), registry(scene), config(scene))

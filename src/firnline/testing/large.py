@@ -31,7 +31,7 @@ _SHARE = 64
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class LargeShape:
     """What a table looks like. `refs`: main, and tags spread evenly over the snapshots."""
 
     snapshots: int
@@ -74,10 +74,10 @@ class Shape:
 
 
 SHAPES = {
-    "A": Shape(2_039, 54),
-    "B": Shape(1_019, 1_075, live=200, cadence=8, refs=2),
-    "wide": Shape(100_000, 20, live=45, cadence=9, refs=51),
-    "tiny": Shape(60, 8, live=10, cadence=2, refs=3),
+    "A": LargeShape(2_039, 54),
+    "B": LargeShape(1_019, 1_075, live=200, cadence=8, refs=2),
+    "wide": LargeShape(100_000, 20, live=45, cadence=9, refs=51),
+    "tiny": LargeShape(60, 8, live=10, cadence=2, refs=3),
 }
 
 
@@ -86,7 +86,7 @@ class LargeTable:
     """A table below a folder, in the layout of Iceberg's Hadoop catalog."""
 
     folder: Path
-    shape: Shape
+    shape: LargeShape
 
     @property
     def location(self) -> str:

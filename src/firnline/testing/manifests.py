@@ -47,7 +47,7 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
-class Manifest:
+class WrittenManifest:
     """A manifest that was written, and what is in it."""
 
     path: str
@@ -62,7 +62,7 @@ class Manifest:
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class AvroLayout:
     """How Avro files are laid out. A small `block_bytes` puts about one record into each block."""
 
     version: int
@@ -80,7 +80,7 @@ class Layout:
         }
         return self._avro(entry_schema(self.version), (_entry(each) for each in entries), metadata)
 
-    def manifest_list(self, manifests: Sequence[Manifest], snapshot: int) -> bytes:
+    def manifest_list(self, manifests: Sequence[WrittenManifest], snapshot: int) -> bytes:
         metadata = {"snapshot-id": str(snapshot), "format-version": str(self.version)}
         return self._avro(list_schema(self.version), (_listed(each) for each in manifests), metadata)
 
@@ -186,7 +186,7 @@ def _entry(entry: Entry) -> Json:
     return {"status": int(entry.status), "snapshot_id": entry.snapshot, **numbers, "data_file": file}
 
 
-def _listed(manifest: Manifest) -> Json:
+def _listed(manifest: WrittenManifest) -> Json:
     count = {status: sum(entry.status is status for entry in manifest.entries) for status in Status}
     totals = {
         f"{status.name.lower()}_{what}_count": count[status] * each

@@ -43,7 +43,7 @@ class Neighbourhood:
         """Returns the world with a second catalog, which is empty, and a few files that no table names."""
         second = Pointers(world.folder / "second.db", SECOND)
         second.create()
-        world.beside.append(second)
+        world.side_objects.append(second)
         born = world.writer.place()
         now = world.clock.ahead_ms
         world.clock.ahead_ms = -10 * DAY_MS
@@ -92,7 +92,7 @@ class Neighbourhood:
 
     def in_a_second_catalog(self) -> bool:
         """Another configured catalog has the table, too, as it once was."""
-        self.world.beside[0].register("there", self._whole_metadata())
+        self.world.side_objects[0].register("there", self._whole_metadata())
         return True
 
     # ---- made of what
@@ -142,7 +142,7 @@ def searches() -> Operation:
     return Operation("orphans", search, lambda process, world: process.resume(world.table))
 
 
-def beside() -> dict[str, Operation]:
+def side_objects() -> dict[str, Operation]:
     """Returns the operations that a neighbour may come up in, by name."""
     known = {each.name: each for each in operations()}
     return {name: known[name] for name in _OPERATIONS} | {"orphans": searches()}

@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from firnline.errors import UsageError
-from firnline.journal.states import RunState
+from firnline.journal.events import RunState
 from firnline.testing.faults import Died, Dying
 from firnline.testing.processes import Process
 from firnline.testing.world import World

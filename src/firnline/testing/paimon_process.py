@@ -7,24 +7,21 @@ from dataclasses import dataclass, replace
 from itertools import count
 from typing import TYPE_CHECKING
 
-from firnline.app import Lake, Place
-from firnline.formats.paimon.commits import PaimonCommits
+from firnline.app import Lake, TablePlace
+from firnline.formats.paimon.committing.commits import PaimonCommits
 from firnline.journal.lease import LeaseTimes
 from firnline.journal.runs import Run
 from firnline.local.delete import LocalDeleteMany
-from firnline.ops.purge import Shovel
-from firnline.ops.workplace import Workplace
-from firnline.policy.config import Section
-from firnline.policy.parse import parse_policy
+from firnline.ops.runs.purge import Deleter
+from firnline.ops.table.context import TableContext
+from firnline.policy.parse import Section, parse_policy
 from firnline.ports.catalogs import Commit, TableName
 from firnline.ports.retire import Retire
 from firnline.stores.delete import ObjectDelete
-from firnline.stores.discard import OwnDiscard
-from firnline.stores.folders import LocalFolders
 from firnline.stores.objects import ObjectStores
-from firnline.stores.retire import ObjectRetire
+from firnline.stores.removers import LocalFolders, ObjectRetire, OwnDiscard
 from firnline.testing.dated import Clock, Dated
-from firnline.testing.faults import Fault, NoFault, Request
+from firnline.testing.faults import Fault, NoFault, PortRequest
 from firnline.testing.faulty import FaultyDelete, FaultyDiscard, FaultyFolders, FaultyStore, silence
 
 if TYPE_CHECKING:
@@ -40,11 +37,13 @@ class FaultyRetire:
     fault: Fault
 
     def retire(self, key: str, data: bytes) -> bool:
-        send = Request("delete", key, lambda: self.retirer.retire(key, data), lambda: silence("delete", key))
+        send = PortRequest("delete", key, lambda: self.retirer.retire(key, data), lambda: silence("delete", key))
         return self.fault.pass_on(send)
 
     def retire_folder(self, folder: str) -> None:
-        act = Request("delete", folder, lambda: self.retirer.retire_folder(folder), lambda: silence("delete", folder))
+        act = PortRequest(
+            "delete", folder, lambda: self.retirer.retire_folder(folder), lambda: silence("delete", folder)
+        )
         self.fault.pass_on(act)
 
 
@@ -80,16 +79,16 @@ class PaimonProcess(Lake):
         retirer = ObjectRetire(ObjectStores(self.settings), self.settings)
         return PaimonCommits(self.store, FaultyRetire(retirer, self.fault), name.name)
 
-    def _workplace(self, place: Place) -> Workplace:
+    def _table_context(self, place: TablePlace) -> TableContext:
         return replace(
-            super()._workplace(place),
+            super()._table_context(place),
             now=self.clock,
             owner=self.owner,
             lease_times=LEASE,
             discard=FaultyDiscard(OwnDiscard(self.settings), self.fault),
         )
 
-    def _shovel(self, name: TableName, run: Run) -> Shovel:
+    def _deleter(self, name: TableName, run: Run) -> Deleter:
         """Returns the power to delete, one key after another: so that the n-th delete is always the same."""
         folders = FaultyFolders(LocalFolders(), self.fault)
-        return Shovel(FaultyDelete(ObjectDelete(self.settings), self.fault), LocalDeleteMany(threads=1), folders)
+        return Deleter(FaultyDelete(ObjectDelete(self.settings), self.fault), LocalDeleteMany(threads=1), folders)

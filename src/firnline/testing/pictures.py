@@ -7,9 +7,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from firnline.catalogs.rest.fences import is_fence
+from firnline.catalogs.rest.commits import is_fence
+from firnline.journal.events import RunState
 from firnline.journal.runs import Run
-from firnline.journal.states import RunState
 from firnline.testing.processes import Process
 from firnline.testing.writers import Document, Writer
 

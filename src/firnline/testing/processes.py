@@ -7,7 +7,7 @@ from dataclasses import replace
 from itertools import count
 from typing import TYPE_CHECKING
 
-from firnline.app import Lake, Place
+from firnline.app import Lake, TablePlace
 from firnline.app.places import Table
 from firnline.catalogs.commits import SqlCommits
 from firnline.catalogs.rest.catalog import RestCatalog
@@ -18,19 +18,17 @@ from firnline.journal.runs import Run
 from firnline.local.delete import LocalDeleteMany
 from firnline.model.holds import Hold
 from firnline.model.names import is_location, parts_of
-from firnline.ops.adopt import Adoption, adopt
-from firnline.ops.holds import add_hold, release_hold
-from firnline.ops.purge import Shovel
-from firnline.ops.sources import catalog_table
-from firnline.ops.tags import add_tag, remove_tag
-from firnline.ops.workplace import Workplace
-from firnline.policy.config import Section
-from firnline.policy.parse import parse_policy
+from firnline.ops.marks.adopt import Adoption, adopt
+from firnline.ops.marks.holds import add_hold, release_hold
+from firnline.ops.marks.tags import add_tag, remove_tag
+from firnline.ops.runs.purge import Deleter
+from firnline.ops.table.context import TableContext
+from firnline.ops.table.sources import catalog_table
+from firnline.policy.parse import Section, parse_policy
 from firnline.ports.catalogs import Commit, TableName
 from firnline.stores.delete import ObjectDelete
-from firnline.stores.discard import OwnDiscard
-from firnline.stores.folders import LocalFolders
 from firnline.stores.objects import ObjectStores
+from firnline.stores.removers import LocalFolders, OwnDiscard
 from firnline.stores.wrappers.retry import Patience, Retrying
 from firnline.testing.dated import Clock, Dated
 from firnline.testing.faults import Fault, NoFault
@@ -67,12 +65,12 @@ class Process(Lake):
         lease: LeaseTimes | None = None,
         retrying: bool = False,
         settings: Mapping[str, str] | None = None,
-        beside: Sequence[SqlCatalog] = (),
+        side_objects: Sequence[SqlCatalog] = (),
         namespace: str = "",
     ) -> None:
         super().__init__(parse_policy(policy, "a test's policy") if policy else Section(), engine="local")
         self.fault = fault or NoFault()
-        self.every = {each.name: each for each in (catalog, *beside)}
+        self.every = {each.name: each for each in (catalog, *side_objects)}
         self.clock = clock or Clock()
         self.lease_times = lease or LeaseTimes(24_000, 6_000, skew_ms=0)
         self.owner = f"process {next(_numbers)}"
@@ -81,24 +79,24 @@ class Process(Lake):
         store: ReadWrite = FaultyStore(ObjectStores(self.settings), self.fault)
         self.store: ReadWrite = Dated(Retrying(store, _HASTY) if retrying else store, self.clock)
 
-    # ---- marks: what the command line does with a workplace
+    # ---- marks: what the command line does with a table
 
     def tag_add(self, table: str, name: str, snapshot: int | None = None, age_ms: int | None = None) -> None:
-        add_tag(self.workplace(table), name, None if snapshot is None else str(snapshot), age_ms)
+        add_tag(self.table_context(table), name, None if snapshot is None else str(snapshot), age_ms)
 
     def tag_remove(self, table: str, name: str) -> None:
-        remove_tag(self.workplace(table), name)
+        remove_tag(self.table_context(table), name)
 
     def hold_add(self, table: str, name: str, snapshot: int | None = None, until_ms: int | None = None) -> None:
         """Holds a snapshot, or the whole table where none is named."""
         held = None if snapshot is None else str(snapshot)
-        add_hold(self.workplace(table), Hold(name, "somebody", "a test", held, until_ms))
+        add_hold(self.table_context(table), Hold(name, "somebody", "a test", held, until_ms))
 
     def hold_release(self, table: str, name: str) -> None:
-        release_hold(self.workplace(table), name)
+        release_hold(self.table_context(table), name)
 
     def adopt(self, table: str) -> tuple[Adoption, ...]:
-        return adopt(self.workplace(table))
+        return adopt(self.table_context(table))
 
     # ---- where faults come in
 
@@ -131,29 +129,29 @@ class Process(Lake):
         catalog, *rest = parts_of(table)
         return TableName.of_parts(catalog, rest)
 
-    def place(self, table: Table) -> Place:
+    def place(self, table: Table) -> TablePlace:
         named = self.name_of(table)
         if not named.catalog:
             return super().place(named)
         located = FaultyCatalog(self.every[named.catalog], self.fault)
         commits = FaultyCommits(self._commits(self.every[named.catalog]), self.fault)
-        return Place(
+        return TablePlace(
             catalog_table(located, named, self._iceberg(self.store), lambda: commits), self.store, self.settings
         )
 
-    def _workplace(self, place: Place) -> Workplace:
+    def _table_context(self, place: TablePlace) -> TableContext:
         return replace(
-            super()._workplace(place),
+            super()._table_context(place),
             now=self.clock,
             owner=self.owner,
             lease_times=self.lease_times,
             discard=FaultyDiscard(OwnDiscard(self.settings), self.fault),
         )
 
-    def _shovel(self, name: TableName, run: Run) -> Shovel:
+    def _deleter(self, name: TableName, run: Run) -> Deleter:
         """Returns the power to delete, one key after another: so that the n-th delete is always the same."""
         folders = FaultyFolders(LocalFolders(), self.fault)
-        return Shovel(FaultyDelete(ObjectDelete(self.settings), self.fault), LocalDeleteMany(threads=1), folders)
+        return Deleter(FaultyDelete(ObjectDelete(self.settings), self.fault), LocalDeleteMany(threads=1), folders)
 
     def _commits(self, catalog: SqlCatalog | RestCatalog) -> Commit:
         return RestCommits(catalog) if isinstance(catalog, RestCatalog) else SqlCommits(catalog, self.store)

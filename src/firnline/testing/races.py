@@ -15,7 +15,7 @@ from firnline.errors import (
     UnreadableMetadata,
     UsageError,
 )
-from firnline.testing.faults import Acting, Counting
+from firnline.testing.faults import Acting, CountingFault
 from firnline.testing.operations import Operation
 from firnline.testing.world import World
 
@@ -72,7 +72,7 @@ REFUSALS: dict[str, tuple[type[FirnlineError], ...]] = {
 def verbs_of(operation: Operation, world: World) -> tuple[str, ...]:
     """Returns the verbs of all requests of the operation as it goes when nobody interferes."""
     operation.ready(world)
-    counting = Counting()
+    counting = CountingFault()
     operation.act(world.process(counting), world)
     return tuple(verb for verb, _ in counting.trace)
 

@@ -45,7 +45,7 @@ RACERS = 4
 ROUNDS = 100
 
 
-class Around:
+class SideDoor:
     """Where the objects are, and a way to them that does not pass the store under test."""
 
     awkward: ClassVar[tuple[str, ...]] = AWKWARD_NAMES
@@ -62,7 +62,7 @@ class Around:
         raise NotImplementedError
 
 
-class ReadContract(Around):
+class ReadContract(SideDoor):
     """The contract of Get, Head and List. Objects are put there by `raw_put`."""
 
     travels: ClassVar[bool] = True
@@ -271,7 +271,7 @@ def _rewrite(store: ReadWrite, key: str) -> None:
         store.put(key, bytes([number % 2]) * (1 << 20))
 
 
-class DeleteContract(Around):
+class DeleteContract(SideDoor):
     """The contract of Delete."""
 
     folder_fates: ClassVar[frozenset[Fate]] = frozenset({Fate.FAILED})

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from firnline.formats.iceberg.table import IcebergFormat
 from firnline.model.files import FileKind, Root, Tally, Totals
-from firnline.ops.plan import roots
+from firnline.ops.runs.plan import roots
 from firnline.ports.engines import FILE_COLUMNS, Elsewhere, Engine, Survey, Territory
 from firnline.ports.stores import Get
 from firnline.testing.tables import SmallTable

@@ -20,8 +20,8 @@ from firnline.model.locations import join
 from firnline.model.snapshots import MAIN
 from firnline.model.times import DAY_MS
 from firnline.ports.stores import Put
-from firnline.testing.documents import Change, Named, document_of
-from firnline.testing.manifests import Content, Entry, Item, Layout, Manifest, Status
+from firnline.testing.documents import Change, NamedStatistics, document_of
+from firnline.testing.manifests import AvroLayout, Content, Entry, Item, Status, WrittenManifest
 
 FIRST_ID = 3_000_000_000_000_000_000
 """Beyond 2**53, where a reader that takes ids for floating point numbers would merge neighbours."""
@@ -55,7 +55,7 @@ class SmallTable:
 
     store: Put
     location: str
-    layout: Layout = field(default_factory=lambda: Layout(version=2))
+    layout: AvroLayout = field(default_factory=lambda: AvroLayout(version=2))
     properties: dict[str, str] = field(default_factory=dict)
     step_ms: int = DAY_MS
 
@@ -64,7 +64,7 @@ class SmallTable:
         self.changes: dict[int, Change] = {}
         self.heads: dict[str, dict[str, Any]] = {}
         self.log: list[tuple[int, int]] = []
-        self.named: list[Named] = []
+        self.named: list[NamedStatistics] = []
         self.made: dict[str, Made] = {}
         self.documents: list[str] = []
         self._items: dict[str, Item] = {}
@@ -182,7 +182,7 @@ class SmallTable:
         """Returns the path of the snapshot's statistics; give the path of others to share their file."""
         kind = FileKind.PARTITION_STATISTICS if by_partition else FileKind.STATISTICS
         shared = path or self._write("metadata", "parts.parquet" if by_partition else "statistics.puffin", kind)
-        self.named.append(Named(snapshot, kind, shared, self.made[shared].size))
+        self.named.append(NamedStatistics(snapshot, kind, shared, self.made[shared].size))
         return shared
 
     # ---- the metadata document
@@ -225,7 +225,7 @@ class SmallTable:
             self.log.append((change.timestamp_ms, change.id))
         return change.id
 
-    def _without(self, removed: Collection[Item], manifest: Manifest, snapshot: int) -> Manifest:
+    def _without(self, removed: Collection[Item], manifest: WrittenManifest, snapshot: int) -> WrittenManifest:
         """Returns the manifest itself, or a new one that calls some of its files deleted."""
         if not any(item in removed for item in manifest.live):
             return manifest
@@ -235,17 +235,17 @@ class SmallTable:
         (rewritten,) = self._manifests(entries, snapshot)
         return rewritten
 
-    def _manifests(self, entries: Iterable[Entry], snapshot: int) -> tuple[Manifest, ...]:
+    def _manifests(self, entries: Iterable[Entry], snapshot: int) -> tuple[WrittenManifest, ...]:
         """Returns new manifests for the entries: data and deletes never share one."""
         split: dict[bool, list[Entry]] = {}
         for entry in entries:
             split.setdefault(entry.item.content is not Content.DATA, []).append(entry)
         return tuple(self._manifest(deletes, some, snapshot) for deletes, some in split.items())
 
-    def _manifest(self, deletes: bool, entries: list[Entry], snapshot: int) -> Manifest:
+    def _manifest(self, deletes: bool, entries: list[Entry], snapshot: int) -> WrittenManifest:
         data = self.layout.manifest(entries, deletes)
         path = self._write("metadata", "manifest.avro", FileKind.MANIFEST, data)
-        return Manifest(path, len(data), deletes, snapshot, tuple(entries))
+        return WrittenManifest(path, len(data), deletes, snapshot, tuple(entries))
 
     def _data(self, folder: str) -> Item:
         path = self._write(folder, "data.parquet", FileKind.DATA)

@@ -54,7 +54,7 @@ class World:
     snapshots: dict[str, int] = field(default_factory=dict)
     policy: str = ""
     run: str = ""
-    beside: list[Pointers] = field(default_factory=list)
+    side_objects: list[Pointers] = field(default_factory=list)
 
     @staticmethod
     def make(
@@ -96,7 +96,7 @@ class World:
             lease=LEASE,
             retrying=retrying,
             settings=self.ground.properties,
-            beside=[SqlCatalog(each.catalog, each.uri) for each in self.beside],
+            side_objects=[SqlCatalog(each.catalog, each.uri) for each in self.side_objects],
             namespace=self.pointers.namespace,
         )
 
@@ -106,7 +106,7 @@ class World:
 
     def problems(self, without: frozenset[str] = frozenset()) -> list[str]:
         """Returns what any retained snapshot of any table lost; `without` names files that may be missing."""
-        found = (each for known in (self.pointers, *self.beside) for each in self.judge.problems(known, without))
+        found = (each for known in (self.pointers, *self.side_objects) for each in self.judge.problems(known, without))
         return [*found, *self._lost_refs()]
 
     def check(self, without: frozenset[str] = frozenset()) -> None:

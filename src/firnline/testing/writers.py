@@ -17,13 +17,13 @@ from uuid import uuid4
 from firnline.model.locations import join
 from firnline.model.snapshots import MAIN
 from firnline.testing.disks import Disk, LocalDisk
-from firnline.testing.manifests import Content, Entry, Item, Layout, Manifest, Status
+from firnline.testing.manifests import AvroLayout, Content, Entry, Item, Status, WrittenManifest
 from firnline.testing.pointers import Pointers
 from firnline.testing.rows import deletes_file, numbers, read_rows, rows_file
 
 Document = dict[str, Any]
 FIRST_ID = 3_000_000_000_000_000_000
-_LAYOUT = Layout(version=2)
+_LAYOUT = AvroLayout(version=2)
 _SCHEMA = {"type": "struct", "schema-id": 0, "fields": [{"id": 1, "name": "x", "required": False, "type": "long"}]}
 
 
@@ -35,7 +35,7 @@ class TableGone(Exception):
 class Truth:
     """What a snapshot held when it was committed: every file it needs, and its rows."""
 
-    manifests: tuple[Manifest, ...]
+    manifests: tuple[WrittenManifest, ...]
     live: frozenset[Item]
     files: frozenset[str]
     rows: tuple[int, ...]
@@ -223,7 +223,7 @@ class Writer:
         before = self.ledger.truths[parent] if parent is not None else Truth((), frozenset(), frozenset(), ())
         live = frozenset(item for item in before.live if item.path not in removed) | frozenset(added)
         if fresh:
-            kept: list[Manifest] = []
+            kept: list[WrittenManifest] = []
             entries = [Entry(Status.ADDED if item in added else Status.EXISTING, item, snapshot) for item in live]
         else:
             kept = [self._without(manifest, removed, snapshot) for manifest in before.manifests if manifest.live]
@@ -233,7 +233,7 @@ class Writer:
         files = {listed, *(each.path for each in manifests), *(item.path for item in live)}
         return Truth(manifests, live, frozenset(files), self.ledger.rows(live))
 
-    def _without(self, manifest: Manifest, removed: Collection[str], snapshot: int) -> Manifest:
+    def _without(self, manifest: WrittenManifest, removed: Collection[str], snapshot: int) -> WrittenManifest:
         if not any(item.path in removed for item in manifest.live):
             return manifest
         entries = [
@@ -242,15 +242,15 @@ class Writer:
         (rewritten,) = self._manifests(entries, snapshot)
         return rewritten
 
-    def _manifests(self, entries: Sequence[Entry], snapshot: int) -> tuple[Manifest, ...]:
+    def _manifests(self, entries: Sequence[Entry], snapshot: int) -> tuple[WrittenManifest, ...]:
         """Returns new manifests; data and deletes never share one."""
         kinds = [[e for e in entries if (e.item.content is not Content.DATA) is deletes] for deletes in (False, True)]
         return tuple(self._manifest(bool(deletes), some, snapshot) for deletes, some in enumerate(kinds) if some)
 
-    def _manifest(self, deletes: bool, entries: list[Entry], snapshot: int) -> Manifest:
+    def _manifest(self, deletes: bool, entries: list[Entry], snapshot: int) -> WrittenManifest:
         data = _LAYOUT.manifest(entries, deletes)
         path = self.write("metadata", "manifest.avro", data)
-        return Manifest(path, len(data), deletes, snapshot, tuple(entries))
+        return WrittenManifest(path, len(data), deletes, snapshot, tuple(entries))
 
     def _snapshot(self, snapshot: int, parent: int | None, operation: str, truth: Truth) -> Document:
         (listed,) = truth.files - {each.path for each in truth.manifests} - {item.path for item in truth.live}

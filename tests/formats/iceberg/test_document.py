@@ -13,7 +13,7 @@ from firnline.formats.iceberg import document as reading
 from firnline.formats.iceberg.document import check_understood, document_in, parse_document, read_metadata
 from firnline.formats.iceberg.table import IcebergFormat
 from firnline.stores.objects import ObjectStores
-from firnline.testing.manifests import Layout
+from firnline.testing.manifests import AvroLayout
 from firnline.testing.tables import SmallTable
 
 HERE = "memory://documents/v1.metadata.json"
@@ -27,7 +27,7 @@ def understood(**fields: Any) -> None:
 @pytest.mark.parametrize("compressed", [False, True])
 def test_a_document_is_read_plain_and_compressed(version: int, compressed: bool) -> None:
     store = ObjectStores()
-    table = SmallTable(store, f"memory://documents/{version}-{compressed}/t", Layout(version))
+    table = SmallTable(store, f"memory://documents/{version}-{compressed}/t", AvroLayout(version))
     snapshot = table.append()
     location = table.publish(compressed=compressed)
     document = document_in(read_metadata(store, location), location)

@@ -13,8 +13,7 @@ import pytest
 
 from firnline.errors import UnreadableMetadata, UnsupportedFormat
 from firnline.formats.columns import ROW_SCHEMA
-from firnline.formats.iceberg.expand import IcebergExpand
-from firnline.formats.iceberg.roots import roots_of
+from firnline.formats.iceberg.expand import IcebergExpand, roots_of
 from firnline.formats.iceberg.state import state_of
 from firnline.local.engine import LocalEngine
 from firnline.model.files import File, FileKind, Root
@@ -23,7 +22,7 @@ from firnline.stores.objects import ObjectStores
 from firnline.testing.damage import SPOILED
 from firnline.testing.documents import document_of
 from firnline.testing.engines import a_long_life
-from firnline.testing.manifests import Content, Entry, Item, Layout, Status, entry_schema, list_schema
+from firnline.testing.manifests import AvroLayout, Content, Entry, Item, Status, entry_schema, list_schema
 from firnline.testing.tables import QuickFiles, SmallTable
 
 MANIFEST = "memory://expand/m.avro"
@@ -59,7 +58,7 @@ def row(key: str, size: int, kind: FileKind, opens: bool = False) -> dict[str, A
 
 @pytest.mark.parametrize("version", [1, 2, 3])
 def test_a_list_names_itself_and_its_manifests(version: int) -> None:
-    table = SmallTable(ObjectStores(), f"memory://expand/{version}", Layout(version))
+    table = SmallTable(ObjectStores(), f"memory://expand/{version}", AvroLayout(version))
     table.append()
     last = table.changes[table.append()]
     batch = IcebergExpand(ObjectStores())([File(FileKind.MANIFEST_LIST, last.manifest_list or "", opens=True)]).rows
@@ -78,7 +77,7 @@ def test_a_manifest_names_its_live_files_by_kind() -> None:
     }
     entries = [Entry(Status.EXISTING, item, 1) for item in items.values()]
     gone = Entry(Status.DELETED, Item("memory://expand/gone", 9), 1)
-    data = Layout(3).manifest([*entries, gone], deletes=True)
+    data = AvroLayout(3).manifest([*entries, gone], deletes=True)
     assert opened(FileKind.MANIFEST, MANIFEST, data) == [
         row(MANIFEST, len(data), FileKind.MANIFEST),
         *(row(item.path, item.size, kind) for kind, item in items.items()),
@@ -86,18 +85,20 @@ def test_a_manifest_names_its_live_files_by_kind() -> None:
 
 
 def test_every_file_of_a_version_1_manifest_is_data() -> None:
-    data = Layout(1).manifest([Entry(Status.ADDED, Item("memory://expand/x", 5), 1)], deletes=False)
+    data = AvroLayout(1).manifest([Entry(Status.ADDED, Item("memory://expand/x", 5), 1)], deletes=False)
     assert opened(FileKind.MANIFEST, MANIFEST, data)[1:] == [row("memory://expand/x", 5, FileKind.DATA)]
 
 
 @pytest.mark.parametrize("kind", [FileKind.MANIFEST, FileKind.MANIFEST_LIST])
 def test_a_unit_that_names_nothing_still_names_itself(kind: FileKind) -> None:
-    data = Layout(2).manifest([], deletes=False) if kind is FileKind.MANIFEST else Layout(2).manifest_list([], 1)
+    data = (
+        AvroLayout(2).manifest([], deletes=False) if kind is FileKind.MANIFEST else AvroLayout(2).manifest_list([], 1)
+    )
     assert opened(kind, MANIFEST, data) == [row(MANIFEST, len(data), kind)]
 
 
 def test_keys_stay_as_they_are_spelled_and_identities_do_not() -> None:
-    data = Layout(2).manifest([Entry(Status.ADDED, Item("S3A://Bucket//x", 5), 1)], deletes=False)
+    data = AvroLayout(2).manifest([Entry(Status.ADDED, Item("S3A://Bucket//x", 5), 1)], deletes=False)
     (_, named) = opened(FileKind.MANIFEST, MANIFEST, data)
     assert (named["key"], named["identity"]) == ("S3A://Bucket//x", "s3://bucket/x")
 
@@ -152,7 +153,7 @@ def test_a_list_given_for_a_manifest_is_refused_and_so_is_a_manifest_given_for_a
 
 @pytest.mark.parametrize("off", [-1, 1])
 def test_a_unit_of_another_length_than_its_list_says_is_refused(off: int) -> None:
-    data = Layout(2).manifest([Entry(Status.ADDED, Item("memory://expand/x", 5), 1)], deletes=False)
+    data = AvroLayout(2).manifest([Entry(Status.ADDED, Item("memory://expand/x", 5), 1)], deletes=False)
     assert len(opened(FileKind.MANIFEST, MANIFEST, data, len(data))) == 2
     with pytest.raises(UnreadableMetadata, match=f"{len(data)} bytes"):
         opened(FileKind.MANIFEST, MANIFEST, data, len(data) + off)
@@ -193,7 +194,7 @@ def test_a_manifest_that_leaves_its_counts_out_is_no_sign_of_a_cut() -> None:
 
 
 def test_a_list_cut_between_two_blocks_is_refused_by_every_walk() -> None:
-    table = SmallTable(ObjectStores(), "memory://expand/cut", Layout(2))
+    table = SmallTable(ObjectStores(), "memory://expand/cut", AvroLayout(2))
     table.append(3)
     state = state_of(document_of(table), "lake.ns.cut", "memory://expand/cut/v1.metadata.json")
     ((_, unit),) = roots_of(state)
@@ -206,7 +207,7 @@ def test_a_list_cut_between_two_blocks_is_refused_by_every_walk() -> None:
 @pytest.mark.parametrize("kind", [FileKind.MANIFEST_LIST, FileKind.MANIFEST])
 def test_many_units_name_what_each_names_alone(version: int, kind: FileKind) -> None:
     store = ObjectStores()
-    table, _ = a_long_life(SmallTable(store, f"memory://expand/many-{version}-{kind}", Layout(version)))
+    table, _ = a_long_life(SmallTable(store, f"memory://expand/many-{version}-{kind}", AvroLayout(version)))
     units = [File(each.kind, path, opens=True) for path, each in table.made.items() if each.kind is kind]
     expand = IcebergExpand(store)
     found = expand(units)
@@ -217,7 +218,7 @@ def test_many_units_name_what_each_names_alone(version: int, kind: FileKind) -> 
 
 @pytest.mark.parametrize("how", SPOILED)
 def test_of_many_units_the_spoiled_one_is_named(tmp_path: Path, how: str) -> None:
-    table, _ = a_long_life(SmallTable(QuickFiles(), f"file://{tmp_path}/t", Layout(2)))
+    table, _ = a_long_life(SmallTable(QuickFiles(), f"file://{tmp_path}/t", AvroLayout(2)))
     made = [File(each.kind, path, each.size, True) for path, each in table.made.items()]
     units = [unit for unit in made if unit.kind is FileKind.MANIFEST]
     chosen = units[len(units) // 2].key

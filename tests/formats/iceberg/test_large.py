@@ -10,12 +10,12 @@ import fastavro
 import pytest
 
 from firnline.app import open_lake
-from firnline.testing.large import LargeTable, Shape
+from firnline.testing.large import LargeShape, LargeTable
 
 SHAPES = [
-    Shape(12, 3, live=4, cadence=1, columns=2, refs=1, partitions=2),
-    Shape(30, 5, live=8, cadence=3, columns=20, refs=4, partitions=3),
-    Shape(9, 70, live=20, cadence=5, columns=3, refs=2, partitions=1),
+    LargeShape(12, 3, live=4, cadence=1, columns=2, refs=1, partitions=2),
+    LargeShape(30, 5, live=8, cadence=3, columns=20, refs=4, partitions=3),
+    LargeShape(9, 70, live=20, cadence=5, columns=3, refs=2, partitions=1),
 ]
 
 
@@ -30,7 +30,7 @@ def expected(table: LargeTable, last: int) -> dict[str, int]:
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-def test_the_victims_are_those_that_the_shape_has(tmp_path: Path, shape: Shape) -> None:
+def test_the_victims_are_those_that_the_shape_has(tmp_path: Path, shape: LargeShape) -> None:
     table = LargeTable(tmp_path / "t", shape)
     table.write()
     for last in (shape.snapshots // 3, shape.snapshots - 1):

@@ -10,13 +10,13 @@ from pyiceberg.manifest import ManifestEntryStatus
 from pyiceberg.table import StaticTable
 
 from firnline.testing.engines import a_long_life
-from firnline.testing.manifests import Layout
+from firnline.testing.manifests import AvroLayout
 from firnline.testing.tables import QuickFiles, SmallTable
 
 
 @pytest.mark.parametrize("version", [1, 2, 3])
 def test_pyiceberg_reads_what_the_writer_remembers(tmp_path: Path, version: int) -> None:
-    table = SmallTable(QuickFiles(), f"file://{tmp_path}/t", Layout(version, block_bytes=1))
+    table = SmallTable(QuickFiles(), f"file://{tmp_path}/t", AvroLayout(version, block_bytes=1))
     table.append(2)
     if version > 1:
         table.delete_rows(table.live())
@@ -40,7 +40,7 @@ def test_pyiceberg_reads_what_the_writer_remembers(tmp_path: Path, version: int)
 
 @pytest.mark.parametrize("version", [1, 2, 3])
 def test_every_file_has_the_size_that_is_remembered(tmp_path: Path, version: int) -> None:
-    table, expired = a_long_life(SmallTable(QuickFiles(), f"file://{tmp_path}/t", Layout(version)))
+    table, expired = a_long_life(SmallTable(QuickFiles(), f"file://{tmp_path}/t", AvroLayout(version)))
     assert {path: Path(path.removeprefix("file://")).stat().st_size for path in table.made} == {
         path: made.size for path, made in table.made.items()
     }

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from firnline.errors import UnreadableMetadata, UnsupportedFormat
-from firnline.formats.iceberg.roots import roots_of
+from firnline.formats.iceberg.expand import roots_of
 from firnline.formats.iceberg.state import state_of
 from firnline.model.files import FileKind
 from firnline.model.snapshots import Ref, RefKind
@@ -17,7 +17,7 @@ from firnline.policy.native import LONGEST_AGE_MS
 from firnline.ports.formats import State
 from firnline.stores.objects import ObjectStores
 from firnline.testing.documents import document_of
-from firnline.testing.manifests import Layout
+from firnline.testing.manifests import AvroLayout
 from firnline.testing.tables import SmallTable
 
 HERE = "memory://states/t/metadata/v1.metadata.json"
@@ -178,7 +178,7 @@ def test_the_roots_are_what_the_document_names(table: SmallTable) -> None:
 
 
 def test_inline_manifests_are_roots_of_their_own() -> None:
-    old = SmallTable(ObjectStores(), "memory://states/old", Layout(1))
+    old = SmallTable(ObjectStores(), "memory://states/old", AvroLayout(1))
     snapshot = old.append(inline=True)
     old.append(inline=True)
     named = [(owner, file.key) for owner, file in roots_of(state(old))]
@@ -230,7 +230,7 @@ def test_a_root_with_a_dotted_segment_is_refused(table: SmallTable, field: str) 
 
 
 def test_a_snapshot_of_a_newer_version_must_have_a_manifest_list() -> None:
-    old = SmallTable(ObjectStores(), "memory://states/inline", Layout(1))
+    old = SmallTable(ObjectStores(), "memory://states/inline", AvroLayout(1))
     old.append(inline=True)
     assert list(roots_of(state(old)))
     with pytest.raises(UnreadableMetadata, match="manifest list"):

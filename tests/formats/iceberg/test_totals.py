@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from firnline.app import is_large
+from firnline.formats.iceberg.counts import files_told
 from firnline.formats.iceberg.table import IcebergFormat
-from firnline.formats.iceberg.totals import files_told
 from firnline.stores.objects import ObjectStores
 from firnline.testing.tables import QuickFiles, SmallTable
 

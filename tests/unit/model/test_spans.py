@@ -8,7 +8,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from firnline.model.spans import Entries, alive, merged, numbers
+from firnline.model.spans import SpanEntries, alive, merged, numbers
 
 ROOTS = 12
 spans = st.tuples(st.integers(0, ROOTS - 1), st.integers(1, ROOTS)).map(
@@ -50,7 +50,7 @@ def test_a_root_needs_what_was_added_once_more_than_removed(
         for root in range(start, end):
             counts[file, fold, root] += op
     columns = [numbers(column) for column in zip(*((f, d, o, s, e) for f, d, o, (s, e) in entries), strict=True)]
-    found = alive(4, Entries(*(columns or [numbers([])] * 5)), kept)
-    needing = {(file, root) for (file, _, root), count in counts.items() if count > 0}
-    assert found.reached.tolist() == [any(file == each for file, _ in needing) for each in range(4)]
-    assert found.needed.tolist() == [any(file == each and root < kept for file, root in needing) for each in range(4)]
+    found = alive(4, SpanEntries(*(columns or [numbers([])] * 5)), kept)
+    who_needs = {(file, root) for (file, _, root), count in counts.items() if count > 0}
+    assert found.reached.tolist() == [any(file == each for file, _ in who_needs) for each in range(4)]
+    assert found.needed.tolist() == [any(file == each and root < kept for file, root in who_needs) for each in range(4)]

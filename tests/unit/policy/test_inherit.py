@@ -6,10 +6,9 @@ import pytest
 
 from firnline.errors import PolicyError
 from firnline.model.times import DAY_MS, HOUR_MS
-from firnline.policy.config import Section
 from firnline.policy.inherit import Effective, effective
 from firnline.policy.native import NativeRetention
-from firnline.policy.parse import parse_policy
+from firnline.policy.parse import Section, parse_policy
 
 FILE = """\
 keep: {last: 3, daily: 7d}

@@ -9,8 +9,7 @@ import pytest
 
 from firnline.errors import PolicyError
 from firnline.model.times import DAY_MS, HOUR_MS
-from firnline.policy.config import Section
-from firnline.policy.parse import parse_policy
+from firnline.policy.parse import Section, parse_policy
 from firnline.policy.periods import Period
 from firnline.policy.rules import KeepLast, KeepPeriods, KeepTags, KeepWithin
 

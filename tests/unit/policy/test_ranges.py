@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from firnline.policy.ranges import LARGEST, Range
+from firnline.policy.native import LARGEST, Range
 
 TIMES = {number: number * 10 for number in range(1, 11)}
 

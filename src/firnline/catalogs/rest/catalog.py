@@ -7,10 +7,9 @@ from functools import cached_property
 from typing import Any
 from urllib.parse import quote
 
-from firnline.catalogs.near import no_such_table
-from firnline.catalogs.rest.http import Http
-from firnline.catalogs.rest.replies import Reply, refusal
+from firnline.catalogs.rest.http import Http, Reply, refusal
 from firnline.catalogs.rest.settings import RestSettings
+from firnline.catalogs.troubles import no_such_table
 from firnline.errors import UnreadableMetadata
 from firnline.model.names import written
 from firnline.ports.catalogs import TableName

@@ -8,13 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from firnline.formats.avro.blocks import MAX_BYTES, Blocks, expand
-from firnline.formats.avro.codecs import Codecs, codecs_for
-from firnline.formats.avro.engine import Engine, Way, engine_for
+from firnline.formats.avro.codecs import MAX_BYTES, Blocks, Codecs, codecs_for, expand
+from firnline.formats.avro.engine import KernelEngine, Way, engine_for
 from firnline.formats.avro.faults import CorruptAvro
-from firnline.formats.avro.framing import Numbers, Packed, find_blocks
+from firnline.formats.avro.framing import BlockWriter, Numbers, Packed, find_blocks, read_header
 from firnline.formats.avro.gather import to_arrow
-from firnline.formats.avro.header import Writer, read_header
 from firnline.formats.avro.kernel import FAULTS, MAX_DEPTH
 from firnline.formats.avro.program import Program, compile_program
 from firnline.inflate import believable
@@ -52,7 +50,7 @@ def decode_many(
     """The rows of some files, as `decode` has them, and the number of the file that each comes from.
 
     A call costs more than a small file does, so those of one schema are decoded in one. Raises CorruptAvro where any
-    of them is damaged, or all together hold too much: whoever wants to know which asks for each alone.
+    of them is damaged, or all together hold too much: the caller that wants to know which asks for each alone.
     """
     engine = engine_for(sum(map(len, files)), way)
     batches, numbers = [], []
@@ -65,9 +63,9 @@ def decode_many(
 
 def _decoded(
     packed: Packed,
-    writer: Writer,
+    writer: BlockWriter,
     columns: Mapping[str, pa.DataType],
-    engine: Engine,
+    engine: KernelEngine,
     codecs: Codecs,
     max_bytes: int,
 ) -> tuple[pa.RecordBatch, int]:
@@ -79,7 +77,7 @@ def _decoded(
     return batch, rows
 
 
-def _columns(blocks: Blocks, rows: int, program: Program, engine: Engine) -> list[pa.Array]:
+def _columns(blocks: Blocks, rows: int, program: Program, engine: KernelEngine) -> list[pa.Array]:
     """Run the program over all blocks at once and gather each column."""
     width = len(program.columns)
     value = np.zeros(width * rows, dtype=np.int64)

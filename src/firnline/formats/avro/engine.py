@@ -21,7 +21,7 @@ TO_BUILD: Final = 8 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class Engine:
+class KernelEngine:
     """The entry points of the kernel and the shapes in which they take numbers and room."""
 
     frame_files: Callable[..., int]
@@ -39,7 +39,7 @@ def _list_of(numbers: Any) -> list[int]:
     return list(np.asarray(numbers).tolist())  # numpy's own scalars are slow and would wrap around
 
 
-PYTHON: Final = Engine(kernel.frame_files, kernel.run_blocks, kernel.gather, _list_of, bytearray)
+PYTHON: Final = KernelEngine(kernel.frame_files, kernel.run_blocks, kernel.gather, _list_of, bytearray)
 
 
 class Choice:
@@ -47,18 +47,18 @@ class Choice:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._compiled: Engine | None = None
+        self._compiled: KernelEngine | None = None
         self._seen = 0
         self._patience: float = TO_LOAD
 
-    def compiled(self) -> Engine:
+    def compiled(self) -> KernelEngine:
         """The compiled engine, made once. Raises ImportError or RuntimeError where it cannot be."""
         with self._lock:
             if self._compiled is None:
                 self._compiled = _compiled(machine_code().load())
             return self._compiled
 
-    def by_size(self, size: int) -> Engine:
+    def by_size(self, size: int) -> KernelEngine:
         """Plain Python until this process has seen what pays for loading the compiled loops, or for building them."""
         with self._lock:
             self._seen += size
@@ -66,7 +66,7 @@ class Choice:
                 self._compiled = self._tried(may_build=self._seen > TO_BUILD)
             return self._compiled or PYTHON
 
-    def _tried(self, *, may_build: bool) -> Engine | None:
+    def _tried(self, *, may_build: bool) -> KernelEngine | None:
         self._patience = math.inf if may_build else TO_BUILD
         try:
             code = machine_code()
@@ -82,14 +82,14 @@ def machine_code() -> types.ModuleType:
     return found
 
 
-def _compiled(entries: Mapping[str, Callable[..., int]]) -> Engine:
-    return Engine(**entries, numbers=np.ascontiguousarray, room=_empty)
+def _compiled(entries: Mapping[str, Callable[..., int]]) -> KernelEngine:
+    return KernelEngine(**entries, numbers=np.ascontiguousarray, room=_empty)
 
 
 _CHOICE: Final = Choice()
 
 
-def engine_for(size: int, way: Way) -> Engine:
+def engine_for(size: int, way: Way) -> KernelEngine:
     """The engine for a file of `size` bytes; `way` forces one."""
     if way == "auto":
         return _CHOICE.by_size(size)

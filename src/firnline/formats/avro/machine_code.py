@@ -17,8 +17,7 @@ from typing import Any, Final
 import numpy as np
 
 from firnline.formats.avro import building, kernel
-from firnline.own_cache import own_cache
-from firnline.own_files import is_own_folder, read_own, write_whole
+from firnline.own_files import is_own_folder, own_cache, read_own, write_whole
 
 _DIGEST_BYTES: Final = 32
 _MODE: Final = 0o644
@@ -42,7 +41,7 @@ def load() -> Entries:
 def kept() -> bytes | None:
     """Returns the object that was built here for this very code, machine and LLVM; None where there is none.
 
-    Whoever can write it can run code as this user. So it is the work of an author of this very code, and nobody else
+    Anyone who can write it can run code as this user. So it is the work of an author of this very code, and nobody else
     may write to it, nor to the folder that it lies in.
     """
     for path in _paths():
@@ -74,10 +73,10 @@ def keep(found: bytes) -> None:
 def _paths(*, make: bool = False) -> Iterator[Path]:
     """Yields where the object may lie: where Python's own compiled files lie, or with this user's caches."""
     name = f"kernel-{_fingerprint()}.o"
-    beside = Path(kernel.__file__).parent / "__pycache__"
+    side_objects = Path(kernel.__file__).parent / "__pycache__"
     with suppress(OSError):
-        if is_own_folder(beside, _authors()):
-            yield beside / name
+        if is_own_folder(side_objects, _authors()):
+            yield side_objects / name
     with suppress(OSError, RuntimeError):  # a user without a home, a home that is nowhere
         folder = own_cache("code")
         if make:

@@ -7,7 +7,7 @@ from graphlib import CycleError, TopologicalSorter
 from typing import Any, Final
 
 from firnline.formats.avro.faults import CorruptAvro
-from firnline.formats.avro.header import parse_json
+from firnline.formats.avro.framing import parse_json
 
 # Least number of bytes of a value of each type; only null has none.
 WIDTHS: Final = {

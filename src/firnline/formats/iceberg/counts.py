@@ -1,15 +1,15 @@
-"""Whether a manifest list holds all that its snapshot has.
+"""Whether a manifest list holds all that its snapshot has; and about how many files a walk of a table meets.
 
-Nothing says how long a list is, and one that was cut between two blocks still decodes, without its last manifests. What
-tells is how many manifests the writer says it kept and made; Iceberg's Java notes both. The totals of files are worth
-less: every writer adds to the total before it, Java leaves files out that it deletes twice, and one mistake goes on
-through all snapshots after it. So they count only where no writer noted the manifests.
+Nothing says how long a list is, and one that was cut between two blocks still decodes, without its last manifests.
+What tells is how many manifests the writer says it kept and made; Iceberg's Java notes both. The totals of files are
+worth less: every writer adds to the total before it, Java leaves files out that it deletes twice, and one mistake goes
+on through all snapshots after it. So they count only where no writer noted the manifests.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from firnline.formats.avro import read_header
+from firnline.formats.iceberg.document import Document
 from firnline.formats.opening import Doubt
 
 Numbers = np.ndarray[tuple[int], np.dtype[np.int64]]
@@ -79,3 +80,29 @@ def count_of(data: pa.RecordBatch, which: str) -> pa.Array:
 def _whole(summary: Mapping[str, Any], name: str) -> int | None:
     said = summary.get(name)
     return int(said) if isinstance(said, str) and _COUNT.fullmatch(said) else None
+
+
+_NUMBER = re.compile(r"[0-9]{1,12}")
+"""No table has a trillion files: what says so, or less than none, says nothing."""
+
+
+def files_told(document: Document) -> int:
+    """Returns how many files the summaries tell of; 0 where none does.
+
+    That is the most that any snapshot has, or all that were ever added if these are more: a table of ten files that
+    are written anew every minute has many files in its history, and a walk meets each of them.
+    """
+    summaries = list(_summaries(document))
+    most = max((_told(each, "total") for each in summaries), default=0)
+    return max(most, sum(_told(each, "added") for each in summaries))
+
+
+def _summaries(document: Document) -> Iterator[dict[str, Any]]:
+    snapshots = document.get("snapshots") or ()
+    summaries = (each.get("summary") for each in snapshots if isinstance(each, dict))
+    return (each for each in summaries if isinstance(each, dict))
+
+
+def _told(summary: dict[str, Any], which: str) -> int:
+    texts = (str(summary.get(f"{which}-{kind}-files")) for kind in ("data", "delete"))
+    return sum(int(text) for text in texts if _NUMBER.fullmatch(text))

@@ -1,14 +1,22 @@
-"""The metadata JSON as a document: decoded, checked for what firnline understands, and otherwise left alone."""
+"""The metadata JSON as a document: decoded, checked for what firnline understands, otherwise left alone, and written
+again.
+"""
 
 from __future__ import annotations
 
+import gzip
 import json
+import re
+import uuid
 import zlib
 from collections.abc import Mapping
 from typing import Any
 
 from firnline.errors import ObjectNotFound, UnreadableMetadata, UnsupportedFormat
+from firnline.foreign import json_bytes
+from firnline.formats.iceberg.fields import properties_of
 from firnline.inflate import gunzipped
+from firnline.model.locations import join
 from firnline.ports.stores import Get
 
 Document = Mapping[str, Any]
@@ -51,7 +59,7 @@ def parse_document(data: bytes, location: str) -> Document:
 
 
 def check_understood(document: Document, location: str) -> None:
-    """Returns where this version of firnline understands the table; raises UnsupportedFormat where it does not."""
+    """Raises UnsupportedFormat unless this version of firnline understands the table."""
     version = document.get("format-version")
     if version not in FORMAT_VERSIONS or not isinstance(version, int) or isinstance(version, bool):
         raise UnsupportedFormat(
@@ -73,3 +81,30 @@ def _is_encrypted(document: Document) -> bool:
         or (isinstance(properties, dict) and "encryption.key-id" in properties)
         or any("key-id" in s for s in (snapshots if isinstance(snapshots, list) else ()) if isinstance(s, dict))
     )
+
+
+_VERSION = re.compile(r"(?:v(\d+)|(\d+)-)[^/]*$")
+
+
+def document_bytes(document: Document) -> bytes:
+    text = json_bytes(document, separators=(",", ":"))
+    return gzip.compress(text, mtime=0) if is_compressed(document) else text
+
+
+def is_compressed(document: Document) -> bool:
+    codec = properties_of(document).get("write.metadata.compression-codec", "none").lower()
+    if codec not in ("none", "gzip"):
+        raise UnsupportedFormat(f"metadata compression {codec!r} is not understood", hint="nothing was changed")
+    return codec == "gzip"
+
+
+def metadata_folder(document: Document) -> str:
+    return properties_of(document).get("write.metadata.path") or join(document["location"], "metadata")
+
+
+def successor_name(document: Document, base_location: str) -> str:
+    """Returns a new name for the metadata that follows; never one that was used before."""
+    match = _VERSION.search(base_location.rsplit("/", 1)[-1])
+    version = int(match[1] or match[2]) + 1 if match else 0
+    ending = ".gz.metadata.json" if is_compressed(document) else ".metadata.json"
+    return join(metadata_folder(document), f"{version:05d}-{uuid.uuid4()}{ending}")

@@ -52,7 +52,7 @@ def expired(document: Document, snapshots: Set[str], refs: Set[str]) -> tuple[di
 def restored(document: Document, removal: Removal) -> tuple[dict[str, Any], list[str]]:
     """Returns the document with the removal put back, and the refs that were not.
 
-    A ref that somebody created since keeps what it says now, whatever it said before; one whose snapshot is gone,
+    A ref that was created since keeps what it says now, whatever it said before; one whose snapshot is gone,
     because something else removed it since, stays away: readers fail on a ref that leads nowhere.
     """
     present = {str(each["snapshot-id"]) for each in document.get("snapshots") or ()}

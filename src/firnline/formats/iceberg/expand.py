@@ -1,8 +1,10 @@
-"""Opening manifest lists and manifests: the only Iceberg code that runs on executors."""
+"""What the document names for a snapshot, and what manifest lists and manifests name: the part that
+runs on executors.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -13,13 +15,50 @@ import pyarrow.compute as pc
 from firnline.errors import FirnlineError, UnsupportedFormat
 from firnline.formats.avro import CorruptAvro, decode_many
 from firnline.formats.columns import ROW_SCHEMA, first_dotted, identities
-from firnline.formats.iceberg.counts import Numbers, refuse_cut
-from firnline.formats.iceberg.paths import dotted
-from firnline.formats.opening import named, opened
-from firnline.formats.required import required, sizes_of
+from firnline.formats.iceberg import fields
+from firnline.formats.iceberg.counts import Numbers, claim_of, refuse_cut
+from firnline.formats.iceberg.names import dotted, plain_path
+from firnline.formats.opening import named, opened, required, sizes_of
 from firnline.model.files import File, FileKind
+from firnline.model.snapshots import SnapshotId
 from firnline.ports.expanding import Expanded, Together, end_to_end, joined
+from firnline.ports.formats import State
 from firnline.ports.stores import Get
+
+
+def roots_of(state: State, trusted: Set[SnapshotId] = frozenset()) -> Iterator[tuple[SnapshotId, File]]:
+    """Yields the units and files that the document names, each with its snapshot. The manifest lists of `trusted`
+    snapshots are taken as they are, whatever their summaries say.
+
+    Statistics may belong to a snapshot that is not in the table: they stay in the document after a commit, and their
+    path may be shared with statistics that go.
+    """
+    inline = state.document["format-version"] == 1
+    for snapshot in fields.objects(state.document, "snapshots", state.fence):
+        owner = str(snapshot["snapshot-id"])
+        claim = None if owner in trusted else claim_of(snapshot.get("summary"))
+        yield from ((owner, unit) for unit in _units(snapshot, claim, state.fence, inline))
+    yield from _statistics(state, "statistics", FileKind.STATISTICS)
+    yield from _statistics(state, "partition-statistics", FileKind.PARTITION_STATISTICS)
+
+
+def _units(snapshot: fields.Fields, claim: int | None, where: str, inline: bool) -> Iterator[File]:
+    if snapshot.get("manifest-list") is not None:
+        path = plain_path(fields.text(snapshot, "manifest-list", where), where)
+        yield File(FileKind.MANIFEST_LIST, path, opens=True, expects=claim)
+        return
+    manifests = snapshot.get("manifests") if inline else None
+    if not isinstance(manifests, list) or not all(isinstance(path, str) and path for path in manifests):
+        raise fields.damaged(where, f"snapshot {snapshot['snapshot-id']} names neither a manifest list nor manifests")
+    yield from (File(FileKind.MANIFEST, plain_path(path, where), opens=True) for path in manifests)
+
+
+def _statistics(state: State, name: str, kind: FileKind) -> Iterator[tuple[SnapshotId, File]]:
+    for each in fields.objects(state.document, name, state.fence):
+        path = plain_path(fields.text(each, "statistics-path", state.fence), state.fence)
+        size = fields.size(each, "file-size-in-bytes", state.fence)
+        yield str(fields.whole(each, "snapshot-id", state.fence)), File(kind, path, size)
+
 
 _LIST_COLUMNS = {
     "manifest_path": pa.string(),
@@ -140,7 +179,7 @@ def _largest(column: pa.Array) -> int:
 
 
 def _only_known(column: pa.Array, last: int, what: str) -> None:
-    """Returns where all numbers are 0 to `last`."""
+    """Raises CorruptAvro unless all numbers are 0 to `last`."""
     numbers = column.to_numpy()
     strange = numbers[(numbers < 0) | (numbers > last)]
     if len(strange):

@@ -1,20 +1,80 @@
-"""From the metadata document to the State that every other part of firnline works on."""
+"""From the metadata document to the State that every other part works on, with bridges over the holes of earlier
+expiries.
+
+Iceberg's snapshots name their parents and nothing further. When a policy keeps one snapshot a month, the next reading
+of the table would find a history that ends at the first hole, and the next run would expire what the policy keeps. A
+property survives the commits of every engine, and only firnline reads this one.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import json
+from collections.abc import Callable, Iterator, Mapping
+from hashlib import sha256
 from typing import Any
 
+from firnline.errors import RefusedForSafety
 from firnline.formats.iceberg import fields
 from firnline.formats.iceberg.document import Document
-from firnline.formats.iceberg.lineage import parse_bridges
-from firnline.formats.iceberg.paths import plain_path
+from firnline.formats.iceberg.names import plain_path
 from firnline.model.graph import Graph
 from firnline.model.snapshots import MAIN, Ref, RefKind, Snapshot, SnapshotId
 from firnline.model.times import DAY_MS
 from firnline.policy.holds import parse_holds, unreadable
 from firnline.policy.native import LONGEST_AGE_MS, NativeRetention
 from firnline.ports.formats import Capabilities, FenceKind, State, UndoWindow
+
+PROPERTY = "firnline.lineage"
+
+
+def parse_bridges(properties: Mapping[str, str]) -> dict[SnapshotId, SnapshotId]:
+    """Returns the bridges. Raises where they cannot be read: without them rules would keep less than they promise."""
+    text = properties.get(PROPERTY)
+    if text is None:
+        return {}
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        found = None
+    if not isinstance(found, dict) or not all(isinstance(older, str) for older in found.values()):
+        raise RefusedForSafety(
+            f"the table property {PROPERTY} cannot be read: {text[:80]!r}",
+            hint="remove the property if the history below its holes may fall under the table's own retention",
+        )
+    return found
+
+
+def with_bridges(document: Document, bridges: Mapping[SnapshotId, SnapshotId]) -> dict[str, Any]:
+    """Returns the document with these bridges and no others; without any, without the property."""
+    present = document.get("properties") or {}
+    rest = {name: value for name, value in present.items() if name != PROPERTY}
+    said = {PROPERTY: json.dumps(bridges, separators=(",", ":"), sort_keys=True)} if bridges else {}
+    if rest == present and not said:
+        return dict(document)
+    return {**document, "properties": {**rest, **said}}
+
+
+class LastRead:
+    """Remembers one state by what it was read from. A copy that travels remembers nothing."""
+
+    def __init__(self) -> None:
+        self._last: tuple[tuple[object, bytes], State] | None = None
+
+    def __reduce__(self) -> tuple[type[LastRead], tuple[()]]:
+        return LastRead, ()
+
+    def of(self, named: tuple[str, str], data: bytes, read: Callable[[], State]) -> State:
+        """Returns what `read` makes of the data. It is asked where name, place or any byte differ from the last time:
+        a table that was dropped and made again may have its metadata under the same name.
+        """
+        source = (named, sha256(data).digest())
+        last = self._last
+        if last is not None and last[0] == source:
+            return last[1]
+        state = read()
+        self._last = (source, state)
+        return state
+
 
 NO_SNAPSHOT = -1
 DEFAULT_MAX_SNAPSHOT_AGE_MS = 5 * DAY_MS
@@ -64,7 +124,9 @@ def _uuid(document: Document, location: str, where: str) -> str:
 
 
 def _check_log(document: Document, where: str) -> None:
-    """Returns where every earlier metadata file has one plain path: a table may ask for their removal."""
+    """Raises UnreadableMetadata unless every earlier metadata file has one plain path: a table may ask for their
+    removal.
+    """
     for entry in fields.objects(document, "metadata-log", where):
         plain_path(fields.text(entry, "metadata-file", where), where)
 

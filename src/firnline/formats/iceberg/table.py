@@ -8,22 +8,17 @@ from typing import Any
 
 from firnline.errors import ObjectNotFound, RefusedForSafety, UnreadableMetadata, UnsupportedFormat, UsageError
 from firnline.formats.iceberg import edit, fields
-from firnline.formats.iceberg.definitions import refuse_lost_sources, undefined_in, with_definitions
-from firnline.formats.iceberg.document import Document, document_in, read_metadata
-from firnline.formats.iceberg.expand import IcebergExpand
-from firnline.formats.iceberg.last_read import LastRead
-from firnline.formats.iceberg.lineage import with_bridges
+from firnline.formats.iceberg.counts import files_told
+from firnline.formats.iceberg.definitions import refuse_lost_sources, undefined_in, with_definitions, without_unused
+from firnline.formats.iceberg.document import Document, document_bytes, document_in, read_metadata, successor_name
+from firnline.formats.iceberg.expand import IcebergExpand, roots_of
 from firnline.formats.iceberg.names import places_of
-from firnline.formats.iceberg.roots import roots_of
-from firnline.formats.iceberg.serialise import document_bytes, successor_name
-from firnline.formats.iceberg.state import state_of
-from firnline.formats.iceberg.totals import files_told
-from firnline.formats.iceberg.unused import without_unused
+from firnline.formats.iceberg.state import LastRead, state_of, with_bridges
 from firnline.formats.strangers import refuse_stranger
 from firnline.model.files import File, FileKind
 from firnline.model.snapshots import RefKind, SnapshotId
-from firnline.ports.formats import Amendment, Consequences, Dropping, Edited, State, Told, Undefined
-from firnline.ports.listings import Place
+from firnline.ports.formats import Amendment, Consequences, Dropping, Edited, State, Subject, Undefined
+from firnline.ports.listings import WrittenFolder
 from firnline.ports.stores import Get
 
 _PURGE_ORDER = (
@@ -76,11 +71,11 @@ class IcebergFormat:
         yield state.fence
         yield from (entry["metadata-file"] for entry in state.document.get("metadata-log") or ())
 
-    def told_in(self, state: State, key: str) -> Told | None:
+    def subject_of(self, state: State, key: str) -> Subject | None:
         """Each document is about the whole table."""
         return None
 
-    def places(self, state: State) -> tuple[Place, ...]:
+    def places(self, state: State) -> tuple[WrittenFolder, ...]:
         return places_of(state.location, state.properties)
 
     def emptied(self, state: State, folders: Iterable[str]) -> list[str]:
@@ -107,7 +102,7 @@ class IcebergFormat:
         *,
         clean: bool = False,
         amendment: Amendment | None = None,
-        beside: Set[str] = frozenset(),
+        side_objects: Set[str] = frozenset(),
     ) -> Edited:
         edited, removal = edit.expired(state.document, snapshots, refs)
         edited = with_bridges(edited, state.graph.bridges_without(snapshots))
@@ -158,7 +153,7 @@ class IcebergFormat:
     def consequences(self, state: State, expired: Set[SnapshotId], refs: Set[str], now_ms: int | None) -> Consequences:
         return Consequences(frozenset(expired))
 
-    def quieted(self, state: State) -> Mapping[str, str]:
+    def expiry_off(self, state: State) -> Mapping[str, str]:
         return {}
 
     def unaware(self, state: State) -> list[str]:

@@ -16,8 +16,8 @@ import pyarrow.compute as pc
 from firnline.formats.avro import decode
 from firnline.formats.iceberg import fields
 from firnline.formats.iceberg.counts import count_of, refuse_cut
+from firnline.formats.iceberg.expand import roots_of
 from firnline.formats.iceberg.partitions import Names, PartitionField, names_by_spec, partition_fields
-from firnline.formats.iceberg.roots import roots_of
 from firnline.formats.opening import opened
 from firnline.model.files import File, FileKind
 from firnline.model.snapshots import SnapshotId

@@ -78,7 +78,7 @@ def is_metadata(path: str) -> bool:
 
 
 def is_kept_tag(tag: str, number: int) -> bool:
-    """Tells whether firnline gave this name to a tag of the snapshot; what only begins so is somebody else's."""
+    """Tells whether firnline gave this name to a tag of the snapshot; what only begins so is another writer's."""
     match = _KEPT.fullmatch(tag)
     return match is not None and match[1] == str(number)
 

@@ -7,29 +7,26 @@ from dataclasses import dataclass
 from typing import Any
 
 from firnline.errors import NoSuchTable, UnsupportedFormat
-from firnline.formats.paimon import edit, names
-from firnline.formats.paimon.dropping import dropping
-from firnline.formats.paimon.expand import PaimonExpand
-from firnline.formats.paimon.folder import Files, read_folder
-from firnline.formats.paimon.hints import misleading_hints
-from firnline.formats.paimon.objects import snapshot_objects
-from firnline.formats.paimon.pinned import as_it_was, place_of, version_name
-from firnline.formats.paimon.places import emptied_of, places_of
-from firnline.formats.paimon.quiet import quieted, unaware
-from firnline.formats.paimon.restore import refuse_gap, restored, with_all
-from firnline.formats.paimon.roots import roots_of
-from firnline.formats.paimon.shrink import consequences_of
-from firnline.formats.paimon.state import files_in, modified_in, state_of
-from firnline.formats.paimon.tags import amended
-from firnline.formats.paimon.told import told_in
-from firnline.formats.paimon.totals import entries_of
-from firnline.formats.paimon.written import written_times
+from firnline.formats.paimon import names
+from firnline.formats.paimon.committing.present import misleading_hints
+from firnline.formats.paimon.editing import expiry
+from firnline.formats.paimon.editing.dropping import dropping
+from firnline.formats.paimon.editing.restore import refuse_gap, restored, with_all
+from firnline.formats.paimon.editing.tags import amended
+from firnline.formats.paimon.editing.writers import expiry_off, unaware
+from firnline.formats.paimon.reading.folder import Files, as_it_was, place_of, read_folder, version_name, written_times
+from firnline.formats.paimon.reading.objects import snapshot_objects
+from firnline.formats.paimon.reading.ranges import consequences_of
+from firnline.formats.paimon.reading.state import files_in, modified_in, state_of, subject_of
+from firnline.formats.paimon.walking.expand import PaimonExpand
+from firnline.formats.paimon.walking.places import emptied_of, places_of
+from firnline.formats.paimon.walking.roots import entries_of, roots_of
 from firnline.formats.strangers import refuse_stranger
 from firnline.model.files import File, FileKind
 from firnline.model.locations import join
 from firnline.model.snapshots import SnapshotId
-from firnline.ports.formats import Amendment, Consequences, Dropping, Edited, State, Told, Undefined
-from firnline.ports.listings import Place
+from firnline.ports.formats import Amendment, Consequences, Dropping, Edited, State, Subject, Undefined
+from firnline.ports.listings import WrittenFolder
 from firnline.ports.stores import Read
 
 _PURGE_ORDER = (
@@ -79,10 +76,10 @@ class PaimonFormat:
     def metadata_files(self, state: State) -> Iterator[str]:
         return (join(state.location, path) for path in files_in(state))
 
-    def told_in(self, state: State, key: str) -> Told | None:
-        return told_in(state, key)
+    def subject_of(self, state: State, key: str) -> Subject | None:
+        return subject_of(state, key)
 
-    def places(self, state: State) -> tuple[Place, ...]:
+    def places(self, state: State) -> tuple[WrittenFolder, ...]:
         return places_of(state)
 
     def emptied(self, state: State, folders: Iterable[str]) -> list[str]:
@@ -110,9 +107,9 @@ class PaimonFormat:
         *,
         clean: bool = False,
         amendment: Amendment | None = None,
-        beside: Set[str] = frozenset(),
+        side_objects: Set[str] = frozenset(),
     ) -> Edited:
-        files, removal = edit.expired(state, snapshots, refs, beside, amendment or Amendment(), now_ms)
+        files, removal = expiry.expired(state, snapshots, refs, side_objects, amendment or Amendment(), now_ms)
         return _edited(files, state, removal=removal)
 
     def restore(
@@ -145,8 +142,8 @@ class PaimonFormat:
     def consequences(self, state: State, expired: Set[SnapshotId], refs: Set[str], now_ms: int | None) -> Consequences:
         return consequences_of(state, expired, refs, now_ms)
 
-    def quieted(self, state: State) -> Mapping[str, str]:
-        return quieted(state)
+    def expiry_off(self, state: State) -> Mapping[str, str]:
+        return expiry_off(state)
 
     def unaware(self, state: State) -> list[str]:
         return unaware(state)

@@ -13,17 +13,22 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from firnline.formats.avro import decode
-from firnline.formats.opening import opened
-from firnline.formats.paimon.branches import branches_of
-from firnline.formats.paimon.checks import names_of, ops_of
-from firnline.formats.paimon.entry_places import ENTRY_COLUMNS, Places, digest, extras_in, folds_of, or_external
-from firnline.formats.paimon.layout import Layout
+from firnline.formats.opening import opened, sizes_of
 from firnline.formats.paimon.names import MAIN
-from firnline.formats.paimon.partitions import value_text
-from firnline.formats.paimon.roots import roots_of
-from firnline.formats.paimon.rows import partition_values
-from firnline.formats.paimon.state import files_in
-from firnline.formats.required import sizes_of
+from firnline.formats.paimon.reading.branches import branches_of
+from firnline.formats.paimon.reading.state import files_in
+from firnline.formats.paimon.walking.entries import names_of, ops_of
+from firnline.formats.paimon.walking.layout import (
+    ENTRY_COLUMNS,
+    EntryFolders,
+    Layout,
+    digest,
+    extras_in,
+    folds_of,
+    or_external,
+)
+from firnline.formats.paimon.walking.partitions import partition_values, value_text
+from firnline.formats.paimon.walking.roots import roots_of
 from firnline.model.files import File, FileKind
 from firnline.model.snapshots import SnapshotId, number_of
 from firnline.ports.formats import State
@@ -139,11 +144,11 @@ class PaimonEntries:
         gone: Digests = _digests(found, places, paths)[ops_of(found).to_numpy() < 0]
         return gone
 
-    def _read(self, manifest: Manifest) -> tuple[pa.RecordBatch, Places, pa.Array]:
+    def _read(self, manifest: Manifest) -> tuple[pa.RecordBatch, EntryFolders, pa.Array]:
         unit = File(FileKind.MANIFEST, manifest.key, manifest.size, opens=True)
         with opened(self.store, unit) as data:
             found = decode(data, _WANTED).batch
-        places = Places(found, self.layout)
+        places = EntryFolders(found, self.layout)
         keys = pc.binary_join_element_wise(places.folders(), names_of(found, "_FILE._FILE_NAME"), "/")
         return found, places, or_external(keys, found, "_FILE._EXTERNAL_PATH")
 
@@ -153,7 +158,7 @@ class PaimonEntries:
         keys = [(name, pa.string()) for name, _ in self.layout.partition]
         return [*named, *([("partition", pa.struct(keys))] if keys else []), *((name, pa.int64()) for name in _NUMBERS)]
 
-    def _files(self, found: pa.RecordBatch, places: Places, paths: pa.Array) -> pa.Array:
+    def _files(self, found: pa.RecordBatch, places: EntryFolders, paths: pa.Array) -> pa.Array:
         columns = {
             "content": pa.repeat(pa.scalar(0, _SHORT), len(found)),
             "file_path": paths,
@@ -164,7 +169,7 @@ class PaimonEntries:
         names = [name for name, _ in self._file_fields()]
         return pa.StructArray.from_arrays([columns[name] for name in names], names=names)
 
-    def _partitions(self, places: Places) -> pa.Array:
+    def _partitions(self, places: EntryFolders) -> pa.Array:
         """Returns the partition of each file, its values as SQL writes them."""
         kinds = tuple(kind for _, kind in self.layout.partition)
         texts = [
@@ -175,7 +180,7 @@ class PaimonEntries:
         return rows.take(pa.array(places.places))
 
 
-def _digests(found: pa.RecordBatch, places: Places, paths: pa.Array) -> Digests:
+def _digests(found: pa.RecordBatch, places: EntryFolders, paths: pa.Array) -> Digests:
     """Returns 64 bits of what identifies each entry: its path, and what it folds by."""
     folds = folds_of(found, places, extras_in(found.column("_FILE._EXTRA_FILES")))
     return folds ^ np.array([digest(path.encode()) for path in paths.to_pylist()], dtype=np.int64)

@@ -11,36 +11,35 @@ from firnline.errors import RefusedForSafety, UnreadableMetadata
 from firnline.model.files import File, Root
 from firnline.model.locations import identity, stem_of
 from firnline.model.names import is_location
-from firnline.ops.mirrors import mirrored, way_out
-from firnline.ops.needs import forbidden, needed_roots
-from firnline.ops.neighbours.cards import Card
 from firnline.ops.neighbours.folders import FolderMap, Folders
-from firnline.ops.neighbours.index import Indexed
+from firnline.ops.neighbours.index import Card, Indexed
 from firnline.ops.orphans.neighbours import Neighbour, expand_of
-from firnline.ops.settle import policy_in_force
-from firnline.ops.workplace import Registered, Workplace, has_uuid
+from firnline.ops.reachability.live_roots import forbidden, live_roots
+from firnline.ops.runs.decision import policy_in_force
+from firnline.ops.table.context import Registered, TableContext, has_uuid
+from firnline.ops.table.sources import mirrored, way_out
 from firnline.plans.plan import Conflict
 from firnline.plans.request import Request
 from firnline.policy.values import NONE
 from firnline.ports.catalogs import TableName
 from firnline.ports.engines import Elsewhere
 from firnline.ports.formats import State
-from firnline.ports.real_names import AsCalled, RealNames
+from firnline.ports.stores import AsCalled, RealNames
 
 _LOOKS = 5
 _NAME_IT = "name it under `shared-with` in firnline.yaml, so that all it needs counts; or drop one of the two"
 
 
-class Asked(Protocol):
+class AskedTable(Protocol):
     """A table that is asked what it needs."""
 
     @property
     def name(self) -> TableName: ...
 
-    def opened(self) -> tuple[Workplace, State]: ...
+    def opened(self) -> tuple[TableContext, State]: ...
 
 
-Needed = tuple[Asked, File]
+Needed = tuple[AskedTable, File]
 """A root, and the table that needs it."""
 
 
@@ -54,7 +53,7 @@ class Mirror:
     def name(self) -> TableName:
         return self.registered.name
 
-    def opened(self) -> tuple[Workplace, State]:
+    def opened(self) -> tuple[TableContext, State]:
         work = self.registered.open()
         return work, work.source.load()
 
@@ -120,7 +119,7 @@ class _Lake:
         return ((self.others[other], folder) for other, folder in self.folders.sharers(number, self.mine))
 
 
-def around(work: Workplace, state: State, *, everywhere: bool, but: str | None = None) -> Around:
+def around(work: TableContext, state: State, *, everywhere: bool, but: str | None = None) -> Around:
     """Returns what the other tables mean for this one, read just now.
 
     `everywhere`: files outside its folders may go too, so all that others need counts. `but` is the stamp of a run that
@@ -143,7 +142,7 @@ def around(work: Workplace, state: State, *, everywhere: bool, but: str | None =
     return Around(len(lake.others), None, called, elsewhere, tuple(_notes(lake, holes)), work.real)
 
 
-def refuse_conflict(work: Workplace, state: State) -> None:
+def refuse_conflict(work: TableContext, state: State) -> None:
     """Raises RefusedForSafety if another table is registered for the same files or uses the same folders, and the
     operator does not name it. Opens no unit of any table.
     """
@@ -153,7 +152,7 @@ def refuse_conflict(work: Workplace, state: State) -> None:
     Around(0, found).refuse_conflict()
 
 
-def is_registered_elsewhere(work: Workplace, state: State) -> bool:
+def is_registered_elsewhere(work: TableContext, state: State) -> bool:
     """Tells whether the same table has another registration, whose metadata may be any older version of this one's.
 
     Opens no unit of any table. Raises RefusedForSafety if one cannot be read.
@@ -162,12 +161,12 @@ def is_registered_elsewhere(work: Workplace, state: State) -> bool:
     return sharing != NONE and bool(_lake(work, state, named).same(state.uuid))
 
 
-def _asked(work: Workplace, state: State) -> tuple[str, tuple[str, ...]]:
+def _asked(work: TableContext, state: State) -> tuple[str, tuple[str, ...]]:
     effective = policy_in_force(state, work.source.name, work.config, Request())
     return effective.sharing.value, effective.shared_with.value
 
 
-def _lake(work: Workplace, state: State, named: tuple[str, ...]) -> _Lake:
+def _lake(work: TableContext, state: State, named: tuple[str, ...]) -> _Lake:
     locations = [each for each in named if is_location(each)]
 
     def is_mine(each: Registered) -> bool:
@@ -223,7 +222,7 @@ def _as_called(holes: Sequence[str], state: State, real: RealNames) -> tuple[str
 
 
 def _elsewhere(
-    work: Workplace, lake: _Lake, mirrors: Sequence[Needed], everywhere: bool, but: str | None
+    work: TableContext, lake: _Lake, mirrors: Sequence[Needed], everywhere: bool, but: str | None
 ) -> Elsewhere | None:
     """Returns what others and `mirrors` need that may be a file of this table; None if there is nothing of the kind."""
     now_ms = work.now()
@@ -235,7 +234,7 @@ def _elsewhere(
     return _reached_from(work, [*found, *mirrors, *_all_needs(whole, now_ms, but)])
 
 
-def _of_mirrors(work: Workplace, state: State, but: str | None) -> list[Needed]:
+def _of_mirrors(work: TableContext, state: State, but: str | None) -> list[Needed]:
     """Returns all that the table's mirrors need. Its writers replace one by the next with every commit: where one went
     while they were read, they are looked at again.
 
@@ -253,11 +252,11 @@ def _of_mirrors(work: Workplace, state: State, but: str | None) -> list[Needed]:
     )
 
 
-def _all_needs(tables: Sequence[Asked], now_ms: int, but: str | None) -> Iterator[Needed]:
+def _all_needs(tables: Sequence[AskedTable], now_ms: int, but: str | None) -> Iterator[Needed]:
     return ((each, file) for each in tables for file in _needs(each, now_ms, but))
 
 
-def _reached_from(work: Workplace, found: Sequence[Needed]) -> Elsewhere | None:
+def _reached_from(work: TableContext, found: Sequence[Needed]) -> Elsewhere | None:
     if not found:
         return None
     owners = {id(each): each for each, _ in found}
@@ -265,12 +264,12 @@ def _reached_from(work: Workplace, found: Sequence[Needed]) -> Elsewhere | None:
     return Elsewhere(tuple(Root(file, True, str(each.name)) for each, file in found), expand)
 
 
-def _needs(table: Asked, now_ms: int, but: str | None) -> Iterator[File]:
+def _needs(table: AskedTable, now_ms: int, but: str | None) -> Iterator[File]:
     """Yields all that a table needs. Another registration of the same table keeps the same records: `but` is the run
     that does not count there either.
     """
     work, state = table.opened()
-    return (root.file for root in needed_roots(work, state, now_ms, but))
+    return (root.file for root in live_roots(work, state, now_ms, but))
 
 
 def _bridges(card: Card, stems: Sequence[str] | None) -> Iterator[File]:

@@ -33,7 +33,7 @@ class Folders:
 
 
 @dataclass(frozen=True, slots=True)
-class Own:
+class OwnFolders:
     """What counts as a table's own: what begins with one of `folders` and with none of `holes`."""
 
     folders: tuple[str, ...]

@@ -1,4 +1,5 @@
-"""The index of outward references: what every table of the lake needs outside its own folders.
+"""The index of outward references: what every table of the lake needs outside its own folders, and how it is written
+down.
 
 A table is walked once, and again only by what is new since its metadata moved on: asking a lake of a thousand tables
 costs two listings. What is remembered is named by the metadata that it was read from, which never changes under its
@@ -7,11 +8,12 @@ name; a table whose metadata has a name that could be given twice is read every 
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from firnline.errors import (
     FirnlineError,
@@ -21,18 +23,77 @@ from firnline.errors import (
     StoreError,
     UnreadableMetadata,
 )
-from firnline.model.files import File
-from firnline.ops.needs import needed_roots
-from firnline.ops.neighbours.cards import Card, cards_from_bytes, cards_to_bytes, walked_from_bytes, walked_to_bytes
-from firnline.ops.neighbours.folders import FolderMap, Folders, Own
-from firnline.ops.neighbours.outward import StampsOf, UnitMeans, Walked, outward
-from firnline.ops.workplace import ListTables, Registered, Workplace, read_all
+from firnline.model.files import File, FileKind
+from firnline.ops.neighbours.folders import FolderMap, Folders, OwnFolders
+from firnline.ops.neighbours.outward import DIGEST_BYTES, Bridge, Bridges, StampsOf, UnitMeans, Walked, outward
+from firnline.ops.reachability.live_roots import live_roots
+from firnline.ops.table.context import ListTables, Registered, TableContext, read_all
 from firnline.ports.cache import Sealed
 from firnline.ports.catalogs import TableName
 from firnline.ports.formats import State
 from firnline.ports.progress import Progress, Silent
-from firnline.ports.real_names import RealNames
-from firnline.ports.stores import List
+from firnline.ports.stores import List, RealNames
+
+_LENGTH_BYTES = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """One table by the metadata that it was read from. `bridges` are those out of `own`, which is None before the table
+    was walked, and if it names files by links: those change.
+    """
+
+    metadata: str
+    uuid: str
+    folders: Folders
+    own: OwnFolders | None = None
+    bridges: Bridges = ()
+
+
+def cards_to_bytes(cards: Iterable[tuple[TableName, Card]]) -> bytes:
+    """Returns the cards of one catalog, each after its table's catalog, namespace and name."""
+    return json.dumps([[name.catalog, name.namespace, name.name, _card_json(card)] for name, card in cards]).encode()
+
+
+def cards_from_bytes(said: bytes) -> Iterator[tuple[TableName, Card]]:
+    for catalog, namespace, name, card in json.loads(said):
+        yield TableName(catalog, tuple(namespace), name), _card(card)
+
+
+def walked_to_bytes(walked: Walked) -> bytes:
+    leads = {digest.hex(): [_bridge_json(each) for each in bridges] for digest, bridges in walked.leads.items()}
+    text = json.dumps(leads).encode()
+    return len(text).to_bytes(_LENGTH_BYTES, "big") + text + b"".join(sorted(walked.units))
+
+
+def walked_from_bytes(said: bytes) -> Walked:
+    start = _LENGTH_BYTES + int.from_bytes(said[:_LENGTH_BYTES], "big")
+    leads = {bytes.fromhex(each): _bridges(found) for each, found in json.loads(said[_LENGTH_BYTES:start]).items()}
+    return Walked({said[at : at + DIGEST_BYTES] for at in range(start, len(said), DIGEST_BYTES)}, leads)
+
+
+def _card_json(card: Card) -> list[Any]:
+    own = None if card.own is None else [card.own.folders, card.own.holes]
+    bridges = [_bridge_json(each) for each in card.bridges]
+    return [card.metadata, card.uuid, card.folders.owned, card.folders.written, own, bridges]
+
+
+def _card(said: list[Any]) -> Card:
+    metadata, uuid, owned, written, own, bridges = said
+    folders = Folders(tuple(owned), tuple(written))
+    return Card(metadata, uuid, folders, own and OwnFolders(tuple(own[0]), tuple(own[1])), _bridges(bridges))
+
+
+def _bridge_json(bridge: Bridge) -> list[Any]:
+    file = bridge.file
+    return [file.kind.value, file.key, file.size, file.opens, bridge.folders]
+
+
+def _bridges(said: list[list[Any]]) -> Bridges:
+    return tuple(
+        Bridge(File(FileKind(kind), key, size, opens), tuple(folders)) for kind, key, size, opens, folders in said
+    )
+
 
 LookUp = Callable[[List, Iterable[File]], StampsOf]
 """Returns what identifies the bytes of units, from a listing of where they lie."""
@@ -56,7 +117,7 @@ class Indexed:
     def name(self) -> TableName:
         return self.registered.name
 
-    def opened(self) -> tuple[Workplace, State]:
+    def opened(self) -> tuple[TableContext, State]:
         """Returns where the table is worked on, and how it is now; by the metadata that was found a moment ago, if its
         name is gone: it may have been renamed since, and nobody listed the new name.
         """
@@ -132,7 +193,7 @@ class Index:
         Raises RefusedForSafety if one cannot be read.
         """
         owns = {
-            number: Own(each.card.folders.owned, folders.holes(number, each.card.folders))
+            number: OwnFolders(each.card.folders.owned, folders.holes(number, each.card.folders))
             for number, each in tables.items()
         }
         due = [(each, owns[number]) for number, each in tables.items() if each.card.own != owns[number]]
@@ -163,14 +224,14 @@ class Index:
         is_same = known is not None and known.metadata == table.metadata and _UNIQUE.search(known.metadata)
         return known if is_same else None
 
-    def _walk_all(self, due: Sequence[tuple[Indexed, Own]], now_ms: int) -> Iterator[tuple[Indexed, Card]]:
+    def _walk_all(self, due: Sequence[tuple[Indexed, OwnFolders]], now_ms: int) -> Iterator[tuple[Indexed, Card]]:
         with ThreadPoolExecutor(_THREADS) as pool:
             cards = pool.map(lambda one: self._card_of_walk(one[0], one[1], now_ms), due)
             for number, ((each, _), card) in enumerate(zip(due, cards, strict=True), 1):
                 self.progress.step("asking other tables", number, len(due))
                 yield each, card
 
-    def _card_of_walk(self, each: Indexed, own: Own, now_ms: int) -> Card:
+    def _card_of_walk(self, each: Indexed, own: OwnFolders, now_ms: int) -> Card:
         """Returns what a walk found. What stands for an excused table has no `own`: it counts as never walked, for
         the table may come back, or the excuse end, with the same metadata.
         """
@@ -179,7 +240,7 @@ class Index:
         except FirnlineError as problem:
             return self._excuse(each.name, problem, each.card)
 
-    def _walk(self, each: Indexed, own: Own, now_ms: int) -> Card:
+    def _walk(self, each: Indexed, own: OwnFolders, now_ms: int) -> Card:
         """Returns what a walk found. A table that moved on meanwhile is walked again: what its own purge took away is
         missing from the version that was read before, and is no damage.
         """
@@ -192,8 +253,8 @@ class Index:
                     raise
         return self._walk_at(each, own, *each.opened(), now_ms)
 
-    def _walk_at(self, each: Indexed, own: Own, work: Workplace, state: State, now_ms: int) -> Card:
-        files = [root.file for root in needed_roots(work, state, now_ms)]
+    def _walk_at(self, each: Indexed, own: OwnFolders, work: TableContext, state: State, now_ms: int) -> Card:
+        files = [root.file for root in live_roots(work, state, now_ms)]
         walked = self._walked_before(each, own)
         means = UnitMeans(work.source.format.expand, self.look_up(work.store, files), self.real)
         bridges, met_links = outward(files, means, own, walked)
@@ -201,7 +262,7 @@ class Index:
         folders = Folders.of(state, work.source.format, self.real)
         return Card(state.fence, state.uuid, folders, None if met_links else own, bridges)
 
-    def _walked_before(self, each: Indexed, own: Own) -> Walked:
+    def _walked_before(self, each: Indexed, own: OwnFolders) -> Walked:
         said = self.cache.get(_name_of_walked(each, own))
         return Walked() if said is None else walked_from_bytes(said)
 
@@ -229,5 +290,5 @@ class Index:
         ) from problem
 
 
-def _name_of_walked(each: Indexed, own: Own) -> tuple[str | int, ...]:
+def _name_of_walked(each: Indexed, own: OwnFolders) -> tuple[str | int, ...]:
     return ("walked", _LAYOUT, each.registered.address, str(each.name), each.card.uuid, repr(own))

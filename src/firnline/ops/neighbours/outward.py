@@ -13,10 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 from firnline.model.files import File, FileKind
 from firnline.model.locations import bare_path, identity, parse_location
-from firnline.ops.neighbours.folders import Own
-from firnline.ports.expanding import Expand, Expanded
-from firnline.ports.overlap import opener
-from firnline.ports.real_names import RealNames
+from firnline.ops.neighbours.folders import OwnFolders
+from firnline.ports.expanding import Expand, Expanded, opener
+from firnline.ports.stores import RealNames
 
 if TYPE_CHECKING:
     import numpy as np
@@ -78,7 +77,7 @@ class _Unit:
     is_linked: bool = False
 
 
-def outward(files: Iterable[File], means: UnitMeans, own: Own, walked: Walked) -> tuple[Bridges, bool]:
+def outward(files: Iterable[File], means: UnitMeans, own: OwnFolders, walked: Walked) -> tuple[Bridges, bool]:
     """Returns what leads from these files out of the table's own folders, and whether links are among them: then it is
     true now and need not be later. Notes in `walked` what was opened.
 
@@ -101,7 +100,7 @@ def outward(files: Iterable[File], means: UnitMeans, own: Own, walked: Walked) -
 class _Walk:
     """One walk over the units of a table; those that `walked` knows are not opened."""
 
-    def __init__(self, means: UnitMeans, own: Own, walked: Walked) -> None:
+    def __init__(self, means: UnitMeans, own: OwnFolders, walked: Walked) -> None:
         self._means = means
         self._own = own
         self._walked = walked
@@ -224,7 +223,7 @@ def _differ(one: pa.Array, other: pa.Array) -> np.ndarray[tuple[int], np.dtype[n
     return found
 
 
-def _outside(names: pa.Array, own: Own) -> pa.Array:
+def _outside(names: pa.Array, own: OwnFolders) -> pa.Array:
     """Tells which names lie outside the table's own folders."""
     import pyarrow.compute as pc
 

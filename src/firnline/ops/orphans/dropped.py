@@ -12,7 +12,7 @@ from firnline.model.files import Tally
 from firnline.model.locations import identity
 from firnline.model.times import format_instant
 from firnline.ops.orphans.neighbours import all_tables, expand_of
-from firnline.ops.orphans.search import Asked, Means, Rules, roots_of
+from firnline.ops.orphans.search import Means, Rules, SearchRequest, roots_of
 from firnline.ports.engines import Census
 from firnline.ports.formats import State
 from firnline.ports.stores import List
@@ -53,7 +53,7 @@ def dropped_tables(prefix: str, means: Means, store: List, table_of: Callable[[s
     """
     listing = means.engine.list(means.ranges.split(prefix, 64), means.ranges)
     neighbours = all_tables(means.everyone)
-    rules = Rules(Asked().cutoff_ms(means.now()), (), (), (), ())
+    rules = Rules(SearchRequest().cutoff_ms(means.now()), (), (), (), ())
     expand = expand_of(neighbours, means.format.expand)
     census = means.engine.census(listing, roots_of(neighbours, (), means.now()), expand, means.make_sort(rules))
     known = {each.state.uuid for each in neighbours}

@@ -20,7 +20,7 @@ from typing import Any
 from firnline.errors import FirnlineError, ObjectNotFound, RefusedForSafety
 from firnline.model.locations import known_as
 from firnline.model.snapshots import SnapshotId
-from firnline.ops.history import expired_snapshots
+from firnline.ops.history.reading import expired_snapshots
 from firnline.ops.orphans.neighbours import Neighbour
 from firnline.ports.formats import State, TableFormat
 
@@ -30,7 +30,7 @@ Same = tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
+class ForkClaim:
     """A document that names snapshots which no known table has: each with the objects that lead to its files."""
 
     key: str
@@ -47,7 +47,7 @@ class Lineage:
     same: Same
     cutoff_ms: int
     logs: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    claims: list[Claim] = field(default_factory=list)
+    claims: list[ForkClaim] = field(default_factory=list)
     _texts: dict[str, str] = field(default_factory=dict)
 
     def add(self, row: Mapping[str, Any], state: State) -> None:
@@ -60,10 +60,10 @@ class Lineage:
             for owner, file in self._format.roots(state):
                 if owner in strange and file.opens:
                     found[owner] = (*found[owner], self._texts.setdefault(file.key, file.key))
-            self.claims.append(Claim(row["key"], row["identity"], log[-1] if log else None, found))
+            self.claims.append(ForkClaim(row["key"], row["identity"], log[-1] if log else None, found))
 
-    def forks(self) -> Iterator[tuple[Claim, SnapshotId]]:
-        """Yields documents that are none of the known tables' past, each with a snapshot that somebody can read."""
+    def forks(self) -> Iterator[tuple[ForkClaim, SnapshotId]]:
+        """Yields documents that are none of the known tables' past, each with a snapshot that a reader can open."""
         if not self.claims:
             return
         past = self._past()

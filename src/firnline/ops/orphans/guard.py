@@ -7,17 +7,17 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 from firnline.errors import ObjectNotFound, RefusedForSafety
+from firnline.journal.events import RECORDS_KEY
 from firnline.journal.runs import Run
-from firnline.journal.sealing import RECORDS_KEY
 from firnline.model.locations import identity
 from firnline.model.times import parse_instant
-from firnline.ops.bounds import NOWHERE, Bounds
-from firnline.ops.guards import SPARED, Line, names_of, refuse_forbidden
-from firnline.ops.needs import forbidden
-from firnline.ops.newcomers import Newcomers
 from firnline.ops.orphans.neighbours import Neighbour, all_tables, expand_of
 from firnline.ops.orphans.search import FLOOR_MS
-from firnline.ops.workplace import Workplace
+from firnline.ops.reachability.bounds import NOWHERE, Bounds
+from firnline.ops.reachability.live_roots import forbidden
+from firnline.ops.reachability.since_plan import ReachableSincePlan
+from firnline.ops.runs.guard import SPARED, ListedFile, names_of, refuse_forbidden
+from firnline.ops.table.context import TableContext
 
 _THREADS = 32
 _CHANGED = "the store says another size or age of it than the list"
@@ -30,9 +30,9 @@ class LakeGuard:
     So a table that was created in the folder meanwhile, or registered again, is seen before each batch.
     """
 
-    work: Workplace
+    work: TableContext
     run: Run
-    newcomers: Newcomers
+    since_plan: ReachableSincePlan
     held: dict[str, str | None] = field(default_factory=dict)
     bounds: Bounds = NOWHERE
 
@@ -49,13 +49,13 @@ class LakeGuard:
         self._refuse_return(neighbours)
         expand = expand_of(neighbours, self.work.source.format.expand)
         for each in neighbours:
-            self.newcomers.add(each.needs(now_ms), expand, by_name=each.unique_names)
+            self.since_plan.add(each.needs(now_ms), expand, by_name=each.unique_names)
         self.held.clear()
         self.held.update(_words(neighbours, now_ms, names_of(self.work, self.run)))
 
-    def doubts(self, lines: Sequence[Line]) -> dict[str, str]:
-        self.newcomers.decide()
-        spared = {line.key: SPARED for line in lines if self.newcomers.spare(line.key)}
+    def doubts(self, lines: Sequence[ListedFile]) -> dict[str, str]:
+        self.since_plan.decide()
+        spared = {line.key: SPARED for line in lines if self.since_plan.spare(line.key)}
         spared |= {line.key: reason for line in lines if (reason := self._held(line.key))}
         spared |= {line.key: reason for line in lines if (reason := self.bounds.forbids(line.key))}
         # A tag is not enough: a writer that repeats its work leaves the same bytes, and with them the same tag.
@@ -65,7 +65,7 @@ class LakeGuard:
             return spared | {line.key: _CHANGED for line, old in zip(due, still, strict=True) if not old}
 
     def is_news(self, key: str) -> bool:
-        return self.newcomers.is_news(key)
+        return self.since_plan.is_news(key)
 
     def _held(self, key: str) -> str | None:
         """Returns why nothing may go from the innermost writers' folder that the object lies in; None where it may."""
@@ -76,7 +76,7 @@ class LakeGuard:
                 return self.held[folder]
         return None
 
-    def _is_still_old(self, line: Line) -> bool:
+    def _is_still_old(self, line: ListedFile) -> bool:
         """Tells whether the store itself says now of an object what the list says: its size, and that it is old.
 
         The floor is looked at again, by the store's clock: the search had only this machine's, as it writes nothing.
@@ -90,8 +90,8 @@ class LakeGuard:
         return now.size == line.size and now.modified_ms is not None and 0 < now.modified_ms < cutoff_ms
 
     def _refuse_hearsay(self) -> None:
-        """Raises where the record is only somebody's word: nothing else says which tables that no catalog has were
-        counted, and whoever forged it would leave them out.
+        """Raises unless the record is sealed: nothing else says which tables that no catalog has were
+        counted, and a forger would leave them out.
         """
         if not self.run.is_ours:
             raise RefusedForSafety(

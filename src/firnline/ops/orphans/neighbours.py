@@ -1,4 +1,4 @@
-"""Every table of every configured catalog, each as it is now: whoever searches a folder must know all who use it."""
+"""Every table of every configured catalog, each as it is now: a search must know every table that uses a folder."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from functools import cached_property
 from firnline.errors import NoSuchTable
 from firnline.model.files import File, FileKind
 from firnline.model.locations import identity, parse_location, within
-from firnline.ops.needs import needed_roots
-from firnline.ops.workplace import ListTables, Registered, Workplace, read_all
+from firnline.ops.reachability.live_roots import live_roots
+from firnline.ops.table.context import ListTables, Registered, TableContext, read_all
 from firnline.ports.expanding import ROW_COLUMNS, Expand, Expanded, Together, joined
 from firnline.ports.formats import State
-from firnline.ports.listings import Place
+from firnline.ports.listings import WrittenFolder
 
 _THREADS = 16
 
@@ -23,7 +23,7 @@ _THREADS = 16
 class Neighbour:
     """One table, and where it is worked on."""
 
-    work: Workplace
+    work: TableContext
     state: State
 
     @property
@@ -31,17 +31,17 @@ class Neighbour:
         return self.work.source.format.unique_names
 
     @cached_property
-    def places(self) -> tuple[Place, ...]:
+    def places(self) -> tuple[WrittenFolder, ...]:
         return self.work.source.format.places(self.state)
 
     def needs(self, now_ms: int) -> Iterator[File]:
-        return (root.file for root in needed_roots(self.work, self.state, now_ms))
+        return (root.file for root in live_roots(self.work, self.state, now_ms))
 
 
 def all_tables(everyone: ListTables) -> list[Neighbour]:
     """Returns every table, read just now. Raises where any cannot be read: its files would look like garbage.
 
-    One that was dropped between being named and being read is left out: it needs nothing any more. One that somebody
+    One that was dropped between being named and being read is left out: it needs nothing any more. One that was
     named by its location must be there: its needs were meant to count.
     """
     with ThreadPoolExecutor(_THREADS) as pool:

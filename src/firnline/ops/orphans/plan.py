@@ -1,4 +1,4 @@
-"""Planning the removal of orphans: a search, its totals, and the record that a purge works from."""
+"""Planning the removal of orphans, consenting to it and calling it off: no table changes, only the run's own record."""
 
 from __future__ import annotations
 
@@ -6,15 +6,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from firnline.journal.events import EventStore
+from firnline.errors import BlastRadiusExceeded, RefusedForSafety
+from firnline.journal.events import EventStore, RunState, Sealing
 from firnline.journal.layout import RecordFolder, RunId
-from firnline.journal.runs import put_plan
-from firnline.journal.sealing import Sealing
+from firnline.journal.lease import Lease
+from firnline.journal.runs import Run, put_plan
 from firnline.model.files import FileKind, Tally
 from firnline.ops.orphans.scope import Scope
-from firnline.ops.orphans.search import Asked, Found, Means, search
-from firnline.ops.plan import blast_radius_refusal
-from firnline.ops.save import write_units, write_victims
+from firnline.ops.orphans.search import Means, SearchRequest, SearchResult, search
+from firnline.ops.runs.plan import blast_radius_refusal
+from firnline.ops.runs.record import write_units, write_victims
+from firnline.ops.table.context import TableContext
 from firnline.plans.orphans import OrphanPlan
 from firnline.ports.formats import State
 from firnline.ports.listings import ObjectClass
@@ -28,16 +30,23 @@ class Searched:
     """A plan, and the census behind it."""
 
     plan: OrphanPlan
-    found: Found
+    found: SearchResult
     scope: Scope
-    asked: Asked
+    asked: SearchRequest
 
     def victim_batches(self) -> Iterator[pa.RecordBatch]:
         return self.found.census.victim_batches()
 
 
 def plan_orphans(
-    state: State, scope: Scope, asked: Asked, means: Means, *, grace_ms: int, cap: float, notes: tuple[str, ...] = ()
+    state: State,
+    scope: Scope,
+    asked: SearchRequest,
+    means: Means,
+    *,
+    grace_ms: int,
+    cap: float,
+    notes: tuple[str, ...] = (),
 ) -> Searched:
     """Returns what would go of a table's folders, or of a prefix. Changes nothing."""
     found = search(scope, asked, means)
@@ -105,3 +114,32 @@ def _record(searched: Searched) -> dict[str, Any]:
             "same": [list(pair) for pair in searched.asked.same],
         },
     }
+
+
+_NOTHING: dict[str, object] = {"snapshots": [], "refs": {}}
+
+
+def begin_grace(work: TableContext, lease: Lease, run: Run) -> Run:
+    """Returns the run, its grace begun: what nobody needs now must still be needed by nobody when it ends."""
+    if run.state is not RunState.PLANNED:
+        return run
+    if run.plan["refused"]:
+        raise BlastRadiusExceeded(run.plan["refused"], hint="search again with a larger --blast-radius, if meant")
+    lease.renew()
+    return run.moved(work.store, RunState.COMMITTED, work.now(), removal=_NOTHING)
+
+
+def call_off(work: TableContext, lease: Lease, run: Run) -> Run:
+    """Returns the run, ended before it deleted anything. Raises once its purge has started."""
+    lease.renew()
+    match run.state:
+        case RunState.PLANNED:
+            return run.moved(work.store, RunState.CANCELLED, work.now(), why="called off")
+        case RunState.COMMITTED | RunState.UNDOING:
+            if run.state is RunState.COMMITTED:
+                run = run.moved(work.store, RunState.UNDOING, work.now())
+            return run.moved(work.store, RunState.UNDONE, work.now())
+        case RunState.PURGING:
+            raise RefusedForSafety(f"the purge of {run.id} has started", hint="what is gone cannot come back")
+        case _:
+            return run

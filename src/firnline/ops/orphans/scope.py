@@ -1,15 +1,58 @@
-"""Where a search looks, and whose files may go there."""
+"""Where a search looks, and whose files may go there: a table's folders, or a folder with several tables."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from uuid import NAMESPACE_URL, uuid5
 
+from firnline.errors import RefusedForSafety
+from firnline.model.graph import Graph
 from firnline.model.locations import identity, within
-from firnline.ops.needs import forbidden
 from firnline.ops.orphans.neighbours import Neighbour, outermost, overlap
-from firnline.ports.formats import State
-from firnline.ports.listings import Place
+from firnline.ops.reachability.live_roots import forbidden
+from firnline.ops.table.sources import nothing_passed
+from firnline.policy.native import LONGEST_AGE_MS, NativeRetention
+from firnline.ports.catalogs import Commit, TableName
+from firnline.ports.formats import Capabilities, FenceKind, State, TableFormat, UndoWindow
+from firnline.ports.listings import WrittenFolder
+
+
+@dataclass(frozen=True, slots=True)
+class Prefix:
+    """The folder behind the port of a table. Nothing can be committed to it."""
+
+    location: str
+    format: TableFormat
+
+    @property
+    def name(self) -> TableName:
+        return TableName.at(self.location)
+
+    @property
+    def commits(self) -> Commit:
+        raise RefusedForSafety(f"{self.location} is a folder, not a table", hint="name one table")
+
+    @property
+    def passed(self) -> Callable[[str], Iterable[str]]:
+        return nothing_passed
+
+    def load(self) -> State:
+        return State(
+            table=self.location,
+            format=self.format.name,
+            location=self.location,
+            uuid=f"folder-{uuid5(NAMESPACE_URL, identity(self.location))}",
+            fence="",
+            graph=Graph([]),
+            current=None,
+            refs={},
+            native=NativeRetention(LONGEST_AGE_MS, 1),
+            capabilities=Capabilities(FenceKind.NONE, UndoWindow.NONE, holes=True),
+            properties={},
+            document={},
+            owned=(self.location,),
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,15 +91,19 @@ class Scope:
     def _touches(self, each: Neighbour) -> bool:
         return any(overlap(place.folder, folder) for place in each.places for folder in self.folders)
 
-    def places(self, insiders: Sequence[Neighbour], departed: tuple[Place, ...]) -> tuple[Place, ...]:
+    def places(self, insiders: Sequence[Neighbour], departed: tuple[WrittenFolder, ...]) -> tuple[WrittenFolder, ...]:
         """Returns the folders from which files may go, each once, and those around them that the tables own."""
         used = (*departed, *(place for each in insiders for place in each.places))
         states = [each.state for each in insiders] + ([] if self.departed is None else [self.departed])
-        owned = (Place(folder, ()) for state in states for folder in state.owned)
+        owned = (WrittenFolder(folder, ()) for state in states for folder in state.owned)
         return tuple({(identity(place.folder), place.names): place for place in (*used, *owned)}.values())
 
     def foreign(
-        self, neighbours: Sequence[Neighbour], insiders: Sequence[Neighbour], places: Sequence[Place], now_ms: int
+        self,
+        neighbours: Sequence[Neighbour],
+        insiders: Sequence[Neighbour],
+        places: Sequence[WrittenFolder],
+        now_ms: int,
     ) -> tuple[str, ...]:
         """Returns the folders of other tables inside the search: what lies there is theirs to judge.
 
@@ -68,7 +115,7 @@ class Scope:
         nested = {each for each in others if self._is_nested(each, places)}
         return tuple(sorted(nested | set(self._held(neighbours, places, now_ms))))
 
-    def _held(self, neighbours: Sequence[Neighbour], places: Sequence[Place], now_ms: int) -> Iterator[str]:
+    def _held(self, neighbours: Sequence[Neighbour], places: Sequence[WrittenFolder], now_ms: int) -> Iterator[str]:
         """Yields the writers' folders of tables that forbid removals: also one that a searched table shares, but none
         that only has the searched one's own folder in it.
         """
@@ -80,7 +127,7 @@ class Scope:
             if folder in mine or folder not in around:
                 yield place.folder
 
-    def _is_nested(self, folder: str, places: Sequence[Place]) -> bool:
+    def _is_nested(self, folder: str, places: Sequence[WrittenFolder]) -> bool:
         within_search = any(overlap(mine, folder) and not within(folder, mine) for mine in self.folders)
         holds_a_place = any(
             within(folder, place.folder) or identity(folder).rstrip("/") == identity(place.folder).rstrip("/")

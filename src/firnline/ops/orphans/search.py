@@ -19,10 +19,10 @@ from firnline.ops.orphans.forks import Forks
 from firnline.ops.orphans.neighbours import Neighbour, all_tables, expand_of, outermost, overlap
 from firnline.ops.orphans.scope import Scope
 from firnline.ops.orphans.strangers import Departed, Known, refuse_strangers
-from firnline.ops.workplace import ListTables
+from firnline.ops.table.context import ListTables
 from firnline.ports.engines import Census, Engine, Listing
 from firnline.ports.formats import TableFormat
-from firnline.ports.listings import ListRanges, ObjectClass, Place, Sort
+from firnline.ports.listings import ListRanges, ObjectClass, Sort, WrittenFolder
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -37,7 +37,7 @@ _SHOWN = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class SearchRequest:
     """The options of a search. `same` are stems that are one; `dead` are uuids of tables that are known to be gone, and
     locations of metadata that nobody has any more; `also` locations of tables that no catalog has.
     """
@@ -64,7 +64,7 @@ class Rules:
     """What a sort is made from: see `ports.listings.Sort`."""
 
     cutoff_ms: int
-    places: tuple[Place, ...]
+    places: tuple[WrittenFolder, ...]
     others: tuple[str, ...]
     own: tuple[str, ...]
     same: tuple[tuple[str, str], ...]
@@ -88,7 +88,7 @@ class Means:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class SearchResult:
     """A census, and the tables that it was held against."""
 
     census: Census
@@ -98,7 +98,7 @@ class Found:
     insiders: tuple[Neighbour, ...] = field(repr=False)
 
 
-def search(scope: Scope, asked: Asked, means: Means) -> Found:
+def search(scope: Scope, asked: SearchRequest, means: Means) -> SearchResult:
     """Returns every object under the scope in its class. Raises, with nothing changed, where anything is doubtful."""
     listing = _listed(scope, means)
     now_ms = means.now()
@@ -123,7 +123,7 @@ def search(scope: Scope, asked: Asked, means: Means) -> Found:
     refuse_strangers(documents, known, forks, gone, departed, means.format)
     if not asked.keep_near_misses:
         _refuse_near_misses(census)
-    return Found(census, listing.all, asked.cutoff_ms(now_ms), tuple(neighbours), tuple(insiders))
+    return SearchResult(census, listing.all, asked.cutoff_ms(now_ms), tuple(neighbours), tuple(insiders))
 
 
 def _not_listed(
@@ -167,7 +167,7 @@ def roots_of(neighbours: Sequence[Neighbour], insiders: Sequence[Neighbour], now
 
 def _rules(
     scope: Scope,
-    asked: Asked,
+    asked: SearchRequest,
     means: Means,
     neighbours: Sequence[Neighbour],
     insiders: Sequence[Neighbour],

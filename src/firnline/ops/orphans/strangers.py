@@ -1,8 +1,8 @@
 """Metadata that no root reaches: each must be an old one of a table whose needs were counted, in that table's folder.
 
-Anything else means that somebody needs files here whom nobody asked: a table of a catalog that is not configured, a
-table that went on in another catalog while the one here still has its old pointer or went another way (see `forks`), or
-a folder with two names.
+Anything else means that files here may be needed by a table that was not asked: a table of a catalog that is not
+configured, a table that went on in another catalog while the one here still has its old pointer or went another way
+(see `forks`), or a folder with two names.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 from firnline.errors import CollectionForbidden, FirnlineError, RefusedForSafety
 from firnline.model.locations import known_as
-from firnline.ops.needs import forbidden
 from firnline.ops.orphans.forks import Forks
 from firnline.ops.orphans.neighbours import Neighbour
+from firnline.ops.reachability.live_roots import forbidden
 from firnline.ports.formats import State, TableFormat
 
 if TYPE_CHECKING:

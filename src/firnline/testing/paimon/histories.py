@@ -49,7 +49,7 @@ REFUSALS = (
 CONFLICT = "File deletion conflicts"  # what a compaction finds when its files were compacted meanwhile
 
 
-class History(Choices):
+class TableSteps(Choices):
     """Steps on one table. A step returns whether there was anything to do it with."""
 
     def run(self, length: int) -> None:
@@ -130,7 +130,7 @@ class History(Choices):
         return len(layout.branches(self.folder)) > 1 or self.done["revive"] > 0
 
     def _outlives(self, branch: str, tag: str) -> bool:
-        document = layout.document(layout.Root(branch, layout.TAG, tag).path(self.folder))
+        document = layout.document(layout.PaimonRoot(branch, layout.TAG, tag).path(self.folder))
         return document["id"] not in layout.snapshots(self.folder, branch)
 
     def branch(self) -> bool:

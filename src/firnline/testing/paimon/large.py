@@ -15,8 +15,8 @@ from pathlib import Path
 
 import numpy as np
 
-from firnline.testing.large import START_MS, STEP_MS, Shape
-from firnline.testing.paimon.large_rows import ADD, CODEC, DELETE, Entries, entry_schema, list_schema, listed
+from firnline.testing.large import START_MS, STEP_MS, LargeShape
+from firnline.testing.paimon.large_rows import ADD, CODEC, DELETE, LargeEntries, entry_schema, list_schema, listed
 from firnline.testing.rows_of_bytes import Bytes, blocks_of, container
 
 BUCKETS = 4
@@ -35,7 +35,7 @@ class LargePaimon:
     """A table in a folder. Nothing but its metadata is written."""
 
     folder: Path
-    shape: Shape
+    shape: LargeShape
 
     def write(self) -> None:
         for name in ("schema", "snapshot", "tag", "manifest"):
@@ -73,7 +73,7 @@ class LargePaimon:
 
     def _manifests(self, start: int) -> dict[str, int]:
         """Writes the manifests of a share; returns their sizes by name."""
-        entries = Entries(self.shape.columns, self.shape.partitions, BUCKETS)
+        entries = LargeEntries(self.shape.columns, self.shape.partitions, BUCKETS)
         sizes = {}
         for commit in self._share(start):
             added = entries.rows(commit, self.shape.files, ADD)

@@ -26,7 +26,7 @@ def row_of_bytes(fields: int, longer: int = 0) -> bytes:
 
 
 @dataclass(frozen=True, slots=True)
-class Entries:
+class LargeEntries:
     """Entries of a table with a number as partition and one as key. `columns`: how many have statistics."""
 
     columns: int

@@ -16,7 +16,7 @@ _BRANCH = "branch-"
 
 
 @dataclass(frozen=True, order=True)
-class Root:
+class PaimonRoot:
     """A snapshot, tag or changelog of a branch. `name` is its number, or the tag's name."""
 
     branch: str
@@ -64,12 +64,12 @@ def options(folder: Path, branch: str) -> dict[str, str]:
     return found
 
 
-def roots(folder: Path) -> Iterator[Root]:
+def roots(folder: Path) -> Iterator[PaimonRoot]:
     """Yields every snapshot, tag and changelog that the folder holds, of every branch."""
     for branch in branches(folder):
-        yield from (Root(branch, SNAPSHOT, str(each)) for each in snapshots(folder, branch))
-        yield from (Root(branch, TAG, each) for each in tags(folder, branch))
-        yield from (Root(branch, CHANGELOG, str(each)) for each in changelogs(folder, branch))
+        yield from (PaimonRoot(branch, SNAPSHOT, str(each)) for each in snapshots(folder, branch))
+        yield from (PaimonRoot(branch, TAG, each) for each in tags(folder, branch))
+        yield from (PaimonRoot(branch, CHANGELOG, str(each)) for each in changelogs(folder, branch))
 
 
 def plain(address: str) -> str:

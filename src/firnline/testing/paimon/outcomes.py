@@ -12,31 +12,31 @@ from firnline.testing.dated import copy_dated
 from firnline.testing.paimon.expiry import Retention, expire
 from firnline.testing.paimon.gateway import Jvm
 from firnline.testing.paimon.java_table import JavaTable
-from firnline.testing.paimon.layout import Root, plain
+from firnline.testing.paimon.layout import PaimonRoot, plain
 from firnline.testing.paimon.reader import Needs, TableReader
 from firnline.testing.paimon.shapes import MAIN
-from firnline.testing.paimon.worlds import World
+from firnline.testing.paimon.worlds import PaimonWorld
 
 
 @dataclass(frozen=True)
-class Outcome:
+class ExpiryOutcome:
     """Paths are relative to the world's root. `said` is how many snapshots Paimon counts as expired."""
 
     said: int
-    expired: frozenset[Root]
+    expired: frozenset[PaimonRoot]
     deleted: frozenset[str]
-    lost: dict[Root, frozenset[str]]
+    lost: dict[PaimonRoot, frozenset[str]]
     """Files that are gone although a root that is still there needs them, by root."""
     left: frozenset[str]
     """Garbage that was no garbage before: only what expired needed it, and it is still there."""
 
 
-def paimon_expire(jvm: Jvm, world: World, retention: Retention, branch: str = MAIN) -> Outcome:
+def paimon_expire(jvm: Jvm, world: PaimonWorld, retention: Retention, branch: str = MAIN) -> ExpiryOutcome:
     """Returns what Paimon's `newExpireSnapshots` does to the world, which is as before afterwards."""
     return outcome(jvm, world, lambda table: expire(jvm, table, retention, branch))
 
 
-def outcome(jvm: Jvm, world: World, action: Callable[[JavaTable], int]) -> Outcome:
+def outcome(jvm: Jvm, world: PaimonWorld, action: Callable[[JavaTable], int]) -> ExpiryOutcome:
     """Returns what an action on the table does. It runs in place: files kept elsewhere are named by their full path."""
     before = world.reader()
     needs, garbage = before.reachable(), before.orphans()
@@ -57,12 +57,12 @@ def paimon_orphans(jvm: Jvm, table: JavaTable, older_than: int) -> set[str]:
 
 
 def _seen(
-    said: int, before: TableReader, needs: dict[Root, Needs], garbage: set[str], after: TableReader, place: Path
-) -> Outcome:
+    said: int, before: TableReader, needs: dict[PaimonRoot, Needs], garbage: set[str], after: TableReader, place: Path
+) -> ExpiryOutcome:
     gone = before.disk - after.disk
     remaining = after.reachable()
     lost = {root: needs[root].files & gone for root in remaining if root in needs}
-    return Outcome(
+    return ExpiryOutcome(
         said,
         frozenset(needs.keys() - remaining.keys()),
         _relative(gone, place),

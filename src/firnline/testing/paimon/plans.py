@@ -7,7 +7,7 @@ from typing import Any
 
 from firnline.testing.paimon.gateway import Jvm
 from firnline.testing.paimon.java_table import JavaTable
-from firnline.testing.paimon.layout import CHANGELOG, TAG, Root, plain
+from firnline.testing.paimon.layout import CHANGELOG, TAG, PaimonRoot, plain
 
 
 class JavaPlans:
@@ -17,11 +17,11 @@ class JavaPlans:
         self._jvm = jvm
         self._table = table
 
-    def data(self, root: Root) -> set[str]:
+    def data(self, root: PaimonRoot) -> set[str]:
         """Returns the data files, and files beside them, that are live in a snapshot or tag."""
         return self._scan(root, "ALL")
 
-    def changes(self, root: Root) -> set[str]:
+    def changes(self, root: PaimonRoot) -> set[str]:
         """Returns the files that a stream reads for a snapshot or changelog.
 
         A table that writes no changelogs is read by what its appends added; other commits say nothing to a stream.
@@ -31,20 +31,20 @@ class JavaPlans:
             return self._scan(root, "CHANGELOG") if snapshot.changelogManifestList() is not None else set()
         return self._scan(root, "DELTA") if snapshot.commitKind().name() == "APPEND" else set()
 
-    def index(self, root: Root) -> set[str]:
+    def index(self, root: PaimonRoot) -> set[str]:
         """Returns the index files of a snapshot or tag: deletion vectors, hashes of dynamic buckets."""
         name = self._snapshot(root).indexManifest()
         handler = self._table.open(root.branch).store().newIndexFileHandler()
         found = handler.readManifest(name) if name is not None else ()
         return {plain(handler.filePath(entry).toString()) for entry in found}
 
-    def _scan(self, root: Root, mode: str) -> set[str]:
+    def _scan(self, root: PaimonRoot, mode: str) -> set[str]:
         store = self._table.open(root.branch).store()
         kind = getattr(self._jvm.paimon("table.source.ScanMode"), mode)
         plan = store.newScan().withKind(kind).withSnapshot(self._snapshot(root)).plan()
         return {path for entry in plan.files() if entry.kind().name() == "ADD" for path in _paths(store, entry)}
 
-    def _snapshot(self, root: Root) -> Any:
+    def _snapshot(self, root: PaimonRoot) -> Any:
         table = self._table.open(root.branch)
         if root.kind == TAG:
             return table.tagManager().getOrThrow(root.name).trimToSnapshot()

@@ -16,7 +16,7 @@ from typing import Any
 import fastavro
 
 from firnline.testing.paimon import layout
-from firnline.testing.paimon.layout import CHANGELOG, SNAPSHOT, TAG, Root, plain
+from firnline.testing.paimon.layout import CHANGELOG, SNAPSHOT, TAG, PaimonRoot, plain
 
 ADD = 0
 APPENDED = 0
@@ -49,7 +49,7 @@ class TableReader:
         self._places = {os.path.basename(path): path for path in self.disk}
         self._records = cache(self._open)
 
-    def needs(self, root: Root, *, as_tag: bool = False) -> Needs:
+    def needs(self, root: PaimonRoot, *, as_tag: bool = False) -> Needs:
         """Returns what a root needs, or what a tag of a snapshot would.
 
         Only a snapshot needs rows and changes: who reads a tag never reads its changes, which go with its snapshot,
@@ -66,7 +66,7 @@ class TableReader:
             self._changelog(document, found)
         return found
 
-    def reachable(self) -> dict[Root, Needs]:
+    def reachable(self) -> dict[PaimonRoot, Needs]:
         """Returns what each root of every branch needs."""
         return {root: self.needs(root) for root in layout.roots(self.folder)}
 
@@ -98,7 +98,7 @@ class TableReader:
                 self._beside(document, found)
         return {path for path in self.disk - found.files if self._is_written(path)}
 
-    def _lists(self, root: Root, document: Record) -> Iterator[str]:
+    def _lists(self, root: PaimonRoot, document: Record) -> Iterator[str]:
         produced = layout.options(self.folder, root.branch).get("changelog-producer", "none") != "none"
         changes = document.get("changelogManifestList")
         if root.kind != CHANGELOG:

@@ -10,34 +10,36 @@ from typing import Any
 from firnline.testing.paimon import layout
 from firnline.testing.paimon.environment import Pypaimon
 from firnline.testing.paimon.java_table import JavaTable
-from firnline.testing.paimon.layout import CHANGELOG, TAG, Root, plain
+from firnline.testing.paimon.layout import CHANGELOG, TAG, PaimonRoot, plain
 from firnline.testing.paimon.shapes import MAIN, Row
 
-Rows = dict[Root, tuple[Row, ...]]
+Rows = dict[PaimonRoot, tuple[Row, ...]]
 
 
-def readable(folder: Path) -> list[Root]:
+def readable(folder: Path) -> list[PaimonRoot]:
     """Returns every snapshot and tag of every branch: what a person can read as a table."""
     return [root for root in layout.roots(folder) if root.kind != CHANGELOG]
 
 
-def python_rows(process: Pypaimon, folder: Path, roots: Iterable[Root] | None = None) -> Rows:
+def python_rows(process: Pypaimon, folder: Path, roots: Iterable[PaimonRoot] | None = None) -> Rows:
     """Returns what pypaimon reads. Raises PaimonError where a file is missing."""
     answers = _asked(process, "rows", folder, roots)
     return {root: _sorted(tuple(row) for row in rows) for root, rows in answers.items()}
 
 
-def python_files(process: Pypaimon, folder: Path, roots: Iterable[Root] | None = None) -> dict[Root, set[str]]:
+def python_files(
+    process: Pypaimon, folder: Path, roots: Iterable[PaimonRoot] | None = None
+) -> dict[PaimonRoot, set[str]]:
     """Returns the paths of the data files and deletion vectors that pypaimon opens for each root."""
     answers = _asked(process, "files", folder, roots)
     return {root: {plain(path) for path in paths} for root, paths in answers.items()}
 
 
-def _asked(process: Pypaimon, verb: str, folder: Path, roots: Iterable[Root] | None) -> dict[Root, Any]:
+def _asked(process: Pypaimon, verb: str, folder: Path, roots: Iterable[PaimonRoot] | None) -> dict[PaimonRoot, Any]:
     asked = defaultdict(list)
     for root in readable(folder) if roots is None else roots:
         asked[root.branch].append(root)
-    found: dict[Root, Any] = {}
+    found: dict[PaimonRoot, Any] = {}
     for branch, several in asked.items():
         selectors = [_selector(root) for root in several]
         answers = process.ask(verb, folder=str(folder), branch=branch, selectors=selectors)
@@ -45,7 +47,7 @@ def _asked(process: Pypaimon, verb: str, folder: Path, roots: Iterable[Root] | N
     return found
 
 
-def java_rows(table: JavaTable, roots: Iterable[Root] | None = None) -> Rows:
+def java_rows(table: JavaTable, roots: Iterable[PaimonRoot] | None = None) -> Rows:
     """Returns what Paimon's Java reads, without tags of branches: it looks for those among the main branch's.
 
     Raises Py4JJavaError where a file is missing.
@@ -55,7 +57,7 @@ def java_rows(table: JavaTable, roots: Iterable[Root] | None = None) -> Rows:
     return {root: _sorted(table.rows.read(table.open(root.branch, _selector(root)))) for root in seen}
 
 
-def _selector(root: Root) -> dict[str, str]:
+def _selector(root: PaimonRoot) -> dict[str, str]:
     return {"scan.tag-name" if root.kind == TAG else "scan.snapshot-id": root.name}
 
 

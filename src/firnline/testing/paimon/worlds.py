@@ -13,7 +13,7 @@ from pathlib import Path
 from firnline.testing.paimon.backdating import backdate
 from firnline.testing.paimon.environment import Pypaimon, pypaimon
 from firnline.testing.paimon.gateway import Jvm, paimon_jvm
-from firnline.testing.paimon.histories import History
+from firnline.testing.paimon.histories import TableSteps
 from firnline.testing.paimon.java_table import JavaTable
 from firnline.testing.paimon.python_table import PythonTable
 from firnline.testing.paimon.reader import TableReader
@@ -31,7 +31,7 @@ class Paimon:
 
 
 @dataclass(frozen=True)
-class World:
+class PaimonWorld:
     """A table in ROOT/t, files that it keeps elsewhere in ROOT/elsewhere, and the time at which it is judged."""
 
     seed: int
@@ -56,7 +56,7 @@ def paimon() -> Iterator[Paimon]:
         yield Paimon(java, python)
 
 
-def grow(both: Paimon, seed: int, root: Path, length: int | None = None) -> World:
+def grow(both: Paimon, seed: int, root: Path, length: int | None = None) -> PaimonWorld:
     """Returns the world of a seed, written into the empty or absent folder `root`."""
     rng = random.Random(seed)
     root.mkdir(parents=True, exist_ok=True)
@@ -64,11 +64,11 @@ def grow(both: Paimon, seed: int, root: Path, length: int | None = None) -> Worl
     shape = draw(rng, "java" if writer == "java" else "python", f"file://{root}/elsewhere")
     tables = _tables(both, writer, root / "t")
     tables[0].create(shape)
-    history = History(both.java, tables, shape, rng)
+    history = TableSteps(both.java, tables, shape, rng)
     history.run(length or rng.randint(4, 30))
     now = int(time.time() * 1000)
     backdate(root / "t", rng, now)
-    return World(seed, root, shape, now, history.done)
+    return PaimonWorld(seed, root, shape, now, history.done)
 
 
 def _tables(both: Paimon, writer: str, folder: Path) -> list[JavaTable | PythonTable]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from firnline.own_cache import own_cache
+from firnline.own_files import own_cache
 
 
 def cache_folder(name: str) -> Path:

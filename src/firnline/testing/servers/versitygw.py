@@ -70,11 +70,11 @@ def building_ahead() -> Iterator[None]:
         yield
         return
     build = tied(["nice", "-n", "19", sys.executable, "-m", "firnline.testing.servers", "build"], signal.SIGTERM)
-    beside = subprocess.Popen(build, stdin=subprocess.DEVNULL)
+    side_objects = subprocess.Popen(build, stdin=subprocess.DEVNULL)
     try:
         yield
     finally:
-        end(beside)
+        end(side_objects)
 
 
 def _build(go: str, program: Path) -> None:

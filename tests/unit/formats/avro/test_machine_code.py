@@ -83,14 +83,14 @@ def test_a_package_whose_compiled_files_others_may_replace_keeps_no_object(
 ) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", os.devnull)
     monkeypatch.setattr(kernel, "__file__", str(tmp_path / "kernel.py"))
-    beside = tmp_path / "__pycache__"
-    beside.mkdir(mode=0o755)
+    side_objects = tmp_path / "__pycache__"
+    side_objects.mkdir(mode=0o755)
     machine_code.keep(b"code")
     assert machine_code.kept() == b"code"
-    beside.chmod(mode)
+    side_objects.chmod(mode)
     assert machine_code.kept() is None
     machine_code.keep(b"other code")
-    assert len(list(beside.iterdir())) == 1
+    assert len(list(side_objects.iterdir())) == 1
 
 
 def test_a_link_to_a_folder_is_not_trusted(home: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from firnline.formats.paimon.packed import is_packed, unpacked
+from firnline.formats.paimon.walking.layout import is_packed, unpacked
 
 NAME = "compacted-changelog-8e049c65-5ce4-4ce7-b1b0-78ce694ab351"
 

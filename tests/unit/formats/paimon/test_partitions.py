@@ -7,9 +7,8 @@ import struct
 import pytest
 
 from firnline.errors import UnreadableMetadata, UnsupportedFormat
-from firnline.formats.paimon.partitions import escaped, java_number, value_text
-from firnline.formats.paimon.rows import Value, partition_values
-from firnline.formats.paimon.schema import Type, parse_type
+from firnline.formats.paimon.reading.schema import Type, parse_type
+from firnline.formats.paimon.walking.partitions import Value, escaped, java_number, partition_values, value_text
 
 TEXT = Type("STRING")
 

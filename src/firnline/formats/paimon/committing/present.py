@@ -1,0 +1,121 @@
+"""What is in a table's folder at this moment, what came there since a commit was begun, and what
+readers make of hints.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Mapping
+from typing import Any
+
+from firnline.errors import ObjectNotFound
+from firnline.formats.paimon import names
+from firnline.formats.paimon.committing.differences import newest_of, number_of_snapshot
+from firnline.formats.paimon.reading import fields
+from firnline.formats.paimon.reading.folder import Files, read_folder, written_times
+from firnline.model.locations import identity, join, stem_of
+from firnline.ports.stores import List, Read
+
+
+def files_of_branch(store: List, folder: str, branch: str) -> set[str]:
+    """Returns every file in a branch's folder, by its path below the table's; not those of a branch whose name begins
+    with this one's and a slash.
+    """
+    place = join(folder, names.branch_folder(branch).rstrip("/"))
+    paths = (identity(found.key).removeprefix(stem_of(folder)) for found in store.list(place))
+    return {path for path in paths if names.split_branch(path)[0] == branch}
+
+
+def snapshots_of_branch(store: List, folder: str, branch: str) -> set[int]:
+    """Returns the numbers of the snapshots that a branch has."""
+    place = f"{names.branch_folder(branch)}snapshot/"
+    listed = (place + found.key.rpartition("/")[2] for found in store.list(join(folder, place)))
+    return {number for path in listed if (number := number_of_snapshot(path, branch)) is not None}
+
+
+def rolled_back(store: List, proof: Mapping[str, Any], gone: Collection[str]) -> dict[str, range]:
+    """Returns the numbers above the newest snapshot of each branch, up to the newest that it had before. What was above
+    that before stays so.
+
+    Where none is there, the newest of those counts that are `gone` by our own hands: a rollback may have gone to it.
+    Where all that are there are below that one, a writer gave their numbers again, and wants the newest of them to be
+    it; but in a branch that was being dropped a writer just began anew.
+    """
+    found: dict[str, range] = {}
+    before, drops = proof.get("newest"), proof.get("drops", ())
+    for branch in {names.split_branch(path)[0] for path in proof["takes"]}:
+        ours = {number for path in gone if (number := number_of_snapshot(path, branch)) is not None}
+        there = snapshots_of_branch(store, proof["table_folder"], branch)
+        if numbers := there | ours if branch in drops else there or ours:
+            highest = names.LARGEST if before is None else before.get(branch, -1)
+            found[branch] = range(max(numbers) + 1, highest + 1)
+    return found
+
+
+def must_be_made_anew(store: Read, proof: Mapping[str, Any], begun: str) -> bool:
+    """Tells whether a commit that was cut must not be carried on: a hold was noted, or a consumer began to read what
+    goes.
+
+    What is too much here only means that the commit is made anew. `begun` is the note of its beginning.
+    """
+    files = read_folder(store, proof["table_folder"])
+    noted = (proof.get("note"), proof["puts"].get(names.PROPERTIES))
+    if "note" in proof and files.get(names.PROPERTIES) not in noted:
+        return True
+    return any(_readers(store, files, proof, begun))
+
+
+def _readers(store: Read, files: Files, proof: Mapping[str, Any], begun: str) -> Iterator[str]:
+    """Yields the consumers that read from a snapshot on that goes, and those that were to go and were moved since."""
+    since_ms, written = _written_ms(store, begun), written_times(store, proof["table_folder"], files)
+    taken = newest_of(proof["takes"])
+    highest = {branch: number for branch, number in taken.items() if branch not in proof.get("drops", ())}
+    for path, text in files.items():
+        branch, below = names.split_branch(path)
+        known = names.named(below)
+        if known is None or known[0] != "consumer":
+            continue
+        if path in proof["takes"] and written.get(path, since_ms) < since_ms:
+            continue
+        if fields.whole(fields.parse(text, path), "nextSnapshot", path) <= highest.get(branch, -1):
+            yield path
+
+
+def _written_ms(store: Read, key: str) -> int:
+    try:
+        return store.head(key).modified_ms or 0
+    except ObjectNotFound:
+        return 0
+
+
+_NUMBER = re.compile(r"[+-]?\d{1,1000}")
+
+
+def latest_hint(branch: str) -> str:
+    """Returns the hint that names the newest snapshot of a branch."""
+    return f"{names.branch_folder(branch)}snapshot/LATEST"
+
+
+def is_latest_hint(path: str) -> bool:
+    return path == latest_hint(names.split_branch(path)[0])
+
+
+def misleading_hints(files: Files) -> Iterator[tuple[str, str]]:
+    """Yields each hint from which Java does not come to the newest snapshot of its branch, and where it comes to."""
+    for path in sorted(filter(is_latest_hint, files)):
+        branch = names.split_branch(path)[0]
+        numbers = {number for each in files if (number := number_of_snapshot(each, branch)) is not None}
+        believed = _believed(files[path], numbers)
+        if believed is not None and believed != max(numbers, default=None):
+            newest = f"the newest is {max(numbers)}" if numbers else "there is none"
+            yield path, f"Java takes snapshot {believed} for the newest, but {newest}"
+
+
+def _believed(text: str, numbers: Collection[int]) -> int | None:
+    """Returns the number that Java takes for the newest because the hint says so; None where it looks for itself.
+
+    It joins the lines, and only looks whether the number after that one is there: not whether that one itself is.
+    """
+    said = "".join(text.splitlines())
+    number = int(said) if _NUMBER.fullmatch(said) else 0
+    return number if 0 < number <= names.LARGEST and number + 1 not in numbers else None

@@ -1,0 +1,208 @@
+"""Carrying out a commit file by file, and putting everything back if another writer came between."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+from firnline.errors import AlreadyExists, ObjectNotFound
+from firnline.formats.paimon import names
+from firnline.formats.paimon.committing.differences import (
+    earliest_hint,
+    earliest_hints,
+    in_order_of_putting,
+    in_order_of_taking,
+    is_schema,
+    is_snapshot,
+    last_snapshots,
+    number_of_snapshot,
+)
+from firnline.formats.paimon.committing.present import files_of_branch, is_latest_hint, rolled_back, snapshots_of_branch
+from firnline.model.locations import join
+from firnline.ports.catalogs import Still
+from firnline.ports.retire import Retire
+from firnline.ports.stores import ReadWrite
+
+_MOVES = ("takes", "puts")
+_STRIDE = 100
+"""How many snapshots go before a hint follows them."""
+
+
+class GivenUp(Exception):
+    """Another writer took away what the commit leaves, or wrote where it writes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Carrying:
+    """One commit, by its proof alone: a process that carries it on has nothing else. `still` is asked before each
+    request.
+
+    `gone` is what this process itself took away: who carries the commit on cannot know that of another.
+    """
+
+    store: ReadWrite
+    retirer: Retire
+    proof: Mapping[str, Any]
+    still: Still
+    gone: list[str] = field(default_factory=list)
+
+    def carry_out(self) -> None:
+        """Puts and takes everything; what is done already is left as it is. Raises GivenUp in the middle."""
+        proof = self.proof
+        late = earliest_hints(proof["puts"], proof["takes"])
+        for path in in_order_of_putting(proof["puts"]):
+            if path not in late:
+                self.still()
+                self._put(path)
+        order = in_order_of_taking(proof["takes"], proof.get("drops", ()))
+        last = last_snapshots(order, proof.get("drops", ()))
+        for place, path in enumerate(order):
+            self.still()
+            ahead = self._refuse_rolled_back()
+            if path in last or is_schema(path):
+                self._refuse_revived(order[place:])
+            self._follow(place, path, late - ahead)
+            if self._take(path):
+                self.gone.append(path)
+        for path in sorted(late - self._refuse_rolled_back()):
+            self.still()
+            self._put(path)
+        for branch in proof.get("drops", ()):
+            self.retirer.retire_folder(self._key(names.branch_folder(branch)))
+            if self._in_branch(branch):  # written between the last look and the last delete
+                raise GivenUp
+
+    def give_up(self) -> None:
+        """Puts back what was taken or written over, and takes away again what was put.
+
+        What a rollback took away meanwhile stays away: it is not ours, and would be the newest snapshot again. So does
+        what another expiry would have taken: the files of such a snapshot may be gone.
+        """
+        proof, ahead = self.proof, self._overtaken()
+        for path in in_order_of_putting(proof["takes"], rolled_back(self.store, proof, self.gone)):
+            if earliest_hint(path) in ahead:
+                continue
+            self.still()
+            with suppress(AlreadyExists):
+                self.store.put_if_absent(self._key(path), proof["takes"][path].encode())
+        branches = {names.split_branch(path)[0] for path in proof["puts"]}  # without its schema nobody reads one
+        for path in in_order_of_taking(proof["puts"], branches):
+            if earliest_hint(path) in ahead and path != names.PROPERTIES:
+                continue  # a tag of ours keeps what nothing else would hold
+            self.still()
+            key, data = self._key(path), proof["puts"][path].encode()
+            if path not in proof["replaces"]:
+                self.retirer.retire(key, self._present(key) or b"" if names.is_hint(path) else data)
+            elif is_latest_hint(path):
+                self._point_at_newest(path)
+            elif names.is_hint(path) or self._present(key) == data:  # a note that says more by now holds a new hold
+                self.store.put(key, proof["replaces"][path].encode())
+
+    def _follow(self, place: int, path: str, late: Collection[str]) -> None:
+        """Lets the hint follow the range from time to time: pypaimon looks no further than 300 numbers beyond it.
+
+        It never runs ahead: Paimon's rollback to a snapshot that is still there leaves all between that and the hint.
+        """
+        if place and place % _STRIDE == 0 and is_snapshot(path) and earliest_hint(path) in late:
+            self.store.put(self._key(earliest_hint(path)), path.rpartition("-")[2].encode())
+
+    def _put(self, path: str) -> None:
+        """Writes a hint over what is there, and the note over what it said. Any other file only where none is: its name
+        was free, and one that differs is another writer's who came between.
+        """
+        if is_snapshot(path):
+            self._refuse_rolled_back()
+        key, data = self._key(path), self.proof["puts"][path].encode()
+        if is_latest_hint(path):
+            self._point_at_newest(path)
+        elif names.is_hint(path):
+            self.store.put(key, data)
+        elif path == names.PROPERTIES:
+            self._replace_note(key, data)
+        else:
+            try:
+                self.store.put_if_absent(key, data)
+            except AlreadyExists:
+                if self.store.get(key) != data:
+                    raise GivenUp from None
+
+    def _point_at_newest(self, path: str) -> None:
+        """Writes the hint at the newest snapshot from what is there, until it still is after the write: a rollback or a
+        commit may come between, and Java believes a hint at what a rollback took away.
+        """
+        branch, key = names.split_branch(path)[0], self._key(path)
+        while numbers := self._numbers(branch):
+            data = str(max(numbers)).encode()
+            if self._present(key) == data:
+                return
+            self.still()
+            self.store.put(key, data)
+
+    def _replace_note(self, key: str, data: bytes) -> None:
+        """Writes the note. A commit may be carried on long after it was made, and a hold may have been noted
+        between: then the commit is made anew.
+        """
+        present, before = self._present(key), self.proof["replaces"].get(names.PROPERTIES)
+        if present == data:
+            return
+        if present != (None if before is None else before.encode()):
+            raise GivenUp
+        self.store.put(key, data)
+
+    def _refuse_rolled_back(self) -> set[str]:
+        """Returns the hints that another expiry has moved on. Raises where what the commit leaves was rolled back."""
+        gone = [path for path in self.proof["stays"] if not self._is_there(path)]
+        ahead = self._overtaken() if gone else set()
+        if any(earliest_hint(path) not in ahead for path in gone):
+            raise GivenUp
+        return ahead
+
+    def _overtaken(self) -> set[str]:
+        """Returns the hints of the branches of which another writer expired what this commit leaves, and nothing below
+        that is left: their range is another's by now, and whole. A rollback leaves what it goes to, which is below.
+        """
+        taken, put = ({earliest_hint(path) for path in self.proof[each] if is_snapshot(path)} for each in _MOVES)
+        found = set()
+        for path in self.proof["stays"]:
+            branch, first = names.split_branch(path)[0], number_of_snapshot(path)
+            if first is not None and earliest_hint(path) in taken - put:
+                numbers = self._numbers(branch)
+                found |= {earliest_hint(path)} if numbers and min(numbers) > first else set()
+        return found
+
+    def _is_there(self, path: str) -> bool:
+        try:
+            self.store.head(self._key(path))
+        except ObjectNotFound:
+            return False
+        return True
+
+    def _take(self, path: str) -> bool:
+        """Tells whether the file went. A hint goes whatever it says: it is nobody's word."""
+        key, data = self._key(path), self.proof["takes"][path].encode()
+        return self.retirer.retire(key, self._present(key) or b"" if names.is_hint(path) else data)
+
+    def _refuse_revived(self, due: Sequence[str]) -> None:
+        """Looks once more before the newest snapshot of a branch goes, and before each schema: what a writer put there
+        meanwhile builds on the one, and could not be read without the other. So does what has a number that went.
+        """
+        branch = names.split_branch(due[0])[0]
+        if branch in self.proof.get("drops", ()) and self._in_branch(branch) - set(due):
+            raise GivenUp
+
+    def _in_branch(self, branch: str) -> set[str]:
+        return files_of_branch(self.store, self.proof["table_folder"], branch)
+
+    def _numbers(self, branch: str) -> set[int]:
+        return snapshots_of_branch(self.store, self.proof["table_folder"], branch)
+
+    def _present(self, key: str) -> bytes | None:
+        try:
+            return self.store.get(key)
+        except ObjectNotFound:
+            return None
+
+    def _key(self, path: str) -> str:
+        return join(self.proof["table_folder"], path)

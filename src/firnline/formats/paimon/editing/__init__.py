@@ -1,0 +1,1 @@
+"""Pure edits of a table's metadata files: expiry, restore, tags, options."""

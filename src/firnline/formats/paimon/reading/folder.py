@@ -1,0 +1,170 @@
+"""A table's metadata as one mapping from path to text: as it is now, as it was when a run read it first, and when the
+files were written whose age counts.
+
+Nobody reads a folder in one instant. What vanished between the listing and the read (a writer's own expiry, a
+rollback) is looked at again; hints are read but never believed.
+
+Nothing in a Paimon folder is a version that could be read again: its files come and go. A query that looks at a table
+more than once names the digest of its first look. Snapshots and schemas that were added since are put aside one after
+the other, the newest first, until the digest is the same.
+
+Text first, then time: who moves a consumer, or writes a tag again, between the two makes it younger, and it stays.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+
+from firnline.errors import NoSuchTable, ObjectNotFound, TableMoved, UnreadableMetadata, UnsupportedFormat
+from firnline.formats.paimon import names
+from firnline.formats.paimon.reading import fields
+from firnline.formats.paimon.reading.snapshot import TAG_RETAINED
+from firnline.model.locations import identity, join
+from firnline.ports.stores import Get, Links, Read
+
+Files = Mapping[str, str]
+
+_THREADS = 16
+_LOOKS = 5
+
+
+def read_folder(store: Read, location: str) -> Files:
+    """Returns every metadata file of every branch, by its path below the table's folder.
+
+    Raises NoSuchTable where there is no schema, UnreadableMetadata where files keep vanishing or are not text.
+    """
+    for _ in range(_LOOKS):
+        wanted = sorted(_wanted(store, location))
+        found = _read_all(store, location, wanted)
+        if len(found) == len(wanted):
+            if not any(_is_schema(path) for path in found):
+                raise NoSuchTable(f"no Paimon table at {location}", "a table's folder has a folder `schema` in it")
+            return {**found, **_read_all(store, location, [names.PROPERTIES])}
+    raise UnreadableMetadata(
+        f"the metadata of {location} changes faster than it can be read", hint="nothing was changed; try again"
+    )
+
+
+def _is_schema(path: str) -> bool:
+    known = names.numbered(path)
+    return known is not None and known[0] == "schema"
+
+
+def _wanted(store: Read, location: str) -> Iterator[str]:
+    """Yields the metadata files. Other names, such as those of a write that is under way, are nobody's yet."""
+    for folder in (*names.FOLDERS, names.BRANCHES):
+        stem = identity(location).rstrip("/") + "/"
+        _refuse_links(store, join(location, folder))
+        for found in store.list(join(location, folder)):
+            path = identity(found.key).removeprefix(stem)
+            below = names.split_branch(path)[1]
+            if names.numbered(below):
+                _refuse_strange_number(below, found.key)
+                yield path
+            elif names.named(below) or below in names.HINTS:
+                yield path
+
+
+def _refuse_links(store: Links, folder: str) -> None:
+    """Refuses a link inside a folder of metadata: a listing does not follow it, and Paimon does. So a branch behind one
+    would seem to be none, and lose its files.
+    """
+    for link in sorted(store.links(folder)):
+        raise UnsupportedFormat(
+            f"{link} is a link, and what is behind it would not be seen",
+            hint="nothing was changed; put the folder itself there, or remove the link",
+        )
+
+
+def _refuse_strange_number(below: str, key: str) -> None:
+    """Refuses a number with zeros before it, or beyond all that Paimon counts to: readers would look elsewhere."""
+    _, number = names.known(below) or ("", "")
+    if number != str(int(number)) or int(number) > names.LARGEST:
+        raise UnreadableMetadata(
+            f"metadata is damaged: {key}: its number is none that Paimon writes", hint="nothing was changed"
+        )
+
+
+def _read_all(store: Get, location: str, paths: list[str]) -> dict[str, str]:
+    """Returns the texts of those that are still there."""
+    with ThreadPoolExecutor(_THREADS) as pool:
+        texts = pool.map(lambda path: _text(store, join(location, path), names.is_hint(path)), paths)
+        return {path: text for path, text in zip(paths, texts, strict=True) if text is not None}
+
+
+def _text(store: Get, key: str, is_hint: bool) -> str | None:
+    """Returns what the file says; None where it is gone. Nobody believes a hint, so it need not even be text."""
+    try:
+        return store.get(key).decode(errors="replace" if is_hint else "strict")
+    except ObjectNotFound:
+        return None
+    except UnicodeDecodeError as damage:
+        raise UnreadableMetadata(f"metadata is damaged: {key}: {damage}", hint="nothing was changed") from damage
+
+
+_VERSION = re.compile(r"(.+)#([0-9a-f]{32})", re.DOTALL)
+_MOST_ASIDE = 1_000
+
+
+def version_name(files: Files, location: str) -> str:
+    """Returns the name of a version: the table's place, and a digest of every file that is more than a hint."""
+    return f"{location}#{_digest(_digests(files).values())}"
+
+
+def place_of(version: str) -> tuple[str, str | None]:
+    """Returns the table's place and the digest of one of its versions; None where only a place was named."""
+    match = _VERSION.fullmatch(version)
+    return (match[1], match[2]) if match else (version, None)
+
+
+def as_it_was(files: Files, location: str, digest: str) -> Files:
+    """Returns the files of the version with this digest. Raises TableMoved where they are not all there any more."""
+    left, digests = dict(files), _digests(files)
+    oldest_first = sorted((when, path) for path, text in files.items() if (when := _committed_ms(path, text, location)))
+    for _ in range(_MOST_ASIDE):
+        if _digest(digests.values()) == digest:
+            return left
+        if not oldest_first:
+            break
+        _, path = oldest_first.pop()
+        del left[path], digests[path]
+    raise TableMoved(f"{location} changed while it was being read", hint="ask again")
+
+
+def _committed_ms(path: str, text: str, location: str) -> int:
+    """Returns when a snapshot or schema was written; 0 for what cannot simply be put aside."""
+    known = names.numbered(names.split_branch(path)[1])
+    if known is None:
+        return 0
+    return fields.whole_or_none(fields.parse(text, join(location, path)), "timeMillis", path) or 0
+
+
+def _digests(files: Files) -> dict[str, bytes]:
+    told = {path: text for path, text in files.items() if not names.is_hint(path)}
+    return {path: hashlib.sha256(f"{path}\0{text}".encode()).digest() for path, text in told.items()}
+
+
+def _digest(each: Iterable[bytes]) -> str:
+    return hashlib.sha256(b"".join(sorted(each))).hexdigest()[:32]
+
+
+def written_times(store: Read, location: str, files: Files) -> dict[str, int]:
+    """Returns when each was last written, by path; none for one whose time the store does not tell."""
+    found: dict[str, int] = {}
+    for path, text in files.items():
+        if _age_counts(path, text):
+            try:
+                modified = store.head(join(location, path)).modified_ms
+            except ObjectNotFound:
+                continue
+            if modified is not None:
+                found[path] = modified
+    return found
+
+
+def _age_counts(path: str, text: str) -> bool:
+    known = names.named(names.split_branch(path)[1])
+    return known is not None and (known[0] == "consumer" or TAG_RETAINED in text)

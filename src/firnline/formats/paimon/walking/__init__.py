@@ -1,0 +1,1 @@
+"""From a snapshot to its files: roots, manifests, and where each file lies."""

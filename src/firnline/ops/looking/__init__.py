@@ -1,0 +1,1 @@
+"""Looking without changing anything: check, why, doctor, permissions, lists of files."""

@@ -1,0 +1,278 @@
+"""What each command needs to be allowed on one table, or on any: one table of verbs, from which every store's own words
+are derived.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from firnline.errors import UsageError
+from firnline.history.names import home_of, pointer_of
+from firnline.model.locations import parse_location
+from firnline.ops.runs.decision import policy_in_force
+from firnline.ops.table.context import TableContext
+from firnline.plans.request import Request
+
+
+class Verb(StrEnum):
+    GET = "get"
+    LIST = "list"
+    PUT = "put"
+    DELETE = "delete"
+    INSPECT = "inspect"
+
+
+class PlaceKind(StrEnum):
+    METADATA = "metadata"
+    FILES = "files"
+    RECORDS = "records"
+
+
+class CatalogUse(StrEnum):
+    NONE = "none"
+    READ = "read"
+    COMMIT = "commit"
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    verb: Verb
+    place: PlaceKind
+
+
+@dataclass(frozen=True, slots=True)
+class Uses:
+    """What a command does. Without a need it fails before it changes anything; without a help it works, with less."""
+
+    needs: tuple[Need, ...]
+    catalog: CatalogUse
+    helps: tuple[Need, ...] = ()
+
+
+_READ = (Need(Verb.GET, PlaceKind.METADATA),)
+_LOOK = (Need(Verb.GET, PlaceKind.FILES),)
+_WRITE = (Need(Verb.PUT, PlaceKind.METADATA),)
+_RECORDED = (Need(Verb.LIST, PlaceKind.RECORDS), Need(Verb.GET, PlaceKind.RECORDS))
+_RECORD = (*_RECORDED, Need(Verb.PUT, PlaceKind.RECORDS))
+_TIDY = (Need(Verb.DELETE, PlaceKind.RECORDS),)
+_PURGE = (Need(Verb.DELETE, PlaceKind.FILES),)
+_SEARCH = (Need(Verb.LIST, PlaceKind.FILES),)
+_REMEMBER = (Need(Verb.LIST, PlaceKind.METADATA),)
+_INSPECT = (Need(Verb.INSPECT, PlaceKind.FILES),)
+
+_READING = Uses(_READ, CatalogUse.READ)
+_TELL_TIME = (Need(Verb.PUT, PlaceKind.RECORDS), Need(Verb.GET, PlaceKind.RECORDS))
+_MARKING = Uses((*_READ, *_WRITE, *_TELL_TIME), CatalogUse.COMMIT, _TIDY)
+_CARRYING = Uses((*_READ, *_WRITE, *_RECORD, *_TIDY, *_PURGE), CatalogUse.COMMIT, _INSPECT)
+_PURGING = (*_RECORD, *_TIDY, *_PURGE)
+_SEARCHING = Uses((*_LOOK, *_SEARCH, *_PURGING), CatalogUse.READ, _INSPECT)
+
+COMMANDS: dict[str, Uses] = {
+    "tables": Uses((), CatalogUse.READ),
+    "plan": Uses(_READ, CatalogUse.READ, _REMEMBER),
+    "why": Uses((*_READ, *_RECORDED), CatalogUse.READ),
+    "expire": Uses(_CARRYING.needs, CatalogUse.COMMIT, (*_REMEMBER, *_INSPECT)),
+    "commit": _CARRYING,
+    "purge": Uses((*_READ, *_PURGING), CatalogUse.READ, _INSPECT),
+    "undo": Uses((*_LOOK, *_WRITE, *_RECORD), CatalogUse.COMMIT, _TIDY),
+    "resume": _CARRYING,
+    "runs": Uses((*_READ, *_RECORDED), CatalogUse.READ),
+    "check": Uses(_LOOK, CatalogUse.READ),
+    "history": Uses((*_READ, *_RECORDED), CatalogUse.READ),
+    "orphans": _SEARCHING,
+    "dropped": _SEARCHING,
+    "sql": Uses((*_LOOK, *_RECORDED), CatalogUse.READ),
+    "adopt": _MARKING,
+    "policy show": _READING,
+    "policy check": Uses((), CatalogUse.READ),
+    "tag add": _MARKING,
+    "tag remove": _MARKING,
+    "tag list": _READING,
+    "branch drop": _CARRYING,
+    "hold add": _MARKING,
+    "hold list": _READING,
+    "hold release": _MARKING,
+    "doctor": Uses((*_READ, *_PURGING), CatalogUse.READ, _INSPECT),
+    "iam": Uses((), CatalogUse.NONE),
+}
+"""What each command does, in the order of its help."""
+
+ACTIONS: dict[str, dict[Verb, tuple[str, ...]]] = {
+    "s3": {
+        Verb.GET: ("s3:GetObject",),
+        Verb.LIST: ("s3:ListBucket",),
+        Verb.PUT: ("s3:PutObject",),
+        Verb.DELETE: ("s3:DeleteObject",),
+        Verb.INSPECT: ("s3:GetBucketVersioning", "s3:GetBucketObjectLockConfiguration"),
+    },
+    "gs": {
+        Verb.GET: ("storage.objects.get",),
+        Verb.LIST: ("storage.objects.list",),
+        Verb.PUT: ("storage.objects.create",),
+        Verb.DELETE: ("storage.objects.delete",),
+        Verb.INSPECT: ("storage.buckets.get",),
+    },
+    "abfs": {
+        Verb.GET: ("Microsoft.Storage/storageAccounts/blobServices/containers/blobs/read",),
+        Verb.LIST: ("Microsoft.Storage/storageAccounts/blobServices/containers/blobs/read",),
+        Verb.PUT: ("Microsoft.Storage/storageAccounts/blobServices/containers/blobs/write",),
+        Verb.DELETE: ("Microsoft.Storage/storageAccounts/blobServices/containers/blobs/delete",),
+        Verb.INSPECT: ("Microsoft.Storage/storageAccounts/blobServices/read",),
+    },
+}
+"""What each store calls each verb."""
+
+HELPS = {
+    Verb.LIST: "plans remember what manifests name, and open only what is new",
+    Verb.DELETE: "claims that have ended, and what was written to learn the store's time, are cleared away",
+    Verb.INSPECT: "a bucket that keeps versions or locks objects is noticed before the commit",
+}
+CATALOG_WORDS = {
+    CatalogUse.NONE: "nothing",
+    CatalogUse.READ: "read: SELECT on iceberg_tables; on a REST catalog list and load tables",
+    CatalogUse.COMMIT: "read and commit: SELECT and UPDATE on iceberg_tables; on a REST catalog list, load and commit",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class TableFolders:
+    """Where a table's things lie: folders without a slash at the end."""
+
+    metadata: tuple[str, ...]
+    files: tuple[str, ...]
+    records: tuple[str, ...]
+
+    def of(self, place: PlaceKind) -> tuple[str, ...]:
+        return {PlaceKind.METADATA: self.metadata, PlaceKind.FILES: self.files, PlaceKind.RECORDS: self.records}[place]
+
+
+@dataclass(frozen=True, slots=True)
+class Grant:
+    """One verb on some folders, in the store's own words."""
+
+    verb: Verb
+    actions: tuple[str, ...]
+    folders: tuple[str, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        return {"verb": self.verb.value, "actions": list(self.actions), "folders": list(self.folders)}
+
+
+def template(store: str) -> TableFolders:
+    """Returns places that speak of no table in particular."""
+    home = f"{store}://bucket/table"
+    return TableFolders((f"{home}/metadata",), (home,), (f"{home}/_firnline",))
+
+
+def uses_of(command: str) -> Uses:
+    """Returns what a command does. Raises UsageError for a command that nobody knows."""
+    if command not in COMMANDS:
+        raise UsageError(f"no command {command!r}", hint=f"one of: {', '.join(COMMANDS)}")
+    return COMMANDS[command]
+
+
+def grants(needs: Iterable[Need], places: TableFolders, store: str) -> list[Grant]:
+    """Returns the least that allows the needs: each verb once, on the outermost folders it is needed in."""
+    wanted = list(needs)
+    found = []
+    for verb in Verb:
+        folders = {folder for need in wanted if need.verb is verb for folder in places.of(need.place)}
+        if folders:
+            found.append(Grant(verb, ACTIONS[store][verb], tuple(sorted(_outermost(folders)))))
+    return found
+
+
+def _outermost(folders: set[str]) -> Iterator[str]:
+    for folder in folders:
+        if not any(folder.startswith(other + "/") for other in folders):
+            yield folder
+
+
+def aws_policy(given: Iterable[Grant]) -> dict[str, Any]:
+    """Returns the grants as an AWS policy document. Listing is of a bucket, held to its folders by a condition."""
+    return {"Version": "2012-10-17", "Statement": [_statement(each) for each in given]}
+
+
+def _statement(grant: Grant) -> dict[str, Any]:
+    where = [parse_location(folder) for folder in grant.folders]
+    buckets = [f"arn:aws:s3:::{each.authority}" for each in where]
+    said = {"Sid": f"Firnline{grant.verb.value.title()}", "Effect": "Allow", "Action": list(grant.actions)}
+    if grant.verb is Verb.INSPECT:
+        return {**said, "Resource": sorted(set(buckets))}
+    names = [each.path.strip("/") for each in where]
+    if grant.verb is Verb.LIST:
+        prefixes = [text for name in names for text in (name, f"{name}/*")]
+        return {**said, "Resource": sorted(set(buckets)), "Condition": {"StringLike": {"s3:prefix": prefixes}}}
+    return {**said, "Resource": [f"{home}/{name}/*" for home, name in zip(buckets, names, strict=True)]}
+
+
+_SCHEMES = {"s3": "s3", "s3a": "s3", "s3n": "s3", "gs": "gs", "abfs": "abfs", "abfss": "abfs", "az": "abfs"}
+
+
+@dataclass(frozen=True, slots=True)
+class Permissions:
+    """The least that a command needs, and what helps it further."""
+
+    command: str
+    store: str
+    uses: Uses
+    needed: tuple[Grant, ...]
+    helpful: tuple[Grant, ...]
+
+    @property
+    def catalog(self) -> str:
+        return CATALOG_WORDS[self.uses.catalog]
+
+    @property
+    def policy(self) -> dict[str, Any] | None:
+        """The AWS policy document; None where there is nothing to allow, or the store is another one."""
+        return aws_policy(self.needed) if self.store == "s3" and self.needed else None
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "command": self.command,
+            "store": self.store,
+            "needed": [each.to_json() for each in self.needed],
+            "helpful": [each.to_json() for each in self.helpful],
+            "catalog": self.catalog,
+            "policy": self.policy,
+        }
+
+
+def permissions(command: str, store: str, work: TableContext | None) -> Permissions:
+    """Returns what the command needs: on this very table, or on a table that stands for any."""
+    if store not in ACTIONS:
+        raise UsageError(f"unknown store {store!r}", hint=f"one of: {', '.join(ACTIONS)}")
+    uses = uses_of(command)
+    places = template(store) if work is None else places_of(work)
+    chosen = store if work is None else store_of(places)
+    needed = tuple(grants(uses.needs, places, chosen))
+    helpful = tuple(grants((each for each in uses.helps if each not in uses.needs), places, chosen))
+    return Permissions(command, chosen, uses, needed, helpful)
+
+
+def places_of(work: TableContext) -> TableFolders:
+    """Returns where this table's metadata, files and run records lie, from one read of it.
+
+    A history lies in the table's own folder, wherever the runs are recorded: it counts where there is one or will be.
+    """
+    state = work.source.load()
+    folders = tuple(folder.rstrip("/") for folder in state.owned)
+    kept = policy_in_force(state, work.source.name, work.config, Request()).history.value
+    remembers = pointer_of(state) is not None or kept is not None
+    history = (home_of(state),) if remembers else ()
+    return TableFolders((state.fence.rpartition("/")[0],), folders, (work.root(state).rstrip("/"), *history))
+
+
+def store_of(places: TableFolders) -> str:
+    """Returns the store that a table lies in. Raises UsageError for local files: those have owners, not policies."""
+    scheme = parse_location(places.metadata[0]).scheme
+    if scheme not in _SCHEMES:
+        raise UsageError(
+            f"the table lies in {scheme}://, which knows no such permissions",
+            hint="the user who runs the command must own the table's folder; leave --table out to see an example",
+        )
+    return _SCHEMES[scheme]

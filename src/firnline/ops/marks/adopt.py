@@ -1,0 +1,126 @@
+"""Adopting a table: native retention written so that no other engine's own expiry undercuts the policy."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
+
+from firnline.model.snapshots import Ref, RefKind
+from firnline.ops.runs.change import amend
+from firnline.ops.runs.decision import policy_in_force
+from firnline.ops.table.context import TableContext
+from firnline.plans.request import Request
+from firnline.policy.native import LONGEST_AGE_MS
+from firnline.policy.policy import Policy
+from firnline.policy.rules import KeepLast, KeepPeriods, KeepTags, KeepWithin
+from firnline.ports.formats import Amendment, State
+
+_AGE = "history.expire.max-snapshot-age-ms"
+_COUNT = "history.expire.min-snapshots-to-keep"
+_LARGEST_COUNT = 2**31 - 1
+
+
+_OTHERS = "(so on main alone)"
+
+
+@dataclass(frozen=True, slots=True)
+class Adoption:
+    """One value that other engines read, as it is and as the policy needs it."""
+
+    what: str
+    before: str
+    after: str
+
+
+def adoption_of(work: TableContext, state: State) -> tuple[Amendment, tuple[Adoption, ...]]:
+    """Returns what would be written, and the same for people to read. Retention is only ever lengthened."""
+    policy = policy_in_force(state, work.source.name, work.config, Request()).policy
+    if policy.is_native:
+        return Amendment(), ()
+    if state.native.ranges is not None:
+        return _of_writers(state, work.source.format.expiry_off(state))
+    age, count = longest_age(policy), most_snapshots(policy)
+    properties = dict(_properties(state, age, count))
+    refs = tuple(_refs(state, policy, age, count))
+    shown = [Adoption(name, state.properties.get(name, "(default)"), value) for name, value in properties.items()]
+    shown += [Adoption(f"{ref.kind} {ref.name}", _retention(state.refs[ref.name]), _retention(ref)) for ref in refs]
+    return Amendment(refs=refs, properties=properties), tuple(shown)
+
+
+def _of_writers(state: State, quiet: Mapping[str, str]) -> tuple[Amendment, tuple[Adoption, ...]]:
+    """Returns what turns the writers' own expiry off: it looks at one branch alone, and loses files of the others."""
+    said = {name: state.properties.get(name, "(default)") for name in quiet}
+    shown = (Adoption(name, _OTHERS if said[name] == value else said[name], value) for name, value in quiet.items())
+    return Amendment(properties=quiet), tuple(shown)
+
+
+def adopt(work: TableContext) -> tuple[Adoption, ...]:
+    """Returns what was written; nothing where the table already says it."""
+    written: tuple[Adoption, ...] = ()
+
+    def wanted(state: State) -> Amendment:
+        nonlocal written
+        amendment, written = adoption_of(work, state)
+        return amendment
+
+    amend(work, wanted)
+    return written
+
+
+def longest_age(policy: Policy) -> int:
+    """Returns an age within which lies everything that the policy may keep.
+
+    A rule that counts periods reaches back as far as there are snapshots, so no finite age covers it.
+    """
+    ages = [0]
+    for setting in policy.rules:
+        match setting.value:
+            case KeepWithin(window_ms):
+                ages.append(window_ms)
+            case KeepPeriods(_, _, window_ms):
+                ages.append(LONGEST_AGE_MS if window_ms is None else window_ms)
+            case KeepLast() | KeepTags():
+                pass
+    return max(ages)
+
+
+def most_snapshots(policy: Policy) -> int:
+    counts = [setting.value.count for setting in policy.rules if isinstance(setting.value, KeepLast)]
+    return max((_LARGEST_COUNT if count is None else count for count in counts), default=1)
+
+
+def _properties(state: State, age: int, count: int) -> Iterator[tuple[str, str]]:
+    if state.native.max_snapshot_age_ms < age:
+        yield _AGE, str(age)
+    if state.native.min_snapshots_to_keep < count:
+        yield _COUNT, str(count)
+
+
+def _refs(state: State, policy: Policy, age: int, count: int) -> Iterator[Ref]:
+    """Yields the refs whose own fields are shorter than the policy: they beat the table's defaults."""
+    for ref in state.refs.values():
+        if ref.kind is RefKind.BRANCH:
+            longer = replace(
+                ref,
+                max_snapshot_age_ms=_at_least(ref.max_snapshot_age_ms, age),
+                min_snapshots_to_keep=_at_least(ref.min_snapshots_to_keep, count),
+            )
+        else:
+            kept = any(fnmatchcase(ref.name, pattern) for pattern in policy.tag_patterns)
+            longer = replace(ref, max_ref_age_ms=LONGEST_AGE_MS) if kept else ref
+        if longer != ref:
+            yield longer
+
+
+def _at_least(own: int | None, needed: int) -> int | None:
+    return own if own is None else max(own, needed)
+
+
+def _retention(ref: Ref) -> str:
+    said = {
+        "max-ref-age-ms": ref.max_ref_age_ms,
+        "max-snapshot-age-ms": ref.max_snapshot_age_ms,
+        "min-snapshots-to-keep": ref.min_snapshots_to_keep,
+    }
+    return ", ".join(f"{name}={value}" for name, value in said.items() if value is not None) or "(default)"

@@ -1,0 +1,100 @@
+"""Where a run may delete at this moment: by the table's state and the operator's word, both as they are now.
+
+What a record says is no authority. Anyone who can write into a table's folder can write a run there that names any file
+of the lake, and only the list of that run would say that it may go.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from functools import cached_property
+
+from firnline.journal.layout import FOLDER
+from firnline.model.locations import is_dotted, parse_location, stem_of
+from firnline.ports.engines import OUTSIDE, SPARED_REASONS
+
+_MOST_FOLDERS = 100_000
+_DOTTED = "its name has a segment . or .., which may lead anywhere"
+_OF_ANOTHER = "it lies in a folder of another table"
+_RECORDS = "lies among firnline's own records"
+_BY_A_LINK = f"{SPARED_REASONS[OUTSIDE]}: a link leads out of them"
+
+
+def place_of(location: str) -> str:
+    """Returns what tells folders apart: by whatever links a local one is named."""
+    name = parse_location(location)
+    return str(name._replace(path=os.path.realpath(name.path)) if name.scheme == "file" else name).rstrip("/")
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """The folders from which files may go; None for anywhere, by the operator's word. `location` is the table's own,
+    `root` has the records of its runs, `holes` are folders of other tables: inside this one's, or anywhere.
+
+    Made anew at every look: folders, links and the operator's word change.
+    """
+
+    folders: tuple[str, ...] | None
+    location: str
+    root: str
+    holes: tuple[str, ...] = ()
+
+    def forbids(self, key: str) -> str | None:
+        """Returns why an object may not be deleted for this table now; None where it may.
+
+        All but dots is a matter of the folder, and a list of a million files has few: each is looked at once.
+        """
+        folder, _, last = key.rpartition("/")
+        if last in (".", ".."):
+            return _DOTTED
+        if folder not in self._verdicts:
+            if len(self._verdicts) >= _MOST_FOLDERS:
+                self._verdicts.clear()
+            self._verdicts[folder] = self._of_folder(f"{folder}/")
+        return self._verdicts[folder]
+
+    def _of_folder(self, folder: str) -> str | None:
+        if is_dotted(folder):
+            return _DOTTED
+        name = stem_of(folder)
+        really = f"{place_of(folder)}/"
+        if self._is_record(name) or self._is_record(really):
+            return _RECORDS
+        if self.holes and (name.startswith(self.holes) or really.startswith(self.holes)):
+            return _OF_ANOTHER
+        if self.folders is None:
+            return None
+        if not name.startswith(self._stems):
+            return SPARED_REASONS[OUTSIDE]
+        return None if really.startswith(self._real_stems) else _BY_A_LINK
+
+    def _is_record(self, name: str) -> bool:
+        if name.startswith(self._roots):
+            return True
+        home = next((each for each in self._homes if name.startswith(each)), "")
+        return f"/{FOLDER}/" in name[len(home) - 1 if home else 0 :]
+
+    @cached_property
+    def _verdicts(self) -> dict[str, str | None]:
+        return {}
+
+    @cached_property
+    def _stems(self) -> tuple[str, ...]:
+        return tuple(map(stem_of, self.folders or ()))
+
+    @cached_property
+    def _real_stems(self) -> tuple[str, ...]:
+        return tuple(f"{place_of(each)}/" for each in self.folders or ())
+
+    @cached_property
+    def _homes(self) -> tuple[str, str]:
+        return stem_of(self.location), f"{place_of(self.location)}/"
+
+    @cached_property
+    def _roots(self) -> tuple[str, str]:
+        return stem_of(self.root), f"{place_of(self.root)}/"
+
+
+NOWHERE = Bounds((), "nowhere:", "nowhere:")
+"""Before the first look nothing may go."""

@@ -1,0 +1,83 @@
+"""Everything that a table needs, or may need again: where every look for files that nobody needs starts from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from shlex import quote
+from typing import Any
+
+from firnline.errors import RefusedForSafety
+from firnline.journal.runs import Run
+from firnline.model.files import File, FileKind, Root
+from firnline.ops.table.context import TableContext
+from firnline.ops.table.sources import mirrored
+from firnline.policy.holds import unreadable
+from firnline.ports.formats import State, TableFormat
+
+
+def live_roots(work: TableContext, state: State, now_ms: int, but: str | None = None) -> Iterator[Root]:
+    """Yields the roots of all snapshots on all branches and tags, staged ones too, the metadata that the table names,
+    and what undoable runs or holds may bring back; `but` is the stamp of a run that does not count.
+    """
+    _refuse_unreadable_hold(state)
+    table_format = work.source.format
+    present = _by_owner(table_format, state)
+    yield from (Root(file, True, owner) for owner, files in present.items() for file in files)
+    metadata = (*table_format.metadata_files(state), *work.source.passed(state.fence))
+    yield from (Root(File(FileKind.METADATA, name), True) for name in metadata)
+    for number, (_, removal) in enumerate(may_come_back(work, state, now_ms, but)):
+        revived = _by_owner(table_format, table_format.with_removal(state, removal))
+        changed = {owner: files for owner, files in revived.items() if present.get(owner) != files}
+        yield from (Root(file, True, f"{owner} in {number}") for owner, files in changed.items() for file in files)
+
+
+def _refuse_unreadable_hold(state: State) -> None:
+    """Refuses where a hold cannot be read: it may name a snapshot that a run took out, and then its files are needed
+    by something that no walk starts from.
+    """
+    reason = unreadable(state.holds)
+    if reason:
+        raise RefusedForSafety(
+            f"nobody can tell what {state.table} needs: {reason}",
+            hint=f"`firnline hold list {quote(state.table)}` shows it; correct the property, or release the hold",
+        )
+
+
+def _by_owner(table_format: TableFormat, state: State) -> dict[str, list[File]]:
+    """Returns the roots of each owner. After a rollback two versions of a table may each have an owner of one name:
+    what the one takes away must not count against the other.
+    """
+    found: dict[str, list[File]] = {}
+    for owner, file in table_format.roots(state):
+        found.setdefault(owner, []).append(file)
+    return found
+
+
+def may_come_back(
+    work: TableContext, state: State, now_ms: int, but: str | None = None
+) -> Iterator[tuple[Run, dict[str, Any]]]:
+    """Yields what other undoable runs took out, and what of any run's removal a hold names: also of runs that are
+    done, since the files of a held snapshot outlive the run that took it out.
+    """
+    held = {hold.snapshot for hold in state.holds if hold.snapshot is not None and hold.in_force(now_ms)}
+    for each in work.recorded(state):
+        if each.id.stamp != but:
+            yield from ((each, dict(removal)) for removal in each.removals)
+        for event in each.attempts if held else ():
+            removal = event.detail["removal"]
+            yield each, _of_snapshots(removal, held & {str(gone["snapshot-id"]) for gone in removal["snapshots"]})
+
+
+def _of_snapshots(removal: Mapping[str, Any], wanted: set[str]) -> dict[str, Any]:
+    """Returns what of a removal belongs to some snapshots: themselves, their statistics, all that names them."""
+    lists = {name: entries for name, entries in removal.items() if isinstance(entries, list)}
+    kept = {name: [e for e in entries if str(e.get("snapshot-id")) in wanted] for name, entries in lists.items()}
+    return {"snapshots": [], **kept, "snapshot-log": []}
+
+
+def forbidden(state: State, now_ms: int) -> str | None:
+    """Returns why nothing of the table may be removed now, or None."""
+    held = [hold.name for hold in state.holds if hold.snapshot is None and hold.in_force(now_ms)]
+    return (
+        state.forbidden or mirrored(state) or (f"the hold {held[0]} on the whole table is in force" if held else None)
+    )

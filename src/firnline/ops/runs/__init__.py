@@ -1,0 +1,1 @@
+"""A run on a table: planned, recorded, committed, purged or undone; and carried on from wherever it stands."""

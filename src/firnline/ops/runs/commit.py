@@ -1,0 +1,203 @@
+"""Committing a run: what was planned and is still expired by a fresh decision, in one compare-and-swap."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import Any
+
+from firnline.errors import (
+    AlreadyExists,
+    BlastRadiusExceeded,
+    ObjectNotFound,
+    RefusedForSafety,
+    UnreadableMetadata,
+)
+from firnline.journal.events import RunState
+from firnline.journal.layout import RECORDS
+from firnline.journal.lease import Lease
+from firnline.journal.parts import CHANGED, Seals, part_keys, read_part, seal, write_parts
+from firnline.journal.runs import Run, refuse_edited
+from firnline.model.files import FileKind
+from firnline.model.locations import identity, within
+from firnline.ops.history.ledger import note_expired
+from firnline.ops.history.remember import RunHistory
+from firnline.ops.history.tidy import clear_notes, tidy
+from firnline.ops.neighbours.around import refuse_conflict
+from firnline.ops.runs.change import change, fence_off, version_of
+from firnline.ops.runs.decision import decide_now
+from firnline.ops.runs.drop import going_beside, narrowed, planned_beside, refuse_changed
+from firnline.ops.runs.lost_refs import refuse_lost_refs, what_landed
+from firnline.ops.table.context import TableContext, refuse_copy
+from firnline.ports.catalogs import Attempt
+from firnline.ports.formats import Edited, State, UndoWindow
+
+_OPEN = (RunState.PLANNED, RunState.ARCHIVED, RunState.COMMITTING)
+
+
+@dataclass
+class _Attempt:
+    """Records each try before it is sent, and remembers the run as it moves."""
+
+    work: TableContext
+    lease: Lease
+    run: Run
+    memory: RunHistory
+
+    def edit(self, state: State) -> Edited | None:
+        """Returns planned ∩ decided afresh: a snapshot that anything keeps now is not touched."""
+        self.work.same_table(state, self.run)
+        refuse_copy(self.work.source.name, state)
+        refuse_conflict(self.work, state)
+        now = self.work.now()
+        table_format, request, plan = self.work.source.format, self.run.request, self.run.plan
+        settled = decide_now(state, self.work.source.name, self.work.config, request, now)
+        settled = narrowed(settled, table_format, state, request)
+        refuse_changed(plan, settled)
+        snapshots = set(plan["expire"]) & set(settled.decision.expired)
+        refs = set(plan["expire_refs"]) & set(settled.decision.expired_refs)
+        side_objects = planned_beside(plan) & going_beside(table_format, state, settled, snapshots, refs)
+        if not snapshots and not refs and not side_objects:
+            return None
+        root = self.run.folder.root
+        if self.work.root(state) != root:
+            raise RefusedForSafety(
+                f"{state.table} keeps the records of its runs in {self.work.root(state)}, this run is in {root}",
+                hint="plan again; two places would know nothing of each other's runs",
+            )
+        remembered = self.memory.expiring(state, snapshots, settled, new=request.new_history)
+        pinned = replace(remembered, properties={RECORDS: root, **remembered.properties})
+        return table_format.expire(
+            state, snapshots, refs, now, clean=request.clean, amendment=pinned, side_objects=side_objects
+        )
+
+    def before_send(self, base: State, edited: Edited, attempt: Attempt) -> None:
+        self.lease.renew()
+        # A server that names the new metadata itself also clears away the old.
+        forgotten = [] if attempt.proof["location"] is None else list(edited.forgotten)
+        detail = {**attempt.proof, "removal": edited.removal, "forgotten": forgotten, "history": self.memory.noted}
+        self.run = self.run.moved(self.work.store, RunState.COMMITTING, self.work.now(), **detail)
+        self.lease.check()
+
+
+def commit_run(work: TableContext, lease: Lease, run: Run) -> Run:
+    """Returns the run, committed; or cancelled where nothing was left to expire, with the metadata unchanged.
+
+    A run that died while committing is first read back: whichever of its tries landed is the commit.
+    """
+    if run.state not in _OPEN:
+        return run
+    if run.plan.get("conflict"):
+        refuse_conflict(work, work.source.load())  # as it is now, with what to do about it
+        raise RefusedForSafety(run.plan["conflict"], hint="plan again, now that it is settled")
+    if run.plan["refused"]:
+        raise BlastRadiusExceeded(run.plan["refused"], hint="plan again with a larger --blast-radius, if meant")
+    settled = commit_landed(work, lease, run) or _none_can_follow(work, lease, run)
+    if settled is not None:
+        return settled
+    refuse_edited(work.store, run)
+    attempt = _Attempt(work, lease, run, RunHistory(work, run.id))
+    changed = change(work.source, attempt.edit, attempt.before_send, still=lease.check)
+    if changed is None:
+        return cancelled(work, lease, attempt.run, "nothing is left to expire")
+    return _committed(work, lease, attempt.run, attempt.run.events[-1].detail)
+
+
+def _none_can_follow(work: TableContext, lease: Lease, run: Run) -> Run | None:
+    """Returns the run, committed, where one of its tries lands after all while they are fenced off; else None.
+
+    A process that was frozen before it sent would else send after us. A server that applies updates would take out
+    also what we leave in the table because it was tagged between the two, and the purge follows our own commit. A
+    pointer needs no fence: our own commit moves it.
+    """
+    applied = [event for event in run.attempts if event.detail["location"] is None]
+    return commit_landed(work, lease, run) if fence_off(work, lease, applied) else None
+
+
+def cancelled(work: TableContext, lease: Lease, run: Run, why: str) -> Run:
+    """Returns the run, cancelled; or committed where one of its tries had landed, or lands before it is fenced off."""
+    fence_off(work, lease, run.attempts)
+    landed = commit_landed(work, lease, run)
+    return landed or run.moved(work.store, RunState.CANCELLED, work.now(), why=why)
+
+
+def commit_landed(work: TableContext, lease: Lease, run: Run) -> Run | None:
+    """Returns the run, committed, where one of its tries had landed before it could say so."""
+    landed = _landed_before(work, lease, run)
+    return None if landed is None else _committed(work, lease, run, landed)
+
+
+def _landed_before(work: TableContext, lease: Lease, run: Run) -> Mapping[str, Any] | None:
+    """Returns the try that landed, of a run that died before it could say so.
+
+    The catalog tells by what the try left behind. On a table that moved on so far that its log forgot, the snapshots
+    tell: where all that the last try took out are gone, it counts as landed, whichever writer took them out; purge goes
+    by reachability anyway.
+    """
+    state = work.source.load()
+    work.same_table(state, run)
+    for event in reversed(run.attempts):
+        if work.source.commits.landed(event.detail, version_of(state), lease.check):
+            return event.detail
+    if run.attempts:
+        last, graph = run.attempts[-1].detail, work.source.load().graph  # one that was given up just now put all back
+        gone = {str(each["snapshot-id"]) for each in last["removal"]["snapshots"]}
+        if gone and not any(snapshot in graph for snapshot in gone):
+            return last
+    return None
+
+
+def _committed(work: TableContext, lease: Lease, run: Run, detail: Mapping[str, Any]) -> Run:
+    lease.renew()
+    state = work.source.load()
+    late = _list_forgotten(work, run, state, detail["forgotten"])
+    landed = what_landed(work.source, state, detail)
+    note_expired(work, run, detail, work.now())
+    run = run.moved(work.store, RunState.COMMITTED, work.now(), **{**detail, **landed, "forgotten_parts": late})
+    tidy(work, state)
+    clear_notes(work, state)
+    refuse_lost_refs(run, state.capabilities.undo is UndoWindow.AFTER_COMMIT)
+    return run
+
+
+def _list_forgotten(work: TableContext, run: Run, state: State, forgotten: list[str]) -> Seals:
+    """Adds metadata files that fell off the table's log to the written list, and returns the parts that were added.
+
+    They go with the rest, after grace. A log may name files of another place, where the table once was: those stay.
+    """
+    import pyarrow as pa
+
+    own = [key for key in forgotten if any(within(root, key) for root in state.owned)]
+    found = [(key, size) for key in own if (size := _size(work, key)) is not None]
+    prefix = f"{work.source.format.purge_order.index(FileKind.METADATA)}-"
+    if found:
+        columns = {
+            "identity": [identity(key) for key, _ in found],
+            "key": [key for key, _ in found],
+            "size": [size for _, size in found],
+            "kind": [FileKind.METADATA.value] * len(found),
+        }
+        with suppress(AlreadyExists):  # the same list, from before a crash
+            write_parts(work.store, run.folder.victims, pa.table(columns).to_batches(), prefix)
+    planned = run.plan["parts"]["victims"]
+    keys = {key.rpartition("/")[2]: key for key in part_keys(work.store, run.folder.victims)}
+    late = {name: key for name, key in keys.items() if name.startswith(prefix) and name not in planned}
+    return {name: _sealed(work, key, own) for name, key in late.items()}
+
+
+def _sealed(work: TableContext, key: str, forgotten: list[str]) -> str:
+    """Returns the seal of a part that was added. Raises UnreadableMetadata where it names anything but what the commit
+    forgot: then it is not ours, and a seal would make it a part of the written list.
+    """
+    sealed = seal(work.store.get(key))
+    if not set(read_part(work.store, key, sealed).column("key").to_pylist()) <= set(forgotten):
+        raise UnreadableMetadata(f"{key} names files that no commit of this run forgot", hint=CHANGED)
+    return sealed
+
+
+def _size(work: TableContext, key: str) -> int | None:
+    try:
+        return work.store.head(key).size
+    except ObjectNotFound:
+        return None

@@ -1,0 +1,86 @@
+"""Settling what stays: the policy in force, then the decision. Every use case that decides goes through here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from shlex import quote
+
+from firnline.errors import CollectionForbidden
+from firnline.model.holds import Hold
+from firnline.plans.request import Request
+from firnline.policy.decide import Decision, decide
+from firnline.policy.inherit import Effective, effective, with_native_flags
+from firnline.policy.native import NativeRetention
+from firnline.policy.parse import Section
+from firnline.ports.catalogs import TableName
+from firnline.ports.formats import State
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """A decision with the policy that made it. `seen` is what refs that are dropped hold at this moment."""
+
+    effective: Effective
+    native: NativeRetention
+    decision: Decision
+    dropped: tuple[str, ...] = ()
+    seen: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def policy_text(self) -> str:
+        if self.dropped:
+            return f"drop {', '.join(self.dropped)}; nothing else goes"
+        return self.effective.policy.describe(self.native)
+
+
+def decide_now(state: State, name: TableName, config: Section, request: Request, now_ms: int) -> Settled:
+    """Returns what stays in this state of the table, and why. Raises where the table forbids any removal."""
+    if state.forbidden:
+        raise CollectionForbidden(f"nothing of {state.table} may be removed: {state.forbidden}", hint=_way_out(state))
+    in_force = policy_in_force(state, name, config, request)
+    native = with_native_flags(state.native, in_force.policy, request.older_than_ms, request.retain_last)
+    at = now_ms if request.now_ms is None else request.now_ms
+    chosen = decide(
+        state.graph,
+        state.refs,
+        state.current,
+        native,
+        in_force.policy,
+        now_ms=at,
+        holds=_holds_in_force(state, now_ms, at),
+        pins=state.pins,
+    )
+    return Settled(in_force, native, chosen)
+
+
+def _holds_in_force(state: State, now_ms: int, at: int) -> tuple[Hold, ...]:
+    """Returns the holds; one that is in force today counts at whatever instant the decision is made for."""
+    return tuple(
+        replace(hold, until_ms=at) if hold.in_force(now_ms) > hold.in_force(at) else hold for hold in state.holds
+    )
+
+
+def _way_out(state: State) -> str:
+    damaged = next((hold.name for hold in state.holds if hold.damage), None)
+    if damaged is not None:
+        release = f"`firnline hold release {quote(state.table)} {quote(damaged)}` removes it"
+        return f"correct the property; or, if nobody needs the hold, {release}"
+    held = next((hold.name for hold in state.holds if hold.snapshot is None), None)
+    if held is not None:
+        release = f"`firnline hold release {quote(state.table)} {quote(held)}`"
+        return f"{release} ends the hold on the whole table, if its time has come"
+    if state.properties.get("gc.enabled", "true").lower() == "true":
+        return "once no other format needs the files, take out the word that says so, where it was written"
+    return "set the table property gc.enabled to true first, if that is really meant"
+
+
+def policy_in_force(state: State, name: TableName, config: Section, request: Request) -> Effective:
+    catalog = name.catalog or None
+    return effective(config, catalog, name.namespace, name.name, properties=state.properties, flags=request.keep)
+
+
+def includes_outside(effective: Effective, request: Request) -> bool:
+    """Tells whether files outside the table's own folders may go: by the operator's word."""
+    asked = request.include_outside
+    return effective.include_outside.value if asked is None else asked

@@ -1,0 +1,89 @@
+"""Runs that drop a tag or a branch with all that only it holds, and what a run takes away beside snapshots and refs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Set
+from dataclasses import replace
+from shlex import quote
+from typing import Any
+
+from firnline.errors import RefusedForSafety, UsageError
+from firnline.model.holds import hold_tag
+from firnline.model.snapshots import SnapshotId
+from firnline.ops.runs.decision import Settled
+from firnline.plans.request import Request
+from firnline.policy.decide import Decision
+from firnline.policy.reasons import Reason
+from firnline.ports.formats import Consequences, State, TableFormat
+
+_TOLD = 5
+
+
+def narrowed(settled: Settled, table_format: TableFormat, state: State, request: Request) -> Settled:
+    """Returns the decision of a run that drops refs: these and all that only they hold go, and nothing else.
+
+    Raises RefusedForSafety where a hold needs any of it; consumers of a branch go with the branch.
+    """
+    if not request.drop:
+        return settled
+    gone = table_format.dropping(state, set(request.drop))
+    for hold in state.holds:
+        if hold.snapshot in gone.snapshots and hold.in_force(settled.decision.now_ms):
+            raise RefusedForSafety(
+                f"{', '.join(request.drop)} cannot go: the hold {hold.name} is on {hold.snapshot}",
+                hint=f"`firnline hold release {quote(state.table)} {quote(hold.name)}` ends it, if its time has come",
+            )
+    for name in request.drop:
+        refuse_tag_of_hold(state, name)
+    reason = (Reason("stays", f"this run drops {', '.join(request.drop)} and nothing else"),)
+    decision = Decision(
+        {each.id: reason for each in state.graph if each.id not in gone.snapshots},
+        tuple(sorted(gone.snapshots, key=lambda each: (state.graph[each].timestamp_ms, each))),
+        tuple(sorted(gone.refs)),
+        settled.decision.now_ms,
+    )
+    return replace(settled, decision=decision, dropped=request.drop, seen=gone.seen)
+
+
+def refuse_changed(plan: Mapping[str, Any], settled: Settled) -> None:
+    """Refuses to drop what is not what the plan saw: a branch that was dropped and made again, or a tag that was moved,
+    while the question was open or the run lay still. It has the same name and the same numbers, and other rows.
+    """
+    planned = plan.get("seen") or {}
+    came = sorted(settled.seen.keys() - planned.keys())
+    other = sorted(name for name in planned if settled.seen.get(name) != planned[name])
+    if settled.dropped and (came or other):
+        told = f"{', '.join(came[:_TOLD])} came" if came else f"{', '.join(other[:_TOLD])} held something else"
+        raise RefusedForSafety(
+            f"{', '.join(settled.dropped)} moved on since the plan: {told}",
+            hint="nothing was changed; plan again, if it is still to go",
+        )
+
+
+def refuse_tag_of_hold(state: State, name: str) -> None:
+    if name in {hold_tag(hold.name) for hold in state.holds}:
+        raise UsageError(f"the tag {name} belongs to a hold", hint="release the hold instead")
+
+
+def consequences_of(table_format: TableFormat, state: State, settled: Settled) -> Consequences:
+    """Returns what follows from a decision."""
+    decision = settled.decision
+    return _follow(table_format, state, settled, set(decision.expired), set(decision.expired_refs))
+
+
+def going_beside(
+    table_format: TableFormat, state: State, settled: Settled, snapshots: Set[SnapshotId], refs: Set[str]
+) -> set[str]:
+    """Returns what goes beside these snapshots and refs, in the state as it is now."""
+    return {each.id for each in _follow(table_format, state, settled, snapshots, refs).going}
+
+
+def _follow(
+    table_format: TableFormat, state: State, settled: Settled, snapshots: Set[SnapshotId], refs: Set[str]
+) -> Consequences:
+    return table_format.consequences(state, snapshots, refs, None if settled.dropped else settled.decision.now_ms)
+
+
+def planned_beside(plan: Mapping[str, Any]) -> set[str]:
+    """Returns what the plan took away beside snapshots and refs; plans of earlier versions knew of none."""
+    return {f"{each['kind']} {each['name']}" for each in plan.get("beside", {}).get("expire", ())}

@@ -1,0 +1,231 @@
+"""What stands between a written list and a delete: asked again before every batch, and once more after it.
+
+1. A purge looks at the table: nobody needs the file.
+2. A writer commits a snapshot that names the file under its old path.
+3. The delete of the batch arrives.
+
+No store can tell a delete to wait for a commit, so a file can be lost in that moment. It must not be lost in silence:
+the look before the next batch is also one after the last, and a look of its own follows the last batch of all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from shlex import quote
+from typing import NamedTuple, Protocol
+
+from firnline.errors import CollectionForbidden, ObjectNotFound, RefusedForSafety, TakenUpAgain
+from firnline.journal.outcomes import Outcome, Row
+from firnline.journal.parts import read_sound_parts
+from firnline.journal.runs import Run
+from firnline.model.locations import known_as
+from firnline.model.snapshots import MAIN
+from firnline.model.times import DAY_MS
+from firnline.ops.neighbours.around import around
+from firnline.ops.reachability.bounds import NOWHERE, Bounds
+from firnline.ops.reachability.live_roots import forbidden, live_roots
+from firnline.ops.reachability.since_plan import ReachableSincePlan
+from firnline.ops.table.context import TableContext
+from firnline.ops.table.sources import refuse_mirror
+from firnline.ports.formats import State
+
+SPARED = "needed again: reachable from what the table, a hold or an undoable run names now"
+NEEDED_ELSEWHERE = "another table needs it now"
+YOUNG = "younger than a day, and the list that names it is not sealed with your key"
+_THREADS = 32
+
+
+class ListedFile(NamedTuple):
+    """One line of the written list; a search also noted when the store says the object was written, and its tag."""
+
+    key: str
+    kind: str
+    size: int | None
+    modified_ms: int | None = None
+    etag: str | None = None
+
+
+class Guard(Protocol):
+    def look_again(self) -> None:
+        """Reads afresh whatever might need a file again. Raises where nothing may go now."""
+        ...
+
+    def doubts(self, lines: Sequence[ListedFile]) -> dict[str, str]:
+        """Returns which of these files must stay after all, each with the reason. So the others are on their way."""
+        ...
+
+    def is_news(self, key: str) -> bool:
+        """Tells whether looks since the last `doubts` found this very file needed, and none before: it may be gone."""
+        ...
+
+
+@dataclass(slots=True)
+class TableGuard:
+    """Guards the purge of an expiry: the table, read again by its uuid, what became reachable since, and what other
+    tables need by now; and no file goes that lies where this table's files may not be deleted now.
+    """
+
+    work: TableContext
+    run: Run
+    since_plan: ReachableSincePlan
+    elsewhere: ReachableSincePlan = field(init=False)
+    bounds: Bounds = NOWHERE
+
+    def __post_init__(self) -> None:
+        self.elsewhere = ReachableSincePlan((), real=self.work.real)
+
+    def look_again(self) -> None:
+        state = self.work.source.load()
+        self.work.same_table(state, self.run)
+        now_ms = self.work.now()
+        refuse_forbidden(state, now_ms)
+        refuse_emptied(state, self.run)
+        self._ask_others(state)
+        needs = live_roots(self.work, state, now_ms, but=self.run.id.stamp)
+        expand = self.work.source.format.expand
+        if expand.folds:
+            self.since_plan.add_folding(list(needs), expand, self.work.choose(state, self.work.source.format, "auto"))
+        else:
+            self.since_plan.add((root.file for root in needs), expand)
+
+    def _ask_others(self, state: State) -> None:
+        """Reads afresh what other tables need."""
+        outside = self.work.may_go_outside(state, self.run)
+        found = around(self.work, state, everywhere=outside, but=self.run.id.stamp)
+        self.bounds = replace(self.work.bounds(state, self.run), holes=found.holes)
+        if found.elsewhere is not None:
+            self.elsewhere.add((root.file for root in found.elsewhere.roots), found.elsewhere.expand)
+        found.refuse_conflict()  # what the other one needs is known by now: the last batch may have taken it
+
+    def doubts(self, lines: Sequence[ListedFile]) -> dict[str, str]:
+        self.since_plan.decide()
+        self.elsewhere.decide()
+        doubted = {line.key: why for line in lines if (why := self._doubt(line.key)) is not None}
+        return doubted | self._young([line for line in lines if line.key not in doubted])
+
+    def _doubt(self, key: str) -> str | None:
+        if self.since_plan.spare(key):
+            return SPARED
+        return NEEDED_ELSEWHERE if self.elsewhere.spare(key) else self.bounds.forbids(key)
+
+    def _young(self, lines: Sequence[ListedFile]) -> dict[str, str]:
+        """Returns which files are younger than a day, or of no known age, if the list is not sealed: one
+        who forged it could name what a writer is about to commit.
+        """
+        if self.run.is_ours:
+            return {}
+        bound_ms = self.work.now() - DAY_MS
+        with ThreadPoolExecutor(_THREADS) as pool:
+            old = pool.map(lambda line: _is_older(self.work, line.key, bound_ms), lines)
+            return {line.key: YOUNG for line, is_old in zip(lines, old, strict=True) if not is_old}
+
+    def is_news(self, key: str) -> bool:
+        return self.since_plan.is_news(key) or self.elsewhere.is_news(key)
+
+
+def _is_older(work: TableContext, key: str, bound_ms: int) -> bool:
+    """Tells whether the store says that an object was written before; one that is gone cannot be the wrong one."""
+    try:
+        modified_ms = work.store.head(key).modified_ms
+    except ObjectNotFound:
+        return True
+    return modified_ms is not None and 0 < modified_ms < bound_ms
+
+
+def refuse_emptied(state: State, run: Run) -> None:
+    """Refuses where a branch has no snapshot any more of which the plan kept some and the commit took others.
+
+    Where nothing is compare-and-swap, a rollback may begin before the commit and end after it: then the snapshot went
+    that it goes back to, and it took away all others.
+    """
+    kept = {name for each in run.plan.get("keep", ()) for name in each.get("refs", ())}
+    taken = run.committed.detail["removal"]["snapshots"] if run.committed else ()
+    shrunk = {str(each["snapshot-id"]).rpartition(":")[0] or MAIN for each in taken}
+    emptied = sorted((kept & shrunk & (state.native.ranges or {}).keys()) - state.refs.keys())
+    if emptied:
+        raise RefusedForSafety(
+            f"{state.table} has no snapshot on {emptied[0]} any more, and had some when {run.id} was planned",
+            hint=f"nothing was removed; `firnline undo {quote(str(run.id))}` brings back what this run took out",
+        )
+
+
+def refuse_forbidden(state: State, now_ms: int) -> None:
+    refuse_mirror(state)
+    reason = forbidden(state, now_ms)
+    if reason:
+        raise CollectionForbidden(
+            f"nothing of {state.table} may be removed now: {reason}",
+            hint="the run stays as it is; `firnline purge` goes on once that is lifted",
+        )
+
+
+def reachable_since_plan(work: TableContext, run: Run) -> ReachableSincePlan:
+    """Returns what watches for needs beyond those that the plan had walked; for all needs, where nothing but the record
+    itself says that it had: a forger could declare every live unit walked.
+    """
+    names = names_of(work, run)
+    if not run.is_ours:
+        return ReachableSincePlan((), real=names)
+    # A part that was changed since only means that more is walked again: the safe direction.
+    parts = read_sound_parts(work.store, run.folder.walked, run.plan["parts"]["walked"])
+    kept = (str(each["snapshot"]) for each in run.plan.get("keep", ()))
+    return ReachableSincePlan((name for table in parts for name in table.column("identity").to_pylist()), kept, names)
+
+
+def names_of(work: TableContext, run: Run) -> Callable[[str], str]:
+    """Returns what makes of an identity the one that files are compared by: where the operator of a search said that
+    two places are one they still are, and then it is the real one, by whatever links.
+    """
+    same = [(one, other) for one, other in run.plan.get("scope", {}).get("same", ())]
+    return (lambda name: work.real(known_as(name, same))) if same else work.real
+
+
+_GONE = (Outcome.DELETED, Outcome.MISSING)
+_NAMED = 5
+
+
+def refuse_taken_up(work: TableContext, run: Run, guard: Guard, batch: Sequence[Row]) -> None:
+    """Raises TakenUpAgain, naming the files, where something names by the guard's last look what this batch removed.
+
+    A file that was written anew under its old name is there: then nothing was lost.
+    """
+    named = (row.key for row in batch if row.outcome in _GONE and guard.is_news(row.key))
+    lost = [key for key in named if not _is_there(work, key)]
+    if lost:
+        more = f" and {len(lost) - _NAMED:,} more" if len(lost) > _NAMED else ""
+        raise TakenUpAgain(
+            f"a commit named files again while {run.id} deleted them, and they are gone: "
+            f"{', '.join(lost[:_NAMED])}{more}",
+            hint="the run stopped. Bring the files back (versions of the bucket, a backup), or take the snapshots out "
+            f"that name them: `firnline check {quote(run.id.table)}` lists all. Then "
+            f"`firnline resume {quote(str(run.id))}` goes on",
+        )
+
+
+def look_again(work: TableContext, run: Run, guard: Guard, batch: Sequence[Row]) -> None:
+    """Looks at the table before a batch, and so after the last one; raises as above, or as the guard does.
+
+    A look that stops the run, since another registration of the table came up, also tells what that one lost.
+    """
+    try:
+        guard.look_again()
+    except RefusedForSafety:
+        refuse_taken_up(work, run, guard, batch)
+        raise
+    refuse_taken_up(work, run, guard, batch)
+
+
+def look_back(work: TableContext, run: Run, guard: Guard, batch: Sequence[Row]) -> None:
+    """Looks at the table once more, where no other batch follows that would; raises as above."""
+    if batch:
+        look_again(work, run, guard, batch)
+
+
+def _is_there(work: TableContext, key: str) -> bool:
+    try:
+        work.store.head(key)
+    except ObjectNotFound:
+        return False
+    return True

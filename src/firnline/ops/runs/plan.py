@@ -1,0 +1,188 @@
+"""Planning: load, decide, survey. Nothing here can change a table or delete a file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Set
+from dataclasses import dataclass, replace
+from shlex import quote
+
+from firnline.model.files import Root, Tally, Totals
+from firnline.model.snapshots import SnapshotId
+from firnline.model.times import MINUTE_MS
+from firnline.ops.neighbours.around import Around
+from firnline.ops.runs.decision import Settled, decide_now, includes_outside
+from firnline.ops.runs.drop import consequences_of, narrowed
+from firnline.plans.plan import ExpiredSnapshot, KeptSnapshot, Plan, Stage, stages_of
+from firnline.plans.request import Request
+from firnline.policy.parse import Section
+from firnline.ports.cache import Remember
+from firnline.ports.catalogs import TableSource
+from firnline.ports.engines import ChooseEngine, Survey, Territory
+from firnline.ports.expanding import Expand
+from firnline.ports.formats import Consequences, FenceKind, State, TableFormat
+
+SHORTEST_GRACE_MS = MINUTE_MS
+"""Of a table whose commits are no compare-and-swap."""
+
+_SEVERAL = 2
+RESTART = "a job goes by the options that it found when it started; restart those that run"
+
+AskOthers = Callable[[State, bool], Around]
+"""Returns what other tables mean for one; the flag says that files outside its own folders may go too."""
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """A plan and the survey behind it; None where nothing expires and so nothing was walked."""
+
+    plan: Plan
+    survey: Survey | None
+    state: State
+    request: Request
+
+    def close(self) -> None:
+        """Gives back what the engine holds for the survey; the plan stays."""
+        if self.survey is not None:
+            self.survey.close()
+
+
+def by_opening(table_format: TableFormat, state: State, window_ms: int) -> Expand:
+    """Returns the format's own expand: every unit is opened."""
+    return table_format.expand
+
+
+def make_plan(
+    source: TableSource,
+    config: Section,
+    request: Request,
+    choose: ChooseEngine,
+    ask_others: AskOthers,
+    now_ms: int,
+    remember: Remember = by_opening,
+) -> Planned:
+    """Returns what a run on the table would do. Raises, with nothing changed, where anything cannot be read."""
+    state = source.load()
+    settled = narrowed(decide_now(state, source.name, config, request, now_ms), source.format, state, request)
+    follows = consequences_of(source.format, state, settled)
+    plan = replace(_without_files(state, request, settled, follows), notes=_notes(source.format, state))
+    if not follows.released:
+        return Planned(plan, None, state, request)
+    engine = choose(state, source.format, settled.effective.engine.value)
+    outside = includes_outside(settled.effective, request)
+    around = ask_others(state, outside)
+    territory = Territory(None if outside else state.owned, around.holes, around.real)
+    expand = remember(source.format, state, window_ms(state, settled))
+    survey = engine.survey(roots(source.format, state, follows.released), expand, territory, around.elsewhere)
+    planned = _with_files(plan, state, settled, survey, engine.name, request)
+    return Planned(_beside_others(planned, around), survey, state, request)
+
+
+def _beside_others(plan: Plan, around: Around) -> Plan:
+    return replace(plan, asked=around.asked, conflict=around.conflict, notes=(*plan.notes, *around.notes))
+
+
+def _notes(table_format: TableFormat, state: State) -> tuple[str, ...]:
+    """Returns what the operator should know of the table: writers that expire on their own look at their branch alone,
+    also those of a branch that was made since the table was adopted, and jobs that have not been started again since.
+    """
+    late = table_format.unaware(state)
+    told = [f"jobs that write to {', '.join(late)} still expire as they did before: {RESTART}"] if late else []
+    if len(state.native.ranges or {}) >= _SEVERAL and table_format.expiry_off(state):
+        ends = f"`firnline adopt {quote(state.table)}` ends it"
+        told.append(f"its writers expire on their own and lose files of other branches; {ends}")
+    return tuple(told)
+
+
+def roots(table_format: TableFormat, state: State, released: Set[str]) -> Iterator[Root]:
+    """Yields every root of the table, needed unless its owner needs nothing any more."""
+    return (Root(file, owner not in released, owner) for owner, file in table_format.roots(state))
+
+
+def window_ms(state: State, settled: Settled) -> int:
+    """Returns how far back the kept history reaches: nobody asks for what is older, so nothing remembers it longer."""
+    kept = (state.graph.by_id[each].timestamp_ms for each in settled.decision.kept)
+    return settled.decision.now_ms - min(kept, default=settled.decision.now_ms)
+
+
+def _without_files(state: State, request: Request, settled: Settled, follows: Consequences) -> Plan:
+    decision = settled.decision
+    stamp = state.graph.by_id
+    return Plan(
+        table=state.table,
+        format=state.format,
+        location=state.location,
+        uuid=state.uuid,
+        fence=state.fence,
+        now_ms=decision.now_ms,
+        policy=settled.policy_text,
+        keep=tuple(_kept(state, settled)),
+        expire=tuple(ExpiredSnapshot(each, stamp[each].timestamp_ms) for each in decision.expired),
+        expire_refs=decision.expired_refs,
+        kept=None,
+        victims=Totals(),
+        spared={},
+        engine="none",
+        units_opened=0,
+        stages=_stages(state, request, settled, Tally(), len(follows.going)),
+        undo=state.capabilities.undo,
+        tagged=follows.tagged if decision.expired or decision.expired_refs else {},
+        kept_side_objects=follows.staying,
+        expired_side_objects=follows.going,
+        seen=settled.seen,
+    )
+
+
+def grace_of(state: State, request: Request, asked_ms: int) -> int:
+    """Returns how long readers have, and writers that name a snapshot while it goes.
+
+    Where nothing is compare-and-swap, a tag may be on its way to a snapshot that a commit takes out: its files must
+    still be there when it arrives.
+    """
+    alone = request.sole_writer or state.capabilities.fence is not FenceKind.NONE
+    return asked_ms if alone else max(asked_ms, SHORTEST_GRACE_MS)
+
+
+def _stages(state: State, request: Request, settled: Settled, victims: Tally, side_objects: int) -> tuple[Stage, ...]:
+    decision, undo = settled.decision, state.capabilities.undo
+    grace = grace_of(state, request, settled.effective.grace.value)
+    history = settled.effective.history.value
+    return stages_of(decision.expired, decision.expired_refs, grace, victims, undo, history, side_objects)
+
+
+def _kept(state: State, settled: Settled) -> Iterator[KeptSnapshot]:
+    names: dict[SnapshotId, list[str]] = {}
+    for ref in state.refs.values():
+        if ref.name not in settled.decision.expired_refs:
+            names.setdefault(ref.snapshot, []).append(ref.name)
+    for snapshot in state.graph:
+        reasons = settled.decision.kept.get(snapshot.id)
+        if reasons is not None:
+            refs = tuple(names.get(snapshot.id, ()))
+            yield KeptSnapshot(snapshot.id, snapshot.timestamp_ms, refs, tuple(map(str, reasons)))
+
+
+def _with_files(plan: Plan, state: State, settled: Settled, survey: Survey, engine: str, request: Request) -> Plan:
+    victims, kept = survey.victims, survey.kept
+    cap = settled.effective.blast_radius.value if request.blast_radius is None else request.blast_radius
+    return replace(
+        plan,
+        kept=kept,
+        victims=victims,
+        spared=survey.spared,
+        engine=engine,
+        units_opened=survey.units_opened,
+        stages=_stages(state, request, settled, victims.all, len(plan.expired_side_objects)),
+        refused=blast_radius_refusal(kept.all, victims.all, cap),
+    )
+
+
+def blast_radius_refusal(kept: Tally, victims: Tally, cap: float) -> str | None:
+    """Returns why a run would refuse: it removes a larger share of the table than the cap allows."""
+    shares = {
+        "files": victims.files / max(1, kept.files + victims.files),
+        "bytes": victims.bytes / max(1, kept.bytes + victims.bytes),
+    }
+    what, share = max(shares.items(), key=lambda item: item[1])
+    if share <= cap:
+        return None
+    return f"it would remove {share:.1%} of the table's {what}, the cap is {cap:.0%} (blast-radius)"

@@ -1,0 +1,153 @@
+"""Whether files exist, with their size: what `check` reports, what `undo` must know first, and whether an undo will
+work, which is asked before the commit that promises it.
+
+A path that is derived from values is right or wrong for a whole folder: one file that is there speaks for its folder.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence, Set
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from firnline.errors import ObjectNotFound
+from firnline.ops.runs.plan import Planned
+from firnline.ports.formats import TableFormat, UndoWindow
+from firnline.ports.progress import Progress
+from firnline.ports.stores import Head, Read
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+_THREADS = 16
+LISTED = 100
+MISSING = "missing"
+
+
+@dataclass(frozen=True, slots=True)
+class FileFault:
+    """A file that is not as its table says."""
+
+    path: str
+    kind: str
+    problem: str
+
+
+@dataclass(frozen=True, slots=True)
+class Presence:
+    """How many files were looked at, how many are not as they should be, and the first of those by name."""
+
+    looked_at: int
+    bytes: int
+    faults: int
+    listed: tuple[FileFault, ...]
+
+    def and_also(self, found: Sequence[FileFault]) -> Presence:
+        """Returns this with further faults, which are listed first."""
+        return replace(self, faults=self.faults + len(found), listed=(*found, *self.listed)[:LISTED])
+
+
+def look(store: Read, batches: Iterable[pa.RecordBatch], progress: Progress, by_name: Sequence[str] = ()) -> Presence:
+    """Returns which files are missing or have another size. Memory does not grow with the files.
+
+    `by_name` are folders of a format that gives no name twice: a file that lies anywhere in them is there, though not
+    where its path was derived to be.
+    """
+    count = size = faulty = 0
+    listed: list[FileFault] = []
+    for batch in batches:
+        for fault in _not_found_by_name(store, list(_faults(store, batch)), by_name):
+            faulty += 1
+            if len(listed) < LISTED:
+                listed.append(fault)
+        count += len(batch)
+        size += sum(each or 0 for each in batch.column("size").to_pylist())
+        progress.step("looking at files", count)
+    return Presence(count, size, faulty, tuple(listed))
+
+
+def _not_found_by_name(store: Read, faults: list[FileFault], folders: Sequence[str]) -> list[FileFault]:
+    found = found_by_name(store, {name_of(each.path) for each in faults if each.problem == MISSING}, folders)
+    return [each for each in faults if each.problem != MISSING or name_of(each.path) not in found]
+
+
+def found_by_name(store: Read, names: Set[str], folders: Sequence[str]) -> set[str]:
+    """Returns those of the names that lie anywhere in the folders. Nothing is listed where none is asked for."""
+    if not names:
+        return set()
+    return {name for folder in folders for each in store.list(folder) if (name := name_of(each.key)) in names}
+
+
+def name_of(key: str) -> str:
+    return key.rpartition("/")[2]
+
+
+def _faults(store: Head, batch: pa.RecordBatch) -> Iterator[FileFault]:
+    rows = list(zip(*(batch.column(name).to_pylist() for name in ("key", "kind", "size")), strict=True))
+    with ThreadPoolExecutor(_THREADS) as pool:
+        for (key, kind, _), problem in zip(
+            rows, pool.map(lambda row: _problem(store, row[0], row[2]), rows), strict=True
+        ):
+            if problem:
+                yield FileFault(key, kind, problem)
+
+
+def _problem(store: Head, key: str, size: int | None) -> str | None:
+    try:
+        found = store.head(key).size
+    except ObjectNotFound:
+        return MISSING
+    return None if size is None or found == size else f"has {found} bytes, not {size}"
+
+
+_LOOKERS = 16
+
+
+def without_false_promise(planned: Planned, table_format: TableFormat, store: Read) -> Planned:
+    """Returns the plan, with a note if an undo of it would be refused, since files of what goes are not there.
+
+    Asked only where paths are derived. What is gone already is no reason to keep the rest: it is told, not refused.
+    """
+    promised = planned.plan.undo is UndoWindow.AFTER_COMMIT and planned.plan.stages
+    if planned.survey is None or not promised or not table_format.unique_names:
+        return planned
+    absent = sorted(_absent(store, planned.survey.victim_batches()))
+    found = found_by_name(store, {name_of(key) for key in absent}, planned.state.owned)
+    gone = [key for key in absent if name_of(key) not in found]
+    if not gone:
+        return planned
+    note = f"undo will be refused: {len(gone)} files of what goes are not there, such as {gone[0]}"
+    return replace(planned, plan=replace(planned.plan, notes=(*planned.plan.notes, note)))
+
+
+def _absent(store: Read, batches: Iterable[pa.RecordBatch]) -> Iterator[str]:
+    """Yields the files that are not where they were derived to be, of folders of which none was there before them."""
+    proven: set[str] = set()
+    with ThreadPoolExecutor(_LOOKERS) as pool:
+        for batch in batches:
+            left = _by_folder(batch.column("key").to_pylist(), proven)
+            while left:
+                asked = {folder: keys.pop() for folder, keys in left.items()}
+                there = dict(zip(asked, pool.map(lambda key: _is_there(store, key), asked.values()), strict=True))
+                yield from (asked[folder] for folder, is_there in there.items() if not is_there)
+                proven |= {folder for folder, is_there in there.items() if is_there}
+                left = {folder: keys for folder, keys in left.items() if keys and folder not in proven}
+
+
+def _by_folder(keys: Iterable[str], proven: set[str]) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for key in keys:
+        folder = key.rpartition("/")[0]
+        if folder not in proven:
+            found.setdefault(folder, []).append(key)
+    return found
+
+
+def _is_there(store: Read, key: str) -> bool:
+    try:
+        store.head(key)
+    except ObjectNotFound:
+        return False
+    return True

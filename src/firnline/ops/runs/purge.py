@@ -1,0 +1,229 @@
+"""Purging: the only use case that deletes table files. It deletes what the written list names, and less."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import repeat
+from shlex import quote
+from typing import Any
+
+from firnline.errors import DeletesFailed, Interrupted
+from firnline.history.ledger import End
+from firnline.journal.events import RunState
+from firnline.journal.lease import Lease
+from firnline.journal.outcomes import Outcome, Row, failed_paths, outcome_keys, outcome_totals, write_outcomes
+from firnline.journal.parts import part_keys, read_part, refuse_unsealed
+from firnline.journal.runs import Run, in_commit_order, refuse_edited
+from firnline.model.files import Tally
+from firnline.model.times import format_instant
+from firnline.ops.history.ledger import note_end
+from firnline.ops.runs.guard import Guard, ListedFile, look_again, look_back, refuse_emptied
+from firnline.ops.runs.lost_refs import keeps_all_files, refuse_lost_refs
+from firnline.ops.table.context import TableContext
+from firnline.ports.delete import Delete, DeleteMany, Doomed, Fate, RemoveEmpty
+from firnline.ports.formats import UndoWindow
+from firnline.ports.progress import Progress
+
+
+@contextmanager
+def heap_at_rest() -> Iterator[None]:
+    """While the block runs, the collector looks at what is new alone: not at the modules and documents that were there.
+
+    A purge makes a few objects for each file, and each full collection costs what a thousand deletes do. Afterwards all
+    objects are collected as before, so a process that lives long keeps nothing.
+    """
+    gc.freeze()
+    try:
+        yield
+    finally:
+        gc.unfreeze()
+
+
+def remove_emptied(work: TableContext, lease: Lease, run: Run, folders: RemoveEmpty) -> None:
+    """Removes each folder that the run took the last file from, and those around it, if nothing at all is in them.
+
+    A writer that made a folder and has not yet put its file there loses the folder, not a file: it fails and makes the
+    folder again. That is why the table must ask for it.
+    """
+    state = work.source.load()
+    bounds = work.bounds(state, run)
+    emptied = work.source.format.emptied(state, _folders(work, run))
+    for folder in (each for each in emptied if bounds.forbids(each) is None):
+        lease.renew()
+        lease.check()
+        folders.remove_empty(folder)
+
+
+def _folders(work: TableContext, run: Run) -> Iterator[str]:
+    """Yields the folder of each file on the written list, once for each part of it."""
+    for key in part_keys(work.store, run.folder.victims):
+        part = read_part(work.store, key, run.victim_seals[key.rpartition("/")[2]])
+        yield from {name.rpartition("/")[0] for name in part.column("key").to_pylist()}
+
+
+_TELL_EVERY = 100
+_OUTCOMES = {
+    Fate.DELETED: Outcome.DELETED,
+    Fate.MISSING: Outcome.MISSING,
+    Fate.CHANGED: Outcome.SPARED,
+    Fate.FAILED: Outcome.FAILED,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Deleter:
+    """The power to delete: which objects, and by whom they are deleted; and what removes folders that are empty."""
+
+    delete: Delete
+    many: DeleteMany
+    folders: RemoveEmpty
+
+
+def purge_run(work: TableContext, lease: Lease, run: Run, deleter: Deleter, guard: Guard) -> Run:
+    """Returns the run, done. Raises DeletesFailed where some files are still there; the next purge tries them again.
+
+    Before each batch the table is read again; whatever came back since the plan is spared, with the reason. A crash
+    at any point loses nothing: the part is done again, and what is gone already counts as missing.
+    """
+    state = work.source.load()
+    refuse_lost_refs(run, state.capabilities.undo is UndoWindow.AFTER_COMMIT)
+    refuse_emptied(state, run)  # while the run can still be undone
+    refuse_edited(work.store, run)
+    refuse_unsealed(work.store, run.folder.victims, run.victim_seals)
+    if run.state is RunState.COMMITTED:
+        guard.look_again()  # a purge that may not begin ends no undo
+        run = run.moved(work.store, RunState.PURGING, work.now())
+    done = outcome_keys(work.store, run.folder)
+    account = _Account(work.progress, outcome_totals(work.store, run.folder), run.plan["victims"]["files"])
+    last: Sequence[Row] = ()
+    with heap_at_rest():
+        for key in part_keys(work.store, run.folder.victims):
+            part = key.rpartition("/")[2].removesuffix(".parquet")
+            _stop_if_asked(work, run, guard, last)
+            last = _purge_part(work, lease, run, deleter, guard, key, done.get(part, []), account, last)
+    look_back(work, run, guard, last)
+    return _finish(work, lease, run, deleter)
+
+
+class _Account:
+    """Tells how many files came to their end; what an earlier purge did counts, what failed there does not."""
+
+    def __init__(self, progress: Progress, before: Mapping[str, Tally], planned: int) -> None:
+        self._progress = progress
+        self._ended = sum(tally.files for outcome, tally in before.items() if outcome != Outcome.FAILED)
+        self._planned = planned
+
+    def watched(self, rows: Iterable[Row]) -> Iterator[Row]:
+        """Yields the rows as they come; metadata that fell off the log comes on top of what was planned."""
+        for row in rows:
+            yield row
+            self._ended += 1
+            if self._ended % _TELL_EVERY == 0 or self._ended >= self._planned:
+                self._progress.step("purging files", self._ended, max(self._ended, self._planned))
+
+
+def _stop_if_asked(work: TableContext, run: Run, guard: Guard, last: Sequence[Row]) -> None:
+    """Stops between two batches if the operator asked for it: the run is whole and can go on at any time."""
+    if work.interrupted():
+        look_back(work, run, guard, last)
+        raise Interrupted(
+            f"stopped between two batches of {run.id}", hint=f"`firnline resume {quote(str(run.id))}` goes on"
+        )
+
+
+def blocked_by(run: Run, runs: list[Run]) -> Run | None:
+    """Returns the earlier run that must be finished first: what it may still bring back shares files with this one.
+
+    One that will never purge is not waited for: what it took out is a root of every later run for good.
+    """
+    for earlier in in_commit_order([each for each in runs if each.kind == run.kind]):
+        if earlier.id.stamp == run.id.stamp:
+            return None
+        if not earlier.is_finished and not keeps_all_files(earlier):
+            return earlier
+    return None
+
+
+def waits_for_grace(run: Run, now_ms: int) -> str | None:
+    """Returns until when readers still have their grace, or None where it is over."""
+    due = run.purge_due_ms
+    return format_instant(due) if due is not None and now_ms < due else None
+
+
+def _purge_part(
+    work: TableContext,
+    lease: Lease,
+    run: Run,
+    deleter: Deleter,
+    guard: Guard,
+    key: str,
+    before: list[str],
+    account: _Account,
+    last: Sequence[Row],
+) -> Sequence[Row]:
+    """Returns what became of one part of the list, or of what of it failed before. Nothing is sent before the part was
+    checked again; the same look tells whether the last part took what was taken up meanwhile.
+    """
+    name = key.rpartition("/")[2]
+    table = _due(read_part(work.store, key, run.victim_seals[name]), work, before)
+    if not len(table):
+        return last
+    lease.renew()
+    look_again(work, run, guard, last)
+    rows = list(account.watched(_ends(table, lease, deleter, guard)))
+    part = name.removesuffix(".parquet")
+    write_outcomes(work.store, run.folder, part, len(before) + 1, rows)
+    return rows
+
+
+def _due(part: Any, work: TableContext, before: list[str]) -> Any:
+    """Returns what of a part is still to do: all of it, or what failed before. Only the written list names files."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if not before:
+        return part
+    failed = failed_paths(work.store, before[-1])
+    return part.filter(pc.is_in(part.column("key"), value_set=pa.array(failed, pa.string())))
+
+
+def _ends(table: Any, lease: Lease, deleter: Deleter, guard: Guard) -> Iterator[Row]:
+    """Yields one row per file: spared where it must stay after all, else what the store said."""
+    lines = _lines(table)
+    for start in range(0, len(lines), deleter.many.rows):
+        chunk = lines[start : start + deleter.many.rows]
+        doubts = guard.doubts(chunk)
+        yield from (Row(x.key, x.kind, x.size or 0, Outcome.SPARED, doubts[x.key]) for x in chunk if x.key in doubts)
+        victims = [line for line in chunk if line.key not in doubts]
+        lease.renew()
+        outcomes = deleter.many.delete_many(
+            [Doomed(line.key, line.etag) for line in victims], deleter.delete, lease.check, lease.lend
+        )
+        for line, said in zip(victims, outcomes, strict=True):
+            yield Row(line.key, line.kind, line.size or 0, _OUTCOMES[said.fate], said.error)
+
+
+def _lines(table: Any) -> list[ListedFile]:
+    noted = set(table.column_names)
+    columns = (
+        table.column(name).to_pylist() if name in noted else repeat(None, len(table)) for name in ListedFile._fields
+    )
+    return list(map(ListedFile._make, zip(*columns, strict=True)))
+
+
+def _finish(work: TableContext, lease: Lease, run: Run, deleter: Deleter) -> Run:
+    totals = outcome_totals(work.store, run.folder)
+    failed = totals.get(Outcome.FAILED)
+    if failed is not None:
+        raise DeletesFailed(
+            f"{failed.files:,} files of {run.id} could not be deleted",
+            hint=f"`firnline purge {quote(str(run.id))}` tries them again",
+        )
+    remove_emptied(work, lease, run, deleter.folders)
+    lease.renew()
+    note_end(work, run, End.PURGED)
+    said = {outcome: {"files": tally.files, "bytes": tally.bytes} for outcome, tally in totals.items()}
+    return run.moved(work.store, RunState.DONE, work.now(), outcomes=said)

@@ -1,0 +1,81 @@
+"""Saving a plan: the written list first, the plan last, so that a run exists only when its record is whole."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from firnline.journal.events import EventStore, Sealing
+from firnline.journal.layout import RecordFolder, RunId
+from firnline.journal.parts import PartWriter, PutAndGet, Seals
+from firnline.journal.runs import put_plan
+from firnline.model.files import FileKind
+from firnline.ops.runs.plan import Planned
+from firnline.plans.plan import Plan
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from firnline.ports.formats import TableFormat
+
+
+def save_plan(
+    planned: Planned,
+    table_format: TableFormat,
+    store: EventStore,
+    root: str,
+    sealing: Sealing,
+    grace_ms: int,
+    now_ms: int,
+    *,
+    meant: bool,
+) -> Plan:
+    """Returns the plan with the run it was saved as. Touches nothing but the run's own new folder.
+
+    `meant`: the operator asked for the run itself, so a process that resumes may commit it; a plan to be looked at
+    waits.
+    """
+    run = RunId.new(planned.plan.table, now_ms)
+    folder = RecordFolder(root, run.stamp)
+    seals: dict[str, Seals] = {"victims": {}, "walked": {}}
+    if planned.survey is not None:
+        seals["victims"] = write_victims(
+            planned.survey.victim_batches(), table_format.purge_order, store, folder.victims
+        )
+        walked = planned.survey.kept_batches(table_format.expand.order)
+        seals["walked"] = write_units(walked, store, folder.walked)
+    plan = replace(planned.plan, run=str(run))
+    asked = {"request": planned.request.to_json(), "grace_ms": grace_ms, "meant": meant}
+    record = {**plan.to_json(), **asked, "parts": seals}
+    put_plan(store, folder, record, now_ms, sealing)
+    return plan
+
+
+def write_victims(
+    batches: Iterator[pa.RecordBatch], order: tuple[FileKind, ...], store: PutAndGet, folder: str
+) -> Seals:
+    """Writes the list in the order of deletion: parts are named by their kind's place in it."""
+    # One digit for each place: names of parts are sorted as text, and two formats together have more than ten kinds.
+    writers = {kind: PartWriter(store, folder, f"{place:x}-") for place, kind in enumerate(order)}
+    for batch in batches:
+        for kind in set(batch.column("kind").to_pylist()):
+            writers[FileKind(kind)].add(_of_kind(batch, kind))
+    for writer in writers.values():
+        writer.flush()
+    return {name: sealed for writer in writers.values() for name, sealed in writer.seals.items()}
+
+
+def write_units(batches: Iterator[pa.RecordBatch], store: PutAndGet, folder: str) -> Seals:
+    """Writes the units that the plan opened as needed: a purge need not walk them again, they never change."""
+    writer = PartWriter(store, folder)
+    for batch in batches:
+        writer.add(batch)
+    writer.flush()
+    return writer.seals
+
+
+def _of_kind(batch: pa.RecordBatch, kind: str) -> pa.RecordBatch:
+    import pyarrow.compute as pc
+
+    return batch.filter(pc.equal(batch.column("kind"), kind))

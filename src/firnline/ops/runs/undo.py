@@ -1,0 +1,264 @@
+"""Undo: snapshots, refs and log come back in one commit, until the purge starts."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from contextlib import closing, suppress
+from itertools import takewhile
+from shlex import quote
+from typing import Any
+
+from firnline.errors import RefusedForSafety, UnreadableMetadata
+from firnline.history.ledger import End
+from firnline.journal.events import RECORDS_KEY, Event, RunState
+from firnline.journal.lease import Lease
+from firnline.journal.runs import Run
+from firnline.model.files import Root
+from firnline.ops.history.ledger import note_end
+from firnline.ops.history.remember import RunHistory
+from firnline.ops.runs.change import change, fence_off, version_of
+from firnline.ops.runs.commit import cancelled
+from firnline.ops.runs.presence import look
+from firnline.ops.table.context import TableContext
+from firnline.ports.catalogs import Attempt
+from firnline.ports.engines import Survey, Territory
+from firnline.ports.formats import Edited, FenceKind, State, UndoWindow
+
+
+class Undoing:
+    """Records each try before it is sent, and remembers the run as it moves."""
+
+    def __init__(self, work: TableContext, lease: Lease, run: Run, removal: Mapping[str, Any]) -> None:
+        self.work = work
+        self.lease = lease
+        self.run = run
+        self.removal = removal
+        self.memory = RunHistory(work, run.id)
+
+    def edit(self, state: State) -> Edited | None:
+        self.work.same_table(state, self.run)
+        forgets = self.memory.returning(state, self.removal)
+        edited = self.work.source.format.restore(state, self.removal, self.work.now(), amendment=forgets)
+        first = next((run for run in self.work.runs(state) if self._needs(run, state, edited)), None)
+        if first is not None:
+            raise RefusedForSafety(
+                f"{', '.join(edited.left_alone[:5])} cannot come back without what {first.id} took out",
+                hint=f"nothing was changed; `firnline undo {quote(str(first.id))}` first",
+            )
+        return edited
+
+    def _needs(self, other: Run, state: State, edited: Edited) -> bool:
+        """Tells whether something is left alone only because another run took the branch that it belongs to: undone
+        after this one, that would bring the branch back without it. Only where branches are folders: elsewhere it is
+        a ref whose snapshot is gone, and that is said.
+        """
+        folders = state.capabilities.fence is FenceKind.NONE
+        if not folders or not edited.left_alone or other.id.stamp == self.run.id.stamp:
+            return False
+        with suppress(RefusedForSafety):
+            states = (self.work.source.format.with_removal(state, each) for each in other.removals)
+            return any(len(self._left_alone(each)) < len(edited.left_alone) for each in states)
+        return False
+
+    def _left_alone(self, state: State) -> tuple[str, ...]:
+        return self.work.source.format.restore(state, self.removal, self.work.now()).left_alone
+
+    def before_send(self, base: State, edited: Edited, attempt: Attempt) -> None:
+        self.lease.renew()
+        detail = {**attempt.proof, "left_alone": list(edited.left_alone), "history": self.memory.noted}
+        self.run = self.run.moved(self.work.store, RunState.UNDOING, self.work.now(), **detail)
+        self.lease.check()
+
+
+def undo_run(work: TableContext, lease: Lease, run: Run) -> Run:
+    """Returns the run, undone; or cancelled where it had not been committed.
+
+    Raises RefusedForSafety where the purge has started, or where a file that would come back is not there any more:
+    a snapshot without its files is worse than none.
+    """
+    if run.state in (RunState.PLANNED, RunState.ARCHIVED, RunState.COMMITTING):
+        run = cancelled(work, lease, run, "undone before it was committed")
+        if run.state is RunState.CANCELLED:
+            return run
+    if run.state not in (RunState.COMMITTED, RunState.UNDOING):
+        raise RefusedForSafety(
+            f"{run.id} is {run.state} and cannot be undone", hint="undo works until the purge starts"
+        )
+    _refuse_where_nothing_comes_back(work, run)
+    return _bring_back(work, lease, run)
+
+
+def _refuse_where_nothing_comes_back(work: TableContext, run: Run) -> None:
+    """Refuses where the catalog takes no snapshot back: there the time to undo was before the commit."""
+    if work.source.load().capabilities.undo is UndoWindow.AFTER_COMMIT:
+        return
+    before = run.committed.detail.get("built_on") if run.committed else None
+    raise RefusedForSafety(
+        f"{run.id} is committed, and the catalog of {work.source.name} takes no snapshot back",
+        hint="until the purge `firnline hold add TABLE NAME SNAPSHOT` keeps a snapshot's files"
+        + (f"; {before} still names them and can be registered as another table" if before else ""),
+    )
+
+
+def undo_landed(work: TableContext, lease: Lease, run: Run) -> Run | None:
+    """Returns the run, undone, where one of its tries had landed before it could say so."""
+    return None if _undo_landed(work, lease, run) is None else undo_run(work, lease, run)
+
+
+def _bring_back(work: TableContext, lease: Lease, run: Run) -> Run:
+    committed = run.committed
+    assert committed is not None  # a run that is committed or undoing has that event
+    removal = committed.detail["removal"]
+    left = _undo_landed(work, lease, run)
+    if left is None:
+        _refuse_missing_or_step_back(work, lease, run, removal)
+        undoing = Undoing(work, lease, run, removal)
+        try:
+            changed = change(work.source, undoing.edit, undoing.before_send, still=lease.check)
+        except RefusedForSafety:
+            _count_as_committed(work, lease, undoing.run)
+            raise
+        left, run = [] if changed is None else list(changed.edited.left_alone), undoing.run
+    lease.renew()
+    _take_out_what_is_incomplete(work, lease, run, removal, left)
+    note_end(work, run, End.UNDONE)
+    return run.moved(work.store, RunState.UNDONE, work.now(), left_alone=left)
+
+
+def _count_as_committed(work: TableContext, lease: Lease, run: Run) -> None:
+    """Lets a run whose undo had begun, and is refused, go on to its purge: none of its tries landed, and none can."""
+    if run.state is RunState.UNDOING and run.committed is not None:
+        fence_off(work, lease, _tries(run))
+        if _undo_landed(work, lease, run) is None:
+            run.moved(work.store, RunState.COMMITTED, work.now(), **run.committed.detail)
+
+
+def _undo_landed(work: TableContext, lease: Lease, run: Run) -> list[str] | None:
+    """Returns the refs that an earlier, interrupted undo left alone, if one of its tries is in the table."""
+    state = work.source.load()
+    work.same_table(state, run)
+    for event in _tries(run):
+        if work.source.commits.landed(event.detail, version_of(state), lease.check):
+            return list(event.detail["left_alone"])
+    return None
+
+
+def _tries(run: Run) -> list[Event]:
+    """Returns the tries of this undo, newest first; those before a step back were taken out again or fenced off."""
+    return list(takewhile(lambda event: event.state is RunState.UNDOING, reversed(run.events)))
+
+
+def _take_out_what_is_incomplete(
+    work: TableContext, lease: Lease, run: Run, removal: Mapping[str, Any], left_alone: Collection[str]
+) -> None:
+    """Looks once more, now that the snapshots are in the table and no other tool takes their files for garbage.
+
+    One that looked just before may have removed some since our first look; then the snapshots go again, all but those
+    that was named meanwhile, and the undo is refused.
+    """
+    try:
+        _refuse_missing(work, run, removal)
+    except RefusedForSafety:
+        _step_back(work, lease, run, removal, left_alone)
+        raise
+
+
+def _without(
+    work: TableContext, run: Run, state: State, removal: Mapping[str, Any], ours: Mapping[str, Any]
+) -> Edited | None:
+    """Returns the table without what the undo put back; what anything else names by now stays."""
+    work.same_table(state, run)
+    refs = {name for name, ref in ours.items() if name in state.refs and _names(state, name, ref)}
+    named = {ref.snapshot for name, ref in state.refs.items() if name not in refs} | {state.current}
+    returned = {str(each["snapshot-id"]) for each in removal["snapshots"]}
+    snapshots = {each for each in returned if each in state.graph and each not in named}
+    if not snapshots and not refs:
+        return None
+    again = RunHistory(work, run.id).leaving_again(state, snapshots, removal) if _remembers(run) else None
+    return work.source.format.expire(state, snapshots, refs, work.now(), amendment=again)
+
+
+def _remembers(run: Run) -> bool:
+    return run.committed is not None and run.committed.detail.get("history") is not None
+
+
+def _names(state: State, name: str, ref: Mapping[str, Any]) -> bool:
+    return state.refs[name].snapshot == str(ref["snapshot-id"])
+
+
+def _refuse_missing_or_step_back(work: TableContext, lease: Lease, run: Run, removal: Mapping[str, Any]) -> None:
+    """Refuses where files are missing; a run that had begun to undo is committed again, so that a purge can end it."""
+    try:
+        _refuse_missing(work, run, removal)
+    except RefusedForSafety:
+        newest = next(iter(_tries(run)), None)
+        _step_back(work, lease, run, removal, [] if newest is None else newest.detail["left_alone"])
+        raise
+
+
+def _step_back(
+    work: TableContext, lease: Lease, run: Run, removal: Mapping[str, Any], left_alone: Collection[str]
+) -> None:
+    """Lets a run that had begun to undo count as committed again, for a purge may follow.
+
+    First no try of its undo can land any more, and one that had landed, or did so just now, is taken out again. Not so
+    if the record is not sealed: it could name any snapshot of the table as one that an undo brought back.
+    """
+    if run.state is not RunState.UNDOING or run.committed is None or not run.is_ours:
+        return
+    fence_off(work, lease, _tries(run))
+    ours = {name: ref for name, ref in (removal.get("refs") or {}).items() if name not in left_alone}
+    change(
+        work.source,
+        lambda state: _without(work, run, state, removal, ours),
+        lambda base, edited, attempt: lease.renew(),
+        still=lease.check,
+    )
+    run.moved(work.store, RunState.COMMITTED, work.now(), **run.committed.detail)
+
+
+def _refuse_foreign(work: TableContext, run: Run, state: State, survey: Survey) -> None:
+    """Raises if the record is not sealed and what would come back needs files outside the table's own
+    folders: a forger could make any file of the lake a part of this table.
+    """
+    if run.is_ours:
+        return
+    bounds = work.bounds(state, run)
+    keys = (key for batch in survey.kept_batches() for key in batch.column("key").to_pylist())
+    foreign = next(((key, reason) for key in keys if (reason := bounds.forbids(key))), None)
+    if foreign is not None:
+        raise RefusedForSafety(
+            f"{run.id} would bring back snapshots that need {foreign[0]}, which {foreign[1]}; and its record is not "
+            "sealed with your key",
+            hint=f"if you know that run, add --include-outside; the same {RECORDS_KEY} on every machine would tell",
+        )
+
+
+def _refuse_missing(work: TableContext, run: Run, removal: Mapping[str, Any]) -> None:
+    """Raises RefusedForSafety unless every file that the snapshots need exists, also those that others shared at plan
+    time.
+    """
+    state = work.source.load()
+    work.same_table(state, run)
+    returning = {str(each["snapshot-id"]) for each in removal["snapshots"]}
+    revived = work.source.format.with_removal(state, removal)
+    present = {owner for owner, _ in work.source.format.roots(state)}
+    roots = (
+        Root(file, True, owner)
+        for owner, file in work.source.format.roots(revived)
+        if owner in returning or owner not in present
+    )
+    hint = "another tool removed them; plan again if the rest may go"
+    try:
+        survey = work.choose(state, work.source.format, "auto").survey(
+            roots, work.source.format.expand, Territory(None)
+        )
+    except UnreadableMetadata as missing:
+        raise RefusedForSafety(f"{run.id} cannot be undone: {missing.message}", hint=hint) from missing
+    with closing(survey):
+        _refuse_foreign(work, run, state, survey)
+        by_name = state.owned if work.source.format.unique_names else ()
+        presence = look(work.store, survey.kept_batches(), work.progress, by_name)
+    if presence.faults:
+        named = "; ".join(f"{each.path} ({each.problem})" for each in presence.listed[:5])
+        raise RefusedForSafety(f"{run.id} cannot be undone, {presence.faults} files are gone: {named}", hint=hint)

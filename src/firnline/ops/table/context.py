@@ -1,0 +1,335 @@
+"""The table that a run works on: its records, its lease, a store that can carry the run, and the store's clock."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, TypeVar
+
+from firnline.errors import AccessDenied, FirnlineError, NoSuchTable, OutcomeUnknown, RefusedForSafety, TableMoved
+from firnline.journal.events import UNSEALED, Sealing
+from firnline.journal.layout import RECORDS, RunId, clock_folder, records_root
+from firnline.journal.lease import LARGEST_SKEW_MS, Lease, LeaseTimes
+from firnline.journal.runs import Run, list_runs, load_run
+from firnline.model.locations import is_dotted, join, within
+from firnline.model.names import is_location
+from firnline.model.times import format_duration
+from firnline.ops.reachability.bounds import Bounds, place_of
+from firnline.ops.runs.decision import policy_in_force
+from firnline.plans.orphans import ORPHANS
+from firnline.plans.request import Request
+from firnline.policy.parse import Section, written_values
+from firnline.ports.catalogs import TableName, WritableTable
+from firnline.ports.discard import Discard, OwnKey
+from firnline.ports.engines import ChooseEngine
+from firnline.ports.formats import State
+from firnline.ports.probe import StoreVerdicts
+from firnline.ports.progress import Progress, Silent
+from firnline.ports.stores import AsCalled, Head, ReadWrite, RealNames
+
+if TYPE_CHECKING:
+    from firnline.ops.neighbours.index import Index
+
+
+@dataclass(frozen=True, slots=True)
+class StoreClock:
+    """The store's time, told by this machine: never later than it really is.
+
+    Metadata that comes from the future locks other engines out: Iceberg's Java refuses every commit whose own time lies
+    more than a minute before that of the metadata it is built on.
+    """
+
+    machine: Callable[[], int]
+    ahead_ms: int
+
+    def __call__(self) -> int:
+        return self.machine() - self.ahead_ms
+
+
+def clock_by(store: Head, key: str, machine: Callable[[], int]) -> StoreClock:
+    """Returns the store's clock, by the time that the store gave an object which was written just now.
+
+    Raises RefusedForSafety unless the two clocks are near each other: claims on a table are written and judged by the
+    machines' own. A store that tells no times leaves nothing to compare.
+    """
+    written_ms = store.head(key).modified_ms
+    # Read after the answer came, so what the requests took counts as ours: the time told is too early, never too late.
+    ahead_ms = 0 if written_ms is None else machine() - written_ms
+    if abs(ahead_ms) > LARGEST_SKEW_MS:
+        raise RefusedForSafety(
+            f"this machine's clock and the store's differ by {format_duration(abs(ahead_ms))}",
+            hint=f"set the clock; more than {format_duration(LARGEST_SKEW_MS)} makes every age wrong",
+        )
+    return StoreClock(machine, ahead_ms)
+
+
+_HINT = "`firnline check store URI` shows what was tried"
+
+
+def unfit(found: StoreVerdicts, *, deletes: bool) -> FirnlineError | None:
+    """Returns why no run may begin here, or None. `deletes`: it is going to delete files, not only change metadata."""
+    needed = {"list": found.list, "read": found.get, "write": found.put}
+    if deletes:
+        needed["delete"] = found.delete
+    for what, finding in needed.items():
+        if not finding:
+            return AccessDenied(f"cannot {what} in {found.place}: {finding.evidence}; nothing was changed", hint=_HINT)
+    if not found.put_if_absent:
+        return RefusedForSafety(
+            f"{found.place} cannot keep a lease, so two processes could work on one table: "
+            f"{found.put_if_absent.evidence}",
+            hint=f"{_HINT}; `records: URI` keeps them in another store",
+        )
+    return None
+
+
+def refuse_unfit(found: StoreVerdicts, *, deletes: bool) -> None:
+    """Raises where the store cannot carry a run."""
+    problem = unfit(found, deletes=deletes)
+    if problem is not None:
+        raise problem
+
+
+_MOST_LISTINGS = 16
+_DOCUMENT_ENDS = (".json", ".json.gz")
+
+
+def _nobody(also: Sequence[str], searched: Sequence[str]) -> Iterable[Registered]:
+    """Stands in where no other table can be asked: to act as if there were none would be a guess."""
+    raise RefusedForSafety("the tables of the configured catalogs cannot be seen from here", hint="this is a bug")
+
+
+def _no_catalogs(locations: Sequence[str]) -> Iterable[Registered]:
+    """Stands in where no other table can be asked: to act as if there were none would be a guess."""
+    raise RefusedForSafety("the tables of the configured catalogs cannot be seen from here", hint="this is a bug")
+
+
+@dataclass(frozen=True, slots=True)
+class Registered:
+    """One table as a catalog lists it. `metadata` is where its metadata lies; None if the listing does not tell.
+
+    `address` tells catalogs apart: two names for one catalog have the same.
+    """
+
+    name: TableName
+    address: str
+    metadata: str | None
+    open: Callable[[], TableContext]
+
+    @property
+    def at(self) -> tuple[str, TableName]:
+        """What tells registrations apart."""
+        return self.address, self.name
+
+    def is_at(self, name: TableName, address: str) -> bool:
+        """Tells whether this is the registration of that name."""
+        here = (self.address, self.name.namespace, self.name.name)
+        return self.name == name or here == (address, name.namespace, name.name)
+
+
+ListTables = Callable[[], Iterable[Registered]]
+
+
+Read = TypeVar("Read")
+
+
+def read_all(listed: ListTables, read: Callable[[Sequence[Registered]], Iterable[Read | None]]) -> list[Read]:
+    """Returns what `read` makes of all tables, None standing for one whose name is gone: until a listing has no name
+    that was not read. Raises RefusedForSafety if there is no end to it.
+
+    A table that is renamed, or moves to another catalog, while names are listed or read one after the other has
+    neither its old name any more nor its new one yet: it would count as dropped.
+    """
+    found: dict[tuple[str, TableName], Read] = {}
+    for _ in range(_MOST_LISTINGS):
+        new = [each for each in listed() if each.at not in found]
+        if not new:
+            return list(found.values())
+        answers = zip(new, read(new), strict=True)
+        found |= {each.at: answer for each, answer in answers if answer is not None}
+    raise RefusedForSafety(
+        f"{new[0].name} is listed by its catalog and gone whenever it is read", hint="try again when that has settled"
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class TableContext:
+    """Everything a use case needs to change a table, except the power to delete.
+
+    `everyone` lists each table of every configured catalog, and those at the given locations, or around them where they
+    may share one of the folders that are searched: for those who must ask them all. None of them is read.
+    `registered` lists the tables of every configured catalog, and those at the given locations, without reading them;
+    `mirrors` yields the metadata of another format that writers of a table, known by its format and location, keep over
+    its files. `address` is that of this table's catalog. `real` returns the name that a file has by whatever links it
+    is reached.
+    `include_outside` is what the operator says in this very moment about files outside the table's own folders, None
+    where the configuration decides; `sealing` returns with what records are sealed, made where there was none yet.
+    """
+
+    source: WritableTable
+    store: ReadWrite
+    config: Section
+    choose: ChooseEngine
+    now: Callable[[], int]
+    owner: str
+    index: Index
+    lease_times: LeaseTimes = field(default_factory=LeaseTimes)
+    progress: Progress = field(default_factory=Silent)
+    interrupted: Callable[[], bool] = lambda: False
+    discard: Discard | None = None
+    everyone: Callable[[Sequence[str], Sequence[str]], Iterable[Registered]] = _nobody
+    registered: Callable[[Sequence[str]], Iterable[Registered]] = _no_catalogs
+    mirrors: Callable[[str, str], Iterable[Registered]] = lambda table_format, location: ()
+    address: str = ""
+    real: RealNames = field(default_factory=AsCalled)
+    sealing: Callable[[bool], Sealing] = lambda make: UNSEALED
+    include_outside: bool | None = None
+
+    def root(self, state: State) -> str:
+        """Returns where this table's runs are recorded: where its first commit pinned it, whatever is configured now.
+
+        Settings differ between machines and change over time, and a table may move: a process that looked elsewhere
+        would hold another lease and know nothing of runs that can still be undone. Raises RefusedForSafety where that
+        is neither in the table's folder nor in one that the operator configured: a property is anybody's word.
+        """
+        pinned = state.properties.get(RECORDS)
+        if pinned:
+            self._refuse_strange_root(state, pinned)
+            return pinned
+        records = policy_in_force(state, self.source.name, self.config, Request()).records.value
+        return records_root(state.location, state.uuid, records)
+
+    def _refuse_strange_root(self, state: State, pinned: str) -> None:
+        known = (state.location, *written_values(self.config, "records"))
+        if is_dotted(pinned) or not any(within(each, pinned) for each in known):
+            raise RefusedForSafety(
+                f"{state.table} says that the records of its runs are in {pinned}, which is neither in its own folder "
+                "nor in one that is configured",
+                hint=f"if that is right, write `records:` with a folder that holds it into firnline.yaml; "
+                f"else remove the table property {RECORDS}",
+            )
+
+    def bounds(self, state: State, run: Run) -> Bounds:
+        """Returns where a run may delete now: in the table's own folders, or anywhere where the operator says so. What
+        was searched for goes from the table's location; by the operator's word from its other folders too.
+        """
+        outside = self.may_go_outside(state, run)
+        if run.kind == ORPHANS:
+            folders: tuple[str, ...] | None = state.owned if outside else (state.location,)
+        else:
+            folders = None if outside else state.owned
+        return Bounds(folders, state.location, self.root(state))
+
+    def may_go_outside(self, state: State, run: Run) -> bool:
+        """Tells whether the operator says, now, that files outside the table's own folders may go too. What the
+        configuration says of all runs is not said of one whose record is not sealed.
+        """
+        if self.include_outside is not None:
+            return self.include_outside
+        configured = policy_in_force(state, self.source.name, self.config, Request()).include_outside.value
+        return configured and run.is_ours
+
+    def recorded(self, state: State) -> list[Run]:
+        """Returns every run that is recorded for a table of this uuid, under whatever name it was planned: what any of
+        them may bring back is needed. One that was dropped may have left records in the same folder.
+        """
+        found = list_runs(self.store, self.root(state), state.table, self.sealing(False))
+        return [run for run in found if run.uuid == state.uuid]
+
+    def runs(self, state: State) -> list[Run]:
+        """Returns the runs that were planned on this very table: those of another registration or of a folder that
+        this is a copy of are carried on there.
+        """
+        return [run for run in self.recorded(state) if self._planned_here(run, state)]
+
+    def run(self, run: RunId) -> tuple[State, Run]:
+        """Returns the table and the run. Raises TableMoved unless the table is the one that was planned."""
+        state = self.source.load()
+        found = load_run(self.store, self.root(state), run, self.sealing(False))
+        self.same_table(state, found)
+        return state, found
+
+    def same_table(self, state: State, run: Run) -> None:
+        """Raises TableMoved unless the run was planned on this very table.
+
+        A re-created table of the same name is another one. So is a copy in another place, and so is a second
+        registration: the holds and tags of the first are not seen from there.
+        """
+        if state.uuid != run.uuid:
+            raise TableMoved(
+                f"{state.table} is another table now: planned on {run.uuid}, found {state.uuid}", hint="plan again"
+            )
+        if not self._planned_here(run, state):
+            raise TableMoved(
+                f"{state.table} is another table: {run.id} was planned on {run.plan['table']}",
+                hint=f"go on with {run.plan['table']}, or plan again",
+            )
+
+    def _planned_here(self, run: Run, state: State) -> bool:
+        """Tells whether a run was planned on this table. One that was renamed since is still the same, as long as no
+        table of the old name is there.
+        """
+        planned = str(run.plan["table"])
+        if planned == state.table:
+            return True
+        if is_location(planned) or is_location(state.table):
+            return place_of(planned) == place_of(state.table)
+        return not any(str(each.name) == planned and has_uuid(each, state.uuid) for each in self.registered(()))
+
+    @contextmanager
+    def lease(self, state: State, break_it: bool = False) -> Iterator[tuple[TableContext, Lease]]:
+        """Holds the table's lease for the time of the block, in which this place goes by the store's clock.
+
+        Raises RefusedForSafety unless the machine's clock is near the store's: ages would be wrong.
+
+        Where a commit got no answer the lease is not released: the commit may still arrive, and the process that comes
+        next would take it for lost, cancel the run, and then see its snapshots go.
+        """
+        folder = join(self.root(state), "lease")
+        held = Lease(self.store, folder, self.lease_times, self.owner, self.now, self.progress)
+        held.acquire(break_it)
+        try:
+            clock = clock_by(self.store, held.key, self.now)
+            with held.heartbeat():
+                yield replace(self, now=clock), held
+        except (OutcomeUnknown, KeyboardInterrupt):
+            held.let_run_out()
+            raise
+        finally:
+            held.release()
+        if self.discard is not None:
+            self.discard.discard(held.superseded())
+
+    def store_now(self, state: State) -> int:
+        """Returns the store's time, for what is written without a lease. Raises RefusedForSafety like `lease`."""
+        told = OwnKey(clock_folder(self.root(state)), f"moment-{secrets.token_hex(16)}")
+        self.store.put(str(told), b"")
+        try:
+            return clock_by(self.store, str(told), self.now)()
+        finally:
+            if self.discard is not None:
+                with suppress(FirnlineError):  # it is empty, and nobody looks for it
+                    self.discard.discard([told])
+
+
+def has_uuid(table: Registered, uuid: str) -> bool:
+    """Tells whether the table of that name is the one with this uuid now."""
+    try:
+        return table.open().source.load().uuid == uuid
+    except NoSuchTable:
+        return False
+
+
+def refuse_copy(name: TableName, state: State) -> None:
+    """Raises RefusedForSafety if a table that is named by its folder says that it lives in another one.
+
+    A copied or moved folder still names the files of the original, and what is needed there is not seen from here.
+    """
+    is_folder = not name.catalog and not name.name.endswith(_DOCUMENT_ENDS)
+    if is_folder and place_of(name.name) != place_of(state.location):
+        raise RefusedForSafety(
+            f"{name} is a copy, or was moved: its metadata names the files of {state.location}",
+            hint=f"name {state.location} itself; the files in a copy are named by nobody",
+        )

@@ -1,0 +1,88 @@
+"""Which deletes go to S3 in one request, and what a store says of one delete.
+
+A purge brings hundreds of thousands of keys, so this looks once at each folder and at each key as little as it can.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from firnline.errors import BadCredentials, ExpiredCredentials, NoSuchBucket, StoreError
+from firnline.ports.delete import Doomed, Fate
+from firnline.stores.keys import object_key, object_name
+from firnline.stores.throttle import prefix_of
+
+HOPELESS = (NoSuchBucket, BadCredentials, ExpiredCredentials)
+"""No further delete can succeed after these."""
+_NOT_FOR_XML = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What the store said of one key. `again`: it may work later; `slow`: it asked for fewer requests."""
+
+    fate: Fate
+    error: str = ""
+    again: bool = False
+    slow: bool = False
+
+
+UNSENT = Answer(Fate.FAILED, "nothing was sent")
+
+
+def fits_in_bulk(name: str) -> bool:
+    """Tells whether a name survives XML: control characters do not, and must be deleted one by one."""
+    return name.isprintable() or _NOT_FOR_XML.search(name) is None
+
+
+Numbered = list[tuple[int, str]]
+"""The number of a delete among all of them, and the object's name in its bucket."""
+
+
+class BudgetPrefix(NamedTuple):
+    """What shares one budget, and the bucket that it lies in."""
+
+    text: str
+    bucket: str
+
+
+class _Folder(NamedTuple):
+    stem: str
+    members: Numbered
+
+
+def in_bulk(doomed: Sequence[Doomed]) -> tuple[dict[BudgetPrefix, Numbered], list[int]]:
+    """Returns the names that can go together, and the numbers of all other deletes."""
+    bulks: dict[BudgetPrefix, Numbered] = {}
+    folders: dict[str, _Folder | None] = {}
+    rest: list[int] = []
+    for number, (key, etag) in enumerate(doomed):
+        folder, _, name = key.rpartition("/")
+        if folder not in folders:
+            folders[folder] = _folder(folder, bulks)
+        place = folders[folder]
+        if place is None or etag is not None or not _is_plain(name):
+            rest.append(number)
+        else:
+            place.members.append((number, place.stem + name))
+    return bulks, rest
+
+
+def _folder(folder: str, bulks: dict[BudgetPrefix, Numbered]) -> _Folder | None:
+    """Returns where a folder's objects go; None where each has to be looked at by itself."""
+    try:
+        key = object_key(f"{folder}/x")
+        stem = object_name(key)[:-1]
+    except StoreError:
+        return None
+    if key.scheme != "s3" or not fits_in_bulk(stem):
+        return None
+    return _Folder(stem, bulks.setdefault(BudgetPrefix(prefix_of(key), key.authority), []))
+
+
+def _is_plain(name: str) -> bool:
+    """Tells whether a name is one whatever its folder. Others are looked at by themselves, and refused with reason."""
+    return name.isprintable() and name not in ("", ".", "..")
