@@ -354,7 +354,7 @@ Moved ==         \* refuse_gap
     IN There # {} /\ ( \/ \E v \in rec.try.takes : dir[Num(v)] \notin {0, v}
                        \/ taken # {} /\ Max(taken) > Max(There)
                        \/ Min(There) > rec.try.first )
-Missing == FilesOf(rec.try.exp) \cap (gone \cup lost) # {}
+Missing == FilesOf(rec.try.exp \cup (rec.try.takes \ Roots)) \cap (gone \cup lost) # {}
 
 UndoOf ==
     [id |-> rec.tries + 1, undo |-> TRUE, exp |-> {}, takes |-> {v \in rec.try.takes : dir[Num(v)] = 0},
