@@ -53,7 +53,7 @@ Assumptions == {
     "grace",          \* grace outlasts what Java's users had begun before the commit
     "takewindow",     \* nobody rolls back to a snapshot in the moment in which it goes, or comes back
     "readerwindow",   \* no reader begins on a snapshot while a living process takes it out
-    "expirewindow",   \* no writer expires between an undo's look at the files and its end
+    "expirewindow",   \* no writer expires while an undo is at work
     "tagwindow",      \* nobody rolls back to a tag, or fast-forwards, while a commit is given up or undone
     "hintwindow" }    \* no rollback lasts from the write of LATEST to the end of the commit
 
@@ -204,8 +204,9 @@ Fits(base) ==
     /\ \A n \in Numbers : dir[n] = base[1][n] \/ (base[1][n] = 0 /\ \A m \in Numbers : base[1][m] # 0 => m < n)
 
 NoTagOp == On("tagwindow") => ~(op.at = "rollback" /\ op.back # 0)
+NoExpiry == On("expirewindow") => op.at # "expire"
 Begin(p) ==
-    /\ me[p].at = "begin" /\ May(p) /\ (me[p].try.undo => NoTagOp)
+    /\ me[p].at = "begin" /\ May(p) /\ (me[p].try.undo => NoTagOp /\ NoExpiry)
     /\ IF On("fits") => Fits(me[p].base)
        THEN /\ notes' = IF On("begun") THEN [notes EXCEPT !.begun = @ \cup {me[p].try.id}] ELSE notes
             /\ me' = [me EXCEPT ![p] = Carry(me[p].try)]
@@ -362,7 +363,7 @@ UndoOf ==
      firstv |-> IF There = {} THEN 0 ELSE dir[Min(There)], hints |-> TRUE, was |-> hint.first]
 
 UndoLoad(p) ==   \* free for a branch that a rollback emptied: nothing else helps it
-    /\ me[p].at = "on" /\ May(p) /\ rec.st \in {"committed", "undoing"} /\ NoTagOp
+    /\ me[p].at = "on" /\ May(p) /\ rec.st \in {"committed", "undoing"} /\ NoTagOp /\ NoExpiry
     /\ IF rec.st = "undoing" \/ (There = {} /\ op.at = "none") THEN UNCHANGED left ELSE Spend("undo")
     /\ LET t == rec.undo
            refused == (On("gap") /\ Moved) \/ (On("undocheck") /\ Missing)
@@ -378,7 +379,7 @@ UndoLoad(p) ==   \* free for a branch that a rollback emptied: nothing else help
     /\ UNCHANGED <<table, mark, op, notes, gone, lost, ghost>>
 
 LookToPut(p) ==
-    /\ me[p].at = "looktoput" /\ May(p) /\ NoTagOp
+    /\ me[p].at = "looktoput" /\ May(p) /\ NoTagOp /\ NoExpiry
     /\ LET t == me[p].try
        IN Goes(p, IF t.first # 0 /\ ~IsThere(t) THEN "giveup"
                   ELSE IF me[p].todo = {} THEN "undohints" ELSE "put")
