@@ -53,7 +53,7 @@ Assumptions == {
     "grace",          \* grace outlasts what Java's users had begun before the commit
     "takewindow",     \* nobody rolls back to a snapshot in the moment in which it goes, or comes back
     "readerwindow",   \* no reader begins on a snapshot while a living process takes it out
-    "expirewindow",   \* no writer expires while an undo is at work
+    "expirewindow",   \* no writer expires while a commit is given up or undone
     "tagwindow",      \* nobody rolls back to a tag, or fast-forwards, while a commit is given up or undone
     "hintwindow" }    \* no rollback lasts from the write of LATEST to the end of the commit
 
@@ -296,8 +296,7 @@ Recorded(p) ==
 
 Whole(v) == On("whole") => ver[v].files \cap lost = {}
 GiveUp(p) ==
-    /\ me[p].at = "giveup" /\ May(p)
-    /\ NoTagOp
+    /\ me[p].at = "giveup" /\ May(p) /\ NoTagOp /\ NoExpiry
     /\ LET t == me[p].try
            numbers == IF There # {} THEN There ELSE {Num(v) : v \in me[p].gone}
            away == IF numbers = {} \/ ~On("rolledback") THEN {}
@@ -321,7 +320,7 @@ PutBack(p) ==
                     /\ UNCHANGED <<dir, hint, ghost, holder>>
                ELSE /\ hint' = IF dir[n] = 0 THEN Lowered(n) ELSE hint
                     /\ dir' = IF dir[n] = 0 THEN [dir EXCEPT ![n] = v] ELSE dir
-                    /\ ghost' = IF dir[n] = 0 THEN [ghost EXCEPT !.returned = @ \cup {v}] ELSE ghost
+                    /\ ghost' = IF dir[n] = 0 THEN [ghost EXCEPT !.returned = @ \cup ({v} \ Roots)] ELSE ghost
                     /\ me' = [me EXCEPT ![p].todo = @ \ {v}]
                     /\ UNCHANGED holder
     /\ UNCHANGED <<ver, tags, own, branch, mark, op, rec, notes, gone, lost, left>>
@@ -392,7 +391,7 @@ Put(p) ==
           THEN Goes(p, "giveup") /\ UNCHANGED <<dir, hint, ghost>>
           ELSE /\ hint' = Lowered(n)
                /\ dir' = [dir EXCEPT ![n] = v]
-               /\ ghost' = IF dir[n] = 0 THEN [ghost EXCEPT !.returned = @ \cup {v}] ELSE ghost
+               /\ ghost' = IF dir[n] = 0 THEN [ghost EXCEPT !.returned = @ \cup ({v} \ Roots)] ELSE ghost
                /\ me' = [me EXCEPT ![p].todo = @ \ {v}, ![p].at = "looktoput"]
                /\ UNCHANGED holder
     /\ UNCHANGED <<ver, tags, own, branch, mark, op, rec, notes, gone, lost, left>>
@@ -515,7 +514,7 @@ RollbackEnd ==   \* later tags go, ours too; the snapshot of a tag is written if
 
 Expire ==        \* the writers' own: data first, looking at tags and not at branches; then snapshots; then the hint
     /\ Starts("expire") /\ dir[Beginning] # 0
-    /\ On("expirewindow") => ~InUndo
+    /\ On("expirewindow") => ~InUndo /\ ~InGivingUp
     /\ \E end \in {n \in There : n > Beginning /\ (mark.reader # 0 => n <= mark.reader)} :
         LET going == {dir[n] : n \in {m \in There : m >= Beginning /\ m < end}}
         IN /\ op' = [at |-> "expire", to |-> end, from |-> Beginning, back |-> 0, late |-> Late]
@@ -596,7 +595,7 @@ HintNotAhead ==      \* where Java believes EARLIEST, nothing is below it; as ab
         => hint.first = Min(There)
 ReadersServed ==     \* what a reader may count on is there, but for what users took out
     ghost.promised \subseteq InDir
-BroughtBackWhole ==  \* what firnline put back has all its files
+BroughtBackWhole ==  \* what firnline put back, and nothing else held, has all its files
     FilesOf(ghost.returned \cap InDir) \cap (lost \cup gone) = {}
 
 -----------------------------------------------------------------------------

@@ -29,15 +29,19 @@ PROOFS = {
     "rollback and crash": bound("rollback", Deeds=1, Faults=1),
     "rollback and undo": bound("rollback", Deeds=1, Undos=1, Faults=1),
     "rollback, stale hint": bound("rollback", Deeds=1, Faults=1, Stale=1),
-    "to a tag below the range": bound("totag", Deeds=1, Writes=1, Faults=1, Low=2, Top=4),
+    "to a tag below the range": bound("totag", Deeds=1, Writes=1, Low=2, Top=4),
     "to a tag of ours": bound("totag", Deeds=1, Writes=1, Undos=1),
-    "fast-forward": bound("forward", Deeds=1, Writes=1, Faults=1, HasBranch="TRUE"),
-    "the writers' expiry": bound("expire", Deeds=1, Writes=1, Undos=1),
+    "fast-forward": bound("forward", Deeds=1, Writes=1, HasBranch="TRUE"),
+    "the writers' expiry": bound("expire", Deeds=1, Undos=1),
     "tag": bound("tag", Deeds=1, Faults=1, Undos=1, HasBranch="TRUE"),
-    "reader": bound("reader", "expire", Marks=1, Deeds=1, Faults=1),
+    "reader": bound("reader", Marks=1, Faults=1),
     "hold": bound("hold", "expire", Marks=1, Deeds=1, Faults=1),
 }
 LARGE = {
+    "to a tag and crash": bound("totag", Deeds=1, Writes=1, Faults=1, Low=2, Top=4),
+    "fast-forward and crash": bound("forward", Deeds=1, Writes=1, Faults=1, HasBranch="TRUE"),
+    "the writers' expiry and undo": bound("expire", Deeds=1, Writes=1, Undos=1),
+    "reader and expiry": bound("reader", "expire", Marks=1, Deeds=1, Faults=1),
     "rollback, large": bound("rollback", Deeds=1, Writes=1, Faults=1, Undos=1),
     "stale hint, large": bound("rollback", Deeds=1, Writes=1, Faults=1, Stale=1),
     "to a tag, large": bound("totag", Deeds=1, Writes=2, Faults=1, Low=2, Top=4),
@@ -112,7 +116,7 @@ def test_no_behaviour_breaks_a_never_rule_or_gets_stuck(name: str, tmp_path: Pat
     verdict = check(MODEL, configured(MODEL, {**PROOFS, **LARGE}[name]), tmp_path, workers=2)
     print(f"{verdict.distinct:,} distinct states")
     assert verdict.violated is None, verdict.steps
-    assert verdict.distinct > 1_000
+    assert verdict.distinct > 300
 
 
 def test_where_a_rollback_left_nothing_all_can_come_back(tmp_path: Path) -> None:
@@ -125,7 +129,10 @@ def test_where_a_rollback_left_nothing_all_can_come_back(tmp_path: Path) -> None
 
 @pytest.mark.parametrize(
     ("off", "invariant", "budgets"),
-    [pytest.param(*each, id=f"{'+'.join(each[0])}-{each[1]}") for each in MUTATIONS + ASSUMPTIONS],
+    [
+        pytest.param(*each, id=f"{'+'.join(each[0])}-{each[1]}")
+        for each in (MUTATIONS + ASSUMPTIONS)[:: 1 if FULL else 3]
+    ],
 )
 def test_without_the_rule_the_invariant_breaks(
     off: tuple[str, ...], invariant: str, budgets: dict[str, str], tmp_path: Path
