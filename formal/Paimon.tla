@@ -507,7 +507,8 @@ RollbackEnd ==   \* later tags go, ours too; the snapshot of a tag is written if
            new == op.back # 0 /\ dir[to] = 0
        IN /\ tags' = tags \ later /\ own' = own \ later
           /\ dir' = IF op.back # 0 THEN [dir EXCEPT ![to] = op.back] ELSE dir
-          /\ hint' = [first |-> IF new THEN Min(There \cup {to}) ELSE hint.first, last |-> to]
+          /\ hint' = [first |-> IF new THEN Min(There \cup {to}) ELSE hint.first,
+                      last |-> IF to = op.to THEN hint.last ELSE to]
           /\ ghost' = [ghost EXCEPT !.out = @ \cup later \cup {v \in Versions : Num(v) > op.to}]
     /\ op' = Idle
     /\ ByJava /\ UNCHANGED <<ver, branch, mark, lost, left>>

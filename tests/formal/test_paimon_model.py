@@ -78,7 +78,7 @@ MUTATIONS: list[Mutation] = [
     (("hintlook",), "HintNotAhead", bound("totag", Deeds=1, Writes=2)),
     (("hintback",), "HintNotAhead", bound("totag", Deeds=1, Writes=1, Low=2, Top=4)),
     (("latest",), "JavaFindsNewest", bound(Stale=1)),
-    (("latestloop",), "JavaFindsNewest", bound("rollback", Deeds=1, Stale=1)),
+    (("latestloop", "latestend"), "JavaFindsNewest", bound("rollback", Deeds=1, Stale=1)),
     (("latestend",), "JavaFindsNewest", bound("rollback", Deeds=1, Stale=1, Writes=1)),
     (("rolledback",), "NewestStays", bound("rollback", Deeds=1)),
     (("below",), "NewestStays", bound("rollback", Deeds=1)),
