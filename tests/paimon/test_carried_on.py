@@ -136,7 +136,7 @@ def test_a_snapshot_that_the_writers_expired_since_does_not_come_back(
     paimons_expiry(both.java, JavaTable(both.java, copy.folder / "t"), Retention(most=2))
     assert left(copy) == [6, 7]
     missing = copy.missing()
-    add_hold(copy.process().workplace(copy.table), Hold("all", "somebody", "a test", None))
+    add_hold(copy.process().table_context(copy.table), Hold("all", "somebody", "a test", None))
     copy.process().resume(copy.table)
     assert left(copy) == [6, 7]
     assert copy.missing() == missing
