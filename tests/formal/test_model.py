@@ -10,6 +10,7 @@ import pytest
 from .tlc import Verdict, check, configured, read_verdict
 
 FULL = os.environ.get("FIRNLINE_FULL") == "1"
+MODEL = "Lifecycle"
 LEAK = ("NoLeak", "NoLiveFileLost", "UndoableIntact", "OrderedPurge")
 
 
@@ -98,7 +99,7 @@ REACHED = {
 
 def holds(changes: dict[str, str], invariants: tuple[str, ...], scratch: Path) -> Verdict:
     """The verdict of a complete search that found nothing; the number of states is printed."""
-    verdict = check(configured(changes, invariants), scratch, workers=2)
+    verdict = check(MODEL, configured(MODEL, changes, invariants), scratch, workers=2)
     print(f"{verdict.distinct:,} distinct states")
     assert verdict.violated is None, verdict.steps
     return verdict
@@ -127,14 +128,14 @@ def test_without_the_rule_the_invariant_breaks(
     off: tuple[str, ...], invariant: str, budgets: dict[str, str], tmp_path: Path
 ) -> None:
     named = () if invariant == "stuck" else (invariant,)
-    verdict = check(configured({**budgets, "Broken": rules(*off)}, named), tmp_path, workers=1)
+    verdict = check(MODEL, configured(MODEL, {**budgets, "Broken": rules(*off)}, named), tmp_path, workers=1)
     print(verdict)
     assert verdict.violated == invariant
 
 
 @pytest.mark.parametrize("invariant", REACHED)
 def test_the_model_reaches_what_it_is_about(invariant: str, tmp_path: Path) -> None:
-    verdict = check(configured({**REACHED[invariant], "Broken": "{}"}, (invariant,)), tmp_path, workers=1)
+    verdict = check(MODEL, configured(MODEL, {**REACHED[invariant], "Broken": "{}"}, (invariant,)), tmp_path, workers=1)
     assert verdict.violated == invariant
 
 

@@ -1,4 +1,4 @@
-"""Runs TLC on the lifecycle model and reads its verdict."""
+"""Runs TLC on a model and reads its verdict."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
 
-MODEL = Path(__file__).parents[2] / "formal"
+MODELS = Path(__file__).parents[2] / "formal"
 VIOLATED = re.compile(r"Invariant (\w+) is violated")
 STATES = re.compile(r"([\d,]+) states generated, ([\d,]+) distinct states found, ([\d,]+) states left")
 STEP = re.compile(r"^State \d+: <(\w+)", re.MULTILINE)
@@ -46,19 +46,19 @@ def java() -> str:
     return found
 
 
-def configured(changes: dict[str, str], invariants: tuple[str, ...] = ()) -> str:
-    """Lifecycle.cfg with some constants changed; with invariants given, those replace the listed ones."""
-    text = (MODEL / "Lifecycle.cfg").read_text()
+def configured(model: str, changes: dict[str, str], invariants: tuple[str, ...] = ()) -> str:
+    """The model's configuration with some constants changed; with invariants given, those replace the listed ones."""
+    text = (MODELS / f"{model}.cfg").read_text()
     for name, value in changes.items():
         text, count = re.subn(rf"^    {name} = .*$", f"    {name} = {value}", text, flags=re.MULTILINE)
         if count != 1:
-            raise KeyError(f"Lifecycle.cfg has no constant {name}")
+            raise KeyError(f"{model}.cfg has no constant {name}")
     if invariants:
         text = text[: text.index("INVARIANTS")] + "INVARIANTS " + " ".join(invariants) + "\n"
     return text
 
 
-def check(config: str, scratch: Path, workers: int) -> Verdict:
+def check(model: str, config: str, scratch: Path, workers: int) -> Verdict:
     """TLC's verdict on the model under config. One worker finds the same shortest counterexample each time.
 
     TLC unpacks its own modules into java's temporary folder: two of them must not share one.
@@ -67,8 +67,8 @@ def check(config: str, scratch: Path, workers: int) -> Verdict:
     path.write_text(config)
     ran = subprocess.run(
         [java(), *(BRIEF if workers == 1 else LONG), f"-Djava.io.tmpdir={scratch}", "-cp", str(jar()), "tlc2.TLC",
-         "-workers", str(workers), "-metadir", str(scratch), "-config", str(path), "Lifecycle"],
-        cwd=MODEL, capture_output=True, text=True, check=False,
+         "-workers", str(workers), "-metadir", str(scratch), "-config", str(path), model],
+        cwd=MODELS, capture_output=True, text=True, check=False,
     )  # fmt: skip
     return read_verdict(ran.stdout)
 

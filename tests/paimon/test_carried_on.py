@@ -22,7 +22,7 @@ from firnline.testing.paimon.java_table import JavaTable
 from firnline.testing.paimon.shapes import MAIN
 from firnline.testing.paimon.worlds import Paimon
 
-from .small import Copy, row
+from .small import Copy, row, seen_by_java
 from .test_interference import cut_after, expire
 
 ENDINGS = [".begun", "/snapshot-2", "/snapshot-5"]
@@ -123,3 +123,42 @@ def test_the_writers_own_expiry_went_further(both: Paimon, made: Path, copy: Cop
     copy.clock.advance(61_000)
     copy.process().resume(copy.table)
     assert copy.process().run(copy.process().runs(copy.table)[0].facts["run"]).facts["state"] == "done"
+
+
+@pytest.mark.parametrize("ending", ENDINGS[:2])
+def test_a_snapshot_that_the_writers_expired_since_does_not_come_back(
+    both: Paimon, made: Path, copy: Copy, ending: str
+) -> None:
+    """Their expiry ended just where the commit's range begins. A hold made the commit be given up, and it put back
+    snapshots whose files the writers had deleted.
+    """
+    cut_after(copy, made, expire, ending)
+    paimons_expiry(both.java, JavaTable(both.java, copy.folder / "t"), Retention(most=2))
+    assert left(copy) == [6, 7]
+    missing = copy.missing()
+    add_hold(copy.process().table_context(copy.table), Hold("all", "somebody", "a test", None))
+    copy.process().resume(copy.table)
+    assert left(copy) == [6, 7]
+    assert copy.missing() == missing
+    assert (copy.folder / "t/snapshot/EARLIEST").read_text() == "6"
+
+
+# ---------------------------------------------------------------- numbers that were given again
+
+
+@pytest.mark.parametrize("ending", ENDINGS[:2])
+def test_a_range_that_begins_with_another_snapshot_of_the_same_number_is_another(
+    both: Paimon, made: Path, copy: Copy, ending: str
+) -> None:
+    """The commit was carried on, since a snapshot 6 was there: the hint at the first one ran ahead of 4 and 5."""
+    cut_after(copy, made, expire, ending)
+    table = JavaTable(both.java, copy.folder / "t")
+    table.rollback(MAIN, 3)
+    for number in range(11, 15):
+        table.write(MAIN, [row(number, "again")])
+    assert left(copy)[-1] >= 7
+    copy.process().resume(copy.table)
+    numbers = left(copy)
+    assert numbers == list(range(numbers[0], numbers[-1] + 1))
+    assert seen_by_java(both, copy)[1] == numbers[0]
+    assert copy.process().check(copy.table).sound

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from py4j.protocol import Py4JJavaError
 
-from firnline.testing.faults import Answer, PortRequest
+from firnline.testing.faults import Answer, BothFaults, PortRequest
 from firnline.testing.paimon import layout
 from firnline.testing.paimon.java_table import JavaTable
 from firnline.testing.paimon.shapes import MAIN
@@ -129,6 +129,19 @@ def test_a_rollback_while_a_lying_hint_is_mended_is_not_hidden(both: Paimon, cop
     assert acting.acted
     assert not is_misled(both, copy)
     assert max(layout.snapshots(copy.folder / "t", MAIN)) == 5
+
+
+def test_a_rollback_that_lasts_longer_than_the_mending_of_a_hint_is_not_hidden(both: Paimon, copy: Copy) -> None:
+    """Java's rollback writes the hint first and removes snapshots then: the look after our write came between."""
+    folder = copy.folder / "t/snapshot"
+    lie(copy.folder / "t", "LATEST", b"2")
+    began = Before("put", "LATEST", lambda: (folder / "LATEST").write_text("6"))
+    went_on = Before("delete", "/snapshot-1", (folder / "snapshot-7").unlink)
+    copy.expire(BothFaults(began, went_on), sole_writer=False, retain_last=3)
+    assert began.acted
+    assert went_on.acted
+    assert layout.snapshots(copy.folder / "t", MAIN)[-1] == 6
+    assert not is_misled(both, copy)
 
 
 def test_a_commit_on_top_while_a_lying_hint_is_mended_is_found(both: Paimon, copy: Copy) -> None:

@@ -26,7 +26,7 @@ from firnline.testing.paimon.java_table import JavaTable
 from firnline.testing.paimon.shapes import MAIN
 from firnline.testing.paimon.worlds import Paimon
 
-from .small import Copy, row
+from .small import Copy, row, seen_by_java
 
 Act = Callable[[Copy, Fault | None], object]
 
@@ -187,6 +187,79 @@ def test_a_commit_that_is_given_up_leaves_no_hint_of_its_own(
     found: list[str | None] = []
     copy.expire(BothFaults(acting, stopped), sole_writer=False)
     assert found == ["1" if hinted else None]
+
+
+def test_a_commit_that_is_given_up_leaves_the_hint_at_the_first_snapshot(both: Paimon, copy: Copy) -> None:
+    """It had put back what the hint said before. Once that number was given again, Java took it for the first one."""
+    copy.expire()
+    table = JavaTable(both.java, copy.folder / "t")
+    for number in (8, 9):
+        table.write(MAIN, [row(number, "more")])
+    acting = Before("delete", "/snapshot-7", lambda: table.rollback(MAIN, "two"))
+    copy.expire(acting, sole_writer=False)
+    assert acting.acted
+    for number in range(11, 16):
+        table.write(MAIN, [row(number, "again")])
+    assert seen_by_java(both, copy)[1] == min(int(each.rpartition("-")[2]) for each in snapshots(copy))
+
+
+def test_a_rollback_just_before_the_hint_is_written_is_seen(both: Paimon, copy: Copy) -> None:
+    """The hint named what the commit left, and the rollback had taken that away: Java believed it when the number was
+    given again, and took it for the first.
+    """
+    table = JavaTable(both.java, copy.folder / "t")
+    acting = Before("put", "EARLIEST", lambda: table.rollback(MAIN, "two"))
+    copy.expire(acting, sole_writer=False)
+    assert acting.acted
+    for number in range(11, 16):
+        table.write(MAIN, [row(number, "again")])
+    assert seen_by_java(both, copy)[1] == min(int(each.rpartition("-")[2]) for each in snapshots(copy))
+
+
+@pytest.mark.parametrize("stride", [2, 100])
+def test_the_hint_does_not_run_ahead_of_what_comes_back(
+    both: Paimon, copy: Copy, monkeypatch: pytest.MonkeyPatch, stride: int
+) -> None:
+    """Snapshots came back below what the hint said; a rollback to one of them left those between it and the hint."""
+    monkeypatch.setattr(steps, "_STRIDE", stride)
+    run = str(copy.expire(grace="1m").run.id)
+    table = JavaTable(both.java, copy.folder / "t")
+    acting = Before("put_if_absent", "/snapshot-2", lambda: table.rollback(MAIN, 3))
+    with suppress(RefusedForSafety):
+        copy.process(acting).undo(run)
+    assert acting.acted
+    assert max(snapshots(copy)) == "snapshot-3"
+    assert copy.process().check(copy.table).sound
+
+
+@dataclass
+class AtFirst:
+    """Somebody acts just before the first request of a verb for a snapshot of the main branch."""
+
+    verb: str
+    action: Callable[[], object]
+    acted: bool = False
+
+    def pass_on(self, request: PortRequest[Answer]) -> Answer:
+        if not self.acted and request.verb == self.verb and "/t/snapshot/snapshot-" in request.key:
+            self.acted = True
+            self.action()
+        return request.send()
+
+
+def test_a_rollback_that_goes_on_while_the_commit_is_given_up_is_not_turned_back(copy: Copy) -> None:
+    """Java removes one snapshot after the other. Those that it removed after the look came back, above its target."""
+
+    def remove(*numbers: int) -> None:
+        for number in numbers:
+            (copy.folder / f"t/snapshot/snapshot-{number}").unlink()
+
+    began = Before("delete", "/snapshot-2", lambda: remove(7, 6))
+    went_on = AtFirst("put_if_absent", lambda: remove(5, 4))
+    copy.expire(BothFaults(began, went_on), sole_writer=False)
+    assert began.acted
+    assert went_on.acted
+    assert max(snapshots(copy)) == "snapshot-3"
 
 
 def test_a_rollback_that_ends_after_the_commit_loses_nothing(copy: Copy) -> None:

@@ -59,8 +59,7 @@ class PaimonCommits:
             "newest": newest_of(before),
         }
         self._refuse_strangers(table.name, found.drops, before)
-        lists = {"stays": list(found.stays), "drops": list(found.drops)}
-        return Attempt(table, step, {**proof, **found._asdict(), **lists})
+        return Attempt(table, step, {**proof, **found._asdict(), "drops": list(found.drops)})
 
     def commit(self, attempt: Attempt) -> SwapOutcome:
         proof = attempt.proof

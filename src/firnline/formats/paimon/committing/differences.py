@@ -12,13 +12,13 @@ from firnline.formats.paimon.reading.folder import Files
 
 class Difference(NamedTuple):
     """`stays` are the files with which the range of each branch begins that loses snapshots or gets some back, and the
-    schemas of branches that come back; `drops` the branches of which nothing is left; `replaces` what stood where
-    something is put.
+    schemas of branches that come back, with their texts: a number can be given again. `drops` are the branches of which
+    nothing is left, `replaces` what stood where something is put.
     """
 
     puts: dict[str, str]
     takes: dict[str, str]
-    stays: tuple[str, ...]
+    stays: dict[str, str]
     drops: tuple[str, ...]
     replaces: dict[str, str]
 
@@ -28,8 +28,9 @@ def difference(before: Files, after: Files) -> Difference:
     takes = {path: text for path, text in before.items() if path not in after}
     drops = {names.split_branch(path)[0] for path in takes} - {names.split_branch(path)[0] for path in after}
     replaces = {path: before[path] for path in puts if path in before}
-    stays = {*_firsts(takes, after), *_firsts(puts, before), *_new_schemas(puts, before)}
-    return Difference(puts, takes, tuple(sorted(stays)), tuple(sorted(drops)), replaces)
+    stays = {path: after[path] for path in (*_firsts(takes, after), *_new_schemas(puts, before))}
+    stays |= {path: before[path] for path in _firsts(puts, before)}
+    return Difference(puts, takes, stays, tuple(sorted(drops)), replaces)
 
 
 def _new_schemas(puts: Files, before: Files) -> Iterator[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -17,6 +18,7 @@ from firnline.formats.paimon.committing.differences import (
     is_schema,
     is_snapshot,
     last_snapshots,
+    newest_of,
     number_of_snapshot,
 )
 from firnline.formats.paimon.committing.present import files_of_branch, is_latest_hint, rolled_back, snapshots_of_branch
@@ -66,9 +68,10 @@ class Carrying:
             self._follow(place, path, late - ahead)
             if self._take(path):
                 self.gone.append(path)
-        for path in sorted(late - self._refuse_rolled_back()):
+        for path in sorted((late - self._refuse_rolled_back()) | set(filter(is_latest_hint, proof["puts"]))):
             self.still()
             self._put(path)
+        self._refuse_rolled_back()  # to a tag, just before the hint: it would name a number that is given again
         for branch in proof.get("drops", ()):
             self.retirer.retire_folder(self._key(names.branch_folder(branch)))
             if self._in_branch(branch):  # written between the last look and the last delete
@@ -81,24 +84,68 @@ class Carrying:
         what another expiry would have taken: the files of such a snapshot may be gone.
         """
         proof, ahead = self.proof, self._overtaken()
+        lowest = self._lowest()
         for path in in_order_of_putting(proof["takes"], rolled_back(self.store, proof, self.gone)):
-            if earliest_hint(path) in ahead:
+            if earliest_hint(path) in ahead or self._is_beside(path, lowest):
+                continue
+            if not self._has_list(path):
+                ahead |= {earliest_hint(path)} if is_snapshot(path) else set()
                 continue
             self.still()
+            self._lower_hint(path)
             with suppress(AlreadyExists):
                 self.store.put_if_absent(self._key(path), proof["takes"][path].encode())
         branches = {names.split_branch(path)[0] for path in proof["puts"]}  # without its schema nobody reads one
+        chosen = self._rolled_back_to_ours()
         for path in in_order_of_taking(proof["puts"], branches):
             if earliest_hint(path) in ahead and path != names.PROPERTIES:
                 continue  # a tag of ours keeps what nothing else would hold
+            if is_snapshot(path) and names.split_branch(path)[0] in chosen:
+                continue
             self.still()
             key, data = self._key(path), proof["puts"][path].encode()
             if path not in proof["replaces"]:
                 self.retirer.retire(key, self._present(key) or b"" if names.is_hint(path) else data)
             elif is_latest_hint(path):
                 self._point_at_newest(path)
+            elif path == earliest_hint(path):
+                self._point_at_first(path)
             elif names.is_hint(path) or self._present(key) == data:  # a note that says more by now holds a new hold
                 self.store.put(key, proof["replaces"][path].encode())
+
+    def _rolled_back_to_ours(self) -> set[str]:
+        """Returns the branches of which nothing is there but what an undo put: a rollback went to one of these, and
+        without it the branch would have no snapshot at all.
+        """
+        ours, found = newest_of(self.proof["puts"]), set()
+        for branch in {names.split_branch(path)[0] for path in self.proof["stays"] if is_snapshot(path)} & ours.keys():
+            numbers = self._numbers(branch)
+            found |= {branch} if numbers and max(numbers) <= ours[branch] else set()
+        return found
+
+    def _lowest(self) -> dict[str, int]:
+        """Returns the first number of each branch that has any and goes on: what this commit took was below it."""
+        drops = self.proof.get("drops", ())
+        branches = {names.split_branch(path)[0] for path in self.proof["takes"] if is_snapshot(path)}
+        found = {branch: self._numbers(branch) for branch in branches if branch not in drops}
+        return {branch: min(numbers) for branch, numbers in found.items() if numbers}
+
+    def _is_beside(self, path: str, lowest: Mapping[str, int]) -> bool:
+        """Tells whether a snapshot lies not below the range but in it. Snapshots go from the lowest up, so this commit
+        did not take it: it is there, or a rollback that is not over yet removed it just now.
+        """
+        number = number_of_snapshot(path)
+        return number is not None and number >= lowest.get(names.split_branch(path)[0], number + 1)
+
+    def _has_list(self, path: str) -> bool:
+        """Tells whether the list is there that only this snapshot or tag has; true for all else. Paimon's expiry
+        deletes it with the files of a snapshot, before the snapshot itself: one without it must not come back.
+        """
+        known = names.known(names.split_branch(path)[1])
+        if known is None or known[0] not in ("snapshot", "tag"):
+            return True
+        delta = json.loads(self.proof["takes"][path])["deltaManifestList"]
+        return self._is_there(f"manifest/{delta}")
 
     def _follow(self, place: int, path: str, late: Collection[str]) -> None:
         """Lets the hint follow the range from time to time: pypaimon looks no further than 300 numbers beyond it.
@@ -108,12 +155,22 @@ class Carrying:
         if place and place % _STRIDE == 0 and is_snapshot(path) and earliest_hint(path) in late:
             self.store.put(self._key(earliest_hint(path)), path.rpartition("-")[2].encode())
 
+    def _lower_hint(self, path: str) -> None:
+        """Lets the hint name a snapshot just before it comes back below what the hint says: until it is there, Java
+        looks for itself. A hint that was lowered afterwards would run ahead of the range meanwhile.
+        """
+        number, key = number_of_snapshot(path), self._key(earliest_hint(path))
+        said = self._present(key) if number is not None else None
+        if number is not None and said is not None and said.isdigit() and int(said) > number:
+            self.store.put(key, str(number).encode())
+
     def _put(self, path: str) -> None:
         """Writes a hint over what is there, and the note over what it said. Any other file only where none is: its name
         was free, and one that differs is another writer's who came between.
         """
         if is_snapshot(path):
             self._refuse_rolled_back()
+            self._lower_hint(path)
         key, data = self._key(path), self.proof["puts"][path].encode()
         if is_latest_hint(path):
             self._point_at_newest(path)
@@ -140,6 +197,13 @@ class Carrying:
             self.still()
             self.store.put(key, data)
 
+    def _point_at_first(self, path: str) -> None:
+        """Writes the hint at the first snapshot from what is there. What it said before may be a number by now that a
+        rollback took away and a writer gives again: then Java would take that one for the first.
+        """
+        if numbers := self._numbers(names.split_branch(path)[0]):
+            self.store.put(self._key(path), str(min(numbers)).encode())
+
     def _replace_note(self, key: str, data: bytes) -> None:
         """Writes the note. A commit may be carried on long after it was made, and a hold may have been noted
         between: then the commit is made anew.
@@ -153,7 +217,8 @@ class Carrying:
 
     def _refuse_rolled_back(self) -> set[str]:
         """Returns the hints that another expiry has moved on. Raises where what the commit leaves was rolled back."""
-        gone = [path for path in self.proof["stays"] if not self._is_there(path)]
+        stays = self.proof["stays"]
+        gone = [path for path in stays if self._present(self._key(path)) != stays[path].encode()]
         ahead = self._overtaken() if gone else set()
         if any(earliest_hint(path) not in ahead for path in gone):
             raise GivenUp
