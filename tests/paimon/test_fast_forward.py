@@ -15,10 +15,10 @@ import pytest
 from py4j.protocol import Py4JJavaError
 
 from firnline.errors import FirnlineError, RefusedForSafety
-from firnline.testing.faults import Acting, Counting
+from firnline.testing.faults import Acting, CountingFault
 from firnline.testing.paimon import layout
 from firnline.testing.paimon.java_table import JavaTable
-from firnline.testing.paimon.layout import TAG, Root
+from firnline.testing.paimon.layout import TAG, PaimonRoot
 from firnline.testing.paimon.shapes import MAIN, Row
 from firnline.testing.paimon.worlds import Paimon
 
@@ -78,7 +78,7 @@ class FastForward:
 
 
 def _number(table: Path, tag: str) -> int:
-    return int(layout.document(Root(MAIN, TAG, tag).path(table))["id"])
+    return int(layout.document(PaimonRoot(MAIN, TAG, tag).path(table))["id"])
 
 
 def _rows(both: Paimon, copy: Copy, branch: str) -> Rows:
@@ -90,7 +90,7 @@ def _rows(both: Paimon, copy: Copy, branch: str) -> Rows:
 
 
 def _asked(made: Path) -> int:
-    counting, copy = Counting(), Copy.of(made, "counted")
+    counting, copy = CountingFault(), Copy.of(made, "counted")
     copy.process(counting).drop(copy.table, ["side"], **LATER)
     copy.end()
     return counting.requests

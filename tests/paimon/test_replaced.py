@@ -13,7 +13,7 @@ import pytest
 
 from firnline.testing.paimon import layout
 from firnline.testing.paimon.java_table import JavaTable
-from firnline.testing.paimon.layout import Root
+from firnline.testing.paimon.layout import PaimonRoot
 from firnline.testing.paimon.rows import Rows, java_rows, readable
 from firnline.testing.paimon.shapes import MAIN, Shape
 from firnline.testing.paimon.worlds import Paimon
@@ -70,12 +70,12 @@ def _replace(both: Paimon, table: JavaTable, shape: Shape) -> None:
 def _rows(both: Paimon, copy: Copy) -> Rows:
     """Returns the rows of every root that Paimon can still read: it reads old snapshots with the newest options."""
     table = JavaTable(both.java, copy.folder / "t")
-    newest = Root(MAIN, layout.SNAPSHOT, str(max(layout.snapshots(table.folder, MAIN))))
+    newest = PaimonRoot(MAIN, layout.SNAPSHOT, str(max(layout.snapshots(table.folder, MAIN))))
     roots = [root for root in readable(table.folder) if _options(copy, root) == _options(copy, newest)]
     return java_rows(table, roots)
 
 
-def _options(copy: Copy, root: Root) -> dict[str, str]:
+def _options(copy: Copy, root: PaimonRoot) -> dict[str, str]:
     folder = Path(copy.table)
     number = layout.document(root.path(folder))["schemaId"]
     found: dict[str, str] = layout.document(folder / f"schema/schema-{number}")["options"]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from firnline.formats.paimon.table import PaimonFormat
 from firnline.stores.objects import ObjectStores
-from firnline.testing.faults import Counting
+from firnline.testing.faults import CountingFault
 from firnline.testing.faulty import FaultyStore
 
 from .small import Copy
@@ -17,7 +17,7 @@ MANY = 40
 
 def _asked(copy: Copy) -> list[str]:
     """Returns the requests of one load of the table, by verb, without those that read a file."""
-    counting = Counting()
+    counting = CountingFault()
     PaimonFormat(FaultyStore(ObjectStores(), counting)).load(copy.table, copy.table)
     return sorted(verb for verb, _ in counting.trace if verb != "get")
 

@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from firnline.testing.faults import Answer, Request
+from firnline.testing.faults import Answer, PortRequest
 from firnline.testing.paimon.java_table import JavaTable
 from firnline.testing.paimon.layout import plain
 from firnline.testing.paimon.shapes import MAIN, Shape
@@ -74,7 +74,7 @@ class Asked:
     def __init__(self) -> None:
         self.heads: list[str] = []
 
-    def pass_on(self, request: Request[Answer]) -> Answer:
+    def pass_on(self, request: PortRequest[Answer]) -> Answer:
         if request.verb == "head":
             self.heads.append(request.key)
         return request.send()
