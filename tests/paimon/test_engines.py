@@ -40,7 +40,7 @@ def answer(engine: Engine, state: State, released: frozenset[str]) -> dict[str, 
         for name, batches in files.items()
     }
     survey.close()
-    return {**listed, "totals": (survey.kept, survey.victims, survey.units_opened)}
+    return {**listed, "totals": (survey.kept, survey.victims, survey.units_opened, survey.unsized)}
 
 
 def some_expired(state: State, rng: random.Random) -> frozenset[str]:

@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+import pyarrow.compute as pc
 import pytest
 
 from firnline.errors import UnsupportedFormat
+from firnline.formats.paimon.table import PaimonFormat
+from firnline.formats.paimon.tables import PaimonTables
+from firnline.stores.objects import ObjectStores
 from firnline.testing.paimon.java_table import JavaTable
 from firnline.testing.paimon.reader import walk
 from firnline.testing.paimon.shapes import MAIN, Shape
@@ -49,6 +53,19 @@ def test_every_way_of_writing_manifests_is_read(both: Paimon, place: Copy, optio
     gone = {path: size for path, size in needed.items() if not Path(path).exists() and "/snapshot/" not in path}
     assert plan["victims"]["files"] == len(gone)
     assert plan["victims"]["bytes"] == sum(gone.values())
+
+
+@pytest.mark.parametrize("options", OTHERS, ids=lambda each: "-".join(each.values()))
+def test_so_they_are_as_rows_of_sql(both: Paimon, place: Copy, options: dict[str, str]) -> None:
+    _made(both, place, options)
+    store = ObjectStores()
+    tables, state = PaimonTables(store), PaimonFormat(store).load(place.table, place.table)
+    units, reader = tables.units(state, state.current), tables.live(state, state.current)
+    files = {
+        path for unit in units for path in pc.struct_field(reader(unit).column("data_file"), "file_path").to_pylist()
+    }
+    assert files
+    assert all(Path(path).exists() for path in files)
 
 
 def _sizes(copy: Copy) -> dict[str, int]:

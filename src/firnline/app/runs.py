@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +29,7 @@ from firnline.ops.runs.advance import (
     undo,
 )
 from firnline.ops.runs.decision import policy_in_force
+from firnline.ops.runs.measured import measured
 from firnline.ops.runs.plan import Planned, grace_of, make_plan
 from firnline.ops.runs.presence import without_false_promise
 from firnline.ops.runs.purge import Deleter
@@ -186,7 +188,10 @@ class Runs(Places):
             except FirnlineError as problem:  # a plan can be looked at; what would act asks again, and stops
                 return Around(None, Conflict(problem.message, problem.hint))
 
-        planned = make_plan(work.source, self.config, request, self._choose, ask_others, self.clock(), remember)
+        measure = partial(measured, work.store)
+        planned = make_plan(
+            work.source, self.config, request, self._choose, ask_others, measure, self.clock(), remember
+        )
         planned = without_false_promise(planned, work.source.format, work.store)
         return self._noted(planned, work.source) if planned.plan.stages else planned
 

@@ -43,6 +43,10 @@ class LocalSurvey:
         tallies = {reason: self._totals(reason).all for reason in SPARED_REASONS}
         return {reason: tally for reason, tally in tallies.items() if tally.files}
 
+    @property
+    def unsized(self) -> int:
+        return int(judged(self.files, VICTIM, ("size",)).column("size").null_count)
+
     def victim_batches(self) -> Iterator[pa.RecordBatch]:
         return in_batches(judged(self.files, VICTIM, FILE_COLUMNS), BATCH_ROWS)
 

@@ -125,6 +125,11 @@ class Survey(Protocol):
     @property
     def units_opened(self) -> int: ...
 
+    @property
+    def unsized(self) -> int:
+        """How many victims there are of which nothing that was read says a size."""
+        ...
+
     def victim_batches(self) -> Iterator[pa.RecordBatch]:
         """Yields the victims as batches of FILE_COLUMNS, each a bounded number of rows, sorted by nothing."""
         ...

@@ -24,9 +24,9 @@ from firnline.spark.pipeline import KEPT, UNREADABLE, VICTIM, judge, stem, walk
 from firnline.spark.spread import placed, spread_of
 from firnline.spark.streaming import described, streamed
 
-_SUMMARY = ("verdict", "kind", "count", "bytes", "error")
+_SUMMARY = ("verdict", "kind", "count", "bytes", "unsized", "error")
 _ONCE = {"key": "min", "size": "max", "kind": "min", "opens": "max", "needed": "max", "expects": "max"}
-Summary = tuple[tuple[str, str, int, int, str | None], ...]
+Summary = tuple[tuple[str, str, int, int, int, str | None], ...]
 
 
 @dataclass(frozen=True, slots=True, weakref_slot=True)
@@ -56,6 +56,10 @@ class SparkSurvey:
         tallies = {reason: self._totals(reason).all for reason in SPARED_REASONS}
         return {reason: tally for reason, tally in tallies.items() if tally.files}
 
+    @property
+    def unsized(self) -> int:
+        return sum(unsized for verdict, _, _, _, unsized, _ in self.summary if verdict == VICTIM)
+
     def victim_batches(self) -> Iterator[pa.RecordBatch]:
         return self._batches(VICTIM, tuple(FileKind))
 
@@ -66,7 +70,9 @@ class SparkSurvey:
         self.files.unpersist()
 
     def _totals(self, verdict: str) -> Totals:
-        return Totals.of((FileKind(kind), Tally(n, size)) for said, kind, n, size, _ in self.summary if said == verdict)
+        return Totals.of(
+            (FileKind(kind), Tally(n, size)) for said, kind, n, size, *_ in self.summary if said == verdict
+        )
 
     def _batches(self, verdict: str, kinds: Collection[FileKind]) -> Iterator[pa.RecordBatch]:
         """Yields the files of a verdict and of these kinds. Raises what an executor could not read where it had to walk
@@ -108,7 +114,7 @@ class SparkEngine:
         except BaseException:
             files.unpersist()
             raise
-        opened = sum(count for _, kind, count, _, _ in summary if kind in {k.value for k in expand.order})
+        opened = sum(count for _, kind, count, *_ in summary if kind in {k.value for k in expand.order})
         survey = SparkSurvey(files, judged, summary, opened, self.of)
         finalize(survey, files.unpersist).atexit = False
         return survey
@@ -175,6 +181,7 @@ def _summary(judged: DataFrame) -> tuple[Summary, set[str]]:
         .agg(
             F.count("*").alias("count"),
             F.coalesce(F.sum("size"), F.lit(0)).alias("bytes"),
+            (F.count("*") - F.count("size")).alias("unsized"),
             F.max("error").alias("error"),
             F.min(stem()).alias("first"),
             F.max(stem()).alias("last"),
@@ -186,6 +193,6 @@ def _summary(judged: DataFrame) -> tuple[Summary, set[str]]:
 
 
 def _raise_unreadable(summary: Summary) -> None:
-    for verdict, _, _, _, said in summary:
+    for verdict, *_, said in summary:
         if verdict == UNREADABLE:
             raise_told(said)

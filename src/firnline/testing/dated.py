@@ -46,11 +46,13 @@ class Dated:
         return self.store.get(key)
 
     def head(self, key: str) -> ObjectMeta:
-        found = self.store.head(key)
-        return replace(found, modified_ms=(found.modified_ms or 0) + self.clock.written.get(key, 0))
+        return self._dated(self.store.head(key), key)
 
     def list(self, prefix: str) -> Iterator[ObjectMeta]:
-        return self.store.list(prefix)
+        return (self._dated(found, found.key) for found in self.store.list(prefix))
+
+    def _dated(self, found: ObjectMeta, key: str) -> ObjectMeta:
+        return replace(found, modified_ms=(found.modified_ms or 0) + self.clock.written.get(key, 0))
 
     def names(self, folder: str) -> Sequence[str]:
         return self.store.names(folder)

@@ -69,9 +69,9 @@ def compile_program(schema: bytes, wanted: Wanted) -> Program:
             raise TypeError(f"column {column.name}: no Avro type is read as {column.type}")
     root = parse_schema(schema)
     assembler = _Assembler(columns)
-    assembler.project(root, _tree(columns))
+    assembler.take(root, _tree(columns))
     assembler.finish()
-    return Program(np.array(assembler.code, dtype=np.int64), columns, root.width, pa.schema(list(wanted)))
+    return Program(np.array(assembler.code, dtype=np.int64), columns, width_of(root), pa.schema(list(wanted)))
 
 
 def _tree(columns: tuple[Column, ...]) -> Tree:
@@ -112,22 +112,23 @@ class _Assembler:
                 self._emit(op.RETURN)
             self.code[place] = addresses[record]
 
-    def project(self, record: Record, tree: Tree) -> None:
+    def _project(self, record: Record, tree: Tree) -> None:
         """Take the wanted fields of a record and skip the others."""
         for name, each in record.fields.items():
             if name in tree:
-                self._take(each, tree[name])
+                self.take(each, tree[name])
             else:
                 self._skip(each)
 
-    def _take(self, node: Type, want: int | Tree) -> None:
+    def take(self, node: Type, want: int | Tree) -> None:
+        """Take what is wanted of a value; all of it is null where a union says so."""
         match node, want:
             case Plain("null"), _:
                 return
             case Union(branches), _ if sum(each != Plain("null") for each in branches) <= 1:
-                self._union(branches, lambda each: self._take(each, want))
+                self._union(branches, lambda each: self.take(each, want))
             case Record(), dict():
-                self.project(node, want)
+                self._project(node, want)
             case ((Plain() | Fixed() | Enum()), int()):
                 self._take_leaf(node, self.columns[want], want)
             case Repeated(), int() if self.columns[want].type in _BYTES:

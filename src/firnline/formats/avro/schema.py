@@ -83,14 +83,15 @@ def width_of(node: Type) -> int:
             return 1
 
 
-def parse_schema(text: bytes) -> Record:
-    """The record that the file is made of."""
+def parse_schema(text: bytes) -> Record | Union:
+    """The record that the file is made of, or the union of it and null: Paimon wrote one before its version 0.9."""
     reader = _Reader()
     root = reader.read(parse_json(text), "", 0)
-    if not isinstance(root, Record):
-        raise CorruptAvro("the file's schema is not a record")
     _measure(reader.records)
-    return root
+    match root:
+        case Record() | Union((Record(),) | (Plain("null"), Record()) | (Record(), Plain("null"))):
+            return root
+    raise CorruptAvro("the file's schema is not a record")
 
 
 def _measure(records: list[Record]) -> None:

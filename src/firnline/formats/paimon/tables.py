@@ -12,12 +12,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from firnline.formats.avro import decode
 from firnline.formats.opening import opened, sizes_of
 from firnline.formats.paimon.names import MAIN
 from firnline.formats.paimon.reading.branches import branches_of
 from firnline.formats.paimon.reading.state import files_in
-from firnline.formats.paimon.walking.entries import names_of, ops_of
+from firnline.formats.paimon.walking.entries import columns_of, names_of, ops_of
 from firnline.formats.paimon.walking.layout import (
     ENTRY_COLUMNS,
     EntryFolders,
@@ -100,7 +99,7 @@ class PaimonTables:
 
     def _listed(self, unit: File, state: State, snapshot: SnapshotId | None) -> pa.Table:
         with opened(self.store, unit) as data:
-            found = decode(data, _LISTED).batch
+            found = columns_of([data], _LISTED)[0]
         folder = f"{state.location}/manifest"
         count, added = len(found), None if snapshot is None else number_of(snapshot)
         columns = [
@@ -147,7 +146,7 @@ class PaimonEntries:
     def _read(self, manifest: Manifest) -> tuple[pa.RecordBatch, EntryFolders, pa.Array]:
         unit = File(FileKind.MANIFEST, manifest.key, manifest.size, opens=True)
         with opened(self.store, unit) as data:
-            found = decode(data, _WANTED).batch
+            found = columns_of([data], _WANTED)[0]
         places = EntryFolders(found, self.layout)
         keys = pc.binary_join_element_wise(places.folders(), names_of(found, "_FILE._FILE_NAME"), "/")
         return found, places, or_external(keys, found, "_FILE._EXTERNAL_PATH")

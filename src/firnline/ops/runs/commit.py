@@ -27,7 +27,7 @@ from firnline.ops.history.tidy import clear_notes, tidy
 from firnline.ops.neighbours.around import refuse_conflict
 from firnline.ops.runs.change import change, fence_off, version_of
 from firnline.ops.runs.decision import decide_now
-from firnline.ops.runs.drop import going_beside, narrowed, planned_beside, refuse_changed
+from firnline.ops.runs.drop import going_beside, narrowed, planned_beside, refuse_changed, refuse_gone_back
 from firnline.ops.runs.lost_refs import refuse_lost_refs, what_landed
 from firnline.ops.table.context import TableContext, refuse_copy
 from firnline.ports.catalogs import Attempt
@@ -55,6 +55,7 @@ class _Attempt:
         settled = decide_now(state, self.work.source.name, self.work.config, request, now)
         settled = narrowed(settled, table_format, state, request)
         refuse_changed(plan, settled)
+        refuse_gone_back(plan, settled, state)
         snapshots = set(plan["expire"]) & set(settled.decision.expired)
         refs = set(plan["expire_refs"]) & set(settled.decision.expired_refs)
         side_objects = planned_beside(plan) & going_beside(table_format, state, settled, snapshots, refs)

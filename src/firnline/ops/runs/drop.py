@@ -14,7 +14,7 @@ from firnline.ops.runs.decision import Settled
 from firnline.plans.request import Request
 from firnline.policy.decide import Decision
 from firnline.policy.reasons import Reason
-from firnline.ports.formats import Consequences, State, TableFormat
+from firnline.ports.formats import Consequences, FenceKind, State, TableFormat
 
 _TOLD = 5
 
@@ -58,6 +58,22 @@ def refuse_changed(plan: Mapping[str, Any], settled: Settled) -> None:
             f"{', '.join(settled.dropped)} moved on since the plan: {told}",
             hint="nothing was changed; plan again, if it is still to go",
         )
+
+
+def refuse_gone_back(plan: Mapping[str, Any], settled: Settled, state: State) -> None:
+    """Refuses to drop where the end of a branch that was to stay is gone since the plan, of a table whose commits are
+    no compare-and-swap. A fast-forward takes it away first and copies the other branch after that: who drops the other
+    one between the two leaves nothing of both.
+    """
+    if not settled.dropped or state.capabilities.fence is not FenceKind.NONE:
+        return
+    for kept in plan["keep"]:
+        if kept["refs"] and kept["snapshot"] not in settled.decision.kept:
+            raise RefusedForSafety(
+                f"{', '.join(settled.dropped)} cannot go: {kept['snapshot']}, which {', '.join(kept['refs'])} named at "
+                "the plan, is gone",
+                hint="nothing was changed; a fast-forward or a rollback may be under way: plan again when it has ended",
+            )
 
 
 def refuse_tag_of_hold(state: State, name: str) -> None:

@@ -30,6 +30,9 @@ RESTART = "a job goes by the options that it found when it started; restart thos
 AskOthers = Callable[[State, bool], Around]
 """Returns what other tables mean for one; the flag says that files outside its own folders may go too."""
 
+Measure = Callable[[Survey], Survey]
+"""Returns the survey with the sizes that the store tells of victims of which no metadata tells one."""
+
 
 @dataclass(frozen=True, slots=True)
 class Planned:
@@ -57,6 +60,7 @@ def make_plan(
     request: Request,
     choose: ChooseEngine,
     ask_others: AskOthers,
+    measure: Measure,
     now_ms: int,
     remember: Remember = by_opening,
 ) -> Planned:
@@ -72,7 +76,7 @@ def make_plan(
     around = ask_others(state, outside)
     territory = Territory(None if outside else state.owned, around.holes, around.real)
     expand = remember(source.format, state, window_ms(state, settled))
-    survey = engine.survey(roots(source.format, state, follows.released), expand, territory, around.elsewhere)
+    survey = measure(engine.survey(roots(source.format, state, follows.released), expand, territory, around.elsewhere))
     planned = _with_files(plan, state, settled, survey, engine.name, request)
     return Planned(_beside_others(planned, around), survey, state, request)
 

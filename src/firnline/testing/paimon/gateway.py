@@ -19,7 +19,8 @@ from firnline.testing.servers.jars import fetch, java, spark_jars
 from firnline.testing.servers.process import HOST, Missing, tied
 
 VERSION = "1.4.2"
-COORDINATES = (f"org.apache.paimon:paimon-bundle:{VERSION}",)
+_BUNDLE = "org.apache.paimon:paimon-bundle:{}"
+COORDINATES = (_BUNDLE.format(VERSION),)
 _SHARED = (
     "py4j-", "hadoop-client-", "snappy-java-", "slf4j-api-", "jcl-over-slf4j-", "log4j-api-", "log4j-core-",
     "log4j-slf4j2-",
@@ -60,9 +61,9 @@ class Jvm:
 
 
 @contextmanager
-def paimon_jvm() -> Iterator[Jvm]:
-    """Yields a JVM with Paimon in it. Raises Missing where Java or the jar cannot be had."""
-    classpath = ":".join([f"{fetch(COORDINATES)}/*", *spark_jars(*_SHARED)])
+def paimon_jvm(version: str = VERSION) -> Iterator[Jvm]:
+    """Yields a JVM with a version of Paimon in it. Raises Missing where Java or the jar cannot be had."""
+    classpath = ":".join([f"{fetch([_BUNDLE.format(version)])}/*", *spark_jars(*_SHARED)])
     # --die-on-broken-pipe: the JVM ends when its stdin closes, so also when this process is killed.
     main = ["py4j.GatewayServer", "--die-on-broken-pipe", "--enable-auth", "0"]
     command = tied([java(), *_OPTIONS, "-cp", classpath, *main], signal.SIGTERM)

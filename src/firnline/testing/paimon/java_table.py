@@ -26,6 +26,9 @@ _COMPACTS = {
 }
 _MERGES = {**_WRITES, "manifest.full-compaction-threshold-size": "1 b"}
 
+_DYNAMIC = ("HASH_DYNAMIC", "DYNAMIC")
+"""What Paimon calls tables whose writers choose the bucket; the second was its name before 0.9."""
+
 
 class JavaTable:
     """A table in a folder. Every call opens it anew, as another process would."""
@@ -131,7 +134,7 @@ class JavaTable:
     def _writing(self, table: Any, rows: Sequence[Row] = (), kind: str = INSERT) -> Iterator[Any]:
         with tempfile.TemporaryDirectory() as spill:
             write = table.newWrite(_USER).withIOManager(self._jvm.paimon("disk.IOManager").create(spill))
-            dynamic = table.bucketMode().name() == "HASH_DYNAMIC"
+            dynamic = table.bucketMode().name() in _DYNAMIC
             for row in rows:
                 write.write(self.rows.row(row, kind), *([row[0] % 2] if dynamic else []))
             try:

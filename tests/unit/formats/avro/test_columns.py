@@ -29,6 +29,24 @@ def test_leaves_under_records_that_may_be_null() -> None:
     }
 
 
+@pytest.mark.parametrize("way", ["python", "compiled"])
+@pytest.mark.parametrize("null_first", [True, False])
+def test_rows_that_may_be_null_as_a_whole(null_first: bool, way: Any) -> None:
+    branches, row, none = (["null", INNER], b"\2", b"\0") if null_first else ([INNER, "null"], b"\0", b"\2")
+    data = file(branches, (3, row + text("x") + varint(5) + none + row + text("y") + varint(6)))
+    wanted = {"size": pa.int64(), "name": pa.string(), "none": pa.string()}
+    found = decode(data, wanted, way=way)
+    assert found.batch.to_pydict() == {"size": [5, None, 6], "name": ["x", None, "y"], "none": [None, None, None]}
+    with pytest.raises(CorruptAvro, match="branch"):
+        decode(file(branches, (1, b"\4")), wanted, way=way)
+
+
+@pytest.mark.parametrize("schema", ["long", ["null", "long"], ["null"], [INNER, "long"], []])
+def test_files_that_are_no_rows(schema: Any) -> None:
+    with pytest.raises(CorruptAvro, match="not a record"):
+        decode(file(schema, (1, b"\0\0\0")), {})
+
+
 def test_fields_that_are_not_there_are_null() -> None:
     batch = decode(FILE, {"inner.none": pa.bool_(), "none.at.all": pa.binary()}).batch
     assert batch.schema == pa.schema({"inner.none": pa.bool_(), "none.at.all": pa.binary()})

@@ -63,6 +63,8 @@ class Carrying:
         for place, path in enumerate(order):
             self.still()
             ahead = self._refuse_rolled_back()
+            if path in last:
+                self._refuse_gone_back()
             if path in last or is_schema(path):
                 self._refuse_revived(order[place:])
             self._follow(place, path, late - ahead)
@@ -72,6 +74,7 @@ class Carrying:
             self.still()
             self._put(path)
         self._refuse_rolled_back()  # to a tag, just before the hint: it would name a number that is given again
+        self._refuse_gone_back()
         for branch in proof.get("drops", ()):
             self.retirer.retire_folder(self._key(names.branch_folder(branch)))
             if self._in_branch(branch):  # written between the last look and the last delete
@@ -256,6 +259,17 @@ class Carrying:
         branch = names.split_branch(due[0])[0]
         if branch in self.proof.get("drops", ()) and self._in_branch(branch) - set(due):
             raise GivenUp
+
+    def _refuse_gone_back(self) -> None:
+        """Looks once more, while a branch goes, whether those that stay are whole and as far as they were. Paimon's
+        fast-forward takes their end away, the lowest number first, and then copies the branch: without it nothing
+        would be left of both.
+        """
+        drops = self.proof.get("drops", ())
+        for branch, newest in (self.proof.get("newest") or {}).items() if drops else ():
+            numbers = self._numbers(branch) if branch not in drops else {newest}
+            if max(numbers, default=-1) < newest or max(numbers) - min(numbers) >= len(numbers):
+                raise GivenUp
 
     def _in_branch(self, branch: str) -> set[str]:
         return files_of_branch(self.store, self.proof["table_folder"], branch)

@@ -22,8 +22,8 @@ from firnline.errors import NoSuchTable, ObjectNotFound, TableMoved, UnreadableM
 from firnline.formats.paimon import names
 from firnline.formats.paimon.reading import fields
 from firnline.formats.paimon.reading.snapshot import TAG_RETAINED
-from firnline.model.locations import identity, join
-from firnline.ports.stores import Get, Links, Read
+from firnline.model.locations import identity, join, stem_of
+from firnline.ports.stores import Get, Links, ObjectMeta, Read
 
 Files = Mapping[str, str]
 
@@ -153,18 +153,34 @@ def _digest(each: Iterable[bytes]) -> str:
 
 def written_times(store: Read, location: str, files: Files) -> dict[str, int]:
     """Returns when each was last written, by path; none for one whose time the store does not tell."""
-    found: dict[str, int] = {}
+    due: dict[str, set[str]] = {}
     for path, text in files.items():
-        if _age_counts(path, text):
-            try:
-                modified = store.head(join(location, path)).modified_ms
-            except ObjectNotFound:
-                continue
-            if modified is not None:
-                found[path] = modified
+        if (folder := _folder(path, text)) is not None:
+            due.setdefault(folder, set()).add(path)
+    found: dict[str, int] = {}
+    for folder, paths in due.items():
+        for each in _told(store, join(location, folder), [join(location, path) for path in paths]):
+            path = identity(each.key).removeprefix(stem_of(location))
+            if path in paths and each.modified_ms is not None:
+                found[path] = each.modified_ms
     return found
 
 
-def _age_counts(path: str, text: str) -> bool:
-    known = names.named(names.split_branch(path)[1])
-    return known is not None and (known[0] == "consumer" or TAG_RETAINED in text)
+def _told(store: Read, folder: str, keys: list[str]) -> Iterator[ObjectMeta]:
+    """Yields what the store says of files in one folder: one is asked about by itself, a listing tells of many."""
+    if len(keys) > 1:
+        yield from store.list(folder)
+        return
+    for key in keys:
+        try:
+            yield store.head(key)
+        except ObjectNotFound:
+            continue
+
+
+def _folder(path: str, text: str) -> str | None:
+    """Returns the folder of all files of this one's kind, where its age counts."""
+    branch, below = names.split_branch(path)
+    known = names.named(below)
+    counts = known is not None and (known[0] == "consumer" or TAG_RETAINED in text)
+    return f"{names.branch_folder(branch)}{known[0]}" if known is not None and counts else None

@@ -93,29 +93,35 @@ def _numbered(files: Files, branch: str) -> dict[int, str]:
 
 def stored_schema(store: Read, location: str) -> Schema:
     """Returns the main branch's schema as the store has it now: for who has nothing but the place of a manifest."""
-    folder = join(location, "schema")
-    found = _newest(store, location, folder)
-    if names.MAIN not in found:
-        raise fields.damaged(folder, "the table has no schema")
-    return found[names.MAIN]
+    main = _stored_in_main(store, location)
+    return read_schema(store, main[max(main)])
 
 
-def stored_schemas(store: Read, location: str) -> list[Schema]:
-    """Returns the schema of every branch as the store has it now, the main one's first."""
-    branches = _newest(store, location, join(location, names.BRANCHES))
-    return [stored_schema(store, location), *branches.values()]
+def stored_schemas(store: Read, location: str) -> list[dict[int, str]]:
+    """Returns where the schemas of every branch lie as the store has them now, by number, the main branch's first."""
+    return [_stored_in_main(store, location), *_stored(store, location, names.BRANCHES).values()]
 
 
-def _newest(store: Read, location: str, folder: str) -> dict[str, Schema]:
-    """Returns the newest schema of each branch that has any below a folder."""
+def _stored_in_main(store: Read, location: str) -> dict[int, str]:
+    main = _stored(store, location, "schema").get(names.MAIN)
+    if main is None:
+        raise fields.damaged(join(location, "schema"), "the table has no schema")
+    return main
+
+
+def read_schema(store: Read, key: str) -> Schema:
+    return parse_schema(store.get(key).decode("utf-8", "replace"), key)
+
+
+def _stored(store: Read, location: str, folder: str) -> dict[str, dict[int, str]]:
+    """Returns where the schemas of each branch lie that has any below a folder of the table's."""
     found: dict[str, dict[int, str]] = {}
-    for each in store.list(folder):
+    for each in store.list(join(location, folder)):
         branch, below = names.split_branch(identity(each.key).removeprefix(stem_of(location)))
         known = names.numbered(below)
         if known is not None and known[0] == "schema":
             found.setdefault(branch, {})[known[1]] = each.key
-    newest = {branch: numbers[max(numbers)] for branch, numbers in sorted(found.items())}
-    return {branch: parse_schema(store.get(key).decode("utf-8", "replace"), key) for branch, key in newest.items()}
+    return dict(sorted(found.items()))
 
 
 MEANING = "firnline.paimon.time-retained"

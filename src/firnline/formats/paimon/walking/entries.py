@@ -128,30 +128,36 @@ _INDEX_COLUMNS = {
     "_FILE_NAME": pa.string(),
     "_FILE_SIZE": pa.int64(),
     "_EXTERNAL_PATH": pa.string(),
+    "_GLOBAL_INDEX._INDEX_FIELD_ID": pa.int64(),
 }
 _LIST_VERSION, _ENTRY_VERSION, _INDEX_VERSION = 2, 2, 1
 
 
-def list_rows(contents: Sequence[bytes], layout: Layout) -> Named:
-    """Returns the manifests that lists name, each as a unit to open, and the files that come beside one."""
+def list_rows(contents: Sequence[bytes], folder: str) -> Named:
+    """Returns the manifests that lists name, in this folder, each as a unit to open, and the files beside one."""
     found, of = columns_of(contents, _LIST_COLUMNS)
     refuse_unknown_version(found, _LIST_VERSION, "a manifest list")
-    keys = _below(layout.manifest_folder, names_of(found, "_FILE_NAME"))
+    keys = _below(folder, names_of(found, "_FILE_NAME"))
     manifests = _rows(keys, sizes_of(found, "_FILE_SIZE"), pa.repeat(FileKind.MANIFEST.value, len(found)), opens=True)
     extras = extras_in(found.column("_EXTRA_FILES"))
     if not extras:
         return manifests, of
     named = [plain_name(name) for each in extras.values() for name in each]
-    side_objects = pa.array([f"{layout.manifest_folder}/{name}" for name in named], pa.string())
+    side_objects = pa.array([f"{folder}/{name}" for name in named], pa.string())
     untold, kinds = pa.nulls(len(named), pa.int64()), pa.repeat(FileKind.INDEX.value, len(named))
     sidecars = _rows(side_objects, untold, kinds, opens=False)
     return pa.concat_batches([manifests, sidecars]), np.concatenate([of, of[owners_of(extras)]])
 
 
-def manifest_rows(contents: Sequence[bytes], layout: Layout) -> Named:
-    """Returns every entry: an added file counts for it, a deleted one against it, in the same fold."""
+def manifest_entries(contents: Sequence[bytes]) -> Named:
+    """Returns the entries of manifests as they stand there."""
     found, of = columns_of(contents, ENTRY_COLUMNS)
     refuse_unknown_version(found, _ENTRY_VERSION, "a manifest entry")
+    return found, of
+
+
+def manifest_rows(found: pa.RecordBatch, of: Numbers, layout: Layout) -> Named:
+    """Returns every entry's file: an added one counts for it, a deleted one against it, in the same fold."""
     names, op = names_of(found, "_FILE._FILE_NAME"), ops_of(found)
     places = EntryFolders(found, layout)
     keys = or_external(pc.binary_join_element_wise(places.folders(), names, "/"), found, "_FILE._EXTERNAL_PATH")
@@ -168,21 +174,30 @@ def manifest_rows(contents: Sequence[bytes], layout: Layout) -> Named:
     return pa.concat_batches([files, side_objects]), np.concatenate([of, of[owners_of(extras)]])
 
 
-def index_rows(contents: Sequence[bytes], layout: Layout) -> Named:
-    """Returns the files that index manifests list. Each is whole: an entry that says deleted is no entry."""
+def index_entries(contents: Sequence[bytes]) -> Named:
+    """Returns the entries of index manifests. Each manifest is whole: an entry that says deleted is no entry."""
     found, of = columns_of(contents, _INDEX_COLUMNS)
     refuse_unknown_version(found, _INDEX_VERSION, "an index manifest entry")
     listed = pc.equal(ops_of(found), 1)
-    found, of = found.filter(listed), of[listed.to_numpy(zero_copy_only=False)]
+    return found.filter(listed), of[listed.to_numpy(zero_copy_only=False)]
+
+
+def index_rows(found: pa.RecordBatch, of: Numbers, layout: Layout) -> Named:
+    """Returns the files that the entries of index manifests name."""
     names = names_of(found, "_FILE_NAME")
+    keys = _below(layout.index_folder, names)
     if layout.index_beside_data:
-        keys = pc.binary_join_element_wise(EntryFolders(found, layout).folders(), names, "/")
-    else:
-        keys = _below(layout.index_folder, names)
+        beside = pc.binary_join_element_wise(EntryFolders(found, layout).folders(), names, "/")
+        keys = pc.if_else(_is_global(found), keys, beside)
     keys = or_external(keys, found, "_EXTERNAL_PATH")
     vectors = pc.fill_null(pc.equal(found.column("_INDEX_TYPE"), "DELETION_VECTORS"), False)
     kinds = pc.if_else(vectors, FileKind.DELETION_VECTORS.value, FileKind.INDEX.value)
     return _rows(keys, sizes_of(found, "_FILE_SIZE"), kinds, opens=False), of
+
+
+def _is_global(found: pa.RecordBatch) -> pa.Array:
+    """Tells of each index whether it is one over the whole table: no bucket has such a file, whatever options say."""
+    return found.column("_GLOBAL_INDEX._INDEX_FIELD_ID").is_valid()
 
 
 def _beside(keys: pa.Array, extras: Extras, kinds: pa.Array, folds: Numbers, op: pa.Array) -> pa.RecordBatch:

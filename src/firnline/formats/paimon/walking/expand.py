@@ -13,40 +13,45 @@ from firnline.errors import FirnlineError, ObjectNotFound, UnreadableMetadata
 from firnline.formats.avro import CorruptAvro
 from firnline.formats.columns import identities
 from firnline.formats.opening import named, opened
-from firnline.formats.paimon.reading.schema import stored_schemas
-from firnline.formats.paimon.walking.entries import ENTRY_SCHEMA, Named, index_rows, list_rows, manifest_rows
-from firnline.formats.paimon.walking.layout import Layout
+from firnline.formats.paimon.walking.entries import (
+    ENTRY_SCHEMA,
+    Named,
+    index_entries,
+    index_rows,
+    list_rows,
+    manifest_entries,
+    manifest_rows,
+)
+from firnline.formats.paimon.walking.layouts import Layouts, Rows
 from firnline.model.files import File, FileKind
+from firnline.model.locations import join
 from firnline.ports.expanding import Expanded, Together, joined
 from firnline.ports.stores import Read
 
-_ROWS: dict[FileKind, Callable[[Sequence[bytes], Layout], Named]] = {
-    FileKind.CHANGES_LIST: list_rows,
-    FileKind.MANIFEST_LIST: list_rows,
-    FileKind.INDEX_MANIFEST: index_rows,
-    FileKind.MANIFEST: manifest_rows,
+_PLACED: dict[FileKind, tuple[Callable[[Sequence[bytes]], Named], Rows]] = {
+    FileKind.INDEX_MANIFEST: (index_entries, index_rows),
+    FileKind.MANIFEST: (manifest_entries, manifest_rows),
 }
-_PLACED = (FileKind.MANIFEST, FileKind.INDEX_MANIFEST)
-"""Units that name files by partition and bucket: where these lie depends on options."""
+"""Units that name files by partition and bucket: where these lie depends on the schema."""
 
 
 @dataclass(slots=True)
 class PaimonExpand:
     """Expands lists into manifests, and manifests into what they add and take away.
 
-    A unit lies in its table's folder `manifest`, and the table's schema beside that says how partitions become paths:
+    A unit lies in its table's folder `manifest`, and the table's schemas beside that say how partitions become paths:
     so one of these serves any number of tables. Each copy, one for each task, reads a schema once.
     """
 
     store: Read
-    _layouts: dict[str, list[Layout]] = field(default_factory=dict, repr=False)
+    _layouts: dict[str, Layouts] = field(default_factory=dict, repr=False)
 
     def __reduce__(self) -> tuple[type[PaimonExpand], tuple[Read]]:
         return PaimonExpand, (self.store,)
 
     @property
     def order(self) -> tuple[FileKind, ...]:
-        return tuple(_ROWS)
+        return (FileKind.CHANGES_LIST, FileKind.MANIFEST_LIST, *_PLACED)
 
     @property
     def folds(self) -> bool:
@@ -89,54 +94,17 @@ class PaimonExpand:
             return self._expanded(location, [unit], [data])
 
     def _expanded(self, location: str, units: Sequence[File], contents: Sequence[bytes]) -> Expanded:
-        layouts = self._layouts_of(location)
-        if len(layouts) > 1 and units[0].kind in _PLACED:
-            rows, of = _joined_rows([self._tried(units[0].kind, data, layouts) for data in contents])
-        else:
-            rows, of = _ROWS[units[0].kind](contents, layouts[0])
+        rows, of = self._named(location, units[0].kind, contents)
         every = pa.concat_batches([_themselves(units, contents), rows])
         return Expanded(every, np.concatenate([np.arange(len(units)), of]))
 
-    def _layouts_of(self, location: str) -> list[Layout]:
-        """Returns the layouts that manifests of the table may have been written in, the main branch's first: a branch
-        that was empty may have been given options, or a main branch after it, by which its files lie elsewhere.
-        """
+    def _named(self, location: str, kind: FileKind, contents: Sequence[bytes]) -> Named:
+        if kind not in _PLACED:
+            return list_rows(contents, join(location, "manifest"))
+        entries, rows = _PLACED[kind]
         if location not in self._layouts:
-            every = (Layout.of(location, schema) for schema in stored_schemas(self.store, location))
-            self._layouts[location] = list(dict.fromkeys(every))
-        return self._layouts[location]
-
-    def _tried(self, kind: FileKind, data: bytes, layouts: Sequence[Layout]) -> Named:
-        """Returns the rows of a manifest in the layout in which a file of it is there. Nothing in it says of which
-        branch it is, and no name is given twice. Where no file is there, in the first layout that can be.
-        """
-        readings: list[Named] = []
-        damages: list[UnreadableMetadata] = []
-        for layout in layouts:
-            try:
-                readings.append(_ROWS[kind]([data], layout))
-            except UnreadableMetadata as damage:
-                damages.append(damage)
-        if not readings:
-            raise damages[0]
-        columns = [rows.column("key").to_pylist() for rows, _ in readings]
-        if all(keys == columns[0] for keys in columns):
-            return readings[0]
-        there = (place for keys in zip(*columns, strict=True) for place, key in enumerate(keys) if self._is_there(key))
-        return readings[next(there, 0)]
-
-    def _is_there(self, key: str) -> bool:
-        try:
-            self.store.head(key)
-        except ObjectNotFound:
-            return False
-        return True
-
-
-def _joined_rows(named_rows: Sequence[Named]) -> Named:
-    """Returns the rows of units that were read one by one, each with the number of its unit."""
-    numbers = [np.full(len(rows), place, dtype=np.int64) for place, (rows, _) in enumerate(named_rows)]
-    return pa.concat_batches([rows for rows, _ in named_rows]), np.concatenate(numbers)
+            self._layouts[location] = Layouts(self.store, location)
+        return self._layouts[location].placed(*entries(contents), rows)
 
 
 def _table_of(unit: File) -> str:

@@ -118,6 +118,7 @@ ENTRY_COLUMNS = {
     "_BUCKET": pa.int64(),
     "_FILE._FILE_NAME": pa.string(),
     "_FILE._FILE_SIZE": pa.int64(),
+    "_FILE._SCHEMA_ID": pa.int64(),
     "_FILE._LEVEL": pa.int64(),
     "_FILE._EXTRA_FILES": pa.binary(),
     "_FILE._EMBEDDED_FILE_INDEX": pa.binary(),
