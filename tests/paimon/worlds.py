@@ -13,6 +13,7 @@ from typing import Any
 from firnline.testing.dated import copy_dated
 from firnline.testing.paimon.java_table import JavaTable
 from firnline.testing.paimon.layout import CHANGELOG, SNAPSHOT, TAG, PaimonRoot
+from firnline.testing.paimon.reader import TableReader
 from firnline.testing.paimon.rows import Rows, java_rows, python_rows
 from firnline.testing.paimon.shapes import MAIN
 from firnline.testing.paimon.worlds import Paimon, PaimonWorld, grow
@@ -25,11 +26,11 @@ OWN = "/_firnline/"
 
 
 @contextmanager
-def grown(both: Paimon, seed: int) -> Iterator[PaimonWorld]:
-    """A random table that Paimon wrote, for as long as the block lasts."""
+def grown(both: Paimon, seed: int, length: int | None = None) -> Iterator[PaimonWorld]:
+    """A random table that Paimon wrote, for as long as the block lasts; its history has `length` steps, if told."""
     root = quick_folder()
     try:
-        yield grow(both, seed, root)
+        yield grow(both, seed, root, length)
     finally:
         shutil.rmtree(root)
 
@@ -50,7 +51,10 @@ class Seen:
 
     @staticmethod
     def of(both: Paimon, world: PaimonWorld) -> Seen:
-        reader = world.reader()
+        return Seen.by(world.reader(), read_rows(both, world))
+
+    @staticmethod
+    def by(reader: TableReader, rows: Rows) -> Seen:
         found = reader.reachable()
         return Seen(
             {root: frozenset(each.files) for root, each in found.items()},
@@ -58,7 +62,7 @@ class Seen:
             {root: frozenset(each.missing) for root, each in found.items()},
             frozenset(path for path in reader.orphans() if OWN not in path),
             frozenset(reader.restored()),
-            read_rows(both, world),
+            rows,
         )
 
 
@@ -82,6 +86,13 @@ def asked(rng: random.Random, now_ms: int) -> dict[str, Any]:
 
 def compare(before: Seen, after: Seen) -> None:
     """Raises AssertionError where a root that is left lost anything, or garbage was made or removed."""
+    compare_roots(before, after)
+    assert not before.garbage - after.garbage, "what was garbage before is none of this run's business"
+    assert not after.garbage - before.garbage - after.restored, "all that only these held is gone"
+
+
+def compare_roots(before: Seen, after: Seen) -> None:
+    """Raises AssertionError where a root that is left lost anything."""
     for root in after.needs:
         source = as_before(root, before)
         if source is None:
@@ -92,8 +103,6 @@ def compare(before: Seen, after: Seen) -> None:
         assert after.missing[root] <= before.missing[source], (root, after.missing[root])
         if root in after.rows and source in before.rows:
             assert after.rows[root] == before.rows[source], root
-    assert not before.garbage - after.garbage, "what was garbage before is none of this run's business"
-    assert not after.garbage - before.garbage - after.restored, "all that only these held is gone"
 
 
 def is_sound(world: PaimonWorld, seen: Seen) -> bool:

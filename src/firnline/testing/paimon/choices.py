@@ -19,13 +19,16 @@ from firnline.testing.paimon.shapes import AWKWARD, COLUMNS, MAIN, Row, Shape
 class Choices:
     """Draws for one table, all from one source of chance. `done` counts the steps that were taken."""
 
-    def __init__(self, jvm: Jvm, tables: list[JavaTable | PythonTable], shape: Shape, rng: random.Random) -> None:
+    def __init__(
+        self, jvm: Jvm, tables: list[JavaTable | PythonTable], shape: Shape, rng: random.Random, first: int = 1
+    ) -> None:
+        """`first` is the number of the first name that it gives: a history that goes on takes none again."""
         self.done: Counter[str] = Counter()
         self._jvm = jvm
         self._tables = tables
         self._shape = shape
         self._rng = rng
-        self._number = count(1)
+        self._number = count(first)
         self._values = {name: self._some(name) for name in shape.partitions}
 
     @property

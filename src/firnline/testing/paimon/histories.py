@@ -68,7 +68,7 @@ class TableSteps(Choices):
         try:
             taken = bool(getattr(self, name)())
         except (Py4JJavaError, PaimonError) as error:
-            if not _is_refusal(error):
+            if not is_refusal(error):
                 raise
             self.done[f"refused {name}"] += 1
             return False
@@ -188,8 +188,12 @@ class TableSteps(Choices):
         return bool(expire(self._jvm, table, Retention(1, most, changelog_least=changelogs, changelog_most=changelogs)))
 
 
-def _is_refusal(error: Py4JJavaError | PaimonError) -> bool:
+def is_refusal(error: Py4JJavaError | PaimonError) -> bool:
+    """Tells whether Paimon itself would not do a thing, rather than fail at it."""
     if isinstance(error, PaimonError):
         return error.kind in REFUSALS
-    kind = str(error.java_exception.getClass().getSimpleName())
-    return kind in REFUSALS or CONFLICT in str(error.java_exception.getMessage())
+    thrown = error.java_exception
+    if thrown.getClass().getSimpleName() == "RuntimeException" and thrown.getCause() is not None:
+        thrown = thrown.getCause()
+    kind = str(thrown.getClass().getSimpleName())
+    return kind in REFUSALS or CONFLICT in str(thrown.getMessage())

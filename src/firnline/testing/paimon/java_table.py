@@ -16,7 +16,6 @@ from firnline.testing.paimon.gateway import Jvm
 from firnline.testing.paimon.java_rows import DELETE, INSERT, JavaRows
 from firnline.testing.paimon.shapes import COLUMNS, MAIN, Row, Shape
 
-_USER = "worlds"
 _WRITES = {"write-only": "true"}
 _COMPACTS = {
     "write-only": "false",
@@ -31,10 +30,15 @@ _DYNAMIC = ("HASH_DYNAMIC", "DYNAMIC")
 
 
 class JavaTable:
-    """A table in a folder. Every call opens it anew, as another process would."""
+    """A table in a folder. Every call opens it anew, as another process would.
 
-    def __init__(self, jvm: Jvm, folder: Path) -> None:
+    Writers that commit at the same time need a `user` each: where two commits of one user with one number meet, Paimon
+    takes the second for the first one, come again.
+    """
+
+    def __init__(self, jvm: Jvm, folder: Path, user: str = "worlds") -> None:
         self.folder = folder
+        self._user = user
         self.rows = JavaRows(jvm)
         self._jvm = jvm
         self._commits = count(1)
@@ -57,9 +61,12 @@ class JavaTable:
 
     def write(self, branch: str, rows: Sequence[Row], overwrite: Mapping[str, Any] | None = None) -> None:
         """Adds rows; `overwrite` are the partition values that they replace, of the whole table where it is empty."""
-        table = self.open(branch, _WRITES)
-        with self._writing(table, rows) as write:
-            self._commit(table, write, overwrite)
+        self.write_through(self.open(branch, _WRITES), rows, overwrite)
+
+    def write_through(self, opened: Any, rows: Sequence[Row], overwrite: Mapping[str, Any] | None = None) -> None:
+        """Adds rows as a job that runs does: with the options that it had when it opened the table."""
+        with self._writing(opened, rows) as write:
+            self._commit(opened, write, overwrite)
 
     def abandon(self, branch: str, rows: Sequence[Row]) -> None:
         """Writes files and never commits them, as a writer that was killed."""
@@ -103,6 +110,11 @@ class JavaTable:
         change = self._jvm.paimon("schema.SchemaChange").setOption(key, value)
         self._schemas().commitChanges(self._jvm.list([change]))
 
+    def remove_option(self, key: str) -> None:
+        """Writes a new schema."""
+        change = self._jvm.paimon("schema.SchemaChange").removeOption(key)
+        self._schemas().commitChanges(self._jvm.list([change]))
+
     # ---- refs and consumers
 
     def tag(self, branch: str, name: str, snapshot: int, ttl: str | None = None) -> None:
@@ -133,7 +145,7 @@ class JavaTable:
     @contextmanager
     def _writing(self, table: Any, rows: Sequence[Row] = (), kind: str = INSERT) -> Iterator[Any]:
         with tempfile.TemporaryDirectory() as spill:
-            write = table.newWrite(_USER).withIOManager(self._jvm.paimon("disk.IOManager").create(spill))
+            write = table.newWrite(self._user).withIOManager(self._jvm.paimon("disk.IOManager").create(spill))
             dynamic = table.bucketMode().name() in _DYNAMIC
             for row in rows:
                 write.write(self.rows.row(row, kind), *([row[0] % 2] if dynamic else []))
@@ -144,7 +156,7 @@ class JavaTable:
 
     @contextmanager
     def _committing(self, table: Any, overwrite: Mapping[str, Any] | None = None) -> Iterator[Any]:
-        commit = table.newCommit(_USER)
+        commit = table.newCommit(self._user)
         if overwrite is not None:
             commit = commit.withOverwrite(self._jvm.map(overwrite))
         try:

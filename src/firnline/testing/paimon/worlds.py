@@ -38,6 +38,7 @@ class PaimonWorld:
     root: Path
     shape: Shape
     now: int
+    writer: str
     operations: Counter[str] = field(default_factory=Counter)
 
     @property
@@ -62,17 +63,17 @@ def grow(both: Paimon, seed: int, root: Path, length: int | None = None) -> Paim
     root.mkdir(parents=True, exist_ok=True)
     writer = rng.choice(WRITERS)
     shape = draw(rng, "java" if writer == "java" else "python", f"file://{root}/elsewhere")
-    tables = _tables(both, writer, root / "t")
+    tables = tables_of(both, writer, root / "t")
     tables[0].create(shape)
     history = TableSteps(both.java, tables, shape, rng)
     history.run(length or rng.randint(4, 30))
     now = int(time.time() * 1000)
     backdate(root / "t", rng, now)
-    return PaimonWorld(seed, root, shape, now, history.done)
+    return PaimonWorld(seed, root, shape, now, writer, history.done)
 
 
-def _tables(both: Paimon, writer: str, folder: Path) -> list[JavaTable | PythonTable]:
-    """The first one creates the table."""
+def tables_of(both: Paimon, writer: str, folder: Path) -> list[JavaTable | PythonTable]:
+    """Returns those that write it: `java`, `python` or `both`. The first one creates the table."""
     python, java = PythonTable(both.python, folder), JavaTable(both.java, folder)
     if writer == "both":
         return [python, java]
