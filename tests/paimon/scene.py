@@ -37,7 +37,7 @@ from .worlds import Seen, compare, compare_roots
 OWN = "/_firnline/"
 NOTE = "/_firnline/properties.json"
 WHENS: tuple[When, ...] = ("before", "after")
-WAITING = ("planned", "committing", "committed", "undoing")
+WAITING = ("committing", "committed", "undoing")
 FOCUS = 8
 MOVED = ("committed", "purging", "done", "undone")
 UNKNOWN: Mapping[str, str] = MappingProxyType({})
