@@ -12,13 +12,15 @@ from typing import Any
 
 import pytest
 
-from firnline.testing.dated import date
+from firnline.errors import RefusedForSafety
+from firnline.model.times import DAY_MS
+from firnline.testing.dated import Clock
+from firnline.testing.folder_process import FolderProcess
 
 from .conftest import PACKAGE
 from .tables import ToyTable
 
 Firnline = Callable[..., Any]
-DAY_S = 86_400
 OLD = ("--older-than", "2100-01-01T00:00:00Z", "--retain-last", "1", "--blast-radius", "100%")
 
 
@@ -71,14 +73,17 @@ def test_expire_undo_and_purge(table: ToyTable, firnline: Firnline) -> None:
 def test_orphans_of_a_table_and_of_a_folder(table: ToyTable, firnline: Firnline) -> None:
     left = table.folder / "files" / "left-behind"
     left.write_bytes(b"nobody needs it")
-    for path in table.folder.rglob("*"):
-        date(path, 0)
-    found = firnline("orphans", table.location, "--dry-run", "--json")
-    assert found["victims"]["files"] == 1
-    around = ("orphans", str(table.folder.parent), "--dry-run", "--json")
-    assert "toy-table" in str(firnline(*around, code=14)["error"])
-    assert firnline(*around, "--also", table.location)["victims"]["files"] == 1
-    assert firnline("orphans", table.location, "--grace", "0s", "--yes", "--json")["state"] == "done"
+    classes = firnline("orphans", table.location, "--dry-run", "--json")["classes"]
+    assert {name: each["files"] for name, each in classes.items() if each["files"]} == {"needed": 11, "young": 1}
+    process, around = FolderProcess(clock=Clock(10 * DAY_MS)), str(table.folder.parent)
+    with pytest.raises(RefusedForSafety, match=f"metadata of the table toy-{table.folder.name}"):
+        process.orphans(around, dry_run=True)
+    for place, also in ((table.location, ()), (around, (table.location,))):
+        plan, _ = process.orphans(place, also=also, dry_run=True)
+        assert plan.victims.all.files == 1
+    _, ended = process.orphans(table.location, grace="0s", consent=lambda plan: True)
+    assert ended is not None
+    assert ended.run.is_finished
     assert not left.exists()
     assert firnline("check", table.location, "--json")["sound"]
 
