@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from firnline.ports.formats import State, TableFormat
+from firnline.spark.session import session
 from firnline.testing.formats import FormatContract, Make
 
 from .conftest import PACKAGE
@@ -20,6 +22,13 @@ class TestToy(FormatContract):
     @pytest.fixture
     def make(self) -> Make:
         return ToyTable.make
+
+    @pytest.mark.spark
+    @pytest.mark.xdist_group("spark")
+    def test_both_engines_agree(self, table_format: TableFormat, state: State) -> None:
+        """A session that was started before this test does not have the package on its workers' path."""
+        session().sparkContext.addPyFile(str(PACKAGE / "toy_lake.py"))
+        super().test_both_engines_agree(table_format, state)
 
 
 def test_it_is_a_toy() -> None:
