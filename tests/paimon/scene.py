@@ -22,13 +22,13 @@ from firnline.errors import FirnlineError
 from firnline.plans.plan import Plan
 from firnline.testing.dated import Clock
 from firnline.testing.faults import Died, Dying, When
+from firnline.testing.folder_process import LEASE, FolderProcess
 from firnline.testing.paimon import layout
 from firnline.testing.paimon.java_table import JavaTable
 from firnline.testing.paimon.layout import TAG, PaimonRoot
 from firnline.testing.paimon.reader import TableReader, walk
 from firnline.testing.paimon.shapes import MAIN
 from firnline.testing.paimon.worlds import Paimon, PaimonWorld
-from firnline.testing.paimon_process import LEASE, PaimonProcess
 
 from .contents import Content, Memory, contents_of, there
 from .test_zones import ZONES, here, java_in
@@ -41,7 +41,7 @@ WAITING = ("committing", "committed", "undoing")
 FOCUS = 8
 MOVED = ("committed", "purging", "done", "undone")
 UNKNOWN: Mapping[str, str] = MappingProxyType({})
-Act = Callable[[PaimonProcess], Any]
+Act = Callable[[FolderProcess], Any]
 
 
 @dataclass
@@ -153,8 +153,8 @@ class Scene:
 
     # ---- what firnline does
 
-    def process(self, fault: Dying | None = None, policy: str = "") -> PaimonProcess:
-        return PaimonProcess(fault, clock=self.clock, policy=policy)
+    def process(self, fault: Dying | None = None, policy: str = "") -> FolderProcess:
+        return FolderProcess(fault, clock=self.clock, policy=policy)
 
     def noting(self, then: Callable[[], None] = lambda: None, *, meant: str = "") -> Callable[[Plan], None]:
         """Returns what is asked whether a plan is meant: it notes what the plan names, and lets others act.

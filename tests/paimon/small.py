@@ -11,11 +11,11 @@ from typing import Any
 
 from firnline.testing.dated import Clock, copy_dated
 from firnline.testing.faults import Fault
+from firnline.testing.folder_process import LEASE, FolderProcess
 from firnline.testing.paimon.java_table import JavaTable
 from firnline.testing.paimon.reader import TableReader, walk
 from firnline.testing.paimon.shapes import MAIN, Row, Shape
 from firnline.testing.paimon.worlds import Paimon
-from firnline.testing.paimon_process import LEASE, PaimonProcess
 
 SHAPE = Shape("java", True, ("p",), {"bucket": "1", "changelog-producer": "input"})
 EVERYTHING_OLD = {"retain_last": 2, "older_than": "2100-01-01T00:00:00Z", "blast_radius": 1.0}
@@ -68,8 +68,8 @@ class Copy:
     def table(self) -> str:
         return str(self.folder / "t")
 
-    def process(self, fault: Fault | None = None, policy: str = "") -> PaimonProcess:
-        return PaimonProcess(fault, clock=self.clock, policy=policy)
+    def process(self, fault: Fault | None = None, policy: str = "") -> FolderProcess:
+        return FolderProcess(fault, clock=self.clock, policy=policy)
 
     def expire(self, fault: Fault | None = None, **options: Any) -> Any:
         asked = {**EVERYTHING_OLD, "grace": "0s", "sole_writer": True, **options}

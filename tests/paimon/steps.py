@@ -13,9 +13,9 @@ from firnline.model.times import HOUR_MS
 from firnline.ops.marks.adopt import adopt
 from firnline.ops.marks.holds import add_hold, release_hold
 from firnline.ops.marks.tags import add_tag, remove_tag
+from firnline.testing.folder_process import FolderProcess
 from firnline.testing.paimon import layout
 from firnline.testing.paimon.shapes import MAIN
-from firnline.testing.paimon_process import PaimonProcess
 
 from .aged import MEANT, age, disk
 from .contents import contents_of
@@ -94,7 +94,7 @@ class Steps:
         terms = {**asked(self.rng, self.scene.world.now), "grace": GRACE}
         self.scene.take("expire with grace", self._expire(terms, self.scene.noting(self._while_asked())))
 
-    def _expire(self, terms: dict[str, Any], confirm: Callable[..., None]) -> Callable[[PaimonProcess], Any]:
+    def _expire(self, terms: dict[str, Any], confirm: Callable[..., None]) -> Callable[[FolderProcess], Any]:
         return lambda it: it.expire(self.scene.address(), confirm=confirm, **terms)
 
     def _while_asked(self) -> Callable[[], None]:
@@ -115,7 +115,7 @@ class Steps:
         then = self.scene.interrupted(lambda: self.around.make_again(name)) if again else lambda: None
         terms = {"grace": self.rng.choice(["0s", GRACE]), "sole_writer": True, "blast_radius": 1.0}
         confirm = self.scene.noting(then, meant=name)
-        act: Callable[[PaimonProcess], Any] = lambda it: it.drop(self.scene.address(), [name], confirm=confirm, **terms)  # noqa: E731
+        act: Callable[[FolderProcess], Any] = lambda it: it.drop(self.scene.address(), [name], confirm=confirm, **terms)  # noqa: E731
         self.scene.take("drop", act, exact=terms["grace"] == "0s" and not again)
         assert name not in read or name in layout.branches(self.scene.folder), "another branch is read with this one"
 

@@ -22,6 +22,7 @@ from firnline.model.holds import Hold
 from firnline.ops.marks.holds import add_hold, release_hold
 from firnline.stores.objects import ObjectStores
 from firnline.testing.faults import Acting, CountingFault, Fault, When
+from firnline.testing.folder_process import FolderProcess
 from firnline.testing.paimon import layout
 from firnline.testing.paimon.java_table import JavaTable
 from firnline.testing.paimon.layout import TAG, PaimonRoot
@@ -29,7 +30,6 @@ from firnline.testing.paimon.python_table import PythonTable
 from firnline.testing.paimon.rows import Rows, java_rows, python_rows
 from firnline.testing.paimon.shapes import MAIN, Shape
 from firnline.testing.paimon.worlds import Paimon, PaimonWorld
-from firnline.testing.paimon_process import PaimonProcess
 
 from .cutting import FULL, cut_run, cut_undo
 from .small import Copy, row
@@ -284,7 +284,7 @@ def test_pypaimon_reads_what_is_left(both: Paimon, tmp_path: Path) -> None:
     made.create_branch("side", "tag1")
     made.write("side", [row(7, "seven")])
     rows = python_rows(both.python, made.folder)
-    process = PaimonProcess()
+    process = FolderProcess()
     process.expire(str(made.folder), retain_last=1, older_than="2100-01-01T00:00:00Z", **AT_ONCE)
     for name in ("tag0", "side", "tag1"):
         process.drop(str(made.folder), [name], **AT_ONCE)
@@ -308,7 +308,7 @@ def test_random_tables_lose_refs_and_nothing_else(both: Paimon, world: PaimonWor
         tags = [name for name, ref in state.refs.items() if ref.kind == "tag" and ":" not in name]
         for name in [*branches, *rng.sample(tags, min(2, len(tags)))]:
             before = Seen.of(both, world)
-            PaimonProcess().drop(table(world), [name], **AT_ONCE)
+            FolderProcess().drop(table(world), [name], **AT_ONCE)
             after = Seen.of(both, world)
             compare(before, after)
             assert is_sound(world, after)

@@ -12,8 +12,8 @@ from collections.abc import Iterator
 import pytest
 
 from firnline.app import PlanView
+from firnline.testing.folder_process import FolderProcess
 from firnline.testing.paimon.worlds import Paimon, PaimonWorld
-from firnline.testing.paimon_process import PaimonProcess
 
 from .worlds import Seen, aside, asked, compare, grown, is_sound, table
 
@@ -33,7 +33,7 @@ def test_a_run_frees_exactly_what_nothing_needs_any_more(both: Paimon, world: Pa
         before = Seen.of(both, world)
         for _ in range(2):
             options = asked(rng, world.now)
-            ended = PaimonProcess().expire(table(world), grace="0s", sole_writer=True, **options)
+            ended = FolderProcess().expire(table(world), grace="0s", sole_writer=True, **options)
             after = Seen.of(both, world)
             compare(before, after)
             assert is_sound(world, after)

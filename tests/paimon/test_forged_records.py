@@ -11,6 +11,7 @@ from uuid import uuid4
 import pytest
 
 from firnline.errors import RefusedForSafety
+from firnline.model.removals import Removal
 from firnline.testing.disks import local
 from firnline.testing.forgery import Forgery
 
@@ -29,7 +30,7 @@ def half_done(copy: Copy, made: Forgery, **moves: Any) -> None:
     """Says that a commit was begun, and notes it as begun."""
     proof = {"base": "", "location": "x", "table_folder": copy.table, "id": str(uuid4()), "note": None, "newest": {}}
     plain: dict[str, Any] = {"takes": {}, "puts": {}, "replaces": {}, "stays": [], "drops": []}
-    detail = {**proof, **plain, **moves, "removal": {"snapshots": [], "refs": {}}, "forgotten": [], "history": None}
+    detail = {**proof, **plain, **moves, "removal": Removal().to_json(), "forgotten": [], "history": None}
     made.say({"state": "committing", "detail": detail})
     for folder in {str(detail["table_folder"]), copy.table}:
         notes = Path(folder) / "_firnline/commits"
@@ -91,8 +92,8 @@ def test_a_forged_commit_is_not_carried_on_unless_the_operator_names_it(copy: Co
 @pytest.mark.parametrize("name", ["bucket-0/data-x.parquet", "../theirs.txt", "x.txt"])
 def test_a_forged_undo_writes_nothing_but_metadata(copy: Copy, name: str) -> None:
     made = forged(copy)
-    gone = {"snapshots": [], "refs": {}, "files": [{"path": name, "text": "mine"}], "added": {}, "earliest": {}}
-    made.committed(removal=gone)
+    gone = Removal(payload={"files": [{"path": name, "text": "mine"}], "added": {}, "earliest": {}})
+    made.committed(removal=gone.to_json())
     before = everything(copy.folder)
     with pytest.raises(RefusedForSafety, match="no such file"):
         copy.process().undo(run_of(copy, made))

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import fastavro
 
+from firnline.testing.folder_process import FolderProcess
 from firnline.testing.large import SHAPES, START_MS, STEP_MS
 from firnline.testing.paimon.java_table import JavaTable
 from firnline.testing.paimon.large import LargePaimon
 from firnline.testing.paimon.shapes import MAIN
 from firnline.testing.paimon.worlds import Paimon
-from firnline.testing.paimon_process import PaimonProcess
 
 SHAPE = SHAPES["tiny"]
 
@@ -21,7 +21,7 @@ SHAPE = SHAPES["tiny"]
 def test_a_plan_finds_the_victims_that_the_shape_has(tmp_path: Path) -> None:
     table, last = LargePaimon(tmp_path / "t", SHAPE), SHAPE.snapshots // 2
     table.write()
-    plan = PaimonProcess().plan(str(table.folder), older_than=START_MS + last * STEP_MS + 1, retain_last=1).to_json()
+    plan = FolderProcess().plan(str(table.folder), older_than=START_MS + last * STEP_MS + 1, retain_last=1).to_json()
     assert {kind: each["files"] for kind, each in plan["victims"]["by_kind"].items()} == table.victims(last)
     manifests = [path for path in (table.folder / "manifest").iterdir() if "list" not in path.name]
     assert sum(len(list(fastavro.reader(BytesIO(path.read_bytes())))) for path in manifests) == table.entries()

@@ -19,12 +19,12 @@ from firnline.policy.native import LARGEST, NativeRetention, Range
 from firnline.policy.policy import Policy
 from firnline.ports.formats import State
 from firnline.stores.objects import ObjectStores
+from firnline.testing.folder_process import FolderProcess
 from firnline.testing.paimon.expiry import Retention
 from firnline.testing.paimon.layout import SNAPSHOT, PaimonRoot
 from firnline.testing.paimon.outcomes import paimon_expire
 from firnline.testing.paimon.shapes import MAIN
 from firnline.testing.paimon.worlds import Paimon, PaimonWorld, grow
-from firnline.testing.paimon_process import PaimonProcess
 
 from .worlds import aside, grown, table
 
@@ -75,7 +75,7 @@ def test_what_paimon_loses_stays(both: Paimon, world: PaimonWorld, record_proper
     )
     with aside(world):
         before = world.reader().reachable()
-        PaimonProcess().expire(
+        FolderProcess().expire(
             table(world), retain_last=1, older_than=world.now, grace="0s", sole_writer=True, blast_radius=1.0
         )
         after = world.reader().reachable()

@@ -20,8 +20,8 @@ from firnline.errors import FirnlineError
 from firnline.model.locations import parse_location
 from firnline.ports.listings import ObjectClass
 from firnline.testing.faults import CHANGES, Acting, CountingFault, Died, Dying, Fault
+from firnline.testing.folder_process import FolderProcess
 from firnline.testing.paimon.worlds import Paimon, PaimonWorld, grow
-from firnline.testing.paimon_process import PaimonProcess
 
 from .aged import MEANT, age, bystanders, disk, strays
 from .small import Copy
@@ -48,7 +48,7 @@ def test_exactly_what_nothing_names_goes(both: Paimon, world: PaimonWorld) -> No
     old = {path for path in sorted(there) if rng.random() < 0.8}
     age(old)
     before, garbage = Seen.of(both, world), world.reader().unnamed()
-    plan, ended = PaimonProcess().orphans(table(world), include_outside=True, **MEANT)
+    plan, ended = FolderProcess().orphans(table(world), include_outside=True, **MEANT)
     assert there - everything(world) == garbage & old
     assert plan.classes[ObjectClass.YOUNG].files == len(garbage - old)
     assert plan.classes[ObjectClass.NEAR_MISS].files == 0
@@ -74,7 +74,7 @@ def test_spark_finds_the_same(both: Paimon, quick_folder: Path) -> None:
         age(everything(world))
         found = []
         for engine in ("local", "spark"):
-            process, out = PaimonProcess(), quick_folder / f"{seed}-{engine}.parquet"
+            process, out = FolderProcess(), quick_folder / f"{seed}-{engine}.parquet"
             process.engine = engine
             plan, _ = process.orphans(table(world), include_outside=True, dry_run=True, files=out)
             rows = sorted(map(str, pq.read_table(out).to_pylist()))

@@ -19,10 +19,10 @@ from firnline.errors import FirnlineError
 from firnline.ops.runs.advance import RunStatus
 from firnline.testing.dated import Clock
 from firnline.testing.faults import CountingFault, Died, Dying, Fault, When
+from firnline.testing.folder_process import LEASE, FolderProcess
 from firnline.testing.paimon.java_table import JavaTable
 from firnline.testing.paimon.rows import java_rows
 from firnline.testing.paimon.worlds import Paimon
-from firnline.testing.paimon_process import LEASE, PaimonProcess
 from firnline.testing.servers.fixtures import GetServer, unique
 from firnline.testing.servers.process import Server
 from firnline.testing.servers.s3 import client, make_bucket
@@ -60,8 +60,8 @@ class InBucket:
     def table(self) -> str:
         return f"{self.uri}/lake/db.db/t"
 
-    def process(self, fault: Fault | None = None) -> PaimonProcess:
-        return PaimonProcess(fault, clock=self.clock, settings=self.server.settings)
+    def process(self, fault: Fault | None = None) -> FolderProcess:
+        return FolderProcess(fault, clock=self.clock, settings=self.server.settings)
 
     def expire(self, fault: Fault | None = None, **options: Any) -> RunStatus:
         asked = {**EVERYTHING_OLD, "grace": "0s", "sole_writer": True, **options}

@@ -24,6 +24,7 @@ from py4j.protocol import Py4JJavaError
 from firnline.errors import FirnlineError
 from firnline.ops.marks.adopt import adopt
 from firnline.testing.dated import Clock
+from firnline.testing.folder_process import FolderProcess
 from firnline.testing.paimon import layout
 from firnline.testing.paimon.histories import is_refusal
 from firnline.testing.paimon.java_table import JavaTable
@@ -32,7 +33,6 @@ from firnline.testing.paimon.reader import TableReader
 from firnline.testing.paimon.rows import Rows, java_rows, python_rows
 from firnline.testing.paimon.shapes import MAIN, Shape
 from firnline.testing.paimon.worlds import Paimon
-from firnline.testing.paimon_process import PaimonProcess
 
 from .small import EVERYTHING_OLD, quick_folder, row
 
@@ -128,8 +128,8 @@ class Keeper:
     clock: Clock = field(default_factory=Clock)
 
     @property
-    def process(self) -> PaimonProcess:
-        return PaimonProcess(clock=self.clock)
+    def process(self) -> FolderProcess:
+        return FolderProcess(clock=self.clock)
 
     def act(self) -> None:
         name = self.rng.choices(["expire", "drop", "undo", "purge", "resume"], [4, 3, 2, 1, 2])[0]
@@ -199,7 +199,7 @@ def writing(both: Paimon, table: JavaTable, log: Log) -> Iterator[None]:
 def test_two_writers_lose_no_row_to_runs(both: Paimon, table: JavaTable, record_property: Record) -> None:
     log = Log()
     keeper = Keeper(table.folder, log, random.Random(0))
-    adopt(PaimonProcess(policy="keep: {last: 2}").table_context(str(table.folder)))
+    adopt(FolderProcess(policy="keep: {last: 2}").table_context(str(table.folder)))
     until = time.monotonic() + SECONDS
     with writing(both, table, log):
         while time.monotonic() < until and not log.troubles:

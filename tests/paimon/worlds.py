@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import Any
 
 from firnline.testing.dated import copy_dated
+from firnline.testing.folder_process import FolderProcess
 from firnline.testing.paimon.java_table import JavaTable
 from firnline.testing.paimon.layout import CHANGELOG, SNAPSHOT, TAG, PaimonRoot
 from firnline.testing.paimon.reader import TableReader
 from firnline.testing.paimon.rows import Rows, java_rows, python_rows
 from firnline.testing.paimon.shapes import MAIN
 from firnline.testing.paimon.worlds import Paimon, PaimonWorld, grow
-from firnline.testing.paimon_process import PaimonProcess
 
 from .small import quick_folder
 
@@ -109,7 +109,7 @@ def is_sound(world: PaimonWorld, seen: Seen) -> bool:
     """Tells whether a check finds nothing, unless Paimon itself lost something: with a tag it deletes files that a
     changelog needs.
     """
-    return any(seen.missing.values()) or PaimonProcess().check(table(world)).sound
+    return any(seen.missing.values()) or FolderProcess().check(table(world)).sound
 
 
 def as_before(root: PaimonRoot, before: Seen) -> PaimonRoot | None:

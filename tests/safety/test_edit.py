@@ -16,7 +16,9 @@ from firnline.formats.iceberg import edit
 from firnline.formats.iceberg.document import document_bytes, successor_name
 from firnline.formats.iceberg.state import state_of
 from firnline.formats.iceberg.table import IcebergFormat
+from firnline.model.removals import Removal
 from firnline.model.snapshots import Ref, RefKind
+from firnline.ops.runs.drop import dropping
 from firnline.policy.native import LONGEST_AGE_MS
 from firnline.ports.formats import Amendment, State
 from firnline.stores.objects import ObjectStores
@@ -312,7 +314,7 @@ def test_a_snapshot_that_is_back_already_is_not_put_back_twice() -> None:
 def test_an_id_that_a_writer_gave_again_refuses_the_undo(field: str, key: str) -> None:
     """A run dropped unused schema 1; a writer then numbered its new one 1: old snapshots would be read by it."""
     before = document()
-    removal = {"snapshots": [], field: [{key: 1, "fields": []}]}
+    removal = Removal(payload={field: [{key: 1, "fields": []}]})
     clash = {**before, field: [*before[field], {key: 1, "fields": [{"name": "other"}]}]}
     with pytest.raises(RefusedForSafety, match=key):
         FORMAT.restore(state(clash), removal, T0)
@@ -472,9 +474,9 @@ def test_pyiceberg_reads_what_was_edited(case: tuple[Document, set[str], set[str
 
 def test_a_run_drops_tags_and_takes_no_snapshot_along() -> None:
     before = state(document(refs={"main": ref(4, "branch"), "side": ref(2, "branch"), "old": ref(1)}))
-    gone = FORMAT.dropping(before, {"old"})
+    gone = dropping(FORMAT, before, {"old"})
     assert (gone.snapshots, gone.refs) == (frozenset(), frozenset({"old"}))
-    with pytest.raises(UnsupportedFormat, match="a branch of it"):
-        FORMAT.dropping(before, {"side"})
+    with pytest.raises(UnsupportedFormat, match="side is a branch"):
+        dropping(FORMAT, before, {"side"})
     with pytest.raises(UsageError):
-        FORMAT.dropping(before, {"nobody"})
+        dropping(FORMAT, before, {"nobody"})

@@ -210,7 +210,8 @@ def foreign_snapshot(world: World) -> dict[str, Any]:
 
 
 def removal_of(snapshot: dict[str, Any]) -> dict[str, Any]:
-    return {"snapshots": [snapshot], "refs": {"stolen": {"snapshot-id": snapshot["snapshot-id"], "type": "tag"}}}
+    refs = {"stolen": {"snapshot-id": snapshot["snapshot-id"], "type": "tag"}}
+    return {"snapshots": [snapshot], "refs": {"stolen": str(snapshot["snapshot-id"])}, "payload": {"refs": refs}}
 
 
 def test_a_forged_undo_is_not_carried_on_by_a_plain_resume(world: World, forged: Forgery) -> None:
@@ -238,7 +239,7 @@ def claimed_undo(world: World, forged: Forgery) -> set[int]:
     named = {each["snapshot-id"] for each in document["refs"].values()}
     old = [each for each in document["snapshots"] if each["snapshot-id"] not in named]
     lost = {**old[0], "snapshot-id": 4711, "manifest-list": f"{world.writer.location}/metadata/lost.avro"}
-    forged.committed(removal={"snapshots": [*old, lost], "refs": {}})
+    forged.committed(removal={"snapshots": [*old, lost], "refs": {}, "payload": {}})
     place = world.writer.place()
     digest = sha256(local(place).read_bytes()).hexdigest()
     forged.say({"state": "undoing", "detail": {"left_alone": [], "base": "", "location": place, "digest": digest}})

@@ -28,7 +28,7 @@ NOON = 1_800_000_000_000
 
 MakeLease = Callable[..., Lease]
 
-NOTHING: dict[str, Any] = {"snapshots": [], "refs": {}}
+NOTHING: dict[str, Any] = {"snapshots": [], "refs": {}, "payload": {}}
 """What a commit takes out that takes nothing out."""
 
 

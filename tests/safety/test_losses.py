@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from firnline.app import Lake, Place
+from firnline.app import Lake, TablePlace
 from firnline.errors import (
     BadTimestamp,
     LeaseHeld,
@@ -515,7 +515,7 @@ def with_commits(process: Process, wrap: Callable[[Commit], Commit]) -> Process:
     """Returns the process with its commits sent through something else."""
     plain = process.place
 
-    def place(table: str) -> Place:
+    def place(table: str) -> TablePlace:
         found = plain(table)
         commits = found.source.open_commits
         return replace(found, source=replace(found.source, open_commits=lambda: wrap(commits())))

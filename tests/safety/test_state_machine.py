@@ -129,7 +129,7 @@ class Model:
 
     def restored(self, table: Table, removal: dict[str, Any]) -> Table:
         back = table.snapshots | {each["snapshot-id"] for each in removal["snapshots"]}
-        refs = {name: as_ref(said) for name, said in (removal.get("refs") or {}).items()}
+        refs = {name: as_ref(said) for name, said in (removal["payload"].get("refs") or {}).items()}
         fitting = {name: ref for name, ref in refs.items() if ref.snapshot in back}
         return replace(table, snapshots=frozenset(back)).with_refs({**fitting, **table.by_name})
 
@@ -478,7 +478,7 @@ class Lifecycle(RuleBasedStateMachine):
 
 def removed(run: Run) -> set[int]:
     """Returns what may come back, and so must be whole: nothing where the run cannot be undone any more."""
-    return {each["snapshot-id"] for removal in run.removals for each in removal["snapshots"]}
+    return {each["snapshot-id"] for removal in run.removals for each in removal.snapshots}
 
 
 @pytest.fixture(autouse=True)

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from firnline.app import open_lake
+from firnline.formats.iceberg.runtime import PACKAGE
 from firnline.spark.session import Session, session
-from firnline.sql.faults import PACKAGE
 from firnline.sql.session import StatementAnswer, Statements, prepared
 
 LOCK = Path(tempfile.gettempdir()) / f"firnline-judge-{os.getuid()}.lock"

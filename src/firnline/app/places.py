@@ -5,13 +5,14 @@ from __future__ import annotations
 import logging
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 from firnline.app.sharing import sharing
 from firnline.errors import NoSuchTable, UsageError
+from firnline.formats.registry import EveryFormat, commits_of, kit_at, kit_named, kits, original_of
 from firnline.journal.events import RECORDS_KEY, Sealing
 from firnline.journal.layout import FOLDER, RunId
 from firnline.journal.lease import LeaseTimes, this_process
@@ -28,19 +29,19 @@ from firnline.policy.parse import Section
 from firnline.policy.values import NONE
 from firnline.ports.cache import CACHE_KEY, REDIS
 from firnline.ports.catalogs import Catalog, Commit, TableName, TableSource
+from firnline.ports.kits import Kit, Mirroring, Warehouses
 from firnline.ports.progress import Progress, Silent
 from firnline.settings import cache_folder, cache_setting, trusted_snapshots, user_folder
 
 if TYPE_CHECKING:
     from firnline.caches.opening import OpenedCache
     from firnline.catalogs.config import CatalogSettings
-    from firnline.formats.iceberg.table import IcebergFormat
-    from firnline.formats.paimon.table import PaimonFormat
     from firnline.ops.neighbours.index import Index
     from firnline.ports.engines import Engine
-    from firnline.ports.formats import State, TableFormat
+    from firnline.ports.formats import Formats, State, TableFormat
     from firnline.ports.probe import StoreVerdicts
-    from firnline.ports.stores import Budget, ReadWrite
+    from firnline.ports.retire import Retire
+    from firnline.ports.stores import Budget, Read, ReadWrite
     from firnline.spark.session import Session
 
 ENGINES = ("auto", "local", "spark")
@@ -51,7 +52,6 @@ _LARGE_PURGE = 1_000_000
 _LARGE_LISTING = 1_000_000
 Table = str | TableName
 """A table as a caller names it: by a text, or by the value that a listing gave."""
-_FOLDERS = {"iceberg": ("data", "metadata"), "paimon": ("manifest", "snapshot")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,33 +87,32 @@ class Places:
         if not name.catalog:
             return TablePlace(self._at_location(name, store), store, settings)
         catalog, commits = self.catalog(name.catalog), self._configured(name.catalog)
-        original = partial(_original, store)
-        source = catalog_table(catalog, name, self._iceberg(store), lambda: _commits(commits, store), original)
+        kit, reading = kit_named(catalog.format), _reading(store)
+        table_format, original = kit.format(reading, self.trusted), partial(original_of, kit, reading)
+        source = catalog_table(catalog, name, table_format, lambda: _commits(commits, store), original)
         return TablePlace(source, store, settings)
 
     def _at_location(self, name: TableName, store: ReadWrite) -> LocatedTable:
-        """Returns the table in a folder: what lies there tells its format.
-
-        All paths of a Paimon table follow from its folder's. So the folder has one name, by whatever links it was
-        reached: what one process wrote down as garbage must be what another one compares with what is needed.
+        """Returns the table in a folder: what lies there tells its format. Where all paths follow from the folder's,
+        the folder has one name, by whatever links it was reached.
         """
-        from firnline.catalogs.paimon import PaimonFolders
-        from firnline.catalogs.paths import PathCommits, PathTables
         from firnline.stores.real_paths import without_links
 
-        folders = PaimonFolders(store)
-        if folders.has_table(name.name):
-            real = TableName.at(without_links(name.name))
-            return catalog_table(folders, real, paimon_on(store), lambda: self._paimon_commits(real, store))
-        paths, original = PathTables(store), partial(_original, store)
-        located = catalog_table(paths, name, self._iceberg(store), lambda: PathCommits(store), original)
-        return replace(located, passed=lambda current: paths.passed(name, current))
+        reading = _reading(store)
+        kit = kit_at(reading, name.name)
+        table_format, folders = kit.format(reading, self.trusted), kit.folder_tables(reading)
+        real = TableName.at(without_links(name.name)) if table_format.paths_follow_folder else name
+        commits = partial(commits_of, kit, store, partial(self._retire, real, store), real.name)
+        located = catalog_table(folders, real, table_format, commits, partial(original_of, kit, reading))
+        return replace(located, passed=lambda current: folders.passed(real, current))
 
-    def _paimon_commits(self, name: TableName, store: ReadWrite) -> Commit:
-        from firnline.formats.paimon.committing.commits import PaimonCommits
+    def _formats(self, store: ReadWrite) -> Formats:
+        return EveryFormat(_reading(store), self.trusted)
+
+    def _retire(self, name: TableName, store: ReadWrite) -> Retire:
         from firnline.stores.removers import ObjectRetire
 
-        return PaimonCommits(store, ObjectRetire(store, self.settings_of(name)), name.name)
+        return ObjectRetire(store, self.settings_of(name))
 
     def settings_of(self, name: TableName) -> Mapping[str, str]:
         """Returns how the table's store is reached, by PyIceberg's names; what a catalog hands out for a table wins.
@@ -155,7 +154,9 @@ class Places:
         place = (work.source.name.catalog, work.root(state), state.location)
         if place not in self._probed:
             probe = StoreProbe(self.settings_of(work.source.name))
-            self._probed[place] = probe.probe(place[1], list(dict.fromkeys((*state.owned, *_inside(state)))))
+            self._probed[place] = probe.probe(
+                place[1], list(dict.fromkeys((*state.owned, *_inside(work.source, state))))
+            )
         refuse_unfit(self._probed[place], deletes=deletes)
 
     def _warnings(self, name: TableName, location: str) -> tuple[str, ...]:
@@ -202,7 +203,7 @@ class Places:
         return self.catalogs.get(catalog) or self._unconfigured[catalog]
 
     def tables(self, catalog: str | None = None) -> list[TableName]:
-        """Returns every table of every configured catalog, or of one; or every Paimon table of a warehouse."""
+        """Returns every table of every configured catalog, or of one; or tables of a warehouse that no catalog has."""
         if catalog is not None and is_location(catalog):
             return self._in_warehouse(absolute(catalog))
         if catalog is not None and catalog not in self.catalogs:
@@ -211,11 +212,12 @@ class Places:
         return [table for name in names for table in self.catalog(name).tables()]
 
     def _in_warehouse(self, location: str) -> list[TableName]:
-        from firnline.catalogs.paimon import PaimonFolders
         from firnline.stores.ranges import ObjectRanges
 
-        settings = self.settings_of(TableName.at(location))
-        return list(PaimonFolders(self.store_of(settings)).below(location, ObjectRanges(settings).folders))
+        store = self._store_at(location)
+        folders = ObjectRanges(self.settings_of(TableName.at(location))).folders
+        found = (each.below(store, location, folders) for each in kits() if isinstance(each, Warehouses))
+        return [TableName.at(table) for tables in found for table in tables]
 
     def everyone(self) -> Iterator[TableName]:
         """Yields every table whose needs count: of each configured catalog, and of those that nobody configured and
@@ -233,8 +235,8 @@ class Places:
         return side_objects
 
     def _everyone(self, also: Sequence[str], searched: Sequence[str]) -> Iterator[Registered]:
-        """Yields each table of every catalog, those that no catalog has but an operator named, and Paimon tables that
-        may share a searched folder with one of these; none of them is read.
+        """Yields each table of every catalog, those that no catalog has but an operator named, and tables of warehouses
+        that may share a searched folder with one of these; none of them is read.
         """
         alone = (*also, *sharing(also, searched, self._written, self._around))
         for name in (*self.everyone(), *map(TableName.at, alone)):
@@ -242,37 +244,30 @@ class Places:
         yield from (mirror for location in alone for mirror in self._mirrors_at(location))
 
     def _mirrors_at(self, location: str) -> Iterator[Registered]:
-        from firnline.catalogs.paimon import PaimonFolders
-
-        store = self.store_of(self.settings_of(TableName.at(location)))
-        return self._mirrors("paimon" if PaimonFolders(store).has_table(location) else "", location)
+        return self._mirrors(self._kit_at(location).name, location)
 
     def _mirrors(self, table_format: str, location: str) -> Iterator[Registered]:
-        """Yields the metadata that a Paimon table's writers keep for Iceberg's readers, each document as a table."""
-        from firnline.catalogs.paimon import PaimonFolders
-
-        if table_format == "paimon":
-            folders = PaimonFolders(self.store_of(self.settings_of(TableName.at(location))))
-            for each in map(TableName.at, folders.mirrors(location)):
+        """Yields the metadata that a table's writers keep for readers of another format, each document as a table."""
+        for kit in (each for each in kits() if each.name == table_format and isinstance(each, Mirroring)):
+            for each in map(TableName.at, kit.mirrors(self._store_at(location), location)):
                 yield Registered(each, "", each.name, partial(self.table_context, each))
 
-    def _written(self, location: str) -> tuple[str, ...]:
-        from firnline.catalogs.paimon import PaimonFolders
-        from firnline.formats.paimon.reading.schema import stored_schema
-        from firnline.formats.paimon.reading.state import folders_of
-
-        store = self.store_of(self.settings_of(TableName.at(location)))
-        is_table = PaimonFolders(store).has_table(location)
-        return folders_of(location, stored_schema(store, location)) if is_table else ()
+    def _written(self, location: str) -> Sequence[str]:
+        kit = self._kit_at(location)
+        return kit.written(self._store_at(location), location) if isinstance(kit, Warehouses) else ()
 
     def _around(self, location: str) -> Iterator[str]:
-        """Yields the Paimon tables of the warehouse that one is in."""
-        from firnline.catalogs.paimon import PaimonFolders
+        """Yields the tables of the warehouse that one is in."""
         from firnline.stores.ranges import ObjectRanges
 
-        settings = self.settings_of(TableName.at(location))
-        found = PaimonFolders(self.store_of(settings)).around(location, ObjectRanges(settings).folders)
-        return (each.name for each in found)
+        kit, folders = self._kit_at(location), ObjectRanges(self.settings_of(TableName.at(location))).folders
+        return kit.around(self._store_at(location), location, folders) if isinstance(kit, Warehouses) else iter(())
+
+    def _kit_at(self, location: str) -> Kit:
+        return kit_at(self._store_at(location), location)
+
+    def _store_at(self, location: str) -> Read:
+        return _reading(self.store_of(self.settings_of(TableName.at(location))))
 
     def _searchable(self, table: str) -> TableContext:
         """Returns where a table is worked on; or a folder, where there is no table at that location."""
@@ -301,7 +296,7 @@ class Places:
         location = absolute(folder)
         settings = self.settings_of(TableName.at(location))
         store = self.store_of(settings)
-        return self._table_context(TablePlace(Prefix(location, self._iceberg(store)), store, settings))
+        return self._table_context(TablePlace(Prefix(location, self._formats(store)), store, settings))
 
     def _registered(self, locations: Sequence[str]) -> Iterator[Registered]:
         """Yields every table of every catalog, and those at the given locations; none of them is read."""
@@ -445,9 +440,6 @@ class Places:
 
         return LocalEngine(progress=self.progress, most_listed=_LARGE_LISTING if asked == "auto" else None)
 
-    def _iceberg(self, store: ReadWrite) -> IcebergFormat:
-        return iceberg_on(store, self.trusted)
-
     @property
     def trusted(self) -> frozenset[str]:
         """The snapshots whose manifest lists the operator vouches for: by an option, or in firnline.yaml."""
@@ -465,39 +457,17 @@ class Places:
         return SparkEngine(session(self.session), self.progress, of)
 
 
+def _reading(store: ReadWrite) -> Read:
+    """Returns the store without any verb that changes it: all that formats and kits get, but for a commit."""
+    from firnline.stores.wrappers.read_only import ReadOnly
+
+    return ReadOnly(store)
+
+
 def _plain_texts(table: TableName) -> tuple[str, str]:
     """Returns a table's name without quotes: with its catalog, and without."""
     inner = ".".join((*table.namespace, table.name))
     return f"{table.catalog}.{inner}", inner
-
-
-def iceberg_on(store: ReadWrite, trusted: frozenset[str] = frozenset()) -> IcebergFormat:
-    """Returns the format on a store that it can only read."""
-    from firnline.formats.iceberg.table import IcebergFormat
-    from firnline.stores.wrappers.read_only import ReadOnly
-
-    return IcebergFormat(ReadOnly(store), trusted)
-
-
-def paimon_on(store: ReadWrite) -> PaimonFormat:
-    """Returns the format on a store that it can only read."""
-    from firnline.formats.paimon.table import PaimonFormat
-    from firnline.stores.wrappers.read_only import ReadOnly
-
-    return PaimonFormat(ReadOnly(store))
-
-
-def _original(store: ReadWrite, location: str, metadata: Iterable[str]) -> str | None:
-    """Returns the location if a Paimon table lies there: it writes Iceberg's metadata too, for other engines.
-
-    It counts the versions in the names of that metadata. Catalogs do not: of their tables no folder is listed for this.
-    """
-    from firnline.catalogs.paimon import PaimonFolders
-    from firnline.catalogs.versions import counted_version
-
-    if all(counted_version(name.rpartition("/")[2]) is None for name in metadata):
-        return None
-    return location if PaimonFolders(store).has_table(location) else None
 
 
 def store_settings(properties: Mapping[str, str]) -> dict[str, str]:
@@ -522,9 +492,10 @@ def absolute(location: str) -> str:
     return (location if named else os.path.abspath(location)).rstrip("/")
 
 
-def _inside(state: State) -> Iterator[str]:
-    """Yields the folders of a table in which a run deletes."""
-    return (join(state.location, name) for name in _FOLDERS[state.format])
+def _inside(source: TableSource, state: State) -> Iterator[str]:
+    """Yields the folders of a table in which a run deletes; of a folder with several tables none is known."""
+    names = () if isinstance(source, Prefix) else kit_named(state.format).folders
+    return (join(state.location, name) for name in names)
 
 
 def is_large(state: State, table_format: TableFormat) -> bool:

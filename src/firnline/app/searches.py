@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from firnline.app.places import absolute
 from firnline.app.runs import OUTSIDE_LATER, Moment, Runs, instant
-from firnline.errors import BlastRadiusExceeded, UsageError
+from firnline.errors import BlastRadiusExceeded, NoSuchTable, UsageError
+from firnline.formats.registry import document_names
 from firnline.model.locations import identity
 from firnline.model.times import parse_duration
 from firnline.ops.looking.files import check_listing_name, write_listing
@@ -75,11 +76,9 @@ class Searches(Runs):
     def dropped(self, prefix: str) -> list[Dropped]:
         """Returns the folders under a prefix that look like tables and that no configured catalog knows."""
         work = self._prefix(prefix)
-        from firnline.formats.documents import table_of_document
-
         folder = work.source.load().location
         means = self._means(work, Scope((folder,)), SearchRequest(), None)
-        return dropped_tables(folder, means, work.store, table_of_document)
+        return dropped_tables(folder, means, work.store)
 
     def purge_dropped(
         self,
@@ -98,7 +97,9 @@ class Searches(Runs):
             known = ", ".join(each.folder for each in named.values()) or "none"
             raise UsageError(f"{folder} is no dropped table under {prefix}", hint=f"there are: {known}")
         work = self._prefix(chosen.folder)
-        departed = work.source.format.load(chosen.folder, chosen.metadata)
+        departed = self._formats(work.store).dropped_table(chosen.metadata)
+        if departed is None:
+            raise NoSuchTable(f"{chosen.metadata} is gone", hint="search again")
         refuse_moved(departed, chosen.folder)
         scope = Scope((departed.location,), departed=departed)
         terms = _Terms(grace, None, False, break_lease, consent)
@@ -148,23 +149,21 @@ class Searches(Runs):
             return plan_orphans(state, scope, asked, replace(means, engine=self._spark(state.table)), **terms)
 
     def _means(self, work: TableContext, scope: Scope, asked: SearchRequest, inventory: str | Path | None) -> Means:
-        from firnline.formats.documents import DOCUMENT_NAMES
         from firnline.formats.sorting import Sorting
         from firnline.stores.inventory import Inventory
         from firnline.stores.ranges import ObjectRanges
         from firnline.stores.real_paths import RealPaths
 
         def make_sort(rules: Rules) -> Sort:
-            told = (rules.cutoff_ms, rules.places, DOCUMENT_NAMES, rules.others, rules.own, rules.same, rules.by_name)
+            told = (rules.cutoff_ms, rules.places, document_names(), rules.others, rules.own, rules.same, rules.by_name)
             return Sorting(*told, RealPaths(scope.folders).column)
 
         settings = self.settings_of(work.source.name)
         ranges = ObjectRanges(settings) if inventory is None else Inventory(absolute(str(inventory)), settings)
         live = None if inventory is None else ObjectRanges(settings)
         engine = self._choose(work.source.load(), work.source.format, "auto")
-        table_format = work.source.format
         everyone = partial(self._everyone, asked.also, scope.folders)
-        return Means(engine, ranges, everyone, make_sort, table_format, self.clock, live)
+        return Means(engine, ranges, everyone, make_sort, self._formats(work.store), self.clock, live)
 
 
 @dataclass(frozen=True, slots=True)

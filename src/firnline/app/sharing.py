@@ -1,9 +1,9 @@
-"""Paimon tables that may write to the same folders: no catalog has them, and files of one look like garbage to another.
+"""Tables of a warehouse that may write to the same folders: no catalog has them, and files of one look like garbage to
+another.
 
-A data path outside of a table's own folder is the same for every table that uses it: Paimon puts no name of the table
-into it. Nor do options tell who does: they change, differ between branches, and a writer may bring its own. What a
-table wrote there is named in its manifests for good. So a search of such a folder asks every table of the
-warehouse, as all tables of a catalog are asked.
+A data path outside of a table's own folder may be the same for every table that uses it. Nor do options tell who does:
+they change, differ between branches, and a writer may bring its own. What a table wrote there is named in its metadata
+for good. So a search of such a folder asks every table of the warehouse, as all tables of a catalog are asked.
 """
 
 from __future__ import annotations

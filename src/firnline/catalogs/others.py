@@ -36,6 +36,10 @@ class OtherCatalog:
         return self._name
 
     @property
+    def format(self) -> str:
+        return "iceberg"
+
+    @property
     def undo(self) -> UndoWindow:
         """None: nothing is committed there, so nothing can be taken back."""
         return UndoWindow.NONE

@@ -19,6 +19,14 @@ _SCHEMA = re.compile(r"schema-[0-9]+")
 class PaimonFolders(PathTables):
     """The read side: path tables that are found by another sign."""
 
+    @property
+    def format(self) -> str:
+        return "paimon"
+
+    def passed(self, table: TableName, current: str) -> Iterator[str]:
+        """Yields nothing: the folder itself is the version that readers open."""
+        return iter(())
+
     def has_table(self, location: str) -> bool:
         """Tells whether a Paimon table is in this folder. One may carry Iceberg metadata too, for other engines."""
         names = (found.key.rpartition("/")[2] for found in self._store.list(join(location, "schema")))

@@ -80,6 +80,10 @@ class PathTables:
         return ""
 
     @property
+    def format(self) -> str:
+        return "iceberg"
+
+    @property
     def undo(self) -> UndoWindow:
         return UndoWindow.AFTER_COMMIT
 

@@ -92,6 +92,10 @@ class SqlCatalog:
         return self._name
 
     @property
+    def format(self) -> str:
+        return "iceberg"
+
+    @property
     def undo(self) -> UndoWindow:
         return UndoWindow.AFTER_COMMIT
 

@@ -14,7 +14,7 @@ from firnline.cli.runs import Grace, SoleWriter, Yes, ask, confirming, lake_of, 
 from firnline.model.holds import Hold
 from firnline.model.snapshots import RefKind
 from firnline.model.times import format_instant, parse_duration, parse_instant
-from firnline.ops.marks.adopt import Adoption, adopt, adoption_of
+from firnline.ops.marks.adopt import Adoption, adopt, adoption_of, unaware
 from firnline.ops.marks.holds import add_hold, release_hold
 from firnline.ops.marks.tags import FOREVER, Tagged, add_tag, holds_alone, remove_tag, resolve
 from firnline.ops.runs.plan import RESTART
@@ -172,7 +172,7 @@ def adopt_table(
         ask(_adoption_page(wanted, "would write"), as_json)
     written = adopt(work) if wanted else ()
     facts = [{"what": each.what, "before": each.before, "after": each.after} for each in written]
-    late = work.source.format.unaware(work.source.load())
+    late = unaware(work)
     hints = (Hint(f"jobs still write to {', '.join(late)} as before: {RESTART}"),) if late else ()
     page = _adoption_page(written, "wrote")
     output_for(as_json).show(Page((*page.blocks, *hints)), {"table": table, "written": facts, "unaware": list(late)})

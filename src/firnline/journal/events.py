@@ -17,6 +17,7 @@ from typing import Any, Protocol
 from firnline.errors import AlreadyExists, LeaseHeld, OutcomeUnknown, RefusedForSafety, StoreError, UnreadableMetadata
 from firnline.journal.layout import RecordFolder
 from firnline.model.locations import join
+from firnline.model.removals import Removal
 from firnline.ports.stores import Get, List, PutIfAbsent
 
 Shape = Any
@@ -52,7 +53,7 @@ EVENT: Shape = {
         "forgotten_parts": (dict, _OR_NOTHING),
     },
 }
-REMOVAL: Shape = {"removal": {"snapshots": [{"snapshot-id": (int, str)}], "refs": (dict, _OR_NOTHING)}}
+REMOVAL: Shape = {"removal": {"snapshots": [{"snapshot-id": (int, str)}], "refs": dict, "payload": dict}}
 """What the detail of an event has that says what a commit takes out."""
 
 
@@ -155,6 +156,11 @@ class Event:
     write_id: str
     detail: Mapping[str, Any] = field(default_factory=dict)
     seal: str = ""
+
+    @property
+    def removal(self) -> Removal:
+        """What a commit takes out: an event has it that says of a commit that it was tried, or made."""
+        return Removal.from_json(self.detail["removal"])
 
     def said(self) -> dict[str, Any]:
         """Returns all of it as JSON, except the seal."""

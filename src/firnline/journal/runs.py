@@ -26,6 +26,7 @@ from firnline.journal.events import (
 from firnline.journal.layout import RecordFolder, RunId
 from firnline.journal.parts import CHANGED, Seals, put_own, seal
 from firnline.model.locations import join
+from firnline.model.removals import Removal
 from firnline.plans.plan import EXPIRY, PLAN_VERSION
 from firnline.plans.request import Request
 from firnline.ports.formats import UndoWindow
@@ -89,12 +90,17 @@ class Run:
         return next((event for event in reversed(self.events) if event.state is RunState.COMMITTED), None)
 
     @property
-    def removals(self) -> tuple[Mapping[str, Any], ...]:
+    def removal(self) -> Removal | None:
+        """What was really committed; None before the commit."""
+        return None if self.committed is None else self.committed.removal
+
+    @property
+    def removals(self) -> tuple[Removal, ...]:
         """What later runs must treat as roots while this run may still be undone."""
         if self.state not in UNDOABLE or self.kind != EXPIRY:
             return ()
         known = [self.committed] if self.committed else self.attempts
-        return tuple(event.detail["removal"] for event in known)
+        return tuple(event.removal for event in known)
 
     @property
     def undo(self) -> UndoWindow:

@@ -9,7 +9,8 @@ from typing import Any
 from firnline.model.files import Tally, Totals
 from firnline.model.snapshots import SnapshotId
 from firnline.model.times import format_instant
-from firnline.ports.formats import SideObject, UndoWindow
+from firnline.ports.abilities import SideObject
+from firnline.ports.formats import UndoWindow
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from firnline.model.names import written
 from firnline.ports.formats import Amendment, State, TableFormat, UndoWindow
@@ -45,6 +45,11 @@ class Catalog(Protocol):
 
     @property
     def name(self) -> str: ...
+
+    @property
+    def format(self) -> str:
+        """The name of the format that its tables have."""
+        ...
 
     @property
     def undo(self) -> UndoWindow:
@@ -148,6 +153,18 @@ class Commit(Protocol):
 
     def fence(self, proofs: Sequence[Mapping[str, Any]], now: Version) -> Amendment | None:
         """Returns what has to be written so that none of these attempts can land any more; None: none can."""
+        ...
+
+
+@runtime_checkable
+class StepwiseCommit(Protocol):
+    """A commit that takes several requests and can be cut between two: it notes how far it came, and the record of its
+    attempt says all that is still to be written and taken away.
+    """
+
+    @property
+    def notes(self) -> str:
+        """The folder with the notes of this table's commits."""
         ...
 
 

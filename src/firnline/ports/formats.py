@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 from firnline.model.files import File, FileKind
 from firnline.model.graph import Graph
 from firnline.model.holds import Hold, Pin
+from firnline.model.removals import Removal
 from firnline.model.snapshots import Ref, SnapshotId
 from firnline.policy.native import NativeRetention
 from firnline.ports.expanding import Expand
@@ -32,11 +33,10 @@ class UndoWindow(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Capabilities:
-    """What this table allows. `holes`: whether snapshots may go from the middle of the history."""
+    """What this table allows."""
 
     fence: FenceKind
     undo: UndoWindow
-    holes: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,14 +73,14 @@ class State:
 class Edited:
     """The next version of a table's metadata, not yet committed: the document, and the bytes that say it.
 
-    `removal` is what was taken out, as JSON, and all that is needed to put it back. `left_alone` names refs that a
+    `removal` is what was taken out, and all that is needed to put it back. `left_alone` names refs that a
     restore did not touch because they were created since. `forgotten` are metadata files that fall off the log.
     """
 
     data: bytes
     location: str
     document: Mapping[str, Any] = field(repr=False)
-    removal: Mapping[str, Any] = field(default_factory=dict)
+    removal: Removal = field(default_factory=Removal)
     left_alone: tuple[str, ...] = ()
     forgotten: tuple[str, ...] = ()
 
@@ -127,9 +127,7 @@ class EditTable(Protocol):
         """
         ...
 
-    def restore(
-        self, state: State, removal: Mapping[str, Any], now_ms: int, *, amendment: Amendment | None = None
-    ) -> Edited:
+    def restore(self, state: State, removal: Removal, now_ms: int, *, amendment: Amendment | None = None) -> Edited:
         """Returns the table with a removal put back, and with the amendment in the same version.
 
         A ref that was created since is left as it is.
@@ -140,71 +138,17 @@ class EditTable(Protocol):
         """Returns the table with refs and properties written or gone, in one version."""
         ...
 
-    def with_removal(self, state: State, removal: Mapping[str, Any]) -> State:
+    def with_removal(self, state: State, removal: Removal) -> State:
         """Returns the state as if a removal had been put back: for walking what an undo would bring back."""
         ...
 
-
-@dataclass(frozen=True, slots=True)
-class Subject:
-    """What a metadata file alone tells of. `kind` is `snapshot`, with its id; `ref`, with its name; or that of a
-    SideObject.
-    """
-
-    kind: str
-    name: str
-
-
-@dataclass(frozen=True, slots=True)
-class SideObject:
-    """What a table has beside snapshots and refs, and why it goes or stays: a changelog, a consumer."""
-
-    kind: str
-    name: str
-    why: str
-    time_ms: int | None = None
-
-    @property
-    def id(self) -> str:
-        return f"{self.kind} {self.name}"
-
-
-@dataclass(frozen=True, slots=True)
-class Consequences:
-    """What follows for a table when some snapshots expire.
-
-    `released` are the owners, among those of `roots`, that need nothing any more. `tagged` are snapshots that stay and
-    yet leave the table's own row of snapshots, with the tag that the commit makes to hold each. `going` and `staying`
-    is what the table has beside them.
-    """
-
-    released: frozenset[str]
-    tagged: Mapping[SnapshotId, str] = field(default_factory=dict)
-    going: tuple[SideObject, ...] = ()
-    staying: tuple[SideObject, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Dropping:
-    """What goes with some refs: themselves with the refs below them, and the snapshots that nothing else holds.
-
-    `seen` says of each by its name what it holds: a ref of the same name may be made again, and a number given again.
-    """
-
-    snapshots: frozenset[SnapshotId]
-    refs: frozenset[str]
-    seen: Mapping[str, str]
-
-
-class Undefined(NamedTuple):
-    """A snapshot, and what it was written with that the table's metadata does not have."""
-
-    snapshot: SnapshotId
-    what: str
+    def part_of(self, removal: Removal, snapshots: Set[SnapshotId]) -> Removal:
+        """Returns what of a removal belongs to these snapshots: themselves, and all that names them; no refs."""
+        ...
 
 
 class TableFormat(EditTable, Protocol):
-    """A table format: what it reads, and what it can change."""
+    """What every table format has. What only some have are protocols of their own: see `ports.abilities`."""
 
     @property
     def name(self) -> str: ...
@@ -227,6 +171,13 @@ class TableFormat(EditTable, Protocol):
         """
         ...
 
+    @property
+    def paths_follow_folder(self) -> bool:
+        """Whether all paths of a table follow from its folder's: its units lie there, and the folder must have one
+        name, by whatever links it was reached. What one process wrote down as garbage, another compares with its own.
+        """
+        ...
+
     def load(self, table: str, metadata_location: str) -> State:
         """Returns the table's state from one read. Raises UnreadableMetadata or UnsupportedFormat."""
         ...
@@ -235,32 +186,18 @@ class TableFormat(EditTable, Protocol):
         """Yields the metadata objects that the table names itself: the current one and those its log remembers."""
         ...
 
-    def subject_of(self, state: State, key: str) -> Subject | None:
-        """Returns what one of `metadata_files` tells of and goes with; None for one that is about the whole table."""
-        ...
-
     def places(self, state: State) -> tuple[WrittenFolder, ...]:
         """Returns the folders that the table's writers use, with the names that they give their files there."""
         ...
 
-    def emptied(self, state: State, folders: Iterable[str]) -> list[str]:
-        """Returns which folders are to be removed where nothing is left in them, innermost first, after files went
-        from some; none where the table does not ask for it.
-        """
-        ...
-
     def table_of(self, key: str) -> State | None:
-        """Returns the table that a metadata object speaks of; None where it is gone. Raises where nobody can tell."""
+        """Returns the table that a metadata object of this format speaks of; None where it is gone. Raises where nobody
+        can tell.
+        """
         ...
 
     def written_ms(self, state: State) -> int:
         """Returns when the table's metadata was written, by its writer's clock: later ones say later times."""
-        ...
-
-    def undefined(self, state: State) -> Iterator[Undefined]:
-        """Yields which schemas or partition specs of snapshots are gone: such a snapshot cannot be read, though every
-        file of it is there. Raises UnreadableMetadata where nobody can tell.
-        """
         ...
 
     def entries(self, state: State) -> int:
@@ -273,39 +210,39 @@ class TableFormat(EditTable, Protocol):
         """Yields the table's snapshots as Iceberg writes a Snapshot in JSON, with whatever other fields they have."""
         ...
 
-    def declared_history(self, state: State) -> str | None:
-        """Returns what the document's own field says of where the history of expired snapshots lies."""
-        ...
-
-    def consequences(self, state: State, expired: Set[SnapshotId], refs: Set[str], now_ms: int | None) -> Consequences:
-        """Returns what follows when these snapshots and refs expire, and what else has had its time at `now_ms`.
-
-        None where nothing goes for its own age: then only what follows from these.
-        """
-        ...
-
-    def expiry_off(self, state: State) -> Mapping[str, str]:
-        """Returns the properties that are lacking so that no writer expires anything; none where they never do."""
-        ...
-
-    def unaware(self, state: State) -> Sequence[str]:
-        """Returns the branches on which a job still writes that started before it was told to expire nothing."""
-        ...
-
-    def misleading(self, state: State) -> Iterator[tuple[str, str]]:
-        """Yields objects beside the metadata from which readers start and that lead them astray, with the reason."""
-        ...
-
-    def dropping(self, state: State, refs: Set[str]) -> Dropping:
-        """Returns what goes with these refs.
-
-        Raises UsageError where there is none of that name, UnsupportedFormat where a run cannot drop it.
-        """
-        ...
-
     def roots(self, state: State) -> Iterator[tuple[SnapshotId, File]]:
         """Yields everything that the table's own document names, each with the snapshot it belongs to.
 
         The snapshot may be one that the table does not have any more; what belongs to it still counts as needed.
         """
+        ...
+
+
+class Formats(Protocol):
+    """Every known format at once, on one store: for use cases that meet the metadata of any table."""
+
+    @property
+    def expand(self) -> Expand:
+        """Opens units of which nothing but the store is known: by the format whose units may lie anywhere."""
+        ...
+
+    def of(self, state: State) -> TableFormat:
+        """Returns the format of a table."""
+        ...
+
+    def table_of(self, document: str) -> State | None:
+        """Returns the table that a metadata object of any format speaks of; None where it is gone.
+
+        Raises UnsupportedFormat for a format that is not known, and where nobody can tell.
+        """
+        ...
+
+    def dropped_table(self, document: str) -> State | None:
+        """Returns the same. Raises UnsupportedFormat for a table that is there as long as its folder is: no catalog
+        could have dropped it.
+        """
+        ...
+
+    def folder_of(self, document: str) -> str:
+        """Returns the folder of the table that a metadata object belongs to, by its name alone."""
         ...

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol
 
 from firnline.model.snapshots import SnapshotId
 from firnline.ports.formats import State
@@ -57,3 +57,33 @@ class Inspect(Protocol):
     def live(self, state: State, snapshot: SnapshotId | None) -> EntryReader:
         """Returns a reader of the snapshot's manifests without the entries that one of them takes away from another."""
         ...
+
+
+Task = Any
+"""What is read at once: small and picklable; only its own Rows look inside."""
+
+
+class Rows(Protocol):
+    """The rows of one snapshot. Picklable: it travels to executors with the means to read its tasks."""
+
+    @property
+    def schema(self) -> pa.Schema: ...
+
+    def tasks(self) -> Sequence[Task]:
+        """Returns all that is to be read, in pieces of about equal bytes. Raises UnsupportedFormat where that cannot be
+        read without an engine of the format's own.
+        """
+        ...
+
+    def read(self, task: Task, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        """Yields the rows of a task, with these columns in this order."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class SparkSource:
+    """How Spark reads a snapshot with a format's own jar: the name of the source, its options, and what it loads."""
+
+    name: str
+    load: str
+    options: Mapping[str, str] = field(default_factory=dict)

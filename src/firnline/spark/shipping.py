@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
-from importlib.metadata import Distribution, PackageNotFoundError, distribution
+from importlib.metadata import Distribution, PackageNotFoundError, distribution, entry_points
 from pathlib import Path
 from typing import IO
 
@@ -29,6 +29,7 @@ from pyspark.sql.utils import is_remote
 from firnline.arrival import PACKED
 from firnline.errors import UsageError
 from firnline.own_files import create, half_of, is_half, is_own_folder, own_cache, read_own
+from firnline.ports.kits import GROUP
 from firnline.spark import looking
 from firnline.spark.looking import Seen
 from firnline.spark.opening import said_by
@@ -48,10 +49,18 @@ _ARCHIVE = re.compile(r"firnline-[0-9a-f]{16}-[0-9a-f]{64}\.tar\.gz")
 _DAYS_KEPT = 30
 
 
-def distributions(names: Iterable[str] = NEEDED) -> dict[str, Distribution]:
-    """Returns the distributions of these names with all that they require and that is installed."""
+def needed() -> tuple[str, ...]:
+    """Returns the names of the distributions that executors need: also those that a format of another package is in."""
+    found = (point.dist for point in entry_points(group=GROUP))
+    return (*NEEDED, *(each.name for each in found if each is not None))
+
+
+def distributions(names: Iterable[str] | None = None) -> dict[str, Distribution]:
+    """Returns the distributions of these names, or those that executors need, with all that they require and that is
+    installed.
+    """
     found: dict[str, Distribution] = {}
-    waiting = list(names)
+    waiting = list(needed() if names is None else names)
     while waiting:
         name = waiting.pop()
         if name in found:

@@ -8,8 +8,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from firnline.app import Lake, open_lake
-from firnline.app.inspecting import inspect_on
-from firnline.errors import UsageError
+from firnline.errors import UnsupportedFormat, UsageError
+from firnline.formats.registry import kit_named
 from firnline.history.opening import History
 from firnline.model.names import written
 from firnline.ops.history.reading import history_of
@@ -17,9 +17,11 @@ from firnline.ops.marks.tags import resolve
 from firnline.ops.table.context import TableContext
 from firnline.ports.formats import State
 from firnline.ports.inspect import Inspect, Manifest
+from firnline.ports.kits import ReadsRows
 from firnline.sql.accounts import LedgerRows, log_rows, ref_rows, run_rows
 from firnline.sql.contents import EntryRows, FileRows
 from firnline.sql.relations import Ready, Relation
+from firnline.sql.rows import TableRows
 from firnline.sql.snapshots import Snapshots
 from firnline.stores.wrappers.read_only import ReadOnly
 
@@ -107,7 +109,7 @@ class _Opened:
 
     @property
     def inspect(self) -> Inspect:
-        return inspect_on(self.state, self.store)
+        return kit_named(self.state.format).inspect(self.store)
 
     @property
     def snapshot(self) -> str | None:
@@ -123,10 +125,11 @@ class _Opened:
 
 
 def _rows(it: _Opened) -> Relation:
-    """Returns a table's own rows. Loaded here: each of the many Python processes of a query would load PyIceberg."""
-    from firnline.sql.rows import table_rows
-
-    return table_rows(it.state, it.lake.place(it.work.source.name).settings, it.snapshot)
+    """Returns a table's own rows. Raises UnsupportedFormat where only an engine of its format can read them."""
+    kit = kit_named(it.state.format)
+    if not isinstance(kit, ReadsRows):
+        raise UnsupportedFormat(f"{it.state.table}: rows of a {kit.name} table are not read", hint="ask its own engine")
+    return TableRows(kit.rows(it.state, it.lake.place(it.work.source.name).settings, it.snapshot))
 
 
 _RELATIONS: Mapping[str, Callable[[_Opened], Relation]] = {

@@ -1,4 +1,4 @@
-"""Errors that cross Spark as the error they were, and what to do where Iceberg's own runtime is missing."""
+"""Errors that cross Spark as the error they were."""
 
 from __future__ import annotations
 
@@ -10,11 +10,6 @@ from pyspark.errors import AnalysisException, ParseException, PySparkException
 
 from firnline.errors import FirnlineError, UsageError
 from firnline.spark.opening import raise_told, told
-
-RUNTIME = "iceberg-spark-runtime"
-PACKAGE = f"org.apache.iceberg:{RUNTIME}-4.1_2.13:1.12.0"
-JAR = f"Iceberg's own runtime reads it: set FIRNLINE_SPARK_PACKAGES={PACKAGE}"
-
 
 _SAID = re.compile(r"firnline says (\[\".*\"\]) end of what firnline says")
 _MARKED = re.compile(r"^\[[A-Z_.0-9]+\] ")

@@ -13,12 +13,14 @@ from pyspark.sql.utils import is_remote
 
 from firnline.app import Lake
 from firnline.errors import NoSuchTable, UsageError
+from firnline.formats.registry import kit_named
 from firnline.model.times import format_instant
 from firnline.ops.marks.tags import add_tag, resolve
 from firnline.ports.formats import State
+from firnline.ports.kits import HasSparkSource
 from firnline.settings import find_config
 from firnline.sql.asking import METADATA, ROWS, asked_of, open_relation
-from firnline.sql.faults import RUNTIME, understanding
+from firnline.sql.faults import understanding
 from firnline.sql.source import NAME, PUSHDOWN, register, spark_schema
 from firnline.sql.statements import NamedTable, Query, TagSnapshot, UseTable, parse, paths_of, split
 
@@ -133,19 +135,22 @@ class Statements:
         return loaded[table]
 
     def _create(self, view: View, query: Query) -> None:
-        through_runtime = view.what == ROWS and view.state.format == "iceberg" and self._has_runtime()
-        frame = self._of_runtime(view) if through_runtime else self._of_source(view, query)
+        kit = kit_named(view.state.format)
+        if view.what == ROWS and isinstance(kit, HasSparkSource) and self._has_runtime(kit.runtime):
+            frame = self._of_runtime(view, kit)
+        else:
+            frame = self._of_source(view, query)
         frame.createOrReplaceTempView(view.view)
         self._views.append(view.view)
 
-    def _has_runtime(self) -> bool:
-        return any(RUNTIME in (self.spark.conf.get(name, "") or "") for name in _WITH_JARS)
+    def _has_runtime(self, name: str) -> bool:
+        return any(name in (self.spark.conf.get(name, "") or "") for name in _WITH_JARS)
 
-    def _of_runtime(self, view: View) -> DataFrame:
-        """Returns a table's rows through Iceberg's own runtime, at the very version that was loaded."""
+    def _of_runtime(self, view: View, kit: HasSparkSource) -> DataFrame:
+        """Returns a table's rows through its format's own runtime, at the very version that was loaded."""
         snapshot = view.state.current if view.named.snapshot is None else resolve(view.state, view.named.snapshot)
-        reader = self.spark.read.format("iceberg")
-        return (reader if snapshot is None else reader.option("versionAsOf", snapshot)).load(view.state.fence)
+        source = kit.spark_source(view.state, snapshot)
+        return self.spark.read.format(source.name).options(**source.options).load(source.load)
 
     def _of_source(self, view: View, query: Query) -> DataFrame:
         """Returns what the data source makes of a table, with no more columns than the query can need.

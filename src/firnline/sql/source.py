@@ -15,11 +15,12 @@ from pyspark.sql.types import StructType
 
 from firnline.errors import UnsupportedFormat, UsageError
 from firnline.spark.opening import forget_zip_importers
-from firnline.sql.faults import JAR, telling
+from firnline.sql.faults import telling
 from firnline.sql.relations import Piece, Relation, TimeBounds, bounds_of
 
 NAME = "firnline"
 PUSHDOWN = "spark.sql.python.filterPushdown.enabled"
+_RUNTIME = "a runtime of the table's own format may read it: FIRNLINE_SPARK_PACKAGES names one"
 
 
 def register(spark: SparkSession) -> None:
@@ -105,7 +106,7 @@ def spark_schema(schema: pa.Schema, columns: Sequence[str] | None) -> StructType
     try:
         return from_arrow_schema(chosen)
     except PySparkTypeError as problem:
-        raise UnsupportedFormat(f"Spark has no type for a column: {problem}", hint=JAR) from problem
+        raise UnsupportedFormat(f"Spark has no type for a column: {problem}", hint=_RUNTIME) from problem
 
 
 def _field(schema: pa.Schema, name: str) -> pa.Field:

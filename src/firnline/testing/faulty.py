@@ -122,6 +122,10 @@ class FaultyCatalog:
         return self.catalog.name
 
     @property
+    def format(self) -> str:
+        return self.catalog.format
+
+    @property
     def undo(self) -> UndoWindow:
         return self.catalog.undo
 

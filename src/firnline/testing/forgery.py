@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 
 from firnline.journal.parts import seal
 from firnline.model.locations import identity
+from firnline.model.removals import Removal
 from firnline.testing.disks import local
 
 Edit = Callable[[dict[str, Any]], Any]
@@ -73,7 +74,7 @@ class Forgery:
 
     def committed(self, **detail: Any) -> None:
         """Says that the run was committed, long ago."""
-        nothing = {"removal": {"snapshots": [], "refs": {}}, "forgotten": [], "base": "", "location": ""}
+        nothing = {"removal": Removal().to_json(), "forgotten": [], "base": "", "location": ""}
         self.say({"state": "committed", "detail": {**nothing, **detail}})
 
     def _part(self, folder: str, name: str, columns: Mapping[str, Sequence[Any]]) -> None:

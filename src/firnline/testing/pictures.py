@@ -10,6 +10,7 @@ from typing import Any
 from firnline.catalogs.rest.commits import is_fence
 from firnline.journal.events import RunState
 from firnline.journal.runs import Run
+from firnline.model.removals import Removal
 from firnline.testing.processes import Process
 from firnline.testing.writers import Document, Writer
 
@@ -77,13 +78,13 @@ def _strays(writer: Writer, document: Document) -> int:
 def _story(run: Run) -> str:
     """Returns what a run came to: where it stands, what it was to expire and what it really took out."""
     committed = run.committed
-    removal = committed.detail["removal"] if committed else {"snapshots": [], "refs": {}}
+    removal = committed.removal if committed else Removal()
     facts = {
         "state": run.state.value,
         "planned": sorted(run.plan["expire"]),
         "victims": run.plan["victims"]["files"],
-        "snapshots": sorted(str(each["snapshot-id"]) for each in removal["snapshots"]),
-        "refs": sorted(removal.get("refs") or {}),
+        "snapshots": sorted(removal.ids),
+        "refs": sorted(removal.refs),
         "left_alone": list(run.events[-1].detail.get("left_alone", ())),
         "spared": run.events[-1].detail.get("outcomes", {}).get("spared", {}).get("files")
         if run.state is RunState.DONE

@@ -13,6 +13,7 @@ from firnline.catalogs.commits import SqlCommits
 from firnline.catalogs.rest.catalog import RestCatalog
 from firnline.catalogs.rest.commits import RestCommits
 from firnline.catalogs.sql import SqlCatalog
+from firnline.formats.registry import kit_named
 from firnline.journal.lease import LeaseTimes
 from firnline.journal.runs import Run
 from firnline.local.delete import LocalDeleteMany
@@ -29,6 +30,7 @@ from firnline.ports.catalogs import Commit, TableName
 from firnline.stores.delete import ObjectDelete
 from firnline.stores.objects import ObjectStores
 from firnline.stores.removers import LocalFolders, OwnDiscard
+from firnline.stores.wrappers.read_only import ReadOnly
 from firnline.stores.wrappers.retry import Patience, Retrying
 from firnline.testing.dated import Clock, Dated
 from firnline.testing.faults import Fault, NoFault
@@ -135,9 +137,8 @@ class Process(Lake):
             return super().place(named)
         located = FaultyCatalog(self.every[named.catalog], self.fault)
         commits = FaultyCommits(self._commits(self.every[named.catalog]), self.fault)
-        return TablePlace(
-            catalog_table(located, named, self._iceberg(self.store), lambda: commits), self.store, self.settings
-        )
+        table_format = kit_named("iceberg").format(ReadOnly(self.store), self.trusted)
+        return TablePlace(catalog_table(located, named, table_format, lambda: commits), self.store, self.settings)
 
     def _table_context(self, place: TablePlace) -> TableContext:
         return replace(

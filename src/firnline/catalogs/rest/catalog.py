@@ -39,6 +39,10 @@ class RestCatalog:
         return self._given.name
 
     @property
+    def format(self) -> str:
+        return "iceberg"
+
+    @property
     def undo(self) -> UndoWindow:
         """Before the commit: a server refuses snapshots whose sequence numbers have passed."""
         return UndoWindow.BEFORE_COMMIT

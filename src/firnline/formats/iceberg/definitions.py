@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from firnline.errors import ObjectNotFound, RefusedForSafety, UnreadableMetadata
 from firnline.formats.avro import CorruptAvro, decode
 from firnline.formats.iceberg.document import Document
-from firnline.ports.formats import Undefined
+from firnline.ports.abilities import Undefined
 from firnline.ports.stores import Get
 
 SCHEMAS, SPECS = "schemas", "partition-specs"

@@ -14,7 +14,7 @@ from firnline.model.snapshots import MAIN, Ref, RefKind
 from firnline.ports.formats import Amendment
 
 Entry = Mapping[str, Any]
-Removal = Mapping[str, Any]
+Taken = Mapping[str, Any]
 """What an expiry took out of a document, as JSON: all that `restored` needs to put it back."""
 
 _BY_SNAPSHOT = ("statistics", "partition-statistics")
@@ -23,7 +23,7 @@ EXPIRED_PATH = "expired-snapshots-path"
 """The field that is proposed for the history of expired snapshots. Writers that do not know it drop it."""
 
 
-def expired(document: Document, snapshots: Set[str], refs: Set[str]) -> tuple[dict[str, Any], Removal]:
+def expired(document: Document, snapshots: Set[str], refs: Set[str]) -> tuple[dict[str, Any], Taken]:
     """Returns the document without these snapshots and refs, and what was taken out.
 
     Raises RefusedForSafety where a ref that stays, or the current snapshot, would be left without its snapshot:
@@ -49,7 +49,7 @@ def expired(document: Document, snapshots: Set[str], refs: Set[str]) -> tuple[di
     return edited, removal
 
 
-def restored(document: Document, removal: Removal) -> tuple[dict[str, Any], list[str]]:
+def restored(document: Document, removal: Taken) -> tuple[dict[str, Any], list[str]]:
     """Returns the document with the removal put back, and the refs that were not.
 
     A ref that was created since keeps what it says now, whatever it said before; one whose snapshot is gone,
@@ -72,14 +72,21 @@ def restored(document: Document, removal: Removal) -> tuple[dict[str, Any], list
     return edited, [name for name in removal.get("refs") or () if name not in back]
 
 
-def _returning_refs(edited: Document, removal: Removal) -> dict[str, Entry]:
+def part_of(taken: Taken, snapshots: Set[str]) -> Taken:
+    """Returns what of all that was taken out names these snapshots; nothing of the log."""
+    lists = {name: entries for name, entries in taken.items() if isinstance(entries, list)}
+    kept = {name: [e for e in entries if str(e.get("snapshot-id")) in snapshots] for name, entries in lists.items()}
+    return {**kept, "snapshot-log": []}
+
+
+def _returning_refs(edited: Document, removal: Taken) -> dict[str, Entry]:
     known = {each["snapshot-id"] for each in edited["snapshots"]}
     taken = edited.get("refs") or {}
     wanted = (removal.get("refs") or {}).items()
     return {name: ref for name, ref in wanted if name not in taken and ref["snapshot-id"] in known}
 
 
-def _log_goes_on(document: Document, removal: Removal) -> bool:
+def _log_goes_on(document: Document, removal: Taken) -> bool:
     """Tells whether the log still begins where the removed part ended.
 
     Where a later expiry cut more of it, putting the older part back would hide a hole: time travel into the hole
@@ -89,7 +96,7 @@ def _log_goes_on(document: Document, removal: Removal) -> bool:
     return bool(removal.get("snapshot-log")) and (log[0] if log else None) == removal["snapshot-log-next"]
 
 
-def refuse_reused_ids(document: Document, removal: Removal) -> None:
+def refuse_reused_ids(document: Document, removal: Taken) -> None:
     """Refuses where a schema or spec that the run itself took out cannot come back: its id was given again."""
     for name in ID_OF:
         for each in removal.get(name) or ():

@@ -15,7 +15,8 @@ from firnline.model.files import FileKind
 from firnline.model.locations import is_dotted, join
 from firnline.ports.listings import WrittenFolder
 
-DOCUMENT_NAMES = ((r"[^/]+\.metadata\.json(?:\.gz)?", FileKind.METADATA),)
+DOCUMENT = r"[^/]+\.metadata\.json(?:\.gz)?"
+DOCUMENT_NAMES = ((DOCUMENT, FileKind.METADATA),)
 METADATA_NAMES = (
     *DOCUMENT_NAMES,
     (r"partition-stats-[^/]+\.(?:parquet|orc|avro)", FileKind.PARTITION_STATISTICS),

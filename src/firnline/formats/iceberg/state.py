@@ -107,7 +107,7 @@ def state_of(document: Document, table: str, metadata_location: str) -> State:
         current=current,
         refs=_refs(document, current, where),
         native=_native(properties, where),
-        capabilities=Capabilities(FenceKind.SWAP, UndoWindow.AFTER_COMMIT, holes=True),
+        capabilities=Capabilities(FenceKind.SWAP, UndoWindow.AFTER_COMMIT),
         properties=properties,
         document=document,
         owned=(location, *_owned(properties, where)),

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from firnline.errors import ObjectNotFound, RefusedForSafety, UnreadableMetadata, UnsupportedFormat, UsageError
+from firnline.errors import ObjectNotFound, RefusedForSafety, UnreadableMetadata
 from firnline.formats.iceberg import edit, fields
 from firnline.formats.iceberg.counts import files_told
 from firnline.formats.iceberg.definitions import refuse_lost_sources, undefined_in, with_definitions, without_unused
 from firnline.formats.iceberg.document import Document, document_bytes, document_in, read_metadata, successor_name
 from firnline.formats.iceberg.expand import IcebergExpand, roots_of
 from firnline.formats.iceberg.names import places_of
+from firnline.formats.iceberg.retention import lengthened
 from firnline.formats.iceberg.state import LastRead, state_of, with_bridges
-from firnline.formats.strangers import refuse_stranger
 from firnline.model.files import File, FileKind
-from firnline.model.snapshots import RefKind, SnapshotId
-from firnline.ports.formats import Amendment, Consequences, Dropping, Edited, State, Subject, Undefined
+from firnline.model.removals import Removal
+from firnline.model.snapshots import SnapshotId
+from firnline.ports.abilities import Undefined
+from firnline.ports.formats import Amendment, Edited, State
 from firnline.ports.listings import WrittenFolder
 from firnline.ports.stores import Get
 
@@ -62,6 +64,10 @@ class IcebergFormat:
         """Writers of data may name files as they like, and partitions have files of one name."""
         return False
 
+    @property
+    def paths_follow_folder(self) -> bool:
+        return False
+
     def load(self, table: str, metadata_location: str) -> State:
         where = metadata_location
         data = read_metadata(self.store, where)
@@ -69,20 +75,15 @@ class IcebergFormat:
 
     def metadata_files(self, state: State) -> Iterator[str]:
         yield state.fence
-        yield from (entry["metadata-file"] for entry in state.document.get("metadata-log") or ())
+        yield from self.earlier(state)
 
-    def subject_of(self, state: State, key: str) -> Subject | None:
-        """Each document is about the whole table."""
-        return None
+    def earlier(self, state: State) -> list[str]:
+        return [entry["metadata-file"] for entry in state.document.get("metadata-log") or ()]
 
     def places(self, state: State) -> tuple[WrittenFolder, ...]:
         return places_of(state.location, state.properties)
 
-    def emptied(self, state: State, folders: Iterable[str]) -> list[str]:
-        return []
-
     def table_of(self, key: str) -> State | None:
-        refuse_stranger(key)
         try:
             return self.load(key, key)
         except UnreadableMetadata as damage:
@@ -110,14 +111,13 @@ class IcebergFormat:
         if clean:
             edited, unused = without_unused(edited, self.store)
             removal = {**removal, **unused}
-        return replace(_successor(state, edited, now_ms), removal=removal)
+        return replace(_successor(state, edited, now_ms), removal=_removal_of(removal))
 
-    def restore(
-        self, state: State, removal: Mapping[str, Any], now_ms: int, *, amendment: Amendment | None = None
-    ) -> Edited:
-        edit.refuse_reused_ids(state.document, removal)
-        edited, left_alone = edit.restored(state.document, removal)
-        edited = self._readable(edited, state.document, removal)
+    def restore(self, state: State, removal: Removal, now_ms: int, *, amendment: Amendment | None = None) -> Edited:
+        taken = _taken_by(removal)
+        edit.refuse_reused_ids(state.document, taken)
+        edited, left_alone = edit.restored(state.document, taken)
+        edited = self._readable(edited, state.document, taken)
         edited = edit.amended(edited, amendment or Amendment())
         graph = state_of(edited, state.table, state.fence).graph
         edited = with_bridges(edited, graph.bridges_without(frozenset()))
@@ -137,8 +137,12 @@ class IcebergFormat:
     def amend(self, state: State, amendment: Amendment, now_ms: int) -> Edited:
         return _successor(state, edit.amended(state.document, amendment), now_ms)
 
-    def with_removal(self, state: State, removal: Mapping[str, Any]) -> State:
-        return state_of(edit.restored(state.document, removal)[0], state.table, state.fence)
+    def with_removal(self, state: State, removal: Removal) -> State:
+        return state_of(edit.restored(state.document, _taken_by(removal))[0], state.table, state.fence)
+
+    def part_of(self, removal: Removal, snapshots: Set[SnapshotId]) -> Removal:
+        """Returns the snapshots with their statistics. The log stays out: it tells of others too."""
+        return _removal_of(edit.part_of(_taken_by(removal), snapshots))
 
     def entries(self, state: State) -> int:
         return files_told(state.document)
@@ -150,32 +154,21 @@ class IcebergFormat:
         declared = state.document.get(edit.EXPIRED_PATH)
         return declared if isinstance(declared, str) and declared else None
 
-    def consequences(self, state: State, expired: Set[SnapshotId], refs: Set[str], now_ms: int | None) -> Consequences:
-        return Consequences(frozenset(expired))
-
-    def expiry_off(self, state: State) -> Mapping[str, str]:
-        return {}
-
-    def unaware(self, state: State) -> list[str]:
-        return []
-
-    def misleading(self, state: State) -> Iterator[tuple[str, str]]:
-        return iter(())
-
-    def dropping(self, state: State, refs: Set[str]) -> Dropping:
-        """Returns tags alone: the snapshot of one is in the table without it, until the policy lets it go."""
-        for name in sorted(refs):
-            if name not in state.refs:
-                raise UsageError(f"{state.table} has no ref {name!r}", hint="`firnline tag list TABLE` shows the tags")
-            if state.refs[name].kind is RefKind.BRANCH:
-                raise UnsupportedFormat(
-                    f"{state.table} is an Iceberg table, and {name} a branch of it",
-                    hint="its engine drops it; the next `firnline expire` removes what only it held",
-                )
-        return Dropping(frozenset(), frozenset(refs), {name: str(state.refs[name].snapshot) for name in sorted(refs)})
+    def lengthened(self, state: State, age_ms: int, count: int, tags: Sequence[str]) -> Amendment:
+        return lengthened(state, age_ms, count, tags)
 
     def roots(self, state: State) -> Iterator[tuple[SnapshotId, File]]:
         return roots_of(state, self.trusted)
+
+
+def _removal_of(taken: edit.Taken) -> Removal:
+    refs = {name: str(ref["snapshot-id"]) for name, ref in (taken.get("refs") or {}).items()}
+    payload = {name: value for name, value in taken.items() if name != "snapshots"}
+    return Removal(tuple(taken["snapshots"]), refs, payload)
+
+
+def _taken_by(removal: Removal) -> edit.Taken:
+    return {**removal.payload, "snapshots": list(removal.snapshots)}
 
 
 def _successor(state: State, edited: dict[str, Any], now_ms: int) -> Edited:

@@ -112,3 +112,8 @@ def snapshot_id(branch: str, number: int, variant: str = "") -> str:
     """
     named_id = f"{branch}:{number}" if branch else str(number)
     return f"{named_id}@{quote(variant, safe='')}" if variant else named_id
+
+
+def branch_of_id(snapshot: str) -> str:
+    """Returns the branch that an id of `snapshot_id` names; nothing for the main branch."""
+    return snapshot.rpartition(":")[0]

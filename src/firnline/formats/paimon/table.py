@@ -21,11 +21,12 @@ from firnline.formats.paimon.reading.state import files_in, modified_in, state_o
 from firnline.formats.paimon.walking.expand import PaimonExpand
 from firnline.formats.paimon.walking.places import emptied_of, places_of
 from firnline.formats.paimon.walking.roots import entries_of, roots_of
-from firnline.formats.strangers import refuse_stranger
 from firnline.model.files import File, FileKind
 from firnline.model.locations import join
-from firnline.model.snapshots import SnapshotId
-from firnline.ports.formats import Amendment, Consequences, Dropping, Edited, State, Subject, Undefined
+from firnline.model.removals import Removal
+from firnline.model.snapshots import MAIN, SnapshotId
+from firnline.ports.abilities import Consequences, Dropping, Subject
+from firnline.ports.formats import Amendment, Edited, State
 from firnline.ports.listings import WrittenFolder
 from firnline.ports.stores import Read
 
@@ -66,6 +67,10 @@ class PaimonFormat:
     def unique_names(self) -> bool:
         return True
 
+    @property
+    def paths_follow_folder(self) -> bool:
+        return True
+
     def load(self, table: str, metadata_location: str) -> State:
         """Returns the table as it is, or one version of it. Raises TableMoved where that is not to be had any more."""
         place, version = place_of(metadata_location)
@@ -88,7 +93,6 @@ class PaimonFormat:
     def table_of(self, key: str) -> State | None:
         folder = names.table_of_schema(key)
         if folder is None:
-            refuse_stranger(key)
             raise UnsupportedFormat(f"{key} belongs to a table of another format", hint="nothing was changed")
         try:
             return self.load(folder, folder)
@@ -112,32 +116,28 @@ class PaimonFormat:
         files, removal = expiry.expired(state, snapshots, refs, side_objects, amendment or Amendment(), now_ms)
         return _edited(files, state, removal=removal)
 
-    def restore(
-        self, state: State, removal: Mapping[str, Any], now_ms: int, *, amendment: Amendment | None = None
-    ) -> Edited:
-        refuse_gap(state, removal)
-        files, left_alone = restored(state, removal, amendment or Amendment(), now_ms)
+    def restore(self, state: State, removal: Removal, now_ms: int, *, amendment: Amendment | None = None) -> Edited:
+        refuse_gap(state, removal.payload)
+        files, left_alone = restored(state, removal.payload, amendment or Amendment(), now_ms)
         return _edited(files, state, left_alone=left_alone)
-
-    def undefined(self, state: State) -> Iterator[Undefined]:
-        """Returns nothing: a table with a snapshot whose schema is gone cannot even be loaded."""
-        return iter(())
 
     def amend(self, state: State, amendment: Amendment, now_ms: int) -> Edited:
         return _edited(amended(files_in(state), state, amendment, now_ms), state)
 
-    def with_removal(self, state: State, removal: Mapping[str, Any]) -> State:
-        files = with_all(files_in(state), removal)
+    def with_removal(self, state: State, removal: Removal) -> State:
+        files = with_all(files_in(state), removal.payload)
         return state_of(files, state.table, state.location, modified_in(state))
+
+    def part_of(self, removal: Removal, snapshots: Set[SnapshotId]) -> Removal:
+        files = [each for each in removal.payload.get("files", ()) if str(each.get("snapshot-id")) in snapshots]
+        gone = tuple(each for each in removal.snapshots if str(each["snapshot-id"]) in snapshots)
+        return Removal(gone, payload={"files": files})
 
     def entries(self, state: State) -> int:
         return entries_of(self.store, state)
 
     def snapshot_objects(self, state: State) -> Iterator[Mapping[str, Any]]:
         return snapshot_objects(state)
-
-    def declared_history(self, state: State) -> str | None:
-        return None
 
     def consequences(self, state: State, expired: Set[SnapshotId], refs: Set[str], now_ms: int | None) -> Consequences:
         return consequences_of(state, expired, refs, now_ms)
@@ -151,6 +151,9 @@ class PaimonFormat:
     def misleading(self, state: State) -> Iterator[tuple[str, str]]:
         return ((join(state.location, path), problem) for path, problem in misleading_hints(files_in(state)))
 
+    def branch_of(self, snapshot: SnapshotId) -> str:
+        return names.branch_of_id(snapshot) or MAIN
+
     def dropping(self, state: State, refs: Set[str]) -> Dropping:
         return dropping(state, refs)
 
@@ -158,7 +161,5 @@ class PaimonFormat:
         return roots_of(state)
 
 
-def _edited(
-    files: Files, state: State, removal: Mapping[str, Any] | None = None, left_alone: tuple[str, ...] = ()
-) -> Edited:
-    return Edited(b"", version_name(files, state.location), {"files": files}, removal or {}, left_alone)
+def _edited(files: Files, state: State, removal: Removal | None = None, left_alone: tuple[str, ...] = ()) -> Edited:
+    return Edited(b"", version_name(files, state.location), {"files": files}, removal or Removal(), left_alone)

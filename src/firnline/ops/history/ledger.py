@@ -15,6 +15,7 @@ from firnline.journal.outcomes import outcome_totals
 from firnline.journal.parts import as_parquet
 from firnline.journal.runs import Run
 from firnline.model.locations import join
+from firnline.model.removals import Removal
 from firnline.ops.runs.decision import decide_now
 from firnline.ops.table.context import TableContext
 from firnline.policy.native import cutoff_of
@@ -32,7 +33,7 @@ MOST_STEPS = 4_000_000
 def note_expired(work: TableContext, run: Run, detail: Mapping[str, Any], at_ms: int) -> None:
     """Writes a row for each snapshot of the commit, where the run remembers. A second call changes nothing."""
     noted = detail.get("history")
-    removed = detail["removal"]["snapshots"]
+    removed = Removal.from_json(detail["removal"]).snapshots
     if noted is None or not removed:
         return
     rows = list(rows_of(removed, expired=True))
@@ -97,7 +98,7 @@ def _base(work: TableContext, run: Run, detail: Mapping[str, Any]) -> State:
     try:
         return table_format.load(run.plan["table"], detail["base"])
     except TableMoved:
-        return table_format.with_removal(work.source.load(), detail["removal"])
+        return table_format.with_removal(work.source.load(), Removal.from_json(detail["removal"]))
 
 
 def _drop_old(work: TableContext, root: str, bound_ms: int) -> None:

@@ -13,8 +13,9 @@ from firnline.history.listing import Entry, SnapshotRow, rows_of
 from firnline.history.opening import History, expired_entries, open_history
 from firnline.journal.parts import ListAndGet, part_keys, read_part
 from firnline.ops.history.timeline import BANDS, Span, Timeline, svg_of
+from firnline.ports.abilities import HistoryField
 from firnline.ports.catalogs import TableSource
-from firnline.ports.formats import State
+from firnline.ports.formats import State, TableFormat
 from firnline.ports.stores import Get
 
 if TYPE_CHECKING:
@@ -25,7 +26,12 @@ _PLOTS = (".svg", ".png")
 
 def history_of(source: TableSource, state: State, store: Get) -> History:
     """Returns which objects hold the table's expired snapshots: for those who read them in parts, on any machine."""
-    return open_history(store, state, source.format.declared_history(state))
+    return open_history(store, state, declared_history(source.format, state))
+
+
+def declared_history(table_format: TableFormat, state: State) -> str | None:
+    """Returns what the document's own field says of where the history lies; None for a format without one."""
+    return table_format.declared_history(state) if isinstance(table_format, HistoryField) else None
 
 
 def expired_snapshots(source: TableSource, state: State, store: Get) -> Iterator[Entry]:

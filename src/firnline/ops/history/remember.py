@@ -13,7 +13,9 @@ from firnline.history.revise import LONGEST_LIST, Wish, laid_out, revise
 from firnline.journal.layout import RunId
 from firnline.journal.parts import put_own
 from firnline.model.locations import within
+from firnline.model.removals import Removal
 from firnline.model.snapshots import SnapshotId
+from firnline.ops.history.reading import declared_history
 from firnline.ops.runs.decision import Settled
 from firnline.ops.table.context import TableContext
 from firnline.policy.native import cutoff_of
@@ -52,20 +54,20 @@ class RunHistory:
                 raise
             return self._amendment(state, History(), wish, folder_of(state, self._run.stamp))
 
-    def returning(self, state: State, removal: Mapping[str, Any]) -> Amendment:
+    def returning(self, state: State, removal: Removal) -> Amendment:
         """Returns what an undo has to write so that the history does not name what is back.
 
         One that cannot be read stays as it is: bringing snapshots back is worth more, and who reads a history leaves
         out what is in the table.
         """
         self.noted = None
-        gone = {id_of(each): time_of(each) for each in removal["snapshots"]}
+        gone = {id_of(each): time_of(each) for each in removal.snapshots}
         return self._if_readable(state, Wish(gone=gone))
 
-    def leaving_again(self, state: State, snapshots: Set[SnapshotId], removal: Mapping[str, Any]) -> Amendment:
+    def leaving_again(self, state: State, snapshots: Set[SnapshotId], removal: Removal) -> Amendment:
         """Returns what has to be written where an undo is taken back: its snapshots expired after all."""
         self.noted = None
-        return self._if_readable(state, Wish([each for each in removal["snapshots"] if id_of(each) in snapshots]))
+        return self._if_readable(state, Wish([each for each in removal.snapshots if id_of(each) in snapshots]))
 
     def _if_readable(self, state: State, wish: Wish) -> Amendment:
         try:
@@ -75,7 +77,7 @@ class RunHistory:
             return Amendment()
 
     def _opened(self, state: State) -> History:
-        return open_history(self._work.store, state, self._work.source.format.declared_history(state))
+        return open_history(self._work.store, state, declared_history(self._work.source.format, state))
 
     def _amendment(self, state: State, history: History, wish: Wish, folder: str) -> Amendment:
         """Returns the pointer to the next version, which is in the store by then."""

@@ -19,14 +19,15 @@ from firnline.history.names import Pointer, home_of, is_of_table, pointer_of
 from firnline.history.opening import read_index
 from firnline.inflate import gunzipped
 from firnline.journal.events import RunState
-from firnline.journal.layout import notes_folder
 from firnline.journal.runs import Run
 from firnline.model.locations import within
 from firnline.model.times import DAY_MS
 from firnline.ops.neighbours.around import is_registered_elsewhere
 from firnline.ops.table.context import TableContext
+from firnline.ports.abilities import KeepsVersions
+from firnline.ports.catalogs import StepwiseCommit
 from firnline.ports.discard import OwnKey, OwnName, own_keys
-from firnline.ports.formats import FenceKind, State
+from firnline.ports.formats import State
 
 MOST_READ = 1 << 30
 """Bytes of metadata that are read to find out what still points where; above it everything stays."""
@@ -85,10 +86,9 @@ def _named_elsewhere(work: TableContext, state: State, pointer: Pointer, names: 
 
 def _texts(work: TableContext, state: State) -> Iterator[bytes]:
     yield from (_said(run) for run in work.recorded(state) if run.state in _ON_THEIR_WAY)
-    if state.capabilities.fence is FenceKind.NONE:
-        return  # there are no versions: the present pointer is the only one, and many files would be read in vain
-    left = MOST_READ
-    for key in work.source.format.metadata_files(state):
+    table_format, left = work.source.format, MOST_READ
+    # Without earlier versions the present pointer is the only one, and many files would be read in vain.
+    for key in (state.fence, *table_format.earlier(state)) if isinstance(table_format, KeepsVersions) else ():
         with suppress(ObjectNotFound):
             left -= work.store.head(key).size
             if left < 0:
@@ -113,10 +113,11 @@ def clear_notes(work: TableContext, state: State) -> None:
 
     Where anything cannot be read, all of them stay.
     """
-    if work.discard is None or state.capabilities.fence is not FenceKind.NONE:
+    commits = work.source.commits
+    if work.discard is None or not isinstance(commits, StepwiseCommit):
         return
     with suppress(FirnlineError):
-        folder = notes_folder(state.location)
+        folder = commits.notes
         before = work.now() - DAY_MS
         found = [each for each in work.store.list(folder) if each.modified_ms is not None and each.modified_ms < before]
         notes = own_keys(folder, found, OwnName.NOTE)

@@ -8,6 +8,7 @@ from typing import Any
 
 from firnline.model.files import FileKind, Root
 from firnline.ops.runs.presence import FileFault, Presence, look
+from firnline.ports.abilities import LeavesHints, NamesDefinitions
 from firnline.ports.catalogs import TableSource
 from firnline.ports.engines import ChooseEngine, Territory
 from firnline.ports.formats import State
@@ -53,15 +54,20 @@ def check(source: TableSource, store: Read, choose: ChooseEngine, progress: Prog
 
 
 def _astray(source: TableSource, state: State) -> list[FileFault]:
-    return [FileFault(path, "hint", problem) for path, problem in source.format.misleading(state)]
+    table_format = source.format
+    found = table_format.misleading(state) if isinstance(table_format, LeavesHints) else ()
+    return [FileFault(path, "hint", problem) for path, problem in found]
 
 
 def _undefined(source: TableSource, state: State) -> list[FileFault]:
     """Returns what the metadata itself lacks: files alone do not make a snapshot readable."""
+    table_format = source.format
+    if not isinstance(table_format, NamesDefinitions):
+        return []
     where = next(source.format.metadata_files(state))
     return [
         FileFault(
             where, FileKind.METADATA.value, f"has no {each.what}, which snapshot {each.snapshot} was written with"
         )
-        for each in source.format.undefined(state)
+        for each in table_format.undefined(state)
     ]

@@ -22,7 +22,8 @@ from firnline.ops.runs.drop import consequences_of
 from firnline.ops.table.context import TableContext
 from firnline.plans.request import Request
 from firnline.policy.why import explain_expired
-from firnline.ports.formats import Consequences, SideObject, State, Subject
+from firnline.ports.abilities import Consequences, SideObject, SplitMetadata, Subject
+from firnline.ports.formats import State
 
 OWN_METADATA = "the table's own metadata"
 SNAPSHOT, CHANGELOG, RUN, TABLE = "snapshot", "changelog", "run", "table"
@@ -147,7 +148,8 @@ def _about_file(what: str, case: _Case) -> Explanation:
     path = _resolved(what, state.location)
     for each in table_format.metadata_files(state):
         if identity(path) == identity(each):
-            return Explanation(state.table, path, (), _own(table_format.subject_of(state, each), case))
+            told = table_format.subject_of(state, each) if isinstance(table_format, SplitMetadata) else None
+            return Explanation(state.table, path, (), _own(told, case))
     needers = who_needs(identity(path), case.roots(), table_format.expand, case.work.progress)
     if not needers and path != what and not Path(path).exists():
         raise UsageError(f"{what!r} is no file here and none of {state.table}", hint="name the file by its whole path")

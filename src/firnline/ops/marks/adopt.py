@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
-from fnmatch import fnmatchcase
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
-from firnline.model.snapshots import Ref, RefKind
+from firnline.model.snapshots import Ref
 from firnline.ops.runs.change import amend
 from firnline.ops.runs.decision import policy_in_force
 from firnline.ops.table.context import TableContext
@@ -14,13 +13,10 @@ from firnline.plans.request import Request
 from firnline.policy.native import LONGEST_AGE_MS
 from firnline.policy.policy import Policy
 from firnline.policy.rules import KeepLast, KeepPeriods, KeepTags, KeepWithin
+from firnline.ports.abilities import ExpiringWriters, LengthensRetention
 from firnline.ports.formats import Amendment, State
 
-_AGE = "history.expire.max-snapshot-age-ms"
-_COUNT = "history.expire.min-snapshots-to-keep"
-_LARGEST_COUNT = 2**31 - 1
-
-
+_EVERY = 1 << 62
 _OTHERS = "(so on main alone)"
 
 
@@ -38,14 +34,18 @@ def adoption_of(work: TableContext, state: State) -> tuple[Amendment, tuple[Adop
     policy = policy_in_force(state, work.source.name, work.config, Request()).policy
     if policy.is_native:
         return Amendment(), ()
-    if state.native.ranges is not None:
-        return _of_writers(state, work.source.format.expiry_off(state))
-    age, count = longest_age(policy), most_snapshots(policy)
-    properties = dict(_properties(state, age, count))
-    refs = tuple(_refs(state, policy, age, count))
-    shown = [Adoption(name, state.properties.get(name, "(default)"), value) for name, value in properties.items()]
-    shown += [Adoption(f"{ref.kind} {ref.name}", _retention(state.refs[ref.name]), _retention(ref)) for ref in refs]
-    return Amendment(refs=refs, properties=properties), tuple(shown)
+    table_format = work.source.format
+    if isinstance(table_format, ExpiringWriters):
+        return _of_writers(state, table_format.expiry_off(state))
+    if not isinstance(table_format, LengthensRetention):
+        return Amendment(), ()
+    wanted = table_format.lengthened(state, longest_age(policy), most_snapshots(policy), policy.tag_patterns)
+    properties = wanted.properties.items()
+    shown = [Adoption(name, state.properties.get(name, "(default)"), value) for name, value in properties]
+    shown += [
+        Adoption(f"{ref.kind} {ref.name}", _retention(state.refs[ref.name]), _retention(ref)) for ref in wanted.refs
+    ]
+    return wanted, tuple(shown)
 
 
 def _of_writers(state: State, quiet: Mapping[str, str]) -> tuple[Amendment, tuple[Adoption, ...]]:
@@ -68,6 +68,12 @@ def adopt(work: TableContext) -> tuple[Adoption, ...]:
     return written
 
 
+def unaware(work: TableContext) -> Sequence[str]:
+    """Returns the branches on which a job still writes that started before it was told to expire nothing."""
+    table_format = work.source.format
+    return table_format.unaware(work.source.load()) if isinstance(table_format, ExpiringWriters) else ()
+
+
 def longest_age(policy: Policy) -> int:
     """Returns an age within which lies everything that the policy may keep.
 
@@ -87,34 +93,7 @@ def longest_age(policy: Policy) -> int:
 
 def most_snapshots(policy: Policy) -> int:
     counts = [setting.value.count for setting in policy.rules if isinstance(setting.value, KeepLast)]
-    return max((_LARGEST_COUNT if count is None else count for count in counts), default=1)
-
-
-def _properties(state: State, age: int, count: int) -> Iterator[tuple[str, str]]:
-    if state.native.max_snapshot_age_ms < age:
-        yield _AGE, str(age)
-    if state.native.min_snapshots_to_keep < count:
-        yield _COUNT, str(count)
-
-
-def _refs(state: State, policy: Policy, age: int, count: int) -> Iterator[Ref]:
-    """Yields the refs whose own fields are shorter than the policy: they beat the table's defaults."""
-    for ref in state.refs.values():
-        if ref.kind is RefKind.BRANCH:
-            longer = replace(
-                ref,
-                max_snapshot_age_ms=_at_least(ref.max_snapshot_age_ms, age),
-                min_snapshots_to_keep=_at_least(ref.min_snapshots_to_keep, count),
-            )
-        else:
-            kept = any(fnmatchcase(ref.name, pattern) for pattern in policy.tag_patterns)
-            longer = replace(ref, max_ref_age_ms=LONGEST_AGE_MS) if kept else ref
-        if longer != ref:
-            yield longer
-
-
-def _at_least(own: int | None, needed: int) -> int | None:
-    return own if own is None else max(own, needed)
+    return max((_EVERY if count is None else count for count in counts), default=1)
 
 
 def _retention(ref: Ref) -> str:

@@ -14,6 +14,7 @@ from firnline.ops.runs.change import amend
 from firnline.ops.runs.plan import RESTART
 from firnline.ops.table.context import TableContext
 from firnline.policy.holds import HOLD_PREFIX, format_hold
+from firnline.ports.abilities import ExpiringWriters
 from firnline.ports.formats import Amendment, State
 
 GC = "gc.enabled"
@@ -43,7 +44,7 @@ def add_hold(work: TableContext, hold: Hold) -> str:
     amend(work, wanted)
     state = work.source.load()
     _withdraw_if_late(work, state, hold)
-    return _protection(state, hold)
+    return _protection(work, state, hold)
 
 
 def _withdraw_if_late(work: TableContext, state: State, hold: Hold) -> None:
@@ -101,8 +102,7 @@ def _snapshot_hold(work: TableContext, state: State, hold: Hold) -> Amendment:
 
 def _took_out(run: Run, snapshot: str | None) -> bool:
     """Tells whether a run removed the snapshot, or may have."""
-    removals = (event.detail["removal"] for event in run.attempts)
-    return any(str(each["snapshot-id"]) == snapshot for removal in removals for each in removal["snapshots"])
+    return any(snapshot in event.removal.ids for event in run.attempts)
 
 
 def _table_hold(state: State, hold: Hold) -> Amendment:
@@ -121,9 +121,10 @@ def _collect_as_before(state: State, gone: frozenset[str]) -> Amendment:
     return Amendment(properties={GC: before}, properties_gone=gone | {GC_BEFORE})
 
 
-def _protection(state: State, hold: Hold) -> str:
+def _protection(work: TableContext, state: State, hold: Hold) -> str:
     if hold.snapshot is None:
-        return f"the whole table: {_STOPPED if state.native.ranges is None else _WRITERS_STOPPED}"
+        by_options = isinstance(work.source.format, ExpiringWriters)
+        return f"the whole table: {_WRITERS_STOPPED if by_options else _STOPPED}"
     if hold.snapshot in state.graph:
         return f"snapshot {hold.snapshot}: by the tag {hold_tag(hold.name)} with unlimited age"
     return f"the files of snapshot {hold.snapshot}, which a run took out of the table: undo that run to read it again"

@@ -9,7 +9,7 @@ from firnline.errors import UsageError
 from firnline.model.snapshots import Ref, RefKind, SnapshotId
 from firnline.model.times import format_duration
 from firnline.ops.runs.change import amend
-from firnline.ops.runs.drop import refuse_tag_of_hold
+from firnline.ops.runs.drop import dropping, refuse_tag_of_hold
 from firnline.ops.table.context import TableContext
 from firnline.policy.native import LONGEST_AGE_MS
 from firnline.ports.formats import Amendment, State
@@ -103,7 +103,7 @@ def holds_alone(work: TableContext, name: str) -> bool:
     """Tells whether a snapshot would be nobody's without this tag. Raises UsageError where there is no such tag."""
     state = work.source.load()
     _refuse_no_tag(state, name)
-    return bool(work.source.format.dropping(state, {name}).snapshots)
+    return bool(dropping(work.source.format, state, {name}).snapshots)
 
 
 def _refuse_no_tag(state: State, name: str) -> None:

@@ -46,19 +46,16 @@ class Dropped:
         }
 
 
-def dropped_tables(prefix: str, means: Means, store: List, table_of: Callable[[str], str]) -> list[Dropped]:
-    """Returns the folders under a prefix that look like tables and are none of any catalog. Changes nothing.
-
-    `table_of` returns the folder of the table that a metadata object belongs to.
-    """
+def dropped_tables(prefix: str, means: Means, store: List) -> list[Dropped]:
+    """Returns the folders under a prefix that look like tables and are none of any catalog. Changes nothing."""
     listing = means.engine.list(means.ranges.split(prefix, 64), means.ranges)
     neighbours = all_tables(means.everyone)
     rules = Rules(SearchRequest().cutoff_ms(means.now()), (), (), (), ())
-    expand = expand_of(neighbours, means.format.expand)
+    expand = expand_of(neighbours, means.formats.expand)
     census = means.engine.census(listing, roots_of(neighbours, (), means.now()), expand, means.make_sort(rules))
     known = {each.state.uuid for each in neighbours}
     with ThreadPoolExecutor(_THREADS) as pool:
-        last = sorted(_last_metadata(census, table_of).items())
+        last = sorted(_last_metadata(census, means.formats.folder_of).items())
         found = pool.map(lambda each: _evidence(each[0], each[1], means, store), last)
         return [each for each in found if each.uuid not in known]
 
@@ -72,12 +69,12 @@ def refuse_moved(departed: State, folder: str) -> None:
         )
 
 
-def _last_metadata(census: Census, table_of: Callable[[str], str]) -> dict[str, str]:
+def _last_metadata(census: Census, folder_of: Callable[[str], str]) -> dict[str, str]:
     """Returns the youngest metadata object of each table's folder that has some."""
     newest: dict[str, tuple[int, str]] = {}
     for batch in census.document_batches():
         for row in batch.select(["key", "modified_ms"]).to_pylist():
-            folder = table_of(row["key"])
+            folder = folder_of(row["key"])
             newest[folder] = max(newest.get(folder, (-1, "")), (row["modified_ms"] or 0, row["key"]))
     return {folder: key for folder, (_, key) in newest.items()}
 
@@ -85,7 +82,7 @@ def _last_metadata(census: Census, table_of: Callable[[str], str]) -> dict[str, 
 def _evidence(folder: str, metadata: str, means: Means, store: List) -> Dropped:
     problem, uuid = None, None
     try:
-        table = means.format.table_of(metadata)
+        table = means.formats.dropped_table(metadata)
         problem, uuid = ("its metadata is gone", None) if table is None else (None, table.uuid)
     except FirnlineError as damage:
         problem = damage.message

@@ -119,8 +119,7 @@ class Lineage:
         """Yields the snapshots that the records and the history of the known tables say are expired."""
         for each in self.tables:
             for run in each.work.recorded(each.state):
-                gone = (entry for event in run.attempts for entry in event.detail["removal"]["snapshots"])
-                yield from (str(entry["snapshot-id"]) for entry in gone)
+                yield from (gone for event in run.attempts for gone in event.removal.ids)
             remembered = expired_snapshots(each.work.source, each.state, each.work.store)
             yield from (str(entry["snapshot-id"]) for entry in remembered)
 

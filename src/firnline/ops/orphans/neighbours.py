@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
 
-from firnline.errors import NoSuchTable
+from firnline.errors import NoSuchTable, UnsupportedFormat
 from firnline.model.files import File, FileKind
 from firnline.model.locations import identity, parse_location, within
 from firnline.ops.reachability.live_roots import live_roots
@@ -73,8 +73,8 @@ class EachItsOwn:
 
     @property
     def order(self) -> tuple[FileKind, ...]:
-        """The kinds of all formats: those of one are among those of the other, in the same order."""
-        return max((each.order for each in (self.otherwise, *self.by_folder.values())), key=len)
+        """The kinds of all formats, each after those that go before it in any of them."""
+        return _merged({each.order for each in (self.otherwise, *self.by_stem.values(), *self.by_folder.values())})
 
     @property
     def folds(self) -> bool:
@@ -97,6 +97,18 @@ class EachItsOwn:
         return self.by_folder.get(owner) or self.by_stem.get(owner, self.otherwise)
 
 
+def _merged(orders: Iterable[tuple[FileKind, ...]]) -> tuple[FileKind, ...]:
+    """Returns all kinds in one order that agrees with each of these."""
+    left, merged = [list(order) for order in orders], list[FileKind]()
+    while left := [order for order in left if order]:
+        first = [order[0] for order in left if all(order[0] not in other[1:] for other in left)]
+        if not first:
+            raise UnsupportedFormat("formats open units in orders that contradict each other", hint="this is a bug")
+        merged.append(min(first))
+        left = [order[order[0] == merged[-1] :] for order in left]
+    return tuple(merged)
+
+
 def _plain(found: Expanded) -> Expanded:
     return Expanded(found.rows.select(list(ROW_COLUMNS)), found.of)
 
@@ -107,11 +119,12 @@ def expand_of(neighbours: Sequence[Neighbour], otherwise: Expand) -> EachItsOwn:
     folders = {
         identity(place.folder).rstrip("/"): expand
         for each, expand in means
-        if expand.folds
+        if each.work.source.format.paths_follow_folder
         for place in each.places
         if any(kind in expand.order for _, kind in place.names)
     }
-    stems = {_stem(each.state.location): expand for each, expand in means if not expand.folds}
+    anywhere = ((each, expand) for each, expand in means if not each.work.source.format.paths_follow_folder)
+    stems = {_stem(each.state.location): expand for each, expand in anywhere}
     return EachItsOwn(folders, stems, otherwise)
 
 

@@ -12,6 +12,7 @@ from firnline.journal.layout import RecordFolder, RunId
 from firnline.journal.lease import Lease
 from firnline.journal.runs import Run, put_plan
 from firnline.model.files import FileKind, Tally
+from firnline.model.removals import Removal
 from firnline.ops.orphans.scope import Scope
 from firnline.ops.orphans.search import Means, SearchRequest, SearchResult, search
 from firnline.ops.runs.plan import blast_radius_refusal
@@ -93,7 +94,9 @@ def save_search(
 
 def _order(searched: Searched, means: Means) -> tuple[FileKind, ...]:
     """Returns the kinds in the order of deletion, of all formats whose files are searched."""
-    formats = (means.format, *(each.work.source.format for each in searched.found.insiders))
+    departed = searched.scope.departed
+    own = () if departed is None else (means.formats.of(departed),)
+    formats = (*own, *(each.work.source.format for each in searched.found.insiders))
     return tuple(dict.fromkeys(kind for each in formats for kind in each.purge_order))
 
 
@@ -116,9 +119,6 @@ def _record(searched: Searched) -> dict[str, Any]:
     }
 
 
-_NOTHING: dict[str, object] = {"snapshots": [], "refs": {}}
-
-
 def begin_grace(work: TableContext, lease: Lease, run: Run) -> Run:
     """Returns the run, its grace begun: what nobody needs now must still be needed by nobody when it ends."""
     if run.state is not RunState.PLANNED:
@@ -126,7 +126,7 @@ def begin_grace(work: TableContext, lease: Lease, run: Run) -> Run:
     if run.plan["refused"]:
         raise BlastRadiusExceeded(run.plan["refused"], hint="search again with a larger --blast-radius, if meant")
     lease.renew()
-    return run.moved(work.store, RunState.COMMITTED, work.now(), removal=_NOTHING)
+    return run.moved(work.store, RunState.COMMITTED, work.now(), removal=Removal().to_json())
 
 
 def call_off(work: TableContext, lease: Lease, run: Run) -> Run:

@@ -21,7 +21,7 @@ from firnline.ops.orphans.scope import Scope
 from firnline.ops.orphans.strangers import Departed, Known, refuse_strangers
 from firnline.ops.table.context import ListTables
 from firnline.ports.engines import Census, Engine, Listing
-from firnline.ports.formats import TableFormat
+from firnline.ports.formats import Formats
 from firnline.ports.listings import ListRanges, ObjectClass, Sort, WrittenFolder
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ class Means:
     ranges: ListRanges
     everyone: ListTables
     make_sort: Callable[[Rules], Sort]
-    format: TableFormat
+    formats: Formats
     now: Callable[[], int]
     live: ListRanges | None = None
 
@@ -109,18 +109,18 @@ def search(scope: Scope, asked: SearchRequest, means: Means) -> SearchResult:
     census = means.engine.census(
         listing,
         roots_of(neighbours, insiders, now_ms),
-        expand_of(neighbours, means.format.expand),
+        expand_of(neighbours, means.formats.expand),
         sort,
     )
     _refuse_nothing_of_theirs(scope, census, insiders)
     gone, departed = asked.gone, Departed(now_ms)
     if scope.departed is not None:
         gone |= {scope.departed.uuid}
-        departed.add(scope.departed, means.format)
+        departed.add(scope.departed, means.formats)
     known = Known.of(neighbours, asked.same, asked.cutoff_ms(now_ms))
     forks = Forks.of(neighbours, asked.same, asked.cutoff_ms(now_ms))
     documents = chain(census.document_batches(), _not_listed(scope, means, insiders, known, sort))
-    refuse_strangers(documents, known, forks, gone, departed, means.format)
+    refuse_strangers(documents, known, forks, gone, departed, means.formats)
     if not asked.keep_near_misses:
         _refuse_near_misses(census)
     return SearchResult(census, listing.all, asked.cutoff_ms(now_ms), tuple(neighbours), tuple(insiders))
@@ -173,7 +173,7 @@ def _rules(
     insiders: Sequence[Neighbour],
     now_ms: int,
 ) -> Rules:
-    departed = () if scope.departed is None else means.format.places(scope.departed)
+    departed = () if scope.departed is None else means.formats.of(scope.departed).places(scope.departed)
     places = scope.places(insiders, departed)
     foreign = scope.foreign(neighbours, insiders, places, now_ms)
     records = {each.work.root(each.state) for each in neighbours} | {join(each, "_firnline") for each in scope.folders}

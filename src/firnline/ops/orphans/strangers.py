@@ -17,7 +17,7 @@ from firnline.model.locations import known_as
 from firnline.ops.orphans.forks import Forks
 from firnline.ops.orphans.neighbours import Neighbour
 from firnline.ops.reachability.live_roots import forbidden
-from firnline.ports.formats import State, TableFormat
+from firnline.ports.formats import Formats, State, TableFormat
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -66,8 +66,8 @@ class Departed:
     now_ms: int
     newest: dict[str, tuple[int, State]] = field(default_factory=dict)
 
-    def add(self, table: State, table_format: TableFormat) -> None:
-        written_ms = table_format.written_ms(table)
+    def add(self, table: State, formats: Formats) -> None:
+        written_ms = formats.of(table).written_ms(table)
         if written_ms >= self.newest.get(table.uuid, (written_ms, table))[0]:
             self.newest[table.uuid] = (written_ms, table)
 
@@ -89,7 +89,7 @@ def refuse_strangers(
     forks: Forks,
     gone: Set[str],
     departed: Departed,
-    table_format: TableFormat,
+    formats: Formats,
 ) -> None:
     """Raises where metadata lies here of a table whose needs nobody counted. `gone` are tables, by their uuid, and
     documents that need nothing; `departed` sees what those tables last said.
@@ -97,7 +97,7 @@ def refuse_strangers(
     with ThreadPoolExecutor(_THREADS) as pool:
         for batch in batches:
             rows = batch.select(["identity", "key", "modified_ms"]).to_pylist()
-            said = pool.map(lambda row: _table_of(table_format, row["key"]), rows)
+            said = pool.map(lambda row: _table_of(formats, row["key"]), rows)
             for row, table in zip(rows, said, strict=True):
                 if table is None:
                     _refuse_unread(row, known)
@@ -105,17 +105,17 @@ def refuse_strangers(
                     _refuse_unknown(row["key"], table, known)
                     _refuse_elsewhere(row, table, known)
                     if row["identity"] not in gone:
-                        _refuse_ahead(row, table, known, table_format)
+                        _refuse_ahead(row, table, known, formats.of(table))
                     forks.add(row, table)
                 elif row["identity"] not in gone:
-                    departed.add(table, table_format)
+                    departed.add(table, formats)
     departed.refuse_held()
     forks.refuse(gone)
 
 
-def _table_of(table_format: TableFormat, key: str) -> State | None:
+def _table_of(formats: Formats, key: str) -> State | None:
     try:
-        return table_format.table_of(key)
+        return formats.table_of(key)
     except FirnlineError as problem:
         raise RefusedForSafety(
             f"{key} looks like a table's metadata, and nobody can tell whose: {problem.message}", hint=_TORN

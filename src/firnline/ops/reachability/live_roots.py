@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from shlex import quote
-from typing import Any
 
 from firnline.errors import RefusedForSafety
 from firnline.journal.runs import Run
 from firnline.model.files import File, FileKind, Root
+from firnline.model.removals import Removal
 from firnline.ops.table.context import TableContext
 from firnline.ops.table.sources import mirrored
 from firnline.policy.holds import unreadable
@@ -55,24 +55,17 @@ def _by_owner(table_format: TableFormat, state: State) -> dict[str, list[File]]:
 
 def may_come_back(
     work: TableContext, state: State, now_ms: int, but: str | None = None
-) -> Iterator[tuple[Run, dict[str, Any]]]:
+) -> Iterator[tuple[Run, Removal]]:
     """Yields what other undoable runs took out, and what of any run's removal a hold names: also of runs that are
     done, since the files of a held snapshot outlive the run that took it out.
     """
     held = {hold.snapshot for hold in state.holds if hold.snapshot is not None and hold.in_force(now_ms)}
     for each in work.recorded(state):
         if each.id.stamp != but:
-            yield from ((each, dict(removal)) for removal in each.removals)
+            yield from ((each, removal) for removal in each.removals)
         for event in each.attempts if held else ():
-            removal = event.detail["removal"]
-            yield each, _of_snapshots(removal, held & {str(gone["snapshot-id"]) for gone in removal["snapshots"]})
-
-
-def _of_snapshots(removal: Mapping[str, Any], wanted: set[str]) -> dict[str, Any]:
-    """Returns what of a removal belongs to some snapshots: themselves, their statistics, all that names them."""
-    lists = {name: entries for name, entries in removal.items() if isinstance(entries, list)}
-    kept = {name: [e for e in entries if str(e.get("snapshot-id")) in wanted] for name, entries in lists.items()}
-    return {"snapshots": [], **kept, "snapshot-log": []}
+            removal = event.removal
+            yield each, work.source.format.part_of(removal, held & set(removal.ids))
 
 
 def forbidden(state: State, now_ms: int) -> str | None:

@@ -11,6 +11,7 @@ from firnline.journal.events import RunState
 from firnline.journal.lease import Lease
 from firnline.journal.outcomes import outcome_totals
 from firnline.journal.runs import Run, in_commit_order, refuse_unsealed_run
+from firnline.model.removals import Removal
 from firnline.model.times import format_instant
 from firnline.ops.orphans.guard import LakeGuard
 from firnline.ops.orphans.plan import begin_grace, call_off
@@ -21,7 +22,7 @@ from firnline.ops.runs.purge import Deleter, blocked_by, purge_run, waits_for_gr
 from firnline.ops.runs.undo import undo_landed, undo_run
 from firnline.ops.table.context import TableContext
 from firnline.plans.orphans import ORPHANS
-from firnline.ports.formats import FenceKind, State
+from firnline.ports.catalogs import StepwiseCommit
 
 _PURGEABLE = (RunState.COMMITTED, RunState.PURGING)
 _HALFWAY = (RunState.COMMITTING, RunState.UNDOING)
@@ -107,19 +108,19 @@ def settle_halfway_runs(work: TableContext, lease: Lease, run: Run) -> None:
         if other.kind == ORPHANS:
             continue
         if other.id.stamp != run.id.stamp and other.state in _HALFWAY:
-            _refuse_hearsay(state, other)
+            _refuse_hearsay(work, other)
         if other.id.stamp != run.id.stamp and other.state is RunState.COMMITTING:
             commit_landed(work, lease, other)
         elif other.id.stamp != run.id.stamp and other.state is RunState.UNDOING:
             undo_landed(work, lease, other)
 
 
-def _refuse_hearsay(state: State, run: Run) -> None:
+def _refuse_hearsay(work: TableContext, run: Run) -> None:
     """Raises where an undo, or a commit of several requests, would be carried on by a record that is not
     sealed: it says what to write and what to take away. Of any other commit the catalog tells whether it landed.
     """
     refuse_unsealed_run(run)
-    says_all = run.state is RunState.UNDOING or state.capabilities.fence is FenceKind.NONE
+    says_all = run.state is RunState.UNDOING or isinstance(work.source.commits, StepwiseCommit)
     if not run.is_ours and says_all:
         raise RefusedForSafety(
             f"{run.id} stopped halfway, and its record is not sealed with your key",
@@ -182,8 +183,7 @@ def commit_only(work: TableContext, lease: Lease, run: Run) -> RunStatus:
 
 def report(work: TableContext, run: Run, waits: str | None = None) -> RunStatus:
     """Returns the run with the facts that people and programs read."""
-    committed = run.committed
-    removal = committed.detail["removal"] if committed else {"snapshots": [], "refs": {}}
+    removal = run.removal or Removal()
     totals = outcome_totals(work.store, run.folder)
     due = run.purge_due_ms
     facts: dict[str, Any] = {
@@ -197,8 +197,8 @@ def report(work: TableContext, run: Run, waits: str | None = None) -> RunStatus:
         "commit_due": None if run.commit_due_ms is None else format_instant(run.commit_due_ms),
         "grace_ends": None if due is None else format_instant(due),
         "planned": {"snapshots": len(run.plan["expire"]), "victims": run.plan["victims"]},
-        "expired": [str(each["snapshot-id"]) for each in removal["snapshots"]],
-        "expired_refs": sorted(removal.get("refs") or {}),
+        "expired": list(removal.ids),
+        "expired_refs": sorted(removal.refs),
         "outcomes": {kind: {"files": tally.files, "bytes": tally.bytes} for kind, tally in totals.items()},
         "events": [
             {"number": each.number, "at": format_instant(each.at_ms), "state": each.state.value} for each in run.events

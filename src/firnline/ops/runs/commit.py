@@ -77,7 +77,12 @@ class _Attempt:
         self.lease.renew()
         # A server that names the new metadata itself also clears away the old.
         forgotten = [] if attempt.proof["location"] is None else list(edited.forgotten)
-        detail = {**attempt.proof, "removal": edited.removal, "forgotten": forgotten, "history": self.memory.noted}
+        detail = {
+            **attempt.proof,
+            "removal": edited.removal.to_json(),
+            "forgotten": forgotten,
+            "history": self.memory.noted,
+        }
         self.run = self.run.moved(self.work.store, RunState.COMMITTING, self.work.now(), **detail)
         self.lease.check()
 
@@ -142,10 +147,10 @@ def _landed_before(work: TableContext, lease: Lease, run: Run) -> Mapping[str, A
         if work.source.commits.landed(event.detail, version_of(state), lease.check):
             return event.detail
     if run.attempts:
-        last, graph = run.attempts[-1].detail, work.source.load().graph  # one that was given up just now put all back
-        gone = {str(each["snapshot-id"]) for each in last["removal"]["snapshots"]}
+        last, graph = run.attempts[-1], work.source.load().graph  # one that was given up just now put all back
+        gone = last.removal.ids
         if gone and not any(snapshot in graph for snapshot in gone):
-            return last
+            return last.detail
     return None
 
 

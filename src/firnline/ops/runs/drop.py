@@ -7,14 +7,15 @@ from dataclasses import replace
 from shlex import quote
 from typing import Any
 
-from firnline.errors import RefusedForSafety, UsageError
+from firnline.errors import RefusedForSafety, UnsupportedFormat, UsageError
 from firnline.model.holds import hold_tag
-from firnline.model.snapshots import SnapshotId
+from firnline.model.snapshots import RefKind, SnapshotId
 from firnline.ops.runs.decision import Settled
 from firnline.plans.request import Request
 from firnline.policy.decide import Decision
 from firnline.policy.reasons import Reason
-from firnline.ports.formats import Consequences, FenceKind, State, TableFormat
+from firnline.ports.abilities import Consequences, Dropping, DropsBranches, SideObjects
+from firnline.ports.formats import FenceKind, State, TableFormat
 
 _TOLD = 5
 
@@ -26,7 +27,7 @@ def narrowed(settled: Settled, table_format: TableFormat, state: State, request:
     """
     if not request.drop:
         return settled
-    gone = table_format.dropping(state, set(request.drop))
+    gone = dropping(table_format, state, set(request.drop))
     for hold in state.holds:
         if hold.snapshot in gone.snapshots and hold.in_force(settled.decision.now_ms):
             raise RefusedForSafety(
@@ -43,6 +44,25 @@ def narrowed(settled: Settled, table_format: TableFormat, state: State, request:
         settled.decision.now_ms,
     )
     return replace(settled, decision=decision, dropped=request.drop, seen=gone.seen)
+
+
+def dropping(table_format: TableFormat, state: State, refs: Set[str]) -> Dropping:
+    """Returns what goes with these refs. Where branches own nothing, that is tags alone: the snapshot of one is in the
+    table without it, until the policy lets it go.
+
+    Raises UsageError where there is none of that name, UnsupportedFormat for a branch that no run can drop.
+    """
+    if isinstance(table_format, DropsBranches):
+        return table_format.dropping(state, refs)
+    for name in sorted(refs):
+        if name not in state.refs:
+            raise UsageError(f"{state.table} has no ref {name!r}", hint="`firnline tag list TABLE` shows the tags")
+        if state.refs[name].kind is RefKind.BRANCH:
+            raise UnsupportedFormat(
+                f"{name} is a branch of {state.table}, and no run drops a branch of {table_format.name} tables",
+                hint="its engine drops it; the next `firnline expire` removes what only it held",
+            )
+    return Dropping(frozenset(), frozenset(refs), {name: str(state.refs[name].snapshot) for name in sorted(refs)})
 
 
 def refuse_changed(plan: Mapping[str, Any], settled: Settled) -> None:
@@ -97,6 +117,8 @@ def going_beside(
 def _follow(
     table_format: TableFormat, state: State, settled: Settled, snapshots: Set[SnapshotId], refs: Set[str]
 ) -> Consequences:
+    if not isinstance(table_format, SideObjects):
+        return Consequences(frozenset(snapshots))
     return table_format.consequences(state, snapshots, refs, None if settled.dropped else settled.decision.now_ms)
 
 

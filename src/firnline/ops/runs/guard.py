@@ -21,7 +21,6 @@ from firnline.journal.outcomes import Outcome, Row
 from firnline.journal.parts import read_sound_parts
 from firnline.journal.runs import Run
 from firnline.model.locations import known_as
-from firnline.model.snapshots import MAIN
 from firnline.model.times import DAY_MS
 from firnline.ops.neighbours.around import around
 from firnline.ops.reachability.bounds import NOWHERE, Bounds
@@ -29,7 +28,8 @@ from firnline.ops.reachability.live_roots import forbidden, live_roots
 from firnline.ops.reachability.since_plan import ReachableSincePlan
 from firnline.ops.table.context import TableContext
 from firnline.ops.table.sources import refuse_mirror
-from firnline.ports.formats import State
+from firnline.ports.abilities import NumberedBranches
+from firnline.ports.formats import State, TableFormat
 
 SPARED = "needed again: reachable from what the table, a hold or an undoable run names now"
 NEEDED_ELSEWHERE = "another table needs it now"
@@ -81,7 +81,7 @@ class TableGuard:
         self.work.same_table(state, self.run)
         now_ms = self.work.now()
         refuse_forbidden(state, now_ms)
-        refuse_emptied(state, self.run)
+        refuse_emptied(self.work.source.format, state, self.run)
         self._ask_others(state)
         needs = live_roots(self.work, state, now_ms, but=self.run.id.stamp)
         expand = self.work.source.format.expand
@@ -134,15 +134,16 @@ def _is_older(work: TableContext, key: str, bound_ms: int) -> bool:
     return modified_ms is not None and 0 < modified_ms < bound_ms
 
 
-def refuse_emptied(state: State, run: Run) -> None:
+def refuse_emptied(table_format: TableFormat, state: State, run: Run) -> None:
     """Refuses where a branch has no snapshot any more of which the plan kept some and the commit took others.
 
     Where nothing is compare-and-swap, a rollback may begin before the commit and end after it: then the snapshot went
     that it goes back to, and it took away all others.
     """
+    if not isinstance(table_format, NumberedBranches) or run.removal is None:
+        return
     kept = {name for each in run.plan.get("keep", ()) for name in each.get("refs", ())}
-    taken = run.committed.detail["removal"]["snapshots"] if run.committed else ()
-    shrunk = {str(each["snapshot-id"]).rpartition(":")[0] or MAIN for each in taken}
+    shrunk = {table_format.branch_of(each) for each in run.removal.ids}
     emptied = sorted((kept & shrunk & (state.native.ranges or {}).keys()) - state.refs.keys())
     if emptied:
         raise RefusedForSafety(

@@ -14,8 +14,10 @@ from typing import Any
 
 from firnline.errors import ObjectNotFound, RefusedForSafety, UnreadableMetadata
 from firnline.journal.runs import Run
+from firnline.model.removals import Removal
+from firnline.ports.abilities import KeepsVersions
 from firnline.ports.catalogs import TableSource
-from firnline.ports.formats import FenceKind, State
+from firnline.ports.formats import State
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,10 +35,10 @@ def what_landed(source: TableSource, state: State, detail: Mapping[str, Any]) ->
     it are gone. A commit whose new metadata we named ourselves cannot: it was a compare-and-swap on what we read. Nor
     can one that takes files away: it names each, and no other version of the table is anywhere to be read.
     """
-    found = None if state.capabilities.fence is FenceKind.NONE else _find(source, state, detail)
+    found = _find(source, state, detail) if isinstance(source.format, KeepsVersions) else None
     if found is None:
         return {"lost_refs": [], "refs_unseen": detail["location"] is None, "built_on": None}
-    meant = set(detail["removal"].get("refs") or {})
+    meant = Removal.from_json(detail["removal"]).refs.keys()
     lost = sorted(set(found.before.refs) - set(found.after.refs) - meant)
     return {
         "location": found.after.fence,
@@ -89,9 +91,9 @@ def _by_location(source: TableSource, state: State, detail: Mapping[str, Any]) -
 
 def _by_effect(source: TableSource, state: State, detail: Mapping[str, Any]) -> _Landed | None:
     """Returns the newest version without anything that the commit took out, after one that still had some of it."""
-    after = state
+    after, removal = state, Removal.from_json(detail["removal"])
     for before in _earlier(source, state):
-        if _has_some(before, detail["removal"]) and not _has_some(after, detail["removal"]):
+        if _has_some(before, removal) and not _has_some(after, removal):
             return _Landed(before, after)
         if before.fence == detail["base"]:
             return None
@@ -99,14 +101,14 @@ def _by_effect(source: TableSource, state: State, detail: Mapping[str, Any]) -> 
     return None
 
 
-def _has_some(state: State, removal: Mapping[str, Any]) -> bool:
-    snapshots = (str(each["snapshot-id"]) in state.graph for each in removal["snapshots"])
-    return any(snapshots) or any(name in state.refs for name in removal.get("refs") or ())
+def _has_some(state: State, removal: Removal) -> bool:
+    return any(each in state.graph for each in removal.ids) or any(name in state.refs for name in removal.refs)
 
 
 def _earlier(source: TableSource, state: State) -> Iterator[State]:
-    """Yields the versions before this one, newest first, each read when it is asked for."""
-    _, *log = source.format.metadata_files(state)
+    """Yields the versions before this one, newest first, each read when it is asked for; none where none is kept."""
+    table_format = source.format
+    log = table_format.earlier(state) if isinstance(table_format, KeepsVersions) else ()
     return (_read(source, place) for place in reversed(log))
 
 

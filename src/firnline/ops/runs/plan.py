@@ -15,11 +15,12 @@ from firnline.ops.runs.drop import consequences_of, narrowed
 from firnline.plans.plan import ExpiredSnapshot, KeptSnapshot, Plan, Stage, stages_of
 from firnline.plans.request import Request
 from firnline.policy.parse import Section
+from firnline.ports.abilities import Consequences, ExpiringWriters
 from firnline.ports.cache import Remember
 from firnline.ports.catalogs import TableSource
 from firnline.ports.engines import ChooseEngine, Survey, Territory
 from firnline.ports.expanding import Expand
-from firnline.ports.formats import Consequences, FenceKind, State, TableFormat
+from firnline.ports.formats import FenceKind, State, TableFormat
 
 SHORTEST_GRACE_MS = MINUTE_MS
 """Of a table whose commits are no compare-and-swap."""
@@ -89,6 +90,8 @@ def _notes(table_format: TableFormat, state: State) -> tuple[str, ...]:
     """Returns what the operator should know of the table: writers that expire on their own look at their branch alone,
     also those of a branch that was made since the table was adopted, and jobs that have not been started again since.
     """
+    if not isinstance(table_format, ExpiringWriters):
+        return ()
     late = table_format.unaware(state)
     told = [f"jobs that write to {', '.join(late)} still expire as they did before: {RESTART}"] if late else []
     if len(state.native.ranges or {}) >= _SEVERAL and table_format.expiry_off(state):

@@ -23,6 +23,7 @@ from firnline.ops.history.ledger import note_end
 from firnline.ops.runs.guard import Guard, ListedFile, look_again, look_back, refuse_emptied
 from firnline.ops.runs.lost_refs import keeps_all_files, refuse_lost_refs
 from firnline.ops.table.context import TableContext
+from firnline.ports.abilities import EmptiesFolders
 from firnline.ports.delete import Delete, DeleteMany, Doomed, Fate, RemoveEmpty
 from firnline.ports.formats import UndoWindow
 from firnline.ports.progress import Progress
@@ -48,9 +49,12 @@ def remove_emptied(work: TableContext, lease: Lease, run: Run, folders: RemoveEm
     A writer that made a folder and has not yet put its file there loses the folder, not a file: it fails and makes the
     folder again. That is why the table must ask for it.
     """
+    table_format = work.source.format
+    if not isinstance(table_format, EmptiesFolders):
+        return
     state = work.source.load()
     bounds = work.bounds(state, run)
-    emptied = work.source.format.emptied(state, _folders(work, run))
+    emptied = table_format.emptied(state, _folders(work, run))
     for folder in (each for each in emptied if bounds.forbids(each) is None):
         lease.renew()
         lease.check()
@@ -90,7 +94,7 @@ def purge_run(work: TableContext, lease: Lease, run: Run, deleter: Deleter, guar
     """
     state = work.source.load()
     refuse_lost_refs(run, state.capabilities.undo is UndoWindow.AFTER_COMMIT)
-    refuse_emptied(state, run)  # while the run can still be undone
+    refuse_emptied(work.source.format, state, run)  # while the run can still be undone
     refuse_edited(work.store, run)
     refuse_unsealed(work.store, run.folder.victims, run.victim_seals)
     if run.state is RunState.COMMITTED:

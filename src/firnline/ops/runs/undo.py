@@ -6,7 +6,6 @@ from collections.abc import Collection, Mapping
 from contextlib import closing, suppress
 from itertools import takewhile
 from shlex import quote
-from typing import Any
 
 from firnline.errors import RefusedForSafety, UnreadableMetadata
 from firnline.history.ledger import End
@@ -14,21 +13,24 @@ from firnline.journal.events import RECORDS_KEY, Event, RunState
 from firnline.journal.lease import Lease
 from firnline.journal.runs import Run
 from firnline.model.files import Root
+from firnline.model.removals import Removal
+from firnline.model.snapshots import SnapshotId
 from firnline.ops.history.ledger import note_end
 from firnline.ops.history.remember import RunHistory
 from firnline.ops.runs.change import change, fence_off, version_of
 from firnline.ops.runs.commit import cancelled
 from firnline.ops.runs.presence import look
 from firnline.ops.table.context import TableContext
+from firnline.ports.abilities import DropsBranches
 from firnline.ports.catalogs import Attempt
 from firnline.ports.engines import Survey, Territory
-from firnline.ports.formats import Edited, FenceKind, State, UndoWindow
+from firnline.ports.formats import Edited, State, UndoWindow
 
 
 class Undoing:
     """Records each try before it is sent, and remembers the run as it moves."""
 
-    def __init__(self, work: TableContext, lease: Lease, run: Run, removal: Mapping[str, Any]) -> None:
+    def __init__(self, work: TableContext, lease: Lease, run: Run, removal: Removal) -> None:
         self.work = work
         self.lease = lease
         self.run = run
@@ -49,11 +51,11 @@ class Undoing:
 
     def _needs(self, other: Run, state: State, edited: Edited) -> bool:
         """Tells whether something is left alone only because another run took the branch that it belongs to: undone
-        after this one, that would bring the branch back without it. Only where branches are folders: elsewhere it is
-        a ref whose snapshot is gone, and that is said.
+        after this one, that would bring the branch back without it. Only where branches own metadata: elsewhere it
+        is a ref whose snapshot is gone, and that is said.
         """
-        folders = state.capabilities.fence is FenceKind.NONE
-        if not folders or not edited.left_alone or other.id.stamp == self.run.id.stamp:
+        owns = isinstance(self.work.source.format, DropsBranches)
+        if not owns or not edited.left_alone or other.id.stamp == self.run.id.stamp:
             return False
         with suppress(RefusedForSafety):
             states = (self.work.source.format.with_removal(state, each) for each in other.removals)
@@ -108,7 +110,7 @@ def undo_landed(work: TableContext, lease: Lease, run: Run) -> Run | None:
 def _bring_back(work: TableContext, lease: Lease, run: Run) -> Run:
     committed = run.committed
     assert committed is not None  # a run that is committed or undoing has that event
-    removal = committed.detail["removal"]
+    removal = committed.removal
     left = _undo_landed(work, lease, run)
     if left is None:
         _refuse_missing_or_step_back(work, lease, run, removal)
@@ -149,7 +151,7 @@ def _tries(run: Run) -> list[Event]:
 
 
 def _take_out_what_is_incomplete(
-    work: TableContext, lease: Lease, run: Run, removal: Mapping[str, Any], left_alone: Collection[str]
+    work: TableContext, lease: Lease, run: Run, removal: Removal, left_alone: Collection[str]
 ) -> None:
     """Looks once more, now that the snapshots are in the table and no other tool takes their files for garbage.
 
@@ -164,14 +166,13 @@ def _take_out_what_is_incomplete(
 
 
 def _without(
-    work: TableContext, run: Run, state: State, removal: Mapping[str, Any], ours: Mapping[str, Any]
+    work: TableContext, run: Run, state: State, removal: Removal, ours: Mapping[str, SnapshotId]
 ) -> Edited | None:
     """Returns the table without what the undo put back; what anything else names by now stays."""
     work.same_table(state, run)
-    refs = {name for name, ref in ours.items() if name in state.refs and _names(state, name, ref)}
+    refs = {name for name, snapshot in ours.items() if name in state.refs and state.refs[name].snapshot == snapshot}
     named = {ref.snapshot for name, ref in state.refs.items() if name not in refs} | {state.current}
-    returned = {str(each["snapshot-id"]) for each in removal["snapshots"]}
-    snapshots = {each for each in returned if each in state.graph and each not in named}
+    snapshots = {each for each in removal.ids if each in state.graph and each not in named}
     if not snapshots and not refs:
         return None
     again = RunHistory(work, run.id).leaving_again(state, snapshots, removal) if _remembers(run) else None
@@ -182,11 +183,7 @@ def _remembers(run: Run) -> bool:
     return run.committed is not None and run.committed.detail.get("history") is not None
 
 
-def _names(state: State, name: str, ref: Mapping[str, Any]) -> bool:
-    return state.refs[name].snapshot == str(ref["snapshot-id"])
-
-
-def _refuse_missing_or_step_back(work: TableContext, lease: Lease, run: Run, removal: Mapping[str, Any]) -> None:
+def _refuse_missing_or_step_back(work: TableContext, lease: Lease, run: Run, removal: Removal) -> None:
     """Refuses where files are missing; a run that had begun to undo is committed again, so that a purge can end it."""
     try:
         _refuse_missing(work, run, removal)
@@ -196,9 +193,7 @@ def _refuse_missing_or_step_back(work: TableContext, lease: Lease, run: Run, rem
         raise
 
 
-def _step_back(
-    work: TableContext, lease: Lease, run: Run, removal: Mapping[str, Any], left_alone: Collection[str]
-) -> None:
+def _step_back(work: TableContext, lease: Lease, run: Run, removal: Removal, left_alone: Collection[str]) -> None:
     """Lets a run that had begun to undo count as committed again, for a purge may follow.
 
     First no try of its undo can land any more, and one that had landed, or did so just now, is taken out again. Not so
@@ -207,7 +202,7 @@ def _step_back(
     if run.state is not RunState.UNDOING or run.committed is None or not run.is_ours:
         return
     fence_off(work, lease, _tries(run))
-    ours = {name: ref for name, ref in (removal.get("refs") or {}).items() if name not in left_alone}
+    ours = {name: snapshot for name, snapshot in removal.refs.items() if name not in left_alone}
     change(
         work.source,
         lambda state: _without(work, run, state, removal, ours),
@@ -234,13 +229,13 @@ def _refuse_foreign(work: TableContext, run: Run, state: State, survey: Survey) 
         )
 
 
-def _refuse_missing(work: TableContext, run: Run, removal: Mapping[str, Any]) -> None:
+def _refuse_missing(work: TableContext, run: Run, removal: Removal) -> None:
     """Raises RefusedForSafety unless every file that the snapshots need exists, also those that others shared at plan
     time.
     """
     state = work.source.load()
     work.same_table(state, run)
-    returning = {str(each["snapshot-id"]) for each in removal["snapshots"]}
+    returning = set(removal.ids)
     revived = work.source.format.with_removal(state, removal)
     present = {owner for owner, _ in work.source.format.roots(state)}
     roots = (

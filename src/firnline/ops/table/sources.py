@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from firnline.errors import RefusedForSafety, UnreadableMetadata
 from firnline.ports.catalogs import Catalog, Commit, TableName
 from firnline.ports.formats import State, TableFormat, UndoWindow
+from firnline.ports.kits import FolderTables
 
 _TRIES = 3
 
@@ -73,7 +74,7 @@ class LocatedTable:
 
 
 def catalog_table(
-    catalog: Catalog,
+    catalog: Catalog | FolderTables,
     name: TableName,
     table_format: TableFormat,
     open_commits: Callable[[], Commit],

@@ -42,6 +42,10 @@ class PaimonCommits:
     retirer: Retire
     folder: str
 
+    @property
+    def notes(self) -> str:
+        return notes_folder(self.folder)
+
     def prepare(self, table: TableName, step: Step) -> Attempt:
         """Returns the commit with everything that it puts and takes: all that is needed to carry it to its end."""
         if table.catalog:

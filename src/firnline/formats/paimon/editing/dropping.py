@@ -9,7 +9,8 @@ from firnline.formats.paimon.reading.branches import Branch, SnapshotVersion, br
 from firnline.formats.paimon.reading.snapshot import PaimonSnapshot
 from firnline.formats.paimon.reading.state import files_in, tag_ref_name
 from firnline.model.snapshots import MAIN
-from firnline.ports.formats import Dropping, State
+from firnline.ports.abilities import Dropping
+from firnline.ports.formats import State
 
 _READ_BY = (
     "scan.fallback-branch",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass, field
-from typing import Any
 
 from firnline.errors import RefusedForSafety
 from firnline.formats.paimon import names
@@ -17,6 +16,7 @@ from firnline.formats.paimon.reading.objects import snapshot_objects
 from firnline.formats.paimon.reading.ranges import Shrunk, held_in, kept_tag, shrunk
 from firnline.formats.paimon.reading.side_objects import changelog_id, consumer_id
 from firnline.formats.paimon.reading.state import files_in
+from firnline.model.removals import Removal
 from firnline.model.snapshots import SnapshotId
 from firnline.ports.formats import Amendment, State
 
@@ -68,8 +68,8 @@ def numbered(files: Mapping[str, str], kind: str) -> dict[str, dict[int, str]]:
 
 def expired(
     state: State, snapshots: Set[SnapshotId], refs: Set[str], side_objects: Set[str], amendment: Amendment, now_ms: int
-) -> tuple[Files, Mapping[str, Any]]:
-    """Returns the files without these snapshots, refs and what is beside them, and what was taken out, as JSON."""
+) -> tuple[Files, Removal]:
+    """Returns the files without these snapshots, refs and what is beside them, and what was taken out."""
     edit = Edit(dict(files_in(state)))
     dropped: dict[str, int] = {}
     if refs:  # such an option may have been set since the plan
@@ -82,17 +82,16 @@ def expired(
         else:
             _shrink(edit, each, snapshots, side_objects)
             _take_beside(edit, each.branch, side_objects)
-    gone = (state.refs[name] for name in sorted(refs) if name in state.refs)
-    removal = {
-        "snapshots": [each for each in snapshot_objects(state) if str(each["snapshot-id"]) in snapshots],
-        "refs": {ref.name: {"snapshot-id": ref.snapshot, "type": ref.kind.value} for ref in gone},
+    payload = {
         "files": edit.taken,
         "added": edit.added,
         "earliest": _earliest(edit.files, "snapshot"),
         "earliest_changelog": _earliest(edit.files, "changelog"),
         "branches": dropped,
     }
-    return amended(edit.files, state, amendment, now_ms), removal
+    gone = tuple(each for each in snapshot_objects(state) if str(each["snapshot-id"]) in snapshots)
+    named = {name: state.refs[name].snapshot for name in sorted(refs) if name in state.refs}
+    return amended(edit.files, state, amendment, now_ms), Removal(gone, named, payload)
 
 
 def _earliest(files: Files, kind: str) -> dict[str, int]:

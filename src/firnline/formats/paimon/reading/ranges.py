@@ -19,7 +19,8 @@ from firnline.formats.paimon.reading.side_objects import (
 )
 from firnline.formats.paimon.reading.state import files_in, modified_in, tag_ref_name
 from firnline.model.snapshots import SnapshotId, changes_of
-from firnline.ports.formats import Consequences, State
+from firnline.ports.abilities import Consequences
+from firnline.ports.formats import State
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from firnline.model.snapshots import MAIN
 from firnline.model.times import format_duration, format_instant
 from firnline.policy.native import LARGEST, Range
 from firnline.policy.periods import cutoff_of, newer_than
-from firnline.ports.formats import SideObject
+from firnline.ports.abilities import SideObject
 
 EXPIRATION = "consumer.expiration-time"
 

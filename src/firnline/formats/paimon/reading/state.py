@@ -21,7 +21,8 @@ from firnline.model.snapshots import MAIN, Ref, RefKind, Snapshot
 from firnline.policy.holds import parse_holds, unreadable
 from firnline.policy.native import NativeRetention
 from firnline.policy.periods import LONGEST_AGE_MS
-from firnline.ports.formats import Capabilities, FenceKind, State, Subject, UndoWindow
+from firnline.ports.abilities import Subject
+from firnline.ports.formats import Capabilities, FenceKind, State, UndoWindow
 
 _PLACES = (RECORDS, PATH, INDEX)
 _HISTORY = "/history/"
@@ -55,7 +56,7 @@ def state_of(files: Files, table: str, location: str, modified: Mapping[str, int
         current=None if main.latest is None else names.snapshot_id(names.MAIN, main.latest),
         refs=_all_refs(branches, location, written),
         native=native,
-        capabilities=Capabilities(FenceKind.NONE, UndoWindow.AFTER_COMMIT, holes=False),
+        capabilities=Capabilities(FenceKind.NONE, UndoWindow.AFTER_COMMIT),
         properties=properties,
         document={"files": files, "modified": written},
         owned=folders_of(location, main.schema),

@@ -1,4 +1,4 @@
-"""One firnline process on a Paimon table: the real composition root, with every port behind a fault."""
+"""One firnline process on a table in a folder: the real composition root, with every port behind a fault."""
 
 from __future__ import annotations
 
@@ -8,14 +8,13 @@ from itertools import count
 from typing import TYPE_CHECKING
 
 from firnline.app import Lake, TablePlace
-from firnline.formats.paimon.committing.commits import PaimonCommits
 from firnline.journal.lease import LeaseTimes
 from firnline.journal.runs import Run
 from firnline.local.delete import LocalDeleteMany
 from firnline.ops.runs.purge import Deleter
 from firnline.ops.table.context import TableContext
 from firnline.policy.parse import Section, parse_policy
-from firnline.ports.catalogs import Commit, TableName
+from firnline.ports.catalogs import TableName
 from firnline.ports.retire import Retire
 from firnline.stores.delete import ObjectDelete
 from firnline.stores.objects import ObjectStores
@@ -47,7 +46,7 @@ class FaultyRetire:
         self.fault.pass_on(act)
 
 
-class PaimonProcess(Lake):
+class FolderProcess(Lake):
     """Everything that the command line can do with a table by its location, as one process does it."""
 
     def __init__(
@@ -75,9 +74,8 @@ class PaimonProcess(Lake):
     def store_of(self, settings: Mapping[str, str]) -> ReadWrite:
         return self.store
 
-    def _paimon_commits(self, name: TableName, store: ReadWrite) -> Commit:
-        retirer = ObjectRetire(ObjectStores(self.settings), self.settings)
-        return PaimonCommits(self.store, FaultyRetire(retirer, self.fault), name.name)
+    def _retire(self, name: TableName, store: ReadWrite) -> Retire:
+        return FaultyRetire(ObjectRetire(ObjectStores(self.settings), self.settings), self.fault)
 
     def _table_context(self, place: TablePlace) -> TableContext:
         return replace(

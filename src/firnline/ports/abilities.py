@@ -1,0 +1,186 @@
+"""What only some formats can do: each ability is a protocol that a use case asks for by name, with `isinstance`.
+
+A format has an ability by having its methods. Nothing else tells: neither its name nor what it commits against.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, field
+from typing import NamedTuple, Protocol, runtime_checkable
+
+from firnline.model.snapshots import SnapshotId
+from firnline.ports.formats import Amendment, State
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """What a metadata file alone tells of. `kind` is `snapshot`, with its id; `ref`, with its name; or that of a
+    SideObject.
+    """
+
+    kind: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class SideObject:
+    """What a table has beside snapshots and refs, and why it goes or stays: a changelog, a consumer."""
+
+    kind: str
+    name: str
+    why: str
+    time_ms: int | None = None
+
+    @property
+    def id(self) -> str:
+        return f"{self.kind} {self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Consequences:
+    """What follows for a table when some snapshots expire.
+
+    `released` are the owners, among those of `roots`, that need nothing any more. `tagged` are snapshots that stay and
+    yet leave the table's own row of snapshots, with the tag that the commit makes to hold each. `going` and `staying`
+    is what the table has beside them.
+    """
+
+    released: frozenset[str]
+    tagged: Mapping[SnapshotId, str] = field(default_factory=dict)
+    going: tuple[SideObject, ...] = ()
+    staying: tuple[SideObject, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Dropping:
+    """What goes with some refs: themselves with the refs below them, and the snapshots that nothing else holds.
+
+    `seen` says of each by its name what it holds: a ref of the same name may be made again, and a number given again.
+    """
+
+    snapshots: frozenset[SnapshotId]
+    refs: frozenset[str]
+    seen: Mapping[str, str]
+
+
+class Undefined(NamedTuple):
+    """A snapshot, and what it was written with that the table's metadata does not have."""
+
+    snapshot: SnapshotId
+    what: str
+
+
+@runtime_checkable
+class SideObjects(Protocol):
+    """A table has more than snapshots and refs: changelogs, consumers. They end by rules of their own."""
+
+    def consequences(self, state: State, expired: Set[SnapshotId], refs: Set[str], now_ms: int | None) -> Consequences:
+        """Returns what follows when these snapshots and refs expire, and what else has had its time at `now_ms`.
+
+        None where nothing goes for its own age: then only what follows from these.
+        """
+        ...
+
+
+@runtime_checkable
+class SplitMetadata(Protocol):
+    """Metadata in many objects, each about one thing: it goes with that."""
+
+    def subject_of(self, state: State, key: str) -> Subject | None:
+        """Returns what one of `metadata_files` tells of and goes with; None for one that is about the whole table."""
+        ...
+
+
+@runtime_checkable
+class EmptiesFolders(Protocol):
+    """Folders that a purge may remove once they are empty."""
+
+    def emptied(self, state: State, folders: Iterable[str]) -> list[str]:
+        """Returns which folders are to be removed where nothing is left in them, innermost first, after files went
+        from some; none where the table does not ask for it.
+        """
+        ...
+
+
+@runtime_checkable
+class ExpiringWriters(Protocol):
+    """Writers that expire snapshots by themselves, by options of the table."""
+
+    def expiry_off(self, state: State) -> Mapping[str, str]:
+        """Returns the properties that are lacking so that no writer expires anything."""
+        ...
+
+    def unaware(self, state: State) -> Sequence[str]:
+        """Returns the branches on which a job still writes that started before it was told to expire nothing."""
+        ...
+
+
+@runtime_checkable
+class LengthensRetention(Protocol):
+    """A table's own retention, which other engines go by, can be lengthened."""
+
+    def lengthened(self, state: State, age_ms: int, count: int, tags: Sequence[str]) -> Amendment:
+        """Returns what is to be written so that no engine lets go what is younger than `age_ms`, one of the last
+        `count` of a branch, or held by a tag that one of the patterns `tags` names. Nothing is ever shortened.
+        """
+        ...
+
+
+@runtime_checkable
+class NumberedBranches(Protocol):
+    """Each branch counts its own snapshots, and keeps an unbroken range of numbers."""
+
+    def branch_of(self, snapshot: SnapshotId) -> str:
+        """Returns the name of the branch that counted the snapshot."""
+        ...
+
+
+@runtime_checkable
+class HistoryField(Protocol):
+    """The document has a field of its own for where the history of expired snapshots lies."""
+
+    def declared_history(self, state: State) -> str | None:
+        """Returns what the document's own field says of where the history of expired snapshots lies."""
+        ...
+
+
+@runtime_checkable
+class KeepsVersions(Protocol):
+    """Earlier versions of a table's metadata can be read again, as long as nobody clears them away."""
+
+    def earlier(self, state: State) -> Sequence[str]:
+        """Returns the locations of the versions before this one, oldest first, as far as its log tells."""
+        ...
+
+
+@runtime_checkable
+class DropsBranches(Protocol):
+    """A branch owns metadata, which goes with it: a run can drop it, and an undo brings it back as a whole."""
+
+    def dropping(self, state: State, refs: Set[str]) -> Dropping:
+        """Returns what goes with these refs.
+
+        Raises UsageError where there is none of that name.
+        """
+        ...
+
+
+@runtime_checkable
+class LeavesHints(Protocol):
+    """Objects beside the metadata from which readers start."""
+
+    def misleading(self, state: State) -> Iterator[tuple[str, str]]:
+        """Yields objects beside the metadata from which readers start and that lead them astray, with the reason."""
+        ...
+
+
+@runtime_checkable
+class NamesDefinitions(Protocol):
+    """Snapshots name schemas and partition specs that the table's metadata has, or has lost."""
+
+    def undefined(self, state: State) -> Iterator[Undefined]:
+        """Yields which schemas or partition specs of snapshots are gone: such a snapshot cannot be read, though every
+        file of it is there. Raises UnreadableMetadata where nobody can tell.
+        """
+        ...

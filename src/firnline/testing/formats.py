@@ -1,0 +1,362 @@
+"""What every format must do: subclass the contract, say how a table of it is made, and pytest runs it.
+
+The tables are real files, because engines open them in other processes. Every promise of `ports.formats` and
+`ports.kits` that a use case relies on is a test here, and runs through the very use cases.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import pickle
+from collections.abc import Callable
+from contextlib import closing, suppress
+from pathlib import Path
+from typing import Any, ClassVar, Protocol
+
+import pytest
+
+from firnline.errors import FirnlineError, NoSuchTable, UnreadableMetadata, UnsupportedFormat
+from firnline.formats.registry import kit_at, kit_named, kit_of_document
+from firnline.journal.runs import Run
+from firnline.local.engine import LocalEngine
+from firnline.model.files import File, FileKind, Root
+from firnline.model.locations import identity
+from firnline.model.removals import Removal
+from firnline.ops.runs.advance import RunStatus
+from firnline.ops.runs.plan import roots
+from firnline.ports.abilities import SideObjects
+from firnline.ports.catalogs import TableName
+from firnline.ports.engines import Engine, Territory
+from firnline.ports.expanding import joined
+from firnline.ports.formats import State, TableFormat
+from firnline.ports.kits import Kit
+from firnline.stores.objects import ObjectStores
+from firnline.testing.damage import Spoil, cut_in_half, empty, remove, replace_with_text
+from firnline.testing.dated import Clock
+from firnline.testing.faults import CountingFault, Died, Dying, Fault, When
+from firnline.testing.folder_process import LEASE, FolderProcess
+
+EVERYTHING_OLD: dict[str, Any] = {"retain_last": 1, "older_than": "2100-01-01T00:00:00Z", "blast_radius": 1.0}
+SPOILED: dict[str, Spoil] = {"missing": remove, "empty": empty, "cut": cut_in_half, "text": replace_with_text}
+_HOUR_MS = 3_600_000
+
+
+class Specimen(Protocol):
+    """A table in a local folder with snapshots that nothing but their age keeps, and a reader that shares no code with
+    the format under test.
+    """
+
+    @property
+    def location(self) -> str:
+        """The table's folder, as an operator names it."""
+        ...
+
+    @property
+    def vital(self) -> tuple[str, ...]:
+        """Local paths of metadata that every load reads."""
+        ...
+
+    def needed(self) -> set[str]:
+        """Returns the local paths of all that the table's snapshots need now, as the reader sees it."""
+        ...
+
+    def mark(self) -> None:
+        """Writes fields that nobody knows: to the table's own metadata, and to its snapshots."""
+        ...
+
+    def marked(self) -> bool:
+        """Tells whether all of these fields are there, of the table and of each snapshot that it has."""
+        ...
+
+
+Make = Callable[[Path], Specimen]
+
+
+class FormatContract:
+    """The contract of Kit and TableFormat. A subclass names the kit and gives the fixture `make`.
+
+    `make` makes the same table anew in an empty folder.
+    """
+
+    kit_name: ClassVar[str]
+    every: ClassVar[int] = 1
+    """Of the units that can be damaged, and the places where a run can be cut, every n-th is tried."""
+    may_be_gone: ClassVar[frozenset[FileKind]] = frozenset()
+    """Units that writers of the format remove while a snapshot names them: readers of the snapshot do without."""
+
+    @pytest.fixture
+    def make(self) -> Make:
+        raise NotImplementedError
+
+    @pytest.fixture
+    def specimen(self, make: Make, quick_folder: Path) -> Specimen:
+        return make(quick_folder / "made")
+
+    @pytest.fixture
+    def kit(self) -> Kit:
+        return kit_named(self.kit_name)
+
+    @pytest.fixture
+    def table_format(self, kit: Kit) -> TableFormat:
+        return kit.format(ObjectStores())
+
+    @pytest.fixture
+    def state(self, kit: Kit, table_format: TableFormat, specimen: Specimen) -> State:
+        return loaded(kit, table_format, specimen)
+
+    # ---- the kit
+
+    def test_a_table_is_found_by_its_folder(self, kit: Kit, specimen: Specimen, quick_folder: Path) -> None:
+        store = ObjectStores()
+        assert kit_at(store, specimen.location) is kit
+        assert kit.has_table(store, specimen.location)
+        assert not kit.has_table(store, str(quick_folder / "nothing"))
+        with pytest.raises(NoSuchTable):
+            kit.folder_tables(store).locate(TableName.at(str(quick_folder / "nothing")))
+
+    def test_metadata_is_known_by_its_name(
+        self, kit: Kit, table_format: TableFormat, specimen: Specimen, state: State
+    ) -> None:
+        documents = [each for each in table_format.metadata_files(state) if kit_of_document(each) is kit]
+        assert documents
+        for each in documents:
+            assert identity(kit.table_folder(each)) == identity(specimen.location)
+            found = table_format.table_of(each)
+            assert found is not None
+            assert found.uuid == state.uuid
+
+    # ---- reading
+
+    def test_a_state_names_nothing_that_it_does_not_have(self, table_format: TableFormat, state: State) -> None:
+        assert state.format == table_format.name == self.kit_name
+        assert state.current in state.graph
+        assert {ref.snapshot for ref in state.refs.values()} <= state.graph.by_id.keys()
+        assert {str(each["snapshot-id"]) for each in table_format.snapshot_objects(state)} == state.graph.by_id.keys()
+        assert state.graph.by_id.keys() <= {owner for owner, _ in table_format.roots(state)}
+
+    def test_all_that_is_needed_is_reached(self, table_format: TableFormat, specimen: Specimen, state: State) -> None:
+        found = reached(LocalEngine(), table_format, state, frozenset())["kept"]
+        metadata = {identity(each) for each in table_format.metadata_files(state)}
+        assert {identity(path) for path in specimen.needed()} <= {name for name, _, _ in found} | metadata
+
+    @pytest.mark.parametrize("how", SPOILED)
+    def test_a_damaged_unit_is_named(
+        self, make: Make, kit: Kit, table_format: TableFormat, quick_folder: Path, how: str
+    ) -> None:
+        count = len(units_of(table_format, loaded(kit, table_format, make(quick_folder / "counted"))))
+        for number in range(0, count, self.every):
+            specimen = make(quick_folder / f"{how}-{number}")
+            unit = units_of(table_format, loaded(kit, table_format, specimen))[number]
+            if how == "missing" and unit.kind in self.may_be_gone:
+                continue
+            SPOILED[how](local_path(unit.key))
+            with pytest.raises((UnreadableMetadata, UnsupportedFormat)) as stopped:
+                FolderProcess().plan(specimen.location, **EVERYTHING_OLD)
+            assert Path(unit.key).name in stopped.value.message
+            assert stopped.value.hint
+
+    @pytest.mark.parametrize("how", ["empty", "cut", "text"])
+    def test_damaged_metadata_is_named(self, make: Make, quick_folder: Path, how: str) -> None:
+        for number in range(len(make(quick_folder / "counted").vital)):
+            specimen = make(quick_folder / f"{how}-{number}")
+            path = specimen.vital[number]
+            SPOILED[how](path)
+            with pytest.raises((UnreadableMetadata, UnsupportedFormat)) as stopped:
+                FolderProcess().plan(specimen.location, **EVERYTHING_OLD)
+            assert Path(path).name in stopped.value.message
+
+    def test_what_travels_to_executors_pickles(self, kit: Kit, table_format: TableFormat, state: State) -> None:
+        units = units_of(table_format, state)
+        expand, entries = table_format.expand, kit.inspect(ObjectStores()).entries(state)
+        sent, also = pickle.loads(pickle.dumps((expand, entries)))
+        first = [unit for unit in units if unit.kind is units[0].kind]
+        assert sent(first).rows == expand(first).rows
+        assert also.schema == entries.schema
+        assert pickle.loads(pickle.dumps(table_format)).name == table_format.name
+
+    # ---- engines
+
+    @pytest.mark.spark
+    @pytest.mark.xdist_group("spark")
+    def test_both_engines_agree(self, table_format: TableFormat, state: State) -> None:
+        from firnline.spark.engine import SparkEngine
+        from firnline.spark.session import session
+
+        gone = released(table_format, state)
+        here = reached(LocalEngine(), table_format, state, gone)
+        assert here["victims"]
+        assert here == reached(SparkEngine(session()), table_format, state, gone)
+
+    # ---- writing
+
+    def test_what_expired_comes_back(
+        self, kit: Kit, table_format: TableFormat, specimen: Specimen, state: State
+    ) -> None:
+        process = FolderProcess()
+        run = committed(process, specimen)
+        assert run.removal is not None
+        assert Removal.from_json(json.loads(json.dumps(run.removal.to_json()))) == run.removal
+        after = loaded(kit, table_format, specimen)
+        assert after.graph.by_id.keys() == state.graph.by_id.keys() - set(run.removal.ids)
+        assert after.refs.keys() == state.refs.keys() - run.removal.refs.keys()
+        revived = table_format.with_removal(after, run.removal)
+        assert roots_of(table_format, revived) >= roots_of(table_format, state)
+        process.undo(str(run.id))
+        back = loaded(kit, table_format, specimen)
+        assert (back.graph.by_id.keys(), back.current) == (state.graph.by_id.keys(), state.current)
+        assert back.refs == state.refs
+        assert roots_of(table_format, back) == roots_of(table_format, state)
+
+    def test_part_of_a_removal_brings_back_that_part(
+        self, kit: Kit, table_format: TableFormat, specimen: Specimen, state: State
+    ) -> None:
+        removal = committed(FolderProcess(), specimen).removal or Removal()
+        after = loaded(kit, table_format, specimen)
+        assert removal.ids
+        for each in removal.ids:
+            part = table_format.part_of(removal, {each})
+            assert part.ids == (each,)
+            assert not part.refs
+            files = {file.key for owner, file in table_format.roots(state) if owner == each}
+            assert files <= {file.key for _, file in table_format.roots(table_format.with_removal(after, part))}
+
+    def test_fields_that_nobody_knows_survive(self, specimen: Specimen) -> None:
+        specimen.mark()
+        assert specimen.marked()
+        process = FolderProcess()
+        run = committed(process, specimen)
+        assert specimen.marked()
+        process.undo(str(run.id))
+        assert specimen.marked()
+
+    def test_a_purge_takes_what_only_the_expired_needed(self, specimen: Specimen) -> None:
+        before, clock = specimen.needed(), Clock()
+        process = FolderProcess(clock=clock)
+        view = process.plan(specimen.location, **EVERYTHING_OLD)
+        planned = {local_path(each["path"]) for each in view.files()}
+        run = committed(process, specimen)
+        kept = specimen.needed()
+        assert planned
+        assert planned <= before - kept
+        clock.advance(2 * _HOUR_MS)
+        process.purge(str(run.id))
+        assert not [path for path in planned if os.path.exists(path)]
+        assert all(os.path.exists(path) for path in kept)
+        assert specimen.needed() == kept
+        assert process.check(specimen.location).sound
+
+    @pytest.mark.parametrize("when", ["before", "after"])
+    def test_a_run_is_cut_at_every_write(self, make: Make, quick_folder: Path, when: When) -> None:
+        counting, uncut = CountingFault(), make(quick_folder / "uncut")
+        expire(uncut, Clock(), counting)
+        for at in range(1, counting.effects + 1, self.every):
+            cut, clock, fault = make(quick_folder / f"{at}"), Clock(), Dying(at, when=when)
+            before = cut.needed()
+            with suppress(Died, FirnlineError):
+                expire(cut, clock, fault)
+            assert fault.dead
+            assert all(os.path.exists(path) for path in cut.needed()), at
+            clock.advance(LEASE.length_ms + LEASE.margin_ms + 1_000)
+            process = FolderProcess(clock=clock)
+            process.resume(cut.location)
+            expire(cut, clock, None)  # it may have died before it was a run at all
+            assert snapshots_of(cut) == snapshots_of(uncut), at
+            assert all(os.path.exists(path) for path in cut.needed()), at
+            assert not [path for path in before - cut.needed() if _is_file(path)], at
+            assert process.check(cut.location).sound
+
+    def test_an_undo_is_cut_at_every_write(self, make: Make, quick_folder: Path) -> None:
+        counting, whole = CountingFault(), make(quick_folder / "whole")
+        before = snapshots_of(whole)
+        _undo(whole, Clock(), counting)
+        assert snapshots_of(whole) == before
+        for at in range(1, counting.effects + 1, self.every):
+            cut, clock, fault = make(quick_folder / f"undo-{at}"), Clock(), Dying(at)
+            with suppress(Died, FirnlineError):
+                _undo(cut, clock, fault)
+            assert fault.dead
+            clock.advance(LEASE.length_ms + LEASE.margin_ms + 1_000)
+            process = FolderProcess(clock=clock)
+            for each in process.runs(cut.location):
+                if not each.run.is_finished:
+                    process.undo(str(each.run.id))
+            assert snapshots_of(cut) == before, at
+            assert process.check(cut.location).sound
+
+
+def loaded(kit: Kit, table_format: TableFormat, specimen: Specimen) -> State:
+    """Returns the table as it is now."""
+    name = TableName.at(specimen.location)
+    return table_format.load(str(name), kit.folder_tables(ObjectStores()).locate(name))
+
+
+def committed(process: FolderProcess, specimen: Specimen) -> Run:
+    """Returns a run that took out all that may go, and can still be undone."""
+    ended = process.expire(specimen.location, grace="1h", **EVERYTHING_OLD)
+    assert isinstance(ended, RunStatus)
+    return ended.run
+
+
+def expire(specimen: Specimen, clock: Clock, fault: Fault | None) -> None:
+    FolderProcess(fault, clock=clock).expire(specimen.location, grace="0s", sole_writer=True, **EVERYTHING_OLD)
+
+
+def _undo(specimen: Specimen, clock: Clock, fault: Fault) -> None:
+    run = committed(FolderProcess(clock=clock), specimen)
+    FolderProcess(fault, clock=clock).undo(str(run.id))
+
+
+def snapshots_of(specimen: Specimen) -> set[str]:
+    return set(FolderProcess().source(specimen.location).load().graph.by_id)
+
+
+def roots_of(table_format: TableFormat, state: State) -> set[tuple[str, str]]:
+    return {(owner, identity(file.key)) for owner, file in table_format.roots(state)}
+
+
+def released(table_format: TableFormat, state: State) -> frozenset[str]:
+    """Returns the owners that need nothing any more once all expires that no ref names."""
+    named = {ref.snapshot for ref in state.refs.values()}
+    gone = {each.id for each in state.graph if each.id not in named}
+    if isinstance(table_format, SideObjects):
+        return table_format.consequences(state, gone, set(), None).released
+    return frozenset(gone)
+
+
+def units_of(table_format: TableFormat, state: State) -> list[File]:
+    """Returns every unit of the table, once."""
+    expand = table_format.expand
+    found = {identity(file.key): file for _, file in table_format.roots(state) if file.opens}
+    for kind in expand.order:
+        units = [each for each in found.values() if each.kind is kind]
+        if units:
+            rows = joined([(range(len(units)), expand(units))]).rows.to_pylist()
+            deeper = [row for row in rows if row["opens"]]
+            found |= {
+                row["identity"]: File(FileKind(row["kind"]), row["key"], row["size"], opens=True)
+                for row in deeper
+                if row["identity"] not in found
+            }
+    return list(found.values())
+
+
+def reached(
+    engine: Engine, table_format: TableFormat, state: State, gone: frozenset[str]
+) -> dict[str, list[tuple[str, str, int]]]:
+    """Returns what an engine says: what is kept, and what only these owners need."""
+    every: list[Root] = list(roots(table_format, state, gone))
+    with closing(engine.survey(iter(every), table_format.expand, Territory(None))) as survey:
+        batches = {"kept": survey.kept_batches(), "victims": survey.victim_batches()}
+        return {
+            name: sorted((row["identity"], row["kind"], row["size"] or 0) for each in some for row in each.to_pylist())
+            for name, some in batches.items()
+        }
+
+
+def local_path(key: str) -> str:
+    return key.removeprefix("file://")
+
+
+def _is_file(path: str) -> bool:
+    return os.path.isfile(path)

@@ -1,0 +1,41 @@
+"""A third format: it passes the contract, and nothing outside its package knows of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from firnline.ports.formats import State, TableFormat
+from firnline.spark.session import session
+from firnline.testing.formats import FormatContract, Make
+
+from .conftest import PACKAGE
+from .tables import ToyTable
+
+SOURCE = Path(__file__).parents[2] / "src" / "firnline"
+
+
+class TestToy(FormatContract):
+    kit_name = "toy"
+
+    @pytest.fixture
+    def make(self) -> Make:
+        return ToyTable.make
+
+    @pytest.mark.spark
+    @pytest.mark.xdist_group("spark")
+    def test_both_engines_agree(self, table_format: TableFormat, state: State) -> None:
+        """A session that was started before this test does not have the package on its workers' path."""
+        session().sparkContext.addPyFile(str(PACKAGE / "toy_lake.py"))
+        super().test_both_engines_agree(table_format, state)
+
+
+def test_it_is_a_toy() -> None:
+    lines = [line for path in PACKAGE.rglob("*.py") for line in path.read_text().splitlines()]
+    assert len(lines) < 300
+
+
+def test_nothing_else_knows_of_it() -> None:
+    texts = {path: path.read_text() for path in SOURCE.rglob("*.py")}
+    assert not [path for path, text in texts.items() if "toy_lake" in text or '"toy"' in text]
