@@ -23,7 +23,7 @@ _VIEW = "VIEW"
 _SEPARATOR = "."
 
 
-class Rows:
+class CatalogRows:
     """What the database's own columns allow to ask.
 
     Newer catalogs keep views beside tables, told by `iceberg_type`. What is not known to be a view counts as a table.
@@ -171,8 +171,8 @@ class SqlCatalog:
         values = {"metadata_location": new, "previous_metadata_location": expected}
         return connection.execute(update.values(values)).rowcount
 
-    def _rows(self, connection: sa.Connection) -> Rows:
-        return Rows(connection, self._name, self._stored)
+    def _rows(self, connection: sa.Connection) -> CatalogRows:
+        return CatalogRows(connection, self._name, self._stored)
 
     @contextmanager
     def _reading(self) -> Iterator[sa.Connection]:

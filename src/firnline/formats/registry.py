@@ -1,7 +1,7 @@
 """Every format that firnline knows, by its kit: those that come with it, and those of other packages.
 
 Another package has its kit found by an entry point of the group `firnline.formats`, whose name is the format's. Nothing
-of a kit is imported before somebody asks for the formats.
+of a kit is imported before the formats are asked for.
 """
 
 from __future__ import annotations
