@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+import getpass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from firnline.app.places import ENGINES, Table
-from firnline.app.runs import Moment, instant, request_of
+from firnline.app.runs import Moment, PlanView, instant, request_of
 from firnline.app.searches import Searches
 from firnline.errors import UnreadableMetadata, UsageError
+from firnline.model.holds import Hold
+from firnline.model.snapshots import RefKind
+from firnline.model.times import parse_duration
 from firnline.ops.history.reading import check_plot_name, expired_snapshots, timeline_of, write_plot
 from firnline.ops.history.timeline import Span, Timeline
 from firnline.ops.looking.check import Checked, check
+from firnline.ops.looking.permissions import Permissions, permissions
 from firnline.ops.looking.why import Explanation, why
+from firnline.ops.marks.adopt import Adoption, adopt, adoption_of, unaware
+from firnline.ops.marks.holds import add_hold, release_hold
+from firnline.ops.marks.tags import FOREVER, Tagged, add_tag, holds_alone, remove_tag, resolve
+from firnline.ops.runs.advance import RunStatus
 from firnline.ops.runs.decision import policy_in_force
 from firnline.plans.request import Request
 from firnline.policy.inherit import Effective
@@ -43,6 +52,67 @@ class Lake(Searches):
         place = self.place(table)
         return check(place.source, place.store, self._choose, self.progress)
 
+    def tags(self, table: Table) -> list[Tagged]:
+        """Returns the tags of a table, each with the time until which it is kept."""
+        state = self.source(table).load()
+        return [Tagged.of(state, ref) for ref in state.refs.values() if ref.kind is RefKind.TAG]
+
+    def tag(self, table: Table, name: str, snapshot: str | None = None, *, retain: str | int | None = None) -> Tagged:
+        """Returns the tag as it was written. `snapshot` is an id or a ref, the current one if None; `retain` an age
+        such as 30d, or "forever"; without it the table's own default counts.
+        """
+        return add_tag(self.table_context(table), name, snapshot, _age(retain))
+
+    def untag(self, table: Table, name: str, **options: Any) -> RunStatus | PlanView | None:
+        """Removes a tag. Returns None, or the run that it took: a tag that alone holds a snapshot goes with its files,
+        and `options` are those of `drop`.
+        """
+        work = self.table_context(table)
+        if holds_alone(work, name):
+            return self.drop(table, [name], **options)
+        remove_tag(work, name)
+        return None
+
+    def holds(self, table: Table) -> tuple[Hold, ...]:
+        return self.source(table).load().holds
+
+    def hold(
+        self,
+        table: Table,
+        name: str,
+        snapshot: str | None = None,
+        *,
+        why: str = "",
+        who: str | None = None,
+        until: Moment | None = None,
+    ) -> tuple[Hold, str]:
+        """Returns the hold on a snapshot, or on the whole table, and what it protects in words."""
+        work = self.table_context(table)
+        state = work.source.load()
+        held = resolve(state, snapshot) if snapshot is not None and snapshot in state.refs else snapshot
+        hold = Hold(name, who or getpass.getuser(), why, held, instant(until))
+        return hold, add_hold(work, hold)
+
+    def release(self, table: Table, name: str) -> None:
+        """Removes a hold; what it kept then falls under the policy."""
+        release_hold(self.table_context(table), name)
+
+    def adoption(self, table: Table) -> tuple[Adoption, ...]:
+        """Returns what `adopt` would write into the table's own retention. Changes nothing."""
+        work = self.table_context(table)
+        return adoption_of(work, work.source.load())[1]
+
+    def adopt(self, table: Table) -> tuple[tuple[Adoption, ...], Sequence[str]]:
+        """Writes the policy's reach into the table's own retention, so that no other engine's expiry undercuts it.
+        Returns what was written, and the branches on which jobs still write that started before.
+        """
+        work = self.table_context(table)
+        return (adopt(work) if self.adoption(table) else ()), unaware(work)
+
+    def permissions(self, command: str, store: str = "s3", table: Table | None = None) -> Permissions:
+        """Returns the least that a command needs to be allowed on a store, or on one very table."""
+        return permissions(command, store, None if table is None else self.table_context(table))
+
     def expired_snapshots(self, table: Table) -> Iterator[Mapping[str, Any]]:
         """Yields the snapshots that the table remembers, as they stood in its metadata. Reads them when asked."""
         work = self.table_context(table)
@@ -66,6 +136,12 @@ class Lake(Searches):
         if plot is not None:
             write_plot(timeline, Path(plot))
         return timeline, trouble
+
+
+def _age(retain: str | int | None) -> int | None:
+    if not isinstance(retain, str):
+        return retain
+    return FOREVER if retain.lower() == "forever" else parse_duration(retain)
 
 
 def open_lake(

@@ -10,7 +10,7 @@ import typer
 
 from firnline.cli import options
 from firnline.cli.output import output_for
-from firnline.ops.looking.permissions import HELPS, Grant, Permissions, permissions
+from firnline.ops.looking.permissions import HELPS, Grant, Permissions
 from firnline.plans.pages import Block, Grid, Hint, Line, Page
 
 _STORE = "s3, gs or abfs; a table's own where --table is given."
@@ -28,12 +28,9 @@ def iam(
     as_json: options.Json = False,
 ) -> None:
     """Show the least permissions that COMMAND needs on the object store and the catalog."""
-    work = None
-    if table is not None:
-        from firnline.app import open_lake
+    from firnline.app import open_lake
 
-        work = open_lake(config).table_context(table)
-    said = permissions(" ".join(command), store, work)
+    said = open_lake(config).permissions(" ".join(command), store, table)
     output_for(as_json).show(Page(tuple(_blocks(said))), said.to_json())
 
 

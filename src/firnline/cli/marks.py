@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import getpass
 from shlex import quote
 from typing import Annotated, Any
 
@@ -12,11 +11,9 @@ from firnline.cli import options
 from firnline.cli.output import output_for
 from firnline.cli.runs import Grace, SoleWriter, Yes, ask, confirming, lake_of, show_expired
 from firnline.model.holds import Hold
-from firnline.model.snapshots import RefKind
-from firnline.model.times import format_instant, parse_duration, parse_instant
-from firnline.ops.marks.adopt import Adoption, adopt, adoption_of, unaware
-from firnline.ops.marks.holds import add_hold, release_hold
-from firnline.ops.marks.tags import FOREVER, Tagged, add_tag, holds_alone, remove_tag, resolve
+from firnline.model.times import format_instant
+from firnline.ops.marks.adopt import Adoption
+from firnline.ops.marks.tags import Tagged
 from firnline.ops.runs.plan import RESTART
 from firnline.plans.pages import Grid, Hint, Line, Page
 
@@ -35,12 +32,6 @@ def register(app: typer.Typer) -> None:
     app.command("adopt", short_help="Write the policy into the table's own retention.")(adopt_table)
 
 
-def _table_context(table: str, config: str | None) -> Any:
-    from firnline.app import open_lake
-
-    return open_lake(config).table_context(table)
-
-
 @tag_app.command("add")
 def tag_add(
     table: options.TableArg,
@@ -53,8 +44,7 @@ def tag_add(
     """Tag a snapshot. --retain counts from now on, however old the snapshot is. Without it, the table's own default age
     for refs counts, which does so from the snapshot's time.
     """
-    age = None if retain is None else FOREVER if retain.lower() == "forever" else parse_duration(retain)
-    tag = add_tag(_table_context(table, config), name, snapshot, age)
+    tag = lake_of(config, "auto", as_json).tag(table, name, snapshot, retain=retain)
     said = f"tagged {tag.ref.snapshot} as {tag.ref.name}: {_kept(tag)}"
     output_for(as_json).show(Page((Line(said),)), _tag_facts(tag))
 
@@ -73,21 +63,19 @@ def tag_remove(
     """Remove a tag; its snapshot then falls under the policy. One that a Paimon tag alone holds goes with it, in a run
     that can be undone.
     """
-    lake = lake_of(config, "auto", as_json)
-    work = lake.table_context(table)
-    if not holds_alone(work, name):
-        remove_tag(work, name)
-        output_for(as_json).show(Page((Line(f"removed the tag: {name}"),)), {"removed": name})
-        return
     asked: dict[str, Any] = {"blast_radius": options.share(blast_radius), "grace": grace, "sole_writer": sole_writer}
-    show_expired(lake.drop(table, [name], confirm=confirming(yes, as_json), **asked), as_json)
+    lake = lake_of(config, "auto", as_json)
+    run = lake.untag(table, name, confirm=confirming(yes, as_json), **asked)
+    if run is None:
+        output_for(as_json).show(Page((Line(f"removed the tag: {name}"),)), {"removed": name})
+    else:
+        show_expired(run, as_json)
 
 
 @tag_app.command("list")
 def tag_list(table: options.TableArg, config: options.Config = None, as_json: options.Json = False) -> None:
     """List the tags of TABLE."""
-    state = _table_context(table, config).source.load()
-    tags = [Tagged.of(state, ref) for ref in state.refs.values() if ref.kind is RefKind.TAG]
+    tags = lake_of(config, "auto", as_json).tags(table)
     rows = tuple((tag.ref.name, tag.ref.snapshot, _kept(tag)) for tag in tags)
     page = Page((Grid(rows) if rows else Line("no tags"),))
     output_for(as_json).show(page, {"tags": [_tag_facts(tag) for tag in tags]})
@@ -116,17 +104,14 @@ def hold_add(
     as_json: options.Json = False,
 ) -> None:
     """Hold a snapshot, or the whole table, whatever the policy says."""
-    work = _table_context(table, config)
-    state = work.source.load()
-    held = resolve(state, snapshot) if snapshot is not None and snapshot in state.refs else snapshot
-    hold = Hold(name, who or getpass.getuser(), why, held, None if until is None else parse_instant(until))
-    output_for(as_json).show(Page((Line(f"held: {add_hold(work, hold)}"),)), _hold_facts(hold))
+    hold, protected = lake_of(config, "auto", as_json).hold(table, name, snapshot, why=why, who=who, until=until)
+    output_for(as_json).show(Page((Line(f"held: {protected}"),)), _hold_facts(hold))
 
 
 @hold_app.command("list")
 def hold_list(table: options.TableArg, config: options.Config = None, as_json: options.Json = False) -> None:
     """List the holds on TABLE."""
-    holds = _table_context(table, config).source.load().holds
+    holds = lake_of(config, "auto", as_json).holds(table)
     rows = tuple(_hold_row(hold) for hold in holds)
     grid = Grid(rows, ("hold", "on", "by", "why", "until")) if rows else Line("no holds")
     damaged = (Line(f"{h.name or repr(h.name)} cannot be read: {h.damage}") for h in holds if h.damage)
@@ -142,7 +127,7 @@ def hold_release(
     as_json: options.Json = False,
 ) -> None:
     """Release a hold; what it kept then falls under the policy."""
-    release_hold(_table_context(table, config), name)
+    lake_of(config, "auto", as_json).release(table, name)
     output_for(as_json).show(Page((Line(f"released: {name}"),)), {"released": name})
 
 
@@ -166,13 +151,12 @@ def adopt_table(
     table: options.TableArg, yes: Yes = False, config: options.Config = None, as_json: options.Json = False
 ) -> None:
     """Write the policy's reach into the table's own retention, so that no other engine's expiry undercuts it."""
-    work = _table_context(table, config)
-    _, wanted = adoption_of(work, work.source.load())
-    if wanted and not yes:
+    lake = lake_of(config, "auto", as_json)
+    wanted = () if yes else lake.adoption(table)
+    if wanted:
         ask(_adoption_page(wanted, "would write"), as_json)
-    written = adopt(work) if wanted else ()
+    written, late = lake.adopt(table)
     facts = [{"what": each.what, "before": each.before, "after": each.after} for each in written]
-    late = unaware(work)
     hints = (Hint(f"jobs still write to {', '.join(late)} as before: {RESTART}"),) if late else ()
     page = _adoption_page(written, "wrote")
     output_for(as_json).show(Page((*page.blocks, *hints)), {"table": table, "written": facts, "unaware": list(late)})

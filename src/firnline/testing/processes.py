@@ -19,7 +19,6 @@ from firnline.journal.runs import Run
 from firnline.local.delete import LocalDeleteMany
 from firnline.model.holds import Hold
 from firnline.model.names import is_location, parts_of
-from firnline.ops.marks.adopt import Adoption, adopt
 from firnline.ops.marks.holds import add_hold, release_hold
 from firnline.ops.marks.tags import add_tag, remove_tag
 from firnline.ops.runs.purge import Deleter
@@ -96,9 +95,6 @@ class Process(Lake):
 
     def hold_release(self, table: str, name: str) -> None:
         release_hold(self.table_context(table), name)
-
-    def adopt(self, table: str) -> tuple[Adoption, ...]:
-        return adopt(self.table_context(table))
 
     # ---- where faults come in
 
