@@ -43,7 +43,7 @@ from firnline.testing.world import World
 FULL = os.environ.get("FIRNLINE_FULL") == "1"
 STEPS = 25
 EXAMPLES = 2_600 if FULL else 60
-AT_LEAST = 50_000 if FULL else 2_000
+AT_LEAST = 50_000 if FULL else 1_200
 SECOND = 1_000
 FOREVER = 2**63 - 1
 

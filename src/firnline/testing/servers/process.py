@@ -44,7 +44,7 @@ class Command:
     environment: Mapping[str, str] = field(default_factory=dict)
     owner: tuple[int, int] | None = None
     stop: signal.Signals = signal.SIGTERM
-    patience_s: float = 60.0
+    patience_s: float = 180.0
 
 
 def free_port() -> int:
