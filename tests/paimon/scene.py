@@ -211,7 +211,7 @@ class Scene:
     @property
     def halfway(self) -> bool:
         """Tells whether a run was cut, and nobody has carried it on yet."""
-        return any(each.state in ("committing", "undoing") for each in self.plans)
+        return any(each.state in HALFWAY for each in self.plans)
 
     @property
     def settled(self) -> bool:

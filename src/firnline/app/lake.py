@@ -102,12 +102,20 @@ class Lake(Searches):
         work = self.table_context(table)
         return adoption_of(work, work.source.load())[1]
 
-    def adopt(self, table: Table) -> tuple[tuple[Adoption, ...], Sequence[str]]:
+    def adopt(
+        self, table: Table, *, confirm: Callable[[tuple[Adoption, ...]], None] = lambda wanted: None
+    ) -> tuple[tuple[Adoption, ...], Sequence[str]]:
         """Writes the policy's reach into the table's own retention, so that no other engine's expiry undercuts it.
         Returns what was written, and the branches on which jobs still write that started before.
+
+        `confirm` is shown what would be written, if there is anything; it raises to stop.
         """
         work = self.table_context(table)
-        return (adopt(work) if self.adoption(table) else ()), unaware(work)
+        _, wanted = adoption_of(work, work.source.load())
+        if not wanted:
+            return (), unaware(work)
+        confirm(wanted)
+        return adopt(work), unaware(work)
 
     def permissions(self, command: str, store: str = "s3", table: Table | None = None) -> Permissions:
         """Returns the least that a command needs to be allowed on a store, or on one very table."""

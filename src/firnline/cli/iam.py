@@ -10,7 +10,7 @@ import typer
 
 from firnline.cli import options
 from firnline.cli.output import output_for
-from firnline.ops.looking.permissions import HELPS, Grant, Permissions
+from firnline.ops.looking.permissions import HELPS, Grant, Permissions, permissions
 from firnline.plans.pages import Block, Grid, Hint, Line, Page
 
 _STORE = "s3, gs or abfs; a table's own where --table is given."
@@ -28,9 +28,13 @@ def iam(
     as_json: options.Json = False,
 ) -> None:
     """Show the least permissions that COMMAND needs on the object store and the catalog."""
-    from firnline.app import open_lake
+    asked = " ".join(command)
+    if table is None:  # nothing is read for this: it answers also where the configuration is damaged
+        said = permissions(asked, store, None)
+    else:
+        from firnline.app import open_lake
 
-    said = open_lake(config).permissions(" ".join(command), store, table)
+        said = open_lake(config).permissions(asked, store, table)
     output_for(as_json).show(Page(tuple(_blocks(said))), said.to_json())
 
 

@@ -151,11 +151,12 @@ def adopt_table(
     table: options.TableArg, yes: Yes = False, config: options.Config = None, as_json: options.Json = False
 ) -> None:
     """Write the policy's reach into the table's own retention, so that no other engine's expiry undercuts it."""
-    lake = lake_of(config, "auto", as_json)
-    wanted = () if yes else lake.adoption(table)
-    if wanted:
-        ask(_adoption_page(wanted, "would write"), as_json)
-    written, late = lake.adopt(table)
+
+    def confirm(wanted: tuple[Adoption, ...]) -> None:
+        if not yes:
+            ask(_adoption_page(wanted, "would write"), as_json)
+
+    written, late = lake_of(config, "auto", as_json).adopt(table, confirm=confirm)
     facts = [{"what": each.what, "before": each.before, "after": each.after} for each in written]
     hints = (Hint(f"jobs still write to {', '.join(late)} as before: {RESTART}"),) if late else ()
     page = _adoption_page(written, "wrote")

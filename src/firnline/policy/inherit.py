@@ -20,7 +20,7 @@ from firnline.policy.values import LAKE, SETTINGS, parse_rule, parse_setting
 
 Levels = tuple[str, ...]
 _SHORTEST = 3
-_UNWRITTEN = Section()
+_NOTHING = Section()
 
 
 def section_of_catalog(config: Section, name: str) -> Section:
@@ -44,7 +44,7 @@ def section_named(level: Section, name: str, what: str) -> Section:
                 f"{entry.at}: {key!r} is nearly the {what} {name!r}, which has no entry",
                 hint=f"correct the name; or write `{name}: {{}}` beside it, if both exist",
             )
-    return _UNWRITTEN
+    return _NOTHING
 
 
 def _is_slip(written: str, name: str) -> bool:
@@ -158,7 +158,6 @@ def section_of_flags(flags: Mapping[str, str]) -> Section:
 
 T = TypeVar("T")
 
-_NOTHING = Section()
 _DEFAULT = Source(Level.DEFAULT)
 _DEFAULTS: dict[str, Setting[Any]] = {
     "records": Setting(None, _DEFAULT),

@@ -10,7 +10,6 @@ from typing import Any
 from firnline.errors import (
     AlreadyExists,
     BlastRadiusExceeded,
-    ObjectNotFound,
     RefusedForSafety,
     UnreadableMetadata,
 )
@@ -29,6 +28,7 @@ from firnline.ops.runs.change import change, fence_off, version_of
 from firnline.ops.runs.decision import decide_now
 from firnline.ops.runs.drop import going_beside, narrowed, planned_beside, refuse_changed, refuse_gone_back
 from firnline.ops.runs.lost_refs import refuse_lost_refs, what_landed
+from firnline.ops.runs.measured import size_of
 from firnline.ops.table.context import TableContext, refuse_copy
 from firnline.ports.catalogs import Attempt
 from firnline.ports.formats import Edited, State, UndoWindow
@@ -175,7 +175,7 @@ def _list_forgotten(work: TableContext, run: Run, state: State, forgotten: list[
     import pyarrow as pa
 
     own = [key for key in forgotten if any(within(root, key) for root in state.owned)]
-    found = [(key, size) for key in own if (size := _size(work, key)) is not None]
+    found = [(key, size) for key in own if (size := size_of(work.store, key)) is not None]
     prefix = f"{work.source.format.purge_order.index(FileKind.METADATA)}-"
     if found:
         columns = {
@@ -200,10 +200,3 @@ def _sealed(work: TableContext, key: str, forgotten: list[str]) -> str:
     if not set(read_part(work.store, key, sealed).column("key").to_pylist()) <= set(forgotten):
         raise UnreadableMetadata(f"{key} names files that no commit of this run forgot", hint=CHANGED)
     return sealed
-
-
-def _size(work: TableContext, key: str) -> int | None:
-    try:
-        return work.store.head(key).size
-    except ObjectNotFound:
-        return None

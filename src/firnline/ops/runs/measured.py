@@ -5,6 +5,7 @@ Asked for one by one, and only of what goes: a plan says how many bytes come bac
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -70,22 +71,26 @@ def measured(store: Head, survey: Survey) -> Survey:
     if not survey.unsized:
         return survey
     sizes: dict[str, int] = {}
-    found: list[tuple[FileKind, Tally]] = []
+    told: Counter[FileKind] = Counter()
     with ThreadPoolExecutor(_THREADS) as pool:
         for key, kind, size in (each for batch in survey.victim_batches() for each in _asked(store, batch, pool)):
             sizes[key] = size
-            found.append((kind, Tally(0, size)))
+            told[kind] += size
+    found = ((kind, Tally(0, size)) for kind, size in told.items())
     return Measured(survey, sizes, Totals.of([*survey.victims.by_kind.items(), *found]))
 
 
 def _asked(store: Head, batch: pa.RecordBatch, pool: ThreadPoolExecutor) -> Iterator[tuple[str, FileKind, int]]:
     unsized = batch.filter(batch.column("size").is_null())
     keys = unsized.column("key").to_pylist()
-    answers = zip(keys, unsized.column("kind").to_pylist(), pool.map(lambda key: _size(store, key), keys), strict=True)
+    answers = zip(
+        keys, unsized.column("kind").to_pylist(), pool.map(lambda key: size_of(store, key), keys), strict=True
+    )
     return ((key, FileKind(kind), size) for key, kind, size in answers if size is not None)
 
 
-def _size(store: Head, key: str) -> int | None:
+def size_of(store: Head, key: str) -> int | None:
+    """Returns the size of an object as its store tells it; None if it is gone."""
     try:
         return store.head(key).size
     except ObjectNotFound:

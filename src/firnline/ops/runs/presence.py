@@ -102,9 +102,6 @@ def _problem(store: Head, key: str, size: int | None) -> str | None:
     return None if size is None or found == size else f"has {found} bytes, not {size}"
 
 
-_LOOKERS = 16
-
-
 def without_false_promise(planned: Planned, table_format: TableFormat, store: Read) -> Planned:
     """Returns the plan, with a note if an undo of it would be refused, since files of what goes are not there.
 
@@ -125,7 +122,7 @@ def without_false_promise(planned: Planned, table_format: TableFormat, store: Re
 def _absent(store: Read, batches: Iterable[pa.RecordBatch]) -> Iterator[str]:
     """Yields the files that are not where they were derived to be, of folders of which none was there before them."""
     proven: set[str] = set()
-    with ThreadPoolExecutor(_LOOKERS) as pool:
+    with ThreadPoolExecutor(_THREADS) as pool:
         for batch in batches:
             left = _by_folder(batch.column("key").to_pylist(), proven)
             while left:
