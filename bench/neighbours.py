@@ -20,8 +20,8 @@ from statistics import median
 
 import yaml
 
-from firnline.app import open_lake
 from firnline.app.places import now_ms
+from firnline.lake import open_lake
 from firnline.model.times import DAY_MS
 from firnline.plans.plan import Plan
 from firnline.testing.crowds import Crowd

@@ -21,7 +21,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from firnline.app import now_ms
+from firnline.app.places import now_ms
 from firnline.formats.iceberg.names import DOCUMENT_NAMES, places_of
 from firnline.formats.iceberg.table import IcebergFormat
 from firnline.formats.sorting import Sorting

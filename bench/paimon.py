@@ -24,7 +24,7 @@ from parts.child import cpu_s, cutoff
 from parts.measuring import machine
 from parts.reporting import Line, save, table
 
-from firnline.app import Lake, open_lake
+from firnline.lake import Lake, open_lake
 from firnline.testing.large import LargeShape, LargeTable
 from firnline.testing.paimon.large import LargePaimon
 

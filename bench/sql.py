@@ -27,11 +27,11 @@ from typing import Any
 from parts.measuring import Memory, machine
 from parts.reporting import FOLDER
 
-from firnline.app import open_lake
 from firnline.formats.iceberg.runtime import PACKAGE
 from firnline.history.listing import bytes_of, text_of, time_of
 from firnline.history.names import INDEX, PATH
 from firnline.history.opening import Segment, digest_of, index_bytes
+from firnline.lake import open_lake
 from firnline.testing.manifests import AvroLayout
 from firnline.testing.tables import QuickFiles, SmallTable
 from history import entries

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any
 
 import psutil
 
-from firnline.app import Lake, open_lake
 from firnline.cli.process import settle_in
+from firnline.lake import Lake, open_lake
 from firnline.model.locations import identity
 from firnline.testing.large import START_MS, STEP_MS
 from parts.phases import Watch, phases_on_spark

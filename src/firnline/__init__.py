@@ -13,7 +13,7 @@ from firnline.arrival import use_packed
 from firnline.version import VERSION
 
 if TYPE_CHECKING:
-    from firnline.app import Lake
+    from firnline.lake import Lake
 
 __all__ = ["__version__", "open"]
 __version__ = VERSION
@@ -22,6 +22,6 @@ use_packed(__path__[0])
 
 def open(config: str | None = None, **options: Any) -> Lake:
     """Returns the lake that the configuration describes; every option of the command line has its keyword."""
-    from firnline.app import open_lake
+    from firnline.lake import open_lake
 
     return open_lake(config, **options)

@@ -17,9 +17,10 @@ from pyiceberg.catalog import load_catalog
 from pyiceberg.exceptions import CommitFailedException, ValidationException
 from pyiceberg.table import Table
 
-from firnline.app import Lake, now_ms
+from firnline.app.places import now_ms, places_of
 from firnline.errors import RefusedForSafety
-from firnline.ops.runs.advance import RunStatus
+from firnline.lake import Lake
+from firnline.ops.runs.status import RunStatus
 from firnline.policy.parse import Section
 from firnline.testing.servers import Server
 
@@ -111,7 +112,7 @@ def crowd(settings: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 def expire(crowd: Crowd) -> tuple[int, set[str]]:
     """Returns how many snapshots a run expired, and which refs it found lost on the server."""
-    lake = Lake(Section(), engine="local")
+    lake = Lake(places_of(Section(), engine="local"))
     try:
         carried = lake.expire(
             f"lake.{crowd.name}", older_than=now_ms() + 1, retain_last=KEPT, grace="0s", blast_radius=1.0
@@ -121,7 +122,7 @@ def expire(crowd: Crowd) -> tuple[int, set[str]]:
         if not lost:
             raise
         return 0, lost
-    return len(carried.facts["expired"]) if isinstance(carried, RunStatus) else 0, set()
+    return len(carried.expired) if isinstance(carried, RunStatus) else 0, set()
 
 
 def test_eight_writers_beside_an_expiring_firnline(
@@ -146,7 +147,7 @@ def test_eight_writers_beside_an_expiring_firnline(
     assert not gone or crowd.settings["type"] == "rest", "a compare-and-swap lost a ref"
     for snapshot in table.snapshots():
         table.scan(snapshot_id=snapshot.snapshot_id).to_arrow()
-    assert Lake(Section(), engine="local").check(f"lake.{crowd.name}").presence.faults == 0
+    assert Lake(places_of(Section(), engine="local")).check(f"lake.{crowd.name}").presence.faults == 0
     assert expired >= COMMITS - KEPT - len(crowd.tags) - len(table.snapshots())
     assert runs > 0, "nothing expired while the writers wrote"
     kind = crowd.settings["type"]

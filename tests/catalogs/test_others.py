@@ -9,9 +9,10 @@ import pytest
 from pyiceberg.catalog.sql import SqlCatalog as PyIcebergCatalog
 from pyiceberg.exceptions import NoSuchTableError
 
-from firnline.app import Lake, now_ms
+from firnline.app.places import now_ms, places_of
 from firnline.catalogs.others import OtherCatalog
 from firnline.errors import NoSuchTable, StoreError, UnreadableMetadata, UnsupportedFormat, UsageError
+from firnline.lake import Lake
 from firnline.policy.parse import Section
 from firnline.ports.catalogs import TableName
 from firnline.ports.formats import UndoWindow
@@ -101,7 +102,7 @@ def test_plans_work_and_a_run_is_refused_before_anything_is_written(
     monkeypatch.chdir(tmp_path)
     settings = "".join(f"    {name}: {value}\n" for name, value in properties.items())
     (tmp_path / ".pyiceberg.yaml").write_text(f"catalog:\n  house:\n{settings}")
-    lake = Lake(Section(), engine="local")
+    lake = Lake(places_of(Section(), engine="local"))
     asked: dict[str, Any] = {"older_than": now_ms() + 1, "retain_last": 1, "blast_radius": 1.0}
     assert len(lake.plan("house.eu.west.events", **asked).plan.expire) == 1
     before = sorted(tmp_path.rglob("*"))

@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 from pyiceberg.catalog.rest import RestCatalog as PyIcebergCatalog
 
-from firnline.app import Lake, now_ms
+from firnline.app.places import now_ms, places_of
 from firnline.history.names import INDEX, PATH
-from firnline.ops.runs.advance import RunStatus
+from firnline.lake import Lake
+from firnline.ops.runs.status import RunStatus
 from firnline.policy.parse import Section
 from firnline.sql.asking import RelationRequest, open_relation
 from firnline.sql.relations import TimeBounds
@@ -31,7 +32,7 @@ def expire(lake: Lake, name: str) -> None:
     asked = {"older_than": now_ms() + 1, "retain_last": 1, "grace": "0s", "blast_radius": 1.0}
     carried = lake.expire(name, keep={"history": "forever"}, **asked)
     assert isinstance(carried, RunStatus)
-    assert carried.facts["state"] == "done", carried.facts
+    assert carried.state == "done", carried
 
 
 def all_snapshots(name: str) -> dict[int, bool]:
@@ -46,7 +47,7 @@ def test_what_expired_on_a_rest_server_is_remembered_whoever_commits_next(own_re
     theirs = PyIcebergCatalog("lake", **own_rest.settings)
     table = theirs.load_table(name.removeprefix("lake."))
     ids = [each.snapshot_id for each in table.snapshots()]
-    lake = Lake(Section(), engine="local")
+    lake = Lake(places_of(Section(), engine="local"))
     expire(lake, name)
     table = table.refresh()
     assert [each.snapshot_id for each in table.snapshots()] == ids[-1:]

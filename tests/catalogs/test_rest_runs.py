@@ -11,15 +11,17 @@ import pytest
 from pyiceberg.catalog.rest import RestCatalog as PyIcebergCatalog
 from pyiceberg.table import Table
 
-from firnline.app import Lake, PlanView, now_ms
+from firnline.app.places import now_ms, places_of
+from firnline.app.runs import PlanView
 from firnline.catalogs.rest.commits import RestCommits
 from firnline.cli.main import run as command
 from firnline.errors import NoSuchTable, OutcomeUnknown, RefusedForSafety, UsageError
+from firnline.lake import Lake
 from firnline.model.holds import Hold
 from firnline.model.times import MINUTE_MS
 from firnline.ops.marks.holds import add_hold, release_hold
 from firnline.ops.marks.tags import add_tag, remove_tag
-from firnline.ops.runs.advance import RunStatus
+from firnline.ops.runs.status import RunStatus
 from firnline.policy.parse import Section, parse_policy
 from firnline.ports.catalogs import Attempt, Still, SwapOutcome, Version, always
 from firnline.ports.formats import Amendment
@@ -49,7 +51,7 @@ class Subject:
         return PyIcebergCatalog("lake", **self.server.settings).load_table(self.name)
 
     def commits(self) -> RestCommits:
-        plain = self.lake.source(self.table).commits
+        plain = self.lake.places.source(self.table).commits
         assert isinstance(plain, RestCommits)
         return plain
 
@@ -78,7 +80,7 @@ class Subject:
 def subject(own_rest: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Subject:
     table = five_snapshots(own_rest, tmp_path, monkeypatch)
     clock = Clock()
-    return Subject(own_rest, table, clock, dated(Lake(Section(), engine="local"), clock))
+    return Subject(own_rest, table, clock, dated(Lake(places_of(Section(), engine="local")), clock))
 
 
 # ---------------------------------------------------------------- undo before the commit
@@ -87,14 +89,14 @@ def subject(own_rest: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 def test_a_run_waits_before_its_commit_and_undo_calls_it_off(subject: Subject) -> None:
     before, ids = subject.theirs().metadata_location, subject.ids()
     carried = subject.expire("2m")
-    assert carried.facts["state"] == "planned"
-    assert carried.facts["undo"] == "before commit"
-    assert carried.facts["commit_due"]
+    assert carried.state == "planned"
+    assert carried.run.undo == "before commit"
+    assert carried.to_json()["commit_due"]
     assert "the time to undo" in str(carried.waits)
     (waiting,) = subject.lake.resume(subject.table)
     assert (waiting.run.state, waiting.waits) == ("planned", carried.waits)
     undone = subject.lake.undo(str(carried.run.id))
-    assert undone.facts["state"] == "cancelled"
+    assert undone.state == "cancelled"
     assert subject.theirs().metadata_location == before
     assert subject.ids() == ids
 
@@ -109,36 +111,36 @@ def test_after_that_time_it_is_committed_and_waits_for_readers_and_cannot_be_und
     subject.clock.advance(2 * MINUTE_MS)
     files = subject.files()
     (committed,) = act(subject.table)
-    assert committed.facts["state"] == "committed"
+    assert committed.state == "committed"
     assert "the end of grace" in str(committed.waits)
     assert len(subject.ids()) == 1
     assert files <= subject.files()
     with pytest.raises(RefusedForSafety, match="takes no snapshot back") as refused:
         subject.lake.undo(run)
     assert "hold add" in refused.value.hint
-    assert subject.lake.run(run).facts["state"] == "committed"
+    assert subject.lake.run(run).state == "committed"
     subject.clock.advance(2 * MINUTE_MS)
     (done,) = act(subject.table)
-    assert done.facts["state"] == "done"
-    assert done.facts["outcomes"]["deleted"]["files"] >= 4
+    assert done.state == "done"
+    assert done.outcomes["deleted"].files >= 4
     subject.check_reads()
 
 
 def test_commit_does_not_wait(subject: Subject) -> None:
     carried = subject.expire("2m")
     committed = subject.lake.commit(str(carried.run.id))
-    assert committed.facts["state"] == "committed"
+    assert committed.state == "committed"
     assert len(subject.ids()) == 1
 
 
 def test_without_grace_all_is_done_at_once(subject: Subject) -> None:
     before = subject.files()
     carried = subject.expire("0s")
-    assert carried.facts["state"] == "done"
+    assert carried.state == "done"
     assert len(subject.ids()) == 1
     assert carried.run.committed is not None
     assert carried.run.committed.detail["location"] == subject.theirs().metadata_location
-    assert len(before - subject.files()) == carried.facts["outcomes"]["deleted"]["files"] > 0
+    assert len(before - subject.files()) == carried.outcomes["deleted"].files > 0
     subject.check_reads()
 
 
@@ -214,9 +216,9 @@ def test_a_tag_that_the_server_drops_with_its_snapshot_is_noticed_and_nothing_is
     with pytest.raises(RefusedForSafety, match="_rescued is the same table"):
         subject.expire("0s")
     policy = parse_policy(f"shared-with: [{subject.table}_rescued]", "a test's policy")
-    subject.lake = Lake(policy, engine="local", clock=subject.clock)
+    subject.lake = Lake(places_of(policy, engine="local", clock=subject.clock))
     later = subject.expire("0s")
-    assert later.facts["state"] == "done"
+    assert later.state == "done"
     assert rescued.scan(snapshot_id=oldest).to_arrow()["id"].to_pylist() == [0]
 
 
@@ -230,7 +232,7 @@ def test_a_known_ref_that_moved_loses_the_race_and_wins_the_next_decision(subjec
 
     meanwhile(move)
     carried = subject.expire("0s")
-    assert carried.facts["state"] == "done"
+    assert carried.state == "done"
     assert len(carried.run.attempts) == 2
     assert oldest in subject.ids()
     subject.check_reads()
@@ -255,7 +257,7 @@ def test_a_frozen_commit_cannot_land_after_its_run_was_called_off(subject: Subje
         raise Frozen
 
     meanwhile(freeze)
-    commits: Any = subject.lake.source(subject.table).commits
+    commits: Any = subject.lake.places.source(subject.table).commits
     plain = commits.prepare
     commits.prepare = lambda *of: caught.append(plain(*of)) or caught[-1]
     with pytest.raises(Frozen):
@@ -264,7 +266,7 @@ def test_a_frozen_commit_cannot_land_after_its_run_was_called_off(subject: Subje
     (run,) = [each.run for each in subject.lake.runs(subject.table)]
     assert run.state == "committing"
     undone = subject.lake.undo(str(run.id), break_lease=True)
-    assert undone.facts["state"] == "cancelled"
+    assert undone.state == "cancelled"
     assert commits.commit(caught[0]) is SwapOutcome.LOST
     assert subject.ids() == ids
     assert "firnline-fence-1" in subject.theirs().metadata.refs
@@ -282,7 +284,7 @@ def test_a_frozen_commit_cannot_land_after_somebody_else_carried_its_run_on(subj
         raise Frozen
 
     meanwhile(freeze)
-    commits: Any = subject.lake.source(subject.table).commits
+    commits: Any = subject.lake.places.source(subject.table).commits
     plain = commits.prepare
     commits.prepare = lambda *of: caught.append(plain(*of)) or caught[-1]
     with pytest.raises(Frozen):
@@ -290,8 +292,8 @@ def test_a_frozen_commit_cannot_land_after_somebody_else_carried_its_run_on(subj
     oldest = subject.ids()[0]
     subject.theirs().manage_snapshots().create_tag(oldest, "precious").commit()
     (carried,) = subject.lake.resume(subject.table, break_lease=True)
-    assert carried.facts["state"] == "done"
-    assert str(oldest) not in carried.facts["expired"]
+    assert carried.state == "done"
+    assert str(oldest) not in carried.expired
     # Not only refused because some of it is gone already: other servers remove the rest without a word.
     assert commits.commit(caught[0]) is SwapOutcome.LOST
     assert oldest in subject.ids()
@@ -329,7 +331,7 @@ def test_a_run_that_dies_in_its_commit_again_and_again_comes_to_the_same_end(
         with pytest.raises(Died):
             subject.lake.resume(subject.table, break_lease=True)
     (carried,) = subject.lake.resume(subject.table, break_lease=True)
-    assert carried.facts["state"] == "done"
+    assert carried.state == "done"
     assert subject.ids() == [head]
     assert {ref.snapshot_id for ref in subject.theirs().metadata.refs.values()} == {head}
     subject.check_reads()
@@ -360,7 +362,7 @@ def test_a_request_that_nobody_answered_is_fenced_off_although_the_next_one_lost
     subject.theirs().manage_snapshots().create_tag(oldest, "precious").commit()
     monkeypatch.setattr("firnline.app.places._commits", lambda *_: real)
     (carried,) = subject.lake.resume(subject.table, break_lease=True)
-    assert carried.facts["state"] == "done"
+    assert carried.state == "done"
     assert real.commit(held.held[0]) is SwapOutcome.LOST
     assert "precious" in subject.theirs().metadata.refs
     subject.check_reads()
@@ -371,7 +373,7 @@ def test_a_request_that_nobody_answered_is_fenced_off_although_the_next_one_lost
 
 def through(subject: Subject, url: str, monkeypatch: pytest.MonkeyPatch) -> Subject:
     monkeypatch.setenv("PYICEBERG_CATALOG__LAKE__URI", url)
-    return replace(subject, lake=dated(Lake(Section(), engine="local"), subject.clock))
+    return replace(subject, lake=dated(Lake(places_of(Section(), engine="local")), subject.clock))
 
 
 def is_commit(method: str, path: str) -> bool:
@@ -387,7 +389,7 @@ def test_an_answer_that_never_comes_is_settled_by_sending_it_again(
         carried = through(subject, faulty.url, monkeypatch).expire("0s")
         assert faulty.counts[fault] == 2
     monkeypatch.setenv("PYICEBERG_CATALOG__LAKE__URI", subject.server.url)
-    assert carried.facts["state"] == "done"
+    assert carried.state == "done"
     assert len(carried.run.attempts) == 1
     subject.check_reads()
 
@@ -404,7 +406,7 @@ def test_a_commit_that_landed_without_an_answer_is_found_by_whoever_resumes(
     assert files <= subject.files()
     monkeypatch.setenv("PYICEBERG_CATALOG__LAKE__URI", subject.server.url)
     (done,) = subject.lake.resume(subject.table, break_lease=True)
-    assert done.facts["state"] == "done"
+    assert done.state == "done"
     assert len(done.run.attempts) == 1
     subject.check_reads()
 
@@ -414,7 +416,7 @@ def test_a_commit_that_landed_without_an_answer_is_found_by_whoever_resumes(
 
 def test_tags_and_holds_are_written_through_the_server(subject: Subject) -> None:
     oldest, second = (str(each) for each in subject.ids()[:2])
-    work = subject.lake.table_context(subject.table)
+    work = subject.lake.places.table_context(subject.table)
     add_tag(work, "kept", oldest, None)
     add_hold(work, Hold("case", "somebody", "a test", second, None))
     refs = subject.theirs().metadata.refs

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from firnline import app
+from firnline.app.stores import Stores
 from firnline.cli.main import run
 from firnline.stores.objects import ObjectStores
 from firnline.stores.wrappers.counting import Counting
@@ -121,7 +121,7 @@ def test_each_unit_is_read_once_however_many_snapshots_share_it(
     lake: Lake, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     counting = Counting(ObjectStores())
-    monkeypatch.setattr(app.Lake, "store_of", lambda lake, settings: counting)
+    monkeypatch.setattr(Stores, "open", lambda stores, settings: counting)
     why(capsys, lake, lake.events.live()[0])
     units = {path for change in lake.events.changes.values() for path in change.units}
     assert {key: count for (_, key), count in counting.calls().items() if key in units} == dict.fromkeys(units, 1)

@@ -30,7 +30,7 @@ def test_python_examples_run_in_order(small_lake: Path) -> None:
     names: dict[str, Any] = {}
     for number, block in enumerate(blocks(PYTHON, "python"), 1):
         exec(compile(block, f"{PYTHON.name}, block {number}", "exec"), names)
-    assert names["undone"].facts["state"] == "undone"
+    assert names["undone"].state == "undone"
     assert (small_lake / "going.parquet").is_file()
 
 

@@ -60,7 +60,7 @@ def purge_leaves_what_a_local_plan_keeps(spark: Session, folder: str) -> int:
     doomed = {each["path"] for each in planned.files()}
     before = files_of(table)
     ran = firnline.open(engine="spark", session=spark).expire(table.location, grace="0s", **asked)
-    assert ran.facts["state"] == "done", ran.facts
+    assert ran.state == "done", ran
     assert doomed == before - files_of(table)
     return len(doomed)
 

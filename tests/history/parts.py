@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from firnline.ops.runs.advance import RunStatus
+from firnline.ops.runs.status import RunStatus
 from firnline.testing.world import World
 
 PATH = "firnline.expired-snapshots-path"

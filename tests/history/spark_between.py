@@ -13,7 +13,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from firnline.app import open_lake
+from firnline.lake import open_lake
 
 ICEBERG = "1.12.0"
 LOCK = Path(tempfile.gettempdir()) / f"firnline-judge-{os.getuid()}.lock"

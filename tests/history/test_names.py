@@ -17,7 +17,7 @@ LIST = "expired-snapshots-0a1b.json"
 
 @pytest.fixture
 def state(world: World) -> State:
-    return world.process().source(world.table).load()
+    return world.process().places.source(world.table).load()
 
 
 def on_a_server(state: State) -> State:
@@ -27,7 +27,7 @@ def on_a_server(state: State) -> State:
 def test_a_server_that_applies_updates_is_told_by_the_property_alone(world: World, state: State) -> None:
     amendment = Pointer("s3://b/x.json").amendment(on_a_server(state))
     assert amendment.expired_path is None
-    edited = world.process().source(world.table).format.amend(state, amendment, world.clock())
+    edited = world.process().places.source(world.table).format.amend(state, amendment, world.clock())
     assert {"action": "set-properties", "updates": {PATH: "s3://b/x.json"}} in updates_of(
         state.document, edited.document
     )

@@ -8,7 +8,7 @@ import random
 import pytest
 from tests.history.parts import ledger
 
-from firnline.ops.runs.advance import RunStatus
+from firnline.ops.runs.status import RunStatus
 from firnline.testing.world import World
 
 SEEDS = range(20 if os.environ.get("FIRNLINE_FULL") else 2)
@@ -36,9 +36,9 @@ def test_a_history_is_what_expired_and_did_not_come_back(world: World, seed: int
         elif step == "undo" and open_runs:
             run = open_runs.pop(chance.randrange(len(open_runs)))
             world.process().undo(str(run.run.id))
-            gone -= set(run.facts["expired"])
+            gone -= set(run.expired)
         elif (run_now := expire_some(world, chance)) is not None:
-            gone |= set(run_now.facts["expired"])
+            gone |= set(run_now.expired)
             open_runs.append(run_now)
         found = [str(each["snapshot-id"]) for each in world.process().expired_snapshots(world.table)]
         assert sorted(found) == sorted(gone), f"after {step}"

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from py4j.protocol import Py4JJavaError
 
-from firnline.app import now_ms
+from firnline.app.places import now_ms
 from firnline.errors import RefusedForSafety
 from firnline.model.times import HOUR_MS, MINUTE_MS
 from firnline.testing.disks import local
@@ -26,12 +26,12 @@ _KEPT = "keep:\n  within: 400d\n"
 
 
 def _expire(world: World) -> None:
-    assert world.process().expire(world.table, grace="1h").facts["state"] == "committed"
+    assert world.process().expire(world.table, grace="1h").state == "committed"
 
 
 def _undo(world: World) -> None:
-    run = world.process().expire(world.table, grace="1h").facts["run"]
-    assert world.process().undo(run).facts["state"] == "undone"
+    run = world.process().expire(world.table, grace="1h").id
+    assert world.process().undo(run).state == "undone"
 
 
 def _drop(world: World) -> None:

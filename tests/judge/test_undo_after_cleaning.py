@@ -13,8 +13,9 @@ from typing import Any
 
 import pytest
 
-from firnline.app import Lake
+from firnline.app.places import places_of
 from firnline.errors import RefusedForSafety
+from firnline.lake import Lake
 from firnline.policy.parse import Section
 
 from .jvm import Jvm
@@ -99,7 +100,7 @@ def java(judge: Jvm, quick_folder: Path) -> JavaTable:
 @pytest.fixture
 def lake(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Lake:
     monkeypatch.setenv("PYICEBERG_HOME", str(tmp_path))
-    return Lake(Section(), engine="local")
+    return Lake(places_of(Section(), engine="local"))
 
 
 def grown(java: JavaTable) -> list[int]:
@@ -114,7 +115,7 @@ def grown(java: JavaTable) -> list[int]:
 def expired(lake: Lake, java: JavaTable) -> str:
     """Returns a run that took out all but the newest snapshot and can still be undone."""
     carried = lake.expire(java.location, older_than=2**45, retain_last=1, grace="1h", blast_radius=1.0)
-    return str(carried.facts["run"])  # type: ignore[union-attr]
+    return str(carried.id)  # type: ignore[union-attr]
 
 
 def test_an_undo_after_javas_clean_up_brings_back_what_can_be_read(java: JavaTable, lake: Lake) -> None:
@@ -125,7 +126,7 @@ def test_an_undo_after_javas_clean_up_brings_back_what_can_be_read(java: JavaTab
     cleaned = java.document()
     assert [each["schema-id"] for each in cleaned[SCHEMAS]] == [2]
     assert len(cleaned[SPECS]) == 1
-    assert lake.undo(run).facts["state"] == "undone"
+    assert lake.undo(run).state == "undone"
     assert {each: java.read(each) for each in (first, second, third)} == before
     assert lake.check(java.location).sound
     java.write("after")  # Java goes on

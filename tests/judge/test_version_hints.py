@@ -11,8 +11,9 @@ from typing import Any
 
 import pytest
 
-from firnline.app import Lake
+from firnline.app.places import places_of
 from firnline.errors import StoreError
+from firnline.lake import Lake
 from firnline.model.times import DAY_MS
 from firnline.policy.parse import Section
 from firnline.ports.stores import ReadWrite
@@ -82,14 +83,14 @@ def table(judge: Jvm, quick_folder: Path) -> PathTable:
 def lake_of(monkeypatch: pytest.MonkeyPatch, home: Path, store: type[Dated] = Dated) -> Lake:
     """Returns a lake ten days on, when all that was written before is old."""
     monkeypatch.setenv("PYICEBERG_HOME", str(home))
-    lake, clock = Lake(Section(), engine="local"), Clock(10 * DAY_MS)
-    inner = lake.store_of
-    lake.clock = clock
+    lake, clock = Lake(places_of(Section(), engine="local")), Clock(10 * DAY_MS)
+    inner = lake.places.stores.open
+    lake.places.clock = clock
 
-    def store_of(settings: Mapping[str, str]) -> ReadWrite:
+    def opened(settings: Mapping[str, str]) -> ReadWrite:
         return store(inner(settings), clock)
 
-    vars(lake)["store_of"] = store_of
+    vars(lake.places.stores)["open"] = opened
     return lake
 
 
@@ -101,7 +102,7 @@ def test_a_search_keeps_the_versions_on_the_way_from_a_stale_hint(
     lake = lake_of(monkeypatch, tmp_path)
     _, carried = lake.orphans(str(table.folder), grace="0s", consent=lambda plan: True)
     assert carried is not None
-    assert carried.facts["state"] == "done"
+    assert carried.state == "done"
     assert table.read() == newest
     assert "v1.metadata.json" not in table.versions()
 
@@ -113,6 +114,6 @@ def test_a_purge_keeps_the_versions_on_the_way_from_a_hint_that_could_not_be_wri
     newest, hinted = table.read(), max(table.versions())
     lake = lake_of(monkeypatch, tmp_path, HintsFail)
     for kept in (4, 3, 2, 1):
-        lake.expire(str(table.folder), retain_last=kept, older_than=lake.clock(), grace="0s")
+        lake.expire(str(table.folder), retain_last=kept, older_than=lake.places.clock(), grace="0s")
     assert hinted in table.versions()
     assert table.read() == newest

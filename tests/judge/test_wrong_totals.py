@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from firnline.app import Lake
+from firnline.app.places import places_of
+from firnline.lake import Lake
 from firnline.policy.parse import Section
 
 from .jvm import Jvm
@@ -22,7 +23,7 @@ def java(judge: Jvm, quick_folder: Path) -> JavaTable:
 @pytest.fixture
 def lake(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Lake:
     monkeypatch.setenv("PYICEBERG_HOME", str(tmp_path))
-    return Lake(Section(), engine="local")
+    return Lake(places_of(Section(), engine="local"))
 
 
 def test_a_total_that_java_itself_got_wrong_is_no_reason_to_refuse_its_table(java: JavaTable, lake: Lake) -> None:
@@ -38,6 +39,6 @@ def test_a_total_that_java_itself_got_wrong_is_no_reason_to_refuse_its_table(jav
     assert len(java.read(last["snapshot-id"])) == 2
     assert lake.check(java.location).sound
     done: Any = lake.expire(java.location, older_than=2**45, retain_last=1, grace="0s", blast_radius=1.0)
-    assert done.facts["state"] == "done"
+    assert done.state == "done"
     assert len(java.read(last["snapshot-id"])) == 2
     assert lake.check(java.location).sound

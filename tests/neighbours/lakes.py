@@ -16,8 +16,8 @@ import yaml
 from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.table import Table
 
-from firnline.app import Lake, open_lake
 from firnline.app.places import now_ms
+from firnline.lake import Lake, open_lake
 
 COLUMN = "x"
 

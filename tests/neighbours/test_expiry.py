@@ -68,7 +68,7 @@ def test_a_backup_that_the_policy_names_counts_with_all_it_needs(lake: RealLake)
     lake.overwrite("a", 3)
     lake.policy = "shared-with: [lake.db.backup]"
     done = lake.expire("a")
-    assert done.facts["state"] == "done"
+    assert done.state == "done"
     assert lake.read("backup") == [1, 2]
     assert len(lake.table("a").snapshots()) == 1
 
@@ -80,7 +80,7 @@ def test_a_file_that_another_table_took_in_stays_for_it(lake: RealLake) -> None:
     lake.table("b").add_files(lake.data_files("a"))
     lake.overwrite("a", 3)
     done = lake.expire("a")
-    assert done.facts["state"] == "done"
+    assert done.state == "done"
     assert lake.read("b") == [1, 2]
     assert lake.read("a") == [3]
 

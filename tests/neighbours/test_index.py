@@ -11,10 +11,10 @@ import pytest
 import yaml
 from tests.neighbours.lakes import RealLake
 
-from firnline.app import open_lake
 from firnline.app.places import now_ms
 from firnline.catalogs.config import CatalogSettings
 from firnline.errors import RefusedForSafety
+from firnline.lake import open_lake
 from firnline.model.files import File, FileKind
 from firnline.ops.neighbours.folders import FolderMap, Folders
 from firnline.ops.neighbours.index import Card, Index, Indexed

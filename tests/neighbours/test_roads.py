@@ -74,7 +74,7 @@ def test_a_lake_behind_a_link_keeps_the_folders_of_others_apart(
         lake.append("b", 3)
         theirs = Path(inner.removeprefix("file://")) / "data"
         imported(lake, "a", 7, theirs, theirs)
-        work = lake.firnline().table_context("lake.db.a")
+        work = lake.firnline().places.table_context("lake.db.a")
         holes = around(work, work.source.load(), everywhere=False).holes
         assert f"{inner}/" in holes
         assert f"file://{tmp_path}/disk/warehouse/db/a/data/inner/" in holes

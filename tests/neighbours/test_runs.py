@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from tests.neighbours.lakes import RealLake
 
-from firnline.app import Lake, open_lake
 from firnline.app.places import now_ms
 from firnline.errors import RefusedForSafety, TableMoved
 from firnline.journal.runs import Run
+from firnline.lake import Lake, open_lake
 from firnline.model.holds import Hold
 from firnline.ops.marks.holds import add_hold
 from firnline.testing.dated import Clock, dated
@@ -28,7 +28,7 @@ def a_run_with_a_held_snapshot(lake: RealLake) -> tuple[str, str]:
     first = str(lake.table("a").current_snapshot().snapshot_id)
     lake.overwrite("a", 3)
     run = lake.expire("a", grace="1s").run
-    add_hold(lake.firnline().table_context("lake.db.a"), Hold("audit", "a person", "a case", first, None))
+    add_hold(lake.firnline().places.table_context("lake.db.a"), Hold("audit", "a person", "a case", first, None))
     return str(run.id), first
 
 
@@ -51,7 +51,7 @@ def later(lake: RealLake) -> Lake:
 def test_a_second_registration_does_not_carry_on_the_runs_of_the_first(lake: RealLake) -> None:
     """The hold is on the first one alone: the second's metadata is older than the hold."""
     run, first, files = a_run_and_a_second_registration(lake)
-    add_hold(lake.firnline().table_context("lake.db.a"), Hold("audit", "a person", "a case", first, None))
+    add_hold(lake.firnline().places.table_context("lake.db.a"), Hold("audit", "a person", "a case", first, None))
     assert lake.firnline().runs("lake.db.second") == []
     for policy in ("", "shared-with: ['lake.db.*']"):
         lake.policy = policy
@@ -65,11 +65,11 @@ def test_a_second_registration_does_not_carry_on_the_runs_of_the_first(lake: Rea
 def test_what_the_other_registration_holds_counts_where_both_are_named(lake: RealLake) -> None:
     run, first, files = a_run_and_a_second_registration(lake)
     lake.policy = "shared-with: ['lake.db.*']"
-    add_hold(lake.firnline().table_context("lake.db.second"), Hold("audit", "a person", "a case", first, None))
+    add_hold(lake.firnline().places.table_context("lake.db.second"), Hold("audit", "a person", "a case", first, None))
     done = later(lake).purge(str(run.id))
-    assert done.facts["state"] == "done"
+    assert done.state == "done"
     assert all(Path(each.removeprefix("file://")).exists() for each in files)
-    add_hold(lake.firnline().table_context("lake.db.second"), Hold("freeze", "a person", "a case", None, None))
+    add_hold(lake.firnline().places.table_context("lake.db.second"), Hold("freeze", "a person", "a case", None, None))
     lake.overwrite("a", 4)
     with pytest.raises(RefusedForSafety, match=r"lake\.db\.second"):
         lake.expire("a")
@@ -79,7 +79,7 @@ def test_a_run_goes_on_under_the_new_name_of_a_renamed_table(lake: RealLake) -> 
     run, _ = a_run_with_a_held_snapshot(lake)
     lake.catalog.rename_table("db.a", "db.renamed")
     done = later(lake).purge(f"lake.db.renamed@{run.rpartition('@')[2]}")
-    assert done.facts["state"] == "done"
+    assert done.state == "done"
     assert lake.read("renamed") == [3]
 
 
@@ -106,4 +106,4 @@ def test_a_copied_folder_is_not_worked_on_as_the_original(tmp_path: Path) -> Non
         lake.expire(str(tmp_path / "copy before"), older_than=now_ms() + 10**9, retain_last=1, grace="0s")
     with pytest.raises(RefusedForSafety, match="is a copy"):
         lake.orphans(str(copy))
-    assert lake.undo(str(run.id)).facts["state"] == "undone"
+    assert lake.undo(str(run.id)).state == "undone"

@@ -9,8 +9,9 @@ import pyarrow.parquet
 import pytest
 
 import firnline
-from firnline.app import Lake
+from firnline.app.places import places_of
 from firnline.errors import BadTimestamp, NoSuchTable, PolicyError, UsageError
+from firnline.lake import Lake
 from firnline.model.times import format_instant
 from firnline.policy.parse import parse_policy
 from firnline.testing.engines import a_long_life
@@ -94,7 +95,7 @@ def test_why_answers_in_python_too(table: SmallTable) -> None:
 
 
 def test_a_lake_that_is_shown_shows_no_password() -> None:
-    assert "hunter2" not in repr(Lake(parse_policy("cache: redis://:hunter2@cache/0\n", "a test")))
+    assert "hunter2" not in repr(Lake(places_of(parse_policy("cache: redis://:hunter2@cache/0\n", "a test"))))
 
 
 def test_what_makes_no_sense_is_refused(table: SmallTable, tmp_path: Path) -> None:

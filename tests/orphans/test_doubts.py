@@ -21,6 +21,7 @@ from firnline.ops.runs.guard import ListedFile, reachable_since_plan
 from firnline.ports.listings import ObjectClass
 from firnline.testing.crowds import Crowd
 from firnline.testing.disks import local
+from firnline.testing.forgery import without_grace
 from firnline.testing.writers import Writer
 
 
@@ -185,7 +186,7 @@ def test_a_table_that_was_named_by_a_relative_path_is_found_from_any_folder(
     _, waiting = crowd.process().orphans(crowd.name("t"), grace="1h", also=(relative,), consent=lambda plan: True)
     monkeypatch.chdir("/")
     crowd.clock.advance(2 * HOUR_MS)
-    crowd.later().purge(waiting.facts["run"])
+    crowd.later().purge(waiting.id)
     assert stray not in crowd.files()
     crowd.pointers.register("unknown", pointer)
     crowd.check()
@@ -201,7 +202,7 @@ def test_a_hold_on_one_table_during_grace_spares_its_files_under_a_prefix(crowd:
     _, waiting = crowd.process().orphans(crowd.lake, grace="1h", consent=lambda plan: True)
     crowd.process().hold_add(crowd.name("held"), "legal")
     crowd.clock.advance(2 * HOUR_MS)
-    crowd.later().purge(waiting.facts["run"])
+    crowd.later().purge(waiting.id)
     assert kept in crowd.files()
     assert goes not in crowd.files()
 
@@ -312,7 +313,7 @@ def test_a_file_taken_up_during_grace_under_another_encoding_is_spared(crowd: Cr
     crowd.ledger.contents[encoded] = crowd.ledger.contents[item.path]
     writer.commit("append", [replace(item, path=encoded)])
     crowd.clock.advance(2 * HOUR_MS)
-    crowd.later().purge(waiting.facts["run"])
+    crowd.later().purge(waiting.id)
     assert stray in crowd.files()
 
 
@@ -325,7 +326,7 @@ def waiting_with_two_names(crowd: Crowd, *, inside: str = "t") -> tuple[str, str
     same = ((f"{crowd.lake}/{inside}", there),)
     _, waiting = crowd.process().orphans(crowd.name("t"), grace="1h", same=same, consent=lambda plan: True)
     assert waiting is not None
-    return stray, f"{there}/data/left.parquet", waiting.facts["run"]
+    return stray, f"{there}/data/left.parquet", waiting.id
 
 
 def test_a_file_taken_up_during_grace_by_the_other_name_of_its_place_is_spared(crowd: Crowd) -> None:
@@ -357,10 +358,6 @@ def without_catalogs(plan: dict[str, Any]) -> None:
     plan.update(catalogs=[])
 
 
-def without_grace(plan: dict[str, Any]) -> None:
-    plan.update(grace_ms=0)
-
-
 @pytest.mark.parametrize("edit", [without_also, without_catalogs, without_grace])
 def test_a_plan_that_was_edited_is_not_carried_out(crowd: Crowd, edit: Callable[[dict[str, Any]], None]) -> None:
     crowd.table("t")
@@ -372,9 +369,9 @@ def test_a_plan_that_was_edited_is_not_carried_out(crowd: Crowd, edit: Callable[
     record.write_text(json.dumps(plan))
     crowd.clock.advance(2 * HOUR_MS)
     with pytest.raises(UnreadableMetadata, match="not as it was written"):
-        crowd.later().purge(waiting.facts["run"])
+        crowd.later().purge(waiting.id)
     assert stray in crowd.files()
-    crowd.later().undo(waiting.facts["run"])
+    crowd.later().undo(waiting.id)
 
 
 def test_the_same_bytes_written_again_are_young_whatever_their_tag(crowd: Crowd) -> None:
@@ -383,7 +380,7 @@ def test_the_same_bytes_written_again_are_young_whatever_their_tag(crowd: Crowd)
     stray = crowd.stray("t/data/left.parquet")
     _, waiting = crowd.process().orphans(crowd.name("t"), grace="1h", consent=lambda plan: True)
     process = crowd.process()
-    work = process.table_context(crowd.name("t"))
+    work = process.places.table_context(crowd.name("t"))
     guard = LakeGuard(work, waiting.run, reachable_since_plan(work, waiting.run))
     guard.look_again()
     listed = work.store.head(stray)

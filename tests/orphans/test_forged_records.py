@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from firnline.errors import RefusedForSafety
-from firnline.ops.runs.advance import RunStatus
+from firnline.ops.runs.status import RunStatus
 from firnline.testing.crowds import Crowd
 from firnline.testing.disks import local
 from firnline.testing.forgery import Forgery
@@ -88,7 +88,7 @@ def test_what_was_found_outside_goes_only_if_the_operator_says_so_at_the_purge(c
     assert carried is not None
     crowd.clock.advance(2 * 3_600_000)
     (done,) = crowd.later().purge_table(crowd.name("t"))
-    assert done.facts["outcomes"]["spared"]["files"] == 1
+    assert done.outcomes["spared"].files == 1
     assert local(far).exists()
     crowd.later().orphans(crowd.name("t"), grace="0s", include_outside=True, consent=lambda plan: True)
     assert not local(far).exists()

@@ -11,8 +11,9 @@ from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.table import Table
 from tests.catalogs.lakes import SCHEMA, rows
 
-from firnline.app import Lake, now_ms, open_lake
+from firnline.app.places import now_ms
 from firnline.errors import RefusedForSafety
+from firnline.lake import Lake, open_lake
 from firnline.model.times import DAY_MS
 from firnline.testing.dated import date
 from firnline.testing.disks import local

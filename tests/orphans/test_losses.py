@@ -160,8 +160,8 @@ def test_a_table_created_after_the_roots_were_read_is_seen_before_the_purge(crow
     crowd.ledger.items[stray] = replace(item, path=stray)
     late.commit("append", [crowd.ledger.items[stray]])
     crowd.clock.advance(2 * HOUR_MS)
-    done = crowd.later().purge(waiting.facts["run"])
-    assert done.facts["outcomes"]["spared"]["files"] == 1
+    done = crowd.later().purge(waiting.id)
+    assert done.outcomes["spared"].files == 1
     crowd.check()
 
 
@@ -292,8 +292,8 @@ def test_a_copy_that_arrives_during_grace_with_an_old_time_is_spared(crowd: Crow
     local(stray).unlink()
     shutil.copy2(other, local(stray))
     crowd.clock.advance(2 * HOUR_MS)
-    done = crowd.later().purge(waiting.facts["run"])
-    assert done.facts["outcomes"]["spared"]["files"] == 1
+    done = crowd.later().purge(waiting.id)
+    assert done.outcomes["spared"].files == 1
     assert stray in crowd.files()
 
 
@@ -338,9 +338,9 @@ def test_a_file_written_again_during_grace_is_spared(crowd: Crowd) -> None:
     _, waiting = crowd.process().orphans(crowd.name("t"), grace="1h", consent=lambda plan: True)
     local(stray).write_bytes(b"a new one")
     crowd.clock.advance(2 * HOUR_MS)
-    done = crowd.later().purge(waiting.facts["run"])
-    assert done.facts["outcomes"]["spared"]["files"] == 1
-    assert done.facts["outcomes"]["deleted"]["files"] == 1
+    done = crowd.later().purge(waiting.id)
+    assert done.outcomes["spared"].files == 1
+    assert done.outcomes["deleted"].files == 1
     assert stray in crowd.files()
     assert gone(crowd, untouched)
 
@@ -420,7 +420,7 @@ def test_what_an_undoable_run_took_out_is_needed(crowd: Crowd, purge: Purge) -> 
     )
     purge("t")
     assert gone(crowd, stray)
-    crowd.process().undo(expired.facts["run"])  # type: ignore[union-attr]
+    crowd.process().undo(expired.id)  # type: ignore[union-attr]
     crowd.check()
 
 
@@ -433,7 +433,7 @@ def test_a_table_hold_stops_search_and_purge(crowd: Crowd, purge: Purge) -> None
         purge("t")
     crowd.clock.advance(2 * HOUR_MS)
     with pytest.raises(CollectionForbidden):
-        crowd.later().purge(waiting.facts["run"])
+        crowd.later().purge(waiting.id)
     assert stray in crowd.files()
 
 
@@ -445,5 +445,5 @@ def test_a_table_dropped_during_grace_stops_the_purge(crowd: Crowd) -> None:
     crowd.pointers.drop("t")
     crowd.clock.advance(2 * HOUR_MS)
     with pytest.raises(NoSuchTable):
-        crowd.later().purge(waiting.facts["run"])
+        crowd.later().purge(waiting.id)
     assert stray in crowd.files()

@@ -25,7 +25,7 @@ import firnline
 lake = firnline.open(engine="spark")
 for inventory in sys.argv[2:]:
     plan, carried = lake.orphans(sys.argv[1], inventory=inventory, blast_radius=1.0)
-    assert carried.facts["state"] == "planned"
+    assert carried.state == "planned"
     print(plan.victims.all.files, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024)
 """
 

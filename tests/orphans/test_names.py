@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from firnline.app import Lake, open_lake
 from firnline.cli.main import run
 from firnline.errors import NoSuchTable, RefusedForSafety, UsageError
+from firnline.lake import Lake, open_lake
 from firnline.testing.crowds import Crowd
 from firnline.testing.pointers import Pointers
 
@@ -75,14 +75,14 @@ def test_a_neighbour_keeps_its_files_whatever_its_name(lake: Lake, crowd: Crowd,
 def test_a_run_finds_its_table_by_its_own_name(lake: Lake, crowd: Crowd, odd: tuple[str, str, str]) -> None:
     add(crowd, *odd)
     (name,) = (each for each in lake.tables() if each.name == odd[2])
-    assert lake.name_of(str(name)) == name
+    assert lake.places.catalogs.name_of(str(name)) == name
     assert lake.plan(name, retain_last=1, older_than=crowd.clock() + 1, save=True).plan.run
     (planned,) = lake.runs(name)
-    called = planned.facts["run"]
-    assert lake.run(called).facts["run"] == called
-    assert lake.commit(called).facts["state"] == "committed"
-    assert [each.facts["run"] for each in lake.runs(str(name))] == [called]
-    assert lake.undo(called).facts["state"] == "undone"
+    called = planned.id
+    assert lake.run(called).id == called
+    assert lake.commit(called).state == "committed"
+    assert [each.id for each in lake.runs(str(name))] == [called]
+    assert lake.undo(called).state == "undone"
     assert lake.runs("lake.db.known") == []
 
 
@@ -104,19 +104,19 @@ def test_commands_over_all_tables_reach_every_name(
 def test_a_text_is_read_by_what_the_catalog_lists(lake: Lake, crowd: Crowd) -> None:
     for number, name in enumerate((("db", "a.b"), ("", "bare"), ("x", "y.z"), ("", "x.y.z"))):
         add(crowd, "lake", *name, folder=f"t{number}")
-    assert str(lake.name_of("lake.db.a.b")) == 'lake.db."a.b"'
-    assert str(lake.name_of("db.a.b")) == 'lake.db."a.b"'
-    assert str(lake.name_of("lake.bare")) == 'lake."".bare'
-    assert str(lake.name_of("bare")) == 'lake."".bare'
-    assert str(lake.name_of("db.known")) == "lake.db.known"
+    assert str(lake.places.catalogs.name_of("lake.db.a.b")) == 'lake.db."a.b"'
+    assert str(lake.places.catalogs.name_of("db.a.b")) == 'lake.db."a.b"'
+    assert str(lake.places.catalogs.name_of("lake.bare")) == 'lake."".bare'
+    assert str(lake.places.catalogs.name_of("bare")) == 'lake."".bare'
+    assert str(lake.places.catalogs.name_of("db.known")) == "lake.db.known"
     with pytest.raises(UsageError, match="several tables") as unclear:
-        lake.name_of("lake.x.y.z")
+        lake.places.catalogs.name_of("lake.x.y.z")
     assert 'lake.x."y.z"' in unclear.value.hint
     assert 'lake.""."x.y.z"' in unclear.value.hint
     with pytest.raises(NoSuchTable, match="nothing"):
-        lake.name_of("lake.db.nothing")
+        lake.places.catalogs.name_of("lake.db.nothing")
     with pytest.raises(UsageError, match="not closed"):
-        lake.name_of('lake."db.known')
+        lake.places.catalogs.name_of('lake."db.known')
 
 
 def test_a_table_of_another_catalog_in_the_database_that_cannot_be_read_stops(lake: Lake, crowd: Crowd) -> None:
@@ -133,8 +133,8 @@ def test_two_configured_catalogs_of_one_database_are_counted_once(
     lake: Lake, crowd: Crowd, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     add(crowd, "other", "db", "t")
-    assert [str(each) for each in lake.everyone()] == ["lake.db.known", "lake:other.db.t"]
+    assert [str(each) for each in lake.places.catalogs.everyone()] == ["lake.db.known", "lake:other.db.t"]
     os.symlink(crowd.pointers.path, tmp_path / "link.db")
     for name, path in (("LAKE", crowd.pointers.path), ("OTHER", tmp_path / "link.db")):
         monkeypatch.setenv(f"PYICEBERG_CATALOG__{name}__URI", f"sqlite:///{path}")
-    assert [str(each) for each in open_lake().everyone()] == ["lake.db.known", "other.db.t"]
+    assert [str(each) for each in open_lake().places.catalogs.everyone()] == ["lake.db.known", "other.db.t"]

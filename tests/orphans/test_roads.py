@@ -98,7 +98,7 @@ def test_a_file_that_is_taken_up_by_another_road_during_grace_is_spared(crowd: C
     crowd.ledger.contents[taken] = crowd.ledger.contents[item.path]
     neighbour.commit("append", [replace(item, path=taken)])
     crowd.clock.advance(2 * HOUR_MS)
-    crowd.later().purge(waiting.facts["run"])
+    crowd.later().purge(waiting.id)
     assert stray in crowd.files()
 
 

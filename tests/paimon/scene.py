@@ -237,8 +237,8 @@ class Scene:
             found = self.process().runs(str(self.folder))
         except FirnlineError:
             return UNKNOWN
-        wanted = (each for each in found if searches or each.facts["kind"] != "orphans")
-        return {each.run.id.stamp: str(each.facts["state"]) for each in wanted}
+        wanted = (each for each in found if searches or each.run.kind != "orphans")
+        return {each.run.id.stamp: str(each.state) for each in wanted}
 
     def look(self) -> Before:
         waiting = (content for each in self.plans if not each.ended for content in each.contents)

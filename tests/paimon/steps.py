@@ -143,7 +143,7 @@ class Steps:
             return
         chosen = self.rng.choice(runs[-2:])
         answer = self.scene.take("undo", lambda it: it.undo(f"{self.scene.address()}@{chosen.run}"))
-        if answer is not None and answer.facts["state"] == "undone" and not answer.facts["left_alone"]:
+        if answer is not None and answer.state == "undone" and not answer.left_alone:
             missing = chosen.contents - set(contents_of(self.scene.folder).values())
             assert not missing, (sorted(missing), "an undo brings back all that a run took")
             self.scene.counts["undone runs of which all is back"] += 1
@@ -154,7 +154,9 @@ class Steps:
         name, retain = f"mine-{next(self._numbers)}", self.rng.choice([None, HOUR_MS])
         snapshot = str(self.rng.choice(layout.snapshots(self.scene.folder, MAIN)))
         self._tags.append(name)
-        self.scene.take("tag", lambda it: add_tag(it.table_context(self.scene.address()), name, snapshot, retain))
+        self.scene.take(
+            "tag", lambda it: add_tag(it.places.table_context(self.scene.address()), name, snapshot, retain)
+        )
 
     def untag(self) -> None:
         """Takes a tag away at once, where the snapshot stays without it."""
@@ -164,12 +166,12 @@ class Steps:
         if mine:
             name = self.rng.choice(mine)
             self.scene.plans.append(Named(frozenset(), frozenset({name}), "no run", "done"))
-            self.scene.take("untag", lambda it: remove_tag(it.table_context(self.scene.address()), name))
+            self.scene.take("untag", lambda it: remove_tag(it.places.table_context(self.scene.address()), name))
 
     def hold(self) -> None:
         name, snapshot = f"h{next(self._numbers)}", str(self.rng.choice(layout.snapshots(self.scene.folder, MAIN)))
         hold = Hold(name, "a test", "a world", snapshot)
-        answer = self.scene.take("hold", lambda it: add_hold(it.table_context(self.scene.address()), hold))
+        answer = self.scene.take("hold", lambda it: add_hold(it.places.table_context(self.scene.address()), hold))
         held = [each for each in self._main_contents() if str(each.number) == snapshot]
         if answer is not None and held:
             self._note(name, held[0])
@@ -192,7 +194,7 @@ class Steps:
         known = str(content.number) if content.branch == MAIN else f"{content.branch}:{content.number}"
         hold = Hold(name, "a test", "a world", known)
         if (
-            self.scene.take("hold what went", lambda it: add_hold(it.table_context(self.scene.address()), hold))
+            self.scene.take("hold what went", lambda it: add_hold(it.places.table_context(self.scene.address()), hold))
             is not None
         ):
             self._note(name, content)
@@ -201,7 +203,9 @@ class Steps:
         if self.around.table_held:
             return
         hold = Hold("table", "a test", "a world", None)
-        answer = self.scene.take("hold the table", lambda it: add_hold(it.table_context(self.scene.address()), hold))
+        answer = self.scene.take(
+            "hold the table", lambda it: add_hold(it.places.table_context(self.scene.address()), hold)
+        )
         self.around.table_held = answer is not None
 
     def release(self) -> None:
@@ -210,7 +214,7 @@ class Steps:
             return
         name = self.rng.choice(names)
         content = self.scene.held.pop(name, None)
-        self.scene.take("release", lambda it: release_hold(it.table_context(self.scene.address()), name))
+        self.scene.take("release", lambda it: release_hold(it.places.table_context(self.scene.address()), name))
         if self.scene.how == "refused":  # one that was cut may be released, or not
             self.scene.held |= {} if content is None else {name: content}
         elif name == "table":
@@ -227,4 +231,4 @@ class Steps:
         self.scene.take("orphans", lambda it: it.orphans(self.scene.address(), **terms))
 
     def adopt(self) -> None:
-        self.scene.take("adopt", lambda it: adopt(it.table_context(self.scene.address())), policy=KEEPS)
+        self.scene.take("adopt", lambda it: adopt(it.places.table_context(self.scene.address())), policy=KEEPS)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from firnline.app import now_ms
+from firnline.app.places import now_ms
 from firnline.errors import CollectionForbidden
 from firnline.model.holds import Hold
 from firnline.model.times import HOUR_MS
@@ -82,7 +82,7 @@ def test_a_hold_is_seen_where_the_commit_writes_no_note(made: Path, copy: Copy, 
 
     cut_after(copy, made, second, ending)
     before = left(copy)
-    add_hold(copy.process().table_context(copy.table), Hold("all", "somebody", "a test", None))
+    add_hold(copy.process().places.table_context(copy.table), Hold("all", "somebody", "a test", None))
     with pytest.raises(CollectionForbidden, match="is not true"):
         copy.process().resume(copy.table)
     assert left(copy) == list(range(2, 8)), before
@@ -97,7 +97,7 @@ def test_a_tag_above_the_newest_snapshot_comes_back_where_nothing_was_rolled_bac
     date(high.folder / "t/tag/tag-high", now_ms() - HOUR_MS)  # the file's own time counts too
     copy = Copy.of(high.folder, "cut")
     cut_after(copy, high.folder, expire, "/tag-high")
-    add_hold(copy.process().table_context(copy.table), Hold("all", "somebody", "a test", None))
+    add_hold(copy.process().places.table_context(copy.table), Hold("all", "somebody", "a test", None))
     with pytest.raises(CollectionForbidden):
         copy.process().resume(copy.table)
     assert (copy.folder / "t/tag/tag-high").exists()
@@ -122,7 +122,7 @@ def test_the_writers_own_expiry_went_further(both: Paimon, made: Path, copy: Cop
     assert (copy.folder / "t/snapshot/EARLIEST").read_text() == "8"
     copy.clock.advance(61_000)
     copy.process().resume(copy.table)
-    assert copy.process().run(copy.process().runs(copy.table)[0].facts["run"]).facts["state"] == "done"
+    assert copy.process().run(copy.process().runs(copy.table)[0].id).state == "done"
 
 
 @pytest.mark.parametrize("ending", ENDINGS[:2])
@@ -136,7 +136,7 @@ def test_a_snapshot_that_the_writers_expired_since_does_not_come_back(
     paimons_expiry(both.java, JavaTable(both.java, copy.folder / "t"), Retention(most=2))
     assert left(copy) == [6, 7]
     missing = copy.missing()
-    add_hold(copy.process().table_context(copy.table), Hold("all", "somebody", "a test", None))
+    add_hold(copy.process().places.table_context(copy.table), Hold("all", "somebody", "a test", None))
     copy.process().resume(copy.table)
     assert left(copy) == [6, 7]
     assert copy.missing() == missing

@@ -126,7 +126,7 @@ def test_changelogs_go_by_their_age_where_no_snapshot_goes(copy: Copy) -> None:
     assert "changelog.time-retained: older than 1d" in text
     assert "2 beside them" in text
     ended = copy.expire(now=late, **NATIVELY)
-    assert ended.facts["state"] == "done"
+    assert ended.state == "done"
     assert layout.changelogs(copy.folder / "t", MAIN) == [7]
     assert not copy.missing()
     assert garbage(copy) == before
@@ -179,8 +179,8 @@ def test_an_adopted_table_keeps_changelogs_as_before_and_its_writers_remove_none
     copy.expire(**NATIVELY)
     process, late = copy.process(policy="keep: {last: 2}"), in_two_hours() + 24 * HOUR_MS
     before = process.plan(copy.table, now=late).to_json()["beside"]
-    adopt(process.table_context(copy.table))
-    assert adopt(process.table_context(copy.table)) == ()
+    adopt(process.places.table_context(copy.table))
+    assert adopt(process.places.table_context(copy.table)) == ()
     assert process.plan(copy.table, now=late).to_json()["beside"] == before
     table = JavaTable(both.java, copy.folder / "t")
     assert table.open().coreOptions().changelogLifecycleDecoupled()

@@ -39,7 +39,7 @@ def twin(original: Copy) -> Iterator[Copy]:
 def hold_the_third(copy: Copy) -> set[Path]:
     """Returns the files of a snapshot that a run took out and that somebody holds now."""
     found = lists_of_the_third(copy)
-    add_hold(copy.process().table_context(copy.table), Hold("late", "somebody", "a test", "3"))
+    add_hold(copy.process().places.table_context(copy.table), Hold("late", "somebody", "a test", "3"))
     return found
 
 
@@ -60,7 +60,7 @@ def test_who_works_on_a_copy_removes_nothing_of_the_original(original: Copy, twi
     twin.expire(retain_last=1)
     assert all(path.exists() for path in held)
     assert original.picture() == before
-    assert [each.facts["state"] for each in original.process().runs(original.table)] == ["committed"]
+    assert [each.state for each in original.process().runs(original.table)] == ["committed"]
 
 
 def test_who_works_on_the_original_removes_nothing_of_a_copy(original: Copy, twin: Copy) -> None:
@@ -69,8 +69,8 @@ def test_who_works_on_the_original_removes_nothing_of_a_copy(original: Copy, twi
     original.clock.advance(61_000)
     original.process().resume(original.table)
     assert twin.picture() == before
-    assert [each.facts["state"] for each in original.process().runs(original.table)] == ["done"]
-    assert [each.facts["state"] for each in twin.process().runs(twin.table)] == ["committed"]
+    assert [each.state for each in original.process().runs(original.table)] == ["done"]
+    assert [each.state for each in twin.process().runs(twin.table)] == ["committed"]
 
 
 def test_a_run_of_the_original_is_none_of_the_copy(original: Copy, twin: Copy) -> None:
@@ -96,7 +96,7 @@ def test_a_table_is_the_same_through_a_link(original: Copy) -> None:
     link.symlink_to(original.folder)
     assert len(Copy(link).process().runs(str(link / "t"))) == 1
     Copy(link).process().undo(str(Copy(link).process().runs(str(link / "t"))[0].run.id))
-    assert [each.facts["state"] for each in original.process().runs(original.table)] == ["undone"]
+    assert [each.state for each in original.process().runs(original.table)] == ["undone"]
     link.unlink()
 
 
@@ -160,7 +160,7 @@ def test_a_hold_on_an_expired_snapshot_outlives_a_renamed_folder(both: Paimon, o
 def test_a_hold_that_comes_after_the_rename_counts_too(original: Copy) -> None:
     lists = lists_of_the_third(original)
     moved = _renamed(original)
-    add_hold(moved.process().table_context(moved.table), Hold("late", "somebody", "a test", "3"))
+    add_hold(moved.process().places.table_context(moved.table), Hold("late", "somebody", "a test", "3"))
     moved.expire(retain_last=1)
     age(disk(moved.folder))
     moved.process().orphans(moved.table, **MEANT)

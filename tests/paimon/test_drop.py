@@ -88,7 +88,7 @@ def test_an_undo_brings_a_branch_back_as_it_was(both: Paimon, copy: Copy) -> Non
     before, rows = copy.picture(), rows_of(both, copy)
     ended = copy.process().drop(copy.table, ["side"], **LATER)
     assert not (copy.folder / "t/branch/branch-side").exists()
-    assert copy.process().undo(str(ended.run.id)).facts["state"] == "undone"
+    assert copy.process().undo(str(ended.run.id)).state == "undone"
     assert copy.picture() == before
     assert rows_of(both, copy) == rows
     JavaTable(both.java, copy.folder / "t").write("side", [row(10, "ten")])
@@ -115,7 +115,7 @@ def test_a_branch_without_snapshots_goes(both: Paimon, copy: Copy) -> None:
 
 
 def test_a_held_tag_stays(outlived: Copy) -> None:
-    work = outlived.process().table_context(outlived.table)
+    work = outlived.process().places.table_context(outlived.table)
     add_hold(work, Hold("audit", "somebody", "a test", "4"))
     with pytest.raises(UsageError, match="belongs to a hold"):
         outlived.process().drop(outlived.table, ["firnline-hold-audit"], **AT_ONCE)
@@ -128,7 +128,7 @@ def test_a_held_tag_stays(outlived: Copy) -> None:
 def test_a_hold_without_a_tag_keeps_what_a_tag_holds(outlived: Copy) -> None:
     """A snapshot that was held while it was out of the table has no tag of the hold's; undone, it is there again."""
     ended = outlived.process().drop(outlived.table, ["short"], **LATER)
-    add_hold(outlived.process().table_context(outlived.table), Hold("late", "somebody", "a test", "4"))
+    add_hold(outlived.process().places.table_context(outlived.table), Hold("late", "somebody", "a test", "4"))
     outlived.process().undo(str(ended.run.id))
     with pytest.raises(RefusedForSafety, match="the hold late is on 4"):
         outlived.process().drop(outlived.table, ["short"], **AT_ONCE)
@@ -138,7 +138,7 @@ def test_what_is_held_after_the_drop_outlives_the_purge(copy: Copy) -> None:
     """A hold on a snapshot that a run took out keeps its files, although the branch is gone, schema and all."""
     needs = copy.reader().reachable()[PaimonRoot("side", "snapshot", "3")].data
     ended = copy.process().drop(copy.table, ["side"], **LATER)
-    add_hold(copy.process().table_context(copy.table), Hold("late", "somebody", "a test", "side:3"))
+    add_hold(copy.process().places.table_context(copy.table), Hold("late", "somebody", "a test", "side:3"))
     copy.clock.advance(61_000)
     copy.process().purge(str(ended.run.id))
     assert all(Path(path).exists() for path in needs)
@@ -245,7 +245,7 @@ def test_a_tag_goes_with_the_files_that_only_it_held(both: Paimon, outlived: Cop
     root = PaimonRoot(MAIN, TAG, name)
     only = before[root].files - {path for each, needs in before.items() if each != root for path in needs.files}
     ended = outlived.process().drop(outlived.table, [name], **LATER)
-    assert ended.facts["expired_refs"] == [name]
+    assert ended.expired_refs == (name,)
     assert not (outlived.folder / f"t/tag/tag-{name}").exists()
     outlived.process().undo(str(ended.run.id))
     assert rows_of(both, outlived) == rows
@@ -259,7 +259,7 @@ def test_a_tag_goes_with_the_files_that_only_it_held(both: Paimon, outlived: Cop
 def test_a_tag_of_a_snapshot_that_is_there_takes_no_file_along(copy: Copy) -> None:
     before = copy.picture()
     ended = copy.process().drop(copy.table, ["short"], **AT_ONCE)
-    assert ended.facts["expired"] == []
+    assert ended.expired == ()
     assert before.keys() - copy.picture().keys() == {"/tag/tag-short"}
 
 

@@ -75,7 +75,7 @@ def test_what_was_made_again_before_a_resume_stays(both: Paimon, copy: Copy, nam
     with suppress(Died, FirnlineError):
         copy.process(dying).drop(copy.table, [name], **LATER)
     (ended,) = copy.process().runs(copy.table)
-    assert ended.facts["state"] == "committing"
+    assert ended.state == "committing"
     table = JavaTable(both.java, copy.folder / "t")
     act(table)
     after = copy.picture()

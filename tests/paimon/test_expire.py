@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from firnline.app import PlanView
+from firnline.app.runs import PlanView
 from firnline.testing.folder_process import FolderProcess
 from firnline.testing.paimon.worlds import Paimon, PaimonWorld
 
@@ -38,5 +38,5 @@ def test_a_run_frees_exactly_what_nothing_needs_any_more(both: Paimon, world: Pa
             compare(before, after)
             assert is_sound(world, after)
             if not isinstance(ended, PlanView):
-                assert ended.facts["state"] == "done"
-                assert set(ended.facts["outcomes"]) <= {"deleted"}, ended.facts["outcomes"]
+                assert ended.state == "done"
+                assert set(ended.outcomes) <= {"deleted"}, ended.outcomes

@@ -81,7 +81,7 @@ def test_an_index_that_nothing_uses_goes_and_one_in_use_stays(both: Paimon, inde
     indexed.process().undo(str(ended.run.id))
     assert {**before, "/snapshot/EARLIEST": b"1"} == indexed.picture()
     ended = indexed.expire()
-    assert set(ended.facts["outcomes"]) == {"deleted"}
+    assert set(ended.outcomes) == {"deleted"}
     assert len(_indexes(indexed)) == 1
     assert indexed.process().check(indexed.table).sound
     assert not indexed.missing()

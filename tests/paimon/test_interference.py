@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from firnline.app import now_ms
+from firnline.app.places import now_ms
 from firnline.errors import CollectionForbidden, FirnlineError, LeaseHeld, RefusedForSafety
 from firnline.formats.paimon.committing import steps
 from firnline.model.files import FileKind
@@ -102,7 +102,7 @@ def cut_after(copy: Copy, made: Path, act: Act, ending: str) -> None:
 def test_a_hold_that_came_before_a_commit_was_carried_on_stays(made: Path, copy: Copy, ending: str) -> None:
     """The commit wrote the note as it had been before: the hold was gone, and the purge went on."""
     cut_after(copy, made, expire, ending)
-    add_hold(copy.process().table_context(copy.table), Hold("all", "somebody", "a test", None))
+    add_hold(copy.process().places.table_context(copy.table), Hold("all", "somebody", "a test", None))
     with pytest.raises(CollectionForbidden, match="is not true"):
         copy.process().resume(copy.table)
     note = json.loads((copy.folder / "t/_firnline/properties.json").read_text())
@@ -299,10 +299,10 @@ def test_a_run_whose_undo_is_refused_in_the_middle_goes_on_to_its_purge(both: Pa
     if cut:
         with pytest.raises(RefusedForSafety, match="is another one by now"):
             copy.process().undo(run)
-    assert copy.process().run(run).facts["state"] == "committed"
+    assert copy.process().run(run).state == "committed"
     copy.clock.advance(61_000)
     copy.process().resume(copy.table)
-    assert copy.process().run(run).facts["state"] == "done"
+    assert copy.process().run(run).state == "done"
     assert not copy.missing()
     assert copy.process().check(copy.table).sound
 
@@ -339,10 +339,10 @@ def test_an_undo_leaves_alone_what_belongs_to_a_branch_that_is_gone(copy: Copy) 
     """A tag that came back into a branch without a schema made the whole table unreadable."""
     _shorten(copy)
     ended = copy.expire(grace="1m")
-    assert ended.facts["expired_refs"] == ["side:two"]
+    assert ended.expired_refs == ("side:two",)
     shutil.rmtree(copy.folder / "t/branch/branch-side")
     undone = copy.process().undo(str(ended.run.id))
-    assert undone.facts["left_alone"] == ["side:two"]
+    assert undone.left_alone == ("side:two",)
     assert snapshots(copy) == {f"snapshot-{number}" for number in range(1, 8)}
     assert copy.process().check(copy.table).sound
 
@@ -379,7 +379,7 @@ def test_a_snapshot_that_stays_below_the_range_never_shares_a_tag(copy: Copy, ea
     earlier = {**first, "id": 3, "timeMillis": 1_700_000_000_000 if earlier_stays else 1_600_000_000_000}
     (copy.folder / "t/tag/tag-firnline-snapshot-3").write_text(json.dumps(earlier))
     if earlier_stays:
-        add_hold(copy.process().table_context(copy.table), Hold("old", "me", "a test", "3@firnline-snapshot-3"))
+        add_hold(copy.process().places.table_context(copy.table), Hold("old", "me", "a test", "3@firnline-snapshot-3"))
     copy.expire(retain_last=None, older_than=None, keep={"last": "1", "daily": "2"})
     tags = [json.loads(path.read_text()) for path in (copy.folder / "t/tag").glob("tag-firnline-*")]
     assert later in tags
@@ -392,7 +392,7 @@ def test_two_versions_of_one_number_are_walked_apart(copy: Copy) -> None:
     sixth = json.loads((copy.folder / "t/snapshot/snapshot-6").read_text())
     (copy.folder / "t/tag/tag-again").write_text(json.dumps({**sixth, "id": 3}))
     copy.expire(grace="1m")
-    work = copy.process().table_context(copy.table)
+    work = copy.process().places.table_context(copy.table)
     state = work.source.load()
     lists = Counter(
         root.owner for root in live_roots(work, state, work.now()) if root.file.kind is FileKind.MANIFEST_LIST
@@ -441,7 +441,7 @@ def test_a_hold_keeps_what_went_with_a_branch_of_schemas_of_its_own(copy: Copy) 
     held = {Path(path) for path in needs.data if "/data-" in path}
     assert len(held) > 1
     copy.process().drop(copy.table, ["side"], grace="1m", blast_radius=1.0)
-    add_hold(copy.process().table_context(copy.table), Hold("late", "somebody", "a test", "side:3"))
+    add_hold(copy.process().places.table_context(copy.table), Hold("late", "somebody", "a test", "side:3"))
     copy.clock.advance(61_000)
     copy.process().resume(copy.table)
     assert all(path.exists() for path in held)
@@ -456,5 +456,5 @@ def test_an_undo_leaves_alone_what_has_no_schema_in_a_branch_that_was_made_again
     table.drop_branch("side")
     table.create_branch("side", None)
     undone = copy.process().undo(str(ended.run.id))
-    assert undone.facts["left_alone"] == ["side:two"]
+    assert undone.left_alone == ("side:two",)
     assert copy.process().check(copy.table).sound

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from firnline.app import is_large, places
+from firnline.app import engines
+from firnline.app.engines import is_large
 from firnline.errors import UnreadableMetadata
 from firnline.formats.paimon.table import PaimonFormat
 from firnline.model.locations import identity
@@ -103,5 +104,5 @@ def test_many_entries_are_worth_a_session(tmp_path: Path, monkeypatch: pytest.Mo
     entries = table_format.entries(state)
     assert entries == counted(table.folder, SHAPES["tiny"].snapshots)
     assert not is_large(state, table_format)
-    monkeypatch.setattr(places, "_LARGE_FILES", entries - 1)
+    monkeypatch.setattr(engines, "_LARGE_FILES", entries - 1)
     assert is_large(state, table_format)

@@ -38,7 +38,7 @@ def files_of(copy: Copy, snapshot: int) -> set[str]:
 
 
 def hold_third(copy: Copy) -> None:
-    add_hold(copy.process().table_context(copy.table), Hold("late", "somebody", "a test", "3"))
+    add_hold(copy.process().places.table_context(copy.table), Hold("late", "somebody", "a test", "3"))
 
 
 def test_a_hold_counts_for_a_run_that_is_carried_on_through_a_link(copy: Copy, link: Copy) -> None:
@@ -48,7 +48,7 @@ def test_a_hold_counts_for_a_run_that_is_carried_on_through_a_link(copy: Copy, l
     copy.clock.advance(61_000)
     link.process().resume(link.table)
     assert {path for path in held if not Path(path).exists()} == set()
-    assert [each.facts["state"] for each in copy.process().runs(copy.table)] == ["done"]
+    assert [each.state for each in copy.process().runs(copy.table)] == ["done"]
 
 
 def test_a_tag_counts_for_a_run_that_is_carried_on_through_a_link(both: Paimon, copy: Copy, link: Copy) -> None:

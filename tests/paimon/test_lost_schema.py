@@ -36,7 +36,7 @@ def snapshots(copy: Copy) -> list[int]:
 
 
 def test_an_undo_that_would_leave_a_hole_is_refused(copy: Copy) -> None:
-    run = copy.expire(retain_last=1, grace="1h").facts["run"]
+    run = copy.expire(retain_last=1, grace="1h").id
     left = snapshots(copy)
     (copy.folder / "t/schema/schema-1").unlink()
     with pytest.raises(RefusedForSafety, match="schema-1"):

@@ -48,7 +48,7 @@ def test_every_way_of_writing_manifests_is_read(both: Paimon, place: Copy, optio
     needed = _sizes(place)
     plan = place.process().plan(place.table, **EVERYTHING_OLD).to_json()
     ended = place.expire()
-    assert set(ended.facts["outcomes"]) == {"deleted"}
+    assert set(ended.outcomes) == {"deleted"}
     assert sorted(table.rows.read(table.open())) == rows
     gone = {path: size for path, size in needed.items() if not Path(path).exists() and "/snapshot/" not in path}
     assert plan["victims"]["files"] == len(gone)

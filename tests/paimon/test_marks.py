@@ -7,7 +7,7 @@ from datetime import datetime
 
 import pytest
 
-from firnline.app import now_ms
+from firnline.app.places import now_ms
 from firnline.errors import CollectionForbidden, RefusedForSafety
 from firnline.model.holds import Hold
 from firnline.model.times import DAY_MS, MINUTE_MS
@@ -29,8 +29,8 @@ def garbage(copy: Copy) -> set[str]:
 
 
 def test_a_tag_is_one_that_java_reads(both: Paimon, copy: Copy) -> None:
-    add_tag(copy.process().table_context(copy.table), "mine", "3", None)
-    add_tag(copy.process().table_context(copy.table), "brief", "3", 3_600_000)
+    add_tag(copy.process().places.table_context(copy.table), "mine", "3", None)
+    add_tag(copy.process().places.table_context(copy.table), "brief", "3", 3_600_000)
     rows = java_rows(JavaTable(both.java, copy.folder / "t"))
     assert (
         rows[PaimonRoot(MAIN, TAG, "mine")]
@@ -39,15 +39,15 @@ def test_a_tag_is_one_that_java_reads(both: Paimon, copy: Copy) -> None:
     )
     in_two_days = now_ms() + 2 * DAY_MS  # an hour, and what lies between the zones
     assert "brief" in copy.process().plan(copy.table, now=in_two_days).to_json()["expire_refs"]
-    remove_tag(copy.process().table_context(copy.table), "mine")
+    remove_tag(copy.process().places.table_context(copy.table), "mine")
     assert not (copy.folder / "t/tag/tag-mine").exists()
 
 
 def test_times_that_firnline_writes_are_the_stores_on_a_machine_that_is_ahead(copy: Copy) -> None:
     schemas = sorted((copy.folder / "t/schema").iterdir())
     copy.clock.skew_ms = 4 * MINUTE_MS
-    add_tag(copy.process().table_context(copy.table), "brief", "3", 3_600_000)
-    adopt(copy.process(policy="keep:\n  last: 3\n").table_context(copy.table))
+    add_tag(copy.process().places.table_context(copy.table), "brief", "3", 3_600_000)
+    adopt(copy.process(policy="keep:\n  last: 3\n").places.table_context(copy.table))
     year, month, day, *clock = json.loads((copy.folder / "t/tag/tag-brief").read_text())["tagCreateTime"]
     assert datetime(year, month, day, *clock[:3]).timestamp() * 1000 <= now_ms()
     (written,) = set((copy.folder / "t/schema").iterdir()) - set(schemas)
@@ -60,9 +60,9 @@ def test_a_clock_that_is_far_off_writes_nothing(copy: Copy, minutes: int) -> Non
     before = copy.picture()
     copy.clock.skew_ms = minutes * MINUTE_MS
     with pytest.raises(RefusedForSafety, match="clock and the store's differ by"):
-        add_tag(copy.process().table_context(copy.table), "brief", "3", 3_600_000)
+        add_tag(copy.process().places.table_context(copy.table), "brief", "3", 3_600_000)
     with pytest.raises(RefusedForSafety, match="clock and the store's differ by"):
-        add_hold(copy.process().table_context(copy.table), Hold("case", "somebody", "a test", None))
+        add_hold(copy.process().places.table_context(copy.table), Hold("case", "somebody", "a test", None))
     assert copy.picture() == before
 
 
@@ -70,7 +70,7 @@ def test_the_last_tag_of_a_snapshot_goes_and_the_next_run_removes_its_files(both
     before = garbage(copy)
     copy.expire()
     assert not (copy.folder / "t/snapshot/snapshot-4").exists()
-    remove_tag(copy.process().table_context(copy.table), "short")
+    remove_tag(copy.process().places.table_context(copy.table), "short")
     assert not (copy.folder / "t/tag/tag-short").exists()
     assert not copy.missing()
     assert copy.process().plan(copy.table).to_json()["expire"] == ["4"]
@@ -93,10 +93,10 @@ def test_a_tag_whose_time_is_over_goes_with_the_files_that_only_it_held(copy: Co
 
 
 def test_a_hold_keeps_a_snapshot_and_then_lets_it_go(copy: Copy) -> None:
-    work, before = copy.process().table_context(copy.table), garbage(copy)
+    work, before = copy.process().places.table_context(copy.table), garbage(copy)
     add_hold(work, Hold("audit", "somebody", "a test", "1"))
     ended = copy.expire()
-    assert set(ended.facts["outcomes"]) == {"deleted"}
+    assert set(ended.outcomes) == {"deleted"}
     assert (copy.folder / "t/tag/tag-firnline-hold-audit").exists()
     plan = copy.process().plan(copy.table).to_json()
     assert any("hold audit" in reason for each in plan["keep"] if each["snapshot"] == "1" for reason in each["reasons"])
@@ -108,7 +108,7 @@ def test_a_hold_keeps_a_snapshot_and_then_lets_it_go(copy: Copy) -> None:
 
 
 def test_a_hold_on_the_table_stops_everything(copy: Copy) -> None:
-    work = copy.process().table_context(copy.table)
+    work = copy.process().places.table_context(copy.table)
     add_hold(work, Hold("all", "somebody", "a test", None))
     before = copy.picture()
     with pytest.raises(CollectionForbidden):
@@ -120,9 +120,9 @@ def test_a_hold_on_the_table_stops_everything(copy: Copy) -> None:
 
 
 def test_adopt_turns_the_writers_own_expiry_off_on_every_branch(both: Paimon, copy: Copy) -> None:
-    written = adopt(copy.process(policy="keep: {last: 2}").table_context(copy.table))
+    written = adopt(copy.process(policy="keep: {last: 2}").places.table_context(copy.table))
     assert {each.what for each in written} == {"snapshot.num-retained.min", "snapshot.num-retained.max"}
-    assert adopt(copy.process(policy="keep: {last: 2}").table_context(copy.table)) == ()
+    assert adopt(copy.process(policy="keep: {last: 2}").places.table_context(copy.table)) == ()
     table = JavaTable(both.java, copy.folder / "t")
     for branch, folder in ((MAIN, "schema"), ("side", "branch/branch-side/schema")):
         options = table.open(branch).coreOptions()
@@ -142,7 +142,7 @@ def _notes(copy: Copy) -> list[str]:
 
 def test_adopt_reaches_a_branch_that_was_made_since(both: Paimon, copy: Copy) -> None:
     """Paimon gives it the schema of its tag's time: its writers would expire, and lose files of the others."""
-    work = copy.process(policy="keep: {last: 2}").table_context(copy.table)
+    work = copy.process(policy="keep: {last: 2}").places.table_context(copy.table)
     adopt(work)
     table = JavaTable(both.java, copy.folder / "t")
     assert _notes(copy) == []

@@ -65,7 +65,7 @@ def test_what_expired_is_remembered_whole(copy: Copy) -> None:
     before = documents(copy)
     assert expired(copy) == dict.fromkeys(before, False)
     ended = copy.expire(**FOREVER)
-    gone = {int(each) for each in ended.facts["expired"]}
+    gone = {int(each) for each in ended.expired}
     assert gone == {1, 3, 5}
     listed = json.loads(Path(notes(copy)[PATH].removeprefix("file://")).read_text())
     assert {each["snapshot-id"]: each["paimon"] for each in listed} == {number: before[number] for number in gone}
@@ -124,13 +124,13 @@ def test_a_branch_is_remembered_too(both: Paimon, copy: Copy) -> None:
     for number in (10, 11, 12):
         table.write("side", [row(number, "more")])
     ended = copy.expire(retain_last=1, **FOREVER)
-    gone = {each for each in ended.facts["expired"] if each.startswith("side:")}
+    gone = {each for each in ended.expired if each.startswith("side:")}
     assert gone == {"side:3", "side:4", "side:5"}
     of_side = [each for each in rows(copy, "all_snapshots") if dict(each["summary"]).get("branch") == "side"]
     assert {each["snapshot_id"]: each["expired"] for each in of_side} == {2: False, 3: True, 4: True, 5: True, 6: False}
     assert {each["snapshot-id"] for each in copy.process().expired_snapshots(copy.table)} >= gone
     (run,) = rows(copy, "runs")
-    assert sorted(run["expired"]) == sorted(int(each.rpartition(":")[2]) for each in ended.facts["expired"])
+    assert sorted(run["expired"]) == sorted(int(each.rpartition(":")[2]) for each in ended.expired)
     assert {each["name"]: each["snapshot_id"] for each in rows(copy, "refs")}["side"] == 6
 
 
@@ -142,13 +142,13 @@ def test_the_ledger_says_why_each_snapshot_went(copy: Copy) -> None:
         assert each["lost_reasons"], each
         assert each["run"] == str(ended.run.id)
         assert each["run_end"] == "purged"
-        assert dict(each["run_outcomes"])["deleted"]["files"] == ended.facts["outcomes"]["deleted"]["files"] > 0
+        assert dict(each["run_outcomes"])["deleted"]["files"] == ended.outcomes["deleted"].files > 0
     timeline, trouble = copy.process().history(copy.table)
     assert trouble is None
     days = timeline.to_json()["days"]
     assert sum(day["commits"] for day in days) == len(rows(copy, "all_snapshots"))
     assert sum(day["expired"] for day in days) == 3
-    assert sum(day["purged_files"] for day in days) == ended.facts["outcomes"]["deleted"]["files"]
+    assert sum(day["purged_files"] for day in days) == ended.outcomes["deleted"].files
 
 
 def test_without_the_setting_nothing_is_remembered(copy: Copy) -> None:
@@ -246,4 +246,4 @@ def _roll_back(table: JavaTable) -> None:
 
 
 def _hold(copy: Copy) -> None:
-    add_hold(copy.process().table_context(copy.table), Hold("audit", "somebody", "a test", "2"))
+    add_hold(copy.process().places.table_context(copy.table), Hold("audit", "somebody", "a test", "2"))

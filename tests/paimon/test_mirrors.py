@@ -17,9 +17,10 @@ import pytest
 from pyiceberg.catalog import load_catalog
 from pyiceberg.table import StaticTable
 
-from firnline.app import Lake
+from firnline.app.places import places_of
 from firnline.cli.main import run as firnline
 from firnline.errors import FirnlineError, RefusedForSafety
+from firnline.lake import Lake
 from firnline.model.holds import Hold
 from firnline.ops.marks.holds import add_hold
 from firnline.ops.marks.tags import add_tag
@@ -115,14 +116,16 @@ def view(mirrored: Mirrored, monkeypatch: pytest.MonkeyPatch) -> Mirrored:
 
 
 def lake(policy: str = "") -> Lake:
-    return Lake(parse_policy(policy, "a test's policy") if policy else parse_policy("{}", "none"), engine="local")
+    return Lake(
+        places_of(parse_policy(policy, "a test's policy") if policy else parse_policy("{}", "none"), engine="local")
+    )
 
 
 ACTS: dict[str, Callable[[Lake], object]] = {
     "expire": lambda it: it.expire(VIEW, **EVERYTHING_OLD, **AT_ONCE),
     "alone": lambda it: lake("sharing: none").expire(VIEW, **EVERYTHING_OLD, **AT_ONCE),
-    "tag": lambda it: add_tag(it.table_context(VIEW), "mine", None, None),
-    "hold": lambda it: add_hold(it.table_context(VIEW), Hold("late", "somebody", "a test", "2")),
+    "tag": lambda it: add_tag(it.places.table_context(VIEW), "mine", None, None),
+    "hold": lambda it: add_hold(it.places.table_context(VIEW), Hold("late", "somebody", "a test", "2")),
     "orphans": lambda it: it.orphans(VIEW, **MEANT),
     "drop": lambda it: it.drop(VIEW, ["early"], **AT_ONCE),
 }
@@ -262,7 +265,9 @@ def test_a_mirror_that_no_catalog_has_is_no_dropped_table(mirrored: Mirrored) ->
 @pytest.mark.xdist_group("spark")
 def test_spark_counts_what_mirrors_need(mirrored: Mirrored) -> None:
     table, asked = str(mirrored.table.folder), {**EVERYTHING_OLD, "retain_last": 1}
-    plans = [Lake(parse_policy("{}", "none"), engine=engine).plan(table, **asked) for engine in ("local", "spark")]
+    plans = [
+        Lake(places_of(parse_policy("{}", "none"), engine=engine)).plan(table, **asked) for engine in ("local", "spark")
+    ]
     local, spark = (sorted(each["path"] for each in plan.files()) for plan in plans)
     assert local == spark
     assert plans[0].to_json()["spared"] == plans[1].to_json()["spared"]

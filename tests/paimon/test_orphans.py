@@ -52,7 +52,7 @@ def test_exactly_what_nothing_names_goes(both: Paimon, world: PaimonWorld) -> No
     assert there - everything(world) == garbage & old
     assert plan.classes[ObjectClass.YOUNG].files == len(garbage - old)
     assert plan.classes[ObjectClass.NEAR_MISS].files == 0
-    assert ended is None or ended.facts["state"] == "done"
+    assert ended is None or ended.state == "done"
     after = Seen.of(both, world)
     assert (after.needs, after.missing, after.rows) == (before.needs, before.missing, before.rows)
     assert is_sound(world, after)
@@ -75,7 +75,7 @@ def test_spark_finds_the_same(both: Paimon, quick_folder: Path) -> None:
         found = []
         for engine in ("local", "spark"):
             process, out = FolderProcess(), quick_folder / f"{seed}-{engine}.parquet"
-            process.engine = engine
+            process.places.engines.named = engine
             plan, _ = process.orphans(table(world), include_outside=True, dry_run=True, files=out)
             rows = sorted(map(str, pq.read_table(out).to_pylist()))
             found.append((rows, plan.classes, plan.units_opened))

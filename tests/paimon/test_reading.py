@@ -202,10 +202,10 @@ def test_a_consumer_pins_what_it_has_not_read(both: Paimon, copy: Copy) -> None:
 
 
 def test_a_purge_waits_a_minute_for_tags_that_are_on_their_way(copy: Copy) -> None:
-    assert copy.expire(sole_writer=False).facts["state"] == "committed"
+    assert copy.expire(sole_writer=False).state == "committed"
     copy.clock.advance(61_000)
     (again,) = copy.process().resume(copy.table)
-    assert again.facts["state"] == "done"
+    assert again.state == "done"
 
 
 def test_a_tag_that_was_on_its_way_keeps_its_files(both: Paimon, copy: Copy) -> None:
@@ -216,7 +216,7 @@ def test_a_tag_that_was_on_its_way_keeps_its_files(both: Paimon, copy: Copy) -> 
     (copy.folder / "t/tag/tag-late").write_bytes(text)
     copy.clock.advance(61_000)
     (again,) = copy.process().resume(copy.table)
-    assert again.facts["outcomes"]["spared"]["files"] > 0
+    assert again.outcomes["spared"].files > 0
     assert needed - {str(copy.folder / "t/snapshot/snapshot-3")} <= copy.reader().disk
     assert not copy.missing()
 

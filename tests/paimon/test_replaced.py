@@ -111,7 +111,7 @@ def test_what_only_expired_snapshots_held_goes(both: Paimon, replaced: Copy) -> 
     rows, there = _rows(both, replaced), disk(Path(replaced.table))
     plan = replaced.process().plan(replaced.table, **EVERYTHING_OLD).to_json()
     ended = replaced.expire()
-    assert set(ended.facts["outcomes"]) == {"deleted"}
+    assert set(ended.outcomes) == {"deleted"}
     gone = there - disk(Path(replaced.table))
     assert len({path for path in gone if "/snapshot/" not in path}) == plan["victims"]["files"]
     assert any("/data-" in path for path in gone)

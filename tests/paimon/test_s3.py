@@ -16,7 +16,7 @@ import pytest
 
 from firnline.cli.main import run
 from firnline.errors import FirnlineError
-from firnline.ops.runs.advance import RunStatus
+from firnline.ops.runs.status import RunStatus
 from firnline.testing.dated import Clock
 from firnline.testing.faults import CountingFault, Died, Dying, Fault, When
 from firnline.testing.folder_process import LEASE, FolderProcess
@@ -115,7 +115,7 @@ def test_a_run_does_what_it_does_on_local_files(
     assert _without_hints(place.picture()) == _without_hints(before)
     assert list(place.process().expired_snapshots(place.table)) == []
     ended = place.expire()
-    assert ended.facts["outcomes"]["deleted"]["files"] == plan["victims"]["files"] > 0
+    assert ended.outcomes["deleted"].files == plan["victims"]["files"] > 0
     assert place.picture() == expired_locally
     rows = java_rows(JavaTable(both.java, made / "t"))
     left = java_rows(JavaTable(both.java, place.download(tmp_path)))

@@ -133,7 +133,7 @@ def test_what_may_be_undone_is_needed(aged: Copy) -> None:
 
 def test_a_hold_on_the_table_forbids_it(aged: Copy) -> None:
     gone = strays(aged)
-    add_hold(aged.process().table_context(aged.table), Hold("audit", "somebody", "a test", None, None))
+    add_hold(aged.process().places.table_context(aged.table), Hold("audit", "somebody", "a test", None, None))
     with pytest.raises(CollectionForbidden):
         search(aged)
     assert all(Path(path).exists() for path in gone)

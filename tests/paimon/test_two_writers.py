@@ -150,7 +150,7 @@ class Keeper:
         return self.process.drop(str(self.folder), [self.rng.choice(names)], **terms) if names else None
 
     def undo(self) -> Any:
-        committed = [each for each in self.process.runs(str(self.folder)) if each.facts["state"] == "committed"]
+        committed = [each for each in self.process.runs(str(self.folder)) if each.state == "committed"]
         return self.process.undo(str(committed[-1].run.id)) if committed else None
 
     def purge(self) -> Any:
@@ -199,7 +199,7 @@ def writing(both: Paimon, table: JavaTable, log: Log) -> Iterator[None]:
 def test_two_writers_lose_no_row_to_runs(both: Paimon, table: JavaTable, record_property: Record) -> None:
     log = Log()
     keeper = Keeper(table.folder, log, random.Random(0))
-    adopt(FolderProcess(policy="keep: {last: 2}").table_context(str(table.folder)))
+    adopt(FolderProcess(policy="keep: {last: 2}").places.table_context(str(table.folder)))
     until = time.monotonic() + SECONDS
     with writing(both, table, log):
         while time.monotonic() < until and not log.troubles:

@@ -153,7 +153,7 @@ def test_a_tag_and_a_branchs_snapshot_are_named(copy: Copy, capsys: pytest.Captu
 
 
 def test_a_consumer_and_a_hold_are_named(copy: Copy, capsys: pytest.CaptureFixture[str]) -> None:
-    add_hold(copy.process().table_context(copy.table), Hold("audit", "ann", "case 12", "9", None))
+    add_hold(copy.process().places.table_context(copy.table), Hold("audit", "ann", "case 12", "9", None))
     path = only_of(copy, PaimonRoot(MAIN, SNAPSHOT, "9"), PaimonRoot(MAIN, TAG, "firnline-hold-audit"))
     answer, words = asked(copy, path, capsys)
     (needed,) = answer["needed_by"]
@@ -210,7 +210,7 @@ def test_a_snapshot_that_stays_as_a_tag_leaves_its_folder(
     both: Paimon, copy: Copy, capsys: pytest.CaptureFixture[str]
 ) -> None:
     JavaTable(both.java, copy.folder / "t").write(MAIN, [row(10, "ten")])
-    add_hold(copy.process().table_context(copy.table), Hold("audit", "ann", "case 12", "8", None))
+    add_hold(copy.process().places.table_context(copy.table), Hold("audit", "ann", "case 12", "8", None))
     (Path(copy.table) / "tag/tag-firnline-hold-audit").unlink()
     (Path(copy.table) / "consumer/consumer-stream").unlink()
     options = ("--retain-last", "1", "--older-than", "2100-01-01T00:00:00Z")

@@ -55,17 +55,17 @@ def test_the_next_commit_of_java_expires_nothing_under_a_hold_on_the_table(
     both: Paimon, copy: Copy, eager: JavaTable
 ) -> None:
     before, tags = _options(eager), (copy.folder / "t/tag/tag-short").read_text()
-    said = add_hold(copy.process().table_context(copy.table), Hold("all", "somebody", "a test", None))
+    said = add_hold(copy.process().places.table_context(copy.table), Hold("all", "somebody", "a test", None))
     assert "restart" in said
     held = _snapshots(copy)
     Job(both, eager).write(30)
     assert held < _snapshots(copy)
     assert (copy.folder / "t/tag/tag-short").read_text() == tags
-    add_hold(copy.process().table_context(copy.table), Hold("more", "somebody", "a test", None))
-    release_hold(copy.process().table_context(copy.table), "all")
+    add_hold(copy.process().places.table_context(copy.table), Hold("more", "somebody", "a test", None))
+    release_hold(copy.process().places.table_context(copy.table), "all")
     Job(both, eager).write(31)
     assert held < _snapshots(copy)
-    release_hold(copy.process().table_context(copy.table), "more")
+    release_hold(copy.process().places.table_context(copy.table), "more")
     assert _options(eager) == before
     Job(both, eager).write(32)
     assert len(_snapshots(copy)) < len(held)
@@ -74,17 +74,17 @@ def test_the_next_commit_of_java_expires_nothing_under_a_hold_on_the_table(
 def test_a_hold_puts_back_what_each_branch_had(both: Paimon, copy: Copy, eager: JavaTable) -> None:
     before = {branch: _options(eager, branch) for branch in (MAIN, "side")}
     assert before[MAIN] != before["side"]
-    add_hold(copy.process().table_context(copy.table), Hold("all", "somebody", "a test", None))
+    add_hold(copy.process().places.table_context(copy.table), Hold("all", "somebody", "a test", None))
     assert eager.open("side").coreOptions().snapshotNumRetainMin() == 2**31 - 1
     eager.set_option("snapshot.num-retained.min", "77")
-    release_hold(copy.process().table_context(copy.table), "all")
+    release_hold(copy.process().places.table_context(copy.table), "all")
     assert _options(eager, "side") == before["side"]
     changed = {"snapshot.num-retained.min": "77", "snapshot.num-retained.max": str(2**31 - 1)}
     assert _options(eager) == {**before[MAIN], **changed}, "the lowest and the highest number never contradict"
 
 
 def test_a_table_that_is_adopted_under_a_hold_stays_so(copy: Copy, eager: JavaTable) -> None:
-    work = copy.process(policy=POLICY).table_context(copy.table)
+    work = copy.process(policy=POLICY).places.table_context(copy.table)
     add_hold(work, Hold("all", "somebody", "a test", None))
     assert adopt(work)
     release_hold(work, "all")
@@ -103,7 +103,7 @@ def test_an_adopted_table_is_warned_of_until_its_jobs_were_started_again(
     both: Paimon, copy: Copy, eager: JavaTable
 ) -> None:
     old = Job(both, eager, user="old")
-    adopt(copy.process(policy=POLICY).table_context(copy.table))
+    adopt(copy.process(policy=POLICY).places.table_context(copy.table))
     (note,) = _late(copy)
     assert "main" in note
     before = _snapshots(copy)

@@ -70,7 +70,7 @@ def test_a_tag_of_ours_outlives_the_next_commit_of_java_in_every_zone(
     both: Paimon, copy: Copy, writer: str, reader: str
 ) -> None:
     with here(writer):
-        add_tag(copy.process().table_context(copy.table), "brief", "3", HOUR_MS)
+        add_tag(copy.process().places.table_context(copy.table), "brief", "3", HOUR_MS)
     table = JavaTable(both.java, copy.folder / "t")
     with java_in(both, reader):
         table.write(MAIN, [row(7, "seven")])
@@ -83,7 +83,7 @@ def test_a_tag_of_ours_outlives_the_next_commit_of_java_in_every_zone(
 
 def test_java_lets_a_tag_of_ours_go_when_its_time_is_over(both: Paimon, copy: Copy) -> None:
     """The test above means something: the same commit deletes a tag whose time is over."""
-    add_tag(copy.process().table_context(copy.table), "brief", "3", HOUR_MS)
+    add_tag(copy.process().places.table_context(copy.table), "brief", "3", HOUR_MS)
     path = copy.folder / "t/tag/tag-brief"
     said = json.loads(path.read_text())
     path.write_text(json.dumps({**said, "tagCreateTime": [said["tagCreateTime"][0] - 1, 1, 1, 0, 0, 0]}))
@@ -99,7 +99,7 @@ def test_a_time_that_is_over_already_is_refused(copy: Copy) -> None:
     copy.clock.advance(HOUR_MS)
     copy.clock.skew_ms = -4 * MINUTE_MS
     with pytest.raises(UsageError, match="is over already"):
-        add_tag(copy.process().table_context(copy.table), "brief", "3", MINUTE_MS)
+        add_tag(copy.process().places.table_context(copy.table), "brief", "3", MINUTE_MS)
     assert copy.picture() == before
 
 

@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from firnline.app import now_ms
+from firnline.app.places import now_ms
 from firnline.catalogs.sql import SqlCatalog
 from firnline.cli.main import run
 from firnline.journal import parts

@@ -16,7 +16,7 @@ def damage(world: World) -> None:
 
 
 def test_a_purge_refuses_and_the_run_can_be_undone(world: World) -> None:
-    run = process_on_its_day(world).expire(world.table, grace="1h").facts["run"]
+    run = process_on_its_day(world).expire(world.table, grace="1h").id
     damage(world)
     world.clock.advance(2 * HOUR_MS)
     files = world.files()
@@ -43,7 +43,7 @@ def test_a_run_that_was_planned_before_commits_nothing(world: World) -> None:
 def test_nobody_takes_the_other_roots_for_all_that_the_table_needs(world: World) -> None:
     """It may name a snapshot that a run took out long ago: a search that other tables share must not go on without."""
     damage(world)
-    work = world.process().table_context(world.table)
+    work = world.process().places.table_context(world.table)
     with pytest.raises(RefusedForSafety, match="nobody can tell"):
         list(live_roots(work, work.source.load(), world.clock()))
 

@@ -21,10 +21,10 @@ import firnline
 from firnline.cli.main import run as run_command
 from firnline.errors import RefusedForSafety, UnreadableMetadata
 from firnline.journal.layout import RECORDS
-from firnline.ops.runs.advance import RunStatus
+from firnline.ops.runs.status import RunStatus
 from firnline.testing.days import process_on_its_day
 from firnline.testing.disks import local
-from firnline.testing.forgery import Forgery
+from firnline.testing.forgery import Forgery, without_grace
 from firnline.testing.manifests import AvroLayout
 from firnline.testing.processes import Process
 from firnline.testing.tables import QuickFiles, SmallTable
@@ -60,7 +60,7 @@ def a_file(folder: Path, name: str = "precious.parquet") -> Path:
 def purged(world: World, **said: Any) -> dict[str, str]:
     """Returns what became of each file, by a plain purge of the table: the outcome, and why."""
     (carried,) = process_on_its_day(world).purge_table(world.table, **said)
-    assert carried.facts["state"] == "done"
+    assert carried.state == "done"
     return ends(carried)
 
 
@@ -191,7 +191,8 @@ def test_what_a_writer_is_about_to_commit_is_too_young_for_a_forged_list(world: 
 
 def test_a_forged_plan_is_not_committed_before_the_operator_names_it(world: World, forged: Forgery) -> None:
     def expire_all(plan: dict[str, Any]) -> None:
-        plan["meant"], plan["grace_ms"] = True, 0
+        plan["meant"] = True
+        without_grace(plan)
         plan["request"].update({"retain_last": 1, "older_than_ms": world.clock()})
 
     forged.edit(expire_all)
@@ -297,8 +298,8 @@ def test_files_outside_go_with_the_command_that_says_so(with_imports: SmallTable
     if not now:
         time.sleep(1.1)
         (carried,) = firnline.open().purge_table(with_imports.location)
-        assert carried.facts["outcomes"]["spared"]["files"] == 2
-    assert carried.facts["state"] == "done"
+        assert carried.outcomes["spared"].files == 2
+    assert carried.state == "done"
     assert len(far_files(with_imports)) == (0 if now else 2)
 
 
@@ -308,7 +309,7 @@ def test_files_outside_go_by_the_configuration(with_imports: SmallTable, tmp_pat
     lake.expire(with_imports.location, grace="1s", **ALL_OLD)
     time.sleep(1.1)
     (done,) = lake.purge_table(with_imports.location)
-    assert done.facts["outcomes"].keys() == {"deleted"}
+    assert done.outcomes.keys() == {"deleted"}
     assert far_files(with_imports) == set()
 
 
@@ -398,7 +399,7 @@ def test_with_a_key_runs_go_their_way(keyed: World) -> None:
     assert isinstance(carried, RunStatus)
     keyed.clock.advance(2 * 3_600_000)
     (done,) = process_on_its_day(keyed).purge_table(keyed.table)
-    assert done.facts["state"] == "done"
+    assert done.state == "done"
     assert done.run.is_ours
     keyed.check()
 
@@ -438,7 +439,7 @@ def edit_event(carried: RunStatus, number: int, change: Callable[[dict[str, Any]
         pytest.param(lambda run: edit_event(run, 1, lambda said: said.update(at_ms=1)), id="a time"),
         pytest.param(lambda run: edit_event(run, 3, lambda said: said["detail"].update(base="x")), id="a detail"),
         pytest.param(lambda run: edit_event(run, 2, lambda said: said.update(seal="0" * 64)), id="a seal"),
-        pytest.param(lambda run: Forgery(local(run.run.folder.folder)).edit(lambda plan: plan.update(grace_ms=0)),
+        pytest.param(lambda run: Forgery(local(run.run.folder.folder)).edit(without_grace),
                      id="the plan, with its digest"),
         pytest.param(lambda run: Forgery(local(run.run.folder.folder)).victims(["/etc/hosts"]), id="the list"),
     ],
@@ -475,7 +476,7 @@ def test_without_a_key_a_run_of_another_machine_is_purged_by_what_is_true(
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "another home"))
     done = process_on_its_day(world).purge(str(carried.run.id))
     assert not done.run.is_ours
-    assert done.facts["outcomes"].keys() == {"deleted"}
+    assert done.outcomes.keys() == {"deleted"}
     world.check()
 
 
@@ -484,4 +485,4 @@ def test_a_process_without_a_home_still_works(world: World, monkeypatch: pytest.
     carried = in_grace(world)
     assert not carried.run.is_ours
     assert isinstance(process_on_its_day(world), Process)
-    assert process_on_its_day(world).undo(str(carried.run.id)).facts["state"] == "undone"
+    assert process_on_its_day(world).undo(str(carried.run.id)).state == "undone"

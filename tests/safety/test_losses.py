@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from firnline.app import Lake, TablePlace
+from firnline.app.places import TablePlace, places_of
 from firnline.errors import (
     BadTimestamp,
     LeaseHeld,
@@ -25,9 +25,10 @@ from firnline.errors import (
     UnreadableMetadata,
     UnsupportedFormat,
 )
+from firnline.lake import Lake
 from firnline.model.files import FileKind
 from firnline.model.times import DAY_MS, HOUR_MS, parse_instant
-from firnline.ops.runs.advance import RunStatus
+from firnline.ops.runs.status import RunStatus
 from firnline.policy.parse import Section
 from firnline.ports.catalogs import Attempt, Commit, Step, Still, SwapOutcome, TableName, Version, always
 from firnline.ports.formats import Amendment
@@ -60,7 +61,7 @@ def empty(quick_folder: Path) -> World:
 def expire_and_purge(world: World, **options: Any) -> RunStatus:
     carried = process_on_its_day(world).expire(world.table, grace="0s", **options)
     assert isinstance(carried, RunStatus)
-    assert carried.facts["state"] == "done"
+    assert carried.state == "done"
     return carried
 
 
@@ -68,12 +69,12 @@ def purge_small(table: SmallTable) -> tuple[set[str], set[str]]:
     """Expires what the table's own retention lets go; returns the paths that went and those that had to go."""
     table.publish()
     before = {path for path in table.made if local(path).exists()}
-    lake = Lake(Section(), engine="local")
+    lake = Lake(places_of(Section(), engine="local"))
     expired = {int(each.id) for each in lake.plan(table.location).plan.expire}
     due = table.victims(expired)
     carried = lake.expire(table.location, grace="0s", include_outside=True, blast_radius=1.0)
     assert isinstance(carried, RunStatus)
-    assert carried.facts["state"] == "done"
+    assert carried.state == "done"
     return before - {path for path in table.made if local(path).exists()}, due
 
 
@@ -164,7 +165,7 @@ def test_loss_06_spellings(quick_folder: Path, expired: str, kept: str) -> None:
     table.overwrite({expired, garbage}, 1)
     table.register([Item(kept, 10)])
     table.publish()
-    view = Lake(Section(), engine="local").plan(table.location, include_outside=True, blast_radius=1.0)
+    view = Lake(places_of(Section(), engine="local")).plan(table.location, include_outside=True, blast_radius=1.0)
     named = {each["path"] for each in view.files()}
     assert garbage in named
     assert expired not in named
@@ -187,7 +188,7 @@ def test_loss_06_spellings_on_disk(empty: World, spelled: str, when: str) -> Non
     if when == "in grace":
         writer.commit("append", [other])
     empty.clock.advance(25 * HOUR_MS)
-    assert process_on_its_day(empty).purge(run.facts["run"]).facts["state"] == "done"
+    assert process_on_its_day(empty).purge(run.id).state == "done"
     assert local(item.path).exists()
 
 
@@ -277,7 +278,7 @@ def test_loss_12_concurrent_update(world: World, action: str) -> None:
     run = process_on_its_day(world, fault).expire(world.table, grace="0s")
     assert isinstance(run, RunStatus)
     (snapshots, refs), after = seen[0], world.writer.document()
-    planned = {int(each) for each in run.facts["expired"]}
+    planned = {int(each) for each in run.expired}
     assert set(world.rows()) == snapshots - planned
     assert {name: ref for name, ref in refs.items() if name != "aged"} == after["refs"]
     world.check()
@@ -327,7 +328,10 @@ def test_loss_20_stale_decision(world: World) -> None:
     process_on_its_day(world).tag_add(world.table, "kept-after-all", world.snapshots["s3"])
     world.writer.change(lambda document: document["properties"].update({"firnline.keep.within": "20d"}))
     carried = process_on_its_day(world).commit(run)
-    assert carried.facts["expired"] == [str(world.snapshots["s1"]), str(world.snapshots["s4"])]
+    assert carried.expired == (
+        str(world.snapshots["s1"]),
+        str(world.snapshots["s4"]),
+    )
     world.clock.advance(25 * HOUR_MS)
     process_on_its_day(world).purge(run)
     world.check()
@@ -375,7 +379,7 @@ def test_loss_14_listing_fails(world: World, what: str) -> None:
             return request.silence() if failing else request.send()
 
     with pytest.raises(StoreError):
-        process_on_its_day(world, NoListing()).purge(run.facts["run"])
+        process_on_its_day(world, NoListing()).purge(run.id)
     assert world.files() == files
 
 
@@ -411,7 +415,7 @@ def test_loss_15_root_unreadable_at_purge(world: World, how: str) -> None:
     world.clock.advance(25 * HOUR_MS)
     files = world.files()
     with pytest.raises(UnreadableMetadata):
-        process_on_its_day(world).purge(run.facts["run"])
+        process_on_its_day(world).purge(run.id)
     assert world.files() == files
 
 
@@ -459,7 +463,7 @@ def test_loss_19_unknown_content(quick_folder: Path) -> None:
     small.append(1)
     small.publish()
     with pytest.raises(UnsupportedFormat, match="content 3"):
-        Lake(Section(), engine="local").plan(small.location)
+        Lake(places_of(Section(), engine="local")).plan(small.location)
 
 
 # ---------------------------------------------------------------- 16, 18, 21: commits and plans
@@ -513,14 +517,14 @@ class Dropping(Around):
 
 def with_commits(process: Process, wrap: Callable[[Commit], Commit]) -> Process:
     """Returns the process with its commits sent through something else."""
-    plain = process.place
+    plain = process.places.place
 
     def place(table: str) -> TablePlace:
         found = plain(table)
         commits = found.source.open_commits
         return replace(found, source=replace(found.source, open_commits=lambda: wrap(commits())))
 
-    vars(process)["place"] = place
+    vars(process.places)["place"] = place
     return process
 
 
@@ -536,14 +540,14 @@ def test_loss_16_unknown_outcome(world: World, monkeypatch: pytest.MonkeyPatch, 
     assert unknown.value.exit_code == 13
     assert files <= world.files()
     (run,) = world.runs()
-    assert process_on_its_day(world).run(run).facts["state"] == "committing"
+    assert process_on_its_day(world).run(run).state == "committing"
     world.check()
     assert (set(world.rows()) == before) is not lands
     with pytest.raises(LeaseHeld, match="without an answer"):
         process_on_its_day(world).advance(run)
     world.wait_for_lease()
     settled = process_on_its_day(world).advance(run)
-    assert settled.facts["state"] == "done"
+    assert settled.state == "done"
     assert len(settled.run.attempts) == (1 if lands else 2)
     world.check()
 
@@ -565,9 +569,9 @@ def test_loss_16_unknown_outcome_that_the_log_forgot(quick_folder: Path, monkeyp
     process = with_commits(process_on_its_day(world), lambda commits: Forgetful(commits, lands=True))
     run = process.expire(world.table)
     assert isinstance(run, RunStatus)
-    assert run.facts["state"] == "committed"
-    assert len(run.facts["expired"]) == 5
-    process_on_its_day(world).undo(run.facts["run"])
+    assert run.state == "committed"
+    assert len(run.expired) == 5
+    process_on_its_day(world).undo(run.id)
     assert set(world.snapshots.values()) < set(world.rows())
     world.check()
 
@@ -596,7 +600,7 @@ def test_loss_18_pending_plans_are_roots(empty: World) -> None:
     with pytest.raises(Died):
         process_on_its_day(empty, DiesCommitting()).commit(first)
     assert old not in empty.rows()
-    assert process_on_its_day(empty).run(first).facts["state"] == "committing"
+    assert process_on_its_day(empty).run(first).state == "committing"
     empty.wait_for_lease()
     second = process_on_its_day(empty).expire(empty.table, grace="0s")
     assert isinstance(second, RunStatus)
@@ -604,7 +608,7 @@ def test_loss_18_pending_plans_are_roots(empty: World) -> None:
     assert second.waits is not None
     assert first in second.waits
     process_on_its_day(empty).undo(first)
-    process_on_its_day(empty).undo(second.facts["run"])
+    process_on_its_day(empty).undo(second.id)
     assert {old, middle} < set(empty.rows())
     empty.check()
 
@@ -618,7 +622,7 @@ def test_loss_21_ref_between_load_and_commit(world: World, kind: str) -> None:
     (name,) = world.actions.refs
     assert world.writer.document()["refs"][name]["snapshot-id"] == world.snapshots["s1"]
     assert world.snapshots["s1"] in world.rows()
-    assert str(world.snapshots["s1"]) not in run.facts["expired"]
+    assert str(world.snapshots["s1"]) not in run.expired
     world.check()
 
 

@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from firnline.app import PlanView
+from firnline.app.runs import PlanView
 from firnline.errors import (
     BlastRadiusExceeded,
     CollectionForbidden,
@@ -35,7 +35,7 @@ from firnline.journal.events import RunState
 from firnline.journal.outcomes import outcome_keys
 from firnline.journal.parts import read_part
 from firnline.model.times import DAY_MS, HOUR_MS, MINUTE_MS
-from firnline.ops.runs.advance import RunStatus
+from firnline.ops.runs.status import RunStatus
 from firnline.stores.objects import ObjectStores
 from firnline.testing.days import process_on_its_day
 from firnline.testing.disks import local
@@ -128,18 +128,18 @@ def two_runs(quick_folder: Path) -> TwoRuns:
 
 def test_of_two_runs_that_share_a_file_the_later_one_waits(two_runs: TwoRuns) -> None:
     world = two_runs.world
-    assert two_runs.second.facts["state"] == "committed"
+    assert two_runs.second.state == "committed"
     assert two_runs.second.waits == f"the earlier run {two_runs.first.run.id}, which is committed"
-    again = process_on_its_day(world).purge(two_runs.second.facts["run"])
+    again = process_on_its_day(world).purge(two_runs.second.id)
     assert again.waits == two_runs.second.waits
     assert local(two_runs.shared).exists()
 
 
 def test_after_the_first_of_two_runs_is_undone_the_later_spares_what_they_share(two_runs: TwoRuns) -> None:
     world = two_runs.world
-    process_on_its_day(world).undo(two_runs.first.facts["run"])
-    done = process_on_its_day(world).purge(two_runs.second.facts["run"])
-    assert done.facts["state"] == "done"
+    process_on_its_day(world).undo(two_runs.first.id)
+    done = process_on_its_day(world).purge(two_runs.second.id)
+    assert done.state == "done"
     said = outcomes(done)[two_runs.shared]
     assert said["outcome"] == "spared"
     assert "needed again" in said["why"]
@@ -151,7 +151,7 @@ def test_after_the_first_of_two_runs_is_done_the_later_takes_what_they_share(two
     """Waiting must not turn into keeping for ever."""
     world = two_runs.world
     world.clock.advance(25 * HOUR_MS)
-    states = [each.facts["state"] for each in process_on_its_day(world).resume(world.table)]
+    states = [each.state for each in process_on_its_day(world).resume(world.table)]
     assert states == ["done", "done"]
     assert not local(two_runs.shared).exists()
     world.check()
@@ -167,13 +167,13 @@ def test_files_that_another_tool_deleted_in_grace_refuse_the_undo_by_name(world:
     local(gone).unlink()
     before = world.writer.place()
     with pytest.raises(RefusedForSafety) as refused:
-        process_on_its_day(world).undo(run.facts["run"])
+        process_on_its_day(world).undo(run.id)
     assert gone in refused.value.message
     assert refused.value.exit_code == 14
     assert world.writer.place() == before
     world.clock.advance(25 * HOUR_MS)
-    done = process_on_its_day(world).purge(run.facts["run"])
-    assert done.facts["state"] == "done"
+    done = process_on_its_day(world).purge(run.id)
+    assert done.state == "done"
     assert outcomes(done)[gone]["outcome"] == "missing"
     world.check()
 
@@ -183,15 +183,15 @@ def test_a_file_of_another_size_refuses_the_undo_too(world: World) -> None:
     cut = next(path for path in sorted(only_in(world, "s3")) if path.endswith("data.parquet"))
     local(cut).write_bytes(local(cut).read_bytes()[:-1])
     with pytest.raises(RefusedForSafety, match=r"has \d+ bytes, not"):
-        process_on_its_day(world).undo(run.facts["run"])
+        process_on_its_day(world).undo(run.id)
 
 
 def test_an_expired_tag_that_was_created_again_stays_as_it_is_now(world: World) -> None:
     run = expired(world)
-    assert run.facts["expired_refs"] == ["aged"]
+    assert run.expired_refs == ("aged",)
     world.writer.set_ref("aged", world.snapshots["s9"], "tag")
-    back = process_on_its_day(world).undo(run.facts["run"])
-    assert back.facts["left_alone"] == ["aged"]
+    back = process_on_its_day(world).undo(run.id)
+    assert back.left_alone == ("aged",)
     assert world.writer.document()["refs"]["aged"]["snapshot-id"] == world.snapshots["s9"]
     assert set(world.rows()) == set(world.snapshots.values())
     world.check()
@@ -201,15 +201,15 @@ def test_a_tag_whose_snapshot_went_since_is_not_brought_back_to_nowhere(world: W
     """`aged` expired while s4 stayed; then another run took s4. Undoing the first must not write a dangling tag."""
     world.policy = "keep: {within: 22d}"
     first = expired(world)
-    assert first.facts["expired_refs"] == ["aged"]
+    assert first.expired_refs == ("aged",)
     assert world.snapshots["s4"] in world.rows()
     world.policy = ""
     second = expired(world)
-    assert str(world.snapshots["s4"]) in second.facts["expired"]
-    back = process_on_its_day(world).undo(first.facts["run"])
-    assert back.facts["left_alone"] == ["aged"]
+    assert str(world.snapshots["s4"]) in second.expired
+    back = process_on_its_day(world).undo(first.id)
+    assert back.left_alone == ("aged",)
     world.check()
-    process_on_its_day(world).undo(second.facts["run"])
+    process_on_its_day(world).undo(second.id)
     assert set(world.rows()) == set(world.snapshots.values())
     world.check()
 
@@ -221,8 +221,8 @@ def test_a_hold_on_a_snapshot_in_grace_spares_every_file_of_it(world: World, nam
     held, others = only_in(world, name), only_in(world, "s1", "s3", "s4", "s5", "s7") - only_in(world, name)
     process_on_its_day(world).hold_add(world.table, "lawsuit", world.snapshots[name])
     world.clock.advance(25 * HOUR_MS)
-    done = process_on_its_day(world).purge(run.facts["run"])
-    assert done.facts["state"] == "done"
+    done = process_on_its_day(world).purge(run.id)
+    assert done.state == "done"
     assert there(held) == held
     assert there(others) == set()
     assert local(statistics[0]).exists() == (name == "s1")
@@ -232,7 +232,7 @@ def test_a_hold_on_a_snapshot_in_grace_spares_every_file_of_it(world: World, nam
 def test_a_hold_on_a_snapshot_in_grace_still_lets_the_run_be_undone(world: World) -> None:
     run = expired(world)
     process_on_its_day(world).hold_add(world.table, "lawsuit", world.snapshots["s3"])
-    process_on_its_day(world).undo(run.facts["run"])
+    process_on_its_day(world).undo(run.id)
     assert set(world.rows()) == set(world.snapshots.values())
     world.check()
     again = process_on_its_day(world).plan(world.table).plan
@@ -244,7 +244,7 @@ def test_a_hold_in_grace_that_ran_out_before_the_purge_holds_nothing(world: Worl
     files = only_in(world, "s3")
     process_on_its_day(world).hold_add(world.table, "short", world.snapshots["s3"], world.clock() + HOUR_MS)
     world.clock.advance(25 * HOUR_MS)
-    process_on_its_day(world).purge(run.facts["run"])
+    process_on_its_day(world).purge(run.id)
     assert there(files) == set()
     world.check()
 
@@ -255,7 +255,7 @@ def test_a_hold_outlives_the_run_that_took_its_snapshot_out(two_runs: TwoRuns) -
     held = world.writer.ledger.truths[world.snapshots["old"]].files
     process_on_its_day(world).hold_add(world.table, "lawsuit", world.snapshots["old"])
     world.clock.advance(25 * HOUR_MS)
-    states = [each.facts["state"] for each in process_on_its_day(world).resume(world.table)]
+    states = [each.state for each in process_on_its_day(world).resume(world.table)]
     assert states == ["done", "done"]
     assert there(held) == held
     world.check()
@@ -286,12 +286,12 @@ def test_a_table_hold_in_the_middle_of_a_purge_stops_it_until_the_release(world:
     assert stopped.value.exit_code == 14
     assert len(victims - there(frozenset(victims))) == 2
     (run,) = world.runs()
-    assert process_on_its_day(world).run(run).facts["state"] == "purging"
+    assert process_on_its_day(world).run(run).state == "purging"
     with pytest.raises(CollectionForbidden):
         process_on_its_day(world).purge(run)
     process_on_its_day(world).hold_release(world.table, "freeze")
     done = process_on_its_day(world).purge(run)
-    assert done.facts["state"] == "done"
+    assert done.state == "done"
     assert there(only_in(world, "s1", "s3", "s4", "s5", "s7")) == set()
     assert "gc.enabled" not in world.writer.document()["properties"]
     world.check()
@@ -312,10 +312,10 @@ def test_collection_forbidden_between_commit_and_purge_deletes_nothing(world: Wo
     world.clock.advance(25 * HOUR_MS)
     files = world.files()
     with pytest.raises(CollectionForbidden):
-        process_on_its_day(world).purge(run.facts["run"])
+        process_on_its_day(world).purge(run.id)
     assert world.files() == files
     world.writer.change(lambda document: document["properties"].pop("gc.enabled"))
-    assert process_on_its_day(world).purge(run.facts["run"]).facts["state"] == "done"
+    assert process_on_its_day(world).purge(run.id).state == "done"
     world.check()
 
 
@@ -329,11 +329,11 @@ def test_a_table_that_was_renamed_in_grace_is_not_found_and_loses_nothing(world:
     files = world.files()
     for act in (Process.purge, Process.undo):
         with pytest.raises(NoSuchTable) as gone:
-            act(process_on_its_day(world), run.facts["run"])
+            act(process_on_its_day(world), run.id)
         assert gone.value.exit_code == 10
     assert world.files() == files
     (done,) = process_on_its_day(world).purge_table(world.table)
-    assert done.facts["state"] == "done"
+    assert done.state == "done"
     world.check()
 
 
@@ -345,7 +345,7 @@ def test_a_table_that_was_recreated_in_grace_is_another_one_and_loses_nothing(wo
     files = world.files()
     for act in (Process.purge, Process.undo, Process.advance):
         with pytest.raises(TableMoved) as moved:
-            act(process_on_its_day(world), run.facts["run"])
+            act(process_on_its_day(world), run.id)
         assert moved.value.exit_code == 12
     assert world.files() == files
     world.check()
@@ -357,7 +357,7 @@ def test_records_of_a_dropped_table_do_not_block_the_one_that_took_its_place(wor
     world.writer.compact()
     world.clock.advance(30 * DAY_MS)
     done = expired(world, "0s")
-    assert done.facts["state"] == "done"
+    assert done.state == "done"
     assert len(world.rows()) == 1
     world.check()
 
@@ -406,7 +406,7 @@ def test_a_process_that_wakes_up_after_its_lease_was_taken_sends_nothing(
     with pytest.raises(LeaseHeld) as held:
         expired(world, "0s", process_on_its_day(world, frozen))
     assert held.value.exit_code == 11
-    assert [each.facts["state"] for each in finished] == ["done"]
+    assert [each.state for each in finished] == ["done"]
     assert frozen.sent == []
     world.check()
 
@@ -424,7 +424,7 @@ def test_a_lease_that_was_broken_stops_the_first_process_at_its_next_event(world
 
     with pytest.raises(LeaseHeld, match="another process moved this run"):
         expired(world, "0s", process_on_its_day(world, Breaking()))
-    assert others[0].facts["state"] == "done"
+    assert others[0].state == "done"
     world.check()
 
 
@@ -452,9 +452,9 @@ def test_a_run_commits_while_a_writer_never_stops(world: World) -> None:
     finally:
         stop.set()
         writer.join()
-    assert run.facts["state"] == "done"
+    assert run.state == "done"
     assert made[0] > 3
-    assert set(run.facts["expired"]) == {str(world.snapshots[name]) for name in ("s1", "s3", "s4", "s5", "s7")}
+    assert set(run.expired) == {str(world.snapshots[name]) for name in ("s1", "s3", "s4", "s5", "s7")}
     world.check()
 
 
@@ -490,7 +490,7 @@ def test_a_run_that_would_remove_nearly_everything_is_refused(quick_folder: Path
     with pytest.raises(BlastRadiusExceeded):
         process_on_its_day(world).commit(run)
     assert (world.writer.place(), world.files()) == (before, files)
-    assert expired(world, "0s", blast_radius=1.0).facts["state"] == "done"
+    assert expired(world, "0s", blast_radius=1.0).state == "done"
     world.check()
 
 
@@ -508,7 +508,7 @@ def test_a_saved_plan_of_which_nothing_is_left_is_cancelled_without_a_commit(wor
     world.policy = "keep: {within: 1y, tags: ['*']}"
     before = world.writer.place()
     carried = process_on_its_day(world).commit(run)
-    assert carried.facts["state"] == "cancelled"
+    assert carried.state == "cancelled"
     assert world.writer.place() == before
 
 
@@ -516,7 +516,7 @@ def test_a_policy_that_was_lengthened_after_the_plan_counts(world: World) -> Non
     run = str(process_on_its_day(world).plan(world.table, save=True).plan.run)
     world.policy = "keep: {within: 25d}"
     carried = process_on_its_day(world).commit(run)
-    assert carried.facts["expired"] == [str(world.snapshots["s1"])]
+    assert carried.expired == (str(world.snapshots["s1"]),)
     world.clock.advance(25 * HOUR_MS)
     process_on_its_day(world).purge(run)
     assert set(world.rows()) == set(world.snapshots.values()) - {world.snapshots["s1"]}
@@ -527,7 +527,7 @@ def test_a_policy_that_was_shortened_after_the_plan_takes_no_more_than_was_shown
     world.policy = "keep: {within: 25d}"
     run = str(process_on_its_day(world).plan(world.table, save=True).plan.run)
     world.policy = ""
-    assert process_on_its_day(world).commit(run).facts["expired"] == [str(world.snapshots["s1"])]
+    assert process_on_its_day(world).commit(run).expired == (str(world.snapshots["s1"]),)
 
 
 def test_metadata_that_fell_off_the_log_goes_with_the_purge_and_not_before(quick_folder: Path) -> None:
@@ -537,8 +537,8 @@ def test_metadata_that_fell_off_the_log_goes_with_the_purge_and_not_before(quick
     run = expired(world)
     assert versions <= world.files()
     world.clock.advance(25 * HOUR_MS)
-    done = process_on_its_day(world).purge(run.facts["run"])
-    assert done.facts["state"] == "done"
+    done = process_on_its_day(world).purge(run.id)
+    assert done.state == "done"
     log = [each["metadata-file"] for each in world.writer.document()["metadata-log"]]
     left = {path for path in world.files() if path.endswith(".metadata.json")}
     assert len(log) == 3
@@ -569,14 +569,14 @@ def test_deletes_that_failed_are_tried_again_and_nothing_else(world: World) -> N
     for attempt in (1, 2):
         fault = Stubborn(stubborn)
         with pytest.raises(DeletesFailed, match="2 files") as failed:
-            process_on_its_day(world, fault).purge(run.facts["run"])
+            process_on_its_day(world, fault).purge(run.id)
         assert failed.value.exit_code == 3
         assert set(fault.tried) >= victims if attempt == 1 else set(fault.tried) == stubborn
     counted = CountingFault()
-    done = process_on_its_day(world, counted).purge(run.facts["run"])
+    done = process_on_its_day(world, counted).purge(run.id)
     assert {key for verb, key in counted.trace if verb == "delete"} == stubborn
-    assert done.facts["state"] == "done"
-    assert sum(each["files"] for each in done.facts["outcomes"].values()) == len(outcomes(done))
+    assert done.state == "done"
+    assert sum(each["files"] for each in done.outcomes.values()) == len(outcomes(done))
     assert there(victims) == set()
     world.check()
 
@@ -586,11 +586,11 @@ def test_a_failed_delete_that_came_back_to_life_is_spared_at_the_next_try(world:
     world.clock.advance(25 * HOUR_MS)
     path = next(each for each in sorted(only_in(world, "s5")) if "data.parquet" in each)
     with pytest.raises(DeletesFailed):
-        process_on_its_day(world, Stubborn(frozenset({path}))).purge(run.facts["run"])
+        process_on_its_day(world, Stubborn(frozenset({path}))).purge(run.id)
     world.writer.commit("append", [world.writer.ledger.items[path]])
-    done = process_on_its_day(world).purge(run.facts["run"])
+    done = process_on_its_day(world).purge(run.id)
     assert outcomes(done)[path]["outcome"] == "spared"
-    assert done.facts["state"] == "done"
+    assert done.state == "done"
     world.check()
 
 
@@ -630,11 +630,11 @@ def test_ctrl_c_stops_between_two_batches_and_the_run_goes_on_later(world: World
     assert json.loads(problem[problem.index("{") :])["error"]["kind"] == "interrupted"
     assert rest.count("deleted") <= 1
     (run,) = world.runs()
-    state, recorded = world.process().run(run).run.state, world.process().run(run).facts["outcomes"]
+    state, recorded = world.process().run(run).run.state, world.process().run(run).outcomes
     assert state is RunState.PURGING
     assert recorded["deleted"]["files"] == 1 + rest.count("deleted")
     world.check()
-    assert world.process().advance(run).facts["state"] == "done"
+    assert world.process().advance(run).state == "done"
     assert there(only_in(world, "s1", "s3", "s4", "s5", "s7")) == set()
     world.check()
 
@@ -646,10 +646,10 @@ def test_every_refusal_says_what_to_do_next(world: World) -> None:
     world.clock.advance(25 * HOUR_MS)
     met: list[FirnlineError] = []
     for act in (
-        lambda: process_on_its_day(world).purge(run.facts["run"]),
+        lambda: process_on_its_day(world).purge(run.id),
         lambda: process_on_its_day(world).expire(world.table),
         lambda: process_on_its_day(world).undo("lake.db.nothing@x"),
-        lambda: process_on_its_day(world).commit(run.facts["run"]),
+        lambda: process_on_its_day(world).commit(run.id),
     ):
         with pytest.raises(FirnlineError) as refused:
             act()

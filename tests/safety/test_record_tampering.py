@@ -18,7 +18,7 @@ from firnline.formats.iceberg.table import IcebergFormat
 from firnline.journal.layout import RECORDS
 from firnline.model.files import FileKind
 from firnline.model.holds import Hold
-from firnline.ops.runs.advance import RunStatus
+from firnline.ops.runs.status import RunStatus
 from firnline.policy.holds import format_hold
 from firnline.policy.parse import parse_policy
 from firnline.stores.objects import ObjectStores
@@ -77,7 +77,7 @@ def test_a_list_that_was_changed_deletes_nothing_and_can_be_undone(
     with pytest.raises(UnreadableMetadata):
         purge(world, in_grace)
     assert before == {path for path in local(world.writer.location).rglob("*") if "_firnline" not in path.parts}
-    assert process_on_its_day(world).undo(str(in_grace.run.id)).facts["state"] == "undone"
+    assert process_on_its_day(world).undo(str(in_grace.run.id)).state == "undone"
     world.check()
 
 
@@ -90,7 +90,7 @@ def test_units_that_somebody_declared_walked_are_walked_all_the_same(world: Worl
     for part in folder(in_grace, "walked").iterdir():
         for snapshot in document["snapshots"]:
             add_row(part, snapshot["manifest-list"])
-    assert purge(world, in_grace).facts["state"] == "done"
+    assert purge(world, in_grace).state == "done"
     assert local(back).exists()
     world.check()
 
@@ -118,7 +118,7 @@ def test_garbage_in_a_record_is_refused_by_name_or_does_no_harm(world: World, in
         file.write_text(whole)
     assert len(said) > 10
     assert all(place.name in each for each in said)
-    assert purge(world, in_grace).facts["state"] == "done"
+    assert purge(world, in_grace).state == "done"
     world.check()
 
 
@@ -167,7 +167,7 @@ def test_a_list_that_somebody_laid_beside_ours_before_the_commit_is_not_sealed_w
         process_on_its_day(world).commit(run)
     assert local(live).exists()
     rogue.unlink()
-    assert process_on_its_day(world).resume(world.table)[0].facts["state"] == "committed"
+    assert process_on_its_day(world).resume(world.table)[0].state == "committed"
     world.check()
 
 
@@ -180,14 +180,14 @@ def test_a_run_without_events_is_refused(world: World, in_grace: RunStatus) -> N
 def elsewhere(world: World, folder: Path) -> Process:
     """A process of another machine, whose settings keep records in another place."""
     process = process_on_its_day(world)
-    process.config = replace(process.config, settings=parse_policy(f"records: file://{folder}").settings)
+    process.places.config = replace(process.places.config, settings=parse_policy(f"records: file://{folder}").settings)
     return process
 
 
 def test_records_stay_where_the_first_commit_pinned_them(world: World, in_grace: RunStatus, tmp_path: Path) -> None:
     """Another machine's `records` would give it another lease, and no knowledge of what can still be undone."""
     seen = elsewhere(world, tmp_path).runs(world.table)
-    assert [each.facts["run"] for each in seen] == [str(in_grace.run.id)]
+    assert [each.id for each in seen] == [str(in_grace.run.id)]
     assert world.writer.document()["properties"][RECORDS] == in_grace.run.folder.root
 
 

@@ -392,7 +392,7 @@ class Lifecycle(RuleBasedStateMachine):
         table, back = self.model.table, self.after_undo(run)
         carried = self.act("undo", lambda process: process.undo(str(run.id)), [table, back], chance)
         if carried is not None:
-            assert carried.facts["state"] in ("undone", "cancelled")
+            assert carried.state in ("undone", "cancelled")
 
     def forbidden(self, name: str, do: Callable[[Process], Any]) -> None:
         self.tick(name)
@@ -466,7 +466,7 @@ class Lifecycle(RuleBasedStateMachine):
     @invariant()
     def every_snapshot_has_every_file(self) -> None:
         if self.acted:
-            work = self.process().table_context(self.world.table)
+            work = self.process().places.table_context(self.world.table)
             self.runs = work.runs(work.source.load())
             self.acted = False
         needed = set(self.model.table.snapshots) | {each for run in self.runs for each in removed(run)}

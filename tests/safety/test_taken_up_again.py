@@ -55,7 +55,7 @@ def test_the_run_stops_and_names_what_was_lost(world: World) -> None:
     assert told.value.exit_code == 14
     (run,) = world.runs()
     done = process_on_its_day(world).purge(run)
-    assert done.facts["state"] == "done"
+    assert done.state == "done"
     assert lost(world) == gone, "what was not sent yet is spared"
 
 
@@ -91,7 +91,7 @@ def test_who_stops_a_purge_is_told_too(world: World, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(parts, "PART_ROWS", 1)
     fault = AtDelete(1, world.actions.re_add)
     process = process_on_its_day(world, fault)
-    process.interrupted = lambda: bool(fault.deleted)
+    process.places.interrupted = lambda: bool(fault.deleted)
     with pytest.raises(TakenUpAgain):
         process.expire(world.table, grace="0s")
     with pytest.raises(Interrupted):

@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from firnline.app import Lake
+from firnline.app.places import places_of
 from firnline.catalogs.config import CatalogSettings
 from firnline.errors import FirnlineError
 from firnline.journal.events import RunState
+from firnline.lake import Lake
 from firnline.policy.parse import Section
 from firnline.testing.grounds import Ground, sql_ground
 from firnline.testing.servers import Rule, moto, proxy
@@ -34,7 +35,7 @@ ALL_BUT_DELETE = {
 def lake_of(world: World, **changed: str) -> Lake:
     """The lake as the command line opens it, with some of the catalog's settings changed."""
     settings: Mapping[str, str] = {**world.ground.properties, **changed}
-    lake = Lake(Section(), engine="local")
+    lake = Lake(places_of(Section(), engine="local"))
     vars(lake)["catalogs"] = {"lake": CatalogSettings("lake", settings["type"], settings["uri"], settings)}
     return lake
 

@@ -11,15 +11,18 @@ from pathlib import Path
 
 import pytest
 
-from firnline.app import Lake
+from firnline.app.catalogs import Catalogs
+from firnline.app.engines import Engines
+from firnline.app.places import Places
+from firnline.app.stores import Stores
 from firnline.catalogs.config import CatalogSettings
 from firnline.errors import DeletesFailed, LeaseHeld, OutcomeUnknown, StoreError
 from firnline.journal.events import RunState
-from firnline.journal.runs import Run
+from firnline.lake import Lake
 from firnline.model.times import DAY_MS
-from firnline.ops.runs.purge import Deleter
 from firnline.policy.parse import Section
 from firnline.ports.catalogs import TableName
+from firnline.ports.delete import Delete
 from firnline.stores.delete import ObjectDelete
 from firnline.testing.curves import drawn
 from firnline.testing.grounds import Ground
@@ -33,21 +36,25 @@ PASSING = (StoreError, DeletesFailed, OutcomeUnknown)
 MakeGround = Callable[[str], Ground]
 
 
-class Watched(Lake):
-    """The lake as the command line opens it; remembers what deletes, for the curve of its throttle."""
+class OneNamespace(Catalogs):
+    """The tables of this test: others on the same server are other tests', which change and break them."""
 
-    deletes: list[ObjectDelete]
     namespace: str
 
     def pointers(self) -> Iterator[tuple[TableName, str | None]]:
-        """Yields the tables of this test: others on the same server are other tests', which change and break them."""
         return (each for each in super().pointers() if each[0].namespace == (self.namespace,))
 
-    def _deleter(self, name: TableName, run: Run) -> Deleter:
-        deleter = super()._deleter(name, run)
-        assert isinstance(deleter.delete, ObjectDelete)
-        self.deletes.append(deleter.delete)
-        return deleter
+
+class Watched(Stores):
+    """The stores as the command line opens them; remembers what deletes, for the curve of its throttle."""
+
+    deletes: list[ObjectDelete]
+
+    def delete(self, name: TableName, root: str) -> Delete:
+        found = super().delete(name, root)
+        assert isinstance(found, ObjectDelete)
+        self.deletes.append(found)
+        return found
 
 
 @dataclass
@@ -61,12 +68,13 @@ class Network:
 
     def lake(self) -> Lake:
         """Another process, each time."""
-        lake = Watched(Section(), engine="local")
-        lake.deletes = self.deletes
-        lake.namespace = self.ground.pointers.namespace
+        catalogs = OneNamespace()
+        catalogs.namespace = self.ground.pointers.namespace
         behind = {**self.ground.properties, "s3.endpoint": self.store.url, "uri": self.catalog.url}
-        vars(lake)["catalogs"] = {"lake": CatalogSettings("lake", "rest", self.catalog.url, behind)}
-        return lake
+        vars(catalogs)["configured"] = {"lake": CatalogSettings("lake", "rest", self.catalog.url, behind)}
+        stores = Watched(Section(), catalogs)
+        stores.deletes = self.deletes
+        return Lake(Places(Section(), catalogs, stores, Engines("local")))
 
 
 @pytest.fixture

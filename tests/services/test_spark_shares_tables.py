@@ -13,10 +13,11 @@ from typing import Any
 
 import pytest
 
-from firnline.app import Lake
+from firnline.app.places import places_of
 from firnline.catalogs.config import CatalogSettings
 from firnline.journal.events import RunState
-from firnline.ops.runs.advance import RunStatus
+from firnline.lake import Lake
+from firnline.ops.runs.status import RunStatus
 from firnline.policy.parse import Section
 from firnline.testing.grounds import Ground
 from firnline.testing.servers.fixtures import unique
@@ -60,7 +61,7 @@ class Shared:
 
     def for_firnline(self) -> Lake:
         settings = self.ground.properties
-        lake = Lake(Section(), engine="local")
+        lake = Lake(places_of(Section(), engine="local"))
         vars(lake)["catalogs"] = {self.name: CatalogSettings(self.name, settings["type"], settings["uri"], settings)}
         return lake
 

@@ -15,7 +15,7 @@ from pyiceberg.table import Table
 from pyiceberg.transforms import IdentityTransform
 from pyiceberg.types import DateType, LongType, NestedField
 
-from firnline.app import open_lake
+from firnline.lake import open_lake
 from firnline.testing.backdate import SetClock, pyiceberg_clock
 
 SCHEMA = Schema(NestedField(1, "day", DateType()), NestedField(2, "x", LongType()))

@@ -10,8 +10,8 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from firnline.app import open_lake
 from firnline.formats.iceberg.runtime import PACKAGE
+from firnline.lake import open_lake
 from firnline.spark.session import Session, session
 from firnline.sql.session import StatementAnswer, Statements, prepared
 

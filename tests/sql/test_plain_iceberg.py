@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from firnline.app import open_lake
+from firnline.lake import open_lake
 
 from .conftest import enter
 from .lakes import TABLE, build, expire
@@ -24,7 +24,7 @@ def test_plain_iceberg_loses_every_answer(tmp_path: Path, monkeypatch: pytest.Mo
     enter(tmp_path, monkeypatch)
     facts = build(tmp_path)
     expire()
-    after = open_lake().source(TABLE).load().fence
+    after = open_lake().places.source(TABLE).load().fence
     asked = {
         "metadata": {"before": facts.metadata, "after": after},
         "questions": facts.questions("snapshots", "entries"),

@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from firnline.app import now_ms, open_lake
+from firnline.app.places import now_ms
 from firnline.cli.main import run
 from firnline.errors import UnreadableMetadata
+from firnline.lake import open_lake
 from firnline.model.times import DAY_MS, HOUR_MS, parse_instant
 from firnline.sql.session import StatementAnswer, Statements, prepared
 
@@ -46,7 +47,7 @@ def test_each_question_is_answered_after_all_of_july_expired(july: Facts, ask: A
 
 def test_rows_tags_and_the_seeds_statements(july: Facts, spark: SparkSession) -> None:
     statements = Statements(open_lake(), prepared(spark))
-    state = open_lake().source(TABLE).load()
+    state = open_lake().places.source(TABLE).load()
     _, tagged, again = statements.run(
         f"USE TABLE {TABLE}; TAG snapshot {state.current} AS 'incident' WITH RETENTION FOREVER;"
         f"TAG snapshot {state.current} OF {TABLE} AS 'week' WITH RETENTION 7 DAYS"
@@ -56,7 +57,7 @@ def test_rows_tags_and_the_seeds_statements(july: Facts, spark: SparkSession) ->
     assert isinstance(again, StatementAnswer)
     until = parse_instant(again.text.rpartition("kept until ")[2])
     assert abs(until - now_ms() - 7 * DAY_MS) < HOUR_MS, "from now on, however old the snapshot is"
-    refs = open_lake().source(TABLE).load().refs
+    refs = open_lake().places.source(TABLE).load().refs
     assert refs["incident"].snapshot == state.current
     (frame,) = statements.run(f"SELECT sum(x) AS s, count(*) AS n FROM {TABLE} FOR TAG 'incident' AS t")
     assert [tuple(row) for row in frame.collect()] == [(3, 5)]

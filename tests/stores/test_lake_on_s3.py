@@ -11,9 +11,10 @@ import pytest
 import yaml
 from pyiceberg.catalog import load_catalog
 
-from firnline.app import Lake
+from firnline.app.places import places_of
 from firnline.cli.main import run
 from firnline.errors import AccessDenied
+from firnline.lake import Lake
 from firnline.policy.parse import parse_policy
 from firnline.stores.objects import ObjectStores
 from firnline.testing.servers.fixtures import unique
@@ -117,7 +118,9 @@ def test_what_one_server_can_do_says_nothing_of_another_with_the_same_names(setu
         theirs = load_catalog("two", **setup.catalogs["two"])
         theirs.create_namespace("ns")
         theirs.register_table("ns.t", table.metadata_location)
-        lake = Lake(parse_policy("shared-with: ['*.ns.t']"), engine="local")  # to firnline they are one table
+        lake = Lake(
+            places_of(parse_policy("shared-with: ['*.ns.t']"), engine="local")
+        )  # to firnline they are one table
         asked: Any = {"older_than": int(FUTURE), "retain_last": 2, "blast_radius": 1.0, "grace": "1d"}
         lake.expire("one.ns.t", **asked)
         with pytest.raises(AccessDenied, match="cannot delete"):

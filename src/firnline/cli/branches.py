@@ -7,10 +7,7 @@ from typing import Annotated
 import typer
 
 from firnline.cli import options
-from firnline.cli.output import output_for
 from firnline.cli.runs import BreakLease, Grace, SoleWriter, Yes, confirming, lake_of, show_expired
-from firnline.ops.marks.tags import refuse_no_branch
-from firnline.plans.explain import explain
 
 branch_app = typer.Typer(help="Drop branches, with what only they hold.", no_args_is_help=True)
 
@@ -37,13 +34,8 @@ def branch_drop(
     committed, and purged once grace is over. Until then `undo` brings it back.
     """
     lake, radius = lake_of(config, engine, as_json), options.share(blast_radius)
-    refuse_no_branch(lake.table_context(table), name)
-    if dry_run:
-        view = lake.plan(table, drop=[name], blast_radius=radius)
-        output_for(as_json).show(explain(view.plan), view.to_json())
-        return
-    result = lake.drop(
-        table, [name], blast_radius=radius, grace=grace, sole_writer=sole_writer,
+    result = lake.drop_branch(
+        table, name, dry_run=dry_run, blast_radius=radius, grace=grace, sole_writer=sole_writer,
         break_lease=break_lease, confirm=confirming(yes, as_json),
     )  # fmt: skip
     show_expired(result, as_json)

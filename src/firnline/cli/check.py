@@ -43,7 +43,7 @@ def check(
         return _check_store(uri, config, as_json)
     if uri is not None:
         raise UsageError(f"one table at a time: {table} or {uri}", hint="`firnline check store URI` checks a store")
-    from firnline.app import open_lake
+    from firnline.lake import open_lake
 
     checked = open_lake(config, engine=engine, progress=progress_for(as_json), trust=trust or ()).check(table)
     output_for(as_json).show(Page(tuple(_blocks(checked))), checked.to_json())
@@ -51,7 +51,7 @@ def check(
 
 
 def _check_store(uri: str, config: str | None, as_json: bool) -> int:
-    from firnline.app import open_lake
+    from firnline.lake import open_lake
 
     found = open_lake(config).check_store(uri)
     fit = not unfit(found, deletes=True)

@@ -26,9 +26,9 @@ def doctor(
     as_json: options.Json = False,
 ) -> int:
     """Look at everything a run would need and say what to do about each problem. Exit code 1 if there is any."""
-    from firnline.examine import examine
+    from firnline import lake
 
-    found = examine(config, engine, what)
+    found = lake.doctor(config, engine, what)
     output_for(as_json).show(Page(_blocks(found)), found.to_json())
     return 0 if found.is_well else _UNWELL
 

@@ -31,7 +31,7 @@ def history(
     as_json: options.Json = False,
 ) -> int:
     """Show commits, files, records and bytes of TABLE per day, and what expired when. Changes nothing."""
-    from firnline.app import open_lake
+    from firnline.lake import open_lake
 
     lake, output = open_lake(config), output_for(as_json)
     timeline, trouble = lake.history(table, since=since, until=until, plot=plot)

@@ -32,7 +32,7 @@ def iam(
     if table is None:  # nothing is read for this: it answers also where the configuration is damaged
         said = permissions(asked, store, None)
     else:
-        from firnline.app import open_lake
+        from firnline.lake import open_lake
 
         said = open_lake(config).permissions(asked, store, table)
     output_for(as_json).show(Page(tuple(_blocks(said))), said.to_json())

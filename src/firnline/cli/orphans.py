@@ -97,7 +97,9 @@ def consent(plan: OrphanPlan, yes: bool, as_json: bool) -> bool:
 def _show(result: Any, as_json: bool) -> None:
     plan, carried = result
     blocks = (*explain_orphans(plan).blocks,) if carried is None else (*_page(plan), *run_blocks(carried))
-    facts = {"run": None, "state": None, **plan.to_json()} if carried is None else {**plan.to_json(), **carried.facts}
+    facts = (
+        {"run": None, "state": None, **plan.to_json()} if carried is None else {**plan.to_json(), **carried.to_json()}
+    )
     output_for(as_json).show(Page(blocks), facts)
 
 

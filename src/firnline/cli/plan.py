@@ -43,7 +43,7 @@ def plan(
     as_json: options.Json = False,
 ) -> None:
     """Show which snapshots of TABLE would expire, why the others stay, and which files that frees. Changes nothing."""
-    from firnline.app import open_lake
+    from firnline.lake import open_lake
 
     lake = open_lake(policy or config, engine=engine, progress=progress_for(as_json), trust=trust or ())
     keep = options.keep_flags(

@@ -25,7 +25,7 @@ def register(app: typer.Typer) -> None:
 @policy_app.command("show")
 def show(table: options.TableArg, config: options.Config = None, as_json: options.Json = False) -> None:
     """Show the policy in force on TABLE: each value, where it was written and what it replaced."""
-    from firnline.app import open_lake
+    from firnline.lake import open_lake
 
     state, effective = open_lake(config).policy(table)
     rows = [*_settings(effective)]
@@ -50,9 +50,10 @@ def check(config: options.Config = None, as_json: options.Json = False) -> None:
 
 
 def _check_names(section: Section) -> None:
-    from firnline.app import Lake
+    from firnline.app.places import places_of
+    from firnline.lake import Lake
 
-    lake = Lake(section)
+    lake = Lake(places_of(section))
     check_names(section, lake.catalogs, lambda name: ((each.namespace, each.name) for each in lake.tables(name)))
 
 

@@ -15,15 +15,18 @@ from firnline.cli.process import stop_on_interrupt
 from firnline.cli.tables import every_table
 from firnline.errors import FirnlineError, Interrupted, UsageError
 from firnline.journal.layout import names_run
-from firnline.model.files import Tally
 from firnline.plans.explain import explain
 from firnline.plans.pages import Block, Grid, Hint, Line, Page, counted, tally
 from firnline.plans.plan import Plan
 
 if TYPE_CHECKING:
-    from firnline.app import Lake
-    from firnline.app.places import Table
-    from firnline.ops.runs.advance import RunStatus
+    from firnline.app.catalogs import Table
+    from firnline.lake import Lake
+    from firnline.ops.runs.status import RunStatus
+from firnline.journal.events import RunState
+from firnline.model.times import format_instant
+from firnline.plans.stages import in_words
+from firnline.ports.formats import UndoWindow
 
 RunArg = Annotated[str, typer.Argument(metavar="RUN", help="A run, as `firnline runs` shows it.")]
 BreakLease = Annotated[
@@ -54,7 +57,7 @@ def register(app: typer.Typer) -> None:
 
 
 def lake_of(config: str | None, engine: str, as_json: bool, trust: Iterable[str] | None = None) -> Lake:
-    from firnline.app import open_lake
+    from firnline.lake import open_lake
 
     return open_lake(
         config, engine=engine, progress=progress_for(as_json), interrupted=stop_on_interrupt(), trust=trust or ()
@@ -113,7 +116,7 @@ def expire(
 
 
 def show_expired(result: Any, as_json: bool) -> None:
-    from firnline.app import PlanView
+    from firnline.app.runs import PlanView
 
     if isinstance(result, PlanView):
         output_for(as_json).show(explain(result.plan), {"run": None, "state": None, **result.to_json()})
@@ -236,42 +239,45 @@ def runs(
         if run is None:
             raise UsageError("runs show needs a RUN", hint="`firnline runs` lists them")
         found = lake.run(run)
-        output_for(as_json).show(Page((*run_blocks(found), _events(found))), found.facts)
+        output_for(as_json).show(Page((*run_blocks(found), *_stages(found), _events(found))), found.to_json())
         return 0
     return _on_tables(lake, show, as_json, lake.runs)
 
 
-def _events(carried: RunStatus) -> Grid:
-    rows = tuple((str(each["number"]), each["at"], each["state"]) for each in carried.facts["events"])
+def _events(status: RunStatus) -> Grid:
+    rows = tuple((str(each.number), format_instant(each.at_ms), each.state.value) for each in status.run.events)
     return Grid(rows, ("event", "at", "state"))
 
 
-def show_runs(carried: Iterable[RunStatus], as_json: bool, single: bool = False) -> None:
+def _stages(status: RunStatus) -> Iterator[Block]:
+    """Yields what is still to come, as the plan showed it."""
+    yield from (Line(f"  will {in_words(stage)}") for stage in status.run.stages_left)
+
+
+def show_runs(runs: Iterable[RunStatus], as_json: bool, single: bool = False) -> None:
     """Says where the runs stand. One run that was asked for by name is a JSON object of its own."""
-    listed = list(carried)
-    facts = listed[0].facts if single else {"runs": [each.facts for each in listed]}
+    listed = list(runs)
+    facts = listed[0].to_json() if single else {"runs": [each.to_json() for each in listed]}
     blocks = [block for each in listed for block in run_blocks(each)]
     output_for(as_json).show(Page(tuple(blocks) or (Line("no runs"),)), facts)
 
 
-def run_blocks(carried: RunStatus) -> Iterator[Block]:
-    facts = carried.facts
-    yield Line(f"{facts['run']}: {facts['state']}" + (f", waits for {carried.waits}" if carried.waits else ""))
-    if facts["expired"] and facts["state"] not in ("undone", "cancelled"):
-        refs = f", {counted(len(facts['expired_refs']), 'ref')}" if facts["expired_refs"] else ""
-        yield Line(f"  expired: {counted(len(facts['expired']), 'snapshot')}{refs}")
-    if facts["outcomes"]:
-        yield Grid(
-            tuple((kind, tally(Tally(said["files"], said["bytes"]))) for kind, said in facts["outcomes"].items())
-        )
-    if facts["left_alone"]:
-        yield Line(f"  left alone, since created again: {', '.join(facts['left_alone'])}")
-    if facts["commit_due"]:
+def run_blocks(status: RunStatus) -> Iterator[Block]:
+    run = status.run
+    yield Line(f"{status.id}: {status.state}" + (f", waits for {status.waits}" if status.waits else ""))
+    if status.expired and status.state not in (RunState.UNDONE, RunState.CANCELLED):
+        refs = f", {counted(len(status.expired_refs), 'ref')}" if status.expired_refs else ""
+        yield Line(f"  expired: {counted(len(status.expired), 'snapshot')}{refs}")
+    if status.outcomes:
+        yield Grid(tuple((outcome, tally(each)) for outcome, each in status.outcomes.items()))
+    if status.left_alone:
+        yield Line(f"  left alone, since created again: {', '.join(status.left_alone)}")
+    if run.commit_due_ms is not None:
         yield Hint(
-            f"`firnline undo {quote(facts['run'])}` calls it off until then; "
-            f"`firnline commit {quote(facts['run'])}` does not wait"
+            f"`firnline undo {quote(status.id)}` calls it off until then; "
+            f"`firnline commit {quote(status.id)}` does not wait"
         )
-    if facts["state"] == "committed" and facts["undo"] == "after commit":
-        yield Hint(f"`firnline undo {quote(facts['run'])}` brings everything back until the purge starts")
-    if facts["state"] == "committed":
-        yield Hint(f"`firnline purge {quote(facts['run'])}` deletes the files, once grace is over")
+    if status.state is RunState.COMMITTED and run.undo is UndoWindow.AFTER_COMMIT:
+        yield Hint(f"`firnline undo {quote(status.id)}` brings everything back until the purge starts")
+    if status.state is RunState.COMMITTED:
+        yield Hint(f"`firnline purge {quote(status.id)}` deletes the files, once grace is over")

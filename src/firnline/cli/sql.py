@@ -13,7 +13,7 @@ from firnline.errors import FirnlineError, UsageError
 from firnline.plans.pages import Line, Page
 
 if TYPE_CHECKING:
-    from firnline.sql.session import Statements
+    from firnline.lake import Lake
 
 _PROMPT, _MORE = "firnline> ", "     ...> "
 _LEAVE = ("exit", "quit")
@@ -43,10 +43,12 @@ def sql(
     """
     wanted = "json" if as_json else form
     _check(statement, out, wanted, shell)
-    statements, output = _open(config), output_for(as_json)
+    from firnline.lake import open_lake
+
+    lake, output = open_lake(config), output_for(as_json)
     if shell:
-        return _converse(statements, wanted, output)
-    _answer(statements, str(statement), wanted, out, output)
+        return _converse(lake, wanted, output)
+    _answer(lake, str(statement), wanted, out, output)
     return 0
 
 
@@ -60,20 +62,12 @@ def _check(statement: str | None, out: str | None, form: str, shell: bool) -> No
         raise UsageError("Parquet needs a place to be written to", hint="--output parquet OUT")
 
 
-def _open(config: str | None) -> Statements:
-    from firnline.app import open_lake
-    from firnline.spark.session import session
-    from firnline.sql.session import Statements, prepared
-
-    return Statements(open_lake(config), prepared(session()), config)
-
-
-def _answer(statements: Statements, text: str, form: str, out: str | None, output: Output) -> None:
+def _answer(lake: Lake, text: str, form: str, out: str | None, output: Output) -> None:
     from firnline.sql.faults import understanding
     from firnline.sql.results import Format, write
     from firnline.sql.session import StatementAnswer
 
-    for answer in statements.run(text):
+    for answer in lake.sql(text):
         if isinstance(answer, StatementAnswer):
             output.show(Page((Line(answer.text),)), {"said": answer.text})
         else:
@@ -81,7 +75,7 @@ def _answer(statements: Statements, text: str, form: str, out: str | None, outpu
                 write(answer, Format(form), out)
 
 
-def _converse(statements: Statements, form: str, output: Output) -> int:
+def _converse(lake: Lake, form: str, output: Output) -> int:
     """Answers statement after statement; one that fails is said and the next is read."""
     text = ""
     while (line := _line(_MORE if text else _PROMPT)) is not None:
@@ -89,9 +83,9 @@ def _converse(statements: Statements, form: str, output: Output) -> int:
             break
         text += line
         if _is_complete(text):
-            _try(statements, text, form, output)
+            _try(lake, text, form, output)
             text = ""
-    _try(statements, text, form, output)
+    _try(lake, text, form, output)
     return 0
 
 
@@ -111,8 +105,8 @@ def _is_complete(text: str) -> bool:
     return ends(text)
 
 
-def _try(statements: Statements, text: str, form: str, output: Output) -> None:
+def _try(lake: Lake, text: str, form: str, output: Output) -> None:
     try:
-        _answer(statements, text, form, None, output)
+        _answer(lake, text, form, None, output)
     except FirnlineError as problem:
         output.fail(problem)

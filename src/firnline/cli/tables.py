@@ -13,7 +13,7 @@ from firnline.plans.pages import Block, Grid, Hint, Line, Page
 from firnline.ports.catalogs import TableName
 
 if TYPE_CHECKING:
-    from firnline.app import Lake
+    from firnline.lake import Lake
 
 _PLAN = "`firnline plan TABLE` shows what a run would free"
 _CONFIGURE = "catalogs come from PyIceberg's configuration: .pyiceberg.yaml or PYICEBERG_CATALOG__NAME__URI"
@@ -32,7 +32,7 @@ def tables(
     as_json: options.Json = False,
 ) -> int:
     """List the tables of every configured catalog."""
-    from firnline.app import open_lake
+    from firnline.lake import open_lake
 
     lake, output = open_lake(config), output_for(as_json)
     names, code = every_table(lake, output) if catalog is None else (lake.tables(catalog), 0)

@@ -30,7 +30,7 @@ def why(
     as_json: options.Json = False,
 ) -> None:
     """Say which rule, ref, hold or pin keeps a snapshot, or which snapshots need a file."""
-    from firnline.app import open_lake
+    from firnline.lake import open_lake
 
     lake = open_lake(policy or config, progress=progress_for(as_json), trust=trust or ())
     answer = lake.why(table, what, older_than=older_than, retain_last=retain_last, now=now)

@@ -29,7 +29,7 @@ PLAN: Shape = {
     "table": str,
     "uuid": str,
     "request": dict,
-    "grace_ms": int,
+    "stages": [dict],
     "meant": bool,
     "expire": [str],
     "expire_refs": [str],
@@ -75,7 +75,6 @@ def _of_fields(said: dict[str, Any], shape: dict[str, Shape], name: str) -> str 
 
 class RunState(StrEnum):
     PLANNED = "planned"
-    ARCHIVED = "archived"
     COMMITTING = "committing"
     COMMITTED = "committed"
     PURGING = "purging"
@@ -88,8 +87,7 @@ class RunState(StrEnum):
 _S = RunState
 MOVES: dict[RunState, frozenset[RunState]] = {
     # Straight to committed goes what changes no table: orphans, whose grace begins with the operator's word.
-    _S.PLANNED: frozenset({_S.ARCHIVED, _S.COMMITTING, _S.COMMITTED, _S.CANCELLED}),
-    _S.ARCHIVED: frozenset({_S.COMMITTING, _S.CANCELLED}),
+    _S.PLANNED: frozenset({_S.COMMITTING, _S.COMMITTED, _S.CANCELLED}),
     _S.COMMITTING: frozenset({_S.COMMITTING, _S.COMMITTED, _S.CANCELLED}),
     _S.COMMITTED: frozenset({_S.PURGING, _S.UNDOING}),
     _S.PURGING: frozenset({_S.PURGING, _S.DONE}),

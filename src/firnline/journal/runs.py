@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from itertools import dropwhile
 from typing import Any
 
 from firnline.errors import ObjectNotFound, UnreadableMetadata, UnsupportedFormat, UsageError
@@ -27,9 +28,19 @@ from firnline.journal.layout import RecordFolder, RunId
 from firnline.journal.parts import CHANGED, Seals, put_own, seal
 from firnline.model.locations import join
 from firnline.model.removals import Removal
+from firnline.plans.orphans import ORPHANS
 from firnline.plans.plan import EXPIRY, PLAN_VERSION
 from firnline.plans.request import Request
+from firnline.plans.stages import AwaitGrace, AwaitUndo, BeginGrace, CommitExpiry, PurgeVictims, Stage, read_stages
 from firnline.ports.formats import UndoWindow
+
+_STAGE_IN: Mapping[RunState, tuple[type[Stage], ...]] = {
+    RunState.PLANNED: (AwaitUndo, CommitExpiry, BeginGrace),
+    RunState.COMMITTING: (CommitExpiry,),
+    RunState.COMMITTED: (AwaitGrace,),
+    RunState.PURGING: (PurgeVictims,),
+}
+"""The stage with which a run in that state goes on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +76,20 @@ class Run:
         return Request.from_json(self.plan["request"])
 
     @property
+    def stages(self) -> tuple[Stage, ...]:
+        """What the plan showed, and the run carries out."""
+        return read_stages(self.plan["stages"], of_search=self.kind == ORPHANS)
+
+    @property
+    def stages_left(self) -> tuple[Stage, ...]:
+        """The stages from the one on that the run is in; none if it is finished, or on its way back."""
+        begun = _STAGE_IN.get(self.state)
+        return () if begun is None else tuple(dropwhile(lambda stage: not isinstance(stage, begun), self.stages))
+
+    @property
     def grace_ms(self) -> int:
-        return int(self.plan["grace_ms"])
+        """How long every byte stays in place after the commit."""
+        return next((stage.grace_ms for stage in self.stages if isinstance(stage, AwaitGrace)), 0)
 
     @property
     def is_meant(self) -> bool:
@@ -104,16 +127,21 @@ class Run:
 
     @property
     def undo(self) -> UndoWindow:
-        """When the run can be undone; runs that were saved before this was said could be after their commit."""
-        return UndoWindow(self.plan.get("undo", UndoWindow.AFTER_COMMIT))
+        """When the run can be undone."""
+        if any(isinstance(stage, AwaitUndo) for stage in self.stages):
+            return UndoWindow.BEFORE_COMMIT
+        after = any(isinstance(stage, AwaitGrace) and stage.undo for stage in self.stages)
+        return UndoWindow.AFTER_COMMIT if after or not self.stages else UndoWindow.NONE
 
     @property
     def commit_due_ms(self) -> int | None:
         """When a run that waits to be called off is committed; None for every other run, and for one without any time
         for that: it was planned by this machine's clock, and the store's may be a little behind.
         """
-        waits = self.is_meant and self.grace_ms > 0 and self.state in (RunState.PLANNED, RunState.ARCHIVED)
-        return self.events[0].at_ms + self.grace_ms if waits and self.undo is UndoWindow.BEFORE_COMMIT else None
+        first = next(iter(self.stages_left), None)
+        if not isinstance(first, AwaitUndo) or not self.is_meant or first.grace_ms <= 0:
+            return None
+        return self.events[0].at_ms + first.grace_ms
 
     @property
     def purge_due_ms(self) -> int | None:
@@ -186,9 +214,9 @@ def load_run(store: EventStore, root: str, run: RunId, sealing: Sealing) -> Run:
 def _unknown_words(run: Run) -> str | None:
     """Returns what of the plan has the right shape and yet says nothing; None where all of it is understood."""
     try:
-        _ = run.request, run.undo
+        _ = run.request, run.stages
     except (TypeError, ValueError) as strange:
-        return f"request or undo ({strange})"
+        return f"request or stages ({strange})"
     return None
 
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from shlex import quote
-from typing import assert_never
 
-from firnline.model.times import format_duration
-from firnline.plans.pages import Block, Grid, Hint, Line, Page, counted, lasting, minute, size, tally
-from firnline.plans.plan import AwaitGrace, AwaitUndo, CommitExpiry, Plan, PurgeVictims, Stage
+from firnline.plans.pages import Block, Grid, Hint, Line, Page, counted, minute, size, tally
+from firnline.plans.plan import Plan
+from firnline.plans.stages import in_words
 from firnline.ports.engines import SPARED_REASONS
 
 SHOWN = 20
@@ -28,7 +27,7 @@ def _blocks(plan: Plan, shown: int) -> Iterator[Block]:
     yield from _keep(plan, shown)
     yield from _expire(plan, shown)
     for number, stage in enumerate(plan.stages, 1):
-        yield Line(f"{number}. {_stage(stage)}")
+        yield Line(f"{number}. would {in_words(stage)}")
     yield from _files(plan)
     yield from _ending(plan)
 
@@ -77,25 +76,6 @@ def _tagged(plan: Plan, shown: int) -> Iterator[Block]:
         named = [f"{snapshot} as {tag}" for snapshot, tag in plan.tagged.items()]
         more = f", … and {len(named) - shown:,} more" if len(named) > shown else ""
         yield Line(f"kept below the unbroken range, as a tag: {', '.join(named[:shown])}{more}")
-
-
-def _stage(stage: Stage) -> str:
-    match stage:
-        case AwaitUndo(grace_ms):
-            return f"would first change nothing, undo possible: {format_duration(grace_ms)}"
-        case CommitExpiry(snapshots, refs, final, history_ms, side_objects):
-            more = [counted(len(refs), "ref")] if refs else []
-            more += [f"{side_objects:,} beside them"] if side_objects else []
-            also = "".join(f" and {each}" for each in more)
-            how = "in one commit, which its catalog cannot take back" if final else "in one commit"
-            kept = "" if history_ms is None else f"; its history remembers them: {lasting(history_ms)}"
-            return f"would remove {counted(len(snapshots), 'snapshot')}{also} from the metadata, {how}{kept}"
-        case AwaitGrace(grace_ms, undo):
-            return f"would then wait for readers{', undo possible' if undo else ''}: {format_duration(grace_ms)}"
-        case PurgeVictims(victims):
-            return f"would then purge: {tally(victims)}"
-        case _:
-            assert_never(stage)
 
 
 def _files(plan: Plan) -> Iterator[Block]:

@@ -8,9 +8,10 @@ from shlex import quote
 from typing import Any
 
 from firnline.model.files import Tally, Totals
-from firnline.model.times import format_duration, format_instant
+from firnline.model.times import format_instant
 from firnline.plans.pages import Block, Grid, Hint, Line, Page, minute, size, tally
 from firnline.plans.plan import PLAN_VERSION, tally_json, totals_json
+from firnline.plans.stages import Stage, in_words, stages_json
 from firnline.ports.listings import ObjectClass
 
 ORPHANS = "orphans"
@@ -39,7 +40,6 @@ class OrphanPlan:
     uuid: str
     now_ms: int
     cutoff_ms: int
-    grace_ms: int
     listed: Tally
     classes: Mapping[ObjectClass, Tally]
     victims: Totals
@@ -47,6 +47,7 @@ class OrphanPlan:
     catalogs: tuple[str, ...]
     engine: str
     units_opened: int
+    stages: tuple[Stage, ...]
     notes: tuple[str, ...] = ()
     refused: str | None = None
     run: str | None = None
@@ -69,6 +70,7 @@ class OrphanPlan:
             "catalogs": list(self.catalogs),
             "engine": self.engine,
             "units_opened": self.units_opened,
+            "stages": stages_json(self.stages),
             "notes": list(self.notes),
             "refused": self.refused,
             "run": self.run,
@@ -102,7 +104,7 @@ def _ending(plan: OrphanPlan) -> Iterator[Block]:
     if not plan.victims.by_kind:
         yield Line("there is nothing to purge")
     elif plan.run is None:
-        yield Line(f"would purge after {format_duration(plan.grace_ms)}: {tally(plan.victims.all)}")
+        yield from (Line(f"{number}. would {in_words(stage)}") for number, stage in enumerate(plan.stages, 1))
         yield Line("nothing was changed")
     else:
         yield Line(f"nothing was changed; saved as run: {plan.run}")

@@ -12,7 +12,8 @@ class Request:
     """The options that change what a run does. `now_ms` None means: the clock, read again at every decision.
 
     `sole_writer`: the operator's word that nobody else changes the table meanwhile. `drop`: refs that go, with all that
-    only they hold; then nothing else does.
+    only they hold; then nothing else does. `grace_ms`: how long the files stay after the commit, in place of the
+    policy's.
     """
 
     keep: Mapping[str, str] = field(default_factory=dict)
@@ -25,6 +26,7 @@ class Request:
     new_history: bool = False
     sole_writer: bool = False
     drop: tuple[str, ...] = ()
+    grace_ms: int | None = None
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -38,6 +40,7 @@ class Request:
             "new_history": self.new_history,
             "sole_writer": self.sole_writer,
             "drop": list(self.drop),
+            "grace_ms": self.grace_ms,
         }
 
     @staticmethod

@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from firnline.app import Lake, open_lake
+from firnline.app.places import Places, open_places
+from firnline.app.runs import Runs
 from firnline.errors import UnsupportedFormat, UsageError
 from firnline.formats.registry import kit_named
 from firnline.history.opening import History
@@ -84,10 +85,10 @@ def at_home(home: str | None) -> Iterator[None]:
 def open_relation(asked: RelationRequest) -> tuple[Relation, str]:
     """Returns the relation and the version of the table that it shows."""
     with at_home(asked.home):
-        lake = open_lake(asked.config)
-        work = lake.table_context(asked.table)
+        places = open_places(asked.config)
+        work = places.table_context(asked.table)
         state = _state(work, asked.version)
-        return _RELATIONS[asked.what](_Opened(lake, work, state, asked)), state.fence
+        return _RELATIONS[asked.what](_Opened(places, work, state, asked)), state.fence
 
 
 def _state(work: TableContext, version: str | None) -> State:
@@ -98,7 +99,7 @@ def _state(work: TableContext, version: str | None) -> State:
 class _Opened:
     """A table that was found: how it is worked on, one version of it, and a store that cannot write."""
 
-    lake: Lake
+    places: Places
     work: TableContext
     state: State
     asked: RelationRequest
@@ -129,7 +130,7 @@ def _rows(it: _Opened) -> Relation:
     kit = kit_named(it.state.format)
     if not isinstance(kit, ReadsRows):
         raise UnsupportedFormat(f"{it.state.table}: rows of a {kit.name} table are not read", hint="ask its own engine")
-    return TableRows(kit.rows(it.state, it.lake.place(it.work.source.name).settings, it.snapshot))
+    return TableRows(kit.rows(it.state, it.places.place(it.work.source.name).settings, it.snapshot))
 
 
 _RELATIONS: Mapping[str, Callable[[_Opened], Relation]] = {
@@ -140,7 +141,7 @@ _RELATIONS: Mapping[str, Callable[[_Opened], Relation]] = {
     "manifests": lambda it: Ready(it.inspect.manifests(it.state, it.snapshot)),
     "refs": lambda it: ref_rows(it.state),
     "history": lambda it: log_rows(it.inspect, it.state),
-    "runs": lambda it: run_rows([each.facts for each in it.lake.runs(it.work.source.name)]),
+    "runs": lambda it: run_rows([each.to_json() for each in Runs(it.places).of_table(it.work.source.name)]),
     "ledger": lambda it: LedgerRows(it.store, it.work.root(it.state)),
     ROWS: _rows,
 }

@@ -11,7 +11,7 @@ from itertools import count
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.utils import is_remote
 
-from firnline.app import Lake
+from firnline.app.places import Places
 from firnline.errors import NoSuchTable, UsageError
 from firnline.formats.registry import kit_named
 from firnline.model.times import format_instant
@@ -19,6 +19,7 @@ from firnline.ops.marks.tags import add_tag, resolve
 from firnline.ports.formats import State
 from firnline.ports.kits import HasSparkSource
 from firnline.settings import find_config
+from firnline.spark.session import session
 from firnline.sql.asking import METADATA, ROWS, asked_of, open_relation
 from firnline.sql.faults import understanding
 from firnline.sql.source import NAME, PUSHDOWN, register, spark_schema
@@ -36,6 +37,11 @@ def prepared(spark: SparkSession) -> SparkSession:
         spark.sparkContext.setLogLevel("OFF")
     logging.getLogger("SQLQueryContextLogger").disabled = True
     return spark
+
+
+def open_statements(places: Places, config: str | None) -> Statements:
+    """Returns what runs statements in the session that was handed in, or in one of its own."""
+    return Statements(places, prepared(session(places.engines.session)), config)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +68,7 @@ class View:
 class Statements:
     """Runs statements one after the other. Each sees one version of every table that it names."""
 
-    lake: Lake
+    places: Places
     spark: SparkSession
     config: str | None = None
     _used: str | None = field(default=None, init=False)
@@ -79,7 +85,7 @@ class Statements:
     def _one(self, text: str) -> Answer:
         match parse(text):
             case UseTable(table):
-                self._used = str(self.lake.source(table).load().table)
+                self._used = str(self.places.source(table).load().table)
                 return StatementAnswer(f"using {self._used}")
             case TagSnapshot() as statement:
                 return self._tag(statement)
@@ -90,7 +96,7 @@ class Statements:
         table = statement.table or self._used
         if table is None:
             raise UsageError("TAG without a table", hint="write OF ns.table, or USE TABLE ns.table; before it")
-        tag = add_tag(self.lake.table_context(table), statement.name, statement.snapshot, statement.age_ms)
+        tag = add_tag(self.places.table_context(table), statement.name, statement.snapshot, statement.age_ms)
         kept = "forever" if tag.until_ms is None else f"until {format_instant(tag.until_ms)}"
         return StatementAnswer(f"tagged {tag.ref.snapshot} of {table} as {tag.ref.name}: kept {kept}")
 
@@ -129,7 +135,7 @@ class Statements:
     def _load(self, table: str, loaded: dict[str, State | None]) -> State | None:
         if table not in loaded:
             try:
-                loaded[table] = self.lake.source(table).load()
+                loaded[table] = self.places.source(table).load()
             except NoSuchTable:
                 loaded[table] = None
         return loaded[table]

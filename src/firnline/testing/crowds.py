@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from firnline.app import now_ms
+from firnline.app.places import now_ms
 from firnline.catalogs.sql import SqlCatalog
 from firnline.journal.lease import LeaseTimes
 from firnline.model.times import DAY_MS

@@ -8,8 +8,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from firnline.app import Lake, now_ms
+from firnline.app.places import now_ms
 from firnline.errors import AlreadyExists
+from firnline.lake import Lake
 from firnline.ports.stores import ObjectMeta, ReadWrite
 from firnline.stores import local
 
@@ -76,9 +77,9 @@ class Dated:
 
 def dated(lake: Lake, clock: Clock) -> Lake:
     """Returns the lake in the world of a clock: its stores' clocks are moved on with it."""
-    inner = lake.store_of
-    lake.clock = clock
-    vars(lake)["store_of"] = lambda settings: Dated(inner(settings), clock)
+    inner = lake.places.stores.open
+    lake.places.clock = clock
+    vars(lake.places.stores)["open"] = lambda settings: Dated(inner(settings), clock)
     return lake
 
 

@@ -11,6 +11,7 @@ from firnline.ports.catalogs import Attempt, Catalog, Commit, Step, Still, SwapO
 from firnline.ports.delete import Delete, DeleteOutcome, Doomed, Fate, MaySend, RemoveEmpty, always
 from firnline.ports.discard import Discard, OwnKey
 from firnline.ports.formats import Amendment, UndoWindow
+from firnline.ports.retire import Retire
 from firnline.ports.stores import ObjectMeta, ReadWrite
 from firnline.testing.faults import Answer, Fault, PortRequest, no_answer
 
@@ -147,3 +148,19 @@ class FaultyCatalog:
 
 def silence(verb: str, key: str) -> Never:
     raise no_answer(verb, key)
+
+
+@dataclass(frozen=True)
+class FaultyRetire:
+    retirer: Retire
+    fault: Fault
+
+    def retire(self, key: str, data: bytes) -> bool:
+        send = PortRequest("delete", key, lambda: self.retirer.retire(key, data), lambda: silence("delete", key))
+        return self.fault.pass_on(send)
+
+    def retire_folder(self, folder: str) -> None:
+        act = PortRequest(
+            "delete", folder, lambda: self.retirer.retire_folder(folder), lambda: silence("delete", folder)
+        )
+        self.fault.pass_on(act)

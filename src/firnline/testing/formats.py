@@ -23,8 +23,8 @@ from firnline.local.engine import LocalEngine
 from firnline.model.files import File, FileKind, Root
 from firnline.model.locations import identity
 from firnline.model.removals import Removal
-from firnline.ops.runs.advance import RunStatus
 from firnline.ops.runs.plan import roots
+from firnline.ops.runs.status import RunStatus
 from firnline.ports.abilities import SideObjects
 from firnline.ports.catalogs import TableName
 from firnline.ports.engines import Engine, Territory
@@ -308,7 +308,7 @@ def _undo(specimen: Specimen, clock: Clock, fault: Fault) -> None:
 
 
 def snapshots_of(specimen: Specimen) -> set[str]:
-    return set(FolderProcess().source(specimen.location).load().graph.by_id)
+    return set(FolderProcess().places.source(specimen.location).load().graph.by_id)
 
 
 def roots_of(table_format: TableFormat, state: State) -> set[tuple[str, str]]:

@@ -7,28 +7,32 @@ from dataclasses import replace
 from itertools import count
 from typing import TYPE_CHECKING
 
-from firnline.app import Lake, TablePlace
-from firnline.app.places import Table
+from firnline.app.catalogs import Catalogs, Table
+from firnline.app.engines import Engines
+from firnline.app.places import Places, TablePlace
+from firnline.app.stores import Stores
 from firnline.catalogs.commits import SqlCommits
 from firnline.catalogs.rest.catalog import RestCatalog
 from firnline.catalogs.rest.commits import RestCommits
 from firnline.catalogs.sql import SqlCatalog
 from firnline.formats.registry import kit_named
 from firnline.journal.lease import LeaseTimes
-from firnline.journal.runs import Run
+from firnline.lake import Lake
 from firnline.local.delete import LocalDeleteMany
 from firnline.model.holds import Hold
 from firnline.model.names import is_location, parts_of
 from firnline.ops.marks.holds import add_hold, release_hold
 from firnline.ops.marks.tags import add_tag, remove_tag
-from firnline.ops.runs.purge import Deleter
 from firnline.ops.table.context import TableContext
 from firnline.ops.table.sources import catalog_table
 from firnline.policy.parse import Section, parse_policy
-from firnline.ports.catalogs import Commit, TableName
+from firnline.ports.catalogs import Catalog, Commit, TableName
+from firnline.ports.delete import Delete, DeleteMany, RemoveEmpty
+from firnline.ports.discard import Discard
+from firnline.ports.retire import Retire
 from firnline.stores.delete import ObjectDelete
 from firnline.stores.objects import ObjectStores
-from firnline.stores.removers import LocalFolders, OwnDiscard
+from firnline.stores.removers import ObjectRetire
 from firnline.stores.wrappers.read_only import ReadOnly
 from firnline.stores.wrappers.retry import Patience, Retrying
 from firnline.testing.dated import Clock, Dated
@@ -39,6 +43,7 @@ from firnline.testing.faulty import (
     FaultyDelete,
     FaultyDiscard,
     FaultyFolders,
+    FaultyRetire,
     FaultyStore,
 )
 
@@ -47,6 +52,105 @@ if TYPE_CHECKING:
 
 _numbers = count(1)
 _HASTY = Patience(attempts=4, base_delay_s=0.0, max_delay_s=0.0)
+
+
+class WorldCatalogs(Catalogs):
+    """The catalogs of a world, each behind a fault."""
+
+    def __init__(self, every: Mapping[str, SqlCatalog | RestCatalog], fault: Fault, namespace: str = "") -> None:
+        super().__init__()
+        self.every = every
+        self.fault = fault
+        self.namespace = namespace
+
+    def open(self, name: str) -> Catalog:
+        return FaultyCatalog(self.every[name], self.fault)
+
+    def tables(self, catalog: str | None = None) -> list[TableName]:
+        chosen = self.every if catalog is None else [catalog]
+        return [table for each in chosen for table in self.open(each).tables()]
+
+    def pointers(self) -> Iterator[tuple[TableName, str | None]]:
+        """Yields the tables of the world. A REST server is shared: other namespaces there are other worlds', which
+        change and break their tables.
+        """
+        for name, catalog in self.every.items():
+            mine = (self.namespace,) if isinstance(catalog, RestCatalog) and self.namespace else None
+            yield from (row for row in self.open(name).pointers() if mine is None or row[0].namespace == mine)
+
+    def address_of(self, name: TableName) -> str:
+        return f"the catalog {name.catalog} of this world" if name.catalog else ""
+
+    def name_of(self, table: Table) -> TableName:
+        """Returns the table of a full name, without a look at the catalog: every request of a process is a fault's."""
+        if isinstance(table, TableName) or is_location(table):
+            return super().name_of(table)
+        catalog, *rest = parts_of(table)
+        return TableName.of_parts(catalog, rest)
+
+
+class WorldStores(Stores):
+    """One store for all that a process does, and everything that removes objects from it, behind a fault."""
+
+    def __init__(
+        self, config: Section, catalogs: Catalogs, fault: Fault, store: ReadWrite, settings: Mapping[str, str]
+    ) -> None:
+        super().__init__(config, catalogs)
+        self.fault = fault
+        self.store = store
+        self.settings = settings
+
+    def settings_of(self, name: TableName) -> Mapping[str, str]:
+        return self.settings
+
+    def open(self, settings: Mapping[str, str]) -> ReadWrite:
+        return self.store
+
+    def retire(self, name: TableName, store: ReadWrite) -> Retire:
+        return FaultyRetire(ObjectRetire(ObjectStores(self.settings), self.settings), self.fault)
+
+    def discard(self, settings: Mapping[str, str]) -> Discard:
+        return FaultyDiscard(super().discard(self.settings), self.fault)
+
+    def remove_empty(self) -> RemoveEmpty:
+        return FaultyFolders(super().remove_empty(), self.fault)
+
+    def delete(self, name: TableName, root: str) -> Delete:
+        return FaultyDelete(ObjectDelete(self.settings), self.fault)
+
+
+class OneByOne(Engines):
+    """Deletes one key after another: so that the n-th delete is always the same."""
+
+    def delete_many(self, name: TableName, files: int) -> DeleteMany:
+        return LocalDeleteMany(threads=1)
+
+
+class ProcessPlaces(Places):
+    """Where one process works: under a name and with leases of its own."""
+
+    owner = ""
+    lease_times = LeaseTimes(24_000, 6_000, skew_ms=0)
+
+    def context_at(self, place: TablePlace) -> TableContext:
+        return replace(super().context_at(place), owner=self.owner, lease_times=self.lease_times)
+
+
+class WorldPlaces(ProcessPlaces):
+    """The tables of a world's catalogs, with commits behind a fault."""
+
+    stores: WorldStores
+    catalogs: WorldCatalogs
+
+    def place(self, table: Table) -> TablePlace:
+        named = self.catalogs.name_of(table)
+        if not named.catalog:
+            return super().place(named)
+        store, fault = self.stores.store, self.stores.fault
+        located = self.catalogs.open(named.catalog)
+        commits = FaultyCommits(_commits(self.catalogs.every[named.catalog], store), fault)
+        table_format = kit_named("iceberg").format(ReadOnly(store), self.trusted)
+        return TablePlace(catalog_table(located, named, table_format, lambda: commits), store, self.stores.settings)
 
 
 class Process(Lake):
@@ -69,86 +173,36 @@ class Process(Lake):
         side_objects: Sequence[SqlCatalog] = (),
         namespace: str = "",
     ) -> None:
-        super().__init__(parse_policy(policy, "a test's policy") if policy else Section(), engine="local")
+        config = parse_policy(policy, "a test's policy") if policy else Section()
         self.fault = fault or NoFault()
-        self.every = {each.name: each for each in (catalog, *side_objects)}
         self.clock = clock or Clock()
-        self.lease_times = lease or LeaseTimes(24_000, 6_000, skew_ms=0)
-        self.owner = f"process {next(_numbers)}"
-        self.settings = dict(settings or {})
-        self.namespace = namespace
-        store: ReadWrite = FaultyStore(ObjectStores(self.settings), self.fault)
+        said = dict(settings or {})
+        store: ReadWrite = FaultyStore(ObjectStores(said), self.fault)
         self.store: ReadWrite = Dated(Retrying(store, _HASTY) if retrying else store, self.clock)
+        every = {each.name: each for each in (catalog, *side_objects)}
+        catalogs = WorldCatalogs(every, self.fault, namespace)
+        stores = WorldStores(config, catalogs, self.fault, self.store, said)
+        places = WorldPlaces(config, catalogs, stores, OneByOne("local"), clock=self.clock)
+        places.owner = self.owner = f"process {next(_numbers)}"
+        places.lease_times = lease or places.lease_times
+        super().__init__(places)
 
     # ---- marks: what the command line does with a table
 
     def tag_add(self, table: str, name: str, snapshot: int | None = None, age_ms: int | None = None) -> None:
-        add_tag(self.table_context(table), name, None if snapshot is None else str(snapshot), age_ms)
+        add_tag(self.places.table_context(table), name, None if snapshot is None else str(snapshot), age_ms)
 
     def tag_remove(self, table: str, name: str) -> None:
-        remove_tag(self.table_context(table), name)
+        remove_tag(self.places.table_context(table), name)
 
     def hold_add(self, table: str, name: str, snapshot: int | None = None, until_ms: int | None = None) -> None:
         """Holds a snapshot, or the whole table where none is named."""
         held = None if snapshot is None else str(snapshot)
-        add_hold(self.table_context(table), Hold(name, "somebody", "a test", held, until_ms))
+        add_hold(self.places.table_context(table), Hold(name, "somebody", "a test", held, until_ms))
 
     def hold_release(self, table: str, name: str) -> None:
-        release_hold(self.table_context(table), name)
+        release_hold(self.places.table_context(table), name)
 
-    # ---- where faults come in
 
-    def tables(self, catalog: str | None = None) -> list[TableName]:
-        chosen = self.every.values() if catalog is None else [self.every[catalog]]
-        return [table for each in chosen for table in FaultyCatalog(each, self.fault).tables()]
-
-    def pointers(self) -> Iterator[tuple[TableName, str | None]]:
-        """Yields the tables of the world. A REST server is shared: other namespaces there are other worlds', which
-        change and break their tables.
-        """
-        for catalog in self.every.values():
-            mine = (self.namespace,) if isinstance(catalog, RestCatalog) and self.namespace else None
-            found = FaultyCatalog(catalog, self.fault).pointers()
-            yield from (row for row in found if mine is None or row[0].namespace == mine)
-
-    def address_of(self, name: TableName) -> str:
-        return f"the catalog {name.catalog} of this world" if name.catalog else ""
-
-    def settings_of(self, name: TableName) -> Mapping[str, str]:
-        return self.settings
-
-    def store_of(self, settings: Mapping[str, str]) -> ReadWrite:
-        return self.store
-
-    def name_of(self, table: Table) -> TableName:
-        """Returns the table of a full name, without a look at the catalog: every request of a process is a fault's."""
-        if isinstance(table, TableName) or is_location(table):
-            return super().name_of(table)
-        catalog, *rest = parts_of(table)
-        return TableName.of_parts(catalog, rest)
-
-    def place(self, table: Table) -> TablePlace:
-        named = self.name_of(table)
-        if not named.catalog:
-            return super().place(named)
-        located = FaultyCatalog(self.every[named.catalog], self.fault)
-        commits = FaultyCommits(self._commits(self.every[named.catalog]), self.fault)
-        table_format = kit_named("iceberg").format(ReadOnly(self.store), self.trusted)
-        return TablePlace(catalog_table(located, named, table_format, lambda: commits), self.store, self.settings)
-
-    def _table_context(self, place: TablePlace) -> TableContext:
-        return replace(
-            super()._table_context(place),
-            now=self.clock,
-            owner=self.owner,
-            lease_times=self.lease_times,
-            discard=FaultyDiscard(OwnDiscard(self.settings), self.fault),
-        )
-
-    def _deleter(self, name: TableName, run: Run) -> Deleter:
-        """Returns the power to delete, one key after another: so that the n-th delete is always the same."""
-        folders = FaultyFolders(LocalFolders(), self.fault)
-        return Deleter(FaultyDelete(ObjectDelete(self.settings), self.fault), LocalDeleteMany(threads=1), folders)
-
-    def _commits(self, catalog: SqlCatalog | RestCatalog) -> Commit:
-        return RestCommits(catalog) if isinstance(catalog, RestCatalog) else SqlCommits(catalog, self.store)
+def _commits(catalog: SqlCatalog | RestCatalog, store: ReadWrite) -> Commit:
+    return RestCommits(catalog) if isinstance(catalog, RestCatalog) else SqlCommits(catalog, store)

@@ -10,9 +10,9 @@ from typing import Any
 import fastavro
 import pytest
 
-from firnline.app import open_lake
 from firnline.errors import UnreadableMetadata
 from firnline.formats.iceberg.counts import claim_of
+from firnline.lake import open_lake
 from firnline.testing.disks import local
 from firnline.testing.processes import Process
 from firnline.testing.world import World
@@ -85,13 +85,13 @@ def test_a_total_that_is_wrong_says_nothing_where_the_manifests_are_counted(worl
         manifests_created="1",
         manifests_kept=str(manifests - 1),
     )
-    assert world.process().expire(world.table, grace="0s").facts["state"] == "done"
+    assert world.process().expire(world.table, grace="0s").state == "done"
     world.check()
 
 
 def test_more_than_a_summary_tells_of_is_no_sign_of_a_cut(world: World) -> None:
     says(world, head(world)["snapshot-id"], total_data_files="0", manifests_created="0", manifests_kept="0")
-    assert world.process().expire(world.table, grace="0s").facts["state"] == "done"
+    assert world.process().expire(world.table, grace="0s").state == "done"
     world.check()
 
 
@@ -114,7 +114,7 @@ def test_the_operator_settles_a_doubt_for_one_snapshot_and_the_plan_says_so(worl
     process = trusting(world, f"trust-snapshots: {snapshot}\n")
     plan = process.plan(world.table).plan
     assert any(str(snapshot) in note for note in plan.notes)
-    assert process.expire(world.table, grace="0s").facts["state"] == "done"
+    assert process.expire(world.table, grace="0s").state == "done"
     world.check()
 
 
@@ -188,4 +188,4 @@ def test_what_a_summary_claims(summary: Any, claim: int | None) -> None:
 
 def test_the_word_is_taken_from_the_option_and_from_the_file_alone(tmp_path: Path) -> None:
     (tmp_path / "firnline.yaml").write_text(json.dumps({"trust-snapshots": "1, 2"}))
-    assert open_lake(str(tmp_path / "firnline.yaml"), trust=["3"]).trusted == {"1", "2", "3"}
+    assert open_lake(str(tmp_path / "firnline.yaml"), trust=["3"]).places.trusted == {"1", "2", "3"}

@@ -9,7 +9,7 @@ from pathlib import Path
 import fastavro
 import pytest
 
-from firnline.app import open_lake
+from firnline.lake import open_lake
 from firnline.testing.large import LargeShape, LargeTable
 
 SHAPES = [

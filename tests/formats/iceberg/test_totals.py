@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from firnline.app import is_large
+from firnline.app.engines import is_large
 from firnline.formats.iceberg.counts import files_told
 from firnline.formats.iceberg.table import IcebergFormat
 from firnline.stores.objects import ObjectStores

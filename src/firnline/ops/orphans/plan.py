@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Any
 from firnline.errors import BlastRadiusExceeded, RefusedForSafety
 from firnline.journal.events import EventStore, RunState, Sealing
 from firnline.journal.layout import RecordFolder, RunId
-from firnline.journal.lease import Lease
-from firnline.journal.runs import Run, put_plan
+from firnline.journal.runs import put_plan
 from firnline.model.files import FileKind, Tally
 from firnline.model.removals import Removal
 from firnline.ops.orphans.scope import Scope
 from firnline.ops.orphans.search import Means, SearchRequest, SearchResult, search
+from firnline.ops.runs.leased import LeasedRun
 from firnline.ops.runs.plan import blast_radius_refusal
 from firnline.ops.runs.record import write_units, write_victims
-from firnline.ops.table.context import TableContext
 from firnline.plans.orphans import OrphanPlan
+from firnline.plans.stages import stages_of_search
 from firnline.ports.formats import State
 from firnline.ports.listings import ObjectClass
 
@@ -61,7 +61,6 @@ def plan_orphans(
         uuid=state.uuid,
         now_ms=means.now(),
         cutoff_ms=found.cutoff_ms,
-        grace_ms=grace_ms,
         listed=found.listed,
         classes=census.classes,
         victims=census.victims,
@@ -69,6 +68,7 @@ def plan_orphans(
         catalogs=tuple(sorted({each.work.source.name.catalog for each in found.tables} - {""})),
         engine=means.engine.name,
         units_opened=census.units_opened,
+        stages=stages_of_search(grace_ms, census.victims.all),
         notes=notes,
         refused=refusal if census.victims.by_kind else None,
     )
@@ -108,7 +108,6 @@ def _record(searched: Searched) -> dict[str, Any]:
         "expire": [],
         "expire_refs": [],
         "fence": None,
-        "grace_ms": searched.plan.grace_ms,
         "scope": {
             "folders": list(searched.scope.folders),
             "uuid": searched.scope.uuid,
@@ -119,27 +118,29 @@ def _record(searched: Searched) -> dict[str, Any]:
     }
 
 
-def begin_grace(work: TableContext, lease: Lease, run: Run) -> Run:
+def begin_grace(leased: LeasedRun) -> LeasedRun:
     """Returns the run, its grace begun: what nobody needs now must still be needed by nobody when it ends."""
-    if run.state is not RunState.PLANNED:
-        return run
-    if run.plan["refused"]:
-        raise BlastRadiusExceeded(run.plan["refused"], hint="search again with a larger --blast-radius, if meant")
-    lease.renew()
-    return run.moved(work.store, RunState.COMMITTED, work.now(), removal=Removal().to_json())
+    if leased.run.state is not RunState.PLANNED:
+        return leased
+    if leased.run.plan["refused"]:
+        raise BlastRadiusExceeded(
+            leased.run.plan["refused"], hint="search again with a larger --blast-radius, if meant"
+        )
+    leased.lease.renew()
+    return leased.moved(RunState.COMMITTED, removal=Removal().to_json())
 
 
-def call_off(work: TableContext, lease: Lease, run: Run) -> Run:
+def call_off(leased: LeasedRun) -> LeasedRun:
     """Returns the run, ended before it deleted anything. Raises once its purge has started."""
-    lease.renew()
-    match run.state:
+    leased.lease.renew()
+    match leased.run.state:
         case RunState.PLANNED:
-            return run.moved(work.store, RunState.CANCELLED, work.now(), why="called off")
-        case RunState.COMMITTED | RunState.UNDOING:
-            if run.state is RunState.COMMITTED:
-                run = run.moved(work.store, RunState.UNDOING, work.now())
-            return run.moved(work.store, RunState.UNDONE, work.now())
+            return leased.moved(RunState.CANCELLED, why="called off")
+        case RunState.COMMITTED:
+            return leased.moved(RunState.UNDOING).moved(RunState.UNDONE)
+        case RunState.UNDOING:
+            return leased.moved(RunState.UNDONE)
         case RunState.PURGING:
-            raise RefusedForSafety(f"the purge of {run.id} has started", hint="what is gone cannot come back")
+            raise RefusedForSafety(f"the purge of {leased.run.id} has started", hint="what is gone cannot come back")
         case _:
-            return run
+            return leased

@@ -1,73 +1,81 @@
-"""Carrying runs on: from wherever a run's record says it stands to as far as it may go now."""
+"""Carrying runs on: from the stage that a run's record says it is in to as far as it may go now."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable
 from shlex import quote
-from typing import Any, assert_never
+from typing import assert_never
 
 from firnline.errors import RefusedForSafety, UsageError
 from firnline.journal.events import RunState
 from firnline.journal.lease import Lease
-from firnline.journal.outcomes import outcome_totals
 from firnline.journal.runs import Run, in_commit_order, refuse_unsealed_run
-from firnline.model.removals import Removal
 from firnline.model.times import format_instant
 from firnline.ops.orphans.guard import LakeGuard
 from firnline.ops.orphans.plan import begin_grace, call_off
 from firnline.ops.orphans.scope import Prefix
-from firnline.ops.runs.commit import commit_landed, commit_run
+from firnline.ops.runs.commit import OPEN, commit_landed, commit_run
 from firnline.ops.runs.guard import Guard, TableGuard, reachable_since_plan
+from firnline.ops.runs.leased import LeasedRun
 from firnline.ops.runs.purge import Deleter, blocked_by, purge_run, waits_for_grace
+from firnline.ops.runs.status import RunStatus, status_of
 from firnline.ops.runs.undo import undo_landed, undo_run
 from firnline.ops.table.context import TableContext
 from firnline.plans.orphans import ORPHANS
+from firnline.plans.stages import AwaitGrace, AwaitUndo, BeginGrace, CommitExpiry, PurgeVictims, Stage
 from firnline.ports.catalogs import StepwiseCommit
 
 _PURGEABLE = (RunState.COMMITTED, RunState.PURGING)
 _HALFWAY = (RunState.COMMITTING, RunState.UNDOING)
 
 
-@dataclass(frozen=True, slots=True)
-class RunStatus:
-    """Where a run stands now, and what it waits for."""
-
-    run: Run
-    waits: str | None
-    facts: dict[str, Any]
-
-
-def advance(work: TableContext, lease: Lease, run: Run, deleter: Deleter) -> RunStatus:
+def advance(leased: LeasedRun, deleter: Deleter) -> RunStatus:
     """Returns the run as far as it may go now: committed if it was meant, purged if its grace is over."""
-    refuse_unsealed_run(run)
-    match run.state:
-        case RunState.PLANNED | RunState.ARCHIVED if not run.is_meant:
-            return report(work, run, f"`firnline commit {quote(str(run.id))}`")
-        case RunState.PLANNED | RunState.ARCHIVED if called_off_until(run, work.now()):
-            return report(work, run, called_off_until(run, work.now()))
-        case RunState.PLANNED | RunState.ARCHIVED | RunState.COMMITTING:
-            return _purge_if_due(work, lease, _committed(work, lease, run), deleter)
-        case RunState.COMMITTED | RunState.PURGING:
-            return _purge_if_due(work, lease, run, deleter)
-        case RunState.UNDOING:
-            return report(work, undo(work, lease, run))
-        case RunState.DONE | RunState.UNDONE | RunState.CANCELLED:
-            return report(work, run)
-        case _:
-            assert_never(run.state)
+    refuse_unsealed_run(leased.run)
+    if leased.run.state is RunState.UNDOING:
+        return _status(undo(leased))
+    if leased.run.state is RunState.PLANNED and not leased.run.is_meant:
+        return _status(leased, f"`firnline commit {quote(str(leased.run.id))}`")
+    return _carry_out(leased, leased.run.stages_left, deleter)
 
 
-def _purge_if_due(work: TableContext, lease: Lease, run: Run, deleter: Deleter) -> RunStatus:
-    """Purges what may be purged now; runs of one table go in the order of their commits."""
-    if run.is_finished:
-        return report(work, run)
-    waits = _waits(work, run)
-    return (
-        report(work, run, waits) if waits else report(work, purge_run(work, lease, run, deleter, _guard_of(work, run)))
-    )
+def _carry_out(leased: LeasedRun, stages: Iterable[Stage], deleter: Deleter) -> RunStatus:
+    """Returns the run after these stages, or at the first that must wait. A run that ended early has no more of them:
+    nothing was left to expire.
+    """
+    for stage in stages:
+        waits = None
+        match stage:
+            case AwaitUndo():
+                waits = _time_to_undo(leased)
+            case CommitExpiry() | BeginGrace():
+                leased = _committed(leased)
+            case AwaitGrace():
+                waits = _waits(leased)
+            case PurgeVictims():
+                waits = _waits(leased) if leased.run.state is RunState.PURGING else None  # the stage before is over
+                leased = leased if waits else _purged(leased, deleter)
+            case _:
+                assert_never(stage)
+        if waits or leased.run.is_finished:
+            return _status(leased, waits)
+    return _status(leased)
 
 
-def _waits(work: TableContext, run: Run) -> str | None:
+def _time_to_undo(leased: LeasedRun) -> str | None:
+    """Returns what a run waits for that can only be undone before its commit; None where that time is over."""
+    due = leased.run.commit_due_ms
+    waits = due is not None and leased.work.now() < due
+    return f"the end of the time to undo at {format_instant(due)}" if due is not None and waits else None
+
+
+def _committed(leased: LeasedRun) -> LeasedRun:
+    return begin_grace(leased) if leased.run.kind == ORPHANS else commit_run(leased)
+
+
+def _waits(leased: LeasedRun) -> str | None:
+    """Returns what keeps a committed run from its purge; runs of one table go in the order of their commits."""
+    work, run = leased.work, leased.run
     earlier = blocked_by(run, work.runs(work.source.load()))
     if earlier is not None:
         return f"the earlier run {earlier.id}, which is {earlier.state}"
@@ -75,20 +83,17 @@ def _waits(work: TableContext, run: Run) -> str | None:
     return f"the end of grace at {grace}" if grace and run.state is RunState.COMMITTED else None
 
 
-def called_off_until(run: Run, now_ms: int) -> str | None:
-    """Returns what a run waits for that can only be undone before its commit; None where that time is over."""
-    due = run.commit_due_ms
-    return f"the end of the time to undo at {format_instant(due)}" if due is not None and now_ms < due else None
+def _purged(leased: LeasedRun, deleter: Deleter) -> LeasedRun:
+    """Returns the run, purged. Raises RefusedForSafety unless it was committed."""
+    if leased.run.state not in _PURGEABLE:
+        raise RefusedForSafety(f"{leased.run.id} is {leased.run.state}: it cannot be purged", hint="plan again")
+    return purge_run(leased, deleter, _guard_of(leased.work, leased.run))
 
 
-def _committed(work: TableContext, lease: Lease, run: Run) -> Run:
-    return begin_grace(work, lease, run) if run.kind == ORPHANS else commit_run(work, lease, run)
-
-
-def undo(work: TableContext, lease: Lease, run: Run) -> Run:
+def undo(leased: LeasedRun) -> LeasedRun:
     """Returns the run, undone or called off. Raises once its purge has started."""
-    refuse_unsealed_run(run)
-    return call_off(work, lease, run) if run.kind == ORPHANS else undo_run(work, lease, run)
+    refuse_unsealed_run(leased.run)
+    return call_off(leased) if leased.run.kind == ORPHANS else undo_run(leased)
 
 
 def _guard_of(work: TableContext, run: Run) -> Guard:
@@ -98,21 +103,18 @@ def _guard_of(work: TableContext, run: Run) -> Guard:
     return guard(work, run, reachable_since_plan(work, run))
 
 
-def settle_halfway_runs(work: TableContext, lease: Lease, run: Run) -> None:
+def settle_halfway_runs(leased: LeasedRun) -> None:
     """Reads back every other run that stopped in the middle of a commit or an undo, before this one acts.
 
     Afterwards the table's log may have forgotten them, and what they took out could look like this run's work.
     """
-    state = work.source.load()
-    for other in work.runs(state):
-        if other.kind == ORPHANS:
+    work, lease = leased.work, leased.lease
+    for other in work.runs(work.source.load()):
+        if other.kind == ORPHANS or other.id.stamp == leased.run.id.stamp or other.state not in _HALFWAY:
             continue
-        if other.id.stamp != run.id.stamp and other.state in _HALFWAY:
-            _refuse_hearsay(work, other)
-        if other.id.stamp != run.id.stamp and other.state is RunState.COMMITTING:
-            commit_landed(work, lease, other)
-        elif other.id.stamp != run.id.stamp and other.state is RunState.UNDOING:
-            undo_landed(work, lease, other)
+        _refuse_hearsay(work, other)
+        landed = commit_landed if other.state is RunState.COMMITTING else undo_landed
+        landed(LeasedRun(work, lease, other))
 
 
 def _refuse_hearsay(work: TableContext, run: Run) -> None:
@@ -131,25 +133,35 @@ def _refuse_hearsay(work: TableContext, run: Run) -> None:
 def advance_all(work: TableContext, lease: Lease, deleter: Deleter) -> list[RunStatus]:
     """Returns every unfinished run of the table, each as far as it may go now, in the order of their commits.
 
-    What changes the table by a record that is not sealed waits until the operator names that run.
+    What changes the table by a record that is not sealed waits until the operator names that run. Nor does one that is
+    refused before it began hold up the others: it says why.
     """
     runs = work.runs(work.source.load())
     tried = in_commit_order(runs)
     waiting = [run for run in runs if run not in tried]
     due = [run for run in (*tried, *waiting) if not run.is_finished]
-    return [_advance_unnamed(work, lease, run, deleter) for run in due]
+    return [_advance_or_say_why(LeasedRun(work, lease, run), deleter) for run in due]
 
 
-def _advance_unnamed(work: TableContext, lease: Lease, run: Run, deleter: Deleter) -> RunStatus:
-    if run.is_ours or run.sealing.required or run.state in _PURGEABLE or _only_waits(run):
-        return advance(work, lease, run, deleter)
-    return report(
-        work, run, f"your word, for its record is not sealed with your key: `firnline resume {quote(str(run.id))}`"
+def _advance_or_say_why(leased: LeasedRun, deleter: Deleter) -> RunStatus:
+    try:
+        return _advance_unnamed(leased, deleter)
+    except RefusedForSafety as refusal:
+        _, found = leased.work.run(leased.run.id)
+        if found.state is not RunState.PLANNED:
+            raise
+        gives_up = f"`firnline undo {quote(str(found.id))}` gives it up"
+        return status_of(leased.work, found, f"what it was refused for: {refusal.message}; {gives_up}")
+
+
+def _advance_unnamed(leased: LeasedRun, deleter: Deleter) -> RunStatus:
+    run = leased.run
+    only_waits = run.state is RunState.PLANNED and not run.is_meant
+    if run.is_ours or run.sealing.required or run.state in _PURGEABLE or only_waits:
+        return advance(leased, deleter)
+    return _status(
+        leased, f"your word, for its record is not sealed with your key: `firnline resume {quote(str(run.id))}`"
     )
-
-
-def _only_waits(run: Run) -> bool:
-    return run.state in (RunState.PLANNED, RunState.ARCHIVED) and not run.is_meant
 
 
 def purge_all(work: TableContext, lease: Lease, deleter: Deleter) -> list[RunStatus]:
@@ -160,49 +172,30 @@ def purge_all(work: TableContext, lease: Lease, deleter: Deleter) -> list[RunSta
     runs = work.runs(work.source.load())
     due = [run for run in in_commit_order(runs) if run.state in _PURGEABLE]
     waiting = [run for run in runs if run.commit_due_ms is not None]
-    purged = [purge_only(work, lease, run, deleter) for run in due]
-    return [*purged, *(_advance_unnamed(work, lease, run, deleter) for run in waiting)]
+    purged = [purge_only(LeasedRun(work, lease, run), deleter) for run in due]
+    return [*purged, *(_advance_unnamed(LeasedRun(work, lease, run), deleter) for run in waiting)]
 
 
-def purge_only(work: TableContext, lease: Lease, run: Run, deleter: Deleter) -> RunStatus:
+def purge_only(leased: LeasedRun, deleter: Deleter) -> RunStatus:
+    """Returns the run, purged where it may be. Raises UsageError unless it was committed, or only waited to be."""
+    run = leased.run
     refuse_unsealed_run(run)
     if run.commit_due_ms is not None:
-        return advance(work, lease, run, deleter)  # it was meant, and only waited to be called off
+        return advance(leased, deleter)  # it was meant, and only waited to be called off
     if run.state not in _PURGEABLE and not run.is_finished:
         raise UsageError(f"{run.id} is {run.state}: only what is committed can be purged", hint="`firnline resume RUN`")
-    return _purge_if_due(work, lease, run, deleter)
+    return _carry_out(leased, run.stages_left, deleter)
 
 
-def commit_only(work: TableContext, lease: Lease, run: Run) -> RunStatus:
+def commit_only(leased: LeasedRun) -> RunStatus:
+    """Returns the run, committed, and what its purge waits for. Raises UsageError if there is nothing to commit."""
+    run = leased.run
     refuse_unsealed_run(run)
-    if run.state not in (RunState.PLANNED, RunState.ARCHIVED, RunState.COMMITTING):
+    if run.state not in OPEN:
         raise UsageError(f"{run.id} is {run.state}: there is nothing left to commit", hint="`firnline runs show RUN`")
-    committed = _committed(work, lease, run)
-    return report(work, committed, None if committed.is_finished else _waits(work, committed))
+    committed = _committed(leased)
+    return _status(committed, None if committed.run.is_finished else _waits(committed))
 
 
-def report(work: TableContext, run: Run, waits: str | None = None) -> RunStatus:
-    """Returns the run with the facts that people and programs read."""
-    removal = run.removal or Removal()
-    totals = outcome_totals(work.store, run.folder)
-    due = run.purge_due_ms
-    facts: dict[str, Any] = {
-        "run": str(run.id),
-        "kind": run.kind,
-        "table": run.plan["table"],
-        "state": run.state.value,
-        "waits_for": waits,
-        "planned_at": format_instant(run.events[0].at_ms),
-        "undo": run.undo.value,
-        "commit_due": None if run.commit_due_ms is None else format_instant(run.commit_due_ms),
-        "grace_ends": None if due is None else format_instant(due),
-        "planned": {"snapshots": len(run.plan["expire"]), "victims": run.plan["victims"]},
-        "expired": list(removal.ids),
-        "expired_refs": sorted(removal.refs),
-        "outcomes": {kind: {"files": tally.files, "bytes": tally.bytes} for kind, tally in totals.items()},
-        "events": [
-            {"number": each.number, "at": format_instant(each.at_ms), "state": each.state.value} for each in run.events
-        ],
-        "left_alone": list(run.events[-1].detail.get("left_alone") or ()),
-    }
-    return RunStatus(run, waits, facts)
+def _status(leased: LeasedRun, waits: str | None = None) -> RunStatus:
+    return status_of(leased.work, leased.run, waits)

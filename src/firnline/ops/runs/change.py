@@ -11,20 +11,21 @@ from dataclasses import dataclass, replace
 
 from firnline.errors import FirnlineError, OutcomeUnknown, StoreError, TableMoved
 from firnline.journal.events import Event
-from firnline.journal.lease import Lease
+from firnline.ops.runs.leased import LeasedRun
 from firnline.ops.table.context import TableContext
 from firnline.ops.table.sources import refuse_mirror
 from firnline.ports.catalogs import Attempt, Step, SwapOutcome, Version, WritableTable, always
 from firnline.ports.formats import Amendment, Edited, State
 
 
-def fence_off(work: TableContext, lease: Lease, tries: Iterable[Event]) -> bool:
+def fence_off(leased: LeasedRun, tries: Iterable[Event]) -> bool:
     """Tells whether the table had to be moved on so that none of these tries can land any more.
 
     A process that was frozen just before it sent its commit sends it when it wakes, whatever became of its lease. As
     long as the table meets what such a try expects, it would land: after its run was cancelled, or after an undo was
     refused and the files were purged. What the catalog says is put in between, and the try can only lose.
     """
+    work, lease = leased.work, leased.lease
     proofs = [event.detail for event in tries]
 
     def edit(state: State) -> Edited | None:

@@ -15,7 +15,6 @@ from firnline.errors import (
 )
 from firnline.journal.events import RunState
 from firnline.journal.layout import RECORDS
-from firnline.journal.lease import Lease
 from firnline.journal.parts import CHANGED, Seals, part_keys, read_part, seal, write_parts
 from firnline.journal.runs import Run, refuse_edited
 from firnline.model.files import FileKind
@@ -27,32 +26,33 @@ from firnline.ops.neighbours.around import refuse_conflict
 from firnline.ops.runs.change import change, fence_off, version_of
 from firnline.ops.runs.decision import decide_now
 from firnline.ops.runs.drop import going_beside, narrowed, planned_beside, refuse_changed, refuse_gone_back
+from firnline.ops.runs.leased import LeasedRun
 from firnline.ops.runs.lost_refs import refuse_lost_refs, what_landed
 from firnline.ops.runs.measured import size_of
 from firnline.ops.table.context import TableContext, refuse_copy
 from firnline.ports.catalogs import Attempt
 from firnline.ports.formats import Edited, State, UndoWindow
 
-_OPEN = (RunState.PLANNED, RunState.ARCHIVED, RunState.COMMITTING)
+OPEN = (RunState.PLANNED, RunState.COMMITTING)
+"""States of a run that is not committed yet."""
 
 
 @dataclass
 class _Attempt:
     """Records each try before it is sent, and remembers the run as it moves."""
 
-    work: TableContext
-    lease: Lease
-    run: Run
+    leased: LeasedRun
     memory: RunHistory
 
     def edit(self, state: State) -> Edited | None:
         """Returns planned ∩ decided afresh: a snapshot that anything keeps now is not touched."""
-        self.work.same_table(state, self.run)
-        refuse_copy(self.work.source.name, state)
-        refuse_conflict(self.work, state)
-        now = self.work.now()
-        table_format, request, plan = self.work.source.format, self.run.request, self.run.plan
-        settled = decide_now(state, self.work.source.name, self.work.config, request, now)
+        work, run = self.leased.work, self.leased.run
+        work.same_table(state, run)
+        refuse_copy(work.source.name, state)
+        refuse_conflict(work, state)
+        now = work.now()
+        table_format, request, plan = work.source.format, run.request, run.plan
+        settled = decide_now(state, work.source.name, work.config, request, now)
         settled = narrowed(settled, table_format, state, request)
         refuse_changed(plan, settled)
         refuse_gone_back(plan, settled, state)
@@ -61,10 +61,10 @@ class _Attempt:
         side_objects = planned_beside(plan) & going_beside(table_format, state, settled, snapshots, refs)
         if not snapshots and not refs and not side_objects:
             return None
-        root = self.run.folder.root
-        if self.work.root(state) != root:
+        root = run.folder.root
+        if work.root(state) != root:
             raise RefusedForSafety(
-                f"{state.table} keeps the records of its runs in {self.work.root(state)}, this run is in {root}",
+                f"{state.table} keeps the records of its runs in {work.root(state)}, this run is in {root}",
                 hint="plan again; two places would know nothing of each other's runs",
             )
         remembered = self.memory.expiring(state, snapshots, settled, new=request.new_history)
@@ -74,7 +74,7 @@ class _Attempt:
         )
 
     def before_send(self, base: State, edited: Edited, attempt: Attempt) -> None:
-        self.lease.renew()
+        self.leased.lease.renew()
         # A server that names the new metadata itself also clears away the old.
         forgotten = [] if attempt.proof["location"] is None else list(edited.forgotten)
         detail = {
@@ -83,88 +83,87 @@ class _Attempt:
             "forgotten": forgotten,
             "history": self.memory.noted,
         }
-        self.run = self.run.moved(self.work.store, RunState.COMMITTING, self.work.now(), **detail)
-        self.lease.check()
+        self.leased = self.leased.moved(RunState.COMMITTING, **detail)
+        self.leased.lease.check()
 
 
-def commit_run(work: TableContext, lease: Lease, run: Run) -> Run:
+def commit_run(leased: LeasedRun) -> LeasedRun:
     """Returns the run, committed; or cancelled where nothing was left to expire, with the metadata unchanged.
 
     A run that died while committing is first read back: whichever of its tries landed is the commit.
     """
-    if run.state not in _OPEN:
-        return run
+    work, run = leased.work, leased.run
+    if run.state not in OPEN:
+        return leased
     if run.plan.get("conflict"):
         refuse_conflict(work, work.source.load())  # as it is now, with what to do about it
         raise RefusedForSafety(run.plan["conflict"], hint="plan again, now that it is settled")
     if run.plan["refused"]:
         raise BlastRadiusExceeded(run.plan["refused"], hint="plan again with a larger --blast-radius, if meant")
-    settled = commit_landed(work, lease, run) or _none_can_follow(work, lease, run)
+    settled = commit_landed(leased) or _none_can_follow(leased)
     if settled is not None:
         return settled
     refuse_edited(work.store, run)
-    attempt = _Attempt(work, lease, run, RunHistory(work, run.id))
-    changed = change(work.source, attempt.edit, attempt.before_send, still=lease.check)
+    attempt = _Attempt(leased, RunHistory(work, run.id))
+    changed = change(work.source, attempt.edit, attempt.before_send, still=leased.lease.check)
     if changed is None:
-        return cancelled(work, lease, attempt.run, "nothing is left to expire")
-    return _committed(work, lease, attempt.run, attempt.run.events[-1].detail)
+        return cancelled(attempt.leased, "nothing is left to expire")
+    return _committed(attempt.leased, attempt.leased.run.events[-1].detail)
 
 
-def _none_can_follow(work: TableContext, lease: Lease, run: Run) -> Run | None:
+def _none_can_follow(leased: LeasedRun) -> LeasedRun | None:
     """Returns the run, committed, where one of its tries lands after all while they are fenced off; else None.
 
     A process that was frozen before it sent would else send after us. A server that applies updates would take out
     also what we leave in the table because it was tagged between the two, and the purge follows our own commit. A
     pointer needs no fence: our own commit moves it.
     """
-    applied = [event for event in run.attempts if event.detail["location"] is None]
-    return commit_landed(work, lease, run) if fence_off(work, lease, applied) else None
+    applied = [event for event in leased.run.attempts if event.detail["location"] is None]
+    return commit_landed(leased) if fence_off(leased, applied) else None
 
 
-def cancelled(work: TableContext, lease: Lease, run: Run, why: str) -> Run:
+def cancelled(leased: LeasedRun, why: str) -> LeasedRun:
     """Returns the run, cancelled; or committed where one of its tries had landed, or lands before it is fenced off."""
-    fence_off(work, lease, run.attempts)
-    landed = commit_landed(work, lease, run)
-    return landed or run.moved(work.store, RunState.CANCELLED, work.now(), why=why)
+    fence_off(leased, leased.run.attempts)
+    return commit_landed(leased) or leased.moved(RunState.CANCELLED, why=why)
 
 
-def commit_landed(work: TableContext, lease: Lease, run: Run) -> Run | None:
+def commit_landed(leased: LeasedRun) -> LeasedRun | None:
     """Returns the run, committed, where one of its tries had landed before it could say so."""
-    landed = _landed_before(work, lease, run)
-    return None if landed is None else _committed(work, lease, run, landed)
+    landed = _landed_before(leased)
+    return None if landed is None else _committed(leased, landed)
 
 
-def _landed_before(work: TableContext, lease: Lease, run: Run) -> Mapping[str, Any] | None:
+def _landed_before(leased: LeasedRun) -> Mapping[str, Any] | None:
     """Returns the try that landed, of a run that died before it could say so.
 
     The catalog tells by what the try left behind. On a table that moved on so far that its log forgot, the snapshots
     tell: where all that the last try took out are gone, it counts as landed, whichever writer took them out; purge goes
     by reachability anyway.
     """
-    state = work.source.load()
-    work.same_table(state, run)
-    for event in reversed(run.attempts):
-        if work.source.commits.landed(event.detail, version_of(state), lease.check):
+    state, source = leased.load(), leased.work.source
+    for event in reversed(leased.run.attempts):
+        if source.commits.landed(event.detail, version_of(state), leased.lease.check):
             return event.detail
-    if run.attempts:
-        last, graph = run.attempts[-1], work.source.load().graph  # one that was given up just now put all back
+    if leased.run.attempts:
+        last, graph = leased.run.attempts[-1], source.load().graph  # one that was given up just now put all back
         gone = last.removal.ids
         if gone and not any(snapshot in graph for snapshot in gone):
             return last.detail
     return None
 
 
-def _committed(work: TableContext, lease: Lease, run: Run, detail: Mapping[str, Any]) -> Run:
-    lease.renew()
-    state = work.source.load()
-    late = _list_forgotten(work, run, state, detail["forgotten"])
+def _committed(leased: LeasedRun, detail: Mapping[str, Any]) -> LeasedRun:
+    leased.lease.renew()
+    work, state = leased.work, leased.work.source.load()
+    late = _list_forgotten(work, leased.run, state, detail["forgotten"])
     landed = what_landed(work.source, state, detail)
-    note_expired(work, run, detail, work.now())
-    run = run.moved(work.store, RunState.COMMITTED, work.now(), **{**detail, **landed, "forgotten_parts": late})
+    note_expired(work, leased.run, detail, work.now())
+    leased = leased.moved(RunState.COMMITTED, **{**detail, **landed, "forgotten_parts": late})
     tidy(work, state)
     clear_notes(work, state)
-    refuse_lost_refs(run, state.capabilities.undo is UndoWindow.AFTER_COMMIT)
-    return run
+    refuse_lost_refs(leased.run, state.capabilities.undo is UndoWindow.AFTER_COMMIT)
+    return leased
 
 
 def _list_forgotten(work: TableContext, run: Run, state: State, forgotten: list[str]) -> Seals:

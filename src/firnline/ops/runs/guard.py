@@ -218,12 +218,6 @@ def look_again(work: TableContext, run: Run, guard: Guard, batch: Sequence[Row])
     refuse_taken_up(work, run, guard, batch)
 
 
-def look_back(work: TableContext, run: Run, guard: Guard, batch: Sequence[Row]) -> None:
-    """Looks at the table once more, where no other batch follows that would; raises as above."""
-    if batch:
-        look_again(work, run, guard, batch)
-
-
 def _is_there(work: TableContext, key: str) -> bool:
     try:
         work.store.head(key)

@@ -12,15 +12,16 @@ from firnline.model.times import MINUTE_MS
 from firnline.ops.neighbours.around import Around
 from firnline.ops.runs.decision import Settled, decide_now, includes_outside
 from firnline.ops.runs.drop import consequences_of, narrowed
-from firnline.plans.plan import ExpiredSnapshot, KeptSnapshot, Plan, Stage, stages_of
+from firnline.plans.plan import ExpiredSnapshot, KeptSnapshot, Plan
 from firnline.plans.request import Request
+from firnline.plans.stages import CommitExpiry, Stage, stages_of_expiry
 from firnline.policy.parse import Section
 from firnline.ports.abilities import Consequences, ExpiringWriters
 from firnline.ports.cache import Remember
 from firnline.ports.catalogs import TableSource
 from firnline.ports.engines import ChooseEngine, Survey, Territory
 from firnline.ports.expanding import Expand
-from firnline.ports.formats import FenceKind, State, TableFormat
+from firnline.ports.formats import FenceKind, State, TableFormat, UndoWindow
 
 SHORTEST_GRACE_MS = MINUTE_MS
 """Of a table whose commits are no compare-and-swap."""
@@ -139,21 +140,27 @@ def _without_files(state: State, request: Request, settled: Settled, follows: Co
     )
 
 
-def grace_of(state: State, request: Request, asked_ms: int) -> int:
+def _grace_ms(state: State, request: Request, settled: Settled) -> int:
     """Returns how long readers have, and writers that name a snapshot while it goes.
 
     Where nothing is compare-and-swap, a tag may be on its way to a snapshot that a commit takes out: its files must
     still be there when it arrives.
     """
+    asked_ms = settled.effective.grace.value if request.grace_ms is None else request.grace_ms
     alone = request.sole_writer or state.capabilities.fence is not FenceKind.NONE
     return asked_ms if alone else max(asked_ms, SHORTEST_GRACE_MS)
 
 
 def _stages(state: State, request: Request, settled: Settled, victims: Tally, side_objects: int) -> tuple[Stage, ...]:
     decision, undo = settled.decision, state.capabilities.undo
-    grace = grace_of(state, request, settled.effective.grace.value)
-    history = settled.effective.history.value
-    return stages_of(decision.expired, decision.expired_refs, grace, victims, undo, history, side_objects)
+    commit = CommitExpiry(
+        len(decision.expired),
+        len(decision.expired_refs),
+        final=undo is not UndoWindow.AFTER_COMMIT,
+        history_ms=settled.effective.history.value,
+        side_objects=side_objects,
+    )
+    return stages_of_expiry(commit, _grace_ms(state, request, settled), victims, undo)
 
 
 def _kept(state: State, settled: Settled) -> Iterator[KeptSnapshot]:

@@ -20,7 +20,8 @@ from firnline.journal.runs import Run, in_commit_order, refuse_edited
 from firnline.model.files import Tally
 from firnline.model.times import format_instant
 from firnline.ops.history.ledger import note_end
-from firnline.ops.runs.guard import Guard, ListedFile, look_again, look_back, refuse_emptied
+from firnline.ops.runs.guard import Guard, ListedFile, look_again, refuse_emptied
+from firnline.ops.runs.leased import LeasedRun
 from firnline.ops.runs.lost_refs import keeps_all_files, refuse_lost_refs
 from firnline.ops.table.context import TableContext
 from firnline.ports.abilities import EmptiesFolders
@@ -43,21 +44,21 @@ def heap_at_rest() -> Iterator[None]:
         gc.unfreeze()
 
 
-def remove_emptied(work: TableContext, lease: Lease, run: Run, folders: RemoveEmpty) -> None:
+def remove_emptied(leased: LeasedRun, folders: RemoveEmpty) -> None:
     """Removes each folder that the run took the last file from, and those around it, if nothing at all is in them.
 
     A writer that made a folder and has not yet put its file there loses the folder, not a file: it fails and makes the
     folder again. That is why the table must ask for it.
     """
-    table_format = work.source.format
+    work, table_format = leased.work, leased.work.source.format
     if not isinstance(table_format, EmptiesFolders):
         return
     state = work.source.load()
-    bounds = work.bounds(state, run)
-    emptied = table_format.emptied(state, _folders(work, run))
+    bounds = work.bounds(state, leased.run)
+    emptied = table_format.emptied(state, _folders(work, leased.run))
     for folder in (each for each in emptied if bounds.forbids(each) is None):
-        lease.renew()
-        lease.check()
+        leased.lease.renew()
+        leased.lease.check()
         folders.remove_empty(folder)
 
 
@@ -86,30 +87,73 @@ class Deleter:
     folders: RemoveEmpty
 
 
-def purge_run(work: TableContext, lease: Lease, run: Run, deleter: Deleter, guard: Guard) -> Run:
+def purge_run(leased: LeasedRun, deleter: Deleter, guard: Guard) -> LeasedRun:
     """Returns the run, done. Raises DeletesFailed where some files are still there; the next purge tries them again.
 
     Before each batch the table is read again; whatever came back since the plan is spared, with the reason. A crash
     at any point loses nothing: the part is done again, and what is gone already counts as missing.
     """
-    state = work.source.load()
+    work, run, state = leased.work, leased.run, leased.work.source.load()
     refuse_lost_refs(run, state.capabilities.undo is UndoWindow.AFTER_COMMIT)
     refuse_emptied(work.source.format, state, run)  # while the run can still be undone
     refuse_edited(work.store, run)
     refuse_unsealed(work.store, run.folder.victims, run.victim_seals)
     if run.state is RunState.COMMITTED:
         guard.look_again()  # a purge that may not begin ends no undo
-        run = run.moved(work.store, RunState.PURGING, work.now())
-    done = outcome_keys(work.store, run.folder)
-    account = _Account(work.progress, outcome_totals(work.store, run.folder), run.plan["victims"]["files"])
+        leased = leased.moved(RunState.PURGING)
+    _Purge(leased, deleter, guard).all_parts()
+    return _finish(leased, deleter)
+
+
+@dataclass
+class _Purge:
+    """One pass over the written list. `last` is what became of the batch before, which each look looks back at."""
+
+    leased: LeasedRun
+    deleter: Deleter
+    guard: Guard
     last: Sequence[Row] = ()
-    with heap_at_rest():
-        for key in part_keys(work.store, run.folder.victims):
-            part = key.rpartition("/")[2].removesuffix(".parquet")
-            _stop_if_asked(work, run, guard, last)
-            last = _purge_part(work, lease, run, deleter, guard, key, done.get(part, []), account, last)
-    look_back(work, run, guard, last)
-    return _finish(work, lease, run, deleter)
+
+    def all_parts(self) -> None:
+        store, run = self.leased.work.store, self.leased.run
+        done = outcome_keys(store, run.folder)
+        account = _Account(self.leased.work.progress, outcome_totals(store, run.folder), run.plan["victims"]["files"])
+        with heap_at_rest():
+            for key in part_keys(store, run.folder.victims):
+                self._stop_if_asked()
+                self._part(key, done.get(_part_of(key), []), account)
+        self._look_back()
+
+    def _part(self, key: str, before: list[str], account: _Account) -> None:
+        """Purges one part of the list, or what of it failed before. Nothing is sent before the part was checked again;
+        the same look tells whether the last part took what was taken up meanwhile.
+        """
+        work, run = self.leased.work, self.leased.run
+        table = _due(read_part(work.store, key, run.victim_seals[key.rpartition("/")[2]]), work, before)
+        if not len(table):
+            return
+        self.leased.lease.renew()
+        look_again(work, run, self.guard, self.last)
+        self.last = list(account.watched(_ends(table, self.leased.lease, self.deleter, self.guard)))
+        write_outcomes(work.store, run.folder, _part_of(key), len(before) + 1, self.last)
+
+    def _stop_if_asked(self) -> None:
+        """Stops between two batches if the operator asked for it: the run is whole and can go on at any time."""
+        if self.leased.work.interrupted():
+            self._look_back()
+            run = self.leased.run.id
+            raise Interrupted(
+                f"stopped between two batches of {run}", hint=f"`firnline resume {quote(str(run))}` goes on"
+            )
+
+    def _look_back(self) -> None:
+        """Looks at the table once more, where no other batch follows that would."""
+        if self.last:
+            look_again(self.leased.work, self.leased.run, self.guard, self.last)
+
+
+def _part_of(key: str) -> str:
+    return key.rpartition("/")[2].removesuffix(".parquet")
 
 
 class _Account:
@@ -129,15 +173,6 @@ class _Account:
                 self._progress.step("purging files", self._ended, max(self._ended, self._planned))
 
 
-def _stop_if_asked(work: TableContext, run: Run, guard: Guard, last: Sequence[Row]) -> None:
-    """Stops between two batches if the operator asked for it: the run is whole and can go on at any time."""
-    if work.interrupted():
-        look_back(work, run, guard, last)
-        raise Interrupted(
-            f"stopped between two batches of {run.id}", hint=f"`firnline resume {quote(str(run.id))}` goes on"
-        )
-
-
 def blocked_by(run: Run, runs: list[Run]) -> Run | None:
     """Returns the earlier run that must be finished first: what it may still bring back shares files with this one.
 
@@ -155,32 +190,6 @@ def waits_for_grace(run: Run, now_ms: int) -> str | None:
     """Returns until when readers still have their grace, or None where it is over."""
     due = run.purge_due_ms
     return format_instant(due) if due is not None and now_ms < due else None
-
-
-def _purge_part(
-    work: TableContext,
-    lease: Lease,
-    run: Run,
-    deleter: Deleter,
-    guard: Guard,
-    key: str,
-    before: list[str],
-    account: _Account,
-    last: Sequence[Row],
-) -> Sequence[Row]:
-    """Returns what became of one part of the list, or of what of it failed before. Nothing is sent before the part was
-    checked again; the same look tells whether the last part took what was taken up meanwhile.
-    """
-    name = key.rpartition("/")[2]
-    table = _due(read_part(work.store, key, run.victim_seals[name]), work, before)
-    if not len(table):
-        return last
-    lease.renew()
-    look_again(work, run, guard, last)
-    rows = list(account.watched(_ends(table, lease, deleter, guard)))
-    part = name.removesuffix(".parquet")
-    write_outcomes(work.store, run.folder, part, len(before) + 1, rows)
-    return rows
 
 
 def _due(part: Any, work: TableContext, before: list[str]) -> Any:
@@ -218,7 +227,8 @@ def _lines(table: Any) -> list[ListedFile]:
     return list(map(ListedFile._make, zip(*columns, strict=True)))
 
 
-def _finish(work: TableContext, lease: Lease, run: Run, deleter: Deleter) -> Run:
+def _finish(leased: LeasedRun, deleter: Deleter) -> LeasedRun:
+    work, run = leased.work, leased.run
     totals = outcome_totals(work.store, run.folder)
     failed = totals.get(Outcome.FAILED)
     if failed is not None:
@@ -226,8 +236,8 @@ def _finish(work: TableContext, lease: Lease, run: Run, deleter: Deleter) -> Run
             f"{failed.files:,} files of {run.id} could not be deleted",
             hint=f"`firnline purge {quote(str(run.id))}` tries them again",
         )
-    remove_emptied(work, lease, run, deleter.folders)
-    lease.renew()
+    remove_emptied(leased, deleter.folders)
+    leased.lease.renew()
     note_end(work, run, End.PURGED)
     said = {outcome: {"files": tally.files, "bytes": tally.bytes} for outcome, tally in totals.items()}
-    return run.moved(work.store, RunState.DONE, work.now(), outcomes=said)
+    return leased.moved(RunState.DONE, outcomes=said)

@@ -26,7 +26,6 @@ def save_plan(
     store: EventStore,
     root: str,
     sealing: Sealing,
-    grace_ms: int,
     now_ms: int,
     *,
     meant: bool,
@@ -46,7 +45,7 @@ def save_plan(
         walked = planned.survey.kept_batches(table_format.expand.order)
         seals["walked"] = write_units(walked, store, folder.walked)
     plan = replace(planned.plan, run=str(run))
-    asked = {"request": planned.request.to_json(), "grace_ms": grace_ms, "meant": meant}
+    asked = {"request": planned.request.to_json(), "meant": meant}
     record = {**plan.to_json(), **asked, "parts": seals}
     put_plan(store, folder, record, now_ms, sealing)
     return plan

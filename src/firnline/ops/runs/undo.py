@@ -10,7 +10,6 @@ from shlex import quote
 from firnline.errors import RefusedForSafety, UnreadableMetadata
 from firnline.history.ledger import End
 from firnline.journal.events import RECORDS_KEY, Event, RunState
-from firnline.journal.lease import Lease
 from firnline.journal.runs import Run
 from firnline.model.files import Root
 from firnline.model.removals import Removal
@@ -18,7 +17,8 @@ from firnline.model.snapshots import SnapshotId
 from firnline.ops.history.ledger import note_end
 from firnline.ops.history.remember import RunHistory
 from firnline.ops.runs.change import change, fence_off, version_of
-from firnline.ops.runs.commit import cancelled
+from firnline.ops.runs.commit import OPEN, cancelled
+from firnline.ops.runs.leased import LeasedRun
 from firnline.ops.runs.presence import look
 from firnline.ops.table.context import TableContext
 from firnline.ports.abilities import DropsBranches
@@ -30,18 +30,17 @@ from firnline.ports.formats import Edited, State, UndoWindow
 class Undoing:
     """Records each try before it is sent, and remembers the run as it moves."""
 
-    def __init__(self, work: TableContext, lease: Lease, run: Run, removal: Removal) -> None:
-        self.work = work
-        self.lease = lease
-        self.run = run
+    def __init__(self, leased: LeasedRun, removal: Removal) -> None:
+        self.leased = leased
         self.removal = removal
-        self.memory = RunHistory(work, run.id)
+        self.memory = RunHistory(leased.work, leased.run.id)
 
     def edit(self, state: State) -> Edited | None:
-        self.work.same_table(state, self.run)
+        work = self.leased.work
+        work.same_table(state, self.leased.run)
         forgets = self.memory.returning(state, self.removal)
-        edited = self.work.source.format.restore(state, self.removal, self.work.now(), amendment=forgets)
-        first = next((run for run in self.work.runs(state) if self._needs(run, state, edited)), None)
+        edited = work.source.format.restore(state, self.removal, work.now(), amendment=forgets)
+        first = next((run for run in work.runs(state) if self._needs(run, state, edited)), None)
         if first is not None:
             raise RefusedForSafety(
                 f"{', '.join(edited.left_alone[:5])} cannot come back without what {first.id} took out",
@@ -54,40 +53,41 @@ class Undoing:
         after this one, that would bring the branch back without it. Only where branches own metadata: elsewhere it
         is a ref whose snapshot is gone, and that is said.
         """
-        owns = isinstance(self.work.source.format, DropsBranches)
-        if not owns or not edited.left_alone or other.id.stamp == self.run.id.stamp:
+        table_format = self.leased.work.source.format
+        owns = isinstance(table_format, DropsBranches)
+        if not owns or not edited.left_alone or other.id.stamp == self.leased.run.id.stamp:
             return False
         with suppress(RefusedForSafety):
-            states = (self.work.source.format.with_removal(state, each) for each in other.removals)
+            states = (table_format.with_removal(state, each) for each in other.removals)
             return any(len(self._left_alone(each)) < len(edited.left_alone) for each in states)
         return False
 
     def _left_alone(self, state: State) -> tuple[str, ...]:
-        return self.work.source.format.restore(state, self.removal, self.work.now()).left_alone
+        return self.leased.work.source.format.restore(state, self.removal, self.leased.work.now()).left_alone
 
     def before_send(self, base: State, edited: Edited, attempt: Attempt) -> None:
-        self.lease.renew()
+        self.leased.lease.renew()
         detail = {**attempt.proof, "left_alone": list(edited.left_alone), "history": self.memory.noted}
-        self.run = self.run.moved(self.work.store, RunState.UNDOING, self.work.now(), **detail)
-        self.lease.check()
+        self.leased = self.leased.moved(RunState.UNDOING, **detail)
+        self.leased.lease.check()
 
 
-def undo_run(work: TableContext, lease: Lease, run: Run) -> Run:
+def undo_run(leased: LeasedRun) -> LeasedRun:
     """Returns the run, undone; or cancelled where it had not been committed.
 
     Raises RefusedForSafety where the purge has started, or where a file that would come back is not there any more:
     a snapshot without its files is worse than none.
     """
-    if run.state in (RunState.PLANNED, RunState.ARCHIVED, RunState.COMMITTING):
-        run = cancelled(work, lease, run, "undone before it was committed")
-        if run.state is RunState.CANCELLED:
-            return run
-    if run.state not in (RunState.COMMITTED, RunState.UNDOING):
+    if leased.run.state in OPEN:
+        leased = cancelled(leased, "undone before it was committed")
+        if leased.run.state is RunState.CANCELLED:
+            return leased
+    if leased.run.state not in (RunState.COMMITTED, RunState.UNDOING):
         raise RefusedForSafety(
-            f"{run.id} is {run.state} and cannot be undone", hint="undo works until the purge starts"
+            f"{leased.run.id} is {leased.run.state} and cannot be undone", hint="undo works until the purge starts"
         )
-    _refuse_where_nothing_comes_back(work, run)
-    return _bring_back(work, lease, run)
+    _refuse_where_nothing_comes_back(leased.work, leased.run)
+    return _bring_back(leased)
 
 
 def _refuse_where_nothing_comes_back(work: TableContext, run: Run) -> None:
@@ -102,45 +102,44 @@ def _refuse_where_nothing_comes_back(work: TableContext, run: Run) -> None:
     )
 
 
-def undo_landed(work: TableContext, lease: Lease, run: Run) -> Run | None:
+def undo_landed(leased: LeasedRun) -> LeasedRun | None:
     """Returns the run, undone, where one of its tries had landed before it could say so."""
-    return None if _undo_landed(work, lease, run) is None else undo_run(work, lease, run)
+    return None if _undo_landed(leased) is None else undo_run(leased)
 
 
-def _bring_back(work: TableContext, lease: Lease, run: Run) -> Run:
-    committed = run.committed
+def _bring_back(leased: LeasedRun) -> LeasedRun:
+    committed = leased.run.committed
     assert committed is not None  # a run that is committed or undoing has that event
     removal = committed.removal
-    left = _undo_landed(work, lease, run)
+    left = _undo_landed(leased)
     if left is None:
-        _refuse_missing_or_step_back(work, lease, run, removal)
-        undoing = Undoing(work, lease, run, removal)
+        _refuse_missing_or_step_back(leased, removal)
+        undoing = Undoing(leased, removal)
         try:
-            changed = change(work.source, undoing.edit, undoing.before_send, still=lease.check)
+            changed = change(leased.work.source, undoing.edit, undoing.before_send, still=leased.lease.check)
         except RefusedForSafety:
-            _count_as_committed(work, lease, undoing.run)
+            _count_as_committed(undoing.leased)
             raise
-        left, run = [] if changed is None else list(changed.edited.left_alone), undoing.run
-    lease.renew()
-    _take_out_what_is_incomplete(work, lease, run, removal, left)
-    note_end(work, run, End.UNDONE)
-    return run.moved(work.store, RunState.UNDONE, work.now(), left_alone=left)
+        left, leased = [] if changed is None else list(changed.edited.left_alone), undoing.leased
+    leased.lease.renew()
+    _take_out_what_is_incomplete(leased, removal, left)
+    note_end(leased.work, leased.run, End.UNDONE)
+    return leased.moved(RunState.UNDONE, left_alone=left)
 
 
-def _count_as_committed(work: TableContext, lease: Lease, run: Run) -> None:
+def _count_as_committed(leased: LeasedRun) -> None:
     """Lets a run whose undo had begun, and is refused, go on to its purge: none of its tries landed, and none can."""
-    if run.state is RunState.UNDOING and run.committed is not None:
-        fence_off(work, lease, _tries(run))
-        if _undo_landed(work, lease, run) is None:
-            run.moved(work.store, RunState.COMMITTED, work.now(), **run.committed.detail)
+    if leased.run.state is RunState.UNDOING and leased.run.committed is not None:
+        fence_off(leased, _tries(leased.run))
+        if _undo_landed(leased) is None:
+            leased.moved(RunState.COMMITTED, **leased.run.committed.detail)
 
 
-def _undo_landed(work: TableContext, lease: Lease, run: Run) -> list[str] | None:
+def _undo_landed(leased: LeasedRun) -> list[str] | None:
     """Returns the refs that an earlier, interrupted undo left alone, if one of its tries is in the table."""
-    state = work.source.load()
-    work.same_table(state, run)
-    for event in _tries(run):
-        if work.source.commits.landed(event.detail, version_of(state), lease.check):
+    state = leased.load()
+    for event in _tries(leased.run):
+        if leased.work.source.commits.landed(event.detail, version_of(state), leased.lease.check):
             return list(event.detail["left_alone"])
     return None
 
@@ -150,25 +149,22 @@ def _tries(run: Run) -> list[Event]:
     return list(takewhile(lambda event: event.state is RunState.UNDOING, reversed(run.events)))
 
 
-def _take_out_what_is_incomplete(
-    work: TableContext, lease: Lease, run: Run, removal: Removal, left_alone: Collection[str]
-) -> None:
+def _take_out_what_is_incomplete(leased: LeasedRun, removal: Removal, left_alone: Collection[str]) -> None:
     """Looks once more, now that the snapshots are in the table and no other tool takes their files for garbage.
 
     One that looked just before may have removed some since our first look; then the snapshots go again, all but those
-    that was named meanwhile, and the undo is refused.
+    that were named meanwhile, and the undo is refused.
     """
     try:
-        _refuse_missing(work, run, removal)
+        _refuse_missing(leased, removal)
     except RefusedForSafety:
-        _step_back(work, lease, run, removal, left_alone)
+        _step_back(leased, removal, left_alone)
         raise
 
 
-def _without(
-    work: TableContext, run: Run, state: State, removal: Removal, ours: Mapping[str, SnapshotId]
-) -> Edited | None:
+def _without(leased: LeasedRun, state: State, removal: Removal, ours: Mapping[str, SnapshotId]) -> Edited | None:
     """Returns the table without what the undo put back; what anything else names by now stays."""
+    work, run = leased.work, leased.run
     work.same_table(state, run)
     refs = {name for name, snapshot in ours.items() if name in state.refs and state.refs[name].snapshot == snapshot}
     named = {ref.snapshot for name, ref in state.refs.items() if name not in refs} | {state.current}
@@ -183,33 +179,34 @@ def _remembers(run: Run) -> bool:
     return run.committed is not None and run.committed.detail.get("history") is not None
 
 
-def _refuse_missing_or_step_back(work: TableContext, lease: Lease, run: Run, removal: Removal) -> None:
+def _refuse_missing_or_step_back(leased: LeasedRun, removal: Removal) -> None:
     """Refuses where files are missing; a run that had begun to undo is committed again, so that a purge can end it."""
     try:
-        _refuse_missing(work, run, removal)
+        _refuse_missing(leased, removal)
     except RefusedForSafety:
-        newest = next(iter(_tries(run)), None)
-        _step_back(work, lease, run, removal, [] if newest is None else newest.detail["left_alone"])
+        newest = next(iter(_tries(leased.run)), None)
+        _step_back(leased, removal, [] if newest is None else newest.detail["left_alone"])
         raise
 
 
-def _step_back(work: TableContext, lease: Lease, run: Run, removal: Removal, left_alone: Collection[str]) -> None:
+def _step_back(leased: LeasedRun, removal: Removal, left_alone: Collection[str]) -> None:
     """Lets a run that had begun to undo count as committed again, for a purge may follow.
 
     First no try of its undo can land any more, and one that had landed, or did so just now, is taken out again. Not so
     if the record is not sealed: it could name any snapshot of the table as one that an undo brought back.
     """
+    run, lease = leased.run, leased.lease
     if run.state is not RunState.UNDOING or run.committed is None or not run.is_ours:
         return
-    fence_off(work, lease, _tries(run))
+    fence_off(leased, _tries(run))
     ours = {name: snapshot for name, snapshot in removal.refs.items() if name not in left_alone}
     change(
-        work.source,
-        lambda state: _without(work, run, state, removal, ours),
+        leased.work.source,
+        lambda state: _without(leased, state, removal, ours),
         lambda base, edited, attempt: lease.renew(),
         still=lease.check,
     )
-    run.moved(work.store, RunState.COMMITTED, work.now(), **run.committed.detail)
+    leased.moved(RunState.COMMITTED, **run.committed.detail)
 
 
 def _refuse_foreign(work: TableContext, run: Run, state: State, survey: Survey) -> None:
@@ -229,12 +226,11 @@ def _refuse_foreign(work: TableContext, run: Run, state: State, survey: Survey) 
         )
 
 
-def _refuse_missing(work: TableContext, run: Run, removal: Removal) -> None:
+def _refuse_missing(leased: LeasedRun, removal: Removal) -> None:
     """Raises RefusedForSafety unless every file that the snapshots need exists, also those that others shared at plan
     time.
     """
-    state = work.source.load()
-    work.same_table(state, run)
+    work, run, state = leased.work, leased.run, leased.load()
     returning = set(removal.ids)
     revived = work.source.format.with_removal(state, removal)
     present = {owner for owner, _ in work.source.format.roots(state)}

@@ -1,0 +1,124 @@
+"""Which catalogs there are, which tables they list, and which of them a text names."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from firnline.errors import NoSuchTable, UsageError
+from firnline.model.names import is_location, parts_of
+from firnline.ports.catalogs import Catalog, TableName
+
+if TYPE_CHECKING:
+    from firnline.catalogs.config import CatalogSettings
+
+Table = str | TableName
+"""A table as a caller names it: by a text, or by the value that a listing gave."""
+
+
+@dataclass
+class Catalogs:
+    """The catalogs that the operator configured, and those that keep their tables in the same database."""
+
+    _unconfigured: dict[str, CatalogSettings] = field(default_factory=dict, init=False, repr=False)
+
+    @cached_property
+    def configured(self) -> Mapping[str, CatalogSettings]:
+        """The configured catalogs, none of them opened: one that cannot be read must not hide the others."""
+        from firnline.catalogs.config import load_catalogs
+
+        return load_catalogs()
+
+    def settings(self, catalog: str) -> CatalogSettings:
+        return self.configured.get(catalog) or self._unconfigured[catalog]
+
+    def open(self, name: str) -> Catalog:
+        from firnline.catalogs.config import open_catalog
+
+        return open_catalog(self.settings(name))
+
+    def tables(self, catalog: str | None = None) -> list[TableName]:
+        """Returns every table of every configured catalog, or of one. Raises UsageError for one that is not."""
+        if catalog is not None and catalog not in self.configured:
+            known = ", ".join(self.configured) or "none"
+            raise UsageError(f"no catalog {catalog!r}", hint=f"configured are: {known}")
+        names = self.configured if catalog is None else [catalog]
+        return [table for name in names for table in self.open(name).tables()]
+
+    def everyone(self) -> Iterator[TableName]:
+        """Yields every table whose needs count: of each configured catalog, and of those that nobody configured and
+        that keep their tables in the same database.
+        """
+        yield from self.tables()
+        yield from (table for name in self._neighbours() for table in self.open(name).tables())
+
+    def pointers(self) -> Iterator[tuple[TableName, str | None]]:
+        """Yields every table whose needs count, with its metadata's location where a listing tells."""
+        return (each for name in (*self.configured, *self._neighbours()) for each in self.open(name).pointers())
+
+    def _neighbours(self) -> Mapping[str, CatalogSettings]:
+        """Returns the catalogs that nobody configured and that have rows in the database of one that is."""
+        from firnline.catalogs.config import unconfigured
+
+        found = unconfigured(self.configured)
+        self._unconfigured.update(found)
+        return found
+
+    def address_of(self, name: TableName) -> str:
+        """Returns what tells catalogs apart, by whatever name they are configured; nothing that is secret shows."""
+        return self.settings(name.catalog).address if name.catalog else ""
+
+    def name_of(self, table: Table) -> TableName:
+        """Returns the table that is meant: of a text, read here and nowhere else, the one that its catalog has.
+
+        Raises NoSuchTable; UsageError where the text may mean several.
+        """
+        if isinstance(table, TableName):
+            return table
+        if is_location(table):
+            return TableName.at(absolute(table))
+        try:
+            return self._literally(table)
+        except NoSuchTable as missing:
+            return self._listed_as(table, missing)
+
+    def _literally(self, text: str) -> TableName:
+        """Returns the table that the text names part by part, with its catalog or, where there is one, without."""
+        first, *rest = parts_of(text)
+        if first in self.configured and len(rest) > 1:
+            name = TableName.of_parts(first, rest)
+        elif len(self.configured) == 1 and rest:
+            (only,) = self.configured
+            name = TableName.of_parts(only, (first, *rest))
+        else:
+            known = ", ".join(self.configured) or "none is configured"
+            hint = f"name it CATALOG.NAMESPACE.NAME, or give its location; catalogs: {known}"
+            raise NoSuchTable(f"no such table: {text}", hint=hint)
+        self.open(name.catalog).locate(name)
+        return name
+
+    def _listed_as(self, text: str, missing: NoSuchTable) -> TableName:
+        """Returns the one listed table whose name is this text where no part stands in quotes."""
+        names = [name for name in self.configured if len(self.configured) == 1 or text.startswith(f"{name}.")]
+        found = [table for name in names for table in self.open(name).tables() if text in _plain_texts(table)]
+        if not found:
+            raise missing
+        if len(found) > 1:
+            shown = " or ".join(map(str, found))
+            raise UsageError(f"{text} may mean several tables", hint=f"write {shown}")
+        return found[0]
+
+
+def _plain_texts(table: TableName) -> tuple[str, str]:
+    """Returns a table's name without quotes: with its catalog, and without."""
+    inner = ".".join((*table.namespace, table.name))
+    return f"{table.catalog}.{inner}", inner
+
+
+def absolute(location: str) -> str:
+    """Returns a location that means the same from every folder, without a slash at its end."""
+    named = "://" in location or location.startswith("file:")
+    return (location if named else os.path.abspath(location)).rstrip("/")

@@ -1,0 +1,157 @@
+"""With what each table's store is reached, what that store really does, and who removes objects from it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING
+
+from firnline.app.catalogs import Catalogs, absolute
+from firnline.formats.registry import kit_named
+from firnline.journal.layout import FOLDER
+from firnline.model.locations import join, within
+from firnline.ops.orphans.scope import Prefix
+from firnline.ops.table.context import TableContext, refuse_unfit
+from firnline.policy.parse import Section
+from firnline.ports.cache import REDIS
+from firnline.ports.catalogs import TableName, TableSource
+from firnline.settings import cache_setting
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from firnline.ports.delete import Delete, RemoveEmpty
+    from firnline.ports.discard import Discard
+    from firnline.ports.formats import State
+    from firnline.ports.probe import Probe, StoreVerdicts
+    from firnline.ports.retire import Retire
+    from firnline.ports.stores import Budget, Read, ReadWrite
+
+_OF_STORES = ("s3.", "client.", "gcs.", "adls.")
+
+
+@dataclass
+class Stores:
+    """Opens every table's store by its own catalog's settings, and probes it once before a run works there."""
+
+    config: Section = field(repr=False)
+    catalogs: Catalogs
+    _opened: dict[frozenset[tuple[str, str]], ReadWrite] = field(default_factory=dict, init=False, repr=False)
+    _probed: dict[tuple[str, str, str], StoreVerdicts] = field(default_factory=dict, init=False, repr=False)
+
+    def settings_of(self, name: TableName) -> Mapping[str, str]:
+        """Returns how the table's store is reached, by PyIceberg's names; what a catalog hands out for a table wins.
+
+        A location without a catalog is reached as the catalog whose warehouse holds it, or as the only one; the rest
+        is the environment's.
+        """
+        if name.catalog:
+            vended = self.catalogs.open(name.catalog).vended(name)
+            return store_settings({**self.catalogs.settings(name.catalog).properties, **vended})
+        configured = self.catalogs.configured.values()
+        holding = [each for each in configured if _holds(each.properties, name.name)]
+        chosen = holding or list(configured)
+        return store_settings(chosen[0].properties) if len(chosen) == 1 else {}
+
+    def open(self, settings: Mapping[str, str]) -> ReadWrite:
+        """Returns the store behind some settings, one for equal ones. It asks again where that can help."""
+        from firnline.stores.objects import ObjectStores
+        from firnline.stores.wrappers.retry import Retrying
+
+        key = frozenset(settings.items())
+        if key not in self._opened:
+            self._opened[key] = Retrying(ObjectStores(settings))
+        return self._opened[key]
+
+    def reading(self, location: str) -> Read:
+        return read_only(self.open(self.settings_of(TableName.at(location))))
+
+    def folders(self, location: str) -> Callable[[str], list[str]]:
+        """Returns what lists the folders that are directly in one."""
+        from firnline.stores.ranges import ObjectRanges
+
+        return ObjectRanges(self.settings_of(TableName.at(location))).folders
+
+    def probe(self, name: TableName) -> Probe:
+        from firnline.stores.probe import StoreProbe
+
+        return StoreProbe(self.settings_of(name))
+
+    def check(self, location: str) -> StoreVerdicts:
+        """Returns what the store at a location really does. Writes a few objects of its own and removes them again."""
+        named = absolute(location)
+        return self.probe(TableName.at(named)).probe(join(named, FOLDER), [named])
+
+    def prepare(self, work: TableContext, state: State, *, deletes: bool) -> None:
+        """Raises unless the table's store can carry a run, asked once: no permission is missed only after a commit.
+
+        Once for each catalog: another one's server may have the same bucket and the same folders.
+        """
+        place = (work.source.name.catalog, work.root(state), state.location)
+        if place not in self._probed:
+            touched = list(dict.fromkeys((*state.owned, *_inside(work.source, state))))
+            self._probed[place] = self.probe(work.source.name).probe(place[1], touched)
+        refuse_unfit(self._probed[place], deletes=deletes)
+
+    def warnings(self, name: TableName, location: str) -> tuple[str, ...]:
+        return self.probe(name).surroundings(location).warnings()
+
+    def retire(self, name: TableName, store: ReadWrite) -> Retire:
+        from firnline.stores.removers import ObjectRetire
+
+        return ObjectRetire(store, self.settings_of(name))
+
+    def discard(self, settings: Mapping[str, str]) -> Discard:
+        from firnline.stores.removers import OwnDiscard
+
+        return OwnDiscard(settings)
+
+    def remove_empty(self) -> RemoveEmpty:
+        from firnline.stores.removers import LocalFolders
+
+        return LocalFolders()
+
+    def delete(self, name: TableName, root: str) -> Delete:
+        """Returns what deletes a table's objects, each only as it was listed where every probe at `root` saw that the
+        store honours such a condition.
+        """
+        from firnline.stores.delete import ObjectDelete
+
+        probed = [found for place, found in self._probed.items() if place[:2] == (name.catalog, root)]
+        honoured = bool(probed) and all(bool(found.if_match_delete) for found in probed)
+        return ObjectDelete(self.settings_of(name), budget=self._budget(), conditional=honoured)
+
+    def _budget(self) -> Budget | None:
+        """Returns the budget of deletes that all processes share, where Redis is configured; None for one's own."""
+        setting, _ = cache_setting(self.config)
+        if not setting.startswith(REDIS):
+            return None
+        from firnline.caches.budget import RedisBudget
+        from firnline.stores.throttle import LocalBudget
+
+        alone = LocalBudget()
+        return RedisBudget(setting, alone.rate, alone)
+
+
+def read_only(store: ReadWrite) -> Read:
+    """Returns the store without any verb that changes it: all that formats and kits get, but for a commit."""
+    from firnline.stores.wrappers.read_only import ReadOnly
+
+    return ReadOnly(store)
+
+
+def store_settings(properties: Mapping[str, str]) -> dict[str, str]:
+    """Returns what of a catalog's properties is about stores: its own secrets stay with the catalog."""
+    return {name: value for name, value in properties.items() if name.startswith(_OF_STORES)}
+
+
+def _holds(properties: Mapping[str, str], location: str) -> bool:
+    warehouse = properties.get("warehouse", "")
+    return "/" in warehouse and within(warehouse, join(location, "x"))
+
+
+def _inside(source: TableSource, state: State) -> Iterator[str]:
+    """Yields the folders of a table in which a run deletes; of a folder with several tables none is known."""
+    names = () if isinstance(source, Prefix) else kit_named(state.format).folders
+    return map(partial(join, state.location), names)

@@ -1,0 +1,31 @@
+"""A run in hand: what commit, purge and undo get, in one value."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from firnline.journal.events import RunState
+from firnline.journal.lease import Lease
+from firnline.journal.runs import Run
+from firnline.ops.table.context import TableContext
+from firnline.ports.formats import State
+
+
+@dataclass(frozen=True, slots=True)
+class LeasedRun:
+    """A run, its table, and the lease under which this process alone may move it."""
+
+    work: TableContext
+    lease: Lease
+    run: Run
+
+    def load(self) -> State:
+        """Returns the table as it is now. Raises TableMoved unless it is the one that the run was planned on."""
+        state = self.work.source.load()
+        self.work.same_table(state, self.run)
+        return state
+
+    def moved(self, state: RunState, **detail: Any) -> LeasedRun:
+        """Returns the run in its new state, written first. Raises LeaseHeld if another process moved it."""
+        return replace(self, run=self.run.moved(self.work.store, state, self.work.now(), **detail))

@@ -1,0 +1,83 @@
+"""Where a run stands: what people and programs read of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from firnline.journal.events import RunState
+from firnline.journal.outcomes import outcome_totals
+from firnline.journal.runs import Run
+from firnline.model.files import Tally
+from firnline.model.removals import Removal
+from firnline.model.snapshots import SnapshotId
+from firnline.model.times import format_instant
+from firnline.ops.table.context import TableContext
+from firnline.plans.plan import tally_json
+from firnline.plans.stages import stages_json
+
+
+@dataclass(frozen=True, slots=True)
+class RunStatus:
+    """Where a run stands now, what it waits for, and what became of the files on its list."""
+
+    run: Run
+    waits: str | None
+    outcomes: Mapping[str, Tally]
+
+    @property
+    def id(self) -> str:
+        """The run's name, as every command takes it."""
+        return str(self.run.id)
+
+    @property
+    def state(self) -> RunState:
+        return self.run.state
+
+    @property
+    def expired(self) -> tuple[SnapshotId, ...]:
+        """The snapshots that were really committed away; none before the commit."""
+        return tuple((self.run.removal or Removal()).ids)
+
+    @property
+    def expired_refs(self) -> tuple[str, ...]:
+        return tuple(sorted((self.run.removal or Removal()).refs))
+
+    @property
+    def left_alone(self) -> tuple[str, ...]:
+        """What an undo did not bring back, because it was created again."""
+        return tuple(self.run.events[-1].detail.get("left_alone") or ())
+
+    def to_json(self) -> dict[str, Any]:
+        """Returns the contract of `runs --json`: instants are ISO 8601, ids are strings."""
+        run = self.run
+        return {
+            "run": self.id,
+            "kind": run.kind,
+            "table": run.plan["table"],
+            "state": run.state.value,
+            "waits_for": self.waits,
+            "planned_at": format_instant(run.events[0].at_ms),
+            "undo": run.undo.value,
+            "commit_due": _instant(run.commit_due_ms),
+            "grace_ends": _instant(run.purge_due_ms),
+            "planned": {"snapshots": len(run.plan["expire"]), "victims": run.plan["victims"]},
+            "stages_left": stages_json(run.stages_left),
+            "expired": list(self.expired),
+            "expired_refs": list(self.expired_refs),
+            "outcomes": {kind: tally_json(each) for kind, each in self.outcomes.items()},
+            "events": [
+                {"number": each.number, "at": format_instant(each.at_ms), "state": each.state.value}
+                for each in run.events
+            ],
+            "left_alone": list(self.left_alone),
+        }
+
+
+def status_of(work: TableContext, run: Run, waits: str | None = None) -> RunStatus:
+    return RunStatus(run, waits, outcome_totals(work.store, run.folder))
+
+
+def _instant(at_ms: int | None) -> str | None:
+    return None if at_ms is None else format_instant(at_ms)

@@ -1,0 +1,138 @@
+"""The stages of a run: one list, which a plan shows, a run's record keeps, and the run carries out in that order."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, assert_never
+
+from firnline.model.files import Tally
+from firnline.model.times import format_duration
+from firnline.plans.pages import counted, lasting, tally
+from firnline.ports.formats import UndoWindow
+
+
+@dataclass(frozen=True, slots=True)
+class AwaitUndo:
+    """Change nothing for this long, so that the run can be called off."""
+
+    grace_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class CommitExpiry:
+    """Remove so many snapshots and refs from the table's metadata, by one compare-and-swap.
+
+    `final`: the table's catalog takes nothing back, so that the time to undo lies before. `history_ms`: for how long
+    the table remembers the snapshots, None where it does not. `side_objects` counts what else goes.
+    """
+
+    snapshots: int
+    refs: int
+    final: bool = False
+    history_ms: int | None = None
+    side_objects: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class BeginGrace:
+    """Write down that the operator means it: no table changes, the grace counts from then."""
+
+
+@dataclass(frozen=True, slots=True)
+class AwaitGrace:
+    """Leave every byte in place this long, so that readers finish and, where `undo`, the commit can be undone."""
+
+    grace_ms: int
+    undo: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class PurgeVictims:
+    """Delete from the written list of victims, batch by batch, each checked again first."""
+
+    files: int
+    bytes: int
+
+
+Stage = AwaitUndo | CommitExpiry | BeginGrace | AwaitGrace | PurgeVictims
+_NAMES: Mapping[str, type[Stage]] = {
+    "await-undo": AwaitUndo,
+    "commit": CommitExpiry,
+    "begin-grace": BeginGrace,
+    "await-grace": AwaitGrace,
+    "purge": PurgeVictims,
+}
+_NAME_OF = {kind: name for name, kind in _NAMES.items()}
+_SEARCH: tuple[type[Stage], ...] = (BeginGrace, AwaitGrace, PurgeVictims)
+_EXPIRIES: tuple[tuple[type[Stage], ...], ...] = (
+    (),
+    (CommitExpiry, AwaitGrace, PurgeVictims),
+    (AwaitUndo, CommitExpiry, AwaitGrace, PurgeVictims),
+)
+
+
+def stages_of_expiry(commit: CommitExpiry, grace_ms: int, victims: Tally, undo: UndoWindow) -> tuple[Stage, ...]:
+    """Returns what an expiry does; nothing at all where nothing expires."""
+    if not commit.snapshots and not commit.refs and not commit.side_objects:
+        return ()
+    after_commit = undo is UndoWindow.AFTER_COMMIT
+    rest = (commit, AwaitGrace(grace_ms, undo=after_commit), PurgeVictims(victims.files, victims.bytes))
+    return (AwaitUndo(grace_ms), *rest) if undo is UndoWindow.BEFORE_COMMIT else rest
+
+
+def stages_of_search(grace_ms: int, victims: Tally) -> tuple[Stage, ...]:
+    """Returns what the removal of orphans does; nothing at all where there are none."""
+    return (BeginGrace(), AwaitGrace(grace_ms), PurgeVictims(victims.files, victims.bytes)) if victims.files else ()
+
+
+def stages_json(stages: Sequence[Stage]) -> list[dict[str, Any]]:
+    return [{"stage": _NAME_OF[type(each)], **asdict(each)} for each in stages]
+
+
+def read_stages(said: Sequence[Mapping[str, Any]], *, of_search: bool) -> tuple[Stage, ...]:
+    """Returns the stages of a saved plan. Raises ValueError or TypeError for a list that no plan of its kind has: a
+    record that leaves the commit or the grace out would let a purge begin at once.
+    """
+    stages = tuple(_stage(each) for each in said)
+    kinds = tuple(type(each) for each in stages)
+    if kinds not in ((_SEARCH, ()) if of_search else _EXPIRIES):
+        raise ValueError("the stages are not those of such a run")
+    return stages
+
+
+def _stage(said: Mapping[str, Any]) -> Stage:
+    fields = {name: value for name, value in said.items() if name != "stage"}
+    numbers = [value for name, value in fields.items() if name not in ("undo", "final")]
+    if any(value is not None and (isinstance(value, bool) or not isinstance(value, int)) for value in numbers):
+        raise ValueError(f"a stage with {fields}")
+    kind = _NAMES.get(str(said.get("stage")))
+    if kind is None:
+        raise ValueError(f"no stage is named {said.get('stage')!r}")
+    return kind(**fields)
+
+
+def in_words(stage: Stage) -> str:
+    """Returns what a stage does, as it goes on after `would` or `will`."""
+    match stage:
+        case AwaitUndo(grace_ms):
+            return f"first change nothing, undo possible: {format_duration(grace_ms)}"
+        case CommitExpiry():
+            return _commit_in_words(stage)
+        case BeginGrace():
+            return "change no table"
+        case AwaitGrace(grace_ms, undo):
+            return f"then wait for readers{', undo possible' if undo else ''}: {format_duration(grace_ms)}"
+        case PurgeVictims(files, size):
+            return f"then purge: {tally(Tally(files, size))}"
+        case _:
+            assert_never(stage)
+
+
+def _commit_in_words(commit: CommitExpiry) -> str:
+    more = [counted(commit.refs, "ref")] if commit.refs else []
+    more += [f"{commit.side_objects:,} beside them"] if commit.side_objects else []
+    also = "".join(f" and {each}" for each in more)
+    how = "in one commit, which its catalog cannot take back" if commit.final else "in one commit"
+    kept = "" if commit.history_ms is None else f"; its history remembers them: {lasting(commit.history_ms)}"
+    return f"remove {counted(commit.snapshots, 'snapshot')}{also} from the metadata, {how}{kept}"

@@ -1,0 +1,88 @@
+"""One list of stages: what a plan shows, its record says and a run carries out."""
+
+from __future__ import annotations
+
+from itertools import chain, permutations
+
+import pytest
+
+from firnline.model.files import Tally
+from firnline.plans.stages import (
+    AwaitGrace,
+    AwaitUndo,
+    BeginGrace,
+    CommitExpiry,
+    PurgeVictims,
+    Stage,
+    in_words,
+    read_stages,
+    stages_json,
+    stages_of_expiry,
+    stages_of_search,
+)
+from firnline.ports.formats import UndoWindow
+
+COMMIT, VICTIMS, GRACE_MS = CommitExpiry(3, 1), Tally(7, 70), 60_000
+ONE_OF_EACH: tuple[Stage, ...] = (
+    AwaitUndo(GRACE_MS),
+    COMMIT,
+    BeginGrace(),
+    AwaitGrace(GRACE_MS),
+    PurgeVictims(7, 70),
+)
+
+
+@pytest.mark.parametrize("undo", UndoWindow)
+def test_a_saved_list_is_read_as_it_was_made(undo: UndoWindow) -> None:
+    stages = stages_of_expiry(COMMIT, GRACE_MS, VICTIMS, undo)
+    assert read_stages(stages_json(stages), of_search=False) == stages
+    assert isinstance(stages[-1], PurgeVictims)
+    assert (AwaitUndo(GRACE_MS) in stages) == (undo is UndoWindow.BEFORE_COMMIT)
+
+
+def test_a_search_changes_no_table_and_waits_before_it_purges() -> None:
+    stages = stages_of_search(GRACE_MS, VICTIMS)
+    assert read_stages(stages_json(stages), of_search=True) == stages
+    assert [type(each) for each in stages] == [BeginGrace, AwaitGrace, PurgeVictims]
+
+
+def test_where_nothing_goes_there_are_no_stages() -> None:
+    assert stages_of_expiry(CommitExpiry(0, 0), GRACE_MS, Tally(), UndoWindow.AFTER_COMMIT) == ()
+    assert stages_of_expiry(CommitExpiry(0, 0, side_objects=1), 0, Tally(), UndoWindow.AFTER_COMMIT)
+    assert stages_of_search(GRACE_MS, Tally()) == ()
+
+
+@pytest.mark.parametrize("of_search", [False, True])
+def test_no_other_list_is_read_whatever_is_left_out_or_moved(of_search: bool) -> None:
+    """Whoever forges a record could else leave out the commit or the grace, and let a purge begin at once."""
+    made = {stages_of_search(GRACE_MS, VICTIMS), ()} if of_search else {
+        (), *(stages_of_expiry(COMMIT, GRACE_MS, VICTIMS, undo) for undo in UndoWindow)
+    }  # fmt: skip
+    sound = {tuple(map(type, stages)) for stages in made}
+    every = chain.from_iterable(permutations(ONE_OF_EACH, length) for length in range(len(ONE_OF_EACH) + 1))
+    for stages in every:
+        if tuple(map(type, stages)) in sound:
+            continue
+        with pytest.raises(ValueError, match="not those of such a run"):
+            read_stages(stages_json(stages), of_search=of_search)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        {"stage": "await-grace"},
+        {"stage": "await-grace", "grace_ms": "0"},
+        {"stage": "await-grace", "grace_ms": True},
+        {"stage": "await-grace", "grace_ms": 1, "more": 1},
+        {"stage": "drop", "grace_ms": 1},
+        {"grace_ms": 1},
+    ],
+)
+def test_a_stage_that_is_not_understood_is_not_read(said: dict[str, object]) -> None:
+    commit, _, purge = stages_json(stages_of_expiry(COMMIT, GRACE_MS, VICTIMS, UndoWindow.AFTER_COMMIT))
+    with pytest.raises((TypeError, ValueError)):
+        read_stages([commit, said, purge], of_search=False)
+
+
+def test_every_stage_has_words_of_its_own() -> None:
+    assert len({in_words(each) for each in ONE_OF_EACH}) == len(ONE_OF_EACH)
