@@ -10,7 +10,10 @@ from typing import Any
 import pytest
 
 from firnline.errors import RefusedForSafety
+from firnline.model.files import Tally
 from firnline.ops.runs.status import RunStatus
+from firnline.plans.stages import CommitExpiry, stages_json, stages_of_expiry
+from firnline.ports.formats import UndoWindow
 from firnline.testing.crowds import Crowd
 from firnline.testing.disks import local
 from firnline.testing.forgery import Forgery
@@ -72,7 +75,8 @@ def test_a_run_on_a_folder_is_a_search_and_nothing_else(crowd: Crowd) -> None:
     before = crowd.files()
     carried = a_search(crowd, crowd.lake)
     made = forged_from(carried, files_of(local(target)))
-    made.edit(lambda plan: plan.update({"kind": "expiry"}))
+    expiry = stages_json(stages_of_expiry(CommitExpiry(1, 0), 0, Tally(1, 1), UndoWindow.AFTER_COMMIT))
+    made.edit(lambda plan: plan.update({"kind": "expiry", "stages": expiry}))
     crowd.clock.advance(2 * 3_600_000)
     with pytest.raises(RefusedForSafety, match="there is only a folder"):
         crowd.later().purge(f"{crowd.folder}/lake@{made.stamp}")

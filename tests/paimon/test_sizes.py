@@ -58,7 +58,7 @@ def test_every_listed_size_is_that_of_the_file(indexed: Copy, tmp_path: Path) ->
     assert any("/statistics/stat-" in path for path in listed)
     assert listed == {path: _on_disk(path) for path in listed}
     freed = indexed.expire(**LAST_OLD).outcomes["deleted"]
-    assert freed["bytes"] == sum(size or 0 for size in listed.values())
+    assert freed.bytes == sum(size or 0 for size in listed.values())
 
 
 def test_so_it_is_in_random_tables(both: Paimon, tmp_path: Path) -> None:

@@ -576,7 +576,7 @@ def test_deletes_that_failed_are_tried_again_and_nothing_else(world: World) -> N
     done = process_on_its_day(world, counted).purge(run.id)
     assert {key for verb, key in counted.trace if verb == "delete"} == stubborn
     assert done.state == "done"
-    assert sum(each["files"] for each in done.outcomes.values()) == len(outcomes(done))
+    assert sum(each.files for each in done.outcomes.values()) == len(outcomes(done))
     assert there(victims) == set()
     world.check()
 
@@ -632,7 +632,7 @@ def test_ctrl_c_stops_between_two_batches_and_the_run_goes_on_later(world: World
     (run,) = world.runs()
     state, recorded = world.process().run(run).run.state, world.process().run(run).outcomes
     assert state is RunState.PURGING
-    assert recorded["deleted"]["files"] == 1 + rest.count("deleted")
+    assert recorded["deleted"].files == 1 + rest.count("deleted")
     world.check()
     assert world.process().advance(run).state == "done"
     assert there(only_in(world, "s1", "s3", "s4", "s5", "s7")) == set()

@@ -508,5 +508,8 @@ def test_any_order_of_anything(
             f"\nstate machine: {done:,} steps:", ", ".join(f"{name} {number}" for name, number in sorted(steps.items()))
         )
     assert done >= AT_LEAST
-    for rare in ("expire, crashed", "resume, crashed", "purge, crashed", "undo, crashed", "undo", "hold"):
-        assert steps[rare], f"the machine never came to: {rare}"
+    # Sixty short lives may by chance hold no crash of one rare act; thousands cannot.
+    rare = ("resume, crashed", "purge, crashed", "undo, crashed")
+    assert all(steps[each] for each in rare) if FULL else any(steps[each] for each in rare), steps
+    for each in ("expire, crashed", "resume", "purge", "undo", "hold"):
+        assert steps[each], f"the machine never came to: {each}"

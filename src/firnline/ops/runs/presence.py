@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence, Set
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from firnline.errors import ObjectNotFound
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 _THREADS = 16
 LISTED = 100
+MOST_LOOKS, MOST_KEYS = 1_000, 100_000
 MISSING = "missing"
 
 
@@ -115,31 +117,29 @@ def without_false_promise(planned: Planned, table_format: TableFormat, store: Re
     gone = [key for key in absent if name_of(key) not in found]
     if not gone:
         return planned
-    note = f"undo will be refused: {len(gone)} files of what goes are not there, such as {gone[0]}"
+    note = f"undo will be refused: files of what goes are not there, such as {gone[0]}"
     return replace(planned, plan=replace(planned.plan, notes=(*planned.plan.notes, note)))
 
 
-def _absent(store: Read, batches: Iterable[pa.RecordBatch]) -> Iterator[str]:
-    """Yields the files that are not where they were derived to be, of folders of which none was there before them."""
-    proven: set[str] = set()
+def _absent(store: Read, batches: Iterable[pa.RecordBatch]) -> list[str]:
+    """Returns which of some victims, one of each folder, are not where they were derived to be.
+
+    A plan pays for no more than MOST_LOOKS, whatever the table's size: an undo looks at every file itself.
+    """
+    keys = (key for batch in batches for key in batch.column("key").to_pylist())
+    chosen = list(islice(_one_of_each_folder(islice(keys, MOST_KEYS)), MOST_LOOKS))
     with ThreadPoolExecutor(_THREADS) as pool:
-        for batch in batches:
-            left = _by_folder(batch.column("key").to_pylist(), proven)
-            while left:
-                asked = {folder: keys.pop() for folder, keys in left.items()}
-                there = dict(zip(asked, pool.map(lambda key: _is_there(store, key), asked.values()), strict=True))
-                yield from (asked[folder] for folder, is_there in there.items() if not is_there)
-                proven |= {folder for folder, is_there in there.items() if is_there}
-                left = {folder: keys for folder, keys in left.items() if keys and folder not in proven}
+        there = pool.map(lambda key: _is_there(store, key), chosen)
+        return [key for key, is_there in zip(chosen, there, strict=True) if not is_there]
 
 
-def _by_folder(keys: Iterable[str], proven: set[str]) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
+def _one_of_each_folder(keys: Iterable[str]) -> Iterator[str]:
+    seen: set[str] = set()
     for key in keys:
         folder = key.rpartition("/")[0]
-        if folder not in proven:
-            found.setdefault(folder, []).append(key)
-    return found
+        if folder not in seen:
+            seen.add(folder)
+            yield key
 
 
 def _is_there(store: Read, key: str) -> bool:
