@@ -7,7 +7,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 READY  := .venv/.ready
 PYTEST := .venv/bin/python -m pytest
-SERVERS := .venv/bin/python -m firnline.testing.servers
+SERVERS := .venv/bin/python -m harness.servers
 # The servers that all test processes share; a process that wants another starts it for itself.
 SERVED := $(SERVERS) run moto postgres redis rest --
 JOBS   ?= 3
@@ -46,7 +46,7 @@ test-full: $(READY) ## every test at its long count
 check: $(READY) ## lint, format, types, import contracts, docs, the formal model
 	.venv/bin/ruff check
 	.venv/bin/ruff format --check
-	.venv/bin/mypy --strict src
+	.venv/bin/mypy --strict
 	.venv/bin/lint-imports
 	@JAVA_HOME=$$(scripts/java.sh) && export JAVA_HOME && $(PYTEST) -q -n $(JOBS) --dist loadgroup tests/docs tests/formal
 

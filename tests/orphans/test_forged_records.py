@@ -11,9 +11,9 @@ import pytest
 
 from firnline.errors import RefusedForSafety
 from firnline.ops.runs.status import RunStatus
-from firnline.testing.crowds import Crowd
-from firnline.testing.disks import local
-from firnline.testing.forgery import Forgery
+from harness.crowds import Crowd
+from harness.disks import local
+from harness.forgery import Forgery
 
 
 def a_search(crowd: Crowd, target: str, **asked: Any) -> RunStatus:

@@ -24,10 +24,10 @@ from firnline.policy.parse import Section
 from firnline.ports.catalogs import TableName
 from firnline.ports.delete import Delete
 from firnline.stores.delete import ObjectDelete
-from firnline.testing.curves import drawn
-from firnline.testing.grounds import Ground
-from firnline.testing.servers import Proxy, Rule, proxy
-from firnline.testing.world import World
+from harness.curves import drawn
+from harness.grounds import Ground
+from harness.servers import Proxy, Rule, proxy
+from harness.world import World
 
 FULL = bool(os.environ.get("FIRNLINE_FULL"))
 VICTIMS = 20_000 if FULL else 1_000

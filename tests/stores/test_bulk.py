@@ -19,10 +19,10 @@ from firnline.stores.objects import ObjectStores
 from firnline.stores.s3 import open_s3
 from firnline.stores.throttle import LocalBudget
 from firnline.stores.wrappers.retry import Patience, Retrying
-from firnline.testing.servers.fixtures import unique
-from firnline.testing.servers.process import Server
-from firnline.testing.servers.proxy import Rule, proxy
-from firnline.testing.servers.s3 import client, make_bucket
+from harness.servers.fixtures import unique
+from harness.servers.process import Server
+from harness.servers.proxy import Rule, proxy
+from harness.servers.s3 import client, make_bucket
 
 from .careless import Answer, Careless, careless
 

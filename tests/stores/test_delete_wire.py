@@ -20,9 +20,9 @@ from firnline.stores.objects import ObjectStores
 from firnline.stores.s3 import open_s3
 from firnline.stores.s3_deletes import BulkAnswer, _parsed, _plain, read_answer, write_request
 from firnline.stores.wrappers.retry import Patience
-from firnline.testing.servers.fixtures import unique
-from firnline.testing.servers.process import Server
-from firnline.testing.servers.s3 import make_bucket
+from harness.servers.fixtures import unique
+from harness.servers.process import Server
+from harness.servers.s3 import make_bucket
 
 from .careless import Careless, careless
 
