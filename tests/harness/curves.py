@@ -1,12 +1,57 @@
-"""A drawing of how a throttle's rate went over time, as SVG: one line, a mark wherever the store asked for less."""
+"""How a throttle's rate went over time: watched, and drawn as SVG, with a mark wherever the store asked for less."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
+from threading import Lock
+from typing import NamedTuple
 
-from firnline.stores.throttle import Moment
+from firnline.ports.stores import Budget
+from firnline.stores.delete import ObjectDelete
+from firnline.stores.throttle import Clock, Throttle
 
 _WIDTH, _HEIGHT, _EDGE = 720, 260, 48
+
+
+class Moment(NamedTuple):
+    """One point of the curve. `at` is in seconds of the clock that the throttle was given."""
+
+    at: float
+    rate: float
+    batch: int
+    event: str
+
+
+class WatchedThrottle(Throttle):
+    """A throttle that remembers its pace after every answer, oldest first."""
+
+    def __init__(self, budget: Budget | None = None, clock: Clock = time.monotonic) -> None:
+        super().__init__(budget, clock)
+        self.curve: list[Moment] = []
+        self._watching = Lock()
+
+    def slowed(self, prefix: str) -> None:
+        with self._watching:
+            before = self._pace(prefix).cut_at
+            super().slowed(prefix)
+            self._note(prefix, "slow down" if self._pace(prefix).cut_at == before else "halved")
+
+    def went_well(self, prefix: str) -> None:
+        with self._watching:
+            super().went_well(prefix)
+            self._note(prefix, "ok")
+
+    def _note(self, prefix: str, event: str) -> None:
+        pace = self._pace(prefix)
+        self.curve.append(Moment(self._clock(), pace.rate, pace.batch, event))
+
+
+def watched(delete: ObjectDelete) -> WatchedThrottle:
+    """Returns the throttle that paces these deletes from now on, within the budget that they had."""
+    throttle = WatchedThrottle(delete.throttle.budget)
+    delete.throttle = throttle
+    return throttle
 
 
 def drawn(curve: Sequence[Moment], title: str) -> str:

@@ -13,7 +13,7 @@ from firnline.errors import UnreadableMetadata
 from firnline.formats.paimon.table import PaimonFormat
 from firnline.model.locations import identity
 from firnline.stores.objects import ObjectStores
-from firnline.stores.wrappers.counting import Counting
+from firnline.testing.counting import Counting
 from harness.large.tables import SHAPES
 from harness.paimon import layout
 from harness.paimon.java_table import JavaTable

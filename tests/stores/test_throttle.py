@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from firnline.errors import PermanentStoreError
 from firnline.stores.keys import object_key
 from firnline.stores.throttle import KEYS_PER_SECOND, LARGEST_BATCH, LocalBudget, Throttle, prefix_of
+from harness.curves import WatchedThrottle
 
 PREFIX = "s3://b/lake"
 
@@ -31,7 +32,7 @@ class Ticking:
 class Sender:
     """Sends as fast as it is let, and remembers when and how much."""
 
-    throttle: Throttle
+    throttle: WatchedThrottle
     clock: Ticking
     sent: list[tuple[float, int]] = field(default_factory=list)
 
@@ -42,7 +43,7 @@ class Sender:
 
 def sender(rate: float = KEYS_PER_SECOND) -> Sender:
     clock = Ticking()
-    return Sender(Throttle(LocalBudget(rate, clock), clock), clock)
+    return Sender(WatchedThrottle(LocalBudget(rate, clock), clock), clock)
 
 
 batches = st.lists(st.integers(1, LARGEST_BATCH), min_size=1, max_size=60)
@@ -75,7 +76,7 @@ def test_rate_and_size_stay_within_their_bounds(said: list[str]) -> None:
     for word in said:
         under_test.clock.now += 0.4
         under_test.throttle.slowed(PREFIX) if word == "slow" else under_test.throttle.went_well(PREFIX)
-    for moment in under_test.throttle.curve():
+    for moment in under_test.throttle.curve:
         assert KEYS_PER_SECOND / 16 <= moment.rate <= KEYS_PER_SECOND
         assert 10 <= moment.batch <= LARGEST_BATCH
 
@@ -84,12 +85,12 @@ def test_slow_down_halves_once_for_requests_of_the_same_moment() -> None:
     under_test = sender()
     for _ in range(8):
         under_test.throttle.slowed(PREFIX)
-    assert [moment.event for moment in under_test.throttle.curve()] == ["halved"] + ["slow down"] * 7
-    assert under_test.throttle.curve()[-1].rate == KEYS_PER_SECOND / 2
+    assert [moment.event for moment in under_test.throttle.curve] == ["halved"] + ["slow down"] * 7
+    assert under_test.throttle.curve[-1].rate == KEYS_PER_SECOND / 2
     assert under_test.throttle.batch(PREFIX) == 125
     under_test.clock.now += 1.1
     under_test.throttle.slowed(PREFIX)
-    assert under_test.throttle.curve()[-1].rate == KEYS_PER_SECOND / 4
+    assert under_test.throttle.curve[-1].rate == KEYS_PER_SECOND / 4
 
 
 def test_it_comes_back_by_small_steps() -> None:
@@ -98,7 +99,7 @@ def test_it_comes_back_by_small_steps() -> None:
     rates = []
     for _ in range(60):
         under_test.throttle.went_well(PREFIX)
-        rates.append(under_test.throttle.curve()[-1].rate)
+        rates.append(under_test.throttle.curve[-1].rate)
     steps = {round(later - earlier, 6) for earlier, later in pairwise(rates)}
     assert steps == {KEYS_PER_SECOND / 100, 0.0}
     assert rates[-1] == KEYS_PER_SECOND
@@ -109,7 +110,7 @@ def test_a_prefix_that_is_asked_to_slow_down_slows_nobody_else() -> None:
     under_test = sender()
     under_test.throttle.slowed(PREFIX)
     under_test.throttle.went_well("s3://b/other")
-    assert under_test.throttle.curve()[-1].rate == KEYS_PER_SECOND
+    assert under_test.throttle.curve[-1].rate == KEYS_PER_SECOND
 
 
 def test_shares_add_up_to_the_whole() -> None:

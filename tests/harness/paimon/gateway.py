@@ -20,7 +20,6 @@ from harness.servers.process import HOST, Missing, tied
 
 VERSION = "1.4.2"
 _BUNDLE = "org.apache.paimon:paimon-bundle:{}"
-COORDINATES = (_BUNDLE.format(VERSION),)
 _SHARED = (
     "py4j-", "hadoop-client-", "snappy-java-", "slf4j-api-", "jcl-over-slf4j-", "log4j-api-", "log4j-core-",
     "log4j-slf4j2-",

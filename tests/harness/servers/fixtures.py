@@ -64,11 +64,6 @@ def postgres_server(server: GetServer) -> Server:
 
 
 @pytest.fixture(scope="session")
-def redis_server(server: GetServer) -> Server:
-    return server("redis")
-
-
-@pytest.fixture(scope="session")
 def rest_server(server: GetServer) -> Server:
     """The REST catalog; its warehouse is on moto, and a table may name a location on local files instead."""
     return server("rest")

@@ -54,13 +54,6 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def listens(port: int) -> bool:
-    """Returns whether anything accepts connections on the port."""
-    with socket.socket() as probe:
-        probe.settimeout(1)
-        return probe.connect_ex((HOST, port)) == 0
-
-
 def program(name: str, package: str, folders: Sequence[Path] = ()) -> str:
     """Returns the path of a program, looked for in `folders` first. Raises Missing, naming the system's package."""
     found = shutil.which(name, path=os.pathsep.join(map(str, folders))) or shutil.which(name)

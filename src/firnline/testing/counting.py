@@ -95,11 +95,3 @@ class CountingLog(_Noting):
             os.write(log, json.dumps([verb, key]).encode() + b"\n")
         finally:
             os.close(log)
-
-
-def per_verb(calls: Counter[tuple[str, str]]) -> Counter[str]:
-    """Returns the number of calls of each verb."""
-    total: Counter[str] = Counter()
-    for (verb, _), count in calls.items():
-        total[verb] += count
-    return total
