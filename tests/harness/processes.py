@@ -20,11 +20,12 @@ from firnline.model.names import is_location, parts_of
 from firnline.ops.marks.holds import add_hold, release_hold
 from firnline.ops.marks.tags import add_tag, remove_tag
 from firnline.ops.table.sources import catalog_table
+from firnline.patience import Patience
 from firnline.policy.parse import Section, parse_policy
 from firnline.ports.catalogs import Catalog, Commit, TableName
 from firnline.stores.objects import ObjectStores
 from firnline.stores.wrappers.read_only import ReadOnly
-from firnline.stores.wrappers.retry import Patience, Retrying
+from firnline.stores.wrappers.retry import Retrying
 from firnline.testing.dated import Clock, Dated
 from firnline.testing.faults import Fault, NoFault
 from firnline.testing.faulty import (

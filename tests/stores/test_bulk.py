@@ -13,12 +13,13 @@ import botocore.exceptions
 import pytest
 
 from firnline.errors import AccessDenied, BadCredentials, ExpiredCredentials, NoSuchBucket, ObjectNotFound, Unreachable
+from firnline.patience import Patience
 from firnline.ports.delete import Doomed, Fate
 from firnline.stores.delete import ObjectDelete
 from firnline.stores.objects import ObjectStores
 from firnline.stores.s3 import open_s3
 from firnline.stores.throttle import LocalBudget
-from firnline.stores.wrappers.retry import Patience, Retrying
+from firnline.stores.wrappers.retry import Retrying
 from harness.curves import watched
 from harness.servers.fixtures import unique
 from harness.servers.process import Server

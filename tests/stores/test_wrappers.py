@@ -12,10 +12,11 @@ from pathlib import Path
 import pytest
 
 from firnline.errors import AlreadyExists, ObjectNotFound, OutcomeUnknown, PermanentStoreError, StoreError
+from firnline.patience import Patience
 from firnline.ports.stores import ObjectMeta, ReadWrite
 from firnline.stores.objects import ObjectStores
 from firnline.stores.wrappers.read_only import ReadOnly
-from firnline.stores.wrappers.retry import Patience, Retrying
+from firnline.stores.wrappers.retry import Retrying
 from firnline.testing.counting import Counting, CountingLog
 
 QUICK = Patience(attempts=4, base_delay_s=0.0001)
