@@ -109,7 +109,7 @@ def test_scripts_can_be_run_and_parse(script: str) -> None:
 def test_make_help_names_every_target_that_a_person_calls() -> None:
     shown = subprocess.run(["make", "help"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
     targets = set(re.findall(r"make ([a-z-]+)", shown))
-    assert targets >= {"setup", "demo", "test", "test-full", "check", "bench", "clean"}
+    assert targets >= {"setup", "demo", "unit", "test", "test-full", "check", "bench", "clean"}
 
 
 def test_help_imports_no_heavy_library() -> None:

@@ -13,7 +13,7 @@ from pyiceberg.table.refs import SnapshotRefType
 from demo import lake
 from demo.artemis import DAY_MS
 
-pytestmark = pytest.mark.xdist_group("lake")  # one process builds it
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("lake")]  # one process builds it
 NOW_MS = 1_790_000_000_000
 SNAPSHOTS = {"registry": 121, "telemetry": 102, "config": 9}
 
