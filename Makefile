@@ -1,16 +1,18 @@
 # Every target sets up what it needs: on a bare machine `make demo` or `make test` is all there is to type.
 .DEFAULT_GOAL := help
-.PHONY: help setup demo services services-stop test test-full check bench lock clean
+.PHONY: help setup demo services services-stop unit test test-full check bench lock clean
 
 # The tests start hundreds of processes: none of them should compile firnline's modules anew.
 unexport PYTHONDONTWRITEBYTECODE
 
 READY  := .venv/.ready
 PYTEST := .venv/bin/python -m pytest
-SERVERS := .venv/bin/python -m firnline.testing.servers
+SERVERS := .venv/bin/python -m harness.servers
 # The servers that all test processes share; a process that wants another starts it for itself.
 SERVED := $(SERVERS) run moto postgres redis rest --
 JOBS   ?= 3
+# Tests that need neither a server nor a JVM; harness.pure fails those that do.
+UNIT   := tests/unit
 # What `make check` runs itself.
 LANE   := --ignore tests/docs --ignore tests/formal
 
@@ -35,6 +37,9 @@ services: $(READY) ## throw-away S3, PostgreSQL, REST and Redis servers on loopb
 services-stop: ## stop what `make services` started
 	@$(SERVERS) down
 
+unit: $(READY) ## pure tests, without server and JVM: under a minute in one process
+	@$(PYTEST) -q -p harness.pure -m "not slow" $(UNIT) $(ARGS)
+
 test: $(READY) ## the tests, some minutes on two cores; more arguments with ARGS="..."
 	@scripts/services.sh
 	@JAVA_HOME=$$(scripts/java.sh) && export JAVA_HOME && $(SERVED) $(PYTEST) -n $(JOBS) --dist loadgroup $(LANE) $(ARGS)
@@ -46,7 +51,7 @@ test-full: $(READY) ## every test at its long count
 check: $(READY) ## lint, format, types, import contracts, docs, the formal model
 	.venv/bin/ruff check
 	.venv/bin/ruff format --check
-	.venv/bin/mypy --strict src
+	.venv/bin/mypy --strict
 	.venv/bin/lint-imports
 	@JAVA_HOME=$$(scripts/java.sh) && export JAVA_HOME && $(PYTEST) -q -n $(JOBS) --dist loadgroup tests/docs tests/formal
 

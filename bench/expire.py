@@ -23,7 +23,7 @@ from typing import Any
 from parts.measuring import machine, measured
 from parts.reporting import Line, rounds_table, save, table
 
-from firnline.testing.large import SHAPES, LargeShape, LargeTable
+from harness.large.tables import SHAPES, LargeShape, LargeTable
 
 OWN_FLOORS = {"A": (10.0, 4.0), "B": (6.0, 3.0)}
 """Of a plan as `firnline plan` makes it, warm and cold, against the action: on threads, its own choice for them."""

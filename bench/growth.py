@@ -21,7 +21,7 @@ from typing import Any
 from parts.measuring import machine, measured
 from parts.reporting import FOLDER
 
-from firnline.testing.large import SHAPES, LargeTable
+from harness.large.tables import SHAPES, LargeTable
 
 SNAPSHOTS = (5_000, 20_000, 100_000)
 HEAP = "2g"

@@ -24,8 +24,8 @@ from firnline.app.places import now_ms
 from firnline.lake import open_lake
 from firnline.model.times import DAY_MS
 from firnline.plans.plan import Plan
-from firnline.testing.crowds import Crowd
-from firnline.testing.pointers import CATALOG
+from harness.crowds import Crowd
+from harness.pointers import CATALOG
 
 AT_MOST = 1.5
 ROUNDS = 9

@@ -25,8 +25,8 @@ from parts.measuring import machine
 from parts.reporting import Line, save, table
 
 from firnline.lake import Lake, open_lake
-from firnline.testing.large import LargeShape, LargeTable
-from firnline.testing.paimon.large import LargePaimon
+from harness.large.tables import LargeShape, LargeTable
+from harness.paimon.large import LargePaimon
 
 SHAPE = LargeShape(1_000, 556, live=200, cadence=8, refs=3)
 """556,000 entries that add a file and 444,800 that remove one."""

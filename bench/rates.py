@@ -25,7 +25,7 @@ from firnline.formats.iceberg.expand import _ENTRY_COLUMNS, IcebergExpand
 from firnline.model.files import File, FileKind
 from firnline.model.spans import portions
 from firnline.stores.objects import ObjectStores
-from firnline.testing.large import LargeShape, LargeTable
+from harness.large.tables import LargeShape, LargeTable
 
 TURNS = 7
 INFLATER_FLOOR = 0.6

@@ -29,10 +29,10 @@ from firnline.stores.delete import ObjectDelete
 from firnline.stores.ranges import ObjectRanges
 from firnline.stores.s3 import open_s3
 from firnline.stores.throttle import LocalBudget
-from firnline.testing.servers.process import Server
-from firnline.testing.servers.rest import gateway
-from firnline.testing.servers.s3 import ACCESS, REGION, SECRET, make_bucket
-from firnline.testing.servers.versitygw import versitygw
+from harness.servers.process import Server
+from harness.servers.rest import gateway
+from harness.servers.s3 import ACCESS, REGION, SECRET, make_bucket
+from harness.servers.versitygw import versitygw
 
 FLOOR = 0.8
 OBJECTS, FOLDERS = 100_000, 100

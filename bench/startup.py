@@ -17,7 +17,7 @@ from pathlib import Path
 from parts.measuring import machine
 from parts.reporting import FOLDER
 
-from firnline.testing.large import SHAPES, START_MS, STEP_MS, LargeTable
+from harness.large.tables import SHAPES, START_MS, STEP_MS, LargeTable
 
 CEILING = 6.0
 TURNS = 7

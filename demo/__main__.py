@@ -20,10 +20,11 @@ from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.table import Table
 
 import firnline
+from demo import lake
 from firnline.cli.main import run
-from firnline.testing import lake, servers
-from firnline.testing.servers.s3 import make_bucket
-from firnline.testing.servers.versitygw import is_built
+from harness import servers
+from harness.servers.s3 import make_bucket
+from harness.servers.versitygw import is_built
 
 LAKE = Path(__file__).resolve().parents[1] / ".demo" / "lake"
 SERVERS = LAKE.parent / "servers"

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-pytest_plugins = ["firnline.testing.servers.fixtures"]
+pytest_plugins = ["harness.servers.fixtures"]
 _COUNT = "count: "
 _MEMORY = Path("/dev/shm")
 
@@ -60,7 +60,7 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
 
 def _print_missing(terminalreporter: Any) -> None:
     """Prints how many tests had no server to run on, by the reason: a green session must not hide them."""
-    from firnline.testing.servers.fixtures import NOT_HERE
+    from harness.servers.fixtures import NOT_HERE
 
     reasons = [str(report.longrepr[2]) for report in terminalreporter.stats.get("skipped", [])]
     missing = Counter(each.partition(NOT_HERE)[2] for each in reasons if NOT_HERE in each)

@@ -21,7 +21,7 @@ import psutil
 from firnline.cli.process import settle_in
 from firnline.lake import Lake, open_lake
 from firnline.model.locations import identity
-from firnline.testing.large import START_MS, STEP_MS
+from harness.large.tables import START_MS, STEP_MS
 from parts.phases import Watch, phases_on_spark
 
 if TYPE_CHECKING:

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 from firnline.app.catalogs import Table
 from firnline.app.doctor import examine
 from firnline.app.places import Places, places_of
+from firnline.app.requests import Moment, age_ms, instant, request_of, terms_of
 from firnline.app.runs import Leave, PlanView, Runs
-from firnline.app.searches import Searches, SearchTerms
+from firnline.app.searches import Searches
 from firnline.errors import FirnlineError, UnreadableMetadata
 from firnline.model.holds import Hold
 from firnline.model.snapshots import RefKind
-from firnline.model.times import parse_duration, parse_instant
 from firnline.ops.history.reading import check_plot_name, expired_snapshots, timeline_of, write_plot
 from firnline.ops.history.timeline import Span, Timeline
 from firnline.ops.looking.check import Checked, check
@@ -26,7 +26,7 @@ from firnline.ops.looking.permissions import Permissions, permissions
 from firnline.ops.looking.why import Explanation, why
 from firnline.ops.marks.adopt import Adoption, adopt, adoption_of, unaware
 from firnline.ops.marks.holds import add_hold, release_hold
-from firnline.ops.marks.tags import FOREVER, Tagged, add_tag, holds_alone, refuse_no_branch, remove_tag, resolve
+from firnline.ops.marks.tags import Tagged, add_tag, holds_alone, refuse_no_branch, remove_tag, resolve
 from firnline.ops.orphans.dropped import Dropped
 from firnline.ops.orphans.search import SearchRequest
 from firnline.ops.runs.decision import policy_in_force
@@ -45,9 +45,6 @@ if TYPE_CHECKING:
     from firnline.ports.formats import State
     from firnline.spark.session import Session
     from firnline.sql.session import Answer, Statements
-
-Moment = str | int
-"""An instant: ISO 8601 with its zone, or milliseconds since the epoch."""
 
 
 @dataclass(eq=False)
@@ -121,7 +118,7 @@ class Lake:
             check_plot_name(Path(plot))
         work = self.places.table_context(table)
         state = work.source.load()
-        span = Span(_instant(since), _instant(until))
+        span = Span(instant(since), instant(until))
         timeline, trouble = timeline_of(work.source, state, work.store, work.root(state), span)
         if plot is not None:
             write_plot(timeline, Path(plot))
@@ -148,7 +145,7 @@ class Lake:
         """Returns the tag as it was written. `snapshot` is an id or a ref, the current one if None; `retain` an age
         such as 30d, or "forever"; without it the table's own default counts.
         """
-        return add_tag(self.places.table_context(table), name, snapshot, _age(retain))
+        return add_tag(self.places.table_context(table), name, snapshot, age_ms(retain))
 
     def untag(self, table: Table, name: str, **options: Any) -> RunStatus | PlanView | None:
         """Removes a tag. Returns None, or the run that it took: a tag that alone holds a snapshot goes with its files,
@@ -177,7 +174,7 @@ class Lake:
         work = self.places.table_context(table)
         state = work.source.load()
         held = resolve(state, snapshot) if snapshot is not None and snapshot in state.refs else snapshot
-        hold = Hold(name, who or getpass.getuser(), why, held, _instant(until))
+        hold = Hold(name, who or getpass.getuser(), why, held, instant(until))
         return hold, add_hold(work, hold)
 
     def release(self, table: Table, name: str) -> None:
@@ -312,7 +309,7 @@ class Lake:
 
         `also` are tables that no catalog has; `terms` are those of `terms_of`.
         """
-        asked = SearchRequest(_instant(older_than), same, dead, also, keep_near_misses)
+        asked = SearchRequest(instant(older_than), same, dead, also, keep_near_misses)
         return self._searches.orphans(table, asked, terms_of(**terms))
 
     def dropped(self, prefix: str) -> list[Dropped]:
@@ -323,63 +320,10 @@ class Lake:
         self, prefix: str, folder: str, *, older_than: Moment | None = None, **terms: Any
     ) -> tuple[OrphanPlan, RunStatus | None]:
         """Returns what would go of one dropped table, and the run that removes it, if any."""
-        return self._searches.purge_dropped(prefix, folder, SearchRequest(_instant(older_than)), terms_of(**terms))
+        return self._searches.purge_dropped(prefix, folder, SearchRequest(instant(older_than)), terms_of(**terms))
 
 
 _ACTING = ("break_lease", "confirm")
-
-
-def request_of(
-    older_than: Moment | None = None,
-    retain_last: int | None = None,
-    now: Moment | None = None,
-    keep: Mapping[str, str] | None = None,
-    include_outside: bool | None = None,
-    blast_radius: float | None = None,
-    clean: bool = False,
-    new_history: bool = False,
-    sole_writer: bool = False,
-    grace: str | None = None,
-) -> Request:
-    """Returns the options of a run as a value. Raises UsageError for an instant or an age that cannot be read."""
-    return Request(
-        keep=keep or {},
-        older_than_ms=_instant(older_than),
-        retain_last=retain_last,
-        now_ms=_instant(now),
-        include_outside=include_outside,
-        blast_radius=blast_radius,
-        clean=clean,
-        new_history=new_history,
-        sole_writer=sole_writer,
-        grace_ms=None if grace is None else parse_duration(grace),
-    )
-
-
-def terms_of(
-    grace: str | None = None,
-    blast_radius: float | None = None,
-    dry_run: bool = False,
-    consent: Callable[[OrphanPlan], bool] = lambda plan: False,
-    break_lease: bool = False,
-    include_outside: bool = False,
-    inventory: str | Path | None = None,
-    files: str | Path | None = None,
-) -> SearchTerms:
-    """Returns on what terms a search becomes a run. `consent` is shown the plan; without it the plan waits."""
-    leave = Leave(break_lease, include_outside or None)
-    grace_ms = None if grace is None else parse_duration(grace)
-    return SearchTerms(grace_ms, blast_radius, dry_run, consent, leave, inventory, files)
-
-
-def _instant(moment: Moment | None) -> int | None:
-    return moment if moment is None or isinstance(moment, int) else parse_instant(moment)
-
-
-def _age(retain: str | int | None) -> int | None:
-    if not isinstance(retain, str):
-        return retain
-    return FOREVER if retain.lower() == "forever" else parse_duration(retain)
 
 
 def open_lake(

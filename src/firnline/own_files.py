@@ -1,5 +1,4 @@
-"""Files and folders of this user's own: where they lie by the XDG specification, made and taken for such by owner and
-mode.
+"""Files and folders of this user's own: where they lie, made and taken for such by owner and mode.
 
 What is loaded as code, or sent to executors as code, runs with this user's rights. Anyone who may write to it, or to
 the folder that it lies in, could run what they like.
@@ -15,19 +14,11 @@ from pathlib import Path
 from uuid import uuid4
 
 
-def base_folder(variable: str, below_home: str) -> Path:
-    """Returns the folder that the variable names, else the usual one below the user's home.
-
-    Raises RuntimeError for a user without a home. An empty or relative path counts as none, as the specification
-    demands: it would lie in whatever folder a command happens to be started in.
-    """
-    said = os.environ.get(variable, "")
-    return Path(said) if os.path.isabs(said) else Path.home() / below_home
-
-
 def own_cache(sort: str) -> Path:
-    """Returns the folder, which need not be there. Raises RuntimeError for a user without a home."""
-    return base_folder("XDG_CACHE_HOME", ".cache") / "firnline" / sort
+    """Returns a folder of the user's cache, which need not be there. Raises RuntimeError for a user without a home."""
+    from platformdirs import user_cache_path
+
+    return user_cache_path("firnline", appauthor=False) / sort
 
 
 _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH

@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 from firnline.errors import PolicyError
-from firnline.own_files import base_folder, own_cache
+from firnline.own_files import own_cache
 from firnline.policy.parse import Section, parse_policy
 
 NAME = "firnline.yaml"
@@ -47,7 +47,12 @@ def cache_folder() -> Path:
 
 
 def user_folder() -> Path:
-    return base_folder("XDG_CONFIG_HOME", ".config") / "firnline"
+    """Returns the folder of the user's configuration, which need not be there. Raises RuntimeError for a user without a
+    home.
+    """
+    from platformdirs import user_config_path
+
+    return user_config_path("firnline", appauthor=False)
 
 
 def _read(path: Path) -> Section:

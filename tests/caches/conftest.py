@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from firnline.testing.servers.redis import redis
+from harness.servers.redis import redis
 
 
 @pytest.fixture(scope="module")

@@ -21,7 +21,7 @@ from firnline.local.engine import LocalEngine
 from firnline.model.files import File, FileKind
 from firnline.ports.stores import ObjectMeta
 from firnline.stores.objects import ObjectStores
-from firnline.stores.wrappers.counting import Counting
+from firnline.testing.counting import Counting
 from firnline.testing.damage import SPOILED
 from firnline.testing.engines import a_long_life
 from firnline.testing.manifests import AvroLayout

@@ -19,11 +19,11 @@ from firnline.caches.redis_cache import LARGEST_ENTRY, RedisCache
 from firnline.local.engine import LocalEngine
 from firnline.ports.stores import ObjectMeta
 from firnline.stores.objects import ObjectStores
-from firnline.stores.wrappers.counting import Counting
+from firnline.testing.counting import Counting
 from firnline.testing.engines import a_long_life
-from firnline.testing.servers.redis import redis as redis_server
 from firnline.testing.surveys import expected
 from firnline.testing.tables import QuickFiles, SmallTable
+from harness.servers.redis import redis as redis_server
 
 from .worlds import memory_of, survey_with
 

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from firnline.testing.servers import Missing, Server, rest
-from firnline.testing.servers.fixtures import NOT_HERE
+from harness.servers import Missing, Server, rest
+from harness.servers.fixtures import NOT_HERE
 
 
 @pytest.fixture(scope="session")

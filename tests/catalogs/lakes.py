@@ -13,7 +13,7 @@ from pyiceberg.catalog.rest import RestCatalog as PyIcebergCatalog
 from pyiceberg.schema import Schema
 from pyiceberg.types import LongType, NestedField
 
-from firnline.testing.servers import Server
+from harness.servers import Server
 
 TABLES = ("sales.events", "sales.orders", "eu.west.events", "ops.audit")
 SCHEMA = Schema(NestedField(1, "id", LongType(), required=False))

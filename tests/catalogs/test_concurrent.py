@@ -22,7 +22,7 @@ from firnline.errors import RefusedForSafety
 from firnline.lake import Lake
 from firnline.ops.runs.status import RunStatus
 from firnline.policy.parse import Section
-from firnline.testing.servers import Server
+from harness.servers import Server
 
 from .lakes import SCHEMA, rows
 

@@ -17,8 +17,8 @@ from firnline.errors import AccessDenied, BadCredentials, NoSuchTable, StoreErro
 from firnline.ports.catalogs import Catalog, Commit, SwapOutcome, TableName
 from firnline.stores.objects import ObjectStores
 from firnline.testing.catalogs import CatalogContract, advance, read_version
-from firnline.testing.servers import Server
-from firnline.testing.servers.postgres import execute
+from harness.servers import Server
+from harness.servers.postgres import execute
 
 from .lakes import TABLES, make_tables
 

@@ -11,7 +11,7 @@ from firnline.catalogs.rest.catalog import RestCatalog
 from firnline.catalogs.rest.commits import RestCommits
 from firnline.ports.catalogs import Catalog, Commit, TableName
 from firnline.testing.catalogs import CatalogContract
-from firnline.testing.servers import Server
+from harness.servers import Server
 
 from .lakes import SCHEMA, make_tables, rows
 

@@ -15,7 +15,7 @@ from firnline.ops.runs.status import RunStatus
 from firnline.policy.parse import Section
 from firnline.sql.asking import RelationRequest, open_relation
 from firnline.sql.relations import TimeBounds
-from firnline.testing.servers import Server
+from harness.servers import Server
 
 from .lakes import five_snapshots, rows
 

@@ -26,8 +26,8 @@ from firnline.policy.parse import Section, parse_policy
 from firnline.ports.catalogs import Attempt, Still, SwapOutcome, Version, always
 from firnline.ports.formats import Amendment
 from firnline.testing.dated import Clock, dated
-from firnline.testing.servers import Server
-from firnline.testing.servers.proxy import Rule, proxy
+from harness.servers import Server
+from harness.servers.proxy import Rule, proxy
 
 from .lakes import five_snapshots, rows
 

@@ -20,11 +20,11 @@ from firnline.ops.looking.findings import HIDDEN, Finding, Severity, Veil, java,
 from firnline.stores.objects import ObjectStores
 from firnline.stores.probe import StoreProbe
 from firnline.testing.manifests import AvroLayout
-from firnline.testing.servers.moto import enforce, moto
-from firnline.testing.servers.process import Server
-from firnline.testing.servers.redis import redis
-from firnline.testing.servers.s3 import client, make_bucket
 from firnline.testing.tables import SmallTable
+from harness.servers.moto import enforce, moto
+from harness.servers.process import Server
+from harness.servers.redis import redis
+from harness.servers.s3 import client, make_bucket
 
 Found = dict[str, dict[str, str]]
 

@@ -19,10 +19,10 @@ from pyiceberg.catalog.sql import SqlCatalog
 from firnline.cli.main import app, run
 from firnline.ops.looking.permissions import ACTIONS, COMMANDS, Need, PlaceKind, Verb, aws_policy, grants, template
 from firnline.testing.manifests import AvroLayout
-from firnline.testing.servers.moto import enforce, moto, user
-from firnline.testing.servers.process import Server
-from firnline.testing.servers.s3 import client, environment, make_bucket
 from firnline.testing.tables import SmallTable
+from harness.servers.moto import enforce, moto, user
+from harness.servers.process import Server
+from harness.servers.s3 import client, environment, make_bucket
 
 ROOT = Path(__file__).parents[2]
 BUCKET = "lake"

@@ -10,7 +10,7 @@ import pytest
 from firnline.app.stores import Stores
 from firnline.cli.main import run
 from firnline.stores.objects import ObjectStores
-from firnline.stores.wrappers.counting import Counting
+from firnline.testing.counting import Counting
 
 Lake = Any
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from firnline.testing import lake
+from demo import lake
 
 FEW_DAYS = 24
 

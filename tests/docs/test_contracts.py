@@ -44,3 +44,10 @@ def test_a_new_module_gets_no_power_to_delete(tmp_path: Path, module: str, impor
     said = lint(tmp_path, module, f"import {imported}\n")
     assert said.returncode != 0
     assert f"-> {imported}" in said.stdout
+
+
+@pytest.mark.parametrize("imported", ["demo.lake", "harness.servers"])
+def test_a_contract_cannot_stand_on_what_does_not_ship(tmp_path: Path, imported: str) -> None:
+    said = lint(tmp_path, "testing/newly_added.py", f"import {imported}\n")
+    assert said.returncode != 0
+    assert f"firnline.testing.newly_added -> {imported.partition('.')[0]}" in said.stdout

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from demo import lake
 from firnline.cli.main import run
 from firnline.model.times import parse_instant
-from firnline.testing import lake
 
 from .conftest import entered
 from .pages import ROOT, blocks

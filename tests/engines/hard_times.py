@@ -26,7 +26,7 @@ from firnline.ports.expanding import Expand, Expanded, Together
 from firnline.spark.delete import SparkDeleteMany
 from firnline.spark.engine import SparkEngine
 from firnline.spark.session import Session, session
-from firnline.stores.delete import LocalDelete
+from firnline.stores.delete import ObjectDelete
 from firnline.stores.objects import ObjectStores
 from firnline.testing.engines import a_long_life
 from firnline.testing.manifests import AvroLayout
@@ -149,7 +149,7 @@ def deleted_twice(spark: Session, folder: str) -> int:
     for each in doomed:
         Path(each.key.removeprefix("file://")).touch()
     said = SparkDeleteMany(spark).delete_many(
-        doomed, DyingAfterwards(LocalDelete(), str(marks)), always, lambda: 600_000
+        doomed, DyingAfterwards(ObjectDelete(), str(marks)), always, lambda: 600_000
     )
     assert [each.key for each in said] == [each.key for each in doomed]
     assert {each.fate for each in said} == {Fate.MISSING}

@@ -14,7 +14,7 @@ from firnline.model.times import DAY_MS
 from firnline.ops.runs.plan import roots
 from firnline.ports.engines import Engine, Territory
 from firnline.stores.objects import ObjectStores
-from firnline.stores.wrappers.counting import CountingLog
+from firnline.testing.counting import CountingLog
 from firnline.testing.engines import a_long_life
 from firnline.testing.surveys import expected, found
 from firnline.testing.tables import QuickFiles, SmallTable

@@ -11,7 +11,7 @@ from firnline.spark.delete import SparkDeleteMany
 from firnline.stores.delete import ObjectDelete
 from firnline.stores.objects import ObjectStores
 from firnline.stores.throttle import LocalBudget
-from firnline.testing.servers.fixtures import Bucket
+from harness.servers.fixtures import Bucket
 
 pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from firnline.testing.world import World
+from harness.world import World
 
 MakeWorld = Callable[..., World]
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from firnline.ops.runs.status import RunStatus
-from firnline.testing.world import World
+from harness.world import World
 
 PATH = "firnline.expired-snapshots-path"
 INDEX = "firnline.expired-snapshots-index"

@@ -7,12 +7,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.history.parts import PATH, expire, files, ids, listed, local, pointer
 
 from firnline.cli.main import run
 from firnline.errors import UnreadableMetadata
-from firnline.testing.pointers import CATALOG
-from firnline.testing.world import World
+from harness.pointers import CATALOG
+from harness.world import World
+from tests.history.parts import PATH, expire, files, ids, listed, local, pointer
 
 Damage = Callable[[Path], object]
 

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from tests.history.parts import expire, files, ids, ledger, listed, local, pointer
 
 from firnline.testing.faults import Answer, CountingFault, Died, Dying, PortRequest, When
-from firnline.testing.world import World
+from harness.world import World
+from tests.history.parts import expire, files, ids, ledger, listed, local, pointer
 
 FULL = bool(os.environ.get("FIRNLINE_FULL"))
 WHEN: tuple[When, ...] = ("before", "after")

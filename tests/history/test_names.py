@@ -10,7 +10,7 @@ import pytest
 from firnline.catalogs.rest.commits import updates_of
 from firnline.history.names import INDEX, PATH, Pointer, folder_of, is_of_table
 from firnline.ports.formats import State, UndoWindow
-from firnline.testing.world import World
+from harness.world import World
 
 LIST = "expired-snapshots-0a1b.json"
 

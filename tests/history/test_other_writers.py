@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from tests.history.parts import expire, ids, listed, pointer
 
-from firnline.testing.pointers import CATALOG, NAMESPACE
-from firnline.testing.world import World
+from harness.pointers import CATALOG, NAMESPACE
+from harness.world import World
+from tests.history.parts import expire, ids, listed, pointer
 
 WRITER = Path(__file__).with_name("spark_between.py")
 

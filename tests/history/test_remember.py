@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 
 import pytest
-from tests.history.parts import expire, files, ids, ledger, listed, pointer
 
 from firnline.errors import PolicyError
 from firnline.ops.history import ledger as ledger_module
-from firnline.testing.world import World
+from harness.world import World
+from tests.history.parts import expire, files, ids, ledger, listed, pointer
 
 
 def test_what_expires_is_in_the_list_exactly_as_it_was_in_the_metadata(world: World) -> None:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 
 import pytest
-from tests.history.parts import INDEX, expire, files, ids, listed, local, pointer
 
 from firnline.errors import UnreadableMetadata
 from firnline.ops.history import remember
-from firnline.testing.world import World
+from harness.world import World
+from tests.history.parts import INDEX, expire, files, ids, listed, local, pointer
 
 EXPIRED = ("s1", "s3", "s4", "s5", "s7")
 

@@ -6,10 +6,10 @@ import os
 import random
 
 import pytest
-from tests.history.parts import ledger
 
 from firnline.ops.runs.status import RunStatus
-from firnline.testing.world import World
+from harness.world import World
+from tests.history.parts import ledger
 
 SEEDS = range(20 if os.environ.get("FIRNLINE_FULL") else 2)
 

@@ -7,12 +7,12 @@ import xml.etree.ElementTree as Xml
 from pathlib import Path
 
 import pytest
-from tests.history.parts import expire
 
 from firnline.errors import UsageError
 from firnline.model.times import DAY_MS, format_instant
 from firnline.ops.history.timeline import Span, Timeline, svg_of, timeline_page
-from firnline.testing.world import World
+from harness.world import World
+from tests.history.parts import expire
 
 NOON = 20_000 * DAY_MS + DAY_MS // 2
 SUMMARY = {

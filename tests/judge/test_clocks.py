@@ -17,8 +17,8 @@ from py4j.protocol import Py4JJavaError
 from firnline.app.places import now_ms
 from firnline.errors import RefusedForSafety
 from firnline.model.times import HOUR_MS, MINUTE_MS
-from firnline.testing.disks import local
-from firnline.testing.world import World
+from harness.disks import local
+from harness.world import World
 
 from .jvm import Jvm
 

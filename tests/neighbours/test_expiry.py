@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 from pyiceberg.catalog.sql import SqlCatalog
-from tests.neighbours.lakes import RealLake, real_lake
 
 from firnline.errors import CollectionForbidden, RefusedForSafety
 from firnline.testing.dated import Clock, dated
+from tests.neighbours.lakes import RealLake, real_lake
 
 
 def test_a_backup_registered_from_the_same_metadata_stays_readable(lake: RealLake) -> None:

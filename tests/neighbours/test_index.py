@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 import yaml
-from tests.neighbours.lakes import RealLake
 
 from firnline.app.places import now_ms
 from firnline.catalogs.config import CatalogSettings
@@ -21,6 +20,7 @@ from firnline.ops.neighbours.index import Card, Index, Indexed
 from firnline.ops.neighbours.outward import Bridge, gathered
 from firnline.stores.keys import Key
 from firnline.stores.local import LocalFiles
+from tests.neighbours.lakes import RealLake
 
 
 class Reads:

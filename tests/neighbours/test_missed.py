@@ -11,7 +11,6 @@ import pyarrow.parquet as pq
 import pytest
 import yaml
 from pyiceberg.catalog.sql import SqlCatalog as PyIcebergSql
-from tests.neighbours.lakes import RealLake, rows
 
 from firnline.catalogs.config import CatalogSettings
 from firnline.catalogs.sql import SqlCatalog
@@ -21,6 +20,7 @@ from firnline.ops.neighbours.index import Index
 from firnline.ops.neighbours.outward import Bridge, gathered
 from firnline.ops.table.context import Registered, read_all
 from firnline.ports.catalogs import TableName
+from tests.neighbours.lakes import RealLake, rows
 
 
 def _import(lake: RealLake) -> None:

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
-from tests.neighbours.lakes import RealLake, real_lake, rows
 
 from firnline.ops.neighbours.around import around
+from tests.neighbours.lakes import RealLake, real_lake, rows
 
 
 def imported(lake: RealLake, name: str, number: int, folder: Path, spelled: Path) -> None:

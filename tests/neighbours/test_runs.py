@@ -6,7 +6,6 @@ import shutil
 from pathlib import Path
 
 import pytest
-from tests.neighbours.lakes import RealLake
 
 from firnline.app.places import now_ms
 from firnline.errors import RefusedForSafety, TableMoved
@@ -17,6 +16,7 @@ from firnline.ops.marks.holds import add_hold
 from firnline.testing.dated import Clock, dated
 from firnline.testing.manifests import AvroLayout
 from firnline.testing.tables import QuickFiles, SmallTable
+from tests.neighbours.lakes import RealLake
 
 ACTS = (Lake.purge, Lake.undo, Lake.advance, Lake.commit)
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from firnline.testing.lake import build
+from demo.lake import build
 
 DAYS = 16
 

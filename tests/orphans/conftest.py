@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from firnline.plans.orphans import OrphanPlan
-from firnline.testing.crowds import Crowd
+from harness.crowds import Crowd
 
 Purge = Callable[..., tuple[OrphanPlan, Any]]
 

@@ -12,7 +12,7 @@ import pyarrow.parquet
 import pytest
 
 from firnline.cli.main import run
-from firnline.testing.crowds import Crowd
+from harness.crowds import Crowd
 
 CLASSES = {"needed", "another-table", "own-records", "young", "unknown-age", "unknown-kind", "outside", "near-miss",
            "victim"}  # fmt: skip

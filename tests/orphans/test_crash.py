@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from firnline.testing.crowds import LEASE, Crowd
 from firnline.testing.faults import CountingFault, Died, Dying
+from harness.crowds import LEASE, Crowd
 
 STRAYS = ("t/data/one.parquet", "t/data/two.parquet", "t/metadata/three.avro")
 

@@ -12,17 +12,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.orphans.conftest import Purge
 
 from firnline.errors import CollectionForbidden, NoSuchTable, RefusedForSafety, UnreadableMetadata
 from firnline.model.times import HOUR_MS
 from firnline.ops.orphans.guard import LakeGuard
 from firnline.ops.runs.guard import ListedFile, reachable_since_plan
 from firnline.ports.listings import ObjectClass
-from firnline.testing.crowds import Crowd
-from firnline.testing.disks import local
-from firnline.testing.forgery import without_grace
-from firnline.testing.writers import Writer
+from harness.crowds import Crowd
+from harness.disks import local
+from harness.forgery import without_grace
+from harness.writers import Writer
+from tests.orphans.conftest import Purge
 
 
 def named_as(crowd: Crowd, writer: Writer, spelled: str, path: Path) -> None:

@@ -14,9 +14,9 @@ from firnline.model.files import Tally
 from firnline.ops.runs.status import RunStatus
 from firnline.plans.stages import CommitExpiry, stages_json, stages_of_expiry
 from firnline.ports.formats import UndoWindow
-from firnline.testing.crowds import Crowd
-from firnline.testing.disks import local
-from firnline.testing.forgery import Forgery
+from harness.crowds import Crowd
+from harness.disks import local
+from harness.forgery import Forgery
 
 
 def a_search(crowd: Crowd, target: str, **asked: Any) -> RunStatus:

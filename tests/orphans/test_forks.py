@@ -9,14 +9,14 @@ from typing import Any
 import pytest
 from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.table import Table
-from tests.catalogs.lakes import SCHEMA, rows
 
 from firnline.app.places import now_ms
 from firnline.errors import RefusedForSafety
 from firnline.lake import Lake, open_lake
 from firnline.model.times import DAY_MS
 from firnline.testing.dated import date
-from firnline.testing.disks import local
+from harness.disks import local
+from tests.catalogs.lakes import SCHEMA, rows
 
 CONFIG = "catalog:\n  lake:\n    type: sql\n    uri: {uri}\n    warehouse: {warehouse}\n"
 DAYS = 10

@@ -12,13 +12,13 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.orphans.conftest import Purge
 
 from firnline.errors import CollectionForbidden, NoSuchTable, RefusedForSafety, StoreError, UnreadableMetadata
 from firnline.model.times import DAY_MS, HOUR_MS
 from firnline.ports.listings import ObjectClass
-from firnline.testing.crowds import Crowd
-from firnline.testing.disks import local
+from harness.crowds import Crowd
+from harness.disks import local
+from tests.orphans.conftest import Purge
 
 
 def gone(crowd: Crowd, *paths: str) -> bool:

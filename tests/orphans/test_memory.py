@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
-from firnline.testing.crowds import Crowd
+from harness.crowds import Crowd
 
 FEW = 10_000
 MANY = 1_000_000

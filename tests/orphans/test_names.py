@@ -11,8 +11,8 @@ import pytest
 from firnline.cli.main import run
 from firnline.errors import NoSuchTable, RefusedForSafety, UsageError
 from firnline.lake import Lake, open_lake
-from firnline.testing.crowds import Crowd
-from firnline.testing.pointers import Pointers
+from harness.crowds import Crowd
+from harness.pointers import Pointers
 
 CONFIG = "catalog:\n  lake:\n    type: sql\n    uri: {uri}\n    warehouse: {warehouse}\n"
 ODD = {

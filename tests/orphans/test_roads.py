@@ -9,16 +9,16 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from tests.orphans.conftest import Purge
 
 from firnline.errors import RefusedForSafety
 from firnline.model.times import HOUR_MS
 from firnline.ports.listings import ObjectClass
 from firnline.stores import real_paths
 from firnline.stores.real_paths import RealPaths
-from firnline.testing.crowds import Crowd
-from firnline.testing.disks import local
-from firnline.testing.writers import Writer
+from harness.crowds import Crowd
+from harness.disks import local
+from harness.writers import Writer
+from tests.orphans.conftest import Purge
 
 
 def named(crowd: Crowd, writer: Writer, spelled: str, path: Path) -> None:

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from firnline.model.files import Tally
 from firnline.model.locations import within
 from firnline.ports.listings import ObjectClass
-from firnline.testing.crowds import Crowd
 from firnline.testing.faults import Acting
+from harness.crowds import Crowd
 
 WORLDS = 400 if os.environ.get("FIRNLINE_FULL") else 25
 FOLDERS = ("a", "a2", "b", "shared", "a/data/inner", "a/other/deep", "b/data/p=1")

@@ -9,7 +9,7 @@ from typing import Any
 from uuid import uuid4
 
 from firnline.testing.dated import date
-from firnline.testing.paimon.reader import walk
+from harness.paimon.reader import walk
 
 from .small import Copy
 

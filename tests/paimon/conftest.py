@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from firnline.testing.paimon.worlds import Paimon, paimon
-from firnline.testing.servers.fixtures import NOT_HERE
-from firnline.testing.servers.process import Missing
+from harness.paimon.worlds import Paimon, paimon
+from harness.servers.fixtures import NOT_HERE
+from harness.servers.process import Missing
 
 from .small import Copy, make
 

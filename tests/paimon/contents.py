@@ -10,14 +10,14 @@ from typing import Any
 
 from py4j.protocol import Py4JJavaError
 
-from firnline.testing.paimon import layout
-from firnline.testing.paimon.environment import PaimonError
-from firnline.testing.paimon.java_table import JavaTable
-from firnline.testing.paimon.layout import SNAPSHOT, TAG, PaimonRoot
-from firnline.testing.paimon.reader import TableReader
-from firnline.testing.paimon.rows import Rows, java_rows, python_rows, readable
-from firnline.testing.paimon.shapes import MAIN, Row
-from firnline.testing.paimon.worlds import Paimon
+from harness.paimon import layout
+from harness.paimon.environment import PaimonError
+from harness.paimon.java_table import JavaTable
+from harness.paimon.layout import SNAPSHOT, TAG, PaimonRoot
+from harness.paimon.reader import TableReader
+from harness.paimon.rows import Rows, java_rows, python_rows, readable
+from harness.paimon.shapes import MAIN, Row
+from harness.paimon.worlds import Paimon
 
 JAVA, PYTHON = "Java", "pypaimon"
 

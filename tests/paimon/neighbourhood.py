@@ -13,10 +13,10 @@ from typing import Any
 
 from py4j.protocol import Py4JJavaError
 
-from firnline.testing.paimon import layout
-from firnline.testing.paimon.histories import WEIGHTS, TableSteps, is_refusal
-from firnline.testing.paimon.shapes import MAIN, Row
-from firnline.testing.paimon.worlds import tables_of
+from harness.paimon import layout
+from harness.paimon.histories import WEIGHTS, TableSteps, is_refusal
+from harness.paimon.shapes import MAIN, Row
+from harness.paimon.worlds import tables_of
 
 from .contents import contents_of
 from .scene import Scene

@@ -23,12 +23,12 @@ from firnline.plans.plan import Plan
 from firnline.testing.dated import Clock
 from firnline.testing.faults import Died, Dying, When
 from firnline.testing.folder_process import LEASE, FolderProcess
-from firnline.testing.paimon import layout
-from firnline.testing.paimon.java_table import JavaTable
-from firnline.testing.paimon.layout import TAG, PaimonRoot
-from firnline.testing.paimon.reader import TableReader, walk
-from firnline.testing.paimon.shapes import MAIN
-from firnline.testing.paimon.worlds import Paimon, PaimonWorld
+from harness.paimon import layout
+from harness.paimon.java_table import JavaTable
+from harness.paimon.layout import TAG, PaimonRoot
+from harness.paimon.reader import TableReader, walk
+from harness.paimon.shapes import MAIN
+from harness.paimon.worlds import Paimon, PaimonWorld
 
 from .contents import Content, Memory, contents_of, there
 from .test_zones import ZONES, here, java_in

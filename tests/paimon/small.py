@@ -12,10 +12,10 @@ from typing import Any
 from firnline.testing.dated import Clock, copy_dated
 from firnline.testing.faults import Fault
 from firnline.testing.folder_process import LEASE, FolderProcess
-from firnline.testing.paimon.java_table import JavaTable
-from firnline.testing.paimon.reader import TableReader, walk
-from firnline.testing.paimon.shapes import MAIN, Row, Shape
-from firnline.testing.paimon.worlds import Paimon
+from harness.paimon.java_table import JavaTable
+from harness.paimon.reader import TableReader, walk
+from harness.paimon.shapes import MAIN, Row, Shape
+from harness.paimon.worlds import Paimon
 
 SHAPE = Shape("java", True, ("p",), {"bucket": "1", "changelog-producer": "input"})
 EVERYTHING_OLD = {"retain_last": 2, "older_than": "2100-01-01T00:00:00Z", "blast_radius": 1.0}

@@ -14,8 +14,8 @@ from firnline.ops.marks.adopt import adopt
 from firnline.ops.marks.holds import add_hold, release_hold
 from firnline.ops.marks.tags import add_tag, remove_tag
 from firnline.testing.folder_process import FolderProcess
-from firnline.testing.paimon import layout
-from firnline.testing.paimon.shapes import MAIN
+from harness.paimon import layout
+from harness.paimon.shapes import MAIN
 
 from .aged import MEANT, age, disk
 from .contents import contents_of

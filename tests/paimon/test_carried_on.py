@@ -15,12 +15,12 @@ from firnline.model.times import HOUR_MS
 from firnline.ops.marks.holds import add_hold
 from firnline.testing.dated import date
 from firnline.testing.faults import Fault
-from firnline.testing.paimon import layout
-from firnline.testing.paimon.expiry import Retention
-from firnline.testing.paimon.expiry import expire as paimons_expiry
-from firnline.testing.paimon.java_table import JavaTable
-from firnline.testing.paimon.shapes import MAIN
-from firnline.testing.paimon.worlds import Paimon
+from harness.paimon import layout
+from harness.paimon.expiry import Retention
+from harness.paimon.expiry import expire as paimons_expiry
+from harness.paimon.java_table import JavaTable
+from harness.paimon.shapes import MAIN
+from harness.paimon.worlds import Paimon
 
 from .small import Copy, row, seen_by_java
 from .test_interference import cut_after, expire

@@ -19,14 +19,14 @@ from firnline.formats.paimon.reading.side_objects import changelog_fates, consum
 from firnline.ops.marks.adopt import adopt
 from firnline.stores.objects import ObjectStores
 from firnline.testing.faults import Fault, When
-from firnline.testing.paimon import layout
-from firnline.testing.paimon.backdating import backdate
-from firnline.testing.paimon.expiry import Retention, expire, expire_changelogs
-from firnline.testing.paimon.java_table import JavaTable
-from firnline.testing.paimon.plans import JavaPlans
-from firnline.testing.paimon.rows import java_rows
-from firnline.testing.paimon.shapes import MAIN, Shape
-from firnline.testing.paimon.worlds import Paimon
+from harness.paimon import layout
+from harness.paimon.backdating import backdate
+from harness.paimon.expiry import Retention, expire, expire_changelogs
+from harness.paimon.java_table import JavaTable
+from harness.paimon.plans import JavaPlans
+from harness.paimon.rows import java_rows
+from harness.paimon.shapes import MAIN, Shape
+from harness.paimon.worlds import Paimon
 
 from .cutting import cut_run, cut_undo
 from .small import Copy, in_two_hours, quick_folder, row

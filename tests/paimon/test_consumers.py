@@ -13,10 +13,10 @@ import pytest
 
 from firnline.testing.dated import date
 from firnline.testing.faults import Fault, When
-from firnline.testing.paimon import layout
-from firnline.testing.paimon.java_table import JavaTable
-from firnline.testing.paimon.shapes import MAIN, Shape
-from firnline.testing.paimon.worlds import Paimon
+from harness.paimon import layout
+from harness.paimon.java_table import JavaTable
+from harness.paimon.shapes import MAIN, Shape
+from harness.paimon.worlds import Paimon
 
 from .cutting import cut_run, cut_undo
 from .small import Copy, quick_folder, row

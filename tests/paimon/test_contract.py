@@ -12,7 +12,7 @@ import pytest
 from firnline.model.files import FileKind
 from firnline.testing.dated import copy_dated
 from firnline.testing.formats import FormatContract, Make
-from firnline.testing.paimon.reader import TableReader
+from harness.paimon.reader import TableReader
 
 MARK = {"nobodyKnows": {"this": [1, None]}}
 MARKED = ("snapshot/snapshot-*", "tag/tag-*", "schema/schema-*", "branch/*/snapshot/snapshot-*")

@@ -12,9 +12,9 @@ from py4j.protocol import Py4JJavaError
 
 from firnline.errors import FirnlineError
 from firnline.testing.faults import Acting, CountingFault, Fault, When
-from firnline.testing.paimon.java_table import JavaTable
-from firnline.testing.paimon.shapes import MAIN
-from firnline.testing.paimon.worlds import Paimon
+from harness.paimon.java_table import JavaTable
+from harness.paimon.shapes import MAIN
+from harness.paimon.worlds import Paimon
 
 from .cutting import FULL, cut_run, cut_undo
 from .small import Copy, row

@@ -23,13 +23,13 @@ from firnline.ops.marks.holds import add_hold, release_hold
 from firnline.stores.objects import ObjectStores
 from firnline.testing.faults import Acting, CountingFault, Fault, When
 from firnline.testing.folder_process import FolderProcess
-from firnline.testing.paimon import layout
-from firnline.testing.paimon.java_table import JavaTable
-from firnline.testing.paimon.layout import TAG, PaimonRoot
-from firnline.testing.paimon.python_table import PythonTable
-from firnline.testing.paimon.rows import Rows, java_rows, python_rows
-from firnline.testing.paimon.shapes import MAIN, Shape
-from firnline.testing.paimon.worlds import Paimon, PaimonWorld
+from harness.paimon import layout
+from harness.paimon.java_table import JavaTable
+from harness.paimon.layout import TAG, PaimonRoot
+from harness.paimon.python_table import PythonTable
+from harness.paimon.rows import Rows, java_rows, python_rows
+from harness.paimon.shapes import MAIN, Shape
+from harness.paimon.worlds import Paimon, PaimonWorld
 
 from .cutting import FULL, cut_run, cut_undo
 from .small import Copy, row

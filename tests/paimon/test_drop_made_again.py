@@ -10,9 +10,9 @@ import pytest
 
 from firnline.errors import FirnlineError, RefusedForSafety
 from firnline.testing.faults import Died, Dying
-from firnline.testing.paimon.java_table import JavaTable
-from firnline.testing.paimon.shapes import MAIN
-from firnline.testing.paimon.worlds import Paimon
+from harness.paimon.java_table import JavaTable
+from harness.paimon.shapes import MAIN
+from harness.paimon.worlds import Paimon
 
 from .small import Copy, row
 from .test_drop import AT_ONCE, LATER, drop_side

@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from firnline.testing.paimon.gateway import Jvm, paimon_jvm
-from firnline.testing.paimon.java_table import JavaTable
-from firnline.testing.paimon.reader import walk
-from firnline.testing.paimon.rows import Rows, java_rows
-from firnline.testing.paimon.shapes import MAIN, Shape
-from firnline.testing.paimon.worlds import Paimon
-from firnline.testing.servers.fixtures import NOT_HERE
-from firnline.testing.servers.process import Missing
+from harness.paimon.gateway import Jvm, paimon_jvm
+from harness.paimon.java_table import JavaTable
+from harness.paimon.reader import walk
+from harness.paimon.rows import Rows, java_rows
+from harness.paimon.shapes import MAIN, Shape
+from harness.paimon.worlds import Paimon
+from harness.servers.fixtures import NOT_HERE
+from harness.servers.process import Missing
 
 from .small import EVERYTHING_OLD, Copy, quick_folder, row
 

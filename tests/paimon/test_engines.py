@@ -19,8 +19,8 @@ from firnline.ports.formats import State
 from firnline.spark.engine import SparkEngine
 from firnline.spark.session import session
 from firnline.stores.objects import ObjectStores
-from firnline.testing.paimon.layout import CHANGELOG
-from firnline.testing.paimon.worlds import Paimon, PaimonWorld, grow
+from harness.paimon.layout import CHANGELOG
+from harness.paimon.worlds import Paimon, PaimonWorld, grow
 
 FULL = bool(os.environ.get("FIRNLINE_FULL"))
 SEEDS = range(100, 300) if FULL else range(100, 106)

@@ -13,7 +13,7 @@ import pytest
 
 from firnline.app.runs import PlanView
 from firnline.testing.folder_process import FolderProcess
-from firnline.testing.paimon.worlds import Paimon, PaimonWorld
+from harness.paimon.worlds import Paimon, PaimonWorld
 
 from .worlds import Seen, aside, asked, compare, grown, is_sound, table
 

@@ -16,11 +16,11 @@ from py4j.protocol import Py4JJavaError
 
 from firnline.errors import FirnlineError, RefusedForSafety
 from firnline.testing.faults import Acting, CountingFault
-from firnline.testing.paimon import layout
-from firnline.testing.paimon.java_table import JavaTable
-from firnline.testing.paimon.layout import TAG, PaimonRoot
-from firnline.testing.paimon.shapes import MAIN, Row
-from firnline.testing.paimon.worlds import Paimon
+from harness.paimon import layout
+from harness.paimon.java_table import JavaTable
+from harness.paimon.layout import TAG, PaimonRoot
+from harness.paimon.shapes import MAIN, Row
+from harness.paimon.worlds import Paimon
 
 from .cutting import FULL
 from .small import Copy, row

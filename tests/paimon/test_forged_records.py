@@ -12,8 +12,8 @@ import pytest
 
 from firnline.errors import RefusedForSafety
 from firnline.model.removals import Removal
-from firnline.testing.disks import local
-from firnline.testing.forgery import Forgery
+from harness.disks import local
+from harness.forgery import Forgery
 
 from .small import EVERYTHING_OLD, Copy
 

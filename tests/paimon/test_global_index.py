@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from firnline.testing.paimon.java_table import JavaTable
-from firnline.testing.paimon.rows import java_rows
-from firnline.testing.paimon.shapes import MAIN, Shape
-from firnline.testing.paimon.worlds import Paimon
+from harness.paimon.java_table import JavaTable
+from harness.paimon.rows import java_rows
+from harness.paimon.shapes import MAIN, Shape
+from harness.paimon.worlds import Paimon
 
 from .aged import MEANT, age, disk
 from .small import Copy, quick_folder, row

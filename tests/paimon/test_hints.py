@@ -11,10 +11,10 @@ import pytest
 from py4j.protocol import Py4JJavaError
 
 from firnline.testing.faults import Answer, BothFaults, PortRequest
-from firnline.testing.paimon import layout
-from firnline.testing.paimon.java_table import JavaTable
-from firnline.testing.paimon.shapes import MAIN
-from firnline.testing.paimon.worlds import Paimon
+from harness.paimon import layout
+from harness.paimon.java_table import JavaTable
+from harness.paimon.shapes import MAIN
+from harness.paimon.worlds import Paimon
 
 from .small import Copy, row, seen_by_java
 from .test_interference import Before

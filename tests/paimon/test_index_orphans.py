@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from firnline.errors import RefusedForSafety
-from firnline.testing.paimon import layout
-from firnline.testing.paimon.java_table import JavaTable
-from firnline.testing.paimon.rows import java_rows
-from firnline.testing.paimon.shapes import MAIN, Row, Shape
-from firnline.testing.paimon.worlds import Paimon
+from harness.paimon import layout
+from harness.paimon.java_table import JavaTable
+from harness.paimon.rows import java_rows
+from harness.paimon.shapes import MAIN, Row, Shape
+from harness.paimon.worlds import Paimon
 
 from .aged import MEANT, a_name, age, disk
 from .small import Copy, quick_folder, row

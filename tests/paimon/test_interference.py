@@ -22,9 +22,9 @@ from firnline.ops.marks.holds import add_hold
 from firnline.ops.reachability.live_roots import live_roots
 from firnline.testing.dated import date
 from firnline.testing.faults import CHANGES, Answer, BothFaults, CountingFault, Died, Dying, Fault, PortRequest
-from firnline.testing.paimon.java_table import JavaTable
-from firnline.testing.paimon.shapes import MAIN
-from firnline.testing.paimon.worlds import Paimon
+from harness.paimon.java_table import JavaTable
+from harness.paimon.shapes import MAIN
+from harness.paimon.worlds import Paimon
 
 from .small import Copy, row, seen_by_java
 

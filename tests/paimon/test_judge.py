@@ -13,19 +13,19 @@ from pathlib import Path
 
 import pytest
 
-from firnline.testing.paimon import layout
-from firnline.testing.paimon.environment import PaimonError
-from firnline.testing.paimon.expiry import Retention, expire, expire_changelogs
-from firnline.testing.paimon.histories import WEIGHTS
-from firnline.testing.paimon.java_table import JavaTable
-from firnline.testing.paimon.layout import CHANGELOG, SNAPSHOT, TAG, PaimonRoot
-from firnline.testing.paimon.outcomes import ExpiryOutcome, paimon_expire, paimon_orphans
-from firnline.testing.paimon.plans import JavaPlans
-from firnline.testing.paimon.reader import Needs, TableReader, walk
-from firnline.testing.paimon.reviving import revive
-from firnline.testing.paimon.rows import java_rows, python_files, python_rows
-from firnline.testing.paimon.shapes import MAIN, Row, Shape
-from firnline.testing.paimon.worlds import Paimon, PaimonWorld, grow
+from harness.paimon import layout
+from harness.paimon.environment import PaimonError
+from harness.paimon.expiry import Retention, expire, expire_changelogs
+from harness.paimon.histories import WEIGHTS
+from harness.paimon.java_table import JavaTable
+from harness.paimon.layout import CHANGELOG, SNAPSHOT, TAG, PaimonRoot
+from harness.paimon.outcomes import ExpiryOutcome, paimon_expire, paimon_orphans
+from harness.paimon.plans import JavaPlans
+from harness.paimon.reader import Needs, TableReader, walk
+from harness.paimon.reviving import revive
+from harness.paimon.rows import java_rows, python_files, python_rows
+from harness.paimon.shapes import MAIN, Row, Shape
+from harness.paimon.worlds import Paimon, PaimonWorld, grow
 
 COUNT = int(os.environ.get("FIRNLINE_PAIMON_WORLDS", "100" if os.environ.get("FIRNLINE_FULL") else "4"))
 FIRST = 66  # of this one Paimon's expiry loses files of the main branch, of the next one files of another

@@ -9,11 +9,11 @@ from pathlib import Path
 import fastavro
 
 from firnline.testing.folder_process import FolderProcess
-from firnline.testing.large import SHAPES, START_MS, STEP_MS
-from firnline.testing.paimon.java_table import JavaTable
-from firnline.testing.paimon.large import LargePaimon
-from firnline.testing.paimon.shapes import MAIN
-from firnline.testing.paimon.worlds import Paimon
+from harness.large.tables import SHAPES, START_MS, STEP_MS
+from harness.paimon.java_table import JavaTable
+from harness.paimon.large import LargePaimon
+from harness.paimon.shapes import MAIN
+from harness.paimon.worlds import Paimon
 
 SHAPE = SHAPES["tiny"]
 

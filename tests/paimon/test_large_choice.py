@@ -13,14 +13,14 @@ from firnline.errors import UnreadableMetadata
 from firnline.formats.paimon.table import PaimonFormat
 from firnline.model.locations import identity
 from firnline.stores.objects import ObjectStores
-from firnline.stores.wrappers.counting import Counting
-from firnline.testing.large import SHAPES
-from firnline.testing.paimon import layout
-from firnline.testing.paimon.java_table import JavaTable
-from firnline.testing.paimon.large import LargePaimon
-from firnline.testing.paimon.reader import Needs, TableReader
-from firnline.testing.paimon.shapes import MAIN
-from firnline.testing.paimon.worlds import Paimon
+from firnline.testing.counting import Counting
+from harness.large.tables import SHAPES
+from harness.paimon import layout
+from harness.paimon.java_table import JavaTable
+from harness.paimon.large import LargePaimon
+from harness.paimon.reader import Needs, TableReader
+from harness.paimon.shapes import MAIN
+from harness.paimon.worlds import Paimon
 
 from .small import Copy, row
 

@@ -11,10 +11,10 @@ import pytest
 from firnline.errors import UnsupportedFormat
 from firnline.model.holds import Hold
 from firnline.ops.marks.holds import add_hold
-from firnline.testing.paimon import layout
-from firnline.testing.paimon.java_table import JavaTable
-from firnline.testing.paimon.shapes import MAIN
-from firnline.testing.paimon.worlds import Paimon
+from harness.paimon import layout
+from harness.paimon.java_table import JavaTable
+from harness.paimon.shapes import MAIN
+from harness.paimon.worlds import Paimon
 
 from .aged import MEANT, age, disk
 from .small import Copy, seen_by_java

@@ -8,10 +8,10 @@ from collections.abc import Iterator
 import pytest
 
 from firnline.errors import RefusedForSafety
-from firnline.testing.paimon import layout
-from firnline.testing.paimon.java_table import JavaTable
-from firnline.testing.paimon.shapes import MAIN, Shape
-from firnline.testing.paimon.worlds import Paimon
+from harness.paimon import layout
+from harness.paimon.java_table import JavaTable
+from harness.paimon.shapes import MAIN, Shape
+from harness.paimon.worlds import Paimon
 
 from .small import Copy, quick_folder, row
 

@@ -12,10 +12,10 @@ from firnline.errors import UnsupportedFormat
 from firnline.formats.paimon.table import PaimonFormat
 from firnline.formats.paimon.tables import PaimonTables
 from firnline.stores.objects import ObjectStores
-from firnline.testing.paimon.java_table import JavaTable
-from firnline.testing.paimon.reader import walk
-from firnline.testing.paimon.shapes import MAIN, Shape
-from firnline.testing.paimon.worlds import Paimon
+from harness.paimon.java_table import JavaTable
+from harness.paimon.reader import walk
+from harness.paimon.shapes import MAIN, Shape
+from harness.paimon.worlds import Paimon
 
 from .small import EVERYTHING_OLD, Copy, quick_folder, row
 

@@ -14,11 +14,11 @@ from firnline.model.times import DAY_MS, MINUTE_MS
 from firnline.ops.marks.adopt import adopt
 from firnline.ops.marks.holds import add_hold, release_hold
 from firnline.ops.marks.tags import add_tag, remove_tag
-from firnline.testing.paimon.java_table import JavaTable
-from firnline.testing.paimon.layout import TAG, PaimonRoot
-from firnline.testing.paimon.rows import java_rows
-from firnline.testing.paimon.shapes import MAIN
-from firnline.testing.paimon.worlds import Paimon
+from harness.paimon.java_table import JavaTable
+from harness.paimon.layout import TAG, PaimonRoot
+from harness.paimon.rows import java_rows
+from harness.paimon.shapes import MAIN
+from harness.paimon.worlds import Paimon
 
 from .small import Copy, in_two_hours, row
 

@@ -19,10 +19,10 @@ from firnline.ops.marks.holds import add_hold
 from firnline.sql.asking import RelationRequest, open_relation
 from firnline.sql.relations import TimeBounds
 from firnline.testing.faults import Acting, CountingFault
-from firnline.testing.paimon.java_table import JavaTable
-from firnline.testing.paimon.layout import SNAPSHOT, TAG, PaimonRoot
-from firnline.testing.paimon.shapes import MAIN
-from firnline.testing.paimon.worlds import Paimon
+from harness.paimon.java_table import JavaTable
+from harness.paimon.layout import SNAPSHOT, TAG, PaimonRoot
+from harness.paimon.shapes import MAIN
+from harness.paimon.worlds import Paimon
 
 from .small import Copy, row
 

@@ -25,10 +25,10 @@ from firnline.model.holds import Hold
 from firnline.ops.marks.holds import add_hold
 from firnline.ops.marks.tags import add_tag
 from firnline.policy.parse import parse_policy
-from firnline.testing.paimon.java_table import JavaTable
-from firnline.testing.paimon.reader import TableReader
-from firnline.testing.paimon.shapes import MAIN, Shape
-from firnline.testing.paimon.worlds import Paimon
+from harness.paimon.java_table import JavaTable
+from harness.paimon.reader import TableReader
+from harness.paimon.shapes import MAIN, Shape
+from harness.paimon.worlds import Paimon
 
 from .aged import MEANT, age, disk
 from .small import EVERYTHING_OLD, Copy, quick_folder, row

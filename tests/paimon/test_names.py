@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from firnline.errors import UnreadableMetadata, UnsupportedFormat
-from firnline.testing.paimon.java_table import JavaTable
-from firnline.testing.paimon.shapes import MAIN
-from firnline.testing.paimon.worlds import Paimon
+from harness.paimon.java_table import JavaTable
+from harness.paimon.shapes import MAIN
+from harness.paimon.worlds import Paimon
 
 from .small import EVERYTHING_OLD, Copy, row
 

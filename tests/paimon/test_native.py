@@ -20,11 +20,11 @@ from firnline.policy.policy import Policy
 from firnline.ports.formats import State
 from firnline.stores.objects import ObjectStores
 from firnline.testing.folder_process import FolderProcess
-from firnline.testing.paimon.expiry import Retention
-from firnline.testing.paimon.layout import SNAPSHOT, PaimonRoot
-from firnline.testing.paimon.outcomes import paimon_expire
-from firnline.testing.paimon.shapes import MAIN
-from firnline.testing.paimon.worlds import Paimon, PaimonWorld, grow
+from harness.paimon.expiry import Retention
+from harness.paimon.layout import SNAPSHOT, PaimonRoot
+from harness.paimon.outcomes import paimon_expire
+from harness.paimon.shapes import MAIN
+from harness.paimon.worlds import Paimon, PaimonWorld, grow
 
 from .worlds import aside, grown, table
 

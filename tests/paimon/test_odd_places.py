@@ -11,11 +11,11 @@ import pytest
 
 from firnline.errors import FirnlineError, RefusedForSafety, UnreadableMetadata, UnsupportedFormat
 from firnline.ops.orphans.neighbours import outermost
-from firnline.testing.paimon import layout
-from firnline.testing.paimon.java_table import JavaTable
-from firnline.testing.paimon.reader import TableReader
-from firnline.testing.paimon.shapes import MAIN, Shape
-from firnline.testing.paimon.worlds import Paimon
+from harness.paimon import layout
+from harness.paimon.java_table import JavaTable
+from harness.paimon.reader import TableReader
+from harness.paimon.shapes import MAIN, Shape
+from harness.paimon.worlds import Paimon
 
 from .aged import MEANT, a_name, age, disk
 from .small import Copy, quick_folder, row, seen_by_java

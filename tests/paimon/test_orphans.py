@@ -21,7 +21,7 @@ from firnline.model.locations import parse_location
 from firnline.ports.listings import ObjectClass
 from firnline.testing.faults import CHANGES, Acting, CountingFault, Died, Dying, Fault
 from firnline.testing.folder_process import FolderProcess
-from firnline.testing.paimon.worlds import Paimon, PaimonWorld, grow
+from harness.paimon.worlds import Paimon, PaimonWorld, grow
 
 from .aged import MEANT, age, bystanders, disk, strays
 from .small import Copy

@@ -11,8 +11,8 @@ import pytest
 
 from firnline.formats.paimon.reading.schema import Schema, parse_type
 from firnline.formats.paimon.walking.layout import Layout
-from firnline.testing.paimon.gateway import Jvm
-from firnline.testing.paimon.worlds import Paimon
+from harness.paimon.gateway import Jvm
+from harness.paimon.worlds import Paimon
 
 SEED, COUNT = 20_261_116, 60
 SPACES = "\t\n\x0b\x0c\r\x1c\x1f \x85\xa0\u1680\u2000\u2007\u200b\u2028\u2029\u202f\u205f\u3000\ufeff"

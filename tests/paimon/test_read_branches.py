@@ -9,10 +9,10 @@ import pytest
 from py4j.protocol import Py4JJavaError
 
 from firnline.errors import RefusedForSafety
-from firnline.testing.paimon import layout
-from firnline.testing.paimon.java_table import JavaTable
-from firnline.testing.paimon.shapes import MAIN
-from firnline.testing.paimon.worlds import Paimon
+from harness.paimon import layout
+from harness.paimon.java_table import JavaTable
+from harness.paimon.shapes import MAIN
+from harness.paimon.worlds import Paimon
 
 from .small import Copy, row
 from .test_drop import AT_ONCE, drop_side

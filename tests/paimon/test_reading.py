@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from firnline.errors import FirnlineError, NoSuchTable, RefusedForSafety, UnreadableMetadata, UnsupportedFormat
-from firnline.testing.paimon.java_table import JavaTable
-from firnline.testing.paimon.layout import SNAPSHOT, PaimonRoot
-from firnline.testing.paimon.shapes import MAIN, Shape
-from firnline.testing.paimon.worlds import Paimon
+from harness.paimon.java_table import JavaTable
+from harness.paimon.layout import SNAPSHOT, PaimonRoot
+from harness.paimon.shapes import MAIN, Shape
+from harness.paimon.worlds import Paimon
 
 from .small import EVERYTHING_OLD, Copy, row, seen_by_java
 

@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from firnline.testing.paimon import layout
-from firnline.testing.paimon.java_table import JavaTable
-from firnline.testing.paimon.layout import PaimonRoot
-from firnline.testing.paimon.rows import Rows, java_rows, readable
-from firnline.testing.paimon.shapes import MAIN, Shape
-from firnline.testing.paimon.worlds import Paimon
+from harness.paimon import layout
+from harness.paimon.java_table import JavaTable
+from harness.paimon.layout import PaimonRoot
+from harness.paimon.rows import Rows, java_rows, readable
+from harness.paimon.shapes import MAIN, Shape
+from harness.paimon.worlds import Paimon
 
 from .aged import MEANT, age, disk
 from .small import EVERYTHING_OLD, Copy, quick_folder, row

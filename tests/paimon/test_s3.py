@@ -20,12 +20,12 @@ from firnline.ops.runs.status import RunStatus
 from firnline.testing.dated import Clock
 from firnline.testing.faults import CountingFault, Died, Dying, Fault, When
 from firnline.testing.folder_process import LEASE, FolderProcess
-from firnline.testing.paimon.java_table import JavaTable
-from firnline.testing.paimon.rows import java_rows
-from firnline.testing.paimon.worlds import Paimon
-from firnline.testing.servers.fixtures import GetServer, unique
-from firnline.testing.servers.process import Server
-from firnline.testing.servers.s3 import client, make_bucket
+from harness.paimon.java_table import JavaTable
+from harness.paimon.rows import java_rows
+from harness.paimon.worlds import Paimon
+from harness.servers.fixtures import GetServer, unique
+from harness.servers.process import Server
+from harness.servers.s3 import client, make_bucket
 
 from .small import EVERYTHING_OLD, Copy
 

@@ -18,11 +18,11 @@ from firnline.ops.marks.holds import add_hold
 from firnline.ops.reachability.since_plan import ReachableSincePlan
 from firnline.stores.objects import ObjectStores
 from firnline.stores.removers import LocalFolders
-from firnline.testing.crowds import Crowd
-from firnline.testing.paimon.java_table import JavaTable
-from firnline.testing.paimon.reader import TableReader
-from firnline.testing.paimon.shapes import MAIN, Shape
-from firnline.testing.paimon.worlds import Paimon
+from harness.crowds import Crowd
+from harness.paimon.java_table import JavaTable
+from harness.paimon.reader import TableReader
+from harness.paimon.shapes import MAIN, Shape
+from harness.paimon.worlds import Paimon
 
 from .aged import MEANT, a_name, age, disk, strays
 from .small import Copy, row

@@ -11,10 +11,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from firnline.testing.faults import Answer, PortRequest
-from firnline.testing.paimon.java_table import JavaTable
-from firnline.testing.paimon.layout import plain
-from firnline.testing.paimon.shapes import MAIN, Shape
-from firnline.testing.paimon.worlds import Paimon
+from harness.paimon.java_table import JavaTable
+from harness.paimon.layout import plain
+from harness.paimon.shapes import MAIN, Shape
+from harness.paimon.worlds import Paimon
 
 from .small import EVERYTHING_OLD, Copy, quick_folder, row
 from .worlds import grown

@@ -13,8 +13,8 @@ from pyspark.sql import SparkSession
 from firnline.cli.main import run
 from firnline.spark.session import session
 from firnline.sql.source import register
-from firnline.testing.paimon.layout import SNAPSHOT, PaimonRoot
-from firnline.testing.paimon.shapes import MAIN
+from harness.paimon.layout import SNAPSHOT, PaimonRoot
+from harness.paimon.shapes import MAIN
 
 from .small import Copy
 

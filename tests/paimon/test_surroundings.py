@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable
 
 import pytest
 
-from firnline.testing.paimon.worlds import Paimon
+from harness.paimon.worlds import Paimon
 
 from .guards import GUARDS
 from .neighbourhood import STEPS as AROUND

@@ -25,14 +25,14 @@ from firnline.errors import FirnlineError
 from firnline.ops.marks.adopt import adopt
 from firnline.testing.dated import Clock
 from firnline.testing.folder_process import FolderProcess
-from firnline.testing.paimon import layout
-from firnline.testing.paimon.histories import is_refusal
-from firnline.testing.paimon.java_table import JavaTable
-from firnline.testing.paimon.layout import SNAPSHOT, PaimonRoot
-from firnline.testing.paimon.reader import TableReader
-from firnline.testing.paimon.rows import Rows, java_rows, python_rows
-from firnline.testing.paimon.shapes import MAIN, Shape
-from firnline.testing.paimon.worlds import Paimon
+from harness.paimon import layout
+from harness.paimon.histories import is_refusal
+from harness.paimon.java_table import JavaTable
+from harness.paimon.layout import SNAPSHOT, PaimonRoot
+from harness.paimon.reader import TableReader
+from harness.paimon.rows import Rows, java_rows, python_rows
+from harness.paimon.shapes import MAIN, Shape
+from harness.paimon.worlds import Paimon
 
 from .small import EVERYTHING_OLD, quick_folder, row
 

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from firnline.errors import RefusedForSafety
-from firnline.testing.paimon.java_table import JavaTable
-from firnline.testing.paimon.worlds import Paimon
+from harness.paimon.java_table import JavaTable
+from harness.paimon.worlds import Paimon
 
 from .small import EVERYTHING_OLD, Copy, quick_folder, row
 

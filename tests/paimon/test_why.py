@@ -16,11 +16,11 @@ from firnline.cli.main import run
 from firnline.model.holds import Hold
 from firnline.ops.looking.why import Explanation, SnapshotAnswer
 from firnline.ops.marks.holds import add_hold
-from firnline.testing.paimon import layout
-from firnline.testing.paimon.java_table import JavaTable
-from firnline.testing.paimon.layout import CHANGELOG, SNAPSHOT, TAG, PaimonRoot
-from firnline.testing.paimon.shapes import MAIN
-from firnline.testing.paimon.worlds import Paimon, PaimonWorld
+from harness.paimon import layout
+from harness.paimon.java_table import JavaTable
+from harness.paimon.layout import CHANGELOG, SNAPSHOT, TAG, PaimonRoot
+from harness.paimon.shapes import MAIN
+from harness.paimon.worlds import Paimon, PaimonWorld
 
 from .small import EVERYTHING_OLD, Copy, row
 from .test_changelogs import NATIVELY

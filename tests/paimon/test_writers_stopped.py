@@ -9,9 +9,9 @@ import pytest
 from firnline.model.holds import Hold
 from firnline.ops.marks.adopt import adopt
 from firnline.ops.marks.holds import add_hold, release_hold
-from firnline.testing.paimon.java_table import JavaTable
-from firnline.testing.paimon.shapes import MAIN
-from firnline.testing.paimon.worlds import Paimon
+from harness.paimon.java_table import JavaTable
+from harness.paimon.shapes import MAIN
+from harness.paimon.worlds import Paimon
 
 from .small import Copy, row
 

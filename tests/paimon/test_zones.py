@@ -13,9 +13,9 @@ from firnline.errors import UsageError
 from firnline.formats.paimon.reading.snapshot import tag_lasting
 from firnline.model.times import DAY_MS, HOUR_MS, MINUTE_MS
 from firnline.ops.marks.tags import add_tag
-from firnline.testing.paimon.java_table import JavaTable
-from firnline.testing.paimon.shapes import MAIN
-from firnline.testing.paimon.worlds import Paimon
+from harness.paimon.java_table import JavaTable
+from harness.paimon.shapes import MAIN
+from harness.paimon.worlds import Paimon
 
 from .small import Copy, row
 

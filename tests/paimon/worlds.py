@@ -12,12 +12,12 @@ from typing import Any
 
 from firnline.testing.dated import copy_dated
 from firnline.testing.folder_process import FolderProcess
-from firnline.testing.paimon.java_table import JavaTable
-from firnline.testing.paimon.layout import CHANGELOG, SNAPSHOT, TAG, PaimonRoot
-from firnline.testing.paimon.reader import TableReader
-from firnline.testing.paimon.rows import Rows, java_rows, python_rows
-from firnline.testing.paimon.shapes import MAIN
-from firnline.testing.paimon.worlds import Paimon, PaimonWorld, grow
+from harness.paimon.java_table import JavaTable
+from harness.paimon.layout import CHANGELOG, SNAPSHOT, TAG, PaimonRoot
+from harness.paimon.reader import TableReader
+from harness.paimon.rows import Rows, java_rows, python_rows
+from harness.paimon.shapes import MAIN
+from harness.paimon.worlds import Paimon, PaimonWorld, grow
 
 from .small import quick_folder
 
@@ -140,6 +140,6 @@ def table(world: PaimonWorld) -> str:
 
 
 def snapshots(folder: Path, branch: str = MAIN) -> list[int]:
-    from firnline.testing.paimon import layout
+    from harness.paimon import layout
 
     return layout.snapshots(folder, branch)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from firnline.testing.world import World
+from harness.world import World
 
 MakeWorld = Callable[..., World]
 

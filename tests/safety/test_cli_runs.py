@@ -26,8 +26,8 @@ from firnline.model.times import DAY_MS, format_instant, parse_instant
 from firnline.ports.catalogs import SwapOutcome
 from firnline.stores.delete import ObjectDelete
 from firnline.stores.objects import ObjectStores
-from firnline.testing.disks import local
-from firnline.testing.world import World
+from harness.disks import local
+from harness.world import World
 
 EXPIRED = ("s1", "s3", "s4", "s5", "s7")
 

@@ -13,7 +13,6 @@ from firnline.errors import DeletesFailed, FirnlineError, LeaseHeld, OutcomeUnkn
 from firnline.journal.events import RunState
 from firnline.journal.lease import latest_claim
 from firnline.stores.objects import ObjectStores
-from firnline.testing.cuts import Uncut, brought_to_an_end, cut
 from firnline.testing.faults import (
     Delaying,
     Died,
@@ -26,8 +25,9 @@ from firnline.testing.faults import (
     Throttling,
     When,
 )
-from firnline.testing.operations import Operation, operations
-from firnline.testing.world import World
+from harness.cuts import Uncut, brought_to_an_end, cut
+from harness.operations import Operation, operations
+from harness.world import World
 
 FULL = bool(os.environ.get("FIRNLINE_FULL"))
 OPERATIONS = {each.name: each for each in operations()}

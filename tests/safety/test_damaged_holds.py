@@ -7,8 +7,8 @@ import pytest
 from firnline.errors import CollectionForbidden, RefusedForSafety
 from firnline.model.times import HOUR_MS
 from firnline.ops.reachability.live_roots import live_roots
-from firnline.testing.days import process_on_its_day
-from firnline.testing.world import World
+from harness.days import process_on_its_day
+from harness.world import World
 
 
 def damage(world: World) -> None:

@@ -14,11 +14,11 @@ from pathlib import Path
 
 import pytest
 
-from firnline.testing.disks import local
 from firnline.testing.faults import CHANGES
-from firnline.testing.operations import operations
-from firnline.testing.races import ACTIONS, TAKES_UP_OLD_FILES, race, verbs_of
-from firnline.testing.world import World
+from harness.disks import local
+from harness.operations import operations
+from harness.races import ACTIONS, TAKES_UP_OLD_FILES, race, verbs_of
+from harness.world import World
 
 FULL = bool(os.environ.get("FIRNLINE_FULL"))
 OPERATIONS = {each.name: each for each in operations()}

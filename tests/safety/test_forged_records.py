@@ -22,13 +22,13 @@ from firnline.cli.main import run as run_command
 from firnline.errors import RefusedForSafety, UnreadableMetadata
 from firnline.journal.layout import RECORDS
 from firnline.ops.runs.status import RunStatus
-from firnline.testing.days import process_on_its_day
-from firnline.testing.disks import local
-from firnline.testing.forgery import Forgery, without_grace
 from firnline.testing.manifests import AvroLayout
-from firnline.testing.processes import Process
 from firnline.testing.tables import QuickFiles, SmallTable
-from firnline.testing.world import World
+from harness.days import process_on_its_day
+from harness.disks import local
+from harness.forgery import Forgery, without_grace
+from harness.processes import Process
+from harness.world import World
 
 KEY = "FIRNLINE_RECORDS_KEY"
 OLD_S = 10 * 86_400

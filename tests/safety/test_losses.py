@@ -32,13 +32,13 @@ from firnline.ops.runs.status import RunStatus
 from firnline.policy.parse import Section
 from firnline.ports.catalogs import Attempt, Commit, Step, Still, SwapOutcome, TableName, Version, always
 from firnline.ports.formats import Amendment
-from firnline.testing.days import process_on_its_day
-from firnline.testing.disks import local
 from firnline.testing.faults import Answer, Died, PortRequest
 from firnline.testing.manifests import AvroLayout, Item
-from firnline.testing.processes import Process
 from firnline.testing.tables import QuickFiles, SmallTable
-from firnline.testing.world import World
+from harness.days import process_on_its_day
+from harness.disks import local
+from harness.processes import Process
+from harness.world import World
 
 # ---------------------------------------------------------------- tables
 

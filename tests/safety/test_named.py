@@ -37,11 +37,11 @@ from firnline.journal.parts import read_part
 from firnline.model.times import DAY_MS, HOUR_MS, MINUTE_MS
 from firnline.ops.runs.status import RunStatus
 from firnline.stores.objects import ObjectStores
-from firnline.testing.days import process_on_its_day
-from firnline.testing.disks import local
 from firnline.testing.faults import CHANGES, Answer, CountingFault, PortRequest
-from firnline.testing.processes import Process
-from firnline.testing.world import World
+from harness.days import process_on_its_day
+from harness.disks import local
+from harness.processes import Process
+from harness.world import World
 
 
 @pytest.fixture

@@ -10,8 +10,8 @@ from dataclasses import replace
 import pytest
 
 from firnline.testing.faults import CHANGES, CountingFault
-from firnline.testing.neighbours import STEPS, Neighbourhood, neighbour_comes, side_objects
-from firnline.testing.world import World
+from harness.neighbours import STEPS, Neighbourhood, neighbour_comes, side_objects
+from harness.world import World
 
 FULL = bool(os.environ.get("FIRNLINE_FULL"))
 OPERATIONS = side_objects()

@@ -11,9 +11,9 @@ import pytest
 from firnline.errors import RefusedForSafety
 from firnline.journal.events import RunState
 from firnline.testing.faults import CHANGES, Acting, BothFaults, CountingFault, Died, Dying
-from firnline.testing.operations import Operation, operations
-from firnline.testing.races import ACTIONS, race, verbs_of
-from firnline.testing.world import World
+from harness.operations import Operation, operations
+from harness.races import ACTIONS, race, verbs_of
+from harness.world import World
 
 FULL = bool(os.environ.get("FIRNLINE_FULL"))
 OPERATIONS = {each.name: each for each in operations()}

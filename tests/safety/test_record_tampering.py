@@ -22,10 +22,10 @@ from firnline.ops.runs.status import RunStatus
 from firnline.policy.holds import format_hold
 from firnline.policy.parse import parse_policy
 from firnline.stores.objects import ObjectStores
-from firnline.testing.days import process_on_its_day
-from firnline.testing.disks import local
-from firnline.testing.processes import Process
-from firnline.testing.world import World
+from harness.days import process_on_its_day
+from harness.disks import local
+from harness.processes import Process
+from harness.world import World
 
 
 @pytest.fixture

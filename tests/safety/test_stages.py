@@ -12,10 +12,10 @@ from firnline.model.times import HOUR_MS
 from firnline.ops.runs.status import RunStatus
 from firnline.plans.plan import Plan
 from firnline.plans.stages import AwaitGrace, CommitExpiry, PurgeVictims, stages_json
-from firnline.testing.days import process_on_its_day
-from firnline.testing.disks import local
-from firnline.testing.forgery import Forgery
-from firnline.testing.world import World
+from harness.days import process_on_its_day
+from harness.disks import local
+from harness.forgery import Forgery
+from harness.world import World
 
 
 def expired(world: World, shown: list[Plan], grace: str = "1h") -> RunStatus:

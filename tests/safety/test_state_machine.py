@@ -34,11 +34,11 @@ from firnline.journal.events import UNDOABLE, RunState
 from firnline.journal.runs import Run, in_commit_order
 from firnline.model.times import DAY_MS, HOUR_MS
 from firnline.testing.dated import Clock
-from firnline.testing.days import process_on_its_day
-from firnline.testing.disks import local
 from firnline.testing.faults import Died, Dying, Fault, When
-from firnline.testing.processes import Process
-from firnline.testing.world import World
+from harness.days import process_on_its_day
+from harness.disks import local
+from harness.processes import Process
+from harness.world import World
 
 FULL = os.environ.get("FIRNLINE_FULL") == "1"
 STEPS = 25

@@ -11,10 +11,10 @@ import pytest
 from firnline.errors import Interrupted, TakenUpAgain
 from firnline.journal import parts
 from firnline.stores.objects import ObjectStores
-from firnline.testing.days import process_on_its_day
-from firnline.testing.disks import local
 from firnline.testing.faults import Answer, PortRequest
-from firnline.testing.world import World
+from harness.days import process_on_its_day
+from harness.disks import local
+from harness.world import World
 
 
 @dataclass

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from firnline.catalogs.sql import SqlCatalog
-from firnline.testing.grounds import Ground, rest_ground, sql_ground
-from firnline.testing.servers.fixtures import GetServer, unique
-from firnline.testing.servers.postgres import make_database
-from firnline.testing.servers.s3 import client, make_bucket
-from firnline.testing.world import World
+from harness.grounds import Ground, rest_ground, sql_ground
+from harness.servers.fixtures import GetServer, unique
+from harness.servers.postgres import make_database
+from harness.servers.s3 import client, make_bucket
+from harness.world import World
 
 MakeWorld = Callable[..., World]
 GROUNDS = ("s3+postgresql", "s3+rest")

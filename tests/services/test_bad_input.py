@@ -13,14 +13,14 @@ from firnline.errors import FirnlineError
 from firnline.journal.events import RunState
 from firnline.lake import Lake
 from firnline.policy.parse import Section
-from firnline.testing.grounds import Ground, sql_ground
-from firnline.testing.servers import Rule, moto, proxy
-from firnline.testing.servers.fixtures import Bucket, unique
-from firnline.testing.servers.moto import enforce, user
-from firnline.testing.servers.postgres import execute
-from firnline.testing.servers.process import Server
-from firnline.testing.servers.s3 import client, make_bucket
-from firnline.testing.world import World
+from harness.grounds import Ground, sql_ground
+from harness.servers import Rule, moto, proxy
+from harness.servers.fixtures import Bucket, unique
+from harness.servers.moto import enforce, user
+from harness.servers.postgres import execute
+from harness.servers.process import Server
+from harness.servers.s3 import client, make_bucket
+from harness.world import World
 
 MakeGround = Callable[[str], Ground]
 ALL_BUT_DELETE = {

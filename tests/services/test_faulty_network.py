@@ -24,10 +24,10 @@ from firnline.policy.parse import Section
 from firnline.ports.catalogs import TableName
 from firnline.ports.delete import Delete
 from firnline.stores.delete import ObjectDelete
-from firnline.testing.curves import drawn
-from firnline.testing.grounds import Ground
-from firnline.testing.servers import Proxy, Rule, proxy
-from firnline.testing.world import World
+from harness.curves import WatchedThrottle, drawn, watched
+from harness.grounds import Ground
+from harness.servers import Proxy, Rule, proxy
+from harness.world import World
 
 FULL = bool(os.environ.get("FIRNLINE_FULL"))
 VICTIMS = 20_000 if FULL else 1_000
@@ -46,14 +46,14 @@ class OneNamespace(Catalogs):
 
 
 class Watched(Stores):
-    """The stores as the command line opens them; remembers what deletes, for the curve of its throttle."""
+    """The stores as the command line opens them; watches what paces their deletes."""
 
-    deletes: list[ObjectDelete]
+    throttles: list[WatchedThrottle]
 
     def delete(self, name: TableName, root: str) -> Delete:
         found = super().delete(name, root)
         assert isinstance(found, ObjectDelete)
-        self.deletes.append(found)
+        self.throttles.append(watched(found))
         return found
 
 
@@ -64,7 +64,7 @@ class Network:
     store: Proxy
     catalog: Proxy
     ground: Ground
-    deletes: list[ObjectDelete] = field(default_factory=list)
+    throttles: list[WatchedThrottle] = field(default_factory=list)
 
     def lake(self) -> Lake:
         """Another process, each time."""
@@ -73,7 +73,7 @@ class Network:
         behind = {**self.ground.properties, "s3.endpoint": self.store.url, "uri": self.catalog.url}
         vars(catalogs)["configured"] = {"lake": CatalogSettings("lake", "rest", self.catalog.url, behind)}
         stores = Watched(Section(), catalogs)
-        stores.deletes = self.deletes
+        stores.throttles = self.throttles
         return Lake(Places(Section(), catalogs, stores, Engines("local")))
 
 
@@ -161,7 +161,7 @@ def _saw_everything(network: Network) -> None:
 
 def _draw(network: Network, folder: Path) -> None:
     """Draws how the rate of deletes went; the store asked for less, so it must have gone down somewhere."""
-    curve = sorted(moment for each in network.deletes for moment in each.throttle.curve())
+    curve = sorted(moment for each in network.throttles for moment in each.curve)
     rates = [each.rate for each in curve]
     assert min(rates) < max(rates), "halved at least once"
     out = Path(os.environ.get("FIRNLINE_DRAWINGS", folder)) / "throttle.svg"

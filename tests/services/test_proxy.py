@@ -8,9 +8,9 @@ from dataclasses import replace
 import pytest
 import requests
 
-from firnline.testing.servers import Proxy, Rule, proxy
-from firnline.testing.servers.fixtures import Bucket
-from firnline.testing.servers.s3 import client, s3_settings
+from harness.servers import Proxy, Rule, proxy
+from harness.servers.fixtures import Bucket
+from harness.servers.s3 import client, s3_settings
 
 
 @pytest.fixture

@@ -15,10 +15,10 @@ from firnline.catalogs.rest.commits import is_fence
 from firnline.errors import RefusedForSafety
 from firnline.journal.events import RunState
 from firnline.model.times import DAY_MS
-from firnline.testing.cuts import Uncut, brought_to_an_end, cut
 from firnline.testing.faults import Dying, Losing, When
-from firnline.testing.operations import Operation, operations
-from firnline.testing.world import World
+from harness.cuts import Uncut, brought_to_an_end, cut
+from harness.operations import Operation, operations
+from harness.world import World
 
 FULL = bool(os.environ.get("FIRNLINE_FULL"))
 OPERATIONS = {each.name: each for each in operations()}

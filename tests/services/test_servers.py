@@ -14,15 +14,15 @@ import pytest
 import requests
 from sqlalchemy import NullPool, create_engine, text
 
-from firnline.testing.servers.fixtures import Bucket, GetServer
-from firnline.testing.servers.process import Server
-from firnline.testing.servers.s3 import client
-from firnline.testing.servers.session import NAMES
+from harness.servers.fixtures import Bucket, GetServer
+from harness.servers.process import Server
+from harness.servers.s3 import client
+from harness.servers.session import NAMES
 
 _PARENT = """
 import sys, time
 from pathlib import Path
-from firnline.testing.servers import {name}
+from harness.servers import {name}
 with {name}(Path(sys.argv[1])) as server:
     print(server.pid, flush=True)
     time.sleep(600)

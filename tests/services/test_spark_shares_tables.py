@@ -19,9 +19,9 @@ from firnline.journal.events import RunState
 from firnline.lake import Lake
 from firnline.ops.runs.status import RunStatus
 from firnline.policy.parse import Section
-from firnline.testing.grounds import Ground
-from firnline.testing.servers.fixtures import unique
-from firnline.testing.servers.jars import fetch
+from harness.grounds import Ground
+from harness.servers.fixtures import unique
+from harness.servers.jars import fetch
 
 pytestmark = pytest.mark.spark
 ICEBERG = "1.12.0"

@@ -15,8 +15,8 @@ from pyiceberg.table import Table
 from pyiceberg.transforms import IdentityTransform
 from pyiceberg.types import DateType, LongType, NestedField
 
+from demo.backdate import SetClock, pyiceberg_clock
 from firnline.lake import open_lake
-from firnline.testing.backdate import SetClock, pyiceberg_clock
 
 SCHEMA = Schema(NestedField(1, "day", DateType()), NestedField(2, "x", LongType()))
 SPEC = PartitionSpec(PartitionField(1, 1000, IdentityTransform(), "day"))

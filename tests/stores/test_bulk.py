@@ -13,16 +13,18 @@ import botocore.exceptions
 import pytest
 
 from firnline.errors import AccessDenied, BadCredentials, ExpiredCredentials, NoSuchBucket, ObjectNotFound, Unreachable
+from firnline.patience import Patience
 from firnline.ports.delete import Doomed, Fate
 from firnline.stores.delete import ObjectDelete
 from firnline.stores.objects import ObjectStores
 from firnline.stores.s3 import open_s3
 from firnline.stores.throttle import LocalBudget
-from firnline.stores.wrappers.retry import Patience, Retrying
-from firnline.testing.servers.fixtures import unique
-from firnline.testing.servers.process import Server
-from firnline.testing.servers.proxy import Rule, proxy
-from firnline.testing.servers.s3 import client, make_bucket
+from firnline.stores.wrappers.retry import Retrying
+from harness.curves import watched
+from harness.servers.fixtures import unique
+from harness.servers.process import Server
+from harness.servers.proxy import Rule, proxy
+from harness.servers.s3 import client, make_bucket
 
 from .careless import Answer, Careless, careless
 
@@ -98,9 +100,10 @@ def test_what_may_pass_is_sent_again_and_only_that(moto_server: Server, lax: Car
 
     lax.change = each_key(twice)
     under_test = deleter(moto_server, lax.url)
+    throttle = watched(under_test)
     assert {outcome.fate for outcome in under_test.delete(doomed)} == {Fate.DELETED}
     assert {name[-1]: count for name, count in seen.items() if count > 1} == {"3": 3}
-    slowed = [moment.event for moment in under_test.throttle.curve()].count("halved")
+    slowed = [moment.event for moment in throttle.curve].count("halved")
     assert slowed == (0 if code == "InternalError" else 1)
 
 
@@ -117,13 +120,14 @@ def test_lost_answers_cut_lines_and_busy_stores(moto_server: Server, root: str) 
     with proxy(moto_server.url, seed=7) as faulty:
         faulty.rules = [Rule("busy", share=0.3), Rule("cut", share=0.1), Rule("drop", share=0.2)]
         under_test = deleter(moto_server, faulty.url)
+        throttle = watched(under_test)
         for start in range(0, 600, 50):
             outcomes = under_test.delete(doomed[start : start + 50])
             assert {outcome.fate for outcome in outcomes} == {Fate.DELETED}
         assert {"busy", "cut", "drop"} <= set(faulty.counts)
     assert left(moto_server, root) == []
     assert left(moto_server, root + "2") == [each.key for each in other]
-    assert {"halved", "ok"} <= {moment.event for moment in under_test.throttle.curve()}
+    assert {"halved", "ok"} <= {moment.event for moment in throttle.curve}
 
 
 def test_a_store_that_never_recovers_ends_as_failed(moto_server: Server, root: str) -> None:

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from firnline.errors import StoreError
+from firnline.patience import Patience
 from firnline.ports.delete import Doomed, Fate
 from firnline.stores.delete import ObjectDelete
 from firnline.stores.delete_batches import fits_in_bulk, in_bulk
@@ -19,10 +20,9 @@ from firnline.stores.keys import _taken_apart, object_key, object_name
 from firnline.stores.objects import ObjectStores
 from firnline.stores.s3 import open_s3
 from firnline.stores.s3_deletes import BulkAnswer, _parsed, _plain, read_answer, write_request
-from firnline.stores.wrappers.retry import Patience
-from firnline.testing.servers.fixtures import unique
-from firnline.testing.servers.process import Server
-from firnline.testing.servers.s3 import make_bucket
+from harness.servers.fixtures import unique
+from harness.servers.process import Server
+from harness.servers.s3 import make_bucket
 
 from .careless import Careless, careless
 

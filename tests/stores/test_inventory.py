@@ -15,8 +15,8 @@ from firnline.errors import StoreError, UsageError
 from firnline.ports.listings import LISTED_COLUMNS
 from firnline.stores.inventory import Inventory
 from firnline.stores.objects import ObjectStores
-from firnline.testing.servers import Server
-from firnline.testing.servers.s3 import make_bucket
+from harness.servers import Server
+from harness.servers.s3 import make_bucket
 
 AT = datetime(2025, 3, 4, 5, 6, 7, 89_000, UTC)
 AT_MS = 1_741_064_767_089

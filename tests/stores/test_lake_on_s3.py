@@ -17,9 +17,9 @@ from firnline.errors import AccessDenied
 from firnline.lake import Lake
 from firnline.policy.parse import parse_policy
 from firnline.stores.objects import ObjectStores
-from firnline.testing.servers.fixtures import unique
-from firnline.testing.servers.process import Server
-from firnline.testing.servers.s3 import make_bucket
+from harness.servers.fixtures import unique
+from harness.servers.process import Server
+from harness.servers.s3 import make_bucket
 
 from .careless import Answer, careless
 

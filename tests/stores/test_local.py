@@ -16,9 +16,9 @@ from firnline.ports.delete import Doomed, Fate
 from firnline.ports.stores import ReadWrite
 from firnline.stores.delete import ObjectDelete
 from firnline.stores.objects import ObjectStores
-from firnline.stores.wrappers.counting import Counting, CountingLog
 from firnline.stores.wrappers.read_only import ReadOnly
 from firnline.stores.wrappers.retry import Retrying
+from firnline.testing.counting import Counting, CountingLog
 from firnline.testing.stores import (
     AWKWARD_NAMES,
     DeleteContract,

@@ -14,11 +14,11 @@ from firnline.ports.probe import Verdict
 from firnline.stores.delete import ObjectDelete
 from firnline.stores.objects import ObjectStores
 from firnline.stores.probe import StoreProbe
-from firnline.testing.servers import Rule, proxy
-from firnline.testing.servers.fixtures import unique
-from firnline.testing.servers.moto import enforce, moto, user
-from firnline.testing.servers.process import Server
-from firnline.testing.servers.s3 import client, make_bucket
+from harness.servers import Rule, proxy
+from harness.servers.fixtures import unique
+from harness.servers.moto import enforce, moto, user
+from harness.servers.process import Server
+from harness.servers.s3 import client, make_bucket
 
 from .careless import Answer, Careless, careless
 

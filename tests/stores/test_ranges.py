@@ -22,9 +22,9 @@ from firnline.stores.bucket_ranges import BucketRanges
 from firnline.stores.buckets import Buckets
 from firnline.stores.objects import ObjectStores
 from firnline.stores.ranges import ObjectRanges
-from firnline.testing.servers import Server
-from firnline.testing.servers.s3 import client, make_bucket
 from firnline.testing.stores import AWKWARD_NAMES
+from harness.servers import Server
+from harness.servers.s3 import client, make_bucket
 
 FULL = bool(os.environ.get("FIRNLINE_FULL"))
 FOLDERS = count()

@@ -8,7 +8,7 @@ import pytest
 
 from firnline.stores.objects import ObjectStores
 from firnline.stores.removers import ObjectRetire
-from firnline.testing.servers.fixtures import Bucket
+from harness.servers.fixtures import Bucket
 
 
 class Overtaken(ObjectStores):

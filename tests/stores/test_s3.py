@@ -13,9 +13,9 @@ from firnline.ports.stores import ReadWrite
 from firnline.stores.delete import ObjectDelete
 from firnline.stores.objects import ObjectStores
 from firnline.stores.wrappers.retry import Retrying
-from firnline.testing.servers.process import Server
-from firnline.testing.servers.s3 import client, make_bucket
 from firnline.testing.stores import AWKWARD_NAMES, DeleteContract, SharedStoreContract, SideDoor
+from harness.servers.process import Server
+from harness.servers.s3 import client, make_bucket
 
 # A server on a file system cannot have one object below another, nor every name.
 _ON_FILES = tuple(name for name in AWKWARD_NAMES if name != "back\\slash")

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import re
 import subprocess
 import sys
 import tomllib
+from importlib.metadata import packages_distributions
 from pathlib import Path
 
 import pytest
@@ -54,10 +56,36 @@ def test_the_lock_holds_one_name_and_version_per_line_and_nothing_else() -> None
 
 def test_the_lock_covers_every_direct_dependency() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())
-    wanted = project["project"]["dependencies"] + project["dependency-groups"]["dev"]
-    names = {re.split(r"[^A-Za-z0-9.-]", requirement)[0].lower().replace(".", "-") for requirement in wanted}
+    extras = [each for some in project["project"]["optional-dependencies"].values() for each in some]
+    names = required(project["project"]["dependencies"] + extras + project["dependency-groups"]["dev"])
     locked = {line.partition("==")[0] for line in (ROOT / "requirements.lock").read_text().splitlines()}
     assert names - locked == set()
+
+
+def test_the_extra_testing_declares_what_contracts_and_strategies_import() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    declared = required(project["dependencies"] + project["optional-dependencies"]["testing"])
+    owners = packages_distributions()
+    modules = {name for path in (ROOT / "src/firnline/testing").rglob("*.py") for name in imported(path)}
+    wanted = {name: {plain(each) for each in owners[name]} for name in modules if name in owners and name != "firnline"}
+    assert {"fastavro", "hypothesis", "pytest"} <= wanted.keys()
+    assert {name for name, packages in wanted.items() if not packages & declared} == set()
+
+
+def required(requirements: list[str]) -> set[str]:
+    return {plain(re.split(r"[^A-Za-z0-9.-]", each)[0]) for each in requirements}
+
+
+def plain(package: str) -> str:
+    return package.lower().replace(".", "-").replace("_", "-")
+
+
+def imported(path: Path) -> set[str]:
+    """The top-level packages that a module imports, also inside its functions."""
+    every = list(ast.walk(ast.parse(path.read_text())))
+    names = {alias.name for each in every if isinstance(each, ast.Import) for alias in each.names}
+    names |= {each.module for each in every if isinstance(each, ast.ImportFrom) and each.module and not each.level}
+    return {name.partition(".")[0] for name in names}
 
 
 def test_no_tracked_file_names_a_package_registry() -> None:
@@ -81,7 +109,7 @@ def test_scripts_can_be_run_and_parse(script: str) -> None:
 def test_make_help_names_every_target_that_a_person_calls() -> None:
     shown = subprocess.run(["make", "help"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
     targets = set(re.findall(r"make ([a-z-]+)", shown))
-    assert targets >= {"setup", "demo", "test", "test-full", "check", "bench", "clean"}
+    assert targets >= {"setup", "demo", "unit", "test", "test-full", "check", "bench", "clean"}
 
 
 def test_help_imports_no_heavy_library() -> None:

@@ -97,9 +97,10 @@ class Expand(Protocol):
 
     @property
     def folds(self) -> bool:
-        """Whether a unit can take away what another names: then rows are of ENTRY_COLUMNS, and only what the units of
-        one snapshot add and do not remove is needed by it. Units of every kind but the last are roots then, so that
-        they can be opened at once.
+        """Whether a unit can take away what another names: then rows have `fold` and `op` beside ROW_COLUMNS, and only
+        what the units of one snapshot add and do not remove is needed by it: `op` is +1 or -1, and the two cancel each
+        other within one file and one `fold`. Units of every kind but the last are roots then, so that they can be
+        opened at once.
         """
         ...
 
@@ -123,8 +124,6 @@ class Remembering(Expand, Protocol):
 
 
 ROW_COLUMNS = ("identity", "key", "size", "kind", "opens")
-ENTRY_COLUMNS = (*ROW_COLUMNS, "fold", "op")
-"""`op` is +1 or -1; the two cancel each other within one file and one `fold`."""
 
 
 _PORTIONS = 2

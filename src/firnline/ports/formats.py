@@ -21,7 +21,6 @@ class FenceKind(StrEnum):
     """What a commit is made against."""
 
     SWAP = "cas"
-    REFS = "refs"
     NONE = "none"
 
 

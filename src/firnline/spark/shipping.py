@@ -36,8 +36,8 @@ from firnline.spark.opening import said_by
 from firnline.spark.streaming import named
 
 NEEDED = (
-    "arro3-core", "boto3", "cramjam", "deflate", "isal", "numba", "numpy", "obstore", "psycopg", "psycopg-binary",
-    "pyarrow", "pyiceberg", "pyyaml", "redis", "sqlalchemy", "zstandard",
+    "arro3-core", "boto3", "cramjam", "deflate", "isal", "numba", "numpy", "obstore", "platformdirs", "psycopg",
+    "psycopg-binary", "pyarrow", "pyiceberg", "pyyaml", "redis", "sqlalchemy", "zstandard",
 )  # fmt: skip
 """What firnline imports on executors, and where Spark plans a query; what these need themselves comes with them."""
 

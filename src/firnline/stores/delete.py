@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 import obstore
 
 from firnline.errors import ObjectNotFound, PermanentStoreError, StoreError
+from firnline.patience import Patience
 from firnline.ports.delete import DeleteOutcome, Doomed, Fate, MaySend, always
 from firnline.ports.stores import Budget
 from firnline.stores.buckets import Buckets
@@ -16,9 +17,8 @@ from firnline.stores.delete_batches import HOPELESS, UNSENT, Answer, BudgetPrefi
 from firnline.stores.keys import Key, object_key, object_name
 from firnline.stores.local import LocalFiles
 from firnline.stores.throttle import Throttle, prefix_of
-from firnline.stores.wrappers.retry import Patience
 
-_PATIENCE = Patience(attempts=12, base_delay_s=0.1, max_delay_s=2.0, budget_s=20.0)
+DELETE_PATIENCE = Patience(attempts=12, base_delay_s=0.1, max_delay_s=2.0, budget_s=20.0)
 """Shorter than a lease's margin: on executors nobody asks the lease between two attempts."""
 
 
@@ -38,7 +38,7 @@ class ObjectDelete:
         *,
         budget: Budget | None = None,
         conditional: bool = False,
-        patience: Patience = _PATIENCE,
+        patience: Patience = DELETE_PATIENCE,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         self._properties = dict(properties or {})

@@ -22,13 +22,13 @@ from firnline.model.locations import join, parse_location
 from firnline.ports.delete import Doomed, Fate
 from firnline.ports.probe import ProbeAnswer, StoreVerdicts, Surroundings, no, unknown, yes
 from firnline.stores.buckets import Buckets
-from firnline.stores.delete import ObjectDelete
+from firnline.stores.delete import DELETE_PATIENCE, ObjectDelete
 from firnline.stores.delete_batches import HOPELESS, Answer
 from firnline.stores.failures import failure, unreachable
 from firnline.stores.keys import Key, folder_key, object_key
 from firnline.stores.objects import ObjectStores
 from firnline.stores.s3_deletes import code_of, delete_single
-from firnline.stores.wrappers.retry import Patience, Retrying, persist
+from firnline.stores.wrappers.retry import Retrying, persist
 
 
 def versioned(client: Any, key: Key) -> ProbeAnswer:
@@ -71,7 +71,6 @@ def _not_told(error: botocore.exceptions.ClientError, key: Key) -> ProbeAnswer:
 RACERS = 4
 LARGEST_SKEW_MS = 60_000
 _CONTENT = b"firnline"
-_PATIENCE = Patience(attempts=12, base_delay_s=0.1, max_delay_s=2.0, budget_s=20.0)
 _STALE = '"00000000000000000000000000000000"'
 _not_tried = unknown("not tried: nothing could be written")
 
@@ -138,7 +137,7 @@ class Trial:
         """Tries it on an object that exists, then in a race of threads."""
         key, bare = join(self.folder, "object"), ObjectStores(self.properties)
         try:
-            persist(lambda: bare.put_if_absent(key, b"another"), _PATIENCE)
+            persist(lambda: bare.put_if_absent(key, b"another"), DELETE_PATIENCE)
         except AlreadyExists:
             # An answer may have got lost before this one: what the object says counts.
             if self.store.get(key) == _CONTENT:
@@ -207,7 +206,7 @@ class Trial:
         if key.scheme != "s3":
             return self.deleter.delete([Doomed(text)])[0].error
         try:
-            said = persist(lambda: self._delete_one(key), _PATIENCE)
+            said = persist(lambda: self._delete_one(key), DELETE_PATIENCE)
         except StoreError as error:
             return error.message
         if said.get("DeleteMarker"):  # a bucket with versions notes even this; take the note back where we may
@@ -230,7 +229,7 @@ class Trial:
 
 def _answered(call: Callable[[], Answer]) -> Answer:
     """Returns the answer of a delete, asked for again while it says nothing."""
-    for pause in _PATIENCE.pauses():
+    for pause in DELETE_PATIENCE.pauses():
         answer = call()
         if not answer.again:
             return answer

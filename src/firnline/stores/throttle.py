@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import os
 import time
-from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from threading import Lock
-from typing import Any, NamedTuple
+from typing import Any
 
 from firnline.errors import PermanentStoreError
 from firnline.ports.stores import Budget
@@ -26,7 +25,6 @@ _BATCH_STEP = 50
 _SLOWEST = 1 / 16
 _STEP = 1 / 100
 _ONE_CUT_S = 1.0
-_REMEMBERED = 10_000
 
 Clock = Callable[[], float]
 
@@ -50,16 +48,6 @@ def prefix_of(key: Key) -> str:
     faster than it allows.
     """
     return f"{key.scheme}://{key.authority}/{key.path.lstrip('/').partition('/')[0]}"
-
-
-class Moment(NamedTuple):
-    """One point of the curve of rate over time. `at` is in seconds of the clock that the throttle was given."""
-
-    at: float
-    prefix: str
-    rate: float
-    batch: int
-    event: str
 
 
 @dataclass
@@ -111,14 +99,13 @@ class Pace:
     def __post_init__(self) -> None:
         self.rate = self.ceiling
 
-    def slowed(self, now: float) -> bool:
-        """Halves. Returns False where that was just done: requests in flight tell of that same moment."""
+    def slowed(self, now: float) -> None:
+        """Halves, unless that was just done: requests in flight tell of that same moment."""
         if now - self.cut_at < _ONE_CUT_S:
-            return False
+            return
         self.cut_at = now
         self.rate = max(self.rate / 2, self.ceiling * _SLOWEST)
         self.batch = max(self.batch // 2, _SMALLEST_BATCH)
-        return True
 
     def went_well(self) -> None:
         self.rate = min(self.rate + self.ceiling * _STEP, self.ceiling)
@@ -132,7 +119,6 @@ class Throttle:
         self.budget: Budget = budget or LocalBudget(clock=clock)
         self._clock = clock
         self._paces: dict[str, Pace] = {}
-        self._curve: deque[Moment] = deque(maxlen=_REMEMBERED)
         self._lock = Lock()
 
     def __getstate__(self) -> dict[str, Any]:
@@ -156,22 +142,11 @@ class Throttle:
     def slowed(self, prefix: str) -> None:
         """Notes that the store asked for less."""
         with self._lock:
-            pace = self._pace(prefix)
-            self._note(prefix, pace, "halved" if pace.slowed(self._clock()) else "slow down")
+            self._pace(prefix).slowed(self._clock())
 
     def went_well(self, prefix: str) -> None:
         with self._lock:
-            pace = self._pace(prefix)
-            pace.went_well()
-            self._note(prefix, pace, "ok")
-
-    def curve(self) -> list[Moment]:
-        """Returns rate over time, oldest first, of the last ten thousand answers."""
-        with self._lock:
-            return list(self._curve)
+            self._pace(prefix).went_well()
 
     def _pace(self, prefix: str) -> Pace:
         return self._paces.setdefault(prefix, Pace(self.budget.rate))
-
-    def _note(self, prefix: str, pace: Pace, event: str) -> None:
-        self._curve.append(Moment(self._clock(), prefix, pace.rate, pace.batch, event))

@@ -1,1 +1,1 @@
-"""What a test of firnline or of a new adapter starts from: suites for the ports, a lake with a history."""
+"""Contracts that an adapter subclasses, and Hypothesis strategies; the extra `testing` brings what they need."""

@@ -19,7 +19,7 @@ from firnline.model.files import FileKind, Tally
 from firnline.ops.runs.plan import roots
 from firnline.ports.engines import ELSEWHERE, NEAR_MISS, OUTSIDE, Engine, Territory
 from firnline.stores.objects import ObjectStores
-from firnline.stores.wrappers.counting import CountingLog
+from firnline.testing.counting import CountingLog
 from firnline.testing.damage import SPOILED, cut_between_blocks, remove
 from firnline.testing.manifests import AvroLayout, Entry, Item, Status, WrittenManifest
 from firnline.testing.surveys import expected, files_of, found, needed_by, survey

@@ -15,8 +15,8 @@ from firnline.ports.engines import Engine
 from firnline.ports.listings import KeyRange, ObjectClass
 from firnline.stores.objects import ObjectStores
 from firnline.stores.ranges import ObjectRanges
-from firnline.stores.wrappers.counting import CountingLog
 from firnline.testing.censuses import OLD_MS, STRAYS, YOUNG_MS, CensusWorld, counted
+from firnline.testing.counting import CountingLog
 from firnline.testing.damage import remove
 from firnline.testing.engines import a_long_life
 from firnline.testing.manifests import AvroLayout

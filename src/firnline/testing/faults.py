@@ -246,7 +246,7 @@ class Throttling:
 
 @dataclass
 class Acting:
-    """Somebody else acts just before the n-th request of any kind: between any two steps.
+    """Another process acts just before the n-th request of any kind: between any two steps.
 
     `before` is the request that came next, once the action took place; None if the operation ended before. `blind`
     are the objects deleted after the action and before the table was looked at again: no store can tell a delete to

@@ -15,7 +15,7 @@ from firnline.stores.objects import ObjectStores
 from firnline.testing.dated import Clock, Dated
 from firnline.testing.faults import Fault, NoFault
 from firnline.testing.faulty import FaultyStore
-from firnline.testing.processes import OneByOne, ProcessPlaces, WorldStores
+from firnline.testing.process_parts import OneByOne, ProcessPlaces, WorldStores
 
 if TYPE_CHECKING:
     from firnline.ports.stores import ReadWrite

@@ -2,7 +2,7 @@
 
 Every file has real bytes of the size that the metadata says, so totals can be compared with the disk. What a
 snapshot needs is noted when it is committed and never read back: `reachable` is a judge that shares no code with
-what it judges. No real data is in the files; a table whose rows matter is in `firnline.testing.lake`.
+what it judges. No real data is in the files; a table whose rows matter is in `demo.lake`.
 """
 
 from __future__ import annotations

@@ -13,9 +13,9 @@ import pytest
 from firnline.errors import UnreadableMetadata
 from firnline.formats.iceberg.counts import claim_of
 from firnline.lake import open_lake
-from firnline.testing.disks import local
-from firnline.testing.processes import Process
-from firnline.testing.world import World
+from harness.disks import local
+from harness.processes import Process
+from harness.world import World
 
 TOTAL, MADE, KEPT = "total-data-files", "manifests-created", "manifests-kept"
 

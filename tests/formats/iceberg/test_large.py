@@ -10,7 +10,7 @@ import fastavro
 import pytest
 
 from firnline.lake import open_lake
-from firnline.testing.large import LargeShape, LargeTable
+from harness.large.tables import LargeShape, LargeTable
 
 SHAPES = [
     LargeShape(12, 3, live=4, cadence=1, columns=2, refs=1, partitions=2),

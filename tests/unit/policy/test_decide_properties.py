@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from dataclasses import dataclass, replace
 from random import Random
@@ -20,8 +19,9 @@ from firnline.policy.periods import Period
 from firnline.policy.policy import Level, Policy, Setting, Source
 from firnline.policy.rules import KeepLast, KeepPeriods, KeepTags, KeepWithin, Rule
 from firnline.policy.why import explain_expired
+from harness.lanes import by_lane
 
-CASES = 20_000 if os.environ.get("FIRNLINE_FULL") else 800
+CASES = by_lane(100, 800, 20_000)
 many = settings(max_examples=CASES, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 NOW = 20_000 * DAY_MS

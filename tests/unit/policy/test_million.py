@@ -59,6 +59,7 @@ print(json.dumps({
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells it")
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", ["native", "firnline, all stay", *(["native, all stay"] if FULL else [])])
 def test_a_million_snapshots_stay_under_one_gib(mode: str, capsys: pytest.CaptureFixture[str]) -> None:
     run = subprocess.run([sys.executable, "-c", PROGRAM, mode], capture_output=True, text=True, check=True)

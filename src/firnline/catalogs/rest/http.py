@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -23,6 +22,7 @@ from firnline.errors import (
     Unreachable,
     UsageError,
 )
+from firnline.patience import Patience
 
 LOGIN_ENDED = 419
 SIGN_IN = (401, LOGIN_ENDED)
@@ -86,7 +86,7 @@ def refusal(settings: RestSettings, reply: Reply, what: str, signed_in: bool) ->
     return UsageError(f"{who} refused {what}: {said}", "nothing was changed")
 
 
-_PAUSES_S = (0.1, 0.4, 1.6)
+_PATIENCE = Patience(attempts=4, base_delay_s=0.4, max_delay_s=1.6, budget_s=float("inf"))
 _LONGEST_PAUSE_S = 10.0
 _BUSY = (429, 502, 503, 504)
 
@@ -111,7 +111,7 @@ class Http:
 
     def read(self, path: str, params: Mapping[str, str] | None = None) -> Reply:
         """Returns the answer to a GET, asked again while the server is busy or away. Raises Unreachable."""
-        for pause in _PAUSES_S:
+        for pause in _PATIENCE.pauses():
             wished = 0.0
             try:
                 response = self._send("GET", path, params=params)
@@ -120,7 +120,7 @@ class Http:
                 wished = _wished(response)
             except (Unanswered, Unreachable):
                 pass
-            time.sleep(max(wished, random.uniform(pause / 2, pause)))
+            time.sleep(max(wished, pause))
         try:
             return reply_of(self._send("GET", path, params=params))
         except Unanswered as silent:

@@ -32,7 +32,6 @@ class Header:
     """What a file says about itself. `metadata` also has what its writer added, such as a partition spec."""
 
     metadata: dict[str, bytes]
-    sync: bytes
     body: int  # where the first block starts
 
     @property
@@ -80,7 +79,7 @@ def read_header(data: bytes) -> Header:
     body = pos + SYNC_BYTES
     if body > len(data):
         raise CorruptAvro("the file ends within its header")
-    return Header(metadata, data[pos:body], body)
+    return Header(metadata, body)
 
 
 def _number(data: bytes, pos: int) -> tuple[int, int]:

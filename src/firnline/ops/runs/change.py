@@ -4,16 +4,17 @@ tries that may still be on their way fenced off.
 
 from __future__ import annotations
 
-import random
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from itertools import chain
 
 from firnline.errors import FirnlineError, OutcomeUnknown, StoreError, TableMoved
 from firnline.journal.events import Event
 from firnline.ops.runs.leased import LeasedRun
 from firnline.ops.table.context import TableContext
 from firnline.ops.table.sources import refuse_mirror
+from firnline.patience import Patience
 from firnline.ports.catalogs import Attempt, Step, SwapOutcome, Version, WritableTable, always
 from firnline.ports.formats import Amendment, Edited, State
 
@@ -44,20 +45,8 @@ BeforeSend = Callable[[State, Edited, Attempt], None]
 """Called with the base, the edit and the commit as it is going to be sent, before anything is sent."""
 
 
-@dataclass(frozen=True, slots=True)
-class CommitPatience:
-    """How long lost races are run again: a busy table moves on every second, and a run must not starve."""
-
-    tries: int = 200
-    budget_s: float = 300.0
-    first_pause_s: float = 0.05
-    longest_pause_s: float = 2.0
-
-    def pause(self, attempt: int) -> float:
-        return random.uniform(0, min(self.longest_pause_s, self.first_pause_s * 2.0**attempt))
-
-
-PATIENT = CommitPatience()
+COMMIT_PATIENCE = Patience(attempts=200, base_delay_s=0.05, max_delay_s=2.0, budget_s=300.0)
+"""How long lost races are run again: a busy table moves on every second, and a run must not starve."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +61,7 @@ def change(
     source: WritableTable,
     edit: Edit,
     before_send: BeforeSend,
-    patience: CommitPatience = PATIENT,
+    patience: Patience = COMMIT_PATIENCE,
     still: Callable[[], None] = always,
 ) -> Changed | None:
     """Returns the commit that landed, or None where the edit found nothing to do. `still` goes with every attempt.
@@ -80,8 +69,7 @@ def change(
     Every try starts from a fresh read, so a ref that appeared meanwhile always wins. Raises TableMoved when the
     budget is used up, OutcomeUnknown when nobody can tell whether the last try landed.
     """
-    deadline = time.monotonic() + patience.budget_s
-    for lost in range(patience.tries):
+    for pause in chain(patience.pauses(), (None,)):
         base = source.load()
         refuse_mirror(base)
         edited = edit(base)
@@ -91,12 +79,10 @@ def change(
         before_send(base, edited, attempt)
         if _landed(source, attempt):
             return Changed(base, edited)
-        pause = patience.pause(lost)
-        if time.monotonic() + pause > deadline:
-            break
-        time.sleep(pause)
+        if pause is not None:
+            time.sleep(pause)
     raise TableMoved(
-        f"{source.name} moved on faster than {patience.tries} tries in {patience.budget_s:.0f} s could follow",
+        f"{source.name} moved on faster than {patience.attempts} tries in {patience.budget_s:.0f} s could follow",
         hint="`firnline resume` tries again; nothing was removed",
     )
 

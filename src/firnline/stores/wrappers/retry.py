@@ -2,37 +2,17 @@
 
 from __future__ import annotations
 
-import random
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import chain
 from typing import TypeVar
 
 from firnline.errors import AlreadyExists, ObjectNotFound, OutcomeUnknown, PermanentStoreError, StoreError
+from firnline.patience import Patience
 from firnline.ports.stores import ObjectMeta, ReadWrite
 
 Answer = TypeVar("Answer")
 _FINAL = (ObjectNotFound, AlreadyExists, PermanentStoreError)
-
-
-@dataclass(frozen=True, slots=True)
-class Patience:
-    """How long to go on: at most `attempts` calls, none later than `budget_s` after the first failure."""
-
-    attempts: int = 5
-    base_delay_s: float = 0.1
-    max_delay_s: float = 5.0
-    budget_s: float = 60.0
-
-    def pauses(self) -> Iterator[float]:
-        """Yields how long to wait before each further attempt: doubling, jittered over its whole length."""
-        started = time.monotonic()
-        for attempt in range(self.attempts - 1):
-            pause = random.uniform(0, min(self.max_delay_s, self.base_delay_s * 2**attempt))
-            if time.monotonic() - started + pause > self.budget_s:
-                return
-            yield pause
 
 
 class Retrying:

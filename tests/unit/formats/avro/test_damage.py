@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import os
 import random
 from typing import Any
 
@@ -15,12 +14,13 @@ from hypothesis import strategies as st
 
 from firnline.formats.avro import CorruptAvro, decode, read_header
 from firnline.formats.avro.engine import Way
+from harness.lanes import by_lane
 
 from .containers import file, record, text, varint
 from .iceberg_schemas import MANIFEST_ENTRY, entry
 from .strategies import Sample, samples
 
-COUNT = 20_000 if os.environ.get("FIRNLINE_FULL") else 400
+COUNT = by_lane(100, 400, 20_000)
 WANTED = {
     "status": pa.int32(),
     "snapshot_id": pa.int64(),

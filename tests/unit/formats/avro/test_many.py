@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
 import numpy as np
@@ -12,11 +11,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from firnline.formats.avro import CorruptAvro, decode, decode_many
+from harness.lanes import by_lane
 
 from .strategies import Sample, samples
 from .test_damage import FILES, WANTED, damaged
 
-COUNT = 3000 if os.environ.get("FIRNLINE_FULL") else 150
+COUNT = by_lane(40, 150, 3_000)
 WAYS = ["python", "compiled"]
 
 

@@ -1,0 +1,1 @@
+"""What tests, benchmarks and the demo stand on: servers, worlds and their judges, writers of large tables."""
