@@ -7,7 +7,7 @@ from pathlib import Path
 
 from firnline.app.runs import Leave
 from firnline.app.searches import SearchTerms
-from firnline.model.times import parse_duration
+from firnline.model.times import parse_duration, parse_instant
 from firnline.ops.marks.tags import FOREVER
 from firnline.plans.orphans import OrphanPlan
 from firnline.plans.request import Request
