@@ -12,20 +12,16 @@ from typing import Any
 
 import pytest
 
+from firnline.testing.folders import quick
+
 pytest_plugins = ["harness.servers.fixtures"]
 _COUNT = "count: "
-_MEMORY = Path("/dev/shm")
 
 
 @pytest.fixture
 def quick_folder(tmp_path: Path) -> Iterator[Path]:
-    """A folder in memory where there is one: every record is synced to its disk, which is what takes time."""
-    if not os.access(_MEMORY, os.W_OK):
-        yield tmp_path
-        return
-    folder = Path(tempfile.mkdtemp(prefix="firnline-test-", dir=_MEMORY))
-    yield folder
-    shutil.rmtree(folder, ignore_errors=True)
+    with quick(tmp_path) as folder:
+        yield folder
 
 
 def pytest_configure(config: pytest.Config) -> None:

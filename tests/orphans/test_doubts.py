@@ -385,9 +385,9 @@ def test_the_same_bytes_written_again_are_young_whatever_their_tag(crowd: Crowd)
     guard.look_again()
     listed = work.store.head(stray)
     line = ListedFile(stray, "data", listed.size, listed.modified_ms, listed.etag)
-    assert guard.doubts([line]) == {}
+    assert guard.reasons_to_spare([line]) == {}
     crowd.set_age(local(stray), 0.1)
-    assert guard.doubts([line._replace(etag=work.store.head(stray).etag)]).keys() == {stray}
+    assert guard.reasons_to_spare([line._replace(etag=work.store.head(stray).etag)]).keys() == {stray}
 
 
 def test_names_that_differ_by_how_letters_are_composed_stop_the_search(crowd: Crowd, purge: Purge) -> None:

@@ -400,7 +400,7 @@ def test_with_a_key_runs_go_their_way(keyed: World) -> None:
     keyed.clock.advance(2 * 3_600_000)
     (done,) = process_on_its_day(keyed).purge_table(keyed.table)
     assert done.state == "done"
-    assert done.run.is_ours
+    assert done.run.is_sealed
     keyed.check()
 
 
@@ -475,7 +475,7 @@ def test_without_a_key_a_run_of_another_machine_is_purged_by_what_is_true(
     world.clock.advance(2 * 86_400_000)
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "another home"))
     done = process_on_its_day(world).purge(str(carried.run.id))
-    assert not done.run.is_ours
+    assert not done.run.is_sealed
     assert done.outcomes.keys() == {"deleted"}
     world.check()
 
@@ -483,6 +483,6 @@ def test_without_a_key_a_run_of_another_machine_is_purged_by_what_is_true(
 def test_a_process_without_a_home_still_works(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CONFIG_HOME", os.devnull)
     carried = in_grace(world)
-    assert not carried.run.is_ours
+    assert not carried.run.is_sealed
     assert isinstance(process_on_its_day(world), Process)
     assert process_on_its_day(world).undo(str(carried.run.id)).state == "undone"

@@ -14,19 +14,19 @@ from firnline.cli.output import output_for, progress_for
 from firnline.cli.process import stop_on_interrupt
 from firnline.cli.tables import every_table
 from firnline.errors import FirnlineError, Interrupted, UsageError
+from firnline.journal.events import RunState
 from firnline.journal.layout import names_run
+from firnline.model.times import format_instant
 from firnline.plans.explain import explain
 from firnline.plans.pages import Block, Grid, Hint, Line, Page, counted, tally
 from firnline.plans.plan import Plan
+from firnline.plans.stages import in_words
+from firnline.ports.formats import UndoWindow
 
 if TYPE_CHECKING:
     from firnline.app.catalogs import Table
     from firnline.lake import Lake
     from firnline.ops.runs.status import RunStatus
-from firnline.journal.events import RunState
-from firnline.model.times import format_instant
-from firnline.plans.stages import in_words
-from firnline.ports.formats import UndoWindow
 
 RunArg = Annotated[str, typer.Argument(metavar="RUN", help="A run, as `firnline runs` shows it.")]
 BreakLease = Annotated[

@@ -84,8 +84,8 @@ def document_names() -> tuple[tuple[str, FileKind], ...]:
 
 
 def commits_of(kit: Kit, store: ReadWrite, retire: Callable[[], Retire], location: str) -> Commit:
-    """Returns the write side of the table in a folder. The port that takes metadata away is made for nobody but a kit
-    whose commits are known by name to need it. Raises UnsupportedFormat where nothing can be committed.
+    """Returns the write side of the table in a folder. The port that takes metadata away is made only for a kit that
+    has `retiring_commits`. Raises UnsupportedFormat where nothing can be committed.
     """
     if isinstance(kit, Retiring):
         return kit.retiring_commits(store, retire(), location)

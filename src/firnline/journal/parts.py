@@ -45,6 +45,13 @@ def seal(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
+def part_prefix(place: int) -> str:
+    """Returns how parts of a kind begin, by its place in the order of deletion. One digit for each place: names of
+    parts are sorted as text, and two formats together have more than ten kinds.
+    """
+    return f"{place:x}-"
+
+
 class PartWriter:
     """Collects rows and writes them as parts of at most PART_ROWS rows, named `PREFIX00000.parquet` and on."""
 
@@ -104,7 +111,7 @@ def read_part(store: Get, key: str, sealed: str | None = None) -> pa.Table:
         raise UnreadableMetadata(f"{key} is damaged: {damage}", hint="restore the run's record") from damage
 
 
-def refuse_unsealed(store: ListAndGet, folder: str, seals: Seals) -> None:
+def refuse_changed_parts(store: ListAndGet, folder: str, seals: Seals) -> None:
     """Raises UnreadableMetadata unless the folder holds exactly the sealed parts, each as it was written."""
     found = {key.rpartition("/")[2]: key for key in part_keys(store, folder)}
     if found.keys() != seals.keys():

@@ -47,7 +47,7 @@ _STAGE_IN: Mapping[RunState, tuple[type[Stage], ...]] = {
 class Run:
     """One run: everything that any process needs to go on with it.
 
-    `is_ours`: all of its record was sealed with the very secret that `sealing` has. Any other record
+    `is_sealed`: all of its record was sealed with the very secret that `sealing` has. Any other record
     names files, and proves nothing about them.
     """
 
@@ -56,7 +56,7 @@ class Run:
     plan: Mapping[str, Any]
     events: tuple[Event, ...]
     sealing: Sealing = UNSEALED
-    is_ours: bool = False
+    is_sealed: bool = False
 
     @property
     def state(self) -> RunState:
@@ -177,7 +177,7 @@ def refuse_edited(store: EventStore, run: Run) -> None:
 
 def refuse_unsealed_run(run: Run) -> None:
     """Raises UnreadableMetadata where the operator has a key and the run's record is not sealed with it."""
-    if run.sealing.required and not run.is_ours:
+    if run.sealing.required and not run.is_sealed:
         raise UnreadableMetadata(
             f"the record of {run.id} is not sealed with {RECORDS_KEY}",
             hint="plan again with the key; a run of your own from before there was one is finished without the key",
@@ -201,8 +201,8 @@ def load_run(store: EventStore, root: str, run: RunId, sealing: Sealing) -> Run:
             f"the record {folder.plan} has version {plan.get('version')!r}", hint="upgrade firnline"
         )
     events = tuple(read_events(store, folder))
-    is_ours = bool(events) and events[0].detail.get("plan") == seal(data) and are_sealed(events, folder, sealing)
-    found = Run(run, folder, plan, events, sealing, is_ours)
+    is_sealed = bool(events) and events[0].detail.get("plan") == seal(data) and are_sealed(events, folder, sealing)
+    found = Run(run, folder, plan, events, sealing, is_sealed)
     wrong = misfit(plan, PLAN) or _unknown_words(found)
     if wrong is not None:
         raise UnreadableMetadata(f"the record {folder.plan} has no {wrong}, or a strange one", hint="restore it")

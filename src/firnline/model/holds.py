@@ -28,7 +28,7 @@ class Hold:
 
 @dataclass(frozen=True, slots=True)
 class Pin:
-    """A snapshot that a program still needs: a consumer, a streaming offset, an undoable run.
+    """A snapshot that a program still needs: a consumer, a streaming offset.
 
     It counts until `until_ms` (None: as long as it is there). The boundary itself still counts.
     """

@@ -21,7 +21,7 @@ class AwaitUndo:
 
 @dataclass(frozen=True, slots=True)
 class CommitExpiry:
-    """Remove so many snapshots and refs from the table's metadata, by one compare-and-swap.
+    """Remove so many snapshots and refs from the table's metadata, in one commit.
 
     `final`: the table's catalog takes nothing back, so that the time to undo lies before. `history_ms`: for how long
     the table remembers the snapshots, None where it does not. `side_objects` counts what else goes.

@@ -1,1 +1,1 @@
-"""What to keep, and why: rules, Iceberg's own retention, inheritance and the pure function `decide`."""
+"""What to keep, and why: rules, the formats' own retention, inheritance and the pure function `decide`."""

@@ -17,8 +17,8 @@ from firnline.ports.formats import Amendment, State, TableFormat, UndoWindow
 class TableName:
     """A table as its catalog knows it; the namespace may have several levels, or none. It travels as this value.
 
-    A table without a catalog is named by its location. The text is for people and for records: `of_text` reads the
-    same name from it, whatever characters its parts hold.
+    A table without a catalog is named by its location. The text is for people and for records: `Catalogs.name_of` reads
+    the same name from it, whatever characters its parts hold.
     """
 
     catalog: str

@@ -1,4 +1,4 @@
-"""Deleting table files. Only purge code may import this module; the import linter enforces it."""
+"""Deleting table files. Who may import this module is listed in pyproject.toml: the contract `deleting-ports`."""
 
 from __future__ import annotations
 

@@ -119,8 +119,8 @@ class EditTable(Protocol):
     ) -> Edited:
         """Returns the table without these, and with the amendment in the same version.
 
-        `clean` also takes out schemas and specs that nothing uses then. `beside` are the ids of what else goes; of all
-        that `consequences` names, nothing but these.
+        `clean` also takes out schemas and specs that nothing uses then. `side_objects` are the ids of what else goes;
+        of all that `consequences` names, nothing but these.
 
         Raises RefusedForSafety where a ref that stays needs one of the snapshots.
         """

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 import pickle
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any, ClassVar, Protocol
@@ -36,6 +36,7 @@ from firnline.testing.damage import Spoil, cut_in_half, empty, remove, replace_w
 from firnline.testing.dated import Clock
 from firnline.testing.faults import CountingFault, Died, Dying, Fault, When
 from firnline.testing.folder_process import LEASE, FolderProcess
+from firnline.testing.folders import quick
 
 EVERYTHING_OLD: dict[str, Any] = {"retain_last": 1, "older_than": "2100-01-01T00:00:00Z", "blast_radius": 1.0}
 SPOILED: dict[str, Spoil] = {"missing": remove, "empty": empty, "cut": cut_in_half, "text": replace_with_text}
@@ -88,6 +89,11 @@ class FormatContract:
     @pytest.fixture
     def make(self) -> Make:
         raise NotImplementedError
+
+    @pytest.fixture
+    def quick_folder(self, tmp_path: Path) -> Iterator[Path]:
+        with quick(tmp_path) as folder:
+            yield folder
 
     @pytest.fixture
     def specimen(self, make: Make, quick_folder: Path) -> Specimen:

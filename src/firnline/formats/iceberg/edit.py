@@ -97,7 +97,9 @@ def _log_goes_on(document: Document, removal: Taken) -> bool:
 
 
 def refuse_reused_ids(document: Document, removal: Taken) -> None:
-    """Refuses where a schema or spec that the run itself took out cannot come back: its id was given again."""
+    """Raises RefusedForSafety if a schema or spec that the run itself took out cannot come back: its id was given
+    again.
+    """
     for name in ID_OF:
         for each in removal.get(name) or ():
             refuse_other_meaning(document, name, each)

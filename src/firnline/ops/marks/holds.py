@@ -48,7 +48,7 @@ def add_hold(work: TableContext, hold: Hold) -> str:
 
 
 def _withdraw_if_late(work: TableContext, state: State, hold: Hold) -> None:
-    """Refuses where a purge began before it could see the hold: some of the files may be gone already.
+    """Raises RefusedForSafety if a purge began before it could see the hold: some of the files may be gone already.
 
     Looked at after the hold was written: a purge that starts later reads it and spares everything it names.
     """

@@ -30,7 +30,9 @@ class Tagged:
 
     @staticmethod
     def of(state: State, ref: Ref) -> Tagged:
-        """Formats count the age of a ref from the time of its snapshot, and not from that of the tag."""
+        """Returns the tag with its end. A ref's age counts from the time of its snapshot; of a format that counts from
+        when the tag was made, the age is reckoned so when the tag is read.
+        """
         age = state.native.max_ref_age_ms if ref.max_ref_age_ms is None else ref.max_ref_age_ms
         endless = age >= FOREVER or ref.snapshot not in state.graph
         return Tagged(ref, None if endless else state.graph[ref.snapshot].timestamp_ms + age)
@@ -83,7 +85,7 @@ def _tagged(state: State, name: str, snapshot: SnapshotId, retain_ms: int | None
 
 
 def check_name(name: str, what: str) -> None:
-    """Refuses names that other engines, or our own properties, could not carry."""
+    """Raises UsageError for names that other engines, or our own properties, could not carry."""
     if not name.strip() or name != name.strip() or not name.isprintable():
         raise UsageError(f"{name!r} is no name for a {what}", hint="write letters, digits and signs")
 
@@ -113,7 +115,9 @@ def _refuse_no_tag(state: State, name: str) -> None:
 
 
 def refuse_no_branch(work: TableContext, name: str) -> None:
-    """Refuses a tag's name where a branch is meant. One without snapshots is no ref, and a branch all the same."""
+    """Raises UsageError for a tag's name where a branch is meant. A branch without snapshots is no ref, and is one all
+    the same.
+    """
     state = work.source.load()
     present = state.refs.get(name)
     if present is not None and present.kind is not RefKind.BRANCH:

@@ -41,7 +41,7 @@ class LakeGuard:
         state = self.work.source.load()
         self.work.same_table(state, self.run)
         refuse_forbidden(state, now_ms)
-        self._refuse_hearsay()
+        self._refuse_unsealed_search()
         self.bounds = self.work.bounds(state, self.run)
         scope = self.run.plan["scope"]
         neighbours = all_tables(lambda: self.work.everyone(scope["also"], scope["folders"]))
@@ -53,7 +53,7 @@ class LakeGuard:
         self.held.clear()
         self.held.update(_words(neighbours, now_ms, names_of(self.work, self.run)))
 
-    def doubts(self, lines: Sequence[ListedFile]) -> dict[str, str]:
+    def reasons_to_spare(self, lines: Sequence[ListedFile]) -> dict[str, str]:
         self.since_plan.decide()
         spared = {line.key: SPARED for line in lines if self.since_plan.spare(line.key)}
         spared |= {line.key: reason for line in lines if (reason := self._held(line.key))}
@@ -64,8 +64,8 @@ class LakeGuard:
             still = pool.map(self._is_still_old, due)
             return spared | {line.key: _CHANGED for line, old in zip(due, still, strict=True) if not old}
 
-    def is_news(self, key: str) -> bool:
-        return self.since_plan.is_news(key)
+    def newly_needed(self, key: str) -> bool:
+        return self.since_plan.newly_needed(key)
 
     def _held(self, key: str) -> str | None:
         """Returns why nothing may go from the innermost writers' folder that the object lies in; None where it may."""
@@ -89,11 +89,11 @@ class LakeGuard:
         cutoff_ms = min(parse_instant(self.run.plan["older_than"]), self.work.now() - FLOOR_MS)
         return now.size == line.size and now.modified_ms is not None and 0 < now.modified_ms < cutoff_ms
 
-    def _refuse_hearsay(self) -> None:
+    def _refuse_unsealed_search(self) -> None:
         """Raises unless the record is sealed: nothing else says which tables that no catalog has were
         counted, and a forger would leave them out.
         """
-        if not self.run.is_ours:
+        if not self.run.is_sealed:
             raise RefusedForSafety(
                 f"the record of {self.run.id} is not sealed with your key, and it alone says whom the search asked",
                 hint=f"search again here; or give every machine the same {RECORDS_KEY}",

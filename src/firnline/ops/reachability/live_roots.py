@@ -32,8 +32,8 @@ def live_roots(work: TableContext, state: State, now_ms: int, but: str | None = 
 
 
 def _refuse_unreadable_hold(state: State) -> None:
-    """Refuses where a hold cannot be read: it may name a snapshot that a run took out, and then its files are needed
-    by something that no walk starts from.
+    """Raises RefusedForSafety if a hold cannot be read: it may name a snapshot that a run took out, and then its files
+    are needed by something that no walk starts from.
     """
     reason = unreadable(state.holds)
     if reason:

@@ -107,7 +107,7 @@ class ReachableSincePlan:
         if by_name:
             self._names.add(name.rpartition("/")[2])
 
-    def is_news(self, key: str) -> bool:
+    def newly_needed(self, key: str) -> bool:
         """Tells whether this very object was reached only after it was decided what goes."""
         return bool(self._news) and spellings(key).identity in self._news
 

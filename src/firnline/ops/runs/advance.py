@@ -112,18 +112,18 @@ def settle_halfway_runs(leased: LeasedRun) -> None:
     for other in work.runs(work.source.load()):
         if other.kind == ORPHANS or other.id.stamp == leased.run.id.stamp or other.state not in _HALFWAY:
             continue
-        _refuse_hearsay(work, other)
+        _refuse_unsealed_record(work, other)
         landed = commit_landed if other.state is RunState.COMMITTING else undo_landed
         landed(LeasedRun(work, lease, other))
 
 
-def _refuse_hearsay(work: TableContext, run: Run) -> None:
+def _refuse_unsealed_record(work: TableContext, run: Run) -> None:
     """Raises where an undo, or a commit of several requests, would be carried on by a record that is not
     sealed: it says what to write and what to take away. Of any other commit the catalog tells whether it landed.
     """
     refuse_unsealed_run(run)
     says_all = run.state is RunState.UNDOING or isinstance(work.source.commits, StepwiseCommit)
-    if not run.is_ours and says_all:
+    if not run.is_sealed and says_all:
         raise RefusedForSafety(
             f"{run.id} stopped halfway, and its record is not sealed with your key",
             hint=f"if you know that run, `firnline resume {quote(str(run.id))}` carries it on",
@@ -157,7 +157,7 @@ def _advance_or_say_why(leased: LeasedRun, deleter: Deleter) -> RunStatus:
 def _advance_unnamed(leased: LeasedRun, deleter: Deleter) -> RunStatus:
     run = leased.run
     only_waits = run.state is RunState.PLANNED and not run.is_meant
-    if run.is_ours or run.sealing.required or run.state in _PURGEABLE or only_waits:
+    if run.is_sealed or run.sealing.required or run.state in _PURGEABLE or only_waits:
         return advance(leased, deleter)
     return _status(
         leased, f"your word, for its record is not sealed with your key: `firnline resume {quote(str(run.id))}`"

@@ -1,4 +1,4 @@
-"""Committing a run: what was planned and is still expired by a fresh decision, in one compare-and-swap."""
+"""Committing a run: what was planned and is still expired by a fresh decision, in one commit."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from firnline.errors import (
 )
 from firnline.journal.events import RunState
 from firnline.journal.layout import RECORDS
-from firnline.journal.parts import CHANGED, Seals, part_keys, read_part, seal, write_parts
+from firnline.journal.parts import CHANGED, Seals, part_keys, part_prefix, read_part, seal, write_parts
 from firnline.journal.runs import Run, refuse_edited
 from firnline.model.files import FileKind
 from firnline.model.locations import identity, within
@@ -175,7 +175,7 @@ def _list_forgotten(work: TableContext, run: Run, state: State, forgotten: list[
 
     own = [key for key in forgotten if any(within(root, key) for root in state.owned)]
     found = [(key, size) for key in own if (size := size_of(work.store, key)) is not None]
-    prefix = f"{work.source.format.purge_order.index(FileKind.METADATA)}-"
+    prefix = part_prefix(work.source.format.purge_order.index(FileKind.METADATA))
     if found:
         columns = {
             "identity": [identity(key) for key, _ in found],

@@ -66,8 +66,9 @@ def dropping(table_format: TableFormat, state: State, refs: Set[str]) -> Droppin
 
 
 def refuse_changed(plan: Mapping[str, Any], settled: Settled) -> None:
-    """Refuses to drop what is not what the plan saw: a branch that was dropped and made again, or a tag that was moved,
-    while the question was open or the run lay still. It has the same name and the same numbers, and other rows.
+    """Raises RefusedForSafety unless what is dropped is what the plan saw: a branch that was dropped and made again, or
+    a tag that was moved, while the question was open or the run lay still. It has the same name and the same numbers,
+    and other rows.
     """
     planned = plan.get("seen") or {}
     came = sorted(settled.seen.keys() - planned.keys())
@@ -81,9 +82,9 @@ def refuse_changed(plan: Mapping[str, Any], settled: Settled) -> None:
 
 
 def refuse_gone_back(plan: Mapping[str, Any], settled: Settled, state: State) -> None:
-    """Refuses to drop where the end of a branch that was to stay is gone since the plan, of a table whose commits are
-    no compare-and-swap. A fast-forward takes it away first and copies the other branch after that: who drops the other
-    one between the two leaves nothing of both.
+    """Raises RefusedForSafety if the end of a branch that was to stay is gone since the plan, of a table whose commits
+    are no compare-and-swap. A fast-forward takes it away first and copies the other branch after that: who drops the
+    other one between the two leaves nothing of both.
     """
     if not settled.dropped or state.capabilities.fence is not FenceKind.NONE:
         return
@@ -97,6 +98,7 @@ def refuse_gone_back(plan: Mapping[str, Any], settled: Settled, state: State) ->
 
 
 def refuse_tag_of_hold(state: State, name: str) -> None:
+    """Raises UsageError if a tag is the one by which a hold keeps its snapshot."""
     if name in {hold_tag(hold.name) for hold in state.holds}:
         raise UsageError(f"the tag {name} belongs to a hold", hint="release the hold instead")
 

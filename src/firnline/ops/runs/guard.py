@@ -52,12 +52,14 @@ class Guard(Protocol):
         """Reads afresh whatever might need a file again. Raises where nothing may go now."""
         ...
 
-    def doubts(self, lines: Sequence[ListedFile]) -> dict[str, str]:
+    def reasons_to_spare(self, lines: Sequence[ListedFile]) -> dict[str, str]:
         """Returns which of these files must stay after all, each with the reason. So the others are on their way."""
         ...
 
-    def is_news(self, key: str) -> bool:
-        """Tells whether looks since the last `doubts` found this very file needed, and none before: it may be gone."""
+    def newly_needed(self, key: str) -> bool:
+        """Tells whether looks since the last `reasons_to_spare` found this very file needed, and none before: it may be
+        gone.
+        """
         ...
 
 
@@ -99,7 +101,7 @@ class TableGuard:
             self.elsewhere.add((root.file for root in found.elsewhere.roots), found.elsewhere.expand)
         found.refuse_conflict()  # what the other one needs is known by now: the last batch may have taken it
 
-    def doubts(self, lines: Sequence[ListedFile]) -> dict[str, str]:
+    def reasons_to_spare(self, lines: Sequence[ListedFile]) -> dict[str, str]:
         self.since_plan.decide()
         self.elsewhere.decide()
         doubted = {line.key: why for line in lines if (why := self._doubt(line.key)) is not None}
@@ -114,15 +116,15 @@ class TableGuard:
         """Returns which files are younger than a day, or of no known age, if the list is not sealed: one
         who forged it could name what a writer is about to commit.
         """
-        if self.run.is_ours:
+        if self.run.is_sealed:
             return {}
         bound_ms = self.work.now() - DAY_MS
         with ThreadPoolExecutor(_THREADS) as pool:
             old = pool.map(lambda line: _is_older(self.work, line.key, bound_ms), lines)
             return {line.key: YOUNG for line, is_old in zip(lines, old, strict=True) if not is_old}
 
-    def is_news(self, key: str) -> bool:
-        return self.since_plan.is_news(key) or self.elsewhere.is_news(key)
+    def newly_needed(self, key: str) -> bool:
+        return self.since_plan.newly_needed(key) or self.elsewhere.newly_needed(key)
 
 
 def _is_older(work: TableContext, key: str, bound_ms: int) -> bool:
@@ -135,7 +137,8 @@ def _is_older(work: TableContext, key: str, bound_ms: int) -> bool:
 
 
 def refuse_emptied(table_format: TableFormat, state: State, run: Run) -> None:
-    """Refuses where a branch has no snapshot any more of which the plan kept some and the commit took others.
+    """Raises RefusedForSafety if a branch has no snapshot any more of which the plan kept some and the commit took
+    others.
 
     Where nothing is compare-and-swap, a rollback may begin before the commit and end after it: then the snapshot went
     that it goes back to, and it took away all others.
@@ -153,6 +156,9 @@ def refuse_emptied(table_format: TableFormat, state: State, run: Run) -> None:
 
 
 def refuse_forbidden(state: State, now_ms: int) -> None:
+    """Raises CollectionForbidden if a hold on the table, or the table's own word, forbids every removal; and
+    RefusedForSafety if the table is a mirror of another format's.
+    """
     refuse_mirror(state)
     reason = forbidden(state, now_ms)
     if reason:
@@ -167,7 +173,7 @@ def reachable_since_plan(work: TableContext, run: Run) -> ReachableSincePlan:
     itself says that it had: a forger could declare every live unit walked.
     """
     names = names_of(work, run)
-    if not run.is_ours:
+    if not run.is_sealed:
         return ReachableSincePlan((), real=names)
     # A part that was changed since only means that more is walked again: the safe direction.
     parts = read_sound_parts(work.store, run.folder.walked, run.plan["parts"]["walked"])
@@ -192,7 +198,7 @@ def refuse_taken_up(work: TableContext, run: Run, guard: Guard, batch: Sequence[
 
     A file that was written anew under its old name is there: then nothing was lost.
     """
-    named = (row.key for row in batch if row.outcome in _GONE and guard.is_news(row.key))
+    named = (row.key for row in batch if row.outcome in _GONE and guard.newly_needed(row.key))
     lost = [key for key in named if not _is_there(work, key)]
     if lost:
         more = f" and {len(lost) - _NAMED:,} more" if len(lost) > _NAMED else ""
@@ -205,7 +211,7 @@ def refuse_taken_up(work: TableContext, run: Run, guard: Guard, batch: Sequence[
         )
 
 
-def look_again(work: TableContext, run: Run, guard: Guard, batch: Sequence[Row]) -> None:
+def look_and_refuse_taken_up(work: TableContext, run: Run, guard: Guard, batch: Sequence[Row]) -> None:
     """Looks at the table before a batch, and so after the last one; raises as above, or as the guard does.
 
     A look that stops the run, since another registration of the table came up, also tells what that one lost.

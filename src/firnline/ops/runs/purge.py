@@ -1,4 +1,6 @@
-"""Purging: the only use case that deletes table files. It deletes what the written list names, and less."""
+"""Purging: the only use case that deletes data files. It deletes what the written list names, and less. Metadata of a
+format without compare-and-swap is taken away by its commits (`ports.retire`).
+"""
 
 from __future__ import annotations
 
@@ -15,12 +17,12 @@ from firnline.history.ledger import End
 from firnline.journal.events import RunState
 from firnline.journal.lease import Lease
 from firnline.journal.outcomes import Outcome, Row, failed_paths, outcome_keys, outcome_totals, write_outcomes
-from firnline.journal.parts import part_keys, read_part, refuse_unsealed
+from firnline.journal.parts import part_keys, read_part, refuse_changed_parts
 from firnline.journal.runs import Run, in_commit_order, refuse_edited
 from firnline.model.files import Tally
 from firnline.model.times import format_instant
 from firnline.ops.history.ledger import note_end
-from firnline.ops.runs.guard import Guard, ListedFile, look_again, refuse_emptied
+from firnline.ops.runs.guard import Guard, ListedFile, look_and_refuse_taken_up, refuse_emptied
 from firnline.ops.runs.leased import LeasedRun
 from firnline.ops.runs.lost_refs import keeps_all_files, refuse_lost_refs
 from firnline.ops.table.context import TableContext
@@ -97,7 +99,7 @@ def purge_run(leased: LeasedRun, deleter: Deleter, guard: Guard) -> LeasedRun:
     refuse_lost_refs(run, state.capabilities.undo is UndoWindow.AFTER_COMMIT)
     refuse_emptied(work.source.format, state, run)  # while the run can still be undone
     refuse_edited(work.store, run)
-    refuse_unsealed(work.store, run.folder.victims, run.victim_seals)
+    refuse_changed_parts(work.store, run.folder.victims, run.victim_seals)
     if run.state is RunState.COMMITTED:
         guard.look_again()  # a purge that may not begin ends no undo
         leased = leased.moved(RunState.PURGING)
@@ -133,7 +135,7 @@ class _Purge:
         if not len(table):
             return
         self.leased.lease.renew()
-        look_again(work, run, self.guard, self.last)
+        look_and_refuse_taken_up(work, run, self.guard, self.last)
         self.last = list(account.watched(_ends(table, self.leased.lease, self.deleter, self.guard)))
         write_outcomes(work.store, run.folder, _part_of(key), len(before) + 1, self.last)
 
@@ -149,7 +151,7 @@ class _Purge:
     def _look_back(self) -> None:
         """Looks at the table once more, where no other batch follows that would."""
         if self.last:
-            look_again(self.leased.work, self.leased.run, self.guard, self.last)
+            look_and_refuse_taken_up(self.leased.work, self.leased.run, self.guard, self.last)
 
 
 def _part_of(key: str) -> str:
@@ -208,9 +210,9 @@ def _ends(table: Any, lease: Lease, deleter: Deleter, guard: Guard) -> Iterator[
     lines = _lines(table)
     for start in range(0, len(lines), deleter.many.rows):
         chunk = lines[start : start + deleter.many.rows]
-        doubts = guard.doubts(chunk)
-        yield from (Row(x.key, x.kind, x.size or 0, Outcome.SPARED, doubts[x.key]) for x in chunk if x.key in doubts)
-        victims = [line for line in chunk if line.key not in doubts]
+        spared = guard.reasons_to_spare(chunk)
+        yield from (Row(x.key, x.kind, x.size or 0, Outcome.SPARED, spared[x.key]) for x in chunk if x.key in spared)
+        victims = [line for line in chunk if line.key not in spared]
         lease.renew()
         outcomes = deleter.many.delete_many(
             [Doomed(line.key, line.etag) for line in victims], deleter.delete, lease.check, lease.lend

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from firnline.journal.events import EventStore, Sealing
 from firnline.journal.layout import RecordFolder, RunId
-from firnline.journal.parts import PartWriter, PutAndGet, Seals
+from firnline.journal.parts import PartWriter, PutAndGet, Seals, part_prefix
 from firnline.journal.runs import put_plan
 from firnline.model.files import FileKind
 from firnline.ops.runs.plan import Planned
@@ -55,8 +55,7 @@ def write_victims(
     batches: Iterator[pa.RecordBatch], order: tuple[FileKind, ...], store: PutAndGet, folder: str
 ) -> Seals:
     """Writes the list in the order of deletion: parts are named by their kind's place in it."""
-    # One digit for each place: names of parts are sorted as text, and two formats together have more than ten kinds.
-    writers = {kind: PartWriter(store, folder, f"{place:x}-") for place, kind in enumerate(order)}
+    writers = {kind: PartWriter(store, folder, part_prefix(place)) for place, kind in enumerate(order)}
     for batch in batches:
         for kind in set(batch.column("kind").to_pylist()):
             writers[FileKind(kind)].add(_of_kind(batch, kind))

@@ -91,7 +91,7 @@ def undo_run(leased: LeasedRun) -> LeasedRun:
 
 
 def _refuse_where_nothing_comes_back(work: TableContext, run: Run) -> None:
-    """Refuses where the catalog takes no snapshot back: there the time to undo was before the commit."""
+    """Raises RefusedForSafety if the catalog takes no snapshot back: there the time to undo was before the commit."""
     if work.source.load().capabilities.undo is UndoWindow.AFTER_COMMIT:
         return
     before = run.committed.detail.get("built_on") if run.committed else None
@@ -180,7 +180,9 @@ def _remembers(run: Run) -> bool:
 
 
 def _refuse_missing_or_step_back(leased: LeasedRun, removal: Removal) -> None:
-    """Refuses where files are missing; a run that had begun to undo is committed again, so that a purge can end it."""
+    """Raises RefusedForSafety if files are missing; a run that had begun to undo is committed again before, so that a
+    purge can end it.
+    """
     try:
         _refuse_missing(leased, removal)
     except RefusedForSafety:
@@ -196,7 +198,7 @@ def _step_back(leased: LeasedRun, removal: Removal, left_alone: Collection[str])
     if the record is not sealed: it could name any snapshot of the table as one that an undo brought back.
     """
     run, lease = leased.run, leased.lease
-    if run.state is not RunState.UNDOING or run.committed is None or not run.is_ours:
+    if run.state is not RunState.UNDOING or run.committed is None or not run.is_sealed:
         return
     fence_off(leased, _tries(run))
     ours = {name: snapshot for name, snapshot in removal.refs.items() if name not in left_alone}
@@ -213,7 +215,7 @@ def _refuse_foreign(work: TableContext, run: Run, state: State, survey: Survey) 
     """Raises if the record is not sealed and what would come back needs files outside the table's own
     folders: a forger could make any file of the lake a part of this table.
     """
-    if run.is_ours:
+    if run.is_sealed:
         return
     bounds = work.bounds(state, run)
     keys = (key for batch in survey.kept_batches() for key in batch.column("key").to_pylist())

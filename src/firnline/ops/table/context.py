@@ -156,7 +156,8 @@ def read_all(listed: ListTables, read: Callable[[Sequence[Registered]], Iterable
 
 @dataclass(frozen=True, slots=True)
 class TableContext:
-    """Everything a use case needs to change a table, except the power to delete.
+    """Everything a use case needs to change a table, except the power to delete its files; `discard` removes firnline's
+    own objects only.
 
     `everyone` lists each table of every configured catalog, and those at the given locations, or around them where they
     may share one of the folders that are searched: for those who must ask them all. None of them is read.
@@ -229,7 +230,7 @@ class TableContext:
         if self.include_outside is not None:
             return self.include_outside
         configured = policy_in_force(state, self.source.name, self.config, Request()).include_outside.value
-        return configured and run.is_ours
+        return configured and run.is_sealed
 
     def recorded(self, state: State) -> list[Run]:
         """Returns every run that is recorded for a table of this uuid, under whatever name it was planned: what any of

@@ -31,7 +31,7 @@ class LocatedTable:
     """A table whose current metadata is found by `locate`, afresh at every load.
 
     `undo` is what its catalog allows: a format that can put snapshots back may lie behind a catalog that cannot.
-    `passed` returns the metadata that readers open on their way to the current one: see `ports.tables`.
+    `passed` returns the metadata that readers open on their way to the current one: see `FolderTables.passed`.
     `original` returns the table that one at a location, with these metadata files, is a mirror of, if any: see `State`.
     """
 

@@ -135,7 +135,9 @@ class PaimonCommits:
         return False
 
     def _refuse_strangers(self, folder: str, drops: Sequence[str], known: Mapping[str, str]) -> None:
-        """Refuses to drop a branch with files that nobody here knows: they would stay, and the branch with them."""
+        """Raises RefusedForSafety if a branch that goes has files that nobody here knows: they would stay, and the
+        branch with them.
+        """
         for branch in drops:
             strangers = sorted(files_of_branch(self.store, folder, branch) - known.keys())
             if strangers:

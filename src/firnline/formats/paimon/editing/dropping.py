@@ -43,8 +43,8 @@ def dropping(state: State, refs: Set[str]) -> Dropping:
 
 
 def refuse_read(branches: Mapping[str, Branch], gone: Set[str]) -> None:
-    """Refuses where the options of a branch that stays make its readers read one that goes: they would miss its rows,
-    and nobody would tell them.
+    """Raises RefusedForSafety if the options of a branch that stays make its readers read one that goes: they would
+    miss its rows, and nobody would tell them.
     """
     for branch in (each for name, each in branches.items() if not name or name not in gone):
         for option in _READ_BY:

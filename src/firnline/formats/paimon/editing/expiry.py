@@ -144,7 +144,7 @@ def _drop(edit: Edit, branch: Branch) -> None:
 
 
 def _refuse_moved(branch: Branch, snapshots: Set[SnapshotId]) -> None:
-    """Refuses to drop a branch that has more by now than was planned: nobody has said that this may go."""
+    """Raises RefusedForSafety if a branch has more by now than was planned: nobody has said that this may go."""
     more = [each for each in versions_of(branch) if each not in snapshots]
     if more:
         raise RefusedForSafety(

@@ -72,7 +72,8 @@ def texts_of(removal: Mapping[str, Any]) -> dict[str, str]:
 
 
 def refuse_gap(state: State, removal: Mapping[str, Any]) -> None:
-    """Refuses where the range moved on meanwhile, or a number was given again: readers need an unbroken range.
+    """Raises RefusedForSafety if the range moved on meanwhile, or a number was given again: readers need an unbroken
+    range.
 
     A branch without any snapshot left gets all back: a rollback to one that was just going took the others away.
     """
@@ -112,7 +113,9 @@ def _refuse_gap_in(
 
 
 def _refuse_hole(branch: str, kind: str, numbers: Mapping[int, str], files: Files) -> None:
-    """Refuses where the schema of one that would come back is gone, and not of all below it: it would stay away."""
+    """Raises RefusedForSafety if the schema of one that would come back is gone, and not of all below it: it would stay
+    away.
+    """
     lost: dict[int, str] = {}
     for number, text in numbers.items():
         schema = f"{names.branch_folder(branch)}schema/schema-{json.loads(text)['schemaId']}"

@@ -69,8 +69,8 @@ def _wanted(store: Read, location: str) -> Iterator[str]:
 
 
 def _refuse_links(store: Links, folder: str) -> None:
-    """Refuses a link inside a folder of metadata: a listing does not follow it, and Paimon does. So a branch behind one
-    would seem to be none, and lose its files.
+    """Raises UnsupportedFormat for a link inside a folder of metadata: a listing does not follow it, and Paimon does.
+    So a branch behind one would seem to be none, and lose its files.
     """
     for link in sorted(store.links(folder)):
         raise UnsupportedFormat(
@@ -80,7 +80,9 @@ def _refuse_links(store: Links, folder: str) -> None:
 
 
 def _refuse_strange_number(below: str, key: str) -> None:
-    """Refuses a number with zeros before it, or beyond all that Paimon counts to: readers would look elsewhere."""
+    """Raises UnreadableMetadata for a number with zeros before it, or beyond all that Paimon counts to: readers would
+    look elsewhere.
+    """
     _, number = names.known(below) or ("", "")
     if number != str(int(number)) or int(number) > names.LARGEST:
         raise UnreadableMetadata(

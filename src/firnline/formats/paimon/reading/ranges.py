@@ -88,8 +88,8 @@ def consequences_of(state: State, expired: Set[SnapshotId], refs: Set[str], now_
         fates += own
         if not each.dropped:
             tagged |= {version.id: kept_tag(version, each.branch) for version in each.untagged(expired)}
-    going = tuple(fate.side_objects for fate in fates if fate.goes)
-    return Consequences(frozenset(released), tagged, going, tuple(fate.side_objects for fate in fates if not fate.goes))
+    going = tuple(fate.side_object for fate in fates if fate.goes)
+    return Consequences(frozenset(released), tagged, going, tuple(fate.side_object for fate in fates if not fate.goes))
 
 
 def _fates(each: Shrunk, state: State, now_ms: int | None) -> Iterator[SideFate]:
@@ -106,7 +106,7 @@ def _changes_released(each: Shrunk, fates: list[SideFate]) -> set[str]:
     """Returns the owners of changes that nobody can read then: of what is neither in the folder nor a changelog."""
     leaving = {version.id for version in each.leaving}
     staying = {names.snapshot_id(each.branch.name, number) for number in each.branch.snapshots} - leaving
-    gone = {fate.side_objects.name for fate in fates if fate.goes and fate.side_objects.kind == CHANGELOG}
+    gone = {fate.side_object.name for fate in fates if fate.goes and fate.side_object.kind == CHANGELOG}
     kept = {names.snapshot_id(each.branch.name, number) for number in each.branch.changelogs} - gone
     with_snapshots = leaving if each.dropped or not each.branch.decoupled else set()
     return {changes_of(snapshot) for snapshot in (gone | with_snapshots) - staying - kept}

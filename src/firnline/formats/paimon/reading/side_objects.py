@@ -51,7 +51,7 @@ CHANGELOG, CONSUMER = "changelog", "consumer"
 class SideFate(NamedTuple):
     """What becomes of one, and why."""
 
-    side_objects: SideObject
+    side_object: SideObject
     goes: bool
 
 
