@@ -26,6 +26,11 @@ def links(page: Path) -> list[str]:
     return [link for link in _LINK.findall(text) if "://" not in link]
 
 
+def inline_code(page: Path) -> list[str]:
+    """Returns what stands in single backticks, in order; a line may end inside."""
+    return [code.replace("\n", " ") for code in re.findall(r"`([^`]+)`", _FENCED.sub("", page.read_text()))]
+
+
 def headings(page: Path) -> list[str]:
     return _HEADING.findall(_FENCED.sub("", page.read_text()))
 
