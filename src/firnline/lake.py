@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from firnline.app.catalogs import Table
 from firnline.app.doctor import examine
+from firnline.app.many import AT_ONCE, on_each
 from firnline.app.places import Places, places_of
 from firnline.app.requests import Moment, age_ms, instant, request_of, terms_of
 from firnline.app.runs import Leave, PlanView, Runs
@@ -31,6 +32,7 @@ from firnline.ops.orphans.dropped import Dropped
 from firnline.ops.orphans.search import SearchRequest
 from firnline.ops.runs.decision import policy_in_force
 from firnline.ops.runs.status import RunStatus
+from firnline.plans.lake_wide import TablePlan
 from firnline.plans.orphans import OrphanPlan
 from firnline.plans.plan import Plan
 from firnline.plans.request import Request
@@ -216,6 +218,26 @@ class Lake:
         `save` writes the plan into a new run record, `files` the list of files that would go.
         """
         return self._runs.plan(table, replace(request_of(**asked), drop=tuple(drop)), save, files)
+
+    def plan_tables(
+        self, tables: Iterable[str] | None = None, *, save: bool = False, at_once: int = AT_ONCE, **asked: Any
+    ) -> Iterator[TablePlan]:
+        """Yields what a run would do to each of several tables: names, locations and patterns such as `lake.sales.*`;
+        to every table of every catalog if None. A table that cannot be planned, or a catalog that cannot be read, comes
+        with the reason. Changes nothing, but `save` writes each plan into a run record.
+        """
+        request = request_of(**asked)
+
+        def planned(name: TableName) -> Plan:
+            view = self._runs.plan(name, request, save, None)
+            view.planned.close()  # only the figures are kept: files of a thousand tables would not fit
+            return view.plan
+
+        catalogs = self.places.catalogs
+        chosen, unread = catalogs.readable() if tables is None else (catalogs.chosen(list(tables)), {})
+        yield from (TablePlan(catalog, problem=problem) for catalog, problem in unread.items())
+        for each in on_each(chosen, planned, at_once, self.places.interrupted, self.places.progress):
+            yield TablePlan(str(each.table), each.value, each.problem)
 
     def expire(
         self,

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from firnline.errors import NoSuchTable, UsageError
-from firnline.model.names import is_location, parts_of
+from firnline.errors import FirnlineError, NoSuchTable, UsageError
+from firnline.model.names import is_location, parts_of, without_quoted, written
 from firnline.ports.catalogs import Catalog, TableName
 
 if TYPE_CHECKING:
@@ -48,6 +49,17 @@ class Catalogs:
         names = self.configured if catalog is None else [catalog]
         return [table for name in names for table in self.open(name).tables()]
 
+    def readable(self) -> tuple[list[TableName], dict[str, FirnlineError]]:
+        """Returns the tables of every configured catalog that can be read, and what is wrong with each other one."""
+        found: list[TableName] = []
+        unread: dict[str, FirnlineError] = {}
+        for name in self.configured:
+            try:
+                found += self.tables(name)
+            except FirnlineError as problem:
+                unread[name] = problem
+        return found, unread
+
     def everyone(self) -> Iterator[TableName]:
         """Yields every table whose needs count: of each configured catalog, and of those that nobody configured and
         that keep their tables in the same database.
@@ -85,6 +97,28 @@ class Catalogs:
         except NoSuchTable as missing:
             return self._listed_as(table, missing)
 
+    def chosen(self, texts: Sequence[str]) -> list[TableName]:
+        """Returns the tables that names, locations and patterns mean, each once: in `lake.sales.*` the star stands for
+        any text. Raises NoSuchTable for a text that means none.
+        """
+        found: dict[TableName, None] = {}
+        for text in texts:
+            found |= dict.fromkeys(self._matching(text) if is_pattern(text) else [self.name_of(text)])
+        return list(found)
+
+    def _matching(self, pattern: str) -> list[TableName]:
+        listed = self.tables()
+        alone = len(self.configured) == 1
+        found = [
+            table
+            for table in listed
+            if fnmatchcase(str(table), pattern)
+            or (alone and fnmatchcase(written((*table.namespace, table.name)), pattern))
+        ]
+        if not found:
+            raise NoSuchTable(f"no table is named like {pattern}", hint=f"`firnline tables` lists {len(listed):,}")
+        return found
+
     def _literally(self, text: str) -> TableName:
         """Returns the table that the text names part by part, with its catalog or, where there is one, without."""
         first, *rest = parts_of(text)
@@ -110,6 +144,11 @@ class Catalogs:
             shown = " or ".join(map(str, found))
             raise UsageError(f"{text} may mean several tables", hint=f"write {shown}")
         return found[0]
+
+
+def is_pattern(text: str) -> bool:
+    """Tells whether a text stands for all tables of such names. A location never does, nor a sign within quotes."""
+    return not is_location(text) and any(sign in without_quoted(text) for sign in "*?[")
 
 
 def _plain_texts(table: TableName) -> tuple[str, str]:

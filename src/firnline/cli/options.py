@@ -10,6 +10,12 @@ import typer
 from firnline.policy.values import parse_setting
 
 TableArg = Annotated[str, typer.Argument(metavar="TABLE", help="CATALOG.NAMESPACE.NAME, or its folder: a path or URI.")]
+TablesArg = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="[TABLE]...", help="Names, folders, or patterns: lake.sales.*; several show one line each."),
+]
+AllTables = Annotated[bool, typer.Option("--all", help="Every table of every configured catalog.")]
+AtOnce = Annotated[int, typer.Option("--at-once", metavar="N", min=1, help="Of several tables, so many side by side.")]
 Config = Annotated[
     str | None, typer.Option("--config", metavar="FILE", help="firnline.yaml to use instead of the one found.")
 ]

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any, TypeGuard
 
 import typer
 
+from firnline.app.catalogs import is_pattern
 from firnline.cli import options
 from firnline.cli.output import output_for, progress_for
+from firnline.errors import UsageError
 from firnline.plans.explain import explain
+from firnline.plans.lake_wide import TablePlan, lake_wide_json, lake_wide_page
 
 
 def register(app: typer.Typer) -> None:
@@ -16,7 +19,9 @@ def register(app: typer.Typer) -> None:
 
 
 def plan(
-    table: options.TableArg,
+    tables: options.TablesArg = None,
+    every: options.AllTables = False,
+    at_once: options.AtOnce = 4,
     older_than: options.OlderThan = None,
     retain_last: options.RetainLast = None,
     now: options.Now = None,
@@ -41,8 +46,10 @@ def plan(
     config: options.Config = None,
     engine: options.Engine = "auto",
     as_json: options.Json = False,
-) -> None:
-    """Show which snapshots of TABLE would expire, why the others stay, and which files that frees. Changes nothing."""
+) -> int:
+    """Show which snapshots of TABLE would expire, why the others stay, and which files that frees. Several tables get
+    one line each, those that need a person first, and their sums. Changes nothing.
+    """
     from firnline.lake import open_lake
 
     lake = open_lake(policy or config, engine=engine, progress=progress_for(as_json), trust=trust or ())
@@ -51,9 +58,27 @@ def plan(
         weekly=keep_weekly, monthly=keep_monthly, quarterly=keep_quarterly, yearly=keep_yearly,
         tags=options.tags_flag(keep_tag), history=keep_expired_refs,
     )  # fmt: skip
-    view = lake.plan(
-        table, older_than=older_than, retain_last=retain_last, now=now, keep=keep,
-        include_outside=include_outside, blast_radius=options.share(blast_radius), save=save, files=files,
-        new_history=new_history,
-    )  # fmt: skip
-    output_for(as_json).show(explain(view.plan, everything), view.to_json())
+    asked: dict[str, Any] = {
+        "older_than": older_than, "retain_last": retain_last, "now": now, "keep": keep, "save": save,
+        "include_outside": include_outside, "blast_radius": options.share(blast_radius), "new_history": new_history,
+    }  # fmt: skip
+    if is_one(tables, every):
+        view = lake.plan(tables[0], files=files, **asked)
+        output_for(as_json).show(explain(view.plan, everything), view.to_json())
+        return 0
+    if files is not None:
+        raise UsageError("--files lists the files of one table", hint="name that table alone")
+    return _show_all(list(lake.plan_tables(None if every else tables, at_once=at_once, **asked)), as_json)
+
+
+def is_one(tables: list[str] | None, every: bool) -> TypeGuard[list[str]]:
+    """Tells whether one table is named, and not by a pattern. Raises UsageError unless any is meant."""
+    if bool(tables) == every:
+        raise UsageError("which tables?", hint="name some, such as lake.sales.*, or say --all")
+    return tables is not None and len(tables) == 1 and not is_pattern(tables[0])
+
+
+def _show_all(plans: list[TablePlan], as_json: bool) -> int:
+    """Shows the plans together. Returns the exit code of the first table that could not be planned."""
+    output_for(as_json).show(lake_wide_page(plans), lake_wide_json(plans))
+    return next((each.problem.exit_code for each in plans if each.problem is not None), 0)

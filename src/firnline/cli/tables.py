@@ -8,7 +8,6 @@ import typer
 
 from firnline.cli import options
 from firnline.cli.output import Output, output_for
-from firnline.errors import FirnlineError
 from firnline.plans.pages import Block, Grid, Hint, Line, Page
 from firnline.ports.catalogs import TableName
 
@@ -46,15 +45,10 @@ def every_table(lake: Lake, output: Output) -> tuple[list[TableName], int]:
 
     Trouble with one catalog is said and does not hide the others.
     """
-    names: list[TableName] = []
-    code = 0
-    for catalog in lake.catalogs:
-        try:
-            names += lake.tables(catalog)
-        except FirnlineError as problem:
-            output.fail(problem)
-            code = code or problem.exit_code
-    return names, code
+    names, unread = lake.places.catalogs.readable()
+    for problem in unread.values():
+        output.fail(problem)
+    return names, next((problem.exit_code for problem in unread.values()), 0)
 
 
 def _page(names: list[str]) -> Page:

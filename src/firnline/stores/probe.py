@@ -69,7 +69,7 @@ def _not_told(error: botocore.exceptions.ClientError, key: Key) -> ProbeAnswer:
 
 
 RACERS = 4
-LARGEST_SKEW_MS = 60_000
+LARGEST_PROBED_SKEW_MS = 60_000
 _CONTENT = b"firnline"
 _STALE = '"00000000000000000000000000000000"'
 _not_tried = unknown("not tried: nothing could be written")
@@ -131,7 +131,7 @@ class Trial:
             return unknown("the store does not say when an object was written"), None
         ahead = max(0, modified - round(after * 1000)) or min(0, modified + 1_000 - round(before * 1000))
         said = "the store's clock and ours agree" if not ahead else f"the store's clock is {ahead:+,} ms from ours"
-        return (yes(said) if abs(ahead) <= LARGEST_SKEW_MS else no(said)), ahead
+        return (yes(said) if abs(ahead) <= LARGEST_PROBED_SKEW_MS else no(said)), ahead
 
     def _put_if_absent(self) -> ProbeAnswer:
         """Tries it on an object that exists, then in a race of threads."""

@@ -1,0 +1,167 @@
+"""Many tables at once: each is planned as if it were alone, and one that fails stops no other."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from firnline.app.many import on_each
+from firnline.app.places import now_ms
+from firnline.cli.main import run
+from firnline.errors import Interrupted, NoSuchTable, UnreadableMetadata
+from firnline.plans.lake_wide import TablePlan, lake_wide_json, lake_wide_page, sums_of
+from firnline.ports.catalogs import TableName
+from firnline.ports.progress import Silent
+from tests.neighbours.lakes import RealLake
+
+ASKED: dict[str, Any] = {"retain_last": 1, "blast_radius": 1.0}
+
+
+@pytest.fixture
+def five(lake: RealLake) -> RealLake:
+    """Tables of one to five snapshots; b reads a file of a, c is a clone of b."""
+    for number, name in enumerate("abde", 1):
+        lake.create(name)
+        for each in range(number):
+            lake.append(name, each) if each % 2 == 0 else lake.overwrite(name, each)
+    lake.table("b").add_files(lake.data_files("a"))
+    lake.clone("b", "c")
+    return lake
+
+
+def planned(lake: RealLake, *texts: str, **asked: Any) -> dict[str, TablePlan]:
+    found = lake.firnline().plan_tables(texts or None, older_than=now_ms(), **ASKED, **asked)
+    return {each.table: each for each in found}
+
+
+def damage(lake: RealLake, name: str) -> None:
+    snapshot = lake.table(name).snapshots()[0]
+    Path(snapshot.manifest_list.removeprefix("file://")).write_bytes(b"Obj\x01 cut")
+
+
+@pytest.mark.parametrize("at_once", [1, 8])
+def test_each_plan_is_the_one_of_its_table_alone(five: RealLake, at_once: int) -> None:
+    asked: dict[str, Any] = {"older_than": now_ms(), "now": now_ms(), **ASKED}
+    together = {each.table: each for each in five.firnline().plan_tables(at_once=at_once, **asked)}
+    assert sorted(together) == [f"lake.db.{name}" for name in "abcde"]
+    for name, each in together.items():
+        alone = five.firnline().plan(name, **asked).plan
+        assert each.plan is not None
+        assert each.plan.to_json() == alone.to_json(), name
+    assert any(each.victims.files for each in together.values())
+
+
+def test_a_damaged_table_is_told_and_stops_no_other(five: RealLake) -> None:
+    damage(five, "d")
+    found = planned(five)
+    assert isinstance(found["lake.db.d"].problem, UnreadableMetadata)
+    assert all(each.plan is not None for name, each in found.items() if name != "lake.db.d")
+
+
+def test_a_catalog_that_cannot_be_read_is_told_and_hides_no_other(five: RealLake) -> None:
+    config = five.folder / ".pyiceberg.yaml"
+    config.write_text(config.read_text() + "  other:\n    type: sql\n    uri: sqlite:////nowhere/at/all.db\n")
+    found = planned(five)
+    assert found["other"].problem is not None
+    assert len(found) == 6
+
+
+@pytest.mark.parametrize(
+    ("texts", "names"),
+    [
+        (("lake.db.a", "lake.db.e"), "ae"),
+        (("lake.*.[ab]",), "ab"),
+        (("db.?",), "abcde"),
+        (("lake.db.a", "lake.db.*"), "abcde"),
+    ],
+)
+def test_tables_are_named_by_texts_and_patterns_each_once(five: RealLake, texts: tuple[str, ...], names: str) -> None:
+    assert sorted(planned(five, *texts)) == [f"lake.db.{name}" for name in names]
+
+
+def test_a_pattern_that_means_nothing_is_refused(five: RealLake) -> None:
+    with pytest.raises(NoSuchTable, match=r"lake\.sales\.\*"):
+        planned(five, "lake.sales.*")
+
+
+def test_a_star_within_quotes_is_a_name(lake: RealLake) -> None:
+    lake.create('"*"')
+    lake.create("plain")
+    assert len(planned(lake, "lake.db.*")) == 2
+
+
+def test_saved_plans_are_runs_of_their_tables(five: RealLake) -> None:
+    found = planned(five, "lake.db.d", "lake.db.e", save=True)
+    for name, each in found.items():
+        assert each.plan is not None
+        assert five.firnline().run(str(each.plan.run)).run.plan["table"] == name
+
+
+def test_the_page_begins_with_what_needs_a_person_and_ends_with_sums(five: RealLake) -> None:
+    damage(five, "d")
+    plans = list(planned(five).values())
+    lines = lake_wide_page(plans).to_text().splitlines()
+    assert lines[1].lstrip().startswith("lake.db.d")
+    sums = sums_of(plans)
+    assert (sums["tables"], sums["failed"]) == (5, 1)
+    assert sums["victims"]["files"] == sum(each.victims.files for each in plans if each.refusal is None)
+    said = lake_wide_json(plans)
+    assert [each["error"] is None for each in said["tables"]] == [False, True, True, True, True]
+    assert json.loads(json.dumps(said)) == said
+
+
+def test_the_command_shows_all_and_exits_with_what_went_wrong(
+    five: RealLake, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(five.folder)
+    assert run(["plan", "--all"]) == 0
+    assert "5 tables" in capsys.readouterr().out
+    damage(five, "d")
+    expected = UnreadableMetadata("").exit_code
+    assert run(["plan", "lake.db.*", "--retain-last", "1", "--older-than", str(now_ms()), "--json"]) == expected
+    assert {each["table"] for each in json.loads(capsys.readouterr().out)["tables"]} == {
+        f"lake.db.{x}" for x in "abcde"
+    }
+
+
+@pytest.mark.parametrize("words", [["plan"], ["plan", "lake.db.a", "--all"], ["plan", "--all", "--files", "x.csv"]])
+def test_what_makes_no_sense_is_refused_before_anything_is_read(five: RealLake, words: list[str]) -> None:
+    assert run(words) == 2
+
+
+def test_an_interrupt_stops_before_the_next_table() -> None:
+    names = [TableName("lake", ("db",), str(number)) for number in range(50)]
+    asked = threading.Event()
+    done: list[TableName] = []
+
+    def act(name: TableName) -> None:
+        done.append(name)
+        asked.set()
+
+    with pytest.raises(Interrupted):
+        list(on_each(names, act, 2, asked.is_set, Silent()))
+    assert 1 <= len(done) <= 3
+
+
+def test_no_more_than_so_many_are_under_way() -> None:
+    names = [TableName("lake", ("db",), str(number)) for number in range(30)]
+    under_way, most, lock = set[TableName](), [0], threading.Lock()
+    gate: Callable[[], bool] = lambda: False  # noqa: E731
+
+    def act(name: TableName) -> str:
+        with lock:
+            under_way.add(name)
+            most[0] = max(most[0], len(under_way))
+        threading.Event().wait(0.01)
+        with lock:
+            under_way.remove(name)
+        return name.name
+
+    answers = list(on_each(names, act, 3, gate, Silent()))
+    assert [each.value for each in answers] == [name.name for name in names]
+    assert most[0] <= 3
