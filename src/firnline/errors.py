@@ -44,6 +44,9 @@ class FirnlineError(Exception):
     def __str__(self) -> str:
         return self.message
 
+    def to_json(self) -> dict[str, str]:
+        return {"kind": self.kind, "message": self.message, "hint": self.hint}
+
 
 class UsageError(FirnlineError):
     kind = "usage"

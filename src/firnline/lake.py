@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from firnline.app.catalogs import Table
 from firnline.app.doctor import examine
-from firnline.app.many import AT_ONCE, on_each
+from firnline.app.many import AT_ONCE, Found, TableAnswer, on_each
 from firnline.app.places import Places, places_of
 from firnline.app.requests import Moment, age_ms, instant, request_of, terms_of
 from firnline.app.runs import Leave, PlanView, Runs
@@ -89,6 +89,23 @@ class Lake:
         """Returns whether every file that the table's snapshots need exists, with its size. Changes nothing."""
         place = self.places.place(table)
         return check(place.source, place.store, self.places.engines.choose, self.places.progress)
+
+    def check_tables(
+        self, tables: Iterable[str] | None = None, *, at_once: int = AT_ONCE
+    ) -> Iterator[TableAnswer[Checked]]:
+        """Yields what `check` finds of each of several tables, named as for `plan_tables`. Changes nothing."""
+        return self._on_each(tables, self.check, at_once)
+
+    def _on_each(
+        self, tables: Iterable[str] | None, act: Callable[[TableName], Found], at_once: int
+    ) -> Iterator[TableAnswer[Found]]:
+        """Yields what a verb returns for each table; for every table of every catalog if None. A table for which it
+        raises, and a catalog that cannot be read, come with the reason.
+        """
+        catalogs = self.places.catalogs
+        chosen, unread = catalogs.readable() if tables is None else (catalogs.chosen(list(tables)), {})
+        yield from (TableAnswer(name, problem=problem) for name, problem in unread.items())
+        yield from on_each(chosen, act, at_once, self.places.interrupted, self.places.progress)
 
     def check_store(self, location: str) -> StoreVerdicts:
         """Returns what the store at a location really does. Writes a few objects of its own and removes them again."""
@@ -233,11 +250,8 @@ class Lake:
             view.planned.close()  # only the figures are kept: files of a thousand tables would not fit
             return view.plan
 
-        catalogs = self.places.catalogs
-        chosen, unread = catalogs.readable() if tables is None else (catalogs.chosen(list(tables)), {})
-        yield from (TablePlan(catalog, problem=problem) for catalog, problem in unread.items())
-        for each in on_each(chosen, planned, at_once, self.places.interrupted, self.places.progress):
-            yield TablePlan(str(each.table), each.value, each.problem)
+        answers = self._on_each(tables, planned, at_once)
+        return (TablePlan(each.table, each.value, each.problem) for each in answers)
 
     def expire(
         self,

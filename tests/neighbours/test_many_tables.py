@@ -165,3 +165,28 @@ def test_no_more_than_so_many_are_under_way() -> None:
     answers = list(on_each(names, act, 3, gate, Silent()))
     assert [each.value for each in answers] == [name.name for name in names]
     assert most[0] <= 3
+
+
+def test_many_tables_are_checked_at_once_and_what_is_missing_comes_first(
+    five: RealLake, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(five.folder)
+    assert run(["check", "--all"]) == 0
+    assert "every file is there" in capsys.readouterr().out
+    lost = five.data_files("d")[0]
+    Path(lost.removeprefix("file://")).unlink()
+    assert run(["check", "lake.db.*", "--json"]) == 1
+    said = json.loads(capsys.readouterr().out)
+    first, *others = said["tables"]
+    assert (first["table"], first["listed"][0]["path"]) == ("lake.db.d", lost)
+    assert all(each["sound"] for each in others)
+    assert (said["sums"]["tables"], said["sums"]["unsound"], said["sums"]["failed"]) == (5, 1, 0)
+    damage(five, "e")
+    assert run(["check", "--all"]) == UnreadableMetadata("").exit_code
+    assert capsys.readouterr().out.splitlines()[1].lstrip().startswith("lake.db.e")
+
+
+def test_each_check_is_the_one_of_its_table_alone(five: RealLake) -> None:
+    lake = five.firnline()
+    for each in lake.check_tables():
+        assert each.value == lake.check(each.table)

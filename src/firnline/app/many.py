@@ -19,9 +19,9 @@ Found = TypeVar("Found")
 
 @dataclass(frozen=True, slots=True)
 class TableAnswer(Generic[Found]):
-    """What a verb returned for one table, or why it could not."""
+    """What a verb returned for one table, or why it could not; or why a catalog of this name could not be read."""
 
-    table: TableName
+    table: str
     value: Found | None = None
     problem: FirnlineError | None = None
 
@@ -40,11 +40,11 @@ def on_each(
 
     def answered(table: TableName) -> TableAnswer[Found]:
         if interrupted():
-            return TableAnswer(table, problem=Interrupted(f"stopped before {table}"))
+            return TableAnswer(str(table), problem=Interrupted(f"stopped before {table}"))
         try:
-            return TableAnswer(table, act(table))
+            return TableAnswer(str(table), act(table))
         except FirnlineError as problem:
-            return TableAnswer(table, problem=problem)
+            return TableAnswer(str(table), problem=problem)
 
     with ThreadPoolExecutor(max(1, at_once)) as pool:
         for done, answer in enumerate(pool.map(answered, tables), 1):

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Annotated
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from firnline.cli import options
 from firnline.cli.output import output_for, progress_for
-from firnline.errors import UsageError
 from firnline.ops.looking.check import Checked
 from firnline.ops.table.context import unfit
-from firnline.plans.pages import Block, Grid, Line, Page, counted, size
+from firnline.plans.pages import Block, Grid, Line, Page, counted, number, shortened, size
 
 if TYPE_CHECKING:
+    from firnline.app.many import TableAnswer
     from firnline.ports.probe import StoreVerdicts
 
 _UNSOUND = 1
+_STORE_AND_URI = 2
 
 
 def register(app: typer.Typer) -> None:
@@ -25,29 +26,78 @@ def register(app: typer.Typer) -> None:
 
 
 def check(
-    table: options.TableArg,
-    uri: Annotated[str | None, typer.Argument(metavar="URI", help="With the word store as TABLE: a location.")] = None,
+    tables: options.TablesArg = None,
+    every: options.AllTables = False,
+    at_once: options.AtOnce = 4,
     trust: options.TrustSnapshot = None,
     config: options.Config = None,
     engine: options.Engine = "auto",
     as_json: options.Json = False,
 ) -> int:
     """Look whether every file that each snapshot of TABLE needs exists, with its size, and whether the table still has
-    the schemas and partition specs to read them with. Exit code 1 if not.
+    the schemas and partition specs to read them with. Exit code 1 if not. Several tables get one line each.
 
     `firnline check store URI` finds out what the store at a location really does: what is permitted, whether its
     conditional writes and deletes can be trusted, its clock, versions and locks. It writes a few small objects of its
     own under URI/_firnline/probe and removes them again. Exit code 1 if no run could work there.
     """
-    if table == "store" and uri is not None:
-        return _check_store(uri, config, as_json)
-    if uri is not None:
-        raise UsageError(f"one table at a time: {table} or {uri}", hint="`firnline check store URI` checks a store")
+    if tables is not None and len(tables) == _STORE_AND_URI and tables[0] == "store":
+        return _check_store(tables[1], config, as_json)
     from firnline.lake import open_lake
 
-    checked = open_lake(config, engine=engine, progress=progress_for(as_json), trust=trust or ()).check(table)
+    lake = open_lake(config, engine=engine, progress=progress_for(as_json), trust=trust or ())
+    if not options.is_one(tables, every):
+        return _show_all(list(lake.check_tables(None if every else tables, at_once=at_once)), as_json)
+    checked = lake.check(tables[0])
     output_for(as_json).show(Page(tuple(_blocks(checked))), checked.to_json())
     return 0 if checked.sound else _UNSOUND
+
+
+def _show_all(answers: Sequence[TableAnswer[Checked]], as_json: bool) -> int:
+    """Shows what was found of each table, faults first. Returns the exit code of the first table that could not be
+    looked at; else 1 if one is not sound.
+    """
+    listed = sorted(answers, key=lambda each: (each.value is not None, each.value is None or each.value.sound))
+    facts = {"tables": [_facts(each) for each in listed], "sums": _sums(listed)}
+    output_for(as_json).show(Page(tuple(_blocks_of_all(listed))), facts)
+    code = next((each.problem.exit_code for each in answers if each.problem is not None), 0)
+    return code or (0 if all(each.value.sound for each in answers if each.value is not None) else _UNSOUND)
+
+
+def _facts(answer: TableAnswer[Checked]) -> dict[str, Any]:
+    if answer.value is not None:
+        return {"error": None, **answer.value.to_json()}
+    return {"table": answer.table, "error": None if answer.problem is None else answer.problem.to_json()}
+
+
+def _sums(answers: Sequence[TableAnswer[Checked]]) -> dict[str, int]:
+    found = [each.value for each in answers if each.value is not None]
+    return {
+        "tables": len(answers),
+        "failed": len(answers) - len(found),
+        "unsound": sum(not each.sound for each in found),
+        "files": sum(each.presence.looked_at for each in found),
+        "bytes": sum(each.presence.bytes for each in found),
+    }
+
+
+def _blocks_of_all(answers: Sequence[TableAnswer[Checked]]) -> Iterator[Block]:
+    sums = _sums(answers)
+    rows = [_row(each) for each in answers]
+    rows.append((counted(sums["tables"], "table"), "", number(sums["files"]), size(sums["bytes"]), ""))
+    yield Grid(tuple(rows), ("table", "snapshots", "files", "bytes", ""), right=frozenset({1, 2, 3}))
+    if sums["failed"]:
+        yield Line(f"not looked at: {counted(sums['failed'], 'table')}")
+    yield Line(f"not as they say: {counted(sums['unsound'], 'table')}" if sums["unsound"] else "every file is there")
+
+
+def _row(answer: TableAnswer[Checked]) -> tuple[str, ...]:
+    if answer.value is None:
+        return (answer.table, "", "", "", "" if answer.problem is None else shortened(answer.problem.message))
+    found = answer.value
+    said = "" if found.sound else f"{counted(found.presence.faults, 'fault')}, such as {found.presence.listed[0].path}"
+    figures = (number(found.snapshots), number(found.presence.looked_at), size(found.presence.bytes))
+    return (answer.table, *figures, said)
 
 
 def _check_store(uri: str, config: str | None, as_json: bool) -> int:

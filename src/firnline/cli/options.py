@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, TypeGuard
 
 import typer
 
+from firnline.app.catalogs import is_pattern
+from firnline.errors import UsageError
 from firnline.policy.values import parse_setting
 
 TableArg = Annotated[str, typer.Argument(metavar="TABLE", help="CATALOG.NAMESPACE.NAME, or its folder: a path or URI.")]
@@ -131,3 +133,10 @@ def keep_flags(**given: str | None) -> dict[str, str]:
 
 def tags_flag(patterns: list[str] | None) -> str | None:
     return ",".join(patterns) if patterns else None
+
+
+def is_one(tables: list[str] | None, every: bool) -> TypeGuard[list[str]]:
+    """Tells whether one table is named, and not by a pattern. Raises UsageError unless any is meant."""
+    if bool(tables) == every:
+        raise UsageError("which tables?", hint="name some, such as lake.sales.*, or say --all")
+    return tables is not None and len(tables) == 1 and not is_pattern(tables[0])

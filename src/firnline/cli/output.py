@@ -39,8 +39,7 @@ class JsonOutput:
         print(_fitting(sys.stdout, facts, indent=2))
 
     def fail(self, problem: FirnlineError) -> None:
-        said = {"kind": problem.kind, "message": problem.message, "hint": problem.hint}
-        print(_fitting(sys.stderr, {"error": said}), file=sys.stderr)
+        print(_fitting(sys.stderr, {"error": problem.to_json()}), file=sys.stderr)
 
 
 def _fitting(target: TextIO, facts: Mapping[str, Any], indent: int | None = None) -> str:

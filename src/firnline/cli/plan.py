@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, TypeGuard
+from typing import Annotated, Any
 
 import typer
 
-from firnline.app.catalogs import is_pattern
 from firnline.cli import options
 from firnline.cli.output import output_for, progress_for
 from firnline.errors import UsageError
@@ -62,20 +61,13 @@ def plan(
         "older_than": older_than, "retain_last": retain_last, "now": now, "keep": keep, "save": save,
         "include_outside": include_outside, "blast_radius": options.share(blast_radius), "new_history": new_history,
     }  # fmt: skip
-    if is_one(tables, every):
+    if options.is_one(tables, every):
         view = lake.plan(tables[0], files=files, **asked)
         output_for(as_json).show(explain(view.plan, everything), view.to_json())
         return 0
     if files is not None:
         raise UsageError("--files lists the files of one table", hint="name that table alone")
     return _show_all(list(lake.plan_tables(None if every else tables, at_once=at_once, **asked)), as_json)
-
-
-def is_one(tables: list[str] | None, every: bool) -> TypeGuard[list[str]]:
-    """Tells whether one table is named, and not by a pattern. Raises UsageError unless any is meant."""
-    if bool(tables) == every:
-        raise UsageError("which tables?", hint="name some, such as lake.sales.*, or say --all")
-    return tables is not None and len(tables) == 1 and not is_pattern(tables[0])
 
 
 def _show_all(plans: list[TablePlan], as_json: bool) -> int:

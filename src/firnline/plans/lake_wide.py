@@ -8,11 +8,8 @@ from typing import Any
 
 from firnline.errors import FirnlineError
 from firnline.model.files import Tally
-from firnline.plans.pages import Block, Grid, Hint, Line, Page, counted, number, size
+from firnline.plans.pages import Block, Grid, Hint, Line, Page, counted, number, shortened, size
 from firnline.plans.plan import Plan, tally_json
-
-LONGEST_REASON = 90
-"""Of the page, so that a line stays one; the facts have all of it."""
 
 _HEADINGS = ("table", "snapshots", "would expire", "files", "bytes", "")
 
@@ -39,9 +36,7 @@ class TablePlan:
     def to_json(self) -> dict[str, Any]:
         if self.plan is not None:
             return {"error": None, **self.plan.to_json()}
-        problem = self.problem
-        said = None if problem is None else {"kind": problem.kind, "message": problem.message, "hint": problem.hint}
-        return {"table": self.table, "error": said}
+        return {"table": self.table, "error": None if self.problem is None else self.problem.to_json()}
 
 
 def sums_of(plans: Sequence[TablePlan]) -> Mapping[str, Any]:
@@ -94,14 +89,10 @@ def _worst_first(plans: Sequence[TablePlan]) -> list[TablePlan]:
 
 
 def _row(each: TablePlan) -> tuple[str, ...]:
-    reason = _short(each.refusal or "")
+    reason = shortened(each.refusal or "")
     if each.plan is None:
         return (each.table, "", "", "", "", reason)
     every = len(each.plan.keep) + len(each.plan.expire)
     victims = each.victims
     figures = (number(every), number(len(each.plan.expire)), number(victims.files), size(victims.bytes))
     return (each.table, *figures, reason)
-
-
-def _short(reason: str) -> str:
-    return reason if len(reason) <= LONGEST_REASON else f"{reason[: LONGEST_REASON - 1]}…"

@@ -12,6 +12,7 @@ from firnline.model.files import Tally
 from firnline.model.times import format_duration, format_instant
 from firnline.policy.native import LONGEST_AGE_MS
 
+LONGEST_REASON = 90
 _UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
 
 
@@ -32,6 +33,11 @@ def number(count: int) -> str:
 def counted(count: int, noun: str) -> str:
     """Returns '1 file', '2 files'."""
     return f"{number(count)} {noun}" + ("" if count == 1 else "s")
+
+
+def shortened(reason: str) -> str:
+    """Returns a reason that fits into a row: the facts, and the page of one table, have all of it."""
+    return reason if len(reason) <= LONGEST_REASON else f"{reason[: LONGEST_REASON - 1]}…"
 
 
 def tally(what: Tally) -> str:
