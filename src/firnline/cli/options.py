@@ -138,5 +138,6 @@ def tags_flag(patterns: list[str] | None) -> str | None:
 def is_one(tables: list[str] | None, every: bool) -> TypeGuard[list[str]]:
     """Tells whether one table is named, and not by a pattern. Raises UsageError unless any is meant."""
     if bool(tables) == every:
-        raise UsageError("which tables?", hint="name some, such as lake.sales.*, or say --all")
+        said = "--all and a TABLE do not go together" if every else "no TABLE is named"
+        raise UsageError(said, hint="name some, such as lake.sales.*, or say --all; --help shows more")
     return tables is not None and len(tables) == 1 and not is_pattern(tables[0])
