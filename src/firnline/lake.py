@@ -149,9 +149,9 @@ class Lake:
 
     @cached_property
     def _statements(self) -> Statements:
-        from firnline.sql.session import open_statements
+        from firnline.sql.session import Statements
 
-        return open_statements(self.places, self.file)
+        return Statements(self.places, self.file)
 
     # ---- marks on a table
 

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import os
+import resource
+import tempfile
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
 
+from firnline.errors import UsageError
 from firnline.testing.faults import Answer, PortRequest
 from harness.paimon.java_table import JavaTable
 from harness.paimon.layout import plain
@@ -85,3 +89,35 @@ def test_the_store_is_asked_for_no_size_of_what_stays(indexed: Copy, tmp_path: P
     indexed.process(asked).plan(indexed.table, **LAST_OLD)
     unsized = {key for key in asked.heads if key.endswith(".index") or "/statistics/" in key}
     assert unsized <= _listed(indexed, tmp_path / "list.parquet").keys()
+
+
+@contextmanager
+def no_file_above(size: int) -> Iterator[None]:
+    """Lets every write fail that makes a file larger, as on a disk that is full."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+def test_a_plan_without_room_for_its_sizes_says_so_and_leaves_nothing_behind(
+    indexed: Copy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    with no_file_above(64), pytest.raises(UsageError, match="cannot write to") as full:
+        indexed.process().plan(indexed.table, **LAST_OLD)
+    assert "TMPDIR" in full.value.hint
+    assert list(tmp_path.iterdir()) == []
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "nowhere"))
+    with pytest.raises(UsageError, match="nowhere") as nowhere:
+        indexed.process().plan(indexed.table, **LAST_OLD)
+    assert "TMPDIR" in nowhere.value.hint
+
+
+def test_a_list_that_finds_no_room_says_so_and_leaves_nothing_behind(indexed: Copy, tmp_path: Path) -> None:
+    view = indexed.process().plan(indexed.table, **LAST_OLD)
+    with no_file_above(64), pytest.raises(UsageError, match="cannot write to"):
+        view.write_files(tmp_path / "list.csv")
+    assert list(tmp_path.iterdir()) == []

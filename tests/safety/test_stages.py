@@ -59,3 +59,17 @@ def test_a_record_without_one_of_the_stages_is_refused(world: World, edit: Any) 
         with pytest.raises(UnreadableMetadata, match="stages"):
             act(status.id)
     assert world.files() == before
+
+
+@pytest.mark.parametrize("strange", [None, -1, "1h", 1.5, True])
+def test_a_grace_that_is_no_time_is_refused_by_whatever_looks_at_the_run(world: World, strange: Any) -> None:
+    status = expired(world, [])
+    Forgery(local(status.run.folder.folder)).edit(lambda plan: plan["stages"][1].update({"grace_ms": strange}))
+    process, before = process_on_its_day(world), world.files()
+    for act in (process.run, process.advance, process.purge, process.undo):
+        with pytest.raises(UnreadableMetadata, match="stages"):
+            act(status.id)
+    for ask in (process.runs, process.resume, process.purge_table):
+        with pytest.raises(UnreadableMetadata, match="stages"):
+            ask(world.table)
+    assert world.files() == before

@@ -13,7 +13,7 @@ from typing import Any
 from firnline.formats.iceberg.runtime import PACKAGE
 from firnline.lake import open_lake
 from firnline.spark.session import Session, session
-from firnline.sql.session import StatementAnswer, Statements, prepared
+from firnline.sql.session import StatementAnswer, prepared
 
 LOCK = Path(tempfile.gettempdir()) / f"firnline-judge-{os.getuid()}.lock"
 """The one that every test with Iceberg's jar takes: two that resolve it at once spoil each other's cache."""
@@ -39,7 +39,7 @@ def main() -> None:
             spark.read.format("iceberg").load(f"{metadata}#{what}").createOrReplaceTempView(what)
         said[when] = answers(spark, asked["questions"])
     frames = [
-        each for each in Statements(open_lake(), spark).run(asked["rows"]) if not isinstance(each, StatementAnswer)
+        each for each in open_lake(session=spark).sql(asked["rows"]) if not isinstance(each, StatementAnswer)
     ]
     said["rows"] = [list(row) for frame in frames for row in frame.collect()]
     said["plan"] = frames[0]._jdf.queryExecution().toString()

@@ -12,9 +12,9 @@ from pyspark.sql import SparkSession
 from firnline.app.places import now_ms
 from firnline.cli.main import run
 from firnline.errors import UnreadableMetadata
-from firnline.lake import open_lake
+from firnline.lake import Lake, open_lake
 from firnline.model.times import DAY_MS, HOUR_MS, parse_instant
-from firnline.sql.session import StatementAnswer, Statements, prepared
+from firnline.sql.session import StatementAnswer
 
 from .lakes import TABLE, Facts
 
@@ -46,9 +46,9 @@ def test_each_question_is_answered_after_all_of_july_expired(july: Facts, ask: A
 
 
 def test_rows_tags_and_the_seeds_statements(july: Facts, spark: SparkSession) -> None:
-    statements = Statements(open_lake(), prepared(spark))
-    state = open_lake().places.source(TABLE).load()
-    _, tagged, again = statements.run(
+    lake = open_lake(session=spark)
+    state = lake.places.source(TABLE).load()
+    _, tagged, again = lake.sql(
         f"USE TABLE {TABLE}; TAG snapshot {state.current} AS 'incident' WITH RETENTION FOREVER;"
         f"TAG snapshot {state.current} OF {TABLE} AS 'week' WITH RETENTION 7 DAYS"
     )
@@ -59,7 +59,7 @@ def test_rows_tags_and_the_seeds_statements(july: Facts, spark: SparkSession) ->
     assert abs(until - now_ms() - 7 * DAY_MS) < HOUR_MS, "from now on, however old the snapshot is"
     refs = open_lake().places.source(TABLE).load().refs
     assert refs["incident"].snapshot == state.current
-    (frame,) = statements.run(f"SELECT sum(x) AS s, count(*) AS n FROM {TABLE} FOR TAG 'incident' AS t")
+    (frame,) = lake.sql(f"SELECT sum(x) AS s, count(*) AS n FROM {TABLE} FOR TAG 'incident' AS t")
     assert [tuple(row) for row in frame.collect()] == [(3, 5)]
 
 
@@ -78,31 +78,31 @@ def test_a_damaged_history_is_said_and_live_snapshots_are_still_listed(july: Fac
     """The trouble is met by an executor, and comes back as the error that it was."""
     (listed,) = Path(july.folder).glob("warehouse/**/expired-snapshots-*.json")
     whole = listed.read_bytes()
-    statements = Statements(open_lake(), prepared(spark))
+    lake = open_lake(session=spark)
     try:
         listed.write_bytes(whole[:-9])
         with pytest.raises(UnreadableMetadata, match="history of expired snapshots cannot be read"):
-            _collected(statements, f"SELECT count(*) FROM {ALL}")
-        assert _collected(statements, f"SELECT count(*) FROM {TABLE}.snapshots") == [(1,)]
-        assert _collected(statements, f"SELECT count(*) FROM {ALL} WHERE NOT expired") == [(1,)]
+            _collected(lake, f"SELECT count(*) FROM {ALL}")
+        assert _collected(lake, f"SELECT count(*) FROM {TABLE}.snapshots") == [(1,)]
+        assert _collected(lake, f"SELECT count(*) FROM {ALL} WHERE NOT expired") == [(1,)]
     finally:
         listed.write_bytes(whole)
 
 
-def _collected(statements: Statements, text: str) -> list[tuple[Any, ...]]:
+def _collected(lake: Lake, text: str) -> list[tuple[Any, ...]]:
     from firnline.sql.faults import understanding
 
     with understanding():
         return [
             tuple(row)
-            for answer in statements.run(text)
+            for answer in lake.sql(text)
             if not isinstance(answer, StatementAnswer)
             for row in answer.collect()
         ]
 
 
 def test_the_data_source_by_its_options(july: Facts, spark: SparkSession) -> None:
-    Statements(open_lake(), prepared(spark))  # registers it
+    list(open_lake(session=spark).sql("SELECT 1"))  # registers it
     reader = spark.read.format("firnline").option("catalog", "lake").option("home", str(july.folder))
     frame = reader.option("table", TABLE).option("columns", "expired,snapshot_id").load()
     assert frame.columns == ["expired", "snapshot_id"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, assert_never
+from typing import Any, assert_never, get_args, get_type_hints
 
 from firnline.model.files import Tally
 from firnline.model.times import format_duration
@@ -102,14 +102,21 @@ def read_stages(said: Sequence[Mapping[str, Any]], *, of_search: bool) -> tuple[
 
 
 def _stage(said: Mapping[str, Any]) -> Stage:
-    fields = {name: value for name, value in said.items() if name != "stage"}
-    numbers = [value for name, value in fields.items() if name not in ("undo", "final")]
-    if any(value is not None and (isinstance(value, bool) or not isinstance(value, int)) for value in numbers):
-        raise ValueError(f"a stage with {fields}")
     kind = _NAMES.get(str(said.get("stage")))
     if kind is None:
         raise ValueError(f"no stage is named {said.get('stage')!r}")
-    return kind(**fields)
+    stage = kind(**{name: value for name, value in said.items() if name != "stage"})
+    for name, declared in get_type_hints(kind).items():
+        _refuse_strange(name, getattr(stage, name), get_args(declared) or (declared,))
+    return stage
+
+
+def _refuse_strange(name: str, value: Any, kinds: Sequence[type]) -> None:
+    """Raises ValueError unless a value is of one of these types, and no number below zero. A truth value is no number:
+    JSON tells them apart.
+    """
+    if type(value) not in kinds or (type(value) is int and value < 0):
+        raise ValueError(f"a stage with {name} {value!r}")
 
 
 def in_words(stage: Stage) -> str:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
+from pyspark.sql.utils import is_remote
 
 from firnline.errors import UsageError
 from firnline.spark.opening import said_by
@@ -88,15 +89,30 @@ _START = "it needs Java 17 or newer (JAVA_HOME), or a cluster that answers; `--e
 
 def session(given: SparkSession | None = None) -> SparkSession:
     """Returns the given session, the active one, or a new one where the environment says, with executors equipped.
-    Raises UsageError where there can be none.
+    Raises UsageError where there can be none, or the given one was stopped.
 
     `SPARK_REMOTE` names a Spark Connect server, `SPARK_MASTER` a cluster; Spark's own ways are left to Spark. Tasks
     beside this process must run this very interpreter: with another Python they fail, and say so only in their logs.
     """
+    if given is not None and is_stopped(given):
+        raise UsageError("the Spark session that was handed in was stopped", hint="open the lake with one that runs")
     try:
         return equipped(given or SparkSession.getActiveSession() or _started())
     except PySparkException as problem:
         raise UsageError(f"Spark cannot be started: {said_by(problem)}", _START) from problem
+
+
+def is_stopped(given: SparkSession) -> bool:
+    """Tells whether a session has ended: what it is asked then fails with whatever its remains say."""
+    from py4j.protocol import Py4JError
+
+    if is_remote():
+        ended: Any = given
+        return bool(ended.is_stopped)
+    try:
+        return given.sparkContext.defaultParallelism < 1
+    except (AttributeError, Py4JError):
+        return True
 
 
 def _started() -> SparkSession:

@@ -19,7 +19,7 @@ from firnline.ops.marks.tags import add_tag, resolve
 from firnline.ports.formats import State
 from firnline.ports.kits import HasSparkSource
 from firnline.settings import find_config
-from firnline.spark.session import session
+from firnline.spark.session import is_stopped, session
 from firnline.sql.asking import METADATA, ROWS, asked_of, open_relation
 from firnline.sql.faults import understanding
 from firnline.sql.source import NAME, PUSHDOWN, register, spark_schema
@@ -37,11 +37,6 @@ def prepared(spark: SparkSession) -> SparkSession:
         spark.sparkContext.setLogLevel("OFF")
     logging.getLogger("SQLQueryContextLogger").disabled = True
     return spark
-
-
-def open_statements(places: Places, config: str | None) -> Statements:
-    """Returns what runs statements in the session that was handed in, or in one of its own."""
-    return Statements(places, prepared(session(places.engines.session)), config)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,17 +61,24 @@ class View:
 
 @dataclass
 class Statements:
-    """Runs statements one after the other. Each sees one version of every table that it names."""
+    """Runs statements one after the other, in the session that was handed in or in one of its own. Each sees one version
+    of every table that it names.
+    """
 
     places: Places
-    spark: SparkSession
     config: str | None = None
+    _readied: SparkSession | None = field(default=None, init=False)
     _used: str | None = field(default=None, init=False)
     _views: list[str] = field(default_factory=list, init=False)
     _numbers: Iterator[int] = field(default_factory=count, init=False)
 
-    def __post_init__(self) -> None:
-        register(self.spark)
+    @property
+    def spark(self) -> SparkSession:
+        """The session; another one if it was stopped, as in a notebook, between two statements."""
+        if self._readied is None or is_stopped(self._readied):
+            self._readied = prepared(session(self.places.engines.session))
+            register(self._readied)
+        return self._readied
 
     def run(self, text: str) -> Iterator[Answer]:
         """Yields the answer to each statement of a text; a statement runs when its answer is asked for."""

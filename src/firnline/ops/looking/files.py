@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from firnline.errors import UsageError
 from firnline.model.locations import within
+from firnline.ops.disk_room import writing_to
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 _COLUMNS = ("path", "kind", "size")
+_ANOTHER = "name another folder"
 
 
 class HasVictims(Protocol):
@@ -31,7 +33,7 @@ def check_listing_name(out: Path) -> None:
         raise UsageError(f"no such folder: {out.parent}", hint="make it first")
     if out.exists() and not (out.is_file() and _is_listing(out)):
         raise UsageError(f"{out} is there and is no list of files", hint="name a new file; nothing was overwritten")
-    with _beside(out):
+    with writing_to(out.parent, _ANOTHER), _beside(out):
         pass
 
 
@@ -43,7 +45,7 @@ def write_listing(survey: HasVictims | None, out: Path, owned: Iterable[str]) ->
     check_listing_name(out)
     if any(within(folder, str(out.resolve())) for folder in owned):
         raise UsageError(f"{out} lies inside the table", hint="name a file outside the table's folders")
-    with _beside(out) as folder:
+    with writing_to(out.parent, _ANOTHER), _beside(out) as folder:
         unfinished = Path(folder, out.name)
         listed = _write(survey, unfinished)
         unfinished.replace(out)
@@ -52,10 +54,7 @@ def write_listing(survey: HasVictims | None, out: Path, owned: Iterable[str]) ->
 
 def _beside(out: Path) -> TemporaryDirectory[str]:
     """Returns a folder that soon goes, on the same disk as `out`."""
-    try:
-        return TemporaryDirectory(dir=out.parent, prefix=".firnline-")
-    except OSError as refusal:
-        raise UsageError(f"cannot write to {out.parent}: {refusal.strerror}", hint="name another folder") from refusal
+    return TemporaryDirectory(dir=out.parent, prefix=".firnline-")
 
 
 def _is_listing(out: Path) -> bool:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -17,6 +18,7 @@ from typing import TYPE_CHECKING
 
 from firnline.errors import ObjectNotFound
 from firnline.model.files import FileKind, Tally, Totals
+from firnline.ops.disk_room import writing_to
 from firnline.ports.engines import Survey
 from firnline.ports.stores import Head
 
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _THREADS = 16
+_ROOM = "TMPDIR names a folder with room for the list of files"
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,9 +90,12 @@ def measured(store: Head, survey: Survey) -> Survey:
     """Returns the survey, in which every victim that is there has a size. Nothing is asked where all have one."""
     if not survey.unsized:
         return survey
-    folder, account = TemporaryDirectory(prefix="firnline-victims-"), _Sizes(Counter())
-    with ThreadPoolExecutor(_THREADS) as pool:
-        _write(folder, (account.filled(batch, store, pool) for batch in survey.victim_batches()))
+    with writing_to("the folder for temporary files", _ROOM):
+        folder, account = TemporaryDirectory(prefix="firnline-victims-"), _Sizes(Counter())
+        with ExitStack() as failed, ThreadPoolExecutor(_THREADS) as pool:
+            failed.callback(folder.cleanup)
+            _write(folder, (account.filled(batch, store, pool) for batch in survey.victim_batches()))
+            failed.pop_all()
     found = ((kind, Tally(0, size)) for kind, size in account.told.items())
     return Measured(survey, folder, Totals.of([*survey.victims.by_kind.items(), *found]), account.missing)
 
