@@ -38,9 +38,7 @@ def main() -> None:
         for what in ("snapshots", "entries"):
             spark.read.format("iceberg").load(f"{metadata}#{what}").createOrReplaceTempView(what)
         said[when] = answers(spark, asked["questions"])
-    frames = [
-        each for each in open_lake(session=spark).sql(asked["rows"]) if not isinstance(each, StatementAnswer)
-    ]
+    frames = [each for each in open_lake(session=spark).sql(asked["rows"]) if not isinstance(each, StatementAnswer)]
     said["rows"] = [list(row) for frame in frames for row in frame.collect()]
     said["plan"] = frames[0]._jdf.queryExecution().toString()
     print(json.dumps(said, default=str))

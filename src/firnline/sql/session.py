@@ -61,8 +61,8 @@ class View:
 
 @dataclass
 class Statements:
-    """Runs statements one after the other, in the session that was handed in or in one of its own. Each sees one version
-    of every table that it names.
+    """Runs statements one after the other, in the session that was handed in or in one of its own. Each sees one
+    version of every table that it names.
     """
 
     places: Places

@@ -93,7 +93,9 @@ def test_no_field_of_a_stage_has_another_type_than_the_stage(undo: UndoWindow) -
     said = stages_json(stages_of_expiry(CommitExpiry(3, 1, history_ms=None), GRACE_MS, VICTIMS, undo))
     for number, stage in enumerate(said):
         for field in stage.keys() - {"stage"}:
-            kinds = (bool,) if isinstance(stage[field], bool) else (int, type(None)) if field == "history_ms" else (int,)
+            kinds = (
+                (bool,) if isinstance(stage[field], bool) else (int, type(None)) if field == "history_ms" else (int,)
+            )
             for strange in (each for each in [*STRANGE, True, 7] if type(each) not in kinds or each == -5):
                 with pytest.raises((TypeError, ValueError)):
                     read_stages([*said[:number], {**stage, field: strange}, *said[number + 1 :]], of_search=False)
