@@ -36,7 +36,9 @@ def lake_of(world: World, **changed: str) -> Lake:
     """The lake as the command line opens it, with some of the catalog's settings changed."""
     settings: Mapping[str, str] = {**world.ground.properties, **changed}
     lake = Lake(places_of(Section(), engine="local"))
-    vars(lake)["catalogs"] = {"lake": CatalogSettings("lake", settings["type"], settings["uri"], settings)}
+    vars(lake.places.catalogs)["configured"] = {
+        "lake": CatalogSettings("lake", settings["type"], settings["uri"], settings)
+    }
     return lake
 
 

@@ -62,7 +62,9 @@ class Shared:
     def for_firnline(self) -> Lake:
         settings = self.ground.properties
         lake = Lake(places_of(Section(), engine="local"))
-        vars(lake)["catalogs"] = {self.name: CatalogSettings(self.name, settings["type"], settings["uri"], settings)}
+        vars(lake.places.catalogs)["configured"] = {
+            self.name: CatalogSettings(self.name, settings["type"], settings["uri"], settings)
+        }
         return lake
 
 
