@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from firnline.errors import RefusedForSafety
+from firnline.errors import RefusedForSafety, UnreadableMetadata
 from firnline.model.files import Tally
 from firnline.ops.runs.status import RunStatus
 from firnline.plans.stages import CommitExpiry, stages_json, stages_of_expiry
@@ -63,6 +63,29 @@ def test_a_forged_search_deletes_nothing_of_a_table_that_no_catalog_has(crowd: C
     assert before <= crowd.files()
 
 
+STRANGE: list[dict[str, Any]] = [
+    {"scope": None}, {"scope": {}}, {"scope": {"same": 5}}, {"scope": {"same": [["a", "b", "c"]]}},
+    {"scope": {"same": [[1, 2]]}}, {"scope": {"also": [5]}}, {"scope": {"folders": "x"}}, {"scope": {"departed": 5}},
+    {"catalogs": None}, {"catalogs": [5]}, {"older_than": 5},
+]  # fmt: skip
+
+
+def test_a_forged_search_in_which_nothing_makes_sense_is_refused_by_whatever_reads_it(crowd: Crowd) -> None:
+    crowd.table("t")
+    carried = a_search(crowd, crowd.name("t"))
+    made = Forgery(local(carried.run.folder.folder))
+    before = json.loads((made.folder / "plan.json").read_text())
+    crowd.clock.advance(2 * 3_600_000)
+    for spoiled in STRANGE:
+        scope = {**before["scope"], **(spoiled.get("scope") or {})}
+        said = {**before, **spoiled, "scope": scope if spoiled.get("scope") else spoiled.get("scope", scope)}
+        made.edit(lambda plan, said=said: plan.update(said))  # type: ignore[misc]
+        for act in (crowd.later().run, crowd.later().purge, crowd.later().undo):
+            with pytest.raises(UnreadableMetadata, match="or a strange one"):
+                act(carried.id)
+    crowd.check()
+
+
 def uuid_of(folder: Path) -> str:
     document = json.loads(max((folder / "metadata").glob("*.metadata.json")).read_text())
     return str(document["table-uuid"])
@@ -76,7 +99,8 @@ def test_a_run_on_a_folder_is_a_search_and_nothing_else(crowd: Crowd) -> None:
     carried = a_search(crowd, crowd.lake)
     made = forged_from(carried, files_of(local(target)))
     expiry = stages_json(stages_of_expiry(CommitExpiry(1, 0), 0, Tally(1, 1), UndoWindow.AFTER_COMMIT))
-    made.edit(lambda plan: plan.update({"kind": "expiry", "stages": expiry}))
+    of_an_expiry = {"policy": "", "keep": [], "seen": {}, "beside": {"expire": []}}
+    made.edit(lambda plan: plan.update({"kind": "expiry", "stages": expiry, **of_an_expiry}))
     crowd.clock.advance(2 * 3_600_000)
     with pytest.raises(RefusedForSafety, match="there is only a folder"):
         crowd.later().purge(f"{crowd.folder}/lake@{made.stamp}")

@@ -24,6 +24,7 @@ from firnline.policy.parse import parse_policy
 from firnline.stores.objects import ObjectStores
 from harness.days import process_on_its_day
 from harness.disks import local
+from harness.forgery import Forgery
 from harness.processes import Process
 from harness.world import World
 
@@ -120,6 +121,40 @@ def test_garbage_in_a_record_is_refused_by_name_or_does_no_harm(world: World, in
     assert all(place.name in each for each in said)
     assert purge(world, in_grace).state == "done"
     world.check()
+
+
+def of_request(**said: Any) -> dict[str, Any]:
+    return {"request": said}
+
+
+USED: list[dict[str, Any]] = [
+    {"kind": None}, {"kind": "else"}, {"kind": ["expiry"]}, {"policy": None},
+    {"beside": None}, {"beside": {}}, {"beside": {"expire": 5}}, {"beside": {"expire": [5]}},
+    {"beside": {"expire": [{"kind": 5, "name": "x"}]}}, {"beside": {"expire": [{"kind": "changelog"}]}},
+    {"keep": None}, {"keep": [5]}, {"keep": [{"snapshot": 5, "refs": []}]}, {"keep": [{"snapshot": "5", "refs": [5]}]},
+    {"seen": {"t": 5}}, {"victims": {"files": 1, "bytes": 1, "by_kind": {"data": 5}}},
+    {"parts": {"victims": {"x": 5}, "walked": {}}}, {"parts": {"victims": {}, "walked": {"x": None}}},
+    of_request(older_than_ms="x"), of_request(now_ms=1.5), of_request(retain_last=True), of_request(grace_ms="1h"),
+    of_request(keep=None), of_request(keep=["a"]), of_request(keep={"a": 5}), of_request(blast_radius="x"),
+    of_request(clean="no"), of_request(sole_writer=None), of_request(include_outside=5), of_request(drop="abc"),
+    of_request(drop=[5]), of_request(drop=None), of_request(more=1),
+]  # fmt: skip
+
+
+def test_a_forged_plan_in_which_nothing_makes_sense_is_refused_before_anything_is_done(world: World) -> None:
+    """Its digests are right, and the operator names the run: what is used of it later is looked at when it is read."""
+    process = process_on_its_day(world)
+    run = str(process.plan(world.table, save=True).plan.run)
+    made = Forgery(local(process.run(run).run.folder.folder))
+    before, document = json.loads((made.folder / "plan.json").read_text()), world.writer.document()
+    for spoiled in USED:
+        made.edit(lambda plan, said={**before, **spoiled}: plan.update(said))  # type: ignore[misc]
+        for act in (process.run, process.commit, process.advance, process.undo, process.purge):
+            with pytest.raises(UnreadableMetadata, match="or a strange one"):
+                act(run)
+    assert world.writer.document() == document
+    made.edit(lambda plan: [plan.update(before), plan.pop("refused"), plan.pop("conflict")])
+    assert process.commit(run).state == "committed", "what does not say that it is refused is not"
 
 
 def refusals(world: World, acts: bool) -> Iterator[str]:

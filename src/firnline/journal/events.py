@@ -23,9 +23,12 @@ from firnline.ports.stores import Get, List, PutIfAbsent
 Shape = Any
 """A type; a dict of names that must be there, each with its shape; a list of one shape, which every item has."""
 
+EVERY = "*"
+"""In place of names: whatever is there, each has the shape."""
+
 _OR_NOTHING = type(None)
 _TALLY: Shape = {"files": int, "bytes": int}
-PLAN: Shape = {
+_PLAN: Shape = {
     "table": str,
     "uuid": str,
     "request": dict,
@@ -33,12 +36,23 @@ PLAN: Shape = {
     "meant": bool,
     "expire": [str],
     "expire_refs": [str],
-    "beside": (dict, _OR_NOTHING),
-    "seen": (dict, _OR_NOTHING),
-    "victims": {**_TALLY, "by_kind": dict},
+    "victims": {**_TALLY, "by_kind": {EVERY: _TALLY}},
     "refused": (str, _OR_NOTHING),
     "conflict": (str, _OR_NOTHING),
-    "parts": {"victims": dict, "walked": dict},
+    "parts": {"victims": {EVERY: str}, "walked": {EVERY: str}},
+}
+EXPIRY_PLAN: Shape = {
+    **_PLAN,
+    "policy": str,
+    "keep": [{"snapshot": str, "refs": [str]}],
+    "seen": {EVERY: str},
+    "beside": {"expire": [{"kind": str, "name": str}]},
+}
+SEARCH_PLAN: Shape = {
+    **_PLAN,
+    "older_than": str,
+    "catalogs": [str],
+    "scope": {"folders": [str], "departed": (str, _OR_NOTHING), "also": [str], "same": [[str]]},
 }
 EVENT: Shape = {
     "number": int,
@@ -69,7 +83,8 @@ def misfit(said: Any, shape: Shape, name: str = "") -> str | None:
 
 
 def _of_fields(said: dict[str, Any], shape: dict[str, Shape], name: str) -> str | None:
-    inner = (misfit(said.get(each), below, f"{name}.{each}".lstrip(".")) for each, below in shape.items())
+    asked = ((each, below) for named, below in shape.items() for each in (said if named == EVERY else (named,)))
+    inner = (misfit(said.get(each), below, f"{name}.{each}".lstrip(".")) for each, below in asked)
     return next((wrong for wrong in inner if wrong is not None), None)
 
 

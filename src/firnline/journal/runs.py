@@ -10,9 +10,10 @@ from typing import Any
 
 from firnline.errors import ObjectNotFound, UnreadableMetadata, UnsupportedFormat, UsageError
 from firnline.journal.events import (
+    EXPIRY_PLAN,
     FINISHED,
-    PLAN,
     RECORDS_KEY,
+    SEARCH_PLAN,
     UNDOABLE,
     UNSEALED,
     Event,
@@ -65,7 +66,7 @@ class Run:
     @property
     def kind(self) -> str:
         """What the run does: it expires snapshots, or removes orphans."""
-        return str(self.plan.get("kind", EXPIRY))
+        return str(self.plan["kind"])
 
     @property
     def uuid(self) -> str:
@@ -203,7 +204,7 @@ def load_run(store: EventStore, root: str, run: RunId, sealing: Sealing) -> Run:
     events = tuple(read_events(store, folder))
     is_sealed = bool(events) and events[0].detail.get("plan") == seal(data) and are_sealed(events, folder, sealing)
     found = Run(run, folder, plan, events, sealing, is_sealed)
-    wrong = misfit(plan, PLAN) or _unknown_words(found)
+    wrong = _strange_kind(plan) or _unknown_words(found)
     if wrong is not None:
         raise UnreadableMetadata(f"the record {folder.plan} has no {wrong}, or a strange one", hint="restore it")
     if not events:
@@ -211,13 +212,26 @@ def load_run(store: EventStore, root: str, run: RunId, sealing: Sealing) -> Run:
     return found
 
 
+def _strange_kind(plan: Mapping[str, Any]) -> str | None:
+    """Returns what is missing of a plan of its kind, or is of another shape; None where all is as it must be."""
+    kind = plan.get("kind")
+    if kind not in (EXPIRY, ORPHANS):
+        return "kind"
+    return misfit(plan, EXPIRY_PLAN if kind == EXPIRY else SEARCH_PLAN)
+
+
 def _unknown_words(run: Run) -> str | None:
     """Returns what of the plan has the right shape and yet says nothing; None where all of it is understood."""
+    if any(len(pair) != _PAIR for pair in run.plan.get("scope", {}).get("same", ())):
+        return "scope.same"
     try:
         _ = run.request, run.stages
     except (TypeError, ValueError) as strange:
         return f"request or stages ({strange})"
     return None
+
+
+_PAIR = 2
 
 
 def has_run(store: EventStore, root: str, run: RunId, uuid: str) -> bool:

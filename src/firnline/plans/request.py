@@ -45,4 +45,27 @@ class Request:
 
     @staticmethod
     def from_json(fields: Mapping[str, Any]) -> Request:
-        return Request(**{**fields, "drop": tuple(fields.get("drop", ()))})
+        """Returns the options as they were saved. Raises TypeError or ValueError for a name or a value that is none."""
+        drop = fields.get("drop", [])
+        strange = [name for name, kinds in _KINDS.items() if name in fields and type(fields[name]) not in kinds]
+        texts = [*drop, *fields.get("keep", {}).values()] if not strange else []
+        if strange or not all(isinstance(each, str) for each in texts):
+            raise ValueError(f"the options are strange: {', '.join(strange) or 'keep or drop'}")
+        return Request(**{**fields, "drop": tuple(drop)})
+
+
+_NONE = type(None)
+_KINDS: Mapping[str, tuple[type, ...]] = {
+    "keep": (dict,),
+    "older_than_ms": (int, _NONE),
+    "retain_last": (int, _NONE),
+    "now_ms": (int, _NONE),
+    "include_outside": (bool, _NONE),
+    "blast_radius": (int, float, _NONE),
+    "clean": (bool,),
+    "new_history": (bool,),
+    "sole_writer": (bool,),
+    "drop": (list,),
+    "grace_ms": (int, _NONE),
+}
+"""What JSON makes of each option."""

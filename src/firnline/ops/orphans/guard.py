@@ -111,7 +111,7 @@ class LakeGuard:
 
     def _refuse_return(self, neighbours: Sequence[Neighbour]) -> None:
         """Raises where a table that counted as dropped is in a catalog again."""
-        departed = self.run.plan["scope"]["departed"]
+        departed = self.run.plan["scope"].get("departed")
         for each in neighbours:
             if departed is not None and each.state.uuid == departed:
                 raise RefusedForSafety(

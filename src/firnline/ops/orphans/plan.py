@@ -122,7 +122,7 @@ def begin_grace(leased: LeasedRun) -> LeasedRun:
     """Returns the run, its grace begun: what nobody needs now must still be needed by nobody when it ends."""
     if leased.run.state is not RunState.PLANNED:
         return leased
-    if leased.run.plan["refused"]:
+    if leased.run.plan.get("refused"):
         raise BlastRadiusExceeded(
             leased.run.plan["refused"], hint="search again with a larger --blast-radius, if meant"
         )

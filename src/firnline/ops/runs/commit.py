@@ -98,7 +98,7 @@ def commit_run(leased: LeasedRun) -> LeasedRun:
     if run.plan.get("conflict"):
         refuse_conflict(work, work.source.load())  # as it is now, with what to do about it
         raise RefusedForSafety(run.plan["conflict"], hint="plan again, now that it is settled")
-    if run.plan["refused"]:
+    if run.plan.get("refused"):
         raise BlastRadiusExceeded(run.plan["refused"], hint="plan again with a larger --blast-radius, if meant")
     settled = commit_landed(leased) or _none_can_follow(leased)
     if settled is not None:

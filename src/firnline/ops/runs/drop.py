@@ -70,7 +70,7 @@ def refuse_changed(plan: Mapping[str, Any], settled: Settled) -> None:
     a tag that was moved, while the question was open or the run lay still. It has the same name and the same numbers,
     and other rows.
     """
-    planned = plan.get("seen") or {}
+    planned = plan["seen"]
     came = sorted(settled.seen.keys() - planned.keys())
     other = sorted(name for name in planned if settled.seen.get(name) != planned[name])
     if settled.dropped and (came or other):
@@ -126,4 +126,4 @@ def _follow(
 
 def planned_beside(plan: Mapping[str, Any]) -> set[str]:
     """Returns what the plan took away beside snapshots and refs; plans of earlier versions knew of none."""
-    return {f"{each['kind']} {each['name']}" for each in plan.get("beside", {}).get("expire", ())}
+    return {f"{each['kind']} {each['name']}" for each in plan["beside"]["expire"]}
