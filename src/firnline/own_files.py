@@ -13,7 +13,6 @@ from contextlib import suppress
 from pathlib import Path
 from uuid import uuid4
 
-
 _NOWHERE = Path(os.devnull)
 """Where the folders of a user without a home lie: nothing is ever found there, and nothing can be made."""
 
