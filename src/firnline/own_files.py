@@ -13,12 +13,26 @@ from contextlib import suppress
 from pathlib import Path
 from uuid import uuid4
 
+_NOWHERE = Path(os.devnull)
+"""Where the folders of a user without a home lie: nothing is ever found there, and nothing can be made."""
+
 
 def own_cache(sort: str) -> Path:
-    """Returns a folder of the user's cache, which need not be there. Raises RuntimeError for a user without a home."""
+    """Returns a folder of the user's cache, which need not be there."""
     from platformdirs import user_cache_path
 
-    return user_cache_path("firnline", appauthor=False) / sort
+    with suppress(RuntimeError):  # no home, and no variable that names a folder
+        return user_cache_path("firnline", appauthor=False) / sort
+    return _NOWHERE / sort
+
+
+def own_config() -> Path:
+    """Returns the folder of the user's configuration, which need not be there."""
+    from platformdirs import user_config_path
+
+    with suppress(RuntimeError):
+        return user_config_path("firnline", appauthor=False)
+    return _NOWHERE / "config"
 
 
 _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH

@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 from firnline.errors import PolicyError
-from firnline.own_files import own_cache
+from firnline.own_files import own_cache, own_config
 from firnline.policy.parse import Section, parse_policy
 
 NAME = "firnline.yaml"
@@ -26,7 +26,7 @@ def find_config(named: str | None) -> Path | None:
     asked = named or os.environ.get("FIRNLINE_CONFIG")
     if asked:
         return Path(asked)
-    return next((path for path in (Path(NAME), user_folder() / NAME) if path.is_file()), None)
+    return next((path for path in (Path(NAME), own_config() / NAME) if path.is_file()), None)
 
 
 def cache_setting(config: Section) -> tuple[str, bool]:
@@ -44,15 +44,6 @@ def trusted_snapshots(config: Section) -> frozenset[str]:
 
 def cache_folder() -> Path:
     return own_cache("units")
-
-
-def user_folder() -> Path:
-    """Returns the folder of the user's configuration, which need not be there. Raises RuntimeError for a user without a
-    home.
-    """
-    from platformdirs import user_config_path
-
-    return user_config_path("firnline", appauthor=False)
 
 
 def _read(path: Path) -> Section:

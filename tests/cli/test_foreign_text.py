@@ -12,7 +12,8 @@ import pytest
 
 from firnline.cli.main import run
 from firnline.inflate import BELIEVED
-from firnline.settings import cache_folder, user_folder
+from firnline.own_files import own_config
+from firnline.settings import cache_folder
 
 TABLE = "lake.ns.events"
 EVIL = "\x1b]0;owned\x07\x1b[2Jevil\r\u202e\x9b31m"
@@ -202,7 +203,7 @@ def test_an_empty_or_relative_base_folder_writes_nothing_here(
     for name, value in {"HOME": str(home), "FIRNLINE_CACHE": "disk", variable: named}.items():
         monkeypatch.setenv(name, value)
     if variable == "XDG_CONFIG_HOME":
-        assert user_folder() == home / ".config/firnline"
+        assert own_config() == home / ".config/firnline"
     else:
         assert cache_folder() == home / ".cache/firnline/units"
     here = {path for path in lake.folder.rglob("*") if "_firnline" not in str(path)}

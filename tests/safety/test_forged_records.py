@@ -21,6 +21,7 @@ import firnline
 from firnline.cli.main import run as run_command
 from firnline.errors import RefusedForSafety, UnreadableMetadata
 from firnline.journal.layout import RECORDS
+from firnline.lake import open_lake
 from firnline.ops.runs.status import RunStatus
 from firnline.testing.manifests import AvroLayout
 from firnline.testing.tables import QuickFiles, SmallTable
@@ -486,3 +487,22 @@ def test_a_process_without_a_home_still_works(world: World, monkeypatch: pytest.
     assert not carried.run.is_sealed
     assert isinstance(process_on_its_day(world), Process)
     assert process_on_its_day(world).undo(str(carried.run.id)).state == "undone"
+
+
+def test_a_user_without_any_home_has_no_folders_and_still_works(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Such as a number that a container was started with, and that no password file knows."""
+
+    def unknown(number: int) -> None:
+        raise KeyError(f"getpwuid(): uid not found: {number}")
+
+    monkeypatch.chdir(world.folder)
+    for name in ("HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME", "FIRNLINE_CONFIG", "FIRNLINE_CACHE"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr("pwd.getpwuid", unknown)
+    lake = open_lake()
+    assert not lake.places.memory.answers()
+    assert lake.catalogs == []
+    carried = process_on_its_day(world).expire(world.table, grace="0s")
+    assert isinstance(carried, RunStatus)
+    assert carried.state == "done"
+    world.check()

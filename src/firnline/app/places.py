@@ -25,13 +25,14 @@ from firnline.model.times import parse_duration
 from firnline.ops.orphans.scope import Prefix
 from firnline.ops.table.context import TableContext
 from firnline.ops.table.sources import LocatedTable, catalog_table
+from firnline.own_files import own_config
 from firnline.policy.inherit import effective
 from firnline.policy.parse import Section
 from firnline.policy.values import NONE
 from firnline.ports.cache import CACHE_KEY
 from firnline.ports.catalogs import Commit, TableName, TableSource
 from firnline.ports.progress import Progress, Silent
-from firnline.settings import cache_folder, cache_setting, read_config, trusted_snapshots, user_folder
+from firnline.settings import cache_folder, cache_setting, read_config, trusted_snapshots
 
 if TYPE_CHECKING:
     from firnline.caches.opening import OpenedCache
@@ -175,7 +176,7 @@ class Places:
 
         setting, asked = cache_setting(self.config)
         key = os.environ.get(CACHE_KEY)
-        memory = open_memory(setting, key, user_folder() / "cache.key", cache_folder())
+        memory = open_memory(setting, key, own_config() / "cache.key", cache_folder())
         if memory.trouble and asked:
             logging.getLogger("firnline").warning("the cache %s is not used: %s", memory.place, memory.trouble)
         return memory
@@ -233,7 +234,7 @@ def _sealing(make: bool) -> Sealing:
     key = os.environ.get(RECORDS_KEY)
     if key is not None:
         return Sealing(shared_secret(key, RECORDS_KEY), required=True)
-    return Sealing(own_secret(user_folder() / "records.key", make=make))
+    return Sealing(own_secret(own_config() / "records.key", make=make))
 
 
 def _commits(settings: CatalogSettings, store: ReadWrite) -> Commit:

@@ -77,7 +77,7 @@ def _paths(*, make: bool = False) -> Iterator[Path]:
     with suppress(OSError):
         if is_own_folder(side_objects, _authors()):
             yield side_objects / name
-    with suppress(OSError, RuntimeError):  # a user without a home, a home that is nowhere
+    with suppress(OSError):  # such as a home that is nowhere
         folder = own_cache("code")
         if make:
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
