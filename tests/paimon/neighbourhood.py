@@ -55,7 +55,6 @@ class Neighbourhood:
 
     scene: Scene
     jobs: list[Job] = field(default_factory=list)
-    table_held: bool = False
 
     def __post_init__(self) -> None:
         self._numbers = count(5_000)
@@ -107,13 +106,19 @@ class Neighbourhood:
     def rows(self) -> list[Row]:
         return [(self.rng.randint(0, 7), f"job {next(self._numbers)}", "a", 1, 1, True, 0)]
 
+    def rewrite(self) -> bool:
+        """Other rows in the place of those of one partition, in files of their own."""
+        self.scene.java.write(MAIN, self.rows(), {})
+        self.scene.java.compact(MAIN, True)
+        return True
+
     def start_job(self) -> bool:
         """A job that expires as it commits, by the table's own options."""
         table = self.scene.java
-        if not self.table_held and not self.fragile():
+        if not self.scene.table_held and not self.fragile():
             for name, value in EAGER.items():
                 table.set_option(name, value)
-        self.jobs.append(Job(table.open(), self.table_held))
+        self.jobs.append(Job(table.open(), self.scene.table_held))
         return True
 
     def job_commits(self) -> bool:
@@ -152,6 +157,12 @@ class Neighbourhood:
                 self.scene.java.set_option(name, value)
         self.scene.java.write(MAIN, self.rows())
         self.scene.java.compact(MAIN, True)
+        return True
+
+    def mirror_for_a_catalog(self) -> bool:
+        """From now on every commit keeps Iceberg metadata where a catalog of the warehouse looks for it."""
+        for name, value in {**VIEW, STORAGE: "hadoop-catalog"}.items():
+            self.scene.java.set_option(name, value)
         return True
 
     def mirror_by_a_job(self) -> bool:

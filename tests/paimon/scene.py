@@ -40,6 +40,7 @@ WHENS: tuple[When, ...] = ("before", "after")
 WAITING = ("committing", "committed", "undoing")
 HALFWAY = ("committing", "undoing")
 HINTS = ("/EARLIEST", "/LATEST")
+METADATA = ("/snapshot/", "/changelog/", "/tag/", "/schema/", "/consumer/", OWN)
 FOCUS = 8
 MOVED = ("committed", "purging", "done", "undone")
 UNKNOWN: Mapping[str, str] = MappingProxyType({})
@@ -84,8 +85,13 @@ class Scene:
     counts: Counter[str]
     often: frozenset[str] = frozenset()
     """Steps that this world is about."""
+    calm: bool = False
+    """No step is cut."""
+    by_link: bool = False
+    """Everybody who asks firnline comes by the link."""
     clock: Clock = field(default_factory=Clock)
     name: str = "t"
+    table_held: bool = False
     plans: list[Named] = field(default_factory=list)
     held: dict[str, Content] = field(default_factory=dict)
     taken: int = 0
@@ -120,7 +126,7 @@ class Scene:
 
     def address(self) -> str:
         """Returns the folder, or the link to it."""
-        return str(self.rng.choice([self.folder, self.folder, self.link]))
+        return str(self.link if self.by_link else self.rng.choice([self.folder, self.folder, self.link]))
 
     def rename(self) -> None:
         new = "t" if self.name != "t" else "renamed"
@@ -180,7 +186,7 @@ class Scene:
 
         `exact`: where no other run waits, the step frees all that nothing needs any more, and nothing else.
         """
-        dies = self.rng.random() < cut
+        dies = not self.calm and self.rng.random() < cut
         fault = Dying(self.rng.randint(1, self.rng.choice([10, 40])), when=self.rng.choice(WHENS)) if dies else None
         self.before, answer, how = self.look(), None, "done"
         exact, states = exact and self.settled, self.states()
@@ -273,12 +279,13 @@ class Scene:
     def iceberg(self) -> dict[str, frozenset[str]]:
         """Returns the data files that PyIceberg finds by each metadata file that Paimon keeps, as far as it reads."""
         found = {}
-        for path in sorted((self.folder / "metadata").glob("*.metadata.json")):
-            with suppress(OSError, ValueError):
-                table = StaticTable.from_metadata(str(path))
-                scans = [table.scan(snapshot_id=each.snapshot_id) for each in table.snapshots()]
-                reached = {layout.plain(task.file.file_path) for scan in scans for task in scan.plan_files()}
-                found[path.name] = frozenset(there(reached, self.folder))
+        for place in (self.folder, self.folder.parent.parent / "iceberg" / "db" / self.name):
+            for path in sorted((place / "metadata").glob("*.metadata.json")):
+                with suppress(OSError, ValueError):
+                    table = StaticTable.from_metadata(str(path))
+                    scans = [table.scan(snapshot_id=each.snapshot_id) for each in table.snapshots()]
+                    reached = {layout.plain(task.file.file_path) for scan in scans for task in scan.plan_files()}
+                    found[str(path)] = frozenset(there(reached, self.folder))
         return found
 
     def _consumers(self) -> dict[str, dict[str, int]]:
@@ -304,6 +311,7 @@ class Scene:
             compare_roots(before.seen, seen)
         self._gone(contents_of(self.folder))
         self._kept()
+        self._held_as_a_whole()
         self._read_as_before()
         now = self._consumers()
         assert {name: before.consumers.get(name, each) for name, each in now.items()} == now
@@ -353,6 +361,14 @@ class Scene:
                 self.before.there, self.folder
             )
             assert not gone, (content, sorted(gone))
+
+    def _held_as_a_whole(self) -> None:
+        """Nothing goes for as long as the whole table is held, not even what a run had taken out before."""
+        if self.table_held:
+            gone = set(self.before.contents.values()) - set(contents_of(self.folder).values())
+            assert not gone, (sorted(gone), "the whole table is held")
+            files = {path for path in self.before.picture if not any(each in path for each in METADATA)}
+            assert files <= self.picture().keys(), (sorted(files - self.picture().keys()), "the whole table is held")
 
 
 def _id(content: Content) -> str:

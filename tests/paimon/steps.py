@@ -84,14 +84,14 @@ class Steps:
         self.scene.take("plan", lambda it: it.plan(self.scene.address(), **asked(self.rng, self.scene.world.now)))
         assert self.scene.picture() == before, "a plan changes nothing"
 
-    def expire(self) -> None:
-        terms = {**asked(self.rng, self.scene.world.now), "grace": "0s", "sole_writer": True}
+    def expire(self, asked_for: dict[str, Any] | None = None) -> None:
+        terms = {**(asked_for or asked(self.rng, self.scene.world.now)), "grace": "0s", "sole_writer": True}
         confirm = self.scene.noting(self._while_asked())
         act = self._expire(terms, confirm)
         self.scene.take("expire", act, exact=True)
 
-    def expire_later(self) -> None:
-        terms = {**asked(self.rng, self.scene.world.now), "grace": GRACE}
+    def expire_later(self, asked_for: dict[str, Any] | None = None) -> None:
+        terms = {**(asked_for or asked(self.rng, self.scene.world.now)), "grace": GRACE}
         self.scene.take("expire with grace", self._expire(terms, self.scene.noting(self._while_asked())))
 
     def _expire(self, terms: dict[str, Any], confirm: Callable[..., None]) -> Callable[[FolderProcess], Any]:
@@ -99,7 +99,7 @@ class Steps:
 
     def _while_asked(self) -> Callable[[], None]:
         """Now and then another writer commits while the question is open."""
-        if self.rng.random() < 0.8:
+        if self.scene.calm or self.rng.random() < 0.8:
             return lambda: None
         return self.scene.interrupted(self.around.write)
 
@@ -133,7 +133,7 @@ class Steps:
         self.scene.take("purge", lambda it: it.purge_table(self.scene.address()))
 
     def _let_time_pass(self) -> None:
-        if self.rng.random() < 0.7:
+        if self.scene.calm or self.rng.random() < 0.7:
             self.scene.clock.advance(GRACE_OVER_MS)
 
     def undo(self) -> None:
@@ -200,16 +200,16 @@ class Steps:
             self._note(name, content)
 
     def hold_the_table(self) -> None:
-        if self.around.table_held:
+        if self.scene.table_held:
             return
         hold = Hold("table", "a test", "a world", None)
         answer = self.scene.take(
             "hold the table", lambda it: add_hold(it.places.table_context(self.scene.address()), hold)
         )
-        self.around.table_held = answer is not None
+        self.scene.table_held = answer is not None
 
     def release(self) -> None:
-        names = [*self._holds, *(["table"] if self.around.table_held else [])]
+        names = [*self._holds, *(["table"] if self.scene.table_held else [])]
         if not names:
             return
         name = self.rng.choice(names)
@@ -218,7 +218,7 @@ class Steps:
         if self.scene.how == "refused":  # one that was cut may be released, or not
             self.scene.held |= {} if content is None else {name: content}
         elif name == "table":
-            self.around.table_held = False
+            self.scene.table_held = False
         else:
             self._holds.remove(name)
 

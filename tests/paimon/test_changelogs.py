@@ -244,7 +244,7 @@ def gone_by_our_rule(branch: Branch, options: dict[str, str], now: int) -> list[
     told = replace(branch, schema=replace(branch.schema, options={**branch.schema.options, **options}))
     times = {number: each.time_ms for number, each in branch.changelogs.items()}
     fates = changelog_fates(told, times, consumers_of(told, {}), changelog_range(told.schema, {}), now)
-    return [int(fate.side_objects.name) for fate in fates if fate.goes]
+    return [int(fate.side_object.name) for fate in fates if fate.goes]
 
 
 @pytest.mark.parametrize("seed", range(12))

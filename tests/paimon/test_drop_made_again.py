@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
-from firnline.errors import FirnlineError, RefusedForSafety
-from firnline.testing.faults import Died, Dying
+from firnline.errors import FirnlineError, RefusedForSafety, UsageError
+from firnline.testing.faults import Answer, Died, Dying, Fault, PortRequest
 from harness.paimon.java_table import JavaTable
 from harness.paimon.shapes import MAIN
 from harness.paimon.worlds import Paimon
@@ -19,6 +20,17 @@ from .test_drop import AT_ONCE, LATER, drop_side
 from .test_interference import OfKey
 
 Act = Callable[[JavaTable], None]
+
+
+@dataclass
+class InFolder:
+    """A fault that only sees requests for objects in a folder of this name."""
+
+    part: str
+    fault: Fault
+
+    def pass_on(self, request: PortRequest[Answer]) -> Answer:
+        return self.fault.pass_on(request) if self.part in request.key else request.send()
 
 
 def made_again(table: JavaTable) -> None:
@@ -110,3 +122,63 @@ def test_what_is_as_it_was_goes(copy: Copy) -> None:
     assert plans[0].keys() == {"side:2", "side:3", "side:two"}
     assert plans[0]["side:2"] == plans[0]["side:two"]
     assert not Path(copy.table, "branch/branch-side/snapshot").exists()
+
+
+def _refused_drop(both: Paimon, copy: Copy) -> str:
+    """Returns a drop that stays planned: its branch was made again while the question was open."""
+    table = JavaTable(both.java, copy.folder / "t")
+    with pytest.raises(RefusedForSafety, match="side moved on since the plan"):
+        copy.process().drop(copy.table, ["side"], **AT_ONCE, confirm=lambda plan: made_again(table))
+    (refused,) = copy.process().runs(copy.table)
+    assert refused.state == "planned"
+    return str(refused.id)
+
+
+def _saved_expiry(copy: Copy) -> str:
+    """Returns an expiry that was meant, and whose process died before it had the lease."""
+    with pytest.raises(Died):
+        copy.expire(InFolder("/lease/", Dying(1, when="before")))
+    saved = copy.process().runs(copy.table)[-1]
+    assert saved.state == "planned"
+    return str(saved.id)
+
+
+def _committed_expiry(copy: Copy) -> str:
+    run: str = copy.expire(grace="1m").id
+    copy.clock.advance(61_000)
+    return run
+
+
+@pytest.mark.parametrize("other", [_saved_expiry, _committed_expiry])
+def test_a_drop_that_is_refused_stops_no_other_run_of_the_table(
+    both: Paimon, copy: Copy, other: Callable[[Copy], str]
+) -> None:
+    refused = _refused_drop(both, copy)
+    carried = other(copy)
+    copy.wait_for_lease()
+    table = JavaTable(both.java, copy.folder / "t")
+    rows = rows_of(table, "side")
+    found = {each.id: each for each in copy.process().resume(copy.table)}
+    assert found[carried].state == "done"
+    assert found[refused].state == "planned"
+    assert "side moved on since the plan" in found[refused].waits
+    assert rows_of(table, "side") == rows
+    assert not copy.missing()
+    copy.process().undo(refused)
+    assert copy.process().resume(copy.table) == []
+
+
+@pytest.mark.xfail(strict=True, raises=UsageError, reason="the first run that names no ref any more ends the resume")
+@pytest.mark.parametrize("other", [_saved_expiry, _committed_expiry])
+def test_a_drop_of_what_is_gone_stops_no_other_run_of_the_table(
+    both: Paimon, copy: Copy, other: Callable[[Copy], str]
+) -> None:
+    """It was refused, and then the branch went in another way."""
+    refused = _refused_drop(both, copy)
+    JavaTable(both.java, copy.folder / "t").drop_branch("side")
+    carried = other(copy)
+    copy.wait_for_lease()
+    found = {each.id: each for each in copy.process().resume(copy.table)}
+    assert found[carried].state == "done"
+    assert found[refused].state in ("planned", "cancelled")
+    assert not copy.missing()

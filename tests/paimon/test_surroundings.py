@@ -18,10 +18,11 @@ import pytest
 
 from harness.paimon.worlds import Paimon
 
-from .guards import GUARDS
+from .guards import COVERED, GUARDS, Guard
 from .neighbourhood import STEPS as AROUND
 from .neighbourhood import Neighbourhood
 from .scene import Scene
+from .scripts import SCRIPTS, play_script
 from .steps import VERBS, Steps
 from .worlds import grown
 
@@ -32,6 +33,8 @@ ROUNDS = 8
 HEADING = "count: Paimon's surroundings"
 ENOUGH = 60
 FIRST_GUARDED, TRIES = 3000, 12
+FIRST_TOLD, TOLD = 4000, 6 if FULL else 1
+LONG = (pytest.mark.full, pytest.mark.skipif(not FULL, reason="the long lane: random worlds without a guard"))
 Record = Callable[[str, object], None]
 
 done: Counter[str] = Counter()
@@ -76,18 +79,38 @@ def test_the_worlds_reached_everything() -> None:
     assert {name for name in around | verbs | cuts | refusals | whole if not done[name]} == set()
 
 
-@pytest.mark.full
-@pytest.mark.skipif(not FULL, reason="the long lane: worlds without a guard, one guard after the other")
-@pytest.mark.parametrize("name", GUARDS)
+@pytest.mark.parametrize("name", SCRIPTS)
+def test_what_random_worlds_seldom_come_to_loses_nothing_either(
+    both: Paimon, name: str, record_property: Record
+) -> None:
+    counts: Counter[str] = Counter()
+    for seed in range(FIRST_TOLD, FIRST_TOLD + TOLD):
+        play_script(both, seed, counts, name)
+    record_property(HEADING, dict(sorted(counts.items())))
+
+
+@pytest.mark.parametrize("name", [pytest.param(name, marks=() if GUARDS[name].script else LONG) for name in GUARDS])
 def test_a_guard_that_is_taken_out_is_missed(both: Paimon, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     """So that the worlds above can fail."""
-    GUARDS[name].take_out(monkeypatch)
-    assert any(is_missed(both, seed, name) for seed in range(FIRST_GUARDED, FIRST_GUARDED + TRIES))
+    guard = GUARDS[name]
+    guard.take_out(monkeypatch)
+    assert any(is_missed(both, seed, guard) for seed in range(FIRST_GUARDED, FIRST_GUARDED + TRIES))
 
 
-def is_missed(both: Paimon, seed: int, name: str) -> bool:
+@pytest.mark.parametrize("name", COVERED)
+def test_a_guard_that_another_one_stands_in_for_is_not_missed(
+    both: Paimon, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    COVERED[name].take_out(monkeypatch)
+    assert not any(is_missed(both, seed, COVERED[name]) for seed in range(FIRST_TOLD, FIRST_TOLD + TOLD))
+
+
+def is_missed(both: Paimon, seed: int, guard: Guard) -> bool:
     try:
-        play(both, seed, Counter(), GUARDS[name].met)
+        if guard.script:
+            play_script(both, seed, Counter(), guard.script)
+        else:
+            play(both, seed, Counter(), guard.met)
     except AssertionError:
         return True
     return False

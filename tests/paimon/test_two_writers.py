@@ -5,6 +5,7 @@ FIRNLINE_PAIMON_STRESS sets for how many seconds (6 unless told, 300 in the long
 
 from __future__ import annotations
 
+import math
 import os
 import random
 import shutil
@@ -15,7 +16,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
-from threading import Event, Lock, Thread
+from threading import Event, Lock, Thread, Timer
 from typing import Any
 
 import pytest
@@ -30,16 +31,21 @@ from harness.paimon.histories import is_refusal
 from harness.paimon.java_table import JavaTable
 from harness.paimon.layout import SNAPSHOT, PaimonRoot
 from harness.paimon.reader import TableReader
-from harness.paimon.rows import Rows, java_rows, python_rows
+from harness.paimon.rows import python_files, python_rows
 from harness.paimon.shapes import MAIN, Shape
 from harness.paimon.worlds import Paimon
 
+from .contents import contents_of
 from .small import EVERYTHING_OLD, quick_folder, row
+from .views import JavaViews, covering, is_read_by_java
 
 SECONDS = float(os.environ.get("FIRNLINE_PAIMON_STRESS", "300" if os.environ.get("FIRNLINE_FULL") else "6"))
 HEADING = "count: two writers and firnline"
 BRANCHES = 4
+PILE, PAUSE_S = 300, 1.0
 GRACE, GRACE_OVER_MS = "1m", 61_000
+AT_ONCE = {"snapshot.expire.limit": "100000"}
+"""Unless told, a run takes fifty snapshots of a branch: two writers add more than that from one run to the next."""
 Record = Callable[[str, object], None]
 
 
@@ -72,11 +78,15 @@ class Writer:
     rng: random.Random
 
     def run(self, stop: Event) -> None:
+        """Goes slower while snapshots pile up: a run that purges takes longer the more there are."""
         try:
-            while not stop.is_set():
+            while not stop.wait(PAUSE_S if self._piles_up() else 0):
                 self._act(self.rng.choices([self._write, self._compact, self._aside, self._branch], [8, 2, 2, 1])[0])
         except BaseException as trouble:
             self.log.troubles.append(trouble)
+
+    def _piles_up(self) -> bool:
+        return len(layout.snapshots(self.table.folder, MAIN)) > PILE
 
     def _act(self, act: Callable[[], str]) -> None:
         try:
@@ -89,7 +99,8 @@ class Writer:
     def _is_gone(self, error: Py4JJavaError) -> bool:
         """Tells whether a branch, or what it was to be made from, went while it was opened."""
         said = str(error.java_exception)
-        return "FileNotFoundException" in said or "doesn't exist" in said
+        without_schema = "Cannot get latest schema for table t$branch_" in str(error)  # the cause, not the exception
+        return "FileNotFoundException" in said or "doesn't exist" in said or without_schema
 
     def _write(self, branch: str = MAIN) -> str:
         key = next(self.numbers)
@@ -172,25 +183,28 @@ class Keeper:
 def table(both: Paimon) -> Iterator[JavaTable]:
     folder = quick_folder()
     made = JavaTable(both.java, folder / "t")
-    made.create(Shape("java", True, ("p",), {"bucket": "1"}))
+    made.create(Shape("java", True, ("p",), {"bucket": "1", **AT_ONCE}))
     made.write(MAIN, [row(0, "the first", "x")])
     yield made
     shutil.rmtree(folder)
 
 
 @contextmanager
-def writing(both: Paimon, table: JavaTable, log: Log) -> Iterator[None]:
+def writing(both: Paimon, table: JavaTable, log: Log) -> Iterator[Event]:
+    """Hands out what tells that the writers were stopped, which they are when their time is over."""
     stop, numbers = Event(), count(1)
     writers = [
         Writer(name, JavaTable(both.java, table.folder, name), log, numbers, random.Random(name))
         for name in ("one", "two")
     ]
     threads = [Thread(target=each.run, args=(stop,)) for each in writers]
-    for each in threads:
+    over = Timer(SECONDS, stop.set)
+    for each in (*threads, over):
         each.start()
     try:
-        yield
+        yield stop
     finally:
+        over.cancel()
         stop.set()
         for each in threads:
             each.join()
@@ -200,33 +214,50 @@ def test_two_writers_lose_no_row_to_runs(both: Paimon, table: JavaTable, record_
     log = Log()
     keeper = Keeper(table.folder, log, random.Random(0))
     adopt(FolderProcess(policy="keep: {last: 2}").places.table_context(str(table.folder)))
-    until = time.monotonic() + SECONDS
-    with writing(both, table, log):
-        while time.monotonic() < until and not log.troubles:
+    with writing(both, table, log) as stopped:
+        while not stopped.is_set() and not log.troubles:
             keeper.act()
     if log.troubles:
         raise log.troubles[0]
-    log.counts["roots read by pypaimon after the last commit"] = len(sound_rows(both, table.folder, log))
+    read_by_both(both, table.folder, log, "after the last commit")
     keeper.expire_all_but_the_newest()
-    python = sound_rows(both, table.folder, log)
-    java = java_rows(JavaTable(both.java, table.folder))
-    assert java == {root: python[root] for root in java}
-    log.counts["roots read by both in the end"] = len(java)
+    read_by_both(both, table.folder, log, "in the end")
     record_property(HEADING, dict(sorted(log.counts.items())))
     assert keeper.process.check(str(table.folder)).sound
     assert log.counts["firnline: expire"], "nothing was tried"
 
 
-def sound_rows(both: Paimon, folder: Path, log: Log) -> Rows:
-    """Returns the rows of every root. Raises AssertionError unless each has as many as its snapshot says, and the
-    newest of each branch all that was committed to it.
+def read_by_both(both: Paimon, folder: Path, log: Log, when: str) -> None:
+    """Both plan every root. Java reads each as a whole; pypaimon, which takes longer, those that have all files between
+    them, and those that Java cannot read.
+
+    Raises AssertionError unless they read the same, of each root as many rows as its snapshot says, and of the newest
+    of each branch all that was committed to it.
     """
-    python = python_rows(both.python, folder)
+    contents = contents_of(folder)
     assert not {root: each.missing for root, each in TableReader(folder).reachable().items() if each.missing}
-    for root, rows in python.items():
+    reading, began = JavaViews(both.java, JavaTable(both.java, folder)), time.monotonic()
+    java = {root: reading.of(root) for root in contents if is_read_by_java(root)}
+    by_java = time.monotonic()
+    planned = python_files(both.python, folder)
+    assert {root: planned[root] for root in java} == {root: each.files for root, each in java.items()}
+    chosen = covering(planned, contents.keys() - java.keys())
+    python = python_rows(both.python, folder, chosen)
+    by_python = time.monotonic()
+    for root in contents:
+        rows = python[root] if root in python else java[root].rows
+        assert root not in java or rows == java[root].rows, root
         assert len(rows) == layout.document(root.path(folder))["totalRecordCount"], root
     for branch in layout.branches(folder):
         newest = PaimonRoot(branch, SNAPSHOT, str(layout.snapshots(folder, branch)[-1]))
-        lost = log.keys[branch] - {each[0] for each in python[newest]}
+        lost = log.keys[branch] - {each[0] for each in java[newest].rows}
         assert not lost, (branch, sorted(lost))
-    return python
+    log.counts |= {
+        f"{when}: roots that both planned alike": len(java),
+        f"{when}: roots that Java read": len(java),
+        f"{when}: rows of those": sum(len(each.rows) for each in java.values()),
+        f"{when}: splits that they share": reading.splits,
+        f"{when}: seconds of Java": math.ceil(by_java - began),
+        f"{when}: roots that pypaimon read": len(python),
+        f"{when}: seconds of pypaimon": math.ceil(by_python - by_java),
+    }

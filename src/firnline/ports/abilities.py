@@ -65,10 +65,11 @@ class Dropping:
 
 
 class Undefined(NamedTuple):
-    """A snapshot, and what it was written with that the table's metadata does not have."""
+    """A snapshot, what it was written with that the table's metadata does not have, and where that would stand."""
 
     snapshot: SnapshotId
     what: str
+    where: str
 
 
 @runtime_checkable

@@ -43,11 +43,13 @@ def in_use(document: Document, snapshots: Iterable[Entry]) -> dict[str, list[Ent
     return {SCHEMAS: kept, SPECS: list(document.get(SPECS) or ())}
 
 
-def undefined_in(document: Document, store: Get) -> Iterator[Undefined]:
-    """Yields what snapshots of the document were written with that is not in it. Reads every manifest list."""
+def undefined_in(document: Document, where: str, store: Get) -> Iterator[Undefined]:
+    """Yields what snapshots of the document, which lies at `where`, were written with that is not in it. Reads every
+    manifest list.
+    """
     for snapshot, name, number in _needs(document.get("snapshots") or (), store):
         if not _has(document, name, number):
-            yield Undefined(snapshot, f"{_WORDS[name]} {number}")
+            yield Undefined(snapshot, f"{_WORDS[name]} {number}", where)
 
 
 def with_definitions(document: Document, removal: Mapping[str, Any], store: Get) -> dict[str, Any]:

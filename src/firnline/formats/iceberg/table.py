@@ -132,7 +132,7 @@ class IcebergFormat:
         return readable
 
     def undefined(self, state: State) -> Iterator[Undefined]:
-        return undefined_in(state.document, self.store)
+        return undefined_in(state.document, state.fence, self.store)
 
     def amend(self, state: State, amendment: Amendment, now_ms: int) -> Edited:
         return _successor(state, edit.amended(state.document, amendment), now_ms)

@@ -18,6 +18,7 @@ from firnline.formats.paimon.reading.folder import Files, as_it_was, place_of, r
 from firnline.formats.paimon.reading.objects import snapshot_objects
 from firnline.formats.paimon.reading.ranges import consequences_of
 from firnline.formats.paimon.reading.state import files_in, modified_in, state_of, subject_of
+from firnline.formats.paimon.walking.definitions import undefined_in
 from firnline.formats.paimon.walking.expand import PaimonExpand
 from firnline.formats.paimon.walking.places import emptied_of, places_of
 from firnline.formats.paimon.walking.roots import entries_of, roots_of
@@ -25,7 +26,7 @@ from firnline.model.files import File, FileKind
 from firnline.model.locations import join
 from firnline.model.removals import Removal
 from firnline.model.snapshots import MAIN, SnapshotId
-from firnline.ports.abilities import Consequences, Dropping, Subject
+from firnline.ports.abilities import Consequences, Dropping, Subject, Undefined
 from firnline.ports.formats import Amendment, Edited, State
 from firnline.ports.listings import WrittenFolder
 from firnline.ports.stores import Read
@@ -150,6 +151,9 @@ class PaimonFormat:
 
     def misleading(self, state: State) -> Iterator[tuple[str, str]]:
         return ((join(state.location, path), problem) for path, problem in misleading_hints(files_in(state)))
+
+    def undefined(self, state: State) -> Iterator[Undefined]:
+        return undefined_in(state, self.store)
 
     def branch_of(self, snapshot: SnapshotId) -> str:
         return names.branch_of_id(snapshot) or MAIN

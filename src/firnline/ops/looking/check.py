@@ -64,10 +64,9 @@ def _undefined(source: TableSource, state: State) -> list[FileFault]:
     table_format = source.format
     if not isinstance(table_format, NamesDefinitions):
         return []
-    where = next(source.format.metadata_files(state))
     return [
         FileFault(
-            where, FileKind.METADATA.value, f"has no {each.what}, which snapshot {each.snapshot} was written with"
+            each.where, FileKind.METADATA.value, f"has no {each.what}, which snapshot {each.snapshot} was written with"
         )
         for each in table_format.undefined(state)
     ]

@@ -69,13 +69,13 @@ def parse_type(said: object, key: str, where: str) -> Type:
 
 def schemas_of(files: Files, branch: str, location: str) -> dict[int, Schema]:
     """Returns all schemas of a branch, by number."""
-    found = _numbered(files, branch)
+    found = schema_paths(files, branch)
     return {number: parse_schema(files[path], join(location, path)) for number, path in found.items()}
 
 
 def latest_schema(files: Files, branch: str, location: str) -> Schema:
     """Returns the schema that a branch's writers use now: the one with the highest number."""
-    found = _numbered(files, branch)
+    found = schema_paths(files, branch)
     if not found:
         raise fields.damaged(join(location, f"{names.branch_folder(branch)}schema"), "the branch has no schema")
     path = found[max(found)]
@@ -85,7 +85,8 @@ def latest_schema(files: Files, branch: str, location: str) -> Schema:
     return schema
 
 
-def _numbered(files: Files, branch: str) -> dict[int, str]:
+def schema_paths(files: Files, branch: str) -> dict[int, str]:
+    """Returns where the schemas of a branch lie below the table's folder, by number."""
     folder = names.branch_folder(branch)
     known = {path: names.numbered(path.removeprefix(folder)) for path in files if path.startswith(folder)}
     return {each[1]: path for path, each in known.items() if each and each[0] == "schema"}
