@@ -162,13 +162,13 @@ def test_a_drop_that_is_refused_stops_no_other_run_of_the_table(
     assert found[carried].state == "done"
     assert found[refused].state == "planned"
     assert "side moved on since the plan" in found[refused].waits
+    assert isinstance(found[refused].refusal, RefusedForSafety)
     assert rows_of(table, "side") == rows
     assert not copy.missing()
     copy.process().undo(refused)
     assert copy.process().resume(copy.table) == []
 
 
-@pytest.mark.xfail(strict=True, raises=UsageError, reason="the first run that names no ref any more ends the resume")
 @pytest.mark.parametrize("other", [_saved_expiry, _committed_expiry])
 def test_a_drop_of_what_is_gone_stops_no_other_run_of_the_table(
     both: Paimon, copy: Copy, other: Callable[[Copy], str]

@@ -211,8 +211,9 @@ def resume(
 def _on_tables(lake: Lake, table: str | None, as_json: bool, act: Callable[[Table], list[RunStatus]]) -> int:
     """Returns the exit code of acting on one table, or on every table: trouble with one does not stop the others."""
     if table is not None:
-        show_runs(act(table), as_json)
-        return 0
+        found = act(table)
+        show_runs(found, as_json)
+        return _refusal(found)
     carried: list[RunStatus] = []
     names, code = every_table(lake, output_for(as_json))
     for name in names:
@@ -224,7 +225,12 @@ def _on_tables(lake: Lake, table: str | None, as_json: bool, act: Callable[[Tabl
             output_for(as_json).fail(type(problem)(f"{name}: {problem.message}", problem.hint))
             code = code or problem.exit_code
     show_runs(carried, as_json)
-    return code
+    return code or _refusal(carried)
+
+
+def _refusal(found: Iterable[RunStatus]) -> int:
+    """Returns the exit code of the first run that was refused before it began; 0 if none was."""
+    return next((each.refusal.exit_code for each in found if each.refusal is not None), 0)
 
 
 def runs(

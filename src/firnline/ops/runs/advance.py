@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from shlex import quote
 from typing import assert_never
 
@@ -146,12 +147,13 @@ def advance_all(work: TableContext, lease: Lease, deleter: Deleter) -> list[RunS
 def _advance_or_say_why(leased: LeasedRun, deleter: Deleter) -> RunStatus:
     try:
         return _advance_unnamed(leased, deleter)
-    except RefusedForSafety as refusal:
+    except (RefusedForSafety, UsageError) as refusal:
         _, found = leased.work.run(leased.run.id)
         if found.state is not RunState.PLANNED:
             raise
         gives_up = f"`firnline undo {quote(str(found.id))}` gives it up"
-        return status_of(leased.work, found, f"what it was refused for: {refusal.message}; {gives_up}")
+        waits = f"what it was refused for: {refusal.message}; {gives_up}"
+        return replace(status_of(leased.work, found, waits), refusal=refusal)
 
 
 def _advance_unnamed(leased: LeasedRun, deleter: Deleter) -> RunStatus:
@@ -173,7 +175,7 @@ def purge_all(work: TableContext, lease: Lease, deleter: Deleter) -> list[RunSta
     due = [run for run in in_commit_order(runs) if run.state in _PURGEABLE]
     waiting = [run for run in runs if run.commit_due_ms is not None]
     purged = [purge_only(LeasedRun(work, lease, run), deleter) for run in due]
-    return [*purged, *(_advance_unnamed(LeasedRun(work, lease, run), deleter) for run in waiting)]
+    return [*purged, *(_advance_or_say_why(LeasedRun(work, lease, run), deleter) for run in waiting)]
 
 
 def purge_only(leased: LeasedRun, deleter: Deleter) -> RunStatus:

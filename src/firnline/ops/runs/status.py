@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from firnline.errors import FirnlineError
 from firnline.journal.events import RunState
 from firnline.journal.outcomes import outcome_totals
 from firnline.journal.runs import Run
@@ -20,11 +21,14 @@ from firnline.plans.stages import stages_json
 
 @dataclass(frozen=True, slots=True)
 class RunStatus:
-    """Where a run stands now, what it waits for, and what became of the files on its list."""
+    """Where a run stands now, what it waits for, and what became of the files on its list. `refusal`: why it could not
+    even begin, although its time had come.
+    """
 
     run: Run
     waits: str | None
     outcomes: Mapping[str, Tally]
+    refusal: FirnlineError | None = None
 
     @property
     def id(self) -> str:
