@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from firnline.errors import FirnlineError, RefusedForSafety, UsageError
+from firnline.errors import FirnlineError, RefusedForSafety
 from firnline.testing.faults import Answer, Died, Dying, Fault, PortRequest
 from harness.paimon.java_table import JavaTable
 from harness.paimon.shapes import MAIN
