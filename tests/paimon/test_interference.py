@@ -22,6 +22,8 @@ from firnline.ops.marks.holds import add_hold
 from firnline.ops.reachability.live_roots import live_roots
 from firnline.testing.dated import date
 from firnline.testing.faults import CHANGES, Answer, BothFaults, CountingFault, Died, Dying, Fault, PortRequest
+from harness.paimon.expiry import Retention
+from harness.paimon.expiry import expire as java_expires
 from harness.paimon.java_table import JavaTable
 from harness.paimon.shapes import MAIN
 from harness.paimon.worlds import Paimon
@@ -60,6 +62,31 @@ class OfKey:
 
     def pass_on(self, request: PortRequest[Answer]) -> Answer:
         return self.fault.pass_on(request) if request.key.endswith(self.ending) else request.send()
+
+
+@dataclass
+class OnSnapshots:
+    """A fault that only sees requests for snapshots of the main branch."""
+
+    fault: Fault
+
+    def pass_on(self, request: PortRequest[Answer]) -> Answer:
+        return self.fault.pass_on(request) if "/t/snapshot/snapshot-" in request.key else request.send()
+
+
+@dataclass
+class After:
+    """Looks at something just after each request of a verb for an object whose name ends so."""
+
+    verb: str
+    ending: str
+    look: Callable[[], object]
+
+    def pass_on(self, request: PortRequest[Answer]) -> Answer:
+        answer = request.send()
+        if request.verb == self.verb and request.key.endswith(self.ending):
+            self.look()
+        return answer
 
 
 @dataclass
@@ -284,6 +311,26 @@ def test_an_expiry_of_the_writers_in_the_middle_of_an_undo_leaves_no_gap(copy: C
         copy.process(acting).undo(run)
     assert acting.acted
     assert snapshots(copy) == {"snapshot-7"}
+    assert not copy.missing()
+
+
+def test_an_undo_that_is_carried_on_brings_back_nothing_that_writers_expired_meanwhile(
+    both: Paimon, copy: Copy
+) -> None:
+    """It was cut after its first snapshot, which the writers then expired with its files. Carried on, it put the
+    snapshot there again, and whoever read it before the undo looked at the files found them gone.
+    """
+    run, table = str(copy.expire(grace="1m").run.id), JavaTable(both.java, copy.folder / "t")
+    left = snapshots(copy)
+    with pytest.raises(Died):
+        copy.process(OnSnapshots(Dying(1, when="after", verb="put_if_absent"))).undo(run)
+    copy.wait_for_lease()
+    (back,) = snapshots(copy) - left
+    assert java_expires(both.java, table, Retention(least=1, most=len(left))) == 1
+    seen: list[dict[str, set[str]]] = []
+    with pytest.raises(RefusedForSafety):
+        copy.process(After("put_if_absent", back, lambda: seen.append(copy.missing()))).undo(run)
+    assert not any(seen), seen
     assert not copy.missing()
 
 

@@ -91,7 +91,7 @@ class Carrying:
         for path in in_order_of_putting(proof["takes"], rolled_back(self.store, proof, self.gone)):
             if earliest_hint(path) in ahead or self._is_beside(path, lowest):
                 continue
-            if not self._has_list(path):
+            if not self._has_list(path, proof["takes"][path]):
                 ahead |= {earliest_hint(path)} if is_snapshot(path) else set()
                 continue
             self.still()
@@ -140,15 +140,14 @@ class Carrying:
         number = number_of_snapshot(path)
         return number is not None and number >= lowest.get(names.split_branch(path)[0], number + 1)
 
-    def _has_list(self, path: str) -> bool:
+    def _has_list(self, path: str, text: str) -> bool:
         """Tells whether the list is there that only this snapshot or tag has; true for all else. Paimon's expiry
         deletes it with the files of a snapshot, before the snapshot itself: one without it must not come back.
         """
         known = names.known(names.split_branch(path)[1])
         if known is None or known[0] not in ("snapshot", "tag"):
             return True
-        delta = json.loads(self.proof["takes"][path])["deltaManifestList"]
-        return self._is_there(f"manifest/{delta}")
+        return self._is_there(f"manifest/{json.loads(text)['deltaManifestList']}")
 
     def _follow(self, place: int, path: str, late: Collection[str]) -> None:
         """Lets the hint follow the range from time to time: pypaimon looks no further than 300 numbers beyond it.
@@ -173,6 +172,7 @@ class Carrying:
         """
         if is_snapshot(path):
             self._refuse_rolled_back()
+            self._refuse_expired(path)
             self._lower_hint(path)
         key, data = self._key(path), self.proof["puts"][path].encode()
         if is_latest_hint(path):
@@ -187,6 +187,13 @@ class Carrying:
             except AlreadyExists:
                 if self.store.get(key) != data:
                     raise GivenUp from None
+
+    def _refuse_expired(self, path: str) -> None:
+        """Raises GivenUp if the files of a snapshot that is to come back are gone: an undo that is carried on may have
+        put it there before, and the writers' own expiry may have taken it since.
+        """
+        if not self._has_list(path, self.proof["puts"][path]):
+            raise GivenUp
 
     def _point_at_newest(self, path: str) -> None:
         """Writes the hint at the newest snapshot from what is there, until it still is after the write: a rollback or a
