@@ -43,8 +43,6 @@ Rules == {
     "whole",        \* a snapshot comes back only if its own list is there
     "ourtags",      \* a tag of ours stays where it is all that holds a version
     "chosen",       \* an undo that is given up leaves what a rollback went to
-    "retag",        \* ... and first puts back the tags of ours that it had taken away
-    "putwhole",     \* an undo that is carried on brings back no snapshot whose list is gone by now
     "gap",          \* an undo is refused if the range moved on
     "undocheck",    \* an undo sees every file that it brings back
     "emptied",      \* no purge while a rollback left the branch without any snapshot
@@ -308,9 +306,7 @@ GiveUp(p) ==
            ours == On("chosen") /\ t.undo /\ There # {} /\ t.takes # {} /\ Max(There) <= Max({Num(v) : v \in t.takes})
        IN me' = [me EXCEPT ![p].at = IF t.undo THEN "unput" ELSE "putback", ![p].ahead = ahead,
                            ![p].todo = IF ours THEN {} ELSE IF t.undo THEN t.takes ELSE IF ahead THEN {} ELSE t.takes \ away]
-          \* an undo puts back the tags of ours that it took away, before it takes the snapshots out again
-          /\ own' = IF t.undo /\ On("retag") THEN own \cup {v \in t.tags : Whole(v)} ELSE own
-    /\ UNCHANGED <<ver, dir, tags, branch, hint, mark, op, rec, notes, holder, gone, lost, left, ghost>>
+    /\ UNCHANGED <<table, mark, op, rec, notes, holder, gone, lost, left, ghost>>
 
 Lowered(n) == IF On("hintbefore") /\ hint.first > n THEN [hint EXCEPT !.first = n] ELSE hint
 PutBack(p) ==
@@ -391,7 +387,7 @@ Put(p) ==
     /\ me[p].at = "put" /\ May(p)
     /\ LET v == IF On("highest") THEN Highest(me[p].todo) ELSE Lowest(me[p].todo)
            n == Num(v)
-       IN IF dir[n] \notin {0, v} \/ (On("putwhole") /\ ver[v].files \cap lost # {})
+       IN IF dir[n] \notin {0, v}
           THEN Goes(p, "giveup") /\ UNCHANGED <<dir, hint, ghost>>
           ELSE /\ hint' = Lowered(n)
                /\ dir' = [dir EXCEPT ![n] = v]
@@ -585,8 +581,8 @@ NoLiveFileLost ==    \* a file that a snapshot, a tag, a branch or a tag of ours
     FilesOf(Roots) \cap gone = {}
 Unbroken ==          \* readers find every number between the first and the last
     There # {} => There = Min(There)..Max(There)
-Accounted ==         \* every version is held by something, or in the record, or was taken out by a user, who has its files
-    Versions \subseteq Roots \cup ghost.out \cup {v \in Versions : ver[v].files \cap lost # {}}
+Accounted ==         \* every version is held by something, or in the record, or was taken out by a user
+    Versions \subseteq Roots \cup ghost.out
         \cup (IF rec.st \in {"committing", "committed", "undoing", "purging", "done"} THEN rec.try.exp \cup rec.undo.exp ELSE {})
 NewestStays ==       \* what users made the newest is the newest
     op.at \in {"none", "tag"} => There # {} /\ dir[Max(There)] = ghost.newest

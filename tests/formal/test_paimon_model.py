@@ -93,8 +93,6 @@ MUTATIONS: list[Mutation] = [
 ]
 LARGE_MUTATIONS: list[Mutation] = [
     (("ourtags",), "Accounted", bound("expire", "hold", Deeds=1, Marks=1, Faults=1, Writes=1)),
-    (("retag",), "Accounted", bound("rollback", Deeds=1, Writes=1, Faults=1, Undos=1)),
-    (("putwhole",), "BroughtBackWhole", bound("expire", Deeds=1, Writes=1, Faults=1, Undos=1)),
 ]
 ASSUMPTIONS: list[Mutation] = [
     (("grace",), "NoLiveFileLost", bound("tag", Deeds=1)),
