@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -37,13 +37,13 @@ if TYPE_CHECKING:
 class SearchTerms:
     """On what terms a search becomes a run. `consent` is shown the plan; without it the plan is saved and waits."""
 
-    grace_ms: int | None = None
-    blast_radius: float | None = None
-    dry_run: bool = False
-    consent: Callable[[OrphanPlan], bool] = lambda plan: False
-    leave: Leave = field(default_factory=Leave)
-    inventory: str | Path | None = None
-    files: str | Path | None = None
+    grace_ms: int | None
+    blast_radius: float | None
+    dry_run: bool
+    consent: Callable[[OrphanPlan], bool]
+    leave: Leave
+    inventory: str | Path | None
+    files: str | Path | None
 
 
 @dataclass(frozen=True, slots=True)

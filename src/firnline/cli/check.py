@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from firnline.app.many import AT_ONCE
 from firnline.cli import options
-from firnline.cli.output import output_for, progress_for
+from firnline.cli.output import exit_code_of, output_for, progress_for
 from firnline.ops.looking.check import Checked
 from firnline.ops.table.context import unfit
 from firnline.plans.pages import Block, Grid, Line, Page, counted, number, shortened, size
@@ -28,7 +29,7 @@ def register(app: typer.Typer) -> None:
 def check(
     tables: options.TablesArg = None,
     every: options.AllTables = False,
-    at_once: options.AtOnce = 4,
+    at_once: options.AtOnce = AT_ONCE,
     trust: options.TrustSnapshot = None,
     config: options.Config = None,
     engine: options.Engine = "auto",
@@ -60,7 +61,7 @@ def _show_all(answers: Sequence[TableAnswer[Checked]], as_json: bool) -> int:
     listed = sorted(answers, key=lambda each: (each.value is not None, each.value is None or each.value.sound))
     facts = {"tables": [_facts(each) for each in listed], "sums": _sums(listed)}
     output_for(as_json).show(Page(tuple(_blocks_of_all(listed))), facts)
-    code = next((each.problem.exit_code for each in answers if each.problem is not None), 0)
+    code = exit_code_of(each.problem for each in answers)
     return code or (0 if all(each.value.sound for each in answers if each.value is not None) else _UNSOUND)
 
 

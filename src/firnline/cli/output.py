@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Protocol, TextIO
 
 from firnline.errors import FirnlineError
@@ -50,6 +50,11 @@ def _fitting(target: TextIO, facts: Mapping[str, Any], indent: int | None = None
     except UnicodeEncodeError:
         return json.dumps(facts, indent=indent)
     return text
+
+
+def exit_code_of(problems: Iterable[FirnlineError | None]) -> int:
+    """Returns the exit code of the first of several tables or catalogs that failed; 0 if none did."""
+    return next((each.exit_code for each in problems if each is not None), 0)
 
 
 def output_for(as_json: bool) -> Output:

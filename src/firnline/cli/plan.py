@@ -6,8 +6,9 @@ from typing import Annotated, Any
 
 import typer
 
+from firnline.app.many import AT_ONCE
 from firnline.cli import options
-from firnline.cli.output import output_for, progress_for
+from firnline.cli.output import exit_code_of, output_for, progress_for
 from firnline.errors import UsageError
 from firnline.plans.explain import explain
 from firnline.plans.lake_wide import TablePlan, lake_wide_json, lake_wide_page
@@ -20,7 +21,7 @@ def register(app: typer.Typer) -> None:
 def plan(
     tables: options.TablesArg = None,
     every: options.AllTables = False,
-    at_once: options.AtOnce = 4,
+    at_once: options.AtOnce = AT_ONCE,
     older_than: options.OlderThan = None,
     retain_last: options.RetainLast = None,
     now: options.Now = None,
@@ -73,4 +74,4 @@ def plan(
 def _show_all(plans: list[TablePlan], as_json: bool) -> int:
     """Shows the plans together. Returns the exit code of the first table that could not be planned."""
     output_for(as_json).show(lake_wide_page(plans), lake_wide_json(plans))
-    return next((each.problem.exit_code for each in plans if each.problem is not None), 0)
+    return exit_code_of(each.problem for each in plans)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from firnline.cli import options
-from firnline.cli.output import output_for, progress_for
+from firnline.cli.output import exit_code_of, output_for, progress_for
 from firnline.cli.process import stop_on_interrupt
 from firnline.cli.tables import every_table
 from firnline.errors import FirnlineError, Interrupted, UsageError
@@ -213,7 +213,7 @@ def _on_tables(lake: Lake, table: str | None, as_json: bool, act: Callable[[Tabl
     if table is not None:
         found = act(table)
         show_runs(found, as_json)
-        return _refusal(found)
+        return exit_code_of(each.refusal for each in found)
     carried: list[RunStatus] = []
     names, code = every_table(lake, output_for(as_json))
     for name in names:
@@ -225,12 +225,7 @@ def _on_tables(lake: Lake, table: str | None, as_json: bool, act: Callable[[Tabl
             output_for(as_json).fail(type(problem)(f"{name}: {problem.message}", problem.hint))
             code = code or problem.exit_code
     show_runs(carried, as_json)
-    return code or _refusal(carried)
-
-
-def _refusal(found: Iterable[RunStatus]) -> int:
-    """Returns the exit code of the first run that was refused before it began; 0 if none was."""
-    return next((each.refusal.exit_code for each in found if each.refusal is not None), 0)
+    return code or exit_code_of(each.refusal for each in carried)
 
 
 def runs(

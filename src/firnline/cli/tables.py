@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from firnline.cli import options
-from firnline.cli.output import Output, output_for
+from firnline.cli.output import Output, exit_code_of, output_for
 from firnline.plans.pages import Block, Grid, Hint, Line, Page
 from firnline.ports.catalogs import TableName
 
@@ -48,7 +48,7 @@ def every_table(lake: Lake, output: Output) -> tuple[list[TableName], int]:
     names, unread = lake.places.catalogs.readable()
     for problem in unread.values():
         output.fail(problem)
-    return names, next((problem.exit_code for problem in unread.values()), 0)
+    return names, exit_code_of(unread.values())
 
 
 def _page(names: list[str]) -> Page:

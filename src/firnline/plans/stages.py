@@ -64,6 +64,11 @@ _NAMES: Mapping[str, type[Stage]] = {
     "purge": PurgeVictims,
 }
 _NAME_OF = {kind: name for name, kind in _NAMES.items()}
+_TYPES = {
+    kind: {name: get_args(declared) or (declared,) for name, declared in get_type_hints(kind).items()}
+    for kind in _NAME_OF
+}
+"""What each field of a stage may be, told once: every look at a run reads its stages."""
 _SEARCH: tuple[type[Stage], ...] = (BeginGrace, AwaitGrace, PurgeVictims)
 _EXPIRIES: tuple[tuple[type[Stage], ...], ...] = (
     (),
@@ -106,8 +111,8 @@ def _stage(said: Mapping[str, Any]) -> Stage:
     if kind is None:
         raise ValueError(f"no stage is named {said.get('stage')!r}")
     stage = kind(**{name: value for name, value in said.items() if name != "stage"})
-    for name, declared in get_type_hints(kind).items():
-        _refuse_strange(name, getattr(stage, name), get_args(declared) or (declared,))
+    for name, types in _TYPES[kind].items():
+        _refuse_strange(name, getattr(stage, name), types)
     return stage
 
 
