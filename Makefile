@@ -46,7 +46,7 @@ test: $(READY) ## the tests, some minutes on two cores; more arguments with ARGS
 
 test-full: $(READY) ## every test at its long count
 	@scripts/services.sh --all
-	@JAVA_HOME=$$(scripts/java.sh) && export JAVA_HOME && FIRNLINE_FULL=1 $(SERVED) $(PYTEST) -n $(JOBS) --dist loadgroup $(LANE) $(ARGS)
+	@JAVA_HOME=$$(scripts/java.sh) && export JAVA_HOME && FIRNLINE_FULL=1 $(SERVED) $(PYTEST) --timeout 10800 -n $(JOBS) --dist loadgroup $(LANE) $(ARGS)
 
 check: $(READY) ## lint, format, types, import contracts, docs, the formal model
 	.venv/bin/ruff check
