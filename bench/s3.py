@@ -30,7 +30,7 @@ from firnline.stores.ranges import ObjectRanges
 from firnline.stores.s3 import open_s3
 from firnline.stores.throttle import LocalBudget
 from harness.servers.process import Server
-from harness.servers.rest import gateway
+from harness.servers.rest import iceberg_jvm
 from harness.servers.s3 import ACCESS, REGION, SECRET, make_bucket
 from harness.servers.versitygw import versitygw
 
@@ -168,8 +168,8 @@ def middle(rates: Iterable[float]) -> float:
 def started(folder: Path) -> Iterator[tuple[Ground, dict[str, Delete]]]:
     with (
         versitygw(folder / "s3") as server,
-        (folder / "java.log").open("ab") as said,
-        gateway(folder, said.fileno(), ("-Xmx1g", "-Dlog4j2.level=WARN")) as (jvm, _),
+        (folder / "java.log").open("a+b") as said,
+        iceberg_jvm(folder, said, ("-Xmx1g", "-Dlog4j2.level=WARN")) as (jvm, _),
     ):
         make_bucket(server, BUCKET)
         ways = {"firnline": by_firnline(server), "obstore": by_obstore(server), "S3FileIO": by_iceberg(server, jvm)}

@@ -1,22 +1,15 @@
-"""Paimon's Java API: paimon-bundle in a JVM that only holds it and what it needs of pyspark's jars.
-
-No Java is compiled: py4j's gateway starts as the JVM's main class, and everything is called from here.
-"""
+"""Paimon's Java API: paimon-bundle in a JVM that only holds it and what it needs of pyspark's jars."""
 
 from __future__ import annotations
 
-import signal
-import subprocess
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
-from typing import IO, Any
+from typing import Any
 
-from py4j.java_gateway import GatewayParameters, JavaGateway
-
-from harness.servers.jars import fetch, java, spark_jars
-from harness.servers.process import HOST, Missing, tied
+from harness.servers.jars import fetch, spark_jars
+from harness.servers.jvm import gateway
 
 VERSION = "1.4.2"
 _BUNDLE = "org.apache.paimon:paimon-bundle:{}"
@@ -62,29 +55,6 @@ class Jvm:
 @contextmanager
 def paimon_jvm(version: str = VERSION) -> Iterator[Jvm]:
     """Yields a JVM with a version of Paimon in it. Raises Missing where Java or the jar cannot be had."""
-    classpath = ":".join([f"{fetch([_BUNDLE.format(version)])}/*", *spark_jars(*_SHARED)])
-    # --die-on-broken-pipe: the JVM ends when its stdin closes, so also when this process is killed.
-    main = ["py4j.GatewayServer", "--die-on-broken-pipe", "--enable-auth", "0"]
-    command = tied([java(), *_OPTIONS, "-cp", classpath, *main], signal.SIGTERM)
-    with tempfile.TemporaryFile() as said:
-        process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=said)
-        try:
-            gateway = _connected(process, said)
-            try:
-                yield Jvm(gateway)
-            finally:
-                # Otherwise the ends of Python's references to Java objects look for a JVM that is gone, loudly.
-                gateway.shutdown()
-        finally:
-            process.communicate()
-
-
-def _connected(process: subprocess.Popen[bytes], said: IO[bytes]) -> Any:
-    assert process.stdout is not None
-    port, token = process.stdout.readline().strip(), process.stdout.readline().strip()
-    if not port:
-        process.wait()
-        said.seek(0)
-        raise Missing(f"the JVM with Paimon does not start:\n{said.read()[-1500:].decode(errors='replace')}")
-    settings = GatewayParameters(address=HOST, port=int(port), auth_token=token.decode(), auto_convert=True)
-    return JavaGateway(gateway_parameters=settings)
+    jars = [f"{fetch([_BUNDLE.format(version)])}/*", *spark_jars(*_SHARED)]
+    with tempfile.TemporaryFile() as said, gateway(jars, _OPTIONS, said) as (entered, _):
+        yield Jvm(entered)

@@ -1,22 +1,16 @@
-"""A REST catalog: Iceberg's own reference servlet over its JdbcCatalog, in a JVM that only holds these.
-
-No Java is compiled: py4j's gateway starts as the JVM's main class, and the objects are put together from here.
-"""
+"""A REST catalog: Iceberg's own reference servlet over its JdbcCatalog, in a JVM that only holds these."""
 
 from __future__ import annotations
 
 import os
-import signal
-import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
-from py4j.java_gateway import GatewayParameters, JavaGateway
-
-from harness.servers.jars import fetch, java, spark_jars
-from harness.servers.process import HOST, Missing, Server, tied
+from harness.servers.jars import fetch, spark_jars
+from harness.servers.jvm import gateway
+from harness.servers.process import HOST, Server
 from harness.servers.s3 import REGION, answers_http
 
 ICEBERG, JETTY = "1.11.0", "12.1.13"
@@ -70,52 +64,28 @@ def rest(folder: Path, warehouse: str | None = None, properties: Mapping[str, st
     brings its own credentials. `settings["database"]` is where the server's SQLite database lies.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    with (folder / "rest.log").open("ab") as said, gateway(folder, said.fileno()) as (jvm, process):
-        # Nobody reads the pipe any more: what the server says there would stop it once the pipe is full.
-        jvm.java.lang.System.setOut(jvm.java.lang.System.err)
+    with (folder / "rest.log").open("a+b") as said, iceberg_jvm(folder, said) as (jvm, pid):
         place = warehouse or f"file://{folder}/warehouse"
         port = _serve(jvm, _adapter(jvm, folder, {"warehouse": place, **(properties or {})}))
         if not answers_http(port, "/v1/config"):
             raise RuntimeError(f"the REST catalog does not answer, see {folder / 'rest.log'}")
         url = f"http://{HOST}:{port}"
         own = {"type": "rest", "uri": url, "warehouse": place, "database": f"{folder}/{_DATABASE}"}
-        yield Server("rest", url, process.pid, own)
+        yield Server("rest", url, pid, own)
 
 
 @contextmanager
-def gateway(folder: Path, said: int, options: Sequence[str] = _JVM) -> Iterator[tuple[Any, subprocess.Popen[bytes]]]:
-    """Yields a JVM with Iceberg in it, and its process, which writes its errors to the file descriptor `said`."""
-    classpath = ":".join([f"{fetch(COORDINATES)}/*", *spark_jars(*_SHARED)])
-    # --die-on-broken-pipe: the JVM ends when its stdin closes, so also when this process is killed.
-    main = ["py4j.GatewayServer", "--die-on-broken-pipe", "--enable-auth", "0"]
-    command = tied([java(), *options, "-cp", classpath, *main], signal.SIGTERM)
-    pipe = subprocess.PIPE
-    process = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=said, cwd=folder, env=_environment())
-    try:
-        gateway = _connected(process, folder)
-        try:
-            yield gateway.jvm, process
-        finally:
-            # Otherwise the ends of Python's references to Java objects look for a JVM that is gone, loudly.
-            gateway.shutdown()
-    finally:
-        process.communicate()
+def iceberg_jvm(folder: Path, said: IO[bytes], options: Sequence[str] = _JVM) -> Iterator[tuple[Any, int]]:
+    """Yields a JVM with Iceberg in it, and its process id; it says what it has to say in the file `said`."""
+    jars = [f"{fetch(COORDINATES)}/*", *spark_jars(*_SHARED)]
+    with gateway(jars, options, said, folder, _environment()) as (entered, pid):
+        yield entered.jvm, pid
 
 
 def _environment() -> dict[str, str]:
     """Without the session's own AWS settings: the server must reach what it was told, and nothing else."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("AWS_")}
     return {**kept, "AWS_REGION": REGION}
-
-
-def _connected(process: subprocess.Popen[bytes], folder: Path) -> Any:
-    assert process.stdout is not None
-    port, token = process.stdout.readline().strip(), process.stdout.readline().strip()
-    if not port:
-        process.wait()
-        raise Missing(f"the REST catalog's JVM does not start:\n{(folder / 'rest.log').read_text()[-1500:]}")
-    settings = GatewayParameters(address=HOST, port=int(port), auth_token=token.decode(), auto_convert=True)
-    return JavaGateway(gateway_parameters=settings)
 
 
 def _adapter(jvm: Any, folder: Path, properties: Mapping[str, str]) -> Any:
