@@ -28,7 +28,7 @@ from firnline.ports.delete import Doomed, always
 from firnline.stores.delete import ObjectDelete
 from firnline.stores.ranges import ObjectRanges
 from firnline.stores.s3 import open_s3
-from firnline.stores.throttle import LocalBudget
+from firnline.stores.throttle import LocalBudget, Throttle
 from harness.servers.process import Server
 from harness.servers.rest import iceberg_jvm
 from harness.servers.s3 import ACCESS, REGION, SECRET, make_bucket
@@ -69,7 +69,7 @@ class Ground:
 
 
 def by_firnline(server: Server) -> Delete:
-    delete, many = ObjectDelete(server.settings, budget=LocalBudget(UNLIMITED)), LocalDeleteMany()
+    delete, many = ObjectDelete(server.settings, throttle=Throttle(LocalBudget(UNLIMITED))), LocalDeleteMany()
 
     def ready(names: list[str]) -> Empty:
         doomed = [Doomed(f"s3://{BUCKET}/{name}") for name in names]

@@ -24,6 +24,12 @@ def quick_folder(tmp_path: Path) -> Iterator[Path]:
         yield folder
 
 
+@pytest.fixture(autouse=True)
+def no_session_of_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A Spark session that another test of this process left running is not this test's: `auto` does not see it."""
+    monkeypatch.setattr("firnline.app.engines.is_active", lambda: False)
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """Makes every plan of a test remember in a folder of this session, and every run seal its record with a secret of
     it: never in the home of whoever runs it.

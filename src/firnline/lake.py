@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from firnline.app.catalogs import Table
 from firnline.app.doctor import examine
-from firnline.app.many import AT_ONCE, Found, TableAnswer, on_each
+from firnline.app.lake_runs import AnyPlan, Carried, LakeRuns, Proposed
+from firnline.app.many import AT_ONCE, on_each, unless_stopped
 from firnline.app.places import Places, places_of
 from firnline.app.requests import Moment, age_ms, instant, request_of, terms_of
 from firnline.app.runs import Leave, PlanView, Runs
@@ -32,7 +33,7 @@ from firnline.ops.orphans.dropped import Dropped
 from firnline.ops.orphans.search import SearchRequest
 from firnline.ops.runs.decision import policy_in_force
 from firnline.ops.runs.status import RunStatus
-from firnline.plans.lake_wide import TablePlan
+from firnline.plans.answers import Found, TableAnswer
 from firnline.plans.orphans import OrphanPlan
 from firnline.plans.plan import Plan
 from firnline.plans.request import Request
@@ -94,18 +95,29 @@ class Lake:
         self, tables: Iterable[str] | None = None, *, at_once: int = AT_ONCE
     ) -> Iterator[TableAnswer[Checked]]:
         """Yields what `check` finds of each of several tables, named as for `plan_tables`. Changes nothing."""
-        return self._on_each(tables, self.check, at_once)
+        return unless_stopped(self._on_each(tables, self.check, at_once))
 
     def _on_each(
-        self, tables: Iterable[str] | None, act: Callable[[TableName], Found], at_once: int
+        self,
+        tables: Iterable[str] | None,
+        act: Callable[[TableName], Found],
+        at_once: int,
+        interrupted: Callable[[], bool] | None = None,
     ) -> Iterator[TableAnswer[Found]]:
         """Yields what a verb returns for each table; for every table of every catalog if None. A table for which it
-        raises, and a catalog that cannot be read, come with the reason.
+        raises, or which it did not reach, and a catalog that cannot be read, come with the reason.
         """
         catalogs = self.places.catalogs
         chosen, unread = catalogs.readable() if tables is None else (catalogs.chosen(list(tables)), {})
         yield from (TableAnswer(name, problem=problem) for name, problem in unread.items())
-        yield from on_each(chosen, act, at_once, self.places.interrupted, self.places.progress)
+        asked = interrupted or self.places.interrupted
+        yield from on_each(chosen, act, at_once, asked, self.places.progress)
+
+    def _proposed(
+        self, tables: Iterable[str] | None, propose: Callable[[TableName], Proposed[AnyPlan]], at_once: int
+    ) -> list[TableAnswer[Proposed[AnyPlan]]]:
+        """Returns a saved plan of each table. Ctrl-C ends it there: nothing is under way that a boundary protects."""
+        return list(self._on_each(tables, propose, at_once, lambda: False))
 
     def check_store(self, location: str) -> StoreVerdicts:
         """Returns what the store at a location really does. Writes a few objects of its own and removes them again."""
@@ -135,13 +147,32 @@ class Lake:
         """Returns the table's days, and what of its history could not be read. Changes nothing."""
         if plot is not None:
             check_plot_name(Path(plot))
-        work = self.places.table_context(table)
-        state = work.source.load()
-        span = Span(instant(since), instant(until))
-        timeline, trouble = timeline_of(work.source, state, work.store, work.root(state), span)
+        timeline, trouble = self._timeline(table, Span(instant(since), instant(until)))
         if plot is not None:
             write_plot(timeline, Path(plot))
         return timeline, trouble
+
+    def history_tables(
+        self,
+        tables: Iterable[str] | None = None,
+        *,
+        since: Moment | None = None,
+        until: Moment | None = None,
+        at_once: int = AT_ONCE,
+    ) -> Iterator[TableAnswer[Timeline]]:
+        """Yields the days of each of several tables, named as for `plan_tables`; with the reason where some of its
+        history could not be read. Changes nothing.
+        """
+        span = Span(instant(since), instant(until))
+        answers = unless_stopped(self._on_each(tables, lambda table: self._timeline(table, span), at_once))
+        for each in answers:
+            timeline, trouble = each.value or (None, None)
+            yield TableAnswer(each.table, timeline, each.problem or trouble)
+
+    def _timeline(self, table: Table, span: Span) -> tuple[Timeline, UnreadableMetadata | None]:
+        work = self.places.table_context(table)
+        state = work.source.load()
+        return timeline_of(work.source, state, work.store, work.root(state), span)
 
     def sql(self, text: str) -> Iterator[Answer]:
         """Yields the answer to each statement: a DataFrame to a query. `USE TABLE` holds for the calls that follow."""
@@ -238,7 +269,7 @@ class Lake:
 
     def plan_tables(
         self, tables: Iterable[str] | None = None, *, save: bool = False, at_once: int = AT_ONCE, **asked: Any
-    ) -> Iterator[TablePlan]:
+    ) -> Iterator[TableAnswer[Plan]]:
         """Yields what a run would do to each of several tables: names, locations and patterns such as `lake.sales.*`;
         to every table of every catalog if None. A table that cannot be planned, or a catalog that cannot be read, comes
         with the reason. Changes nothing, but `save` writes each plan into a run record.
@@ -250,8 +281,7 @@ class Lake:
             view.planned.close()  # only the figures are kept: files of a thousand tables would not fit
             return view.plan
 
-        answers = self._on_each(tables, planned, at_once)
-        return (TablePlan(each.table, each.value, each.problem) for each in answers)
+        return unless_stopped(self._on_each(tables, planned, at_once))
 
     def expire(
         self,
@@ -267,6 +297,33 @@ class Lake:
         stop.
         """
         return self._runs.carry_out(table, request_of(**asked), confirm, break_lease)
+
+    def expire_tables(
+        self,
+        tables: Iterable[str] | None = None,
+        *,
+        at_once: int = AT_ONCE,
+        break_lease: bool = False,
+        confirm: Callable[[Sequence[TableAnswer[Plan]]], None] = lambda plans: None,
+        **asked: Any,
+    ) -> list[TableAnswer[Carried[Plan]]]:
+        """Returns what became of each of several tables, named as for `plan_tables`. All of them are planned first;
+        `confirm` is shown the plans, and raises to stop. Then each is taken as far as it may go now. One that fails, or
+        that a stop did not reach, says why: `resume_tables` goes on with those that were planned.
+        """
+        request = request_of(**asked)
+
+        def propose(name: TableName) -> Proposed[Plan]:
+            plan = self._runs.propose(name, request)
+            return Proposed(plan, plan.run, plan.refusal)
+
+        def confirmed(plans: Sequence[TableAnswer[Plan]]) -> bool:
+            confirm(plans)
+            return True
+
+        proposed = self._proposed(tables, propose, at_once)
+        leave = Leave(break_lease, request.include_outside)
+        return LakeRuns(self.places, self._runs, at_once).carry_out(proposed, confirmed, leave)
 
     def drop(
         self,
@@ -315,15 +372,45 @@ class Lake:
         """Returns the committed runs of a table, each purged where it may be."""
         return self._runs.purge_table(table, Leave(break_lease, include_outside))
 
+    def purge_tables(
+        self,
+        tables: Iterable[str] | None = None,
+        *,
+        at_once: int = AT_ONCE,
+        break_lease: bool = False,
+        include_outside: bool | None = None,
+    ) -> list[TableAnswer[list[RunStatus]]]:
+        """Returns what `purge_table` does for each of several tables, named as for `plan_tables`."""
+        leave = Leave(break_lease, include_outside)
+        return list(self._on_each(tables, lambda table: self._runs.purge_table(table, leave), at_once))
+
     def resume(
         self, table: Table, *, break_lease: bool = False, include_outside: bool | None = None
     ) -> list[RunStatus]:
         """Returns every unfinished run of a table, each taken as far as it may go now."""
         return self._runs.resume(table, Leave(break_lease, include_outside))
 
+    def resume_tables(
+        self,
+        tables: Iterable[str] | None = None,
+        *,
+        at_once: int = AT_ONCE,
+        break_lease: bool = False,
+        include_outside: bool | None = None,
+    ) -> list[TableAnswer[list[RunStatus]]]:
+        """Returns what `resume` does for each of several tables, named as for `plan_tables`."""
+        leave = Leave(break_lease, include_outside)
+        return list(self._on_each(tables, lambda table: self._runs.resume(table, leave), at_once))
+
     def runs(self, table: Table) -> list[RunStatus]:
         """Returns every recorded run of a table, in the order of planning. Changes nothing."""
         return self._runs.of_table(table)
+
+    def runs_tables(
+        self, tables: Iterable[str] | None = None, *, at_once: int = AT_ONCE
+    ) -> Iterator[TableAnswer[list[RunStatus]]]:
+        """Yields what `runs` finds of each of several tables, named as for `plan_tables`. Changes nothing."""
+        return unless_stopped(self._on_each(tables, self.runs, at_once))
 
     def run(self, run: str) -> RunStatus:
         return self._runs.named(run)
@@ -332,7 +419,7 @@ class Lake:
 
     def orphans(
         self,
-        table: str,
+        table: Table,
         *,
         older_than: Moment | None = None,
         same: tuple[tuple[str, str], ...] = (),
@@ -347,6 +434,27 @@ class Lake:
         """
         asked = SearchRequest(instant(older_than), same, dead, also, keep_near_misses)
         return self._searches.orphans(table, asked, terms_of(**terms))
+
+    def orphans_tables(
+        self,
+        tables: Iterable[str] | None = None,
+        *,
+        at_once: int = AT_ONCE,
+        confirm: Callable[[Sequence[TableAnswer[OrphanPlan]]], bool] = lambda plans: False,
+        **asked: Any,
+    ) -> list[TableAnswer[Carried[OrphanPlan]]]:
+        """Returns what no table needs of the folders of each of several tables, named as for `plan_tables`, and the
+        runs that remove it. `confirm` is shown all of it; unless it returns True the plans are saved and wait. `asked`
+        are the options of `orphans`.
+        """
+
+        def propose(name: TableName) -> Proposed[OrphanPlan]:
+            plan, _ = self.orphans(name, **asked)
+            return Proposed(plan, plan.run)
+
+        proposed = self._proposed(tables, propose, at_once)
+        leave = Leave(bool(asked.get("break_lease")), asked.get("include_outside") or None)
+        return LakeRuns(self.places, self._runs, at_once).carry_out(proposed, confirm, leave)
 
     def dropped(self, prefix: str) -> list[Dropped]:
         """Returns the folders under a prefix that look like tables and that no configured catalog knows."""

@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from firnline.app.many import on_each
+from firnline.app.many import on_each, unless_stopped
 from firnline.app.places import now_ms
 from firnline.cli.main import run
 from firnline.errors import Interrupted, NoSuchTable, UnreadableMetadata
-from firnline.plans.lake_wide import TablePlan, lake_wide_json, lake_wide_page, sums_of
+from firnline.plans.lake_wide import TablePlan, lake_wide_json, lake_wide_page, refusal_in, sums_of, victims_in
 from firnline.ports.catalogs import TableName
 from firnline.ports.progress import Silent
 from tests.neighbours.lakes import RealLake
@@ -51,16 +51,16 @@ def test_each_plan_is_the_one_of_its_table_alone(five: RealLake, at_once: int) -
     assert sorted(together) == [f"lake.db.{name}" for name in "abcde"]
     for name, each in together.items():
         alone = five.firnline().plan(name, **asked).plan
-        assert each.plan is not None
-        assert each.plan.to_json() == alone.to_json(), name
-    assert any(each.victims.files for each in together.values())
+        assert each.value is not None
+        assert each.value.to_json() == alone.to_json(), name
+    assert any(victims_in(each).files for each in together.values())
 
 
 def test_a_damaged_table_is_told_and_stops_no_other(five: RealLake) -> None:
     damage(five, "d")
     found = planned(five)
     assert isinstance(found["lake.db.d"].problem, UnreadableMetadata)
-    assert all(each.plan is not None for name, each in found.items() if name != "lake.db.d")
+    assert all(each.value is not None for name, each in found.items() if name != "lake.db.d")
 
 
 def test_a_catalog_that_cannot_be_read_is_told_and_hides_no_other(five: RealLake) -> None:
@@ -98,8 +98,8 @@ def test_a_star_within_quotes_is_a_name(lake: RealLake) -> None:
 def test_saved_plans_are_runs_of_their_tables(five: RealLake) -> None:
     found = planned(five, "lake.db.d", "lake.db.e", save=True)
     for name, each in found.items():
-        assert each.plan is not None
-        assert five.firnline().run(str(each.plan.run)).run.plan["table"] == name
+        assert each.value is not None
+        assert five.firnline().run(str(each.value.run)).run.plan["table"] == name
 
 
 def test_the_page_begins_with_what_needs_a_person_and_ends_with_sums(five: RealLake) -> None:
@@ -109,7 +109,7 @@ def test_the_page_begins_with_what_needs_a_person_and_ends_with_sums(five: RealL
     assert lines[1].lstrip().startswith("lake.db.d")
     sums = sums_of(plans)
     assert (sums["tables"], sums["failed"]) == (5, 1)
-    assert sums["victims"]["files"] == sum(each.victims.files for each in plans if each.refusal is None)
+    assert sums["victims"]["files"] == sum(victims_in(each).files for each in plans if refusal_in(each) is None)
     said = lake_wide_json(plans)
     assert [each["error"] is None for each in said["tables"]] == [False, True, True, True, True]
     assert json.loads(json.dumps(said)) == said
@@ -143,9 +143,11 @@ def test_an_interrupt_stops_before_the_next_table() -> None:
         done.append(name)
         asked.set()
 
-    with pytest.raises(Interrupted):
-        list(on_each(names, act, 2, asked.is_set, Silent()))
+    answers = list(on_each(names, act, 2, asked.is_set, Silent()))
     assert 1 <= len(done) <= 3
+    assert [each.table for each in answers if each.problem is None] == [str(name) for name in sorted(done, key=str)]
+    with pytest.raises(Interrupted):
+        list(unless_stopped(iter(answers)))
 
 
 def test_no_more_than_so_many_are_under_way() -> None:

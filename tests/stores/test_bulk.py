@@ -18,7 +18,7 @@ from firnline.ports.delete import Doomed, Fate
 from firnline.stores.delete import ObjectDelete
 from firnline.stores.objects import ObjectStores
 from firnline.stores.s3 import open_s3
-from firnline.stores.throttle import LocalBudget
+from firnline.stores.throttle import LocalBudget, Throttle
 from firnline.stores.wrappers.retry import Retrying
 from harness.curves import watched
 from harness.servers.fixtures import unique
@@ -53,7 +53,7 @@ def filled(server: Server, root: str, number: int) -> list[Doomed]:
 
 
 def deleter(server: Server, url: str) -> ObjectDelete:
-    return ObjectDelete({**server.settings, "s3.endpoint": url}, budget=FAST, patience=QUICK)
+    return ObjectDelete({**server.settings, "s3.endpoint": url}, throttle=Throttle(FAST), patience=QUICK)
 
 
 def left(server: Server, root: str) -> list[str]:

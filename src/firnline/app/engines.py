@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -22,6 +24,22 @@ _LARGE_PURGE = 1_000_000
 _LARGE_LISTING = 1_000_000
 
 
+_SPARK_IS_SAID = ("SPARK_MASTER", "SPARK_REMOTE", "PYSPARK_GATEWAY_PORT")
+"""A cluster, a Connect server, or `spark-submit`, which sets the last one for the process that it starts."""
+
+
+def is_active() -> bool:
+    """Tells whether this process has a Spark session that runs; imports nothing to find out."""
+    if "pyspark.sql" not in sys.modules:
+        return False
+    from pyspark.sql import SparkSession
+
+    from firnline.spark.session import is_stopped
+
+    active = SparkSession.getActiveSession()
+    return active is not None and not is_stopped(active)
+
+
 @dataclass
 class Engines:
     """Chooses the engine for each piece of work. Raises UsageError for a name that is none of `ENGINES`."""
@@ -35,13 +53,20 @@ class Engines:
             raise UsageError(f"unknown engine {self.named!r}", hint=f"one of: {', '.join(ENGINES)}")
 
     def choose(self, state: State, table_format: TableFormat, named: str) -> Engine:
-        """Returns Spark for large work or where it was asked for; a small table must not wait for a session."""
+        """Returns Spark where it was asked for or is at hand, and for large work; a small table must not wait for a
+        session that would only be started for it.
+        """
         asked = named if self.named == "auto" else self.named
-        if asked == "spark" or (asked == "auto" and is_large(state, table_format)):
+        if asked == "spark" or (asked == "auto" and (self._at_hand or is_large(state, table_format))):
             return self.spark(state.table)
         from firnline.local.engine import LocalEngine
 
         return LocalEngine(progress=self.progress, most_listed=_LARGE_LISTING if asked == "auto" else None)
+
+    @property
+    def _at_hand(self) -> bool:
+        """Whether there is a session, or the environment says where to get one."""
+        return self.session is not None or any(name in os.environ for name in _SPARK_IS_SAID) or is_active()
 
     def spark(self, of: str) -> Engine:
         from firnline.spark.engine import SparkEngine
@@ -51,7 +76,7 @@ class Engines:
 
     def delete_many(self, name: TableName, files: int) -> DeleteMany:
         """Returns who sends the deletes: executors where Spark was asked for or the list is long, else this process."""
-        if self.named == "spark" or (self.named == "auto" and files > _LARGE_PURGE):
+        if self.named == "spark" or (self.named == "auto" and (self._at_hand or files > _LARGE_PURGE)):
             from firnline.spark.delete import SparkDeleteMany
             from firnline.spark.session import session
 

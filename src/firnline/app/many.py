@@ -4,51 +4,48 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import TypeVar
 
 from firnline.errors import FirnlineError, Interrupted
-from firnline.ports.catalogs import TableName
+from firnline.plans.answers import Found, TableAnswer
 from firnline.ports.progress import Progress
 
 AT_ONCE = 4
 """How many tables are worked on side by side: most of the time goes to waiting for stores."""
 
-Found = TypeVar("Found")
-
-
-@dataclass(frozen=True, slots=True)
-class TableAnswer(Generic[Found]):
-    """What a verb returned for one table, or why it could not; or why a catalog of this name could not be read."""
-
-    table: str
-    value: Found | None = None
-    problem: FirnlineError | None = None
+Item = TypeVar("Item")
 
 
 def on_each(
-    tables: Sequence[TableName],
-    act: Callable[[TableName], Found],
+    items: Sequence[Item],
+    act: Callable[[Item], Found],
     at_once: int,
     interrupted: Callable[[], bool],
     progress: Progress,
 ) -> Iterator[TableAnswer[Found]]:
-    """Yields the answer for each table, in the order given; a few are under way while one is waited for.
-
-    Raises Interrupted between two tables if the operator asked for it. Those that are under way then come to their end.
+    """Yields the answer for each table, or each run of one, in the order given; a few are under way while one is
+    waited for. Once the operator asked for a stop, those under way come to their end, and each other one is answered
+    with Interrupted.
     """
 
-    def answered(table: TableName) -> TableAnswer[Found]:
+    def answered(item: Item) -> TableAnswer[Found]:
         if interrupted():
-            return TableAnswer(str(table), problem=Interrupted(f"stopped before {table}"))
+            return TableAnswer(str(item), problem=Interrupted(f"stopped before {item}"))
         try:
-            return TableAnswer(str(table), act(table))
+            return TableAnswer(str(item), act(item))
         except FirnlineError as problem:
-            return TableAnswer(str(table), problem=problem)
+            return TableAnswer(str(item), problem=problem)
 
+    interrupted()  # asked here first: a process can begin to listen for Ctrl-C in its main thread only
     with ThreadPoolExecutor(max(1, at_once)) as pool:
-        for done, answer in enumerate(pool.map(answered, tables), 1):
-            if isinstance(answer.problem, Interrupted):
-                raise answer.problem
-            progress.step("tables", done, len(tables))
+        for done, answer in enumerate(pool.map(answered, items), 1):
+            progress.step("tables", done, len(items))
             yield answer
+
+
+def unless_stopped(answers: Iterator[TableAnswer[Found]]) -> Iterator[TableAnswer[Found]]:
+    """Yields the answers of a verb that only looks. Raises Interrupted at the first table that it did not reach."""
+    for answer in answers:
+        if isinstance(answer.problem, Interrupted):
+            raise answer.problem
+        yield answer

@@ -137,15 +137,16 @@ class Places:
             sealing=_sealing,
         )
 
-    def searchable(self, table: str) -> TableContext:
+    def searchable(self, table: Table) -> TableContext:
         """Returns where a table is worked on; or a folder, where there is no table at that location."""
+        is_place = is_location(table) if isinstance(table, str) else not table.catalog
         try:
             work = self.table_context(table)
             work.source.load()
         except NoSuchTable:
-            if not is_location(table):
+            if not is_place:
                 raise
-            return self.prefix(table)
+            return self.prefix(str(table))
         return work
 
     def prefix(self, folder: str) -> TableContext:

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 from firnline.app.catalogs import Table
 from firnline.app.places import Places
-from firnline.errors import BlastRadiusExceeded, FirnlineError, RefusedForSafety
+from firnline.errors import FirnlineError, UsageError
+from firnline.journal.events import RunState
 from firnline.journal.layout import RunId
 from firnline.journal.lease import Lease
-from firnline.journal.runs import Run
+from firnline.journal.runs import Run, refuse_unsealed_run
 from firnline.ops.looking.files import check_listing_name, write_listing
 from firnline.ops.neighbours.around import Around, around
 from firnline.ops.runs.advance import (
@@ -115,17 +116,38 @@ class Runs:
         planned = self._planned(work, request)
         if not planned.plan.stages:
             return PlanView(planned, planned.plan)
-        refuse_copy(work.source.name, planned.state)
-        if planned.plan.conflict is not None:
-            raise RefusedForSafety(planned.plan.conflict.why, hint=planned.plan.conflict.hint)
-        if planned.plan.refused:
-            raise BlastRadiusExceeded(planned.plan.refused, hint="raise --blast-radius, if that is really meant")
-        _ = work.source.commits  # raises where nothing can be committed, before anything is written
+        _refuse_hopeless(work, planned)
+        if planned.plan.refusal is not None:
+            raise planned.plan.refusal
         confirm(planned.plan)
-        self.places.stores.prepare(work, planned.state, deletes=True)
-        plan = self._saved(work, planned, meant=True)
-        planned.close()
+        plan = self._recorded(work, planned, meant=True)
         return self.advance(str(plan.run), Leave(break_lease, request.include_outside))
+
+    def propose(self, table: Table, request: Request) -> Plan:
+        """Returns the plan, saved as a run that waits for `approve`; one without a run if nothing expires, or if it
+        would be refused.
+        """
+        work = self.places.table_context(table)
+        planned = self._planned(work, request)
+        if planned.plan.stages:
+            _refuse_hopeless(work, planned)
+        if not planned.plan.stages or planned.plan.refusal is not None:
+            planned.close()
+            return planned.plan
+        return self._recorded(work, planned, meant=False)
+
+    def approve(self, run: str) -> None:
+        """Writes into the record that the operator wants the run, which was only planned: any process that resumes may
+        commit it from then on. Raises LeaseHeld where another process moved it meanwhile, UsageError unless it waits.
+        """
+        named = RunId.parse(run)
+        work = self.places.of_run(named)
+        found = work.run(named)[1]
+        refuse_unsealed_run(found)
+        if found.state is not RunState.PLANNED:
+            raise UsageError(f"{run} is {found.state}: it cannot be approved", hint="`firnline runs show RUN`")
+        if not found.is_meant:
+            found.moved(work.store, RunState.PLANNED, self.places.clock(), approved=True)
 
     def _planned(self, work: TableContext, request: Request) -> Planned:
         places = self.places
@@ -151,6 +173,13 @@ class Runs:
         if planned.request.include_outside and not configured:
             notes = (*notes, OUTSIDE_LATER)
         return replace(planned, plan=replace(planned.plan, notes=(*planned.plan.notes, *notes)))
+
+    def _recorded(self, work: TableContext, planned: Planned, *, meant: bool) -> Plan:
+        """Returns the plan as it was saved, in a store that can carry the run."""
+        self.places.stores.prepare(work, planned.state, deletes=True)
+        plan = self._saved(work, planned, meant=meant)
+        planned.close()
+        return plan
 
     def _saved(self, work: TableContext, planned: Planned, *, meant: bool) -> Plan:
         root, now_ms = work.root(planned.state), self.places.clock()
@@ -219,3 +248,11 @@ class Runs:
         stores, engines = self.places.stores, self.places.engines
         many = engines.delete_many(name, run.plan["victims"]["files"])
         return Deleter(stores.delete(name, run.folder.root), many, stores.remove_empty())
+
+
+def _refuse_hopeless(work: TableContext, planned: Planned) -> None:
+    """Raises for a table that is a copy of another one, or to which nothing can be committed: before anything is
+    written.
+    """
+    refuse_copy(work.source.name, planned.state)
+    _ = work.source.commits

@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from firnline.app.catalogs import absolute
+from firnline.app.catalogs import Table, absolute
 from firnline.app.places import Places
 from firnline.app.runs import OUTSIDE_LATER, Leave, Runs
 from firnline.errors import BlastRadiusExceeded, NoSuchTable, UsageError
@@ -53,7 +53,7 @@ class Searches:
     places: Places
     runs: Runs
 
-    def orphans(self, table: str, asked: SearchRequest, terms: SearchTerms) -> tuple[OrphanPlan, RunStatus | None]:
+    def orphans(self, table: Table, asked: SearchRequest, terms: SearchTerms) -> tuple[OrphanPlan, RunStatus | None]:
         """Returns what no table needs of a table's folders or under a prefix, and the run that removes it, if any."""
         work = self.places.searchable(table)
         state = work.source.load()

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from firnline.ports.probe import Probe, StoreVerdicts
     from firnline.ports.retire import Retire
     from firnline.ports.stores import Budget, Read, ReadWrite
+    from firnline.stores.throttle import Throttle
 
 _OF_STORES = ("s3.", "client.", "gcs.", "adls.")
 
@@ -38,6 +39,7 @@ class Stores:
     config: Section = field(repr=False)
     catalogs: Catalogs
     _opened: dict[frozenset[tuple[str, str]], ReadWrite] = field(default_factory=dict, init=False, repr=False)
+    _throttles: dict[frozenset[tuple[str, str]], Throttle] = field(default_factory=dict, init=False, repr=False)
     _probed: dict[tuple[str, str, str], StoreVerdicts] = field(default_factory=dict, init=False, repr=False)
 
     def settings_of(self, name: TableName) -> Mapping[str, str]:
@@ -120,7 +122,16 @@ class Stores:
 
         probed = [found for place, found in self._probed.items() if place[:2] == (name.catalog, root)]
         honoured = bool(probed) and all(bool(found.if_match_delete) for found in probed)
-        return ObjectDelete(self.settings_of(name), budget=self._budget(), conditional=honoured)
+        settings = self.settings_of(name)
+        return ObjectDelete(settings, throttle=self._throttle(settings), conditional=honoured)
+
+    def _throttle(self, settings: Mapping[str, str]) -> Throttle:
+        """Returns what paces deletes in a store, one for equal settings: tables that are purged side by side together
+        ask no more of it than one would.
+        """
+        from firnline.stores.throttle import Throttle
+
+        return self._throttles.setdefault(frozenset(settings.items()), Throttle(self._budget()))
 
     def _budget(self) -> Budget | None:
         """Returns the budget of deletes that all processes share, where Redis is configured; None for one's own."""

@@ -15,7 +15,7 @@ from firnline.ops.table.context import unfit
 from firnline.plans.pages import Block, Grid, Line, Page, counted, number, shortened, size
 
 if TYPE_CHECKING:
-    from firnline.app.many import TableAnswer
+    from firnline.plans.answers import TableAnswer
     from firnline.ports.probe import StoreVerdicts
 
 _UNSOUND = 1
@@ -66,9 +66,7 @@ def _show_all(answers: Sequence[TableAnswer[Checked]], as_json: bool) -> int:
 
 
 def _facts(answer: TableAnswer[Checked]) -> dict[str, Any]:
-    if answer.value is not None:
-        return {"error": None, **answer.value.to_json()}
-    return {"table": answer.table, "error": None if answer.problem is None else answer.problem.to_json()}
+    return {**answer.error_json(), **({} if answer.value is None else answer.value.to_json())}
 
 
 def _sums(answers: Sequence[TableAnswer[Checked]]) -> dict[str, int]:

@@ -7,8 +7,11 @@ from typing import Annotated
 
 import typer
 
+from firnline.app.many import AT_ONCE
 from firnline.cli import options
-from firnline.cli.output import output_for
+from firnline.cli.output import output_for, progress_for
+from firnline.cli.several import show_timelines
+from firnline.errors import UsageError
 from firnline.ops.history.timeline import timeline_page
 
 Since = Annotated[
@@ -23,18 +26,28 @@ def register(app: typer.Typer) -> None:
 
 
 def history(
-    table: options.TableArg,
+    tables: options.TablesArg = None,
+    every: options.AllTables = False,
+    at_once: options.AtOnce = AT_ONCE,
     since: Since = None,
     until: Until = None,
     plot: Plot = None,
     config: options.Config = None,
     as_json: options.Json = False,
 ) -> int:
-    """Show commits, files, records and bytes of TABLE per day, and what expired when. Changes nothing."""
+    """Show commits, files, records and bytes of TABLE per day, and what expired when; several tables get one line each.
+    Changes nothing.
+    """
     from firnline.lake import open_lake
 
-    lake, output = open_lake(config), output_for(as_json)
-    timeline, trouble = lake.history(table, since=since, until=until, plot=plot)
+    is_one = options.is_one(tables, every)
+    lake, output = open_lake(config, progress=progress_for(as_json)), output_for(as_json)
+    if not is_one or tables is None:
+        if plot is not None:
+            raise UsageError("--plot draws one table", hint="name that table alone")
+        named = None if every else tables
+        return show_timelines(list(lake.history_tables(named, since=since, until=until, at_once=at_once)), as_json)
+    timeline, trouble = lake.history(tables[0], since=since, until=until, plot=plot)
     output.show(timeline_page(timeline), timeline.to_json())
     if trouble is not None:
         output.fail(trouble)

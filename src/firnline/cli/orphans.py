@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from firnline.app.many import AT_ONCE
 from firnline.cli import options
 from firnline.cli.output import output_for
 from firnline.cli.runs import BreakLease, Yes, ask, lake_of, run_blocks
+from firnline.cli.several import show_carried
 from firnline.errors import UsageError
+from firnline.plans.answers import TableAnswer
 from firnline.plans.orphans import OrphanPlan, explain_orphans
-from firnline.plans.pages import Block, Grid, Hint, Line, Page, counted, minute, size
+from firnline.plans.pages import Block, Grid, Hint, Line, Page, counted, minute, number, shortened, size
 
 if TYPE_CHECKING:
     from firnline.ops.orphans.dropped import Dropped
@@ -31,7 +34,12 @@ def register(app: typer.Typer) -> None:
 
 
 def orphans(
-    table: Annotated[str, typer.Argument(metavar="TABLE|PREFIX", help="A table, or a folder with several.")],
+    tables: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[TABLE|PREFIX]...", help="Tables, or a folder with several; patterns: lake.sales.*."),
+    ] = None,
+    every: options.AllTables = False,
+    at_once: options.AtOnce = AT_ONCE,
     older_than: Annotated[
         str | None,
         typer.Option("--older-than", metavar="T", help="Only files older than this; never younger than 24 h."),
@@ -70,8 +78,11 @@ def orphans(
     config: options.Config = None,
     engine: options.Engine = "auto",
     as_json: options.Json = False,
-) -> None:
-    """Find files that no snapshot of any table needs; purge them after a grace. Without --yes: only a saved plan."""
+) -> int:
+    """Find files that no snapshot of any table needs; purge them after a grace. Without --yes: only a saved plan.
+    Several tables are all searched before one question is asked; one that fails stops no other.
+    """
+    is_one = options.is_one(tables, every)
     lake = lake_of(config, engine, as_json, trust)
     asked: dict[str, Any] = {
         "older_than": older_than, "grace": grace, "inventory": inventory, "files": files,
@@ -80,17 +91,41 @@ def orphans(
         "blast_radius": options.share(blast_radius), "break_lease": break_lease,
         "include_outside": include_outside,
     }  # fmt: skip
-    result = lake.orphans(table, dry_run=dry_run, consent=lambda plan: consent(plan, yes, as_json), **asked)
-    _show(result, as_json)
+    if is_one and tables is not None:
+        asked["consent"] = lambda plan: consent(explain_orphans(plan), yes, as_json)
+        _show(lake.orphans(tables[0], dry_run=dry_run, **asked), as_json)
+        return 0
+    if files is not None or inventory is not None:
+        raise UsageError("--files and --inventory are of one table or folder", hint="name that one alone")
+    del asked["files"], asked["inventory"]
+    found = lake.orphans_tables(
+        None if every else tables, at_once=at_once, dry_run=dry_run,
+        confirm=lambda plans: consent(Page(tuple(_found_by_table(plans))), yes, as_json), **asked,
+    )  # fmt: skip
+    return show_carried(found, as_json)
 
 
-def consent(plan: OrphanPlan, yes: bool, as_json: bool) -> bool:
+def _found_by_table(plans: Sequence[TableAnswer[OrphanPlan]]) -> Iterator[Block]:
+    """Yields a line for each table in which anything would go, or which could not be searched."""
+    found = [each for each in plans if each.problem is not None or (each.value and each.value.victims.all.files)]
+    yield Grid(tuple(map(_found_row, found)), ("table", "files", "bytes", ""), right=frozenset({1, 2}))
+    yield Line(f"nothing to remove: {counted(len(plans) - len(found), 'table')}")
+
+
+def _found_row(each: TableAnswer[OrphanPlan]) -> tuple[str, ...]:
+    if each.value is None:
+        return (each.table, "", "", "" if each.problem is None else shortened(each.problem.message))
+    victims = each.value.victims.all
+    return (each.table, number(victims.files), size(victims.bytes), "")
+
+
+def consent(found: Page, yes: bool, as_json: bool) -> bool:
     """Tells whether the operator wants the purge. Where nobody can be asked, the plan is saved and waits."""
     if yes:
         return True
     if as_json or not sys.stdin.isatty():
         return False
-    ask(explain_orphans(plan), as_json)
+    ask(found, as_json)
     return True
 
 
@@ -129,7 +164,7 @@ def dropped(
         return
     result = lake.purge_dropped(
         prefix, purge, older_than=older_than, grace=grace, break_lease=break_lease,
-        consent=lambda plan: consent(plan, yes, as_json),
+        consent=lambda plan: consent(explain_orphans(plan), yes, as_json),
     )  # fmt: skip
     _show(result, as_json)
 

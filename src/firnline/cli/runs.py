@@ -9,22 +9,24 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from firnline.app.many import AT_ONCE
 from firnline.cli import options
 from firnline.cli.output import exit_code_of, output_for, progress_for
 from firnline.cli.process import stop_on_interrupt
-from firnline.cli.tables import every_table
-from firnline.errors import FirnlineError, Interrupted, UsageError
+from firnline.cli.several import show_carried
+from firnline.errors import UsageError
 from firnline.journal.events import RunState
 from firnline.journal.layout import names_run
 from firnline.model.times import format_instant
+from firnline.plans.answers import TableAnswer
 from firnline.plans.explain import explain
+from firnline.plans.lake_wide import lake_wide_page
 from firnline.plans.pages import Block, Grid, Hint, Line, Page, counted, tally
 from firnline.plans.plan import Plan
 from firnline.plans.stages import in_words
 from firnline.ports.formats import UndoWindow
 
 if TYPE_CHECKING:
-    from firnline.app.catalogs import Table
     from firnline.lake import Lake
     from firnline.ops.runs.status import RunStatus
 
@@ -65,7 +67,9 @@ def lake_of(config: str | None, engine: str, as_json: bool, trust: Iterable[str]
 
 
 def expire(
-    table: options.TableArg,
+    tables: options.TablesArg = None,
+    every: options.AllTables = False,
+    at_once: options.AtOnce = AT_ONCE,
     older_than: options.OlderThan = None,
     retain_last: options.RetainLast = None,
     now: options.Now = None,
@@ -94,10 +98,12 @@ def expire(
     config: options.Config = None,
     engine: options.Engine = "auto",
     as_json: options.Json = False,
-) -> None:
+) -> int:
     """Take old snapshots out of TABLE, after showing the plan and asking. Their files stay until grace is over: until
-    then `undo` brings everything back, from then on `firnline purge` deletes them (at once with --grace 0s).
+    then `undo` brings everything back, from then on `firnline purge` deletes them (at once with --grace 0s). Several
+    tables are all planned before one question is asked; one that fails stops no other, and `resume` does the rest.
     """
+    is_one = options.is_one(tables, every)
     lake = lake_of(policy or config, engine, as_json, trust)
     keep = options.keep_flags(
         last=keep_last, within=keep_within, hourly=keep_hourly, daily=keep_daily,
@@ -106,13 +112,18 @@ def expire(
     )  # fmt: skip
     asked: dict[str, Any] = {
         "older_than": older_than, "retain_last": retain_last, "now": now, "keep": keep,
-        "include_outside": include_outside, "blast_radius": options.share(blast_radius),
+        "include_outside": include_outside, "blast_radius": options.share(blast_radius), "grace": grace, "clean": clean,
+        "new_history": new_history, "sole_writer": sole_writer, "break_lease": break_lease,
     }  # fmt: skip
-    result = lake.expire(
-        table, grace=grace, clean=clean, new_history=new_history, sole_writer=sole_writer, break_lease=break_lease,
-        confirm=confirming(yes, as_json), **asked,
-    )  # fmt: skip
-    show_expired(result, as_json)
+    if is_one and tables is not None:
+        show_expired(lake.expire(tables[0], confirm=confirming(yes, as_json), **asked), as_json)
+        return 0
+    if not yes:
+        refuse_mute(as_json)
+    confirm = (lambda plans: None) if yes else (lambda plans: ask(lake_wide_page(plans), as_json))
+    return show_carried(
+        lake.expire_tables(None if every else tables, at_once=at_once, confirm=confirm, **asked), as_json
+    )
 
 
 def show_expired(result: Any, as_json: bool) -> None:
@@ -131,11 +142,16 @@ def confirming(yes: bool, as_json: bool) -> Callable[[Plan], None]:
 
 def ask(page: Page, as_json: bool) -> None:
     """Shows what would happen and asks; where nobody can answer, nothing is done."""
-    if as_json or not sys.stdin.isatty():
-        raise UsageError("this changes the table", hint="add --yes to say that it is meant")
+    refuse_mute(as_json)
     print(page.to_text(), file=sys.stderr)
     if not typer.confirm("carry this out?", err=True):
         raise typer.Abort
+
+
+def refuse_mute(as_json: bool) -> None:
+    """Raises UsageError where nobody can be asked."""
+    if as_json or not sys.stdin.isatty():
+        raise UsageError("this changes the table", hint="add --yes to say that it is meant")
 
 
 def commit(
@@ -151,7 +167,10 @@ def commit(
 
 
 def purge(
-    run: Annotated[str | None, typer.Argument(metavar="[RUN|TABLE]", help="Default: every due run.")] = None,
+    targets: Annotated[
+        list[str] | None, typer.Argument(metavar="[RUN|TABLE]...", help="Default: every due run.")
+    ] = None,
+    at_once: options.AtOnce = AT_ONCE,
     include_outside: options.IncludeOutside = None,
     break_lease: BreakLease = False,
     trust: options.TrustSnapshot = None,
@@ -161,12 +180,11 @@ def purge(
 ) -> int:
     """Delete what committed runs have written down, once their grace is over; each batch is checked again first."""
     lake = lake_of(config, engine, as_json, trust)
-    if run is not None and names_run(run):
-        purged = lake.purge(run, break_lease=break_lease, include_outside=include_outside)
-        show_runs([purged], as_json, single=True)
-        return 0
     said: dict[str, Any] = {"break_lease": break_lease, "include_outside": include_outside}
-    return _on_tables(lake, run, as_json, lambda table: lake.purge_table(table, **said))
+    if targets and len(targets) == 1 and names_run(targets[0]):
+        show_runs([lake.purge(targets[0], **said)], as_json, single=True)
+        return 0
+    return _show_each(lake.purge_tables(_tables_of(targets), at_once=at_once, **said), as_json)
 
 
 def undo(
@@ -190,7 +208,8 @@ def undo(
 
 
 def resume(
-    target: Annotated[str | None, typer.Argument(metavar="[RUN|TABLE]", help="Default: every table.")] = None,
+    targets: Annotated[list[str] | None, typer.Argument(metavar="[RUN|TABLE]...", help="Default: every table.")] = None,
+    at_once: options.AtOnce = AT_ONCE,
     include_outside: options.IncludeOutside = None,
     break_lease: BreakLease = False,
     trust: options.TrustSnapshot = None,
@@ -200,32 +219,32 @@ def resume(
 ) -> int:
     """Finish every unfinished run that may be finished now, from its record alone."""
     lake = lake_of(config, engine, as_json, trust)
-    if target is not None and names_run(target):
-        carried = lake.advance(target, break_lease=break_lease, include_outside=include_outside)
-        show_runs([carried], as_json, single=True)
-        return 0
     said: dict[str, Any] = {"break_lease": break_lease, "include_outside": include_outside}
-    return _on_tables(lake, target, as_json, lambda table: lake.resume(table, **said))
+    if targets and len(targets) == 1 and names_run(targets[0]):
+        show_runs([lake.advance(targets[0], **said)], as_json, single=True)
+        return 0
+    return _show_each(lake.resume_tables(_tables_of(targets), at_once=at_once, **said), as_json)
 
 
-def _on_tables(lake: Lake, table: str | None, as_json: bool, act: Callable[[Table], list[RunStatus]]) -> int:
-    """Returns the exit code of acting on one table, or on every table: trouble with one does not stop the others."""
-    if table is not None:
-        found = act(table)
-        show_runs(found, as_json)
-        return exit_code_of(each.refusal for each in found)
-    carried: list[RunStatus] = []
-    names, code = every_table(lake, output_for(as_json))
-    for name in names:
-        try:
-            carried += act(name)
-        except Interrupted:
-            raise
-        except FirnlineError as problem:
-            output_for(as_json).fail(type(problem)(f"{name}: {problem.message}", problem.hint))
-            code = code or problem.exit_code
+def _tables_of(targets: list[str] | None) -> list[str] | None:
+    """Returns the tables that are named; None for all. Raises UsageError for a run among several."""
+    named = [each for each in targets or () if names_run(each)]
+    if named:
+        raise UsageError(f"{named[0]} is a run, among several", hint="name one run alone, or tables")
+    return targets or None
+
+
+def _show_each(answers: Iterable[TableAnswer[list[RunStatus]]], as_json: bool) -> int:
+    """Shows the runs of each table. Returns the exit code of the first that failed: trouble with one is said, and does
+    not hide the others.
+    """
+    listed = list(answers)
+    for each in listed:
+        if each.problem is not None:
+            output_for(as_json).fail(type(each.problem)(f"{each.table}: {each.problem.message}", each.problem.hint))
+    carried = [status for each in listed for status in each.value or ()]
     show_runs(carried, as_json)
-    return code or exit_code_of(each.refusal for each in carried)
+    return exit_code_of([*(each.problem for each in listed), *(each.refusal for each in carried)])
 
 
 def runs(
@@ -242,7 +261,7 @@ def runs(
         found = lake.run(run)
         output_for(as_json).show(Page((*run_blocks(found), *_stages(found), _events(found))), found.to_json())
         return 0
-    return _on_tables(lake, show, as_json, lake.runs)
+    return _show_each(lake.runs_tables(None if show is None else [show]), as_json)
 
 
 def _events(status: RunStatus) -> Grid:

@@ -101,8 +101,9 @@ class RunState(StrEnum):
 
 _S = RunState
 MOVES: dict[RunState, frozenset[RunState]] = {
-    # Straight to committed goes what changes no table: orphans, whose grace begins with the operator's word.
-    _S.PLANNED: frozenset({_S.COMMITTING, _S.COMMITTED, _S.CANCELLED}),
+    # Planned once more is what the operator approved later. Straight to committed goes what changes no table: orphans,
+    # whose grace begins with the operator's word.
+    _S.PLANNED: frozenset({_S.PLANNED, _S.COMMITTING, _S.COMMITTED, _S.CANCELLED}),
     _S.COMMITTING: frozenset({_S.COMMITTING, _S.COMMITTED, _S.CANCELLED}),
     _S.COMMITTED: frozenset({_S.PURGING, _S.UNDOING}),
     _S.PURGING: frozenset({_S.PURGING, _S.DONE}),

@@ -94,8 +94,13 @@ class Run:
 
     @property
     def is_meant(self) -> bool:
-        """Whether the operator asked for the run itself, not only for a plan to look at."""
-        return bool(self.plan["meant"])
+        """Whether the operator asked for the run itself, not only for a plan to look at; or approved that later."""
+        return bool(self.plan["meant"]) or self._meant_at.number > 1
+
+    @property
+    def _meant_at(self) -> Event:
+        """The last event before anything was tried: the plan itself, or the operator's approval."""
+        return next((event for event in reversed(self.events) if event.state is RunState.PLANNED), self.events[0])
 
     @property
     def victim_seals(self) -> Seals:
@@ -142,7 +147,7 @@ class Run:
         first = next(iter(self.stages_left), None)
         if not isinstance(first, AwaitUndo) or not self.is_meant or first.grace_ms <= 0:
             return None
-        return self.events[0].at_ms + first.grace_ms
+        return self._meant_at.at_ms + first.grace_ms
 
     @property
     def purge_due_ms(self) -> int | None:

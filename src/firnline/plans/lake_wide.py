@@ -3,59 +3,50 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
-from firnline.errors import FirnlineError
 from firnline.model.files import Tally
+from firnline.plans.answers import TableAnswer
 from firnline.plans.pages import Block, Grid, Hint, Line, Page, counted, number, shortened, size
 from firnline.plans.plan import Plan, tally_json
 
 _HEADINGS = ("table", "snapshots", "would expire", "files", "bytes", "")
 
 
-@dataclass(frozen=True, slots=True)
-class TablePlan:
-    """The plan of one table of several, or why there is none."""
+TablePlan = TableAnswer[Plan]
 
-    table: str
-    plan: Plan | None = None
-    problem: FirnlineError | None = None
 
-    @property
-    def refusal(self) -> str | None:
-        """Why nothing of this table would go; None if all of its plan would."""
-        if self.plan is None:
-            return "cannot be planned" if self.problem is None else self.problem.message
-        return self.plan.refused if self.plan.conflict is None else self.plan.conflict.why
+def refusal_in(answer: TablePlan) -> str | None:
+    """Returns why nothing of this table would go; None if all of its plan would."""
+    problem = answer.problem or (None if answer.value is None else answer.value.refusal)
+    return None if problem is None else problem.message
 
-    @property
-    def victims(self) -> Tally:
-        return Tally() if self.plan is None else self.plan.victims.all
 
-    def to_json(self) -> dict[str, Any]:
-        if self.plan is not None:
-            return {"error": None, **self.plan.to_json()}
-        return {"table": self.table, "error": None if self.problem is None else self.problem.to_json()}
+def victims_in(answer: TablePlan) -> Tally:
+    return Tally() if answer.value is None else answer.value.victims.all
 
 
 def sums_of(plans: Sequence[TablePlan]) -> Mapping[str, Any]:
     """Returns what the tables come to together. What a run would refuse is not counted as freed."""
-    planned = [each for each in plans if each.plan is not None]
-    free = [each.victims for each in planned if each.refusal is None]
+    planned = [each for each in plans if each.value is not None]
+    free = [victims_in(each) for each in planned if refusal_in(each) is None]
     freed = Tally(sum(each.files for each in free), sum(each.bytes for each in free))
     return {
         "tables": len(plans),
         "failed": len(plans) - len(planned),
-        "refused": sum(each.refusal is not None for each in planned),
-        "snapshots": sum(len(each.plan.keep) + len(each.plan.expire) for each in planned if each.plan),
-        "expire": sum(len(each.plan.expire) for each in planned if each.plan and each.refusal is None),
+        "refused": sum(refusal_in(each) is not None for each in planned),
+        "snapshots": sum(len(each.value.keep) + len(each.value.expire) for each in planned if each.value),
+        "expire": sum(len(each.value.expire) for each in planned if each.value and refusal_in(each) is None),
         "victims": tally_json(freed),
     }
 
 
 def lake_wide_json(plans: Sequence[TablePlan]) -> dict[str, Any]:
-    return {"tables": [each.to_json() for each in _worst_first(plans)], "sums": dict(sums_of(plans))}
+    return {"tables": [_facts(each) for each in _worst_first(plans)], "sums": dict(sums_of(plans))}
+
+
+def _facts(each: TablePlan) -> dict[str, Any]:
+    return {**each.error_json(), **({} if each.value is None else each.value.to_json())}
 
 
 def lake_wide_page(plans: Sequence[TablePlan]) -> Page:
@@ -82,17 +73,17 @@ def _worst_first(plans: Sequence[TablePlan]) -> list[TablePlan]:
     """Returns those that need a person first, unreadable ones before refused ones; then those that free the most."""
 
     def place(each: TablePlan) -> tuple[Any, ...]:
-        freed = each.victims
-        return each.plan is not None, each.refusal is None, -freed.bytes, -freed.files, each.table
+        freed = victims_in(each)
+        return each.value is not None, refusal_in(each) is None, -freed.bytes, -freed.files, each.table
 
     return sorted(plans, key=place)
 
 
 def _row(each: TablePlan) -> tuple[str, ...]:
-    reason = shortened(each.refusal or "")
-    if each.plan is None:
+    reason = shortened(refusal_in(each) or "")
+    if each.value is None:
         return (each.table, "", "", "", "", reason)
-    every = len(each.plan.keep) + len(each.plan.expire)
-    victims = each.victims
-    figures = (number(every), number(len(each.plan.expire)), number(victims.files), size(victims.bytes))
+    every = len(each.value.keep) + len(each.value.expire)
+    victims = victims_in(each)
+    figures = (number(every), number(len(each.value.expire)), number(victims.files), size(victims.bytes))
     return (each.table, *figures, reason)

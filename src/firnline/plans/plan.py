@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from firnline.errors import BlastRadiusExceeded, FirnlineError, RefusedForSafety
 from firnline.model.files import Tally, Totals
 from firnline.model.snapshots import SnapshotId
 from firnline.model.times import format_instant
@@ -76,6 +77,14 @@ class Plan:
     kept_side_objects: tuple[SideObject, ...] = ()
     expired_side_objects: tuple[SideObject, ...] = ()
     seen: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def refusal(self) -> FirnlineError | None:
+        """What a run of this plan would be refused with; None if it may go on."""
+        if self.conflict is not None:
+            return RefusedForSafety(self.conflict.why, hint=self.conflict.hint)
+        hint = "raise --blast-radius, if that is really meant"
+        return BlastRadiusExceeded(self.refused, hint=hint) if self.refused else None
 
     def to_json(self) -> dict[str, Any]:
         """Returns the contract of `plan --json`: ids are strings, totals come by kind, instants are ISO 8601."""

@@ -11,7 +11,6 @@ import obstore
 from firnline.errors import ObjectNotFound, PermanentStoreError, StoreError
 from firnline.patience import Patience
 from firnline.ports.delete import DeleteOutcome, Doomed, Fate, MaySend, always
-from firnline.ports.stores import Budget
 from firnline.stores.buckets import Buckets
 from firnline.stores.delete_batches import HOPELESS, UNSENT, Answer, BudgetPrefix, Numbered, in_bulk
 from firnline.stores.keys import Key, object_key, object_name
@@ -29,21 +28,22 @@ class ObjectDelete:
     """Deletes objects wherever their location says. Folders stay, even empty ones: a writer may be about to use them.
 
     `conditional` says that the store was seen to honour If-Match on a delete. Where it was not, an ETag is compared
-    with a read just before: weaker, and all that such a store offers. A pickled copy has its own budget: `share` it.
+    with a read just before: weaker, and all that such a store offers. `throttle` is shared by all that delete in one
+    store. A pickled copy has its own: `share` it.
     """
 
     def __init__(
         self,
         properties: Mapping[str, str] | None = None,
         *,
-        budget: Budget | None = None,
+        throttle: Throttle | None = None,
         conditional: bool = False,
         patience: Patience = DELETE_PATIENCE,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         self._properties = dict(properties or {})
         self._buckets = Buckets(self._properties)
-        self.throttle = Throttle(budget)
+        self.throttle = throttle or Throttle()
         self._conditional = conditional
         self._patience = patience
         self._sleep = sleep
@@ -51,7 +51,7 @@ class ObjectDelete:
     def share(self, parts: int) -> ObjectDelete:
         return ObjectDelete(
             self._properties,
-            budget=self.throttle.budget.share(parts),
+            throttle=Throttle(self.throttle.budget.share(parts)),
             conditional=self._conditional,
             patience=self._patience,
             sleep=self._sleep,

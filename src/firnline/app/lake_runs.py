@@ -1,0 +1,101 @@
+"""Runs of many tables, planned before any of them is carried out: one question, and a `resume` for the whole."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from firnline.app.many import on_each
+from firnline.app.places import Places
+from firnline.app.runs import Leave, Runs
+from firnline.errors import FirnlineError, Interrupted
+from firnline.ops.runs.status import RunStatus
+from firnline.plans.answers import Found, TableAnswer
+
+AnyPlan = TypeVar("AnyPlan")
+
+
+@dataclass(frozen=True, slots=True)
+class Proposed(Generic[AnyPlan]):
+    """The plan of one table, the run that it was saved as if there is anything to do, and why nothing may be done."""
+
+    plan: AnyPlan
+    run: str | None
+    refusal: FirnlineError | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Carried(Generic[AnyPlan]):
+    """What became of one table: its plan, and where its run stands; None if there was nothing to do, or no way to."""
+
+    plan: AnyPlan
+    status: RunStatus | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LakeRuns:
+    """Carries out saved plans of many tables, so many side by side."""
+
+    places: Places
+    runs: Runs
+    at_once: int
+
+    def carry_out(
+        self,
+        proposed: Sequence[TableAnswer[Proposed[AnyPlan]]],
+        confirm: Callable[[Sequence[TableAnswer[AnyPlan]]], bool],
+        leave: Leave,
+    ) -> list[TableAnswer[Carried[AnyPlan]]]:
+        """Returns what became of each table. `confirm` is shown all plans: they are carried out if it returns True,
+        wait as they were saved if not, and are called off if it raises.
+
+        Every run is approved before the first is carried out: whatever ends this process, `resume` does the rest.
+        """
+        waiting = [each.value.run for each in proposed if each.value is not None and each.value.run is not None]
+        plans = [_plan_of(each) for each in proposed]
+        try:
+            is_meant = confirm(plans)
+        except BaseException:
+            self._call_off(waiting)
+            raise
+        if not is_meant:
+            saved = self._each(waiting, self.runs.named)
+            return [_carried(each, saved) for each in proposed]
+        approved = self._each(waiting, self._approved)
+        going = [run for run, answer in approved.items() if answer.problem is None]
+        ended = self._each(going, lambda run: self.runs.advance(run, leave))
+        return [_carried(each, {**approved, **ended}) for each in proposed]
+
+    def _approved(self, run: str) -> RunStatus:
+        self.runs.approve(run)
+        return self.runs.named(run)
+
+    def _call_off(self, waiting: Sequence[str]) -> None:
+        """Leaves no plan behind that nobody wants. One that cannot be called off waits, and does no harm."""
+        for run in waiting:
+            with suppress(FirnlineError):
+                self.runs.undo(run, Leave())
+
+    def _each(self, runs: Sequence[str], act: Callable[[str], Found]) -> dict[str, TableAnswer[Found]]:
+        answers = on_each(runs, act, self.at_once, self.places.interrupted, self.places.progress)
+        return dict(zip(runs, answers, strict=True))
+
+
+def _plan_of(each: TableAnswer[Proposed[AnyPlan]]) -> TableAnswer[AnyPlan]:
+    return TableAnswer(each.table, None if each.value is None else each.value.plan, each.problem)
+
+
+def _carried(
+    each: TableAnswer[Proposed[AnyPlan]], ended: dict[str, TableAnswer[RunStatus]]
+) -> TableAnswer[Carried[AnyPlan]]:
+    if each.value is None:
+        return TableAnswer(each.table, problem=each.problem)
+    end = None if each.value.run is None else ended[each.value.run]
+    if end is None:
+        return TableAnswer(each.table, Carried(each.value.plan), each.value.refusal)
+    problem = end.problem
+    if isinstance(problem, Interrupted):
+        problem = Interrupted("stopped before its turn", hint="`firnline resume` goes on with every table")
+    return TableAnswer(each.table, Carried(each.value.plan, end.value), problem)

@@ -1,0 +1,130 @@
+"""What came of several tables: one line each, those that need a person first, and their sums."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from firnline.cli.output import exit_code_of, output_for
+from firnline.model.files import Tally
+from firnline.plans.answers import TableAnswer
+from firnline.plans.pages import Block, Grid, Hint, Line, Page, counted, number, shortened, size
+from firnline.plans.plan import tally_json
+
+if TYPE_CHECKING:
+    from firnline.app.lake_runs import Carried
+    from firnline.ops.history.timeline import Timeline
+    from firnline.plans.orphans import OrphanPlan
+    from firnline.plans.plan import Plan
+
+    AnyCarried = TableAnswer[Carried[Plan]] | TableAnswer[Carried[OrphanPlan]]
+
+
+def show_carried(answers: Sequence[AnyCarried], as_json: bool) -> int:
+    """Shows the runs of several tables. Returns the exit code of the first that failed, was refused or stopped."""
+    listed = sorted(answers, key=_urgency)
+    facts = {"tables": [_facts(each) for each in listed], "sums": _sums(listed)}
+    output_for(as_json).show(Page(tuple(_carried_blocks(listed))), facts)
+    return exit_code_of(each.problem for each in answers)
+
+
+def _urgency(each: AnyCarried) -> tuple[Any, ...]:
+    return each.problem is None, -_victims(each).bytes, each.table
+
+
+def _victims(each: AnyCarried) -> Tally:
+    return Tally() if each.value is None else each.value.plan.victims.all
+
+
+def _expired(each: AnyCarried) -> int:
+    return 0 if each.value is None or each.value.status is None else len(each.value.status.expired)
+
+
+def _deleted(each: AnyCarried) -> Tally:
+    status = None if each.value is None else each.value.status
+    return Tally() if status is None else status.outcomes.get("deleted", Tally())
+
+
+def _facts(each: AnyCarried) -> dict[str, Any]:
+    if each.value is None:
+        return each.error_json()
+    said = {"run": None, "state": None, **each.value.plan.to_json()}
+    return {**each.error_json(), **said, **({} if each.value.status is None else each.value.status.to_json())}
+
+
+def _sums(answers: Sequence[AnyCarried]) -> dict[str, Any]:
+    fine = [each for each in answers if each.problem is None]
+    return {
+        "tables": len(answers),
+        "failed": sum(each.problem is not None for each in answers),
+        "expired": sum(map(_expired, answers)),
+        "victims": tally_json(_together([_victims(each) for each in fine])),
+        "deleted": tally_json(_together([_deleted(each) for each in answers])),
+    }
+
+
+def _together(tallies: Sequence[Tally]) -> Tally:
+    return Tally(sum(each.files for each in tallies), sum(each.bytes for each in tallies))
+
+
+def _carried_blocks(answers: Sequence[AnyCarried]) -> Iterator[Block]:
+    sums = _sums(answers)
+    rows = [_carried_row(each) for each in answers]
+    victims = sums["victims"]
+    last = (counted(sums["tables"], "table"), number(sums["expired"]), number(victims["files"]), size(victims["bytes"]))
+    headings = ("table", "expired", "files", "bytes", "")
+    yield Grid((*rows, (*last, "")), headings, right=frozenset({1, 2, 3}))
+    if sums["failed"]:
+        yield Line(f"not carried out: {counted(sums['failed'], 'table')}; not counted above")
+    deleted = sums["deleted"]
+    yield Line(f"deleted now: {counted(deleted['files'], 'file')}, {size(deleted['bytes'])}")
+    yield Hint("`firnline runs` shows each run; `firnline undo RUN` brings one back until its purge starts")
+    yield Hint("`firnline purge` deletes the files of all of them, once grace is over")
+
+
+def _carried_row(each: AnyCarried) -> tuple[str, ...]:
+    why = "" if each.problem is None else shortened(each.problem.message)
+    if each.value is None:
+        return (each.table, "", "", "", why)
+    victims = _victims(each)
+    return (each.table, number(_expired(each)), number(victims.files), size(victims.bytes), why or _stands(each))
+
+
+def _stands(each: AnyCarried) -> str:
+    """Returns where the table's run stands, in a few words."""
+    status = None if each.value is None else each.value.status
+    if status is None:
+        return "nothing was changed" if _victims(each).files else "nothing to do"
+    return f"{status.state}, waits for {status.waits}" if status.waits else str(status.state)
+
+
+def show_timelines(answers: Sequence[TableAnswer[Timeline]], as_json: bool) -> int:
+    """Shows the histories of several tables. Returns the exit code of the first of which something was unreadable."""
+    listed = sorted(answers, key=lambda each: (each.problem is None, each.table))
+    facts = {"tables": [{**each.error_json(), **(each.value.to_json() if each.value else {})} for each in listed]}
+    output_for(as_json).show(Page(tuple(_timeline_blocks(listed))), facts)
+    return exit_code_of(each.problem for each in answers)
+
+
+def _timeline_blocks(answers: Sequence[TableAnswer[Timeline]]) -> Iterator[Block]:
+    headings = ("table", "live", "expired", "first day", "last day", "purged", "")
+    found = [each.value for each in answers if each.value is not None]
+    live, gone = sum(each.live for each in found), sum(each.expired for each in found)
+    purged = size(sum(_purged(each) for each in found))
+    rows = [_timeline_row(each) for each in answers]
+    last = (counted(len(answers), "table"), number(live), number(gone), "", "", purged, "")
+    yield Grid((*rows, last), headings, right=frozenset({1, 2, 5}))
+    yield Hint("`firnline history TABLE` shows one of them day by day")
+
+
+def _timeline_row(each: TableAnswer[Timeline]) -> tuple[str, ...]:
+    why = "" if each.problem is None else shortened(each.problem.message)
+    if each.value is None:
+        return (each.table, "", "", "", "", "", why)
+    days = each.value.days()
+    ends = (days[0].day, days[-1].day) if days else ("", "")
+    return (each.table, number(each.value.live), number(each.value.expired), *ends, size(_purged(each.value)), why)
+
+
+def _purged(timeline: Timeline) -> int:
+    return sum(day.purged_bytes for day in timeline.days())

@@ -1,0 +1,23 @@
+"""One table of several: what a verb says of it, or why it cannot."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+from firnline.errors import FirnlineError
+
+Found = TypeVar("Found")
+
+
+@dataclass(frozen=True, slots=True)
+class TableAnswer(Generic[Found]):
+    """What a verb returned for one table, and why it went no further; or why a catalog of this name cannot be read."""
+
+    table: str
+    value: Found | None = None
+    problem: FirnlineError | None = None
+
+    def error_json(self) -> dict[str, Any]:
+        """Returns what every answer has in JSON, whatever else it says."""
+        return {"table": self.table, "error": None if self.problem is None else self.problem.to_json()}
