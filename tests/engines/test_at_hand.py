@@ -34,9 +34,7 @@ ODD: dict[str, dict[str, str]] = {
 }
 STRICT = ("ansi", "not adaptive", "one partition", "far away", "small batches")
 LAX = ("not ansi", "case counts", "no arrow")
-TOGETHER = {
-    " and ".join(names): {key: ODD[name][key] for name in names for key in ODD[name]} for names in (STRICT, LAX)
-}
+TOGETHER = {" and ".join(names): {k: v for name in names for k, v in ODD[name].items()} for names in (STRICT, LAX)}
 SETTINGS = {**TOGETHER, **(ODD if os.environ.get("FIRNLINE_FULL") else {})}
 
 
