@@ -98,6 +98,7 @@ def look(settings: dict[str, str]) -> None:
     """Everything that only looks."""
     snapshot, file = audited(registry(settings))
     show("What is in the lake?", "tables")
+    show("What would a run on all of them free? Worst first, sums below.", "plan", "--all")
     show("What would a run on the registry free, and what stays? Nothing is changed.", "plan", REGISTRY)
     show("The same for telemetry: another window, a branch, a commit rolled back.", "plan", TELEMETRY)
     show("Why does this old snapshot stay?", "why", REGISTRY, str(snapshot))

@@ -32,12 +32,9 @@ def is_active() -> bool:
     """Tells whether this process has a Spark session that runs; imports nothing to find out."""
     if "pyspark.sql" not in sys.modules:
         return False
-    from pyspark.sql import SparkSession
+    from firnline.spark.session import has_active
 
-    from firnline.spark.session import is_stopped
-
-    active = SparkSession.getActiveSession()
-    return active is not None and not is_stopped(active)
+    return has_active()
 
 
 @dataclass

@@ -102,6 +102,12 @@ def session(given: SparkSession | None = None) -> SparkSession:
         raise UsageError(f"Spark cannot be started: {said_by(problem)}", _START) from problem
 
 
+def has_active() -> bool:
+    """Tells whether this process has a session that runs."""
+    active = SparkSession.getActiveSession()
+    return active is not None and not is_stopped(active)
+
+
 def is_stopped(given: SparkSession) -> bool:
     """Tells whether a session has ended: what it is asked then fails with whatever its remains say."""
     from py4j.protocol import Py4JError
