@@ -11,18 +11,19 @@ from typing import TYPE_CHECKING, Any
 
 from firnline.app.catalogs import Table
 from firnline.app.doctor import examine
-from firnline.app.lake_runs import AnyPlan, Carried, LakeRuns, Proposed
-from firnline.app.many import AT_ONCE, on_each, unless_stopped
+from firnline.app.looking import check_table, timeline_of_table
+from firnline.app.many import AT_ONCE
 from firnline.app.places import Places, places_of
-from firnline.app.requests import Moment, age_ms, instant, request_of, terms_of
+from firnline.app.requests import Moment, age_ms, instant, request_of, search_of, terms_of
 from firnline.app.runs import Leave, PlanView, Runs
 from firnline.app.searches import Searches
+from firnline.app.several import Several
 from firnline.errors import FirnlineError, UnreadableMetadata
 from firnline.model.holds import Hold
 from firnline.model.snapshots import RefKind
-from firnline.ops.history.reading import check_plot_name, expired_snapshots, timeline_of, write_plot
+from firnline.ops.history.reading import check_plot_name, expired_snapshots, write_plot
 from firnline.ops.history.timeline import Span, Timeline
-from firnline.ops.looking.check import Checked, check
+from firnline.ops.looking.check import Checked
 from firnline.ops.looking.findings import Diagnosis
 from firnline.ops.looking.permissions import Permissions, permissions
 from firnline.ops.looking.why import Explanation, why
@@ -33,7 +34,6 @@ from firnline.ops.orphans.dropped import Dropped
 from firnline.ops.orphans.search import SearchRequest
 from firnline.ops.runs.decision import policy_in_force
 from firnline.ops.runs.status import RunStatus
-from firnline.plans.answers import Found, TableAnswer
 from firnline.plans.orphans import OrphanPlan
 from firnline.plans.plan import Plan
 from firnline.plans.request import Request
@@ -65,6 +65,12 @@ class Lake:
     def _searches(self) -> Searches:
         return Searches(self.places, self._runs)
 
+    def several(self, tables: Iterable[str] | None = None, *, at_once: int = AT_ONCE) -> Several:
+        """Returns the verbs on several tables, so many side by side: names, locations and patterns such as
+        `lake.sales.*`; every table of every catalog if None.
+        """
+        return Several(self.places, self._runs, self._searches, None if tables is None else tuple(tables), at_once)
+
     # ---- looking: nothing is changed
 
     @property
@@ -88,36 +94,7 @@ class Lake:
 
     def check(self, table: Table) -> Checked:
         """Returns whether every file that the table's snapshots need exists, with its size. Changes nothing."""
-        place = self.places.place(table)
-        return check(place.source, place.store, self.places.engines.choose, self.places.progress)
-
-    def check_tables(
-        self, tables: Iterable[str] | None = None, *, at_once: int = AT_ONCE
-    ) -> Iterator[TableAnswer[Checked]]:
-        """Yields what `check` finds of each of several tables, named as for `plan_tables`. Changes nothing."""
-        return unless_stopped(self._on_each(tables, self.check, at_once))
-
-    def _on_each(
-        self,
-        tables: Iterable[str] | None,
-        act: Callable[[TableName], Found],
-        at_once: int,
-        interrupted: Callable[[], bool] | None = None,
-    ) -> Iterator[TableAnswer[Found]]:
-        """Yields what a verb returns for each table; for every table of every catalog if None. A table for which it
-        raises, or which it did not reach, and a catalog that cannot be read, come with the reason.
-        """
-        catalogs = self.places.catalogs
-        chosen, unread = catalogs.readable() if tables is None else (catalogs.chosen(list(tables)), {})
-        yield from (TableAnswer(name, problem=problem) for name, problem in unread.items())
-        asked = interrupted or self.places.interrupted
-        yield from on_each(chosen, act, at_once, asked, self.places.progress)
-
-    def _proposed(
-        self, tables: Iterable[str] | None, propose: Callable[[TableName], Proposed[AnyPlan]], at_once: int
-    ) -> list[TableAnswer[Proposed[AnyPlan]]]:
-        """Returns a saved plan of each table. Ctrl-C ends it there: nothing is under way that a boundary protects."""
-        return list(self._on_each(tables, propose, at_once, lambda: False))
+        return check_table(self.places, table)
 
     def check_store(self, location: str) -> StoreVerdicts:
         """Returns what the store at a location really does. Writes a few objects of its own and removes them again."""
@@ -147,32 +124,10 @@ class Lake:
         """Returns the table's days, and what of its history could not be read. Changes nothing."""
         if plot is not None:
             check_plot_name(Path(plot))
-        timeline, trouble = self._timeline(table, Span(instant(since), instant(until)))
+        timeline, trouble = timeline_of_table(self.places, table, Span(instant(since), instant(until)))
         if plot is not None:
             write_plot(timeline, Path(plot))
         return timeline, trouble
-
-    def history_tables(
-        self,
-        tables: Iterable[str] | None = None,
-        *,
-        since: Moment | None = None,
-        until: Moment | None = None,
-        at_once: int = AT_ONCE,
-    ) -> Iterator[TableAnswer[Timeline]]:
-        """Yields the days of each of several tables, named as for `plan_tables`; with the reason where some of its
-        history could not be read. Changes nothing.
-        """
-        span = Span(instant(since), instant(until))
-        answers = unless_stopped(self._on_each(tables, lambda table: self._timeline(table, span), at_once))
-        for each in answers:
-            timeline, trouble = each.value or (None, None)
-            yield TableAnswer(each.table, timeline, each.problem or trouble)
-
-    def _timeline(self, table: Table, span: Span) -> tuple[Timeline, UnreadableMetadata | None]:
-        work = self.places.table_context(table)
-        state = work.source.load()
-        return timeline_of(work.source, state, work.store, work.root(state), span)
 
     def sql(self, text: str) -> Iterator[Answer]:
         """Yields the answer to each statement: a DataFrame to a query. `USE TABLE` holds for the calls that follow."""
@@ -267,22 +222,6 @@ class Lake:
         """
         return self._runs.plan(table, replace(request_of(**asked), drop=tuple(drop)), save, files)
 
-    def plan_tables(
-        self, tables: Iterable[str] | None = None, *, save: bool = False, at_once: int = AT_ONCE, **asked: Any
-    ) -> Iterator[TableAnswer[Plan]]:
-        """Yields what a run would do to each of several tables: names, locations and patterns such as `lake.sales.*`;
-        to every table of every catalog if None. A table that cannot be planned, or a catalog that cannot be read, comes
-        with the reason. Changes nothing, but `save` writes each plan into a run record.
-        """
-        request = request_of(**asked)
-
-        def planned(name: TableName) -> Plan:
-            view = self._runs.plan(name, request, save, None)
-            view.planned.close()  # only the figures are kept: files of a thousand tables would not fit
-            return view.plan
-
-        return unless_stopped(self._on_each(tables, planned, at_once))
-
     def expire(
         self,
         table: Table,
@@ -297,33 +236,6 @@ class Lake:
         stop.
         """
         return self._runs.carry_out(table, request_of(**asked), confirm, break_lease)
-
-    def expire_tables(
-        self,
-        tables: Iterable[str] | None = None,
-        *,
-        at_once: int = AT_ONCE,
-        break_lease: bool = False,
-        confirm: Callable[[Sequence[TableAnswer[Plan]]], None] = lambda plans: None,
-        **asked: Any,
-    ) -> list[TableAnswer[Carried[Plan]]]:
-        """Returns what became of each of several tables, named as for `plan_tables`. All of them are planned first;
-        `confirm` is shown the plans, and raises to stop. Then each is taken as far as it may go now. One that fails, or
-        that a stop did not reach, says why: `resume_tables` goes on with those that were planned.
-        """
-        request = request_of(**asked)
-
-        def propose(name: TableName) -> Proposed[Plan]:
-            plan = self._runs.propose(name, request)
-            return Proposed(plan, plan.run, plan.refusal)
-
-        def confirmed(plans: Sequence[TableAnswer[Plan]]) -> bool:
-            confirm(plans)
-            return True
-
-        proposed = self._proposed(tables, propose, at_once)
-        leave = Leave(break_lease, request.include_outside)
-        return LakeRuns(self.places, self._runs, at_once).carry_out(proposed, confirmed, leave)
 
     def drop(
         self,
@@ -372,45 +284,15 @@ class Lake:
         """Returns the committed runs of a table, each purged where it may be."""
         return self._runs.purge_table(table, Leave(break_lease, include_outside))
 
-    def purge_tables(
-        self,
-        tables: Iterable[str] | None = None,
-        *,
-        at_once: int = AT_ONCE,
-        break_lease: bool = False,
-        include_outside: bool | None = None,
-    ) -> list[TableAnswer[list[RunStatus]]]:
-        """Returns what `purge_table` does for each of several tables, named as for `plan_tables`."""
-        leave = Leave(break_lease, include_outside)
-        return list(self._on_each(tables, lambda table: self._runs.purge_table(table, leave), at_once))
-
     def resume(
         self, table: Table, *, break_lease: bool = False, include_outside: bool | None = None
     ) -> list[RunStatus]:
         """Returns every unfinished run of a table, each taken as far as it may go now."""
         return self._runs.resume(table, Leave(break_lease, include_outside))
 
-    def resume_tables(
-        self,
-        tables: Iterable[str] | None = None,
-        *,
-        at_once: int = AT_ONCE,
-        break_lease: bool = False,
-        include_outside: bool | None = None,
-    ) -> list[TableAnswer[list[RunStatus]]]:
-        """Returns what `resume` does for each of several tables, named as for `plan_tables`."""
-        leave = Leave(break_lease, include_outside)
-        return list(self._on_each(tables, lambda table: self._runs.resume(table, leave), at_once))
-
     def runs(self, table: Table) -> list[RunStatus]:
         """Returns every recorded run of a table, in the order of planning. Changes nothing."""
         return self._runs.of_table(table)
-
-    def runs_tables(
-        self, tables: Iterable[str] | None = None, *, at_once: int = AT_ONCE
-    ) -> Iterator[TableAnswer[list[RunStatus]]]:
-        """Yields what `runs` finds of each of several tables, named as for `plan_tables`. Changes nothing."""
-        return unless_stopped(self._on_each(tables, self.runs, at_once))
 
     def run(self, run: str) -> RunStatus:
         return self._runs.named(run)
@@ -432,29 +314,8 @@ class Lake:
 
         `also` are tables that no catalog has; `terms` are those of `terms_of`.
         """
-        asked = SearchRequest(instant(older_than), same, dead, also, keep_near_misses)
+        asked = search_of(older_than, same, dead, also, keep_near_misses)
         return self._searches.orphans(table, asked, terms_of(**terms))
-
-    def orphans_tables(
-        self,
-        tables: Iterable[str] | None = None,
-        *,
-        at_once: int = AT_ONCE,
-        confirm: Callable[[Sequence[TableAnswer[OrphanPlan]]], bool] = lambda plans: False,
-        **asked: Any,
-    ) -> list[TableAnswer[Carried[OrphanPlan]]]:
-        """Returns what no table needs of the folders of each of several tables, named as for `plan_tables`, and the
-        runs that remove it. `confirm` is shown all of it; unless it returns True the plans are saved and wait. `asked`
-        are the options of `orphans`.
-        """
-
-        def propose(name: TableName) -> Proposed[OrphanPlan]:
-            plan, _ = self.orphans(name, **asked)
-            return Proposed(plan, plan.run)
-
-        proposed = self._proposed(tables, propose, at_once)
-        leave = Leave(bool(asked.get("break_lease")), asked.get("include_outside") or None)
-        return LakeRuns(self.places, self._runs, at_once).carry_out(proposed, confirm, leave)
 
     def dropped(self, prefix: str) -> list[Dropped]:
         """Returns the folders under a prefix that look like tables and that no configured catalog knows."""

@@ -57,7 +57,7 @@ def four(lake: RealLake) -> RealLake:
 
 
 def expired(lake: Lake, *texts: str, **more: Any) -> Answers:
-    return {each.table: each for each in lake.expire_tables(texts or None, **asked(**more))}
+    return {each.table: each for each in lake.several(texts or None).expire(**asked(**more))}
 
 
 def status(answer: TableAnswer[Carried[Plan]]) -> RunStatus:
@@ -96,7 +96,7 @@ def test_each_run_is_the_one_that_its_table_gets_alone(four: RealLake) -> None:
 
 def test_the_plans_that_are_shown_are_carried_out(four: RealLake) -> None:
     shown: list[TableAnswer[Plan]] = []
-    found = {each.table: each for each in four.firnline().expire_tables(confirm=shown.extend, **asked())}
+    found = {each.table: each for each in four.firnline().several().expire(confirm=shown.extend, **asked())}
     plans = {each.table: each.value for each in shown}
     assert {name: str(plan.run) for name, plan in plans.items() if plan} == {
         name: status(each).id for name, each in found.items()
@@ -108,16 +108,16 @@ def test_a_no_changes_nothing_and_leaves_no_run_to_carry_on(four: RealLake) -> N
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        four.firnline().expire_tables(confirm=no, **asked())
+        four.firnline().several().expire(confirm=no, **asked())
     assert [snapshots(four, name) for name in NAMES] == [MADE] * len(NAMES)
     assert {each.state for name in ALL for each in four.firnline().runs(name)} == {"cancelled"}
 
 
 def test_a_plan_that_nobody_approved_waits(four: RealLake) -> None:
     lake = four.firnline()
-    plans = list(lake.plan_tables(save=True, **asked()))
+    plans = list(lake.several().plan(save=True, **asked()))
     assert all(each.value is not None and each.value.run for each in plans)
-    found = four.firnline().resume_tables()
+    found = four.firnline().several().resume()
     assert {str(each.state) for answer in found for each in answer.value or ()} == {"planned"}
     assert [snapshots(four, name) for name in NAMES] == [MADE] * len(NAMES)
 
@@ -148,7 +148,7 @@ def test_what_becomes_of_one_table_after_the_question_stops_no_other(
     four: RealLake, meanwhile: Callable[[RealLake], None]
 ) -> None:
     found = {
-        each.table: each for each in four.firnline().expire_tables(confirm=lambda plans: meanwhile(four), **asked())
+        each.table: each for each in four.firnline().several().expire(confirm=lambda plans: meanwhile(four), **asked())
     }
     for name in OTHERS:
         assert status(found[f"lake.db.{name}"]).state == "done"
@@ -178,7 +178,9 @@ def test_a_table_that_breaks_meanwhile_stops_others_only_as_it_would_stop_each_a
     """What it needs cannot be read, so nothing that it may share can go; unless the operator says that it does not."""
     if not shares:
         four.policy = "catalogs: {lake: {namespaces: {db: {tables: {c: {sharing: none}}}}}}"
-    found = {each.table: each for each in four.firnline().expire_tables(confirm=lambda plans: damage(four), **asked())}
+    found = {
+        each.table: each for each in four.firnline().several().expire(confirm=lambda plans: damage(four), **asked())
+    }
     for name in OTHERS:
         other = found[f"lake.db.{name}"]
         assert isinstance(other.problem, RefusedForSafety) if shares else status(other).state == "done"
@@ -218,8 +220,8 @@ def test_a_process_that_dies_at_any_write_leaves_the_whole_to_resume(
     with monkeypatch.context() as patched:
         patched.setattr(ObjectStores, "put_if_absent", dying(ObjectStores.put_if_absent))
         with suppress(Cut):
-            four.firnline().expire_tables(at_once=1, **asked())
-    after = four.firnline().resume_tables(break_lease=True)
+            four.firnline().several(at_once=1).expire(**asked())
+    after = four.firnline().several().resume(break_lease=True)
     assert [each.problem for each in after] == [None] * len(NAMES)
     states = {name: [str(each.state) for each in four.firnline().runs(name)] for name in ALL}
     approved = [name for name, each in states.items() if each and each[-1] == "done"]
@@ -243,11 +245,11 @@ def test_a_stop_is_told_of_each_table_that_it_did_not_reach_and_resume_does_the_
 
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(Runs, "advance", stop_after_one)
-        found = lake.expire_tables(at_once=1, **asked())
+        found = lake.several(at_once=1).expire(**asked())
     stopped = [each for each in found if isinstance(each.problem, Interrupted)]
     assert len(stopped) >= len(NAMES) - 1
     assert all(each.problem is not None and "resume" in (each.problem.hint or "") for each in stopped)
-    assert all(each.problem is None for each in four.firnline().resume_tables())
+    assert all(each.problem is None for each in four.firnline().several().resume())
     assert [snapshots(four, name) for name in NAMES] == [1] * len(NAMES)
 
 
@@ -256,7 +258,7 @@ def test_a_run_that_another_process_called_off_is_not_approved(four: RealLake) -
         (first, *_) = [each.value for each in plans if each.value is not None]
         four.firnline().undo(str(first.run))
 
-    found = {each.table: each for each in four.firnline().expire_tables(confirm=call_off, **asked())}
+    found = {each.table: each for each in four.firnline().several().expire(confirm=call_off, **asked())}
     assert found["lake.db.a"].problem is not None
     assert snapshots(four, "a") == MADE
     assert all(status(found[name]).state == "done" for name in ALL[1:])
@@ -267,9 +269,9 @@ def test_two_at_once_share_the_tables_between_them(four: RealLake) -> None:
     other: list[TableAnswer[Carried[Plan]]] = []
 
     def another(plans: Sequence[TableAnswer[Plan]]) -> None:
-        other.extend(four.firnline().expire_tables(**asked()))
+        other.extend(four.firnline().several().expire(**asked()))
 
-    found = four.firnline().expire_tables(confirm=another, **asked())
+    found = four.firnline().several().expire(confirm=another, **asked())
     assert all(status(each).state == "done" for each in other)
     for each in found:
         assert each.problem is None or isinstance(each.problem, RefusedForSafety | LeaseHeld | NoSuchTable), each
@@ -340,12 +342,12 @@ def lonely(four: RealLake, name: str) -> Path:
 def test_orphans_of_all_wait_for_a_yes(four: RealLake) -> None:
     files = [lonely(four, name) for name in "ac"]
     terms: dict[str, Any] = {"grace": "0s", "blast_radius": 1.0}
-    shown = four.firnline().orphans_tables(dry_run=True, **terms)
+    shown = four.firnline().several().orphans(dry_run=True, **terms)
     assert sum(each.value.plan.victims.all.files for each in shown if each.value) == 2
-    waiting = four.firnline().orphans_tables(**terms)
+    waiting = four.firnline().several().orphans(**terms)
     assert [each.value.status.state for each in waiting if each.value and each.value.status] == ["planned"] * 2
     assert all(file.exists() for file in files)
-    carried = four.firnline().orphans_tables(confirm=lambda plans: True, **terms)
+    carried = four.firnline().several().orphans(confirm=lambda plans: True, **terms)
     assert [each.value.status.state for each in carried if each.value and each.value.status] == ["done"] * 2
     assert not any(file.exists() for file in files)
     assert all(is_whole(four, name) for name in NAMES)

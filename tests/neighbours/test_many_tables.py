@@ -35,7 +35,7 @@ def five(lake: RealLake) -> RealLake:
 
 
 def planned(lake: RealLake, *texts: str, **asked: Any) -> dict[str, TablePlan]:
-    found = lake.firnline().plan_tables(texts or None, older_than=now_ms(), **ASKED, **asked)
+    found = lake.firnline().several(texts or None).plan(older_than=now_ms(), **ASKED, **asked)
     return {each.table: each for each in found}
 
 
@@ -47,7 +47,7 @@ def damage(lake: RealLake, name: str) -> None:
 @pytest.mark.parametrize("at_once", [1, 8])
 def test_each_plan_is_the_one_of_its_table_alone(five: RealLake, at_once: int) -> None:
     asked: dict[str, Any] = {"older_than": now_ms(), "now": now_ms(), **ASKED}
-    together = {each.table: each for each in five.firnline().plan_tables(at_once=at_once, **asked)}
+    together = {each.table: each for each in five.firnline().several(at_once=at_once).plan(**asked)}
     assert sorted(together) == [f"lake.db.{name}" for name in "abcde"]
     for name, each in together.items():
         alone = five.firnline().plan(name, **asked).plan
@@ -190,5 +190,5 @@ def test_many_tables_are_checked_at_once_and_what_is_missing_comes_first(
 
 def test_each_check_is_the_one_of_its_table_alone(five: RealLake) -> None:
     lake = five.firnline()
-    for each in lake.check_tables():
+    for each in lake.several().check():
         assert each.value == lake.check(each.table)

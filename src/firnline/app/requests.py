@@ -9,6 +9,7 @@ from firnline.app.runs import Leave
 from firnline.app.searches import SearchTerms
 from firnline.model.times import parse_duration, parse_instant
 from firnline.ops.marks.tags import FOREVER
+from firnline.ops.orphans.search import SearchRequest
 from firnline.plans.orphans import OrphanPlan
 from firnline.plans.request import Request
 
@@ -41,6 +42,17 @@ def request_of(
         sole_writer=sole_writer,
         grace_ms=None if grace is None else parse_duration(grace),
     )
+
+
+def search_of(
+    older_than: Moment | None = None,
+    same: tuple[tuple[str, str], ...] = (),
+    dead: frozenset[str] = frozenset(),
+    also: tuple[str, ...] = (),
+    keep_near_misses: bool = False,
+) -> SearchRequest:
+    """Returns what a search is asked for. `also` are tables that no catalog has."""
+    return SearchRequest(instant(older_than), same, dead, also, keep_near_misses)
 
 
 def terms_of(

@@ -48,7 +48,7 @@ def check(
 
     lake = open_lake(config, engine=engine, progress=progress_for(as_json), trust=trust or ())
     if not options.is_one(tables, every):
-        return _show_all(list(lake.check_tables(None if every else tables, at_once=at_once)), as_json)
+        return _show_all(list(lake.several(None if every else tables, at_once=at_once).check()), as_json)
     checked = lake.check(tables[0])
     output_for(as_json).show(Page(tuple(_blocks(checked))), checked.to_json())
     return 0 if checked.sound else _UNSOUND

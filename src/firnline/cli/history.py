@@ -46,7 +46,7 @@ def history(
         if plot is not None:
             raise UsageError("--plot draws one table", hint="name that table alone")
         named = None if every else tables
-        return show_timelines(list(lake.history_tables(named, since=since, until=until, at_once=at_once)), as_json)
+        return show_timelines(list(lake.several(named, at_once=at_once).history(since=since, until=until)), as_json)
     timeline, trouble = lake.history(tables[0], since=since, until=until, plot=plot)
     output.show(timeline_page(timeline), timeline.to_json())
     if trouble is not None:

@@ -26,6 +26,34 @@ DryRun = Annotated[bool, typer.Option("--dry-run", help="Only show what is there
 Grace = Annotated[
     str | None, typer.Option("--grace", metavar="AGE", help="How long to wait before the purge; 24h unless configured.")
 ]
+Searched = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="[TABLE|PREFIX]...", help="Tables, or a folder with several; patterns: lake.sales.*."),
+]
+OlderThan = Annotated[
+    str | None, typer.Option("--older-than", metavar="T", help="Only files older than this; never younger than 24 h.")
+]
+InventoryFile = Annotated[
+    Path | None,
+    typer.Option("--inventory", metavar="FILE", help="Parquet or CSV of path, size, modified, instead of listing."),
+]
+Same = Annotated[
+    list[str] | None,
+    typer.Option("--same", metavar="A=B", help="Two schemes and authorities that are one place; repeatable."),
+]
+NearMisses = Annotated[
+    str, typer.Option("--near-misses", metavar="stop|keep", help="What to do about names that nearly match.")
+]
+DroppedUuid = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--dropped", metavar="UUID", help="A table, or one metadata file, that nobody has any more; repeatable."
+    ),
+]
+Also = Annotated[
+    list[str] | None,
+    typer.Option("--also", metavar="LOCATION", help="A table that no catalog has, by its location; repeatable."),
+]
 
 
 def register(app: typer.Typer) -> None:
@@ -34,40 +62,18 @@ def register(app: typer.Typer) -> None:
 
 
 def orphans(
-    tables: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="[TABLE|PREFIX]...", help="Tables, or a folder with several; patterns: lake.sales.*."),
-    ] = None,
+    tables: Searched = None,
     every: options.AllTables = False,
     at_once: options.AtOnce = AT_ONCE,
-    older_than: Annotated[
-        str | None,
-        typer.Option("--older-than", metavar="T", help="Only files older than this; never younger than 24 h."),
-    ] = None,
+    older_than: OlderThan = None,
     dry_run: DryRun = False,
-    inventory: Annotated[
-        Path | None,
-        typer.Option("--inventory", metavar="FILE", help="Parquet or CSV of path, size, modified, instead of listing."),
-    ] = None,
+    inventory: InventoryFile = None,
     files: options.Files = None,
     grace: Grace = None,
-    same: Annotated[
-        list[str] | None,
-        typer.Option("--same", metavar="A=B", help="Two schemes and authorities that are one place; repeatable."),
-    ] = None,
-    near_misses: Annotated[
-        str, typer.Option("--near-misses", metavar="stop|keep", help="What to do about names that nearly match.")
-    ] = "stop",
-    dropped_uuid: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--dropped", metavar="UUID", help="A table, or one metadata file, that nobody has any more; repeatable."
-        ),
-    ] = None,
-    also: Annotated[
-        list[str] | None,
-        typer.Option("--also", metavar="LOCATION", help="A table that no catalog has, by its location; repeatable."),
-    ] = None,
+    same: Same = None,
+    near_misses: NearMisses = "stop",
+    dropped_uuid: DroppedUuid = None,
+    also: Also = None,
     include_outside: Annotated[
         bool, typer.Option("--include-outside", help="Search the table's folders outside its location too.")
     ] = False,
@@ -83,26 +89,27 @@ def orphans(
     Several tables are all searched before one question is asked; one that fails stops no other.
     """
     is_one = options.is_one(tables, every)
+    if not is_one and (files is not None or inventory is not None):
+        raise UsageError("--files and --inventory are of one table or folder", hint="name that one alone")
     lake = lake_of(config, engine, as_json, trust)
     asked: dict[str, Any] = {
-        "older_than": older_than, "grace": grace, "inventory": inventory, "files": files,
+        "older_than": older_than, "grace": grace, "inventory": inventory, "files": files, "dry_run": dry_run,
         "same": pairs(same or []), "dead": frozenset(dropped_uuid or ()), "also": tuple(also or ()),
         "keep_near_misses": one_of(near_misses, ("stop", "keep")) == "keep",
         "blast_radius": options.share(blast_radius), "break_lease": break_lease,
         "include_outside": include_outside,
     }  # fmt: skip
-    if is_one and tables is not None:
-        asked["consent"] = lambda plan: consent(explain_orphans(plan), yes, as_json)
-        _show(lake.orphans(tables[0], dry_run=dry_run, **asked), as_json)
-        return 0
-    if files is not None or inventory is not None:
-        raise UsageError("--files and --inventory are of one table or folder", hint="name that one alone")
-    del asked["files"], asked["inventory"]
-    found = lake.orphans_tables(
-        None if every else tables, at_once=at_once, dry_run=dry_run,
-        confirm=lambda plans: consent(Page(tuple(_found_by_table(plans))), yes, as_json), **asked,
-    )  # fmt: skip
-    return show_carried(found, as_json)
+    if not is_one or tables is None:
+        several = lake.several(None if every else tables, at_once=at_once)
+        return show_carried(
+            several.orphans(confirm=lambda found: consent(_together(found), yes, as_json), **asked), as_json
+        )
+    _show(lake.orphans(tables[0], consent=lambda plan: consent(explain_orphans(plan), yes, as_json), **asked), as_json)
+    return 0
+
+
+def _together(plans: Sequence[TableAnswer[OrphanPlan]]) -> Page:
+    return Page(tuple(_found_by_table(plans)))
 
 
 def _found_by_table(plans: Sequence[TableAnswer[OrphanPlan]]) -> Iterator[Block]:

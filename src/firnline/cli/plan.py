@@ -68,7 +68,7 @@ def plan(
         return 0
     if files is not None:
         raise UsageError("--files lists the files of one table", hint="name that table alone")
-    return _show_all(list(lake.plan_tables(None if every else tables, at_once=at_once, **asked)), as_json)
+    return _show_all(list(lake.several(None if every else tables, at_once=at_once).plan(**asked)), as_json)
 
 
 def _show_all(plans: list[TablePlan], as_json: bool) -> int:

@@ -121,9 +121,8 @@ def expire(
     if not yes:
         refuse_mute(as_json)
     confirm = (lambda plans: None) if yes else (lambda plans: ask(lake_wide_page(plans), as_json))
-    return show_carried(
-        lake.expire_tables(None if every else tables, at_once=at_once, confirm=confirm, **asked), as_json
-    )
+    several = lake.several(None if every else tables, at_once=at_once)
+    return show_carried(several.expire(confirm=confirm, **asked), as_json)
 
 
 def show_expired(result: Any, as_json: bool) -> None:
@@ -184,7 +183,7 @@ def purge(
     if targets and len(targets) == 1 and names_run(targets[0]):
         show_runs([lake.purge(targets[0], **said)], as_json, single=True)
         return 0
-    return _show_each(lake.purge_tables(_tables_of(targets), at_once=at_once, **said), as_json)
+    return _show_each(lake.several(_tables_of(targets), at_once=at_once).purge(**said), as_json)
 
 
 def undo(
@@ -223,7 +222,7 @@ def resume(
     if targets and len(targets) == 1 and names_run(targets[0]):
         show_runs([lake.advance(targets[0], **said)], as_json, single=True)
         return 0
-    return _show_each(lake.resume_tables(_tables_of(targets), at_once=at_once, **said), as_json)
+    return _show_each(lake.several(_tables_of(targets), at_once=at_once).resume(**said), as_json)
 
 
 def _tables_of(targets: list[str] | None) -> list[str] | None:
@@ -261,7 +260,7 @@ def runs(
         found = lake.run(run)
         output_for(as_json).show(Page((*run_blocks(found), *_stages(found), _events(found))), found.to_json())
         return 0
-    return _show_each(lake.runs_tables(None if show is None else [show]), as_json)
+    return _show_each(lake.several(None if show is None else [show]).runs(), as_json)
 
 
 def _events(status: RunStatus) -> Grid:

@@ -1,0 +1,23 @@
+"""Looking at one table: what `check` and `history` read."""
+
+from __future__ import annotations
+
+from firnline.app.catalogs import Table
+from firnline.app.places import Places
+from firnline.errors import UnreadableMetadata
+from firnline.ops.history.reading import timeline_of
+from firnline.ops.history.timeline import Span, Timeline
+from firnline.ops.looking.check import Checked, check
+
+
+def check_table(places: Places, table: Table) -> Checked:
+    """Returns whether every file that the table's snapshots need exists, with its size."""
+    place = places.place(table)
+    return check(place.source, place.store, places.engines.choose, places.progress)
+
+
+def timeline_of_table(places: Places, table: Table, span: Span) -> tuple[Timeline, UnreadableMetadata | None]:
+    """Returns the table's days, and what of its history could not be read."""
+    work = places.table_context(table)
+    state = work.source.load()
+    return timeline_of(work.source, state, work.store, work.root(state), span)

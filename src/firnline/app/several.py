@@ -1,0 +1,142 @@
+"""Every verb that takes several tables: each table answers for itself, and one that fails stops no other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from firnline.app.lake_runs import AnyPlan, Carried, LakeRuns, Proposed
+from firnline.app.looking import check_table, timeline_of_table
+from firnline.app.many import on_each, unless_stopped
+from firnline.app.places import Places
+from firnline.app.requests import Moment, instant, request_of, search_of, terms_of
+from firnline.app.runs import Leave, Runs
+from firnline.app.searches import Searches
+from firnline.ops.history.timeline import Span, Timeline
+from firnline.ops.looking.check import Checked
+from firnline.ops.runs.status import RunStatus
+from firnline.plans.answers import Found, TableAnswer
+from firnline.plans.orphans import OrphanPlan
+from firnline.plans.plan import Plan
+from firnline.ports.catalogs import TableName
+
+_OF_SEARCH = frozenset({"older_than", "same", "dead", "also", "keep_near_misses"})
+
+
+@dataclass(frozen=True, slots=True)
+class Several:
+    """Several tables: names, locations and patterns; every table of every catalog if None. A table for which a verb
+    raises, or which a stop did not reach, answers with the reason; so does a catalog that cannot be read.
+    """
+
+    places: Places
+    runs_of_tables: Runs
+    searches: Searches
+    named: tuple[str, ...] | None
+    at_once: int
+
+    # ---- looking: nothing is changed, but for plans that are saved
+
+    def plan(self, *, save: bool = False, **asked: Any) -> Iterator[TableAnswer[Plan]]:
+        """Yields what a run would do to each table; `save` writes each plan into a run record."""
+        request = request_of(**asked)
+
+        def planned(name: TableName) -> Plan:
+            view = self.runs_of_tables.plan(name, request, save, None)
+            view.planned.close()  # only the figures are kept: files of a thousand tables would not fit
+            return view.plan
+
+        return self._looked_at(planned)
+
+    def check(self) -> Iterator[TableAnswer[Checked]]:
+        """Yields what `check` finds of each table."""
+        return self._looked_at(lambda name: check_table(self.places, name))
+
+    def history(self, *, since: Moment | None = None, until: Moment | None = None) -> Iterator[TableAnswer[Timeline]]:
+        """Yields the days of each table; with the reason where some of its history could not be read."""
+        span = Span(instant(since), instant(until))
+        for each in self._looked_at(lambda name: timeline_of_table(self.places, name, span)):
+            timeline, trouble = each.value or (None, None)
+            yield TableAnswer(each.table, timeline, each.problem or trouble)
+
+    def runs(self) -> Iterator[TableAnswer[list[RunStatus]]]:
+        """Yields the recorded runs of each table."""
+        return self._looked_at(self.runs_of_tables.of_table)
+
+    # ---- acting
+
+    def expire(
+        self,
+        *,
+        break_lease: bool = False,
+        confirm: Callable[[Sequence[TableAnswer[Plan]]], None] = lambda plans: None,
+        **asked: Any,
+    ) -> list[TableAnswer[Carried[Plan]]]:
+        """Returns what became of each table. All of them are planned first; `confirm` is shown the plans, and raises to
+        stop. Then each is taken as far as it may go now; `resume` goes on with those that were planned.
+        """
+        request = request_of(**asked)
+
+        def propose(name: TableName) -> Proposed[Plan]:
+            plan = self.runs_of_tables.propose(name, request)
+            return Proposed(plan, plan.run, plan.refusal)
+
+        def confirmed(plans: Sequence[TableAnswer[Plan]]) -> bool:
+            confirm(plans)
+            return True
+
+        return self._carry_out(propose, confirmed, Leave(break_lease, request.include_outside))
+
+    def orphans(
+        self,
+        *,
+        confirm: Callable[[Sequence[TableAnswer[OrphanPlan]]], bool] = lambda plans: False,
+        **asked: Any,
+    ) -> list[TableAnswer[Carried[OrphanPlan]]]:
+        """Returns what no table needs of the folders of each table, and the runs that remove it. `confirm` is shown all
+        of it; unless it returns True the plans are saved and wait. `asked` are the options of `Lake.orphans`.
+        """
+        search = search_of(**{name: said for name, said in asked.items() if name in _OF_SEARCH})
+        terms = terms_of(**{name: said for name, said in asked.items() if name not in _OF_SEARCH})
+
+        def propose(name: TableName) -> Proposed[OrphanPlan]:
+            plan, _ = self.searches.orphans(name, search, terms)
+            return Proposed(plan, plan.run)
+
+        return self._carry_out(propose, confirm, terms.leave)
+
+    def purge(
+        self, *, break_lease: bool = False, include_outside: bool | None = None
+    ) -> list[TableAnswer[list[RunStatus]]]:
+        """Returns the committed runs of each table, each purged where it may be."""
+        leave = Leave(break_lease, include_outside)
+        return list(self._each(lambda name: self.runs_of_tables.purge_table(name, leave)))
+
+    def resume(
+        self, *, break_lease: bool = False, include_outside: bool | None = None
+    ) -> list[TableAnswer[list[RunStatus]]]:
+        """Returns every unfinished run of each table, each taken as far as it may go now."""
+        leave = Leave(break_lease, include_outside)
+        return list(self._each(lambda name: self.runs_of_tables.resume(name, leave)))
+
+    def _looked_at(self, look: Callable[[TableName], Found]) -> Iterator[TableAnswer[Found]]:
+        return unless_stopped(self._each(look))
+
+    def _carry_out(
+        self,
+        propose: Callable[[TableName], Proposed[AnyPlan]],
+        confirm: Callable[[Sequence[TableAnswer[AnyPlan]]], bool],
+        leave: Leave,
+    ) -> list[TableAnswer[Carried[AnyPlan]]]:
+        """Ctrl-C ends the proposing at once: nothing is under way that a boundary protects."""
+        proposed = list(self._each(propose, lambda: False))
+        return LakeRuns(self.places, self.runs_of_tables, self.at_once).carry_out(proposed, confirm, leave)
+
+    def _each(
+        self, act: Callable[[TableName], Found], interrupted: Callable[[], bool] | None = None
+    ) -> Iterator[TableAnswer[Found]]:
+        catalogs = self.places.catalogs
+        chosen, unread = catalogs.readable() if self.named is None else (catalogs.chosen(self.named), {})
+        yield from (TableAnswer(name, problem=problem) for name, problem in unread.items())
+        yield from on_each(chosen, act, self.at_once, interrupted or self.places.interrupted, self.places.progress)
