@@ -9,7 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from firnline.errors import UnreadableMetadata
-from firnline.local.folding import _SPANNED, _settled
+from firnline.local.folding import _SAID, _Said, _settled
+from firnline.local.rows import marks_of
+from firnline.model.spans import Spans, numbers
 from firnline.spark.folding import FOLDED, Settling
 from firnline.spark.opening import told
 
@@ -35,9 +37,14 @@ def name(file: int) -> str:
     return f"file:///t/{file}"
 
 
-def plain(file: int, fold: int, op: int, spans: list[tuple[int, int]]) -> list[dict[str, Any]]:
-    said = {"identity": name(file), "key": name(file), "size": file, "kind": "data", "opens": False, "expects": None}
-    return [{**said, "fold": fold, "op": op, "start": start, "end": end} for start, end in spans]
+def plain(said: list[tuple[int, int, int, list[tuple[int, int]]]]) -> _Said:
+    facts = [
+        {"identity": name(file), "key": name(file), "size": file, "kind": "data", "opens": False} for file, *_ in said
+    ]
+    folds = [{"fold": fold, "op": op} for _, fold, op, _ in said]
+    rows = pa.Table.from_pylist([one | other for one, other in zip(facts, folds, strict=True)], _SAID)
+    spans = [(row, *span) for row, (*_, each) in enumerate(said) for span in sorted(each)]
+    return _Said(rows, marks_of(rows.column("identity")), Spans(*map(numbers, zip(*spans, strict=True))))
 
 
 def settled(rows: list[dict[str, Any]], cut: int, kept: int) -> list[dict[str, Any]]:
@@ -55,8 +62,8 @@ def facts(rows: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
 def test_it_is_the_plain_fold_however_rows_are_cut(
     said: list[tuple[int, int, int, list[tuple[int, int]]]], cut: int, kept: int
 ) -> None:
-    expected = _settled(pa.Table.from_pylist([row for each in said for row in plain(*each)], schema=_SPANNED), kept)
-    assert facts(settled([travelling(*each) for each in said], cut, kept)) == facts(expected.to_pylist())
+    expected = facts(_settled(plain(said), kept).to_pylist())
+    assert facts(settled([travelling(*each) for each in said], cut, kept)) == expected
 
 
 def test_what_could_not_be_read_or_was_not_opened_is_never_garbage() -> None:

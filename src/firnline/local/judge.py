@@ -27,10 +27,9 @@ def verdicts(files: pa.Table, territory: Territory, elsewhere: pa.Table | None =
         theirs = _have_a_path_of(names, elsewhere.column("identity"))
         theirs = pc.or_(theirs, _have_a_path_of(real, _real(elsewhere.column("identity"), territory)))
         verdict = pc.if_else(pc.and_(pc.invert(needed), theirs), _number(ELSEWHERE), verdict)
-    outside = _outside(names, territory.inside, territory.outside)
+    outside = pc.or_(_outside(names, territory.inside, territory.outside), _really_outside(real, territory))
     near = _near_misses(names, needed)
     if real is not names:
-        outside = pc.or_(outside, _really_outside(real, territory))
         near = pc.or_(near, _have_a_path_of(real, real.filter(needed)))
     verdict = pc.if_else(pc.and_(pc.invert(needed), outside), _number(OUTSIDE), verdict)
     verdict = pc.if_else(pc.and_(pc.invert(needed), near), _number(NEAR_MISS), verdict)
@@ -54,13 +53,16 @@ def _number(verdict: str) -> pa.Scalar:
 
 def _real(names: pa.ChunkedArray, territory: Territory) -> pa.ChunkedArray:
     """Returns what the files are really called; the very same names where no link or mount has another for any."""
-    found = [territory.real.column(chunk) for chunk in names.chunks]
-    same = all(one is other for one, other in zip(found, names.chunks, strict=True))
+    chunks = names.chunks  # asked for again, they would be other objects
+    found = [territory.real.column(chunk) for chunk in chunks]
+    same = all(one is other for one, other in zip(found, chunks, strict=True))
     return names if same else pa.chunked_array(found, names.type)
 
 
 def _really_outside(names: pa.ChunkedArray, territory: Territory) -> pa.ChunkedArray:
-    """Tells which files lie outside the table's folders, or in another table's, although they are called otherwise."""
+    """Tells which files lie outside the table's folders, or in another table's, although they are called otherwise; a
+    file that has one name may lie in a folder that has two.
+    """
     inside = None if territory.inside is None else tuple(map(territory.real, territory.inside))
     return _outside(names, inside, tuple(map(territory.real, territory.outside)))
 

@@ -17,6 +17,8 @@ Marks = np.ndarray[tuple[int], np.dtype[np.uint64]]
 _WORD = 8
 _TAIL = 64
 """Of each text so many bytes at its end count, where names differ. Texts that are alike in them are compared whole."""
+_COMPARED = 32_768
+"""So many pairs of texts are compared at a time: their copies stay in the processor's cache."""
 _SPREAD = np.cumprod(np.full(1 + _TAIL // _WORD, 0x9E3779B97F4A7C15, dtype=np.uint64))
 """What the length and each word are multiplied with."""
 
@@ -77,6 +79,7 @@ ROWS = pa.schema(
 )
 
 Numbers = np.ndarray[tuple[int], np.dtype[np.int64]]
+Flags = np.ndarray[tuple[int], np.dtype[np.bool_]]
 
 _KINDS = pa.array(sorted(FileKind), pa.string())
 
@@ -97,36 +100,114 @@ def one_per_file(parts: Iterable[pa.Table]) -> pa.Table:
     What can be told of a part alone is told when it comes, while the next one is read.
     """
     marked = [(part, marks_of(part.column("identity"))) for part in parts]
-    rows = pa.concat_tables([part for part, _ in marked])
-    shared = may_be_alike(np.concatenate([marks for _, marks in marked]))
+    rows, marks = pa.concat_tables([part for part, _ in marked]), np.concatenate([marks for _, marks in marked])
+    shared = may_be_alike(marks)
     if not shared.any():
         return rows
     twice, once = split(rows, pa.chunked_array([shared]))
-    return pa.concat_tables([once, each_once(twice, *numbered(twice.column("identity")))])
+    files, _ = numbered(twice.column("identity"), marks[shared])
+    return pa.concat_tables([once, each_once(twice, files)])
 
 
-def numbered(texts: pa.ChunkedArray) -> tuple[pa.Array, Numbers]:
-    """Returns each text once, and for every row the place that its text has among them."""
+def numbered(texts: pa.ChunkedArray, marks: Marks) -> tuple[Numbers, int]:
+    """Returns a number for each row, one for all rows of a text, and how many texts there are.
+
+    Marks are sorted, not texts. Then each text is compared whole with another one of its mark.
+    """
+    order = np.argsort(marks)
+    ordered = marks[order]
+    begins = np.ones(len(marks), dtype=bool)
+    begins[1:] = ordered[1:] != ordered[:-1]
+    numbers = np.empty(len(marks), dtype=np.int64)
+    numbers[order] = np.cumsum(begins) - 1
+    if _equal(texts, *_pairs(numbers)).all():
+        return numbers, int(begins.sum())
     names = pc.unique(texts)
-    return names, pc.index_in(texts, value_set=names).to_numpy().astype(np.int64)
+    return pc.index_in(texts, value_set=names).to_numpy().astype(np.int64), len(names)
 
 
-def each_once(rows: pa.Table, names: pa.Array, places: Numbers) -> pa.Table:
-    """Returns one row per identity, where `numbered` told which they are. Of several kinds and spellings the first in
-    their order counts.
+def _pairs(numbers: Numbers) -> tuple[Numbers, Numbers]:
+    """Returns the place of each row but the last ones of their number, and beside it that of the last one."""
+    places = np.arange(len(numbers))
+    last = np.empty(numbers.max(initial=-1) + 1, dtype=np.int64)
+    last[numbers] = places
+    theirs = last[numbers]
+    earlier = np.flatnonzero(theirs != places)
+    return earlier, theirs[earlier]
+
+
+def _equal(texts: pa.ChunkedArray, some: Numbers, others: Numbers) -> Flags:
+    """Tells of each pair of rows whether their texts are equal. Nothing is equal to no text."""
+    if not len(some):
+        return np.zeros(0, dtype=bool)
+    # Offsets of 32 bits would end at 2 GiB of texts.
+    whole = texts.cast(pa.large_string()).combine_chunks()
+    pairs = (
+        pc.equal(*(whole.take(pa.array(each[start : start + _COMPARED])) for each in (some, others)))
+        for start in range(0, len(some), _COMPARED)
+    )
+    return np.concatenate([each.fill_null(False).to_numpy(zero_copy_only=False) for each in pairs])
+
+
+def each_once(rows: pa.Table, numbers: Numbers) -> pa.Table:
+    """Returns one row per file, where `numbered` told which they are. Of several kinds and spellings the first in their
+    order counts.
+
+    Nearly always all rows of a file say the same, and any of them does. Only those that do not are grouped.
+    """
+    earlier, last = _pairs(numbers)
+    stays = np.ones(len(rows), dtype=bool)
+    stays[earlier] = False
+    unlike = earlier[_differ(rows, earlier, last)]
+    if not len(unlike):
+        return rows.filter(pa.array(stays))
+    mixed = np.isin(numbers, numbers[unlike])
+    return pa.concat_tables(
+        [rows.filter(pa.array(stays & ~mixed)), _grouped(rows.filter(pa.array(mixed)), numbers[mixed])]
+    )
+
+
+def _differ(rows: pa.Table, some: Numbers, others: Numbers) -> Flags:
+    """Tells of each pair of rows of one file whether they say different things of it."""
+    found = np.zeros(len(some), dtype=bool)
+    for fact in _facts(rows):
+        found |= fact[some] != fact[others]
+    if _spelled(rows):
+        found |= ~_equal(rows.column("key"), some, others)
+    return found
+
+
+def _facts(rows: pa.Table) -> Iterator[np.ndarray[tuple[int], Any]]:
+    """Yields the columns as numbers, all but the names; where values may be missing, also which are."""
+    by_number = {"kind": pc.index_in(rows.column("kind"), _KINDS)}
+    for name in ("kind", "size", "opens", "needed", "expects"):
+        values = by_number.get(name, rows.column(name))
+        if values.null_count:
+            yield values.is_valid().to_numpy()
+        if values.null_count < len(values):
+            yield pc.fill_null(values, False if name in ("opens", "needed") else 0).to_numpy()
+
+
+def _grouped(rows: pa.Table, numbers: Numbers) -> pa.Table:
+    """Returns one row per file.
 
     Numbers are grouped, not texts; and the smallest of many texts is slow to find, so kinds are compared by number too,
     and spellings only where one differs from the identity.
     """
-    spelled = not pc.all(pc.equal(rows.column("identity"), rows.column("key"))).as_py()
     by_number = rows.set_column(rows.column_names.index("kind"), "kind", pc.index_in(rows.column("kind"), _KINDS))
-    largest = [(name, "max") for name in ("size", "opens", "needed", "expects")]
-    asked = [*([("key", "min")] if spelled else []), ("kind", "min"), *largest]
-    grouped = by_number.append_column("file", pa.array(places)).group_by("file").aggregate(asked)
+    placed = by_number.append_column("file", pa.array(numbers)).append_column("row", pa.array(np.arange(len(rows))))
+    largest = [(name, "max") for name in ("size", "opens", "needed", "expects", "row")]
+    asked = [*([("key", "min")] if _spelled(rows) else []), ("kind", "min"), *largest]
+    grouped = placed.group_by("file").aggregate(asked)
     found = {name.removesuffix("_min").removesuffix("_max"): grouped.column(name) for name in grouped.column_names}
-    identities = names.take(found["file"].combine_chunks())
+    identities = rows.column("identity").take(found["row"])
     found = {"key": identities, **found, "identity": identities, "kind": _KINDS.take(found["kind"].combine_chunks())}
     return pa.table(found).select(ROWS.names).cast(ROWS)
+
+
+def _spelled(rows: pa.Table) -> bool:
+    """Tells whether any key differs from its identity."""
+    return not pc.all(pc.equal(rows.column("identity"), rows.column("key"))).as_py()
 
 
 def split(rows: pa.Table, wanted: pa.ChunkedArray) -> tuple[pa.Table, pa.Table]:

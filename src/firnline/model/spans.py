@@ -92,18 +92,39 @@ def alive(files: int, entries: SpanEntries, kept: int) -> Alive:
     found = Alive(np.zeros(files, dtype=bool), np.zeros(files, dtype=bool))
     if not len(entries.file):
         return found
-    # Every span is two steps, up at its start and down at its end, so that sums begin at zero in each fold.
-    file, fold = np.tile(entries.file, 2), np.tile(entries.fold, 2)
-    place = np.concatenate([entries.start, entries.end])
-    step = np.concatenate([entries.op, -entries.op])
-    order = np.lexsort((place, fold, file))
-    file, fold, place = file[order], fold[order], place[order]
-    level = np.cumsum(step[order])
-    same = (file[1:] == file[:-1]) & (fold[1:] == fold[:-1])
-    above = np.flatnonzero(same & (place[1:] > place[:-1]) & (level[:-1] > 0))
-    found.reached[file[above]] = True
-    found.needed[file[above[place[above] < kept]]] = True
+    group, file_of = _groups(files, entries)
+    # Every span is two steps, up at its start and down at its end, so that sums begin and end at zero in each group.
+    # A step is one number, its group, then its place, then its way: sorted with one key, at a fraction of three. Memory
+    # ends long before 62 bits do.
+    bits = int(entries.end.max()).bit_length()
+    places, goes_up = np.concatenate([entries.start, entries.end]), np.concatenate([entries.op > 0, entries.op < 0])
+    steps = np.sort(((np.tile(group, 2) << bits | places) << 1) | goes_up)
+    level = np.cumsum((steps & 1) * 2 - 1)
+    steps >>= 1
+    above = steps[:-1][(level[:-1] > 0) & (steps[1:] != steps[:-1])]
+    found.reached[file_of[above >> bits]] = True
+    found.needed[file_of[above[above & ((1 << bits) - 1) < kept] >> bits]] = True
     return found
+
+
+def _groups(files: int, entries: SpanEntries) -> tuple[Numbers, Numbers]:
+    """Returns a number for the file and fold of each entry, and the file of each number.
+
+    Nearly every file has one fold: its group has the file's own number, and only other folds of it are sorted.
+    """
+    usual = np.zeros(files, dtype=np.int64)
+    usual[entries.file] = entries.fold
+    odd = np.flatnonzero(usual[entries.file] != entries.fold)
+    if not len(odd):
+        return entries.file, np.arange(files)
+    file, fold = entries.file[odd], entries.fold[odd]
+    order = np.lexsort((fold, file))
+    file, fold = file[order], fold[order]
+    begins = np.ones(len(odd), dtype=bool)
+    begins[1:] = (file[1:] != file[:-1]) | (fold[1:] != fold[:-1])
+    group = entries.file.copy()
+    group[odd[order]] = files - 1 + np.cumsum(begins)
+    return group, np.concatenate([np.arange(files), file[begins]])
 
 
 class SpanEntries(NamedTuple):

@@ -34,8 +34,9 @@ class Shrunk:
 
     def untagged(self, expired: Set[SnapshotId]) -> Iterator[SnapshotVersion]:
         """Yields the versions that stay although they leave the folder, and that no tag would hold."""
+        leaving = {each.id for each in self.leaving}
         for version in versions_of(self.branch).values():
-            stays = version.id not in expired and (not version.in_folder or version in self.leaving)
+            stays = version.id not in expired and (not version.in_folder or version.id in leaving)
             if stays and all(tag.name in self.tags_gone for tag in version.tags):
                 yield version
 
