@@ -11,7 +11,9 @@ from firnline.errors import UsageError
 from firnline.model.times import DAY_MS
 from firnline.ops.marks.tags import FOREVER
 from firnline.sql.session import View, _with_views
-from firnline.sql.statements import Query, TagSnapshot, UseTable, ends, parse, split
+from firnline.sql.statements import Describe, NamedTable, Query, ShowTables, TagSnapshot, UseTable, parse
+from firnline.sql.versions import AtInstant, AtVersion
+from firnline.sql.words import ends, split
 
 
 def query(text: str) -> Query:

@@ -100,7 +100,7 @@ def _line(prompt: str) -> str | None:
 
 
 def _is_complete(text: str) -> bool:
-    from firnline.sql.statements import ends
+    from firnline.sql.words import ends
 
     return ends(text)
 
