@@ -15,13 +15,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """One manifest of a snapshot, with what its entries inherit from it."""
+    """One manifest of a snapshot, with what its entries inherit from it. `first_row` is the id of the first of its
+    rows, where a format counts them.
+    """
 
     key: str
     size: int
     spec: int
     snapshot: int | None
     sequence: int
+    first_row: int | None = None
 
 
 class EntryReader(Protocol):

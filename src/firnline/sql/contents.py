@@ -108,6 +108,6 @@ class FileRows:
 
 
 def live_entries(entries: EntryReader, manifest: Manifest, wanted: Sequence[str]) -> pa.RecordBatch:
-    """Returns the entries of a manifest that do not say 'deleted', with these columns and parts of the file at least."""
+    """Returns the entries of a manifest that do not say 'deleted', with at least these columns and parts of files."""
     found = entries(manifest, {STATUS, *wanted})
     return found.filter(pc.not_equal(found.column(STATUS), _DELETED))

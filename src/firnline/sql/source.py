@@ -104,7 +104,7 @@ def spark_schema(schema: pa.Schema, columns: Sequence[str] | None) -> StructType
     """Returns the columns that were asked for, or all. Raises UsageError for one that is not there."""
     chosen = schema if columns is None else pa.schema(dict.fromkeys(_field(schema, name) for name in columns))
     try:
-        return from_arrow_schema(chosen)
+        return from_arrow_schema(chosen, prefer_timestamp_ntz=True)
     except PySparkTypeError as problem:
         raise UnsupportedFormat(f"Spark has no type for a column: {problem}", hint=_RUNTIME) from problem
 

@@ -16,9 +16,9 @@ from firnline.model.files import File, FileKind
 from firnline.ports.inspect import Manifest
 from firnline.ports.stores import Get
 
-ADDED = 1
+ADDED, DELETED = 1, 2
 READABLE = "readable_metrics"
-_FILE = "data_file"
+_FILE, _FIRST_ROW = "data_file", "first_row_id"
 _SHORT = pa.int32()
 _OF_FILE: Mapping[str, pa.DataType] = {
     "content": _SHORT, "file_path": pa.string(), "file_format": pa.string(), "spec_id": _SHORT,
@@ -58,7 +58,7 @@ class IcebergEntries:
         chosen = self._chosen(wanted)
         readable = bool(self.columns) and (wanted is None or READABLE in wanted)
         with opened(self.store, unit) as data:
-            found = decode(data, self._asked({*chosen, *(STATISTICS if readable else ())}, manifest)).batch
+            found = decode(data, self._asked(_with_sources(chosen, readable), manifest)).batch
             return self._rows(found, manifest, chosen, readable)
 
     def _chosen(self, wanted: Collection[str] | None) -> list[str]:
@@ -101,6 +101,8 @@ class IcebergEntries:
         kind = _OF_FILE[name]
         if name == "spec_id":
             return pa.repeat(pa.scalar(manifest.spec, kind), len(found))
+        if name == _FIRST_ROW:
+            return _first_rows(found, manifest)
         column = found.column(f"{_FILE}.{name}")
         if name in ARRAYS:
             return decoded(kind, column)
@@ -116,6 +118,26 @@ class IcebergEntries:
             for each in self.partition
         ]
         return pa.StructArray.from_arrays(columns, names=[each.name for each in self.partition])
+
+
+def _with_sources(chosen: Collection[str], readable: bool) -> set[str]:
+    """Returns the parts of a file that are decoded so that the chosen ones can be told."""
+    counted = {"record_count"} if _FIRST_ROW in chosen else set()
+    return {*chosen, *counted, *(STATISTICS if readable else ())}
+
+
+def _first_rows(found: pa.RecordBatch, manifest: Manifest) -> pa.Array:
+    """Returns the id of each file's first row. One that is not written follows from the manifest's and from the rows of
+    the files before that have none either; a manifest without any has files without any.
+    """
+    written = found.column(f"{_FILE}.{_FIRST_ROW}")
+    if manifest.first_row is None:
+        return pa.nulls(len(found), pa.int64())
+    live = pc.not_equal(pc.fill_null(found.column("status"), ADDED), DELETED)
+    missing = pc.and_(live, pc.is_null(written))
+    rows = pc.if_else(missing, found.column(f"{_FILE}.record_count"), 0)
+    before = pc.subtract(pc.cumulative_sum(rows), rows)
+    return pc.if_else(missing, pc.add(before, manifest.first_row), written)
 
 
 def _wide(kind: pa.DataType) -> pa.DataType:

@@ -31,6 +31,7 @@ _LIST_COLUMNS = {
     **dict.fromkeys(_NUMBERS, pa.int64()),
     **{f"{each}_files_count": pa.int64() for each in _COUNTS},
     **{f"{each}_data_files_count": pa.int64() for each in _COUNTS},
+    "first_row_id": pa.int64(),
 }
 _SHORT = pa.int32()
 MANIFESTS = pa.schema(
@@ -46,6 +47,7 @@ MANIFESTS = pa.schema(
     ]
 )
 _STATUSES = {"existing": 0, "added": ADDED, "deleted": 2}
+_LISTED = MANIFESTS.append(pa.field("first_row_id", pa.int64()))
 METADATA_LOG = pa.schema(
     [
         ("timestamp", pa.timestamp("us", "UTC")), ("file", pa.string()), ("latest_snapshot_id", pa.int64()),
@@ -78,16 +80,20 @@ class IcebergTables:
         return pa.Table.from_pylist(rows, schema=METADATA_LOG)
 
     def manifests(self, state: State, snapshot: SnapshotId | None) -> pa.Table:
+        return self._listed(state, snapshot).select(MANIFESTS.names)
+
+    def _listed(self, state: State, snapshot: SnapshotId | None) -> pa.Table:
+        """Returns the manifests, with what else entries inherit from them."""
         units = [unit for owner, unit in roots_of(state) if owner == snapshot]
         lists = [unit for unit in units if unit.kind is FileKind.MANIFEST_LIST]
         named = [unit for unit in units if unit.kind is FileKind.MANIFEST]
         rows = [self._named(unit, str(snapshot)) for unit in named]
-        inline = pa.Table.from_pylist(rows, schema=MANIFESTS)
-        return pa.concat_tables([inline, *(self._listed(unit) for unit in lists)])
+        inline = pa.Table.from_pylist(rows, schema=_LISTED)
+        return pa.concat_tables([inline, *(self._in_list(unit) for unit in lists)])
 
     def units(self, state: State, snapshot: SnapshotId | None) -> list[Manifest]:
-        columns = ("path", "length", "partition_spec_id", "added_snapshot_id", "sequence_number")
-        rows = self.manifests(state, snapshot).select(columns).to_pylist()
+        columns = ("path", "length", "partition_spec_id", "added_snapshot_id", "sequence_number", "first_row_id")
+        rows = self._listed(state, snapshot).select(columns).to_pylist()
         return [Manifest(*(row[name] for name in columns)) for row in rows]
 
     def entries(self, state: State) -> IcebergEntries:
@@ -98,7 +104,7 @@ class IcebergTables:
         """Returns the same reader: no manifest of a snapshot lists what another one removes."""
         return self.entries(state)
 
-    def _listed(self, unit: File) -> pa.Table:
+    def _in_list(self, unit: File) -> pa.Table:
         with opened(self.store, unit) as data:
             listed = decode(data, _LIST_COLUMNS).batch
             refuse_cut(listed, np.zeros(len(listed), dtype=np.int64), [unit.expects], [data])
@@ -158,5 +164,6 @@ def _manifest_rows(listed: pa.RecordBatch) -> pa.RecordBatch:
         **{f"{each}_data_files_count": pc.if_else(is_data, counts[each], zero) for each in _COUNTS},
         **{f"{each}_delete_files_count": pc.if_else(is_data, zero, counts[each]) for each in _COUNTS},
         "sequence_number": pc.fill_null(listed.column("sequence_number"), 0),
+        "first_row_id": listed.column("first_row_id"),
     }
-    return pa.record_batch([columns[field.name].cast(field.type) for field in MANIFESTS], schema=MANIFESTS)
+    return pa.record_batch([columns[field.name].cast(field.type) for field in _LISTED], schema=_LISTED)
