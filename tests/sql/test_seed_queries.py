@@ -88,7 +88,7 @@ def test_queries_by_timestamp_and_by_tag_here_and_in_a_plain_session(
     enter(tmp_path, monkeypatch)
     build(tmp_path)
     lake = open_lake(session=spark)
-    times = {"2024-07-03": 3, "2024-07-10": 8, "2024-08-01": 4}
+    times = {"2024-07-03": 3, "2024-07-10": 8, "2024-08-01 12:00:00": 4}
     for day, count in times.items():
         assert _collected(lake, f"SELECT count(*) FROM {TABLE} TIMESTAMP AS OF '{day}'") == [(count,)]
     asked = f"SELECT count(*) FROM {TABLE} FOR SYSTEM_TIME AS OF date_add(date '2024-07-01', 9) t"

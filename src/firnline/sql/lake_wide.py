@@ -22,7 +22,7 @@ from firnline.ports.catalogs import TableName
 from firnline.ports.progress import Silent
 from firnline.sql.accounts import RUNS, run_rows
 from firnline.sql.home import at_home
-from firnline.sql.relations import Piece, Relation, TimeBounds
+from firnline.sql.relations import Piece, Ready, Relation, TimeBounds
 from firnline.sql.snapshots import ALL_SNAPSHOTS, Snapshots
 from firnline.stores.wrappers.read_only import ReadOnly
 
@@ -61,7 +61,7 @@ class TablePiece:
 
 
 @dataclass(frozen=True, slots=True)
-class LakeSnapshots:
+class SnapshotsOfLake:
     """The snapshots of every table, live and remembered. Tables are found and opened while planning: executors reach
     stores, and perhaps no catalog.
     """
@@ -119,7 +119,7 @@ def _with_table(each: TablePiece, columns: Sequence[str]) -> Iterator[pa.RecordB
 
 
 @dataclass(frozen=True, slots=True)
-class LakeRuns:
+class RunsOfLake:
     """The recorded runs of every table, read while planning."""
 
     config: str | None = None
@@ -136,10 +136,11 @@ class LakeRuns:
         return [run_rows([each.to_json() for each in found])]
 
     def read(self, piece: Piece, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
-        return piece.read(None, columns)  # type: ignore[no-any-return]
+        assert isinstance(piece, Ready)
+        yield from piece.read(None, columns)
 
 
 LAKE = "firnline"
 """The namespace of what is told of the whole lake."""
 
-OF_LAKE: dict[str, Callable[[str | None, str | None], Relation]] = {"snapshots": LakeSnapshots, "runs": LakeRuns}
+OF_LAKE: dict[str, Callable[[str | None, str | None], Relation]] = {"snapshots": SnapshotsOfLake, "runs": RunsOfLake}
