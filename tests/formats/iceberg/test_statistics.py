@@ -55,7 +55,7 @@ def test_bounds_and_lists() -> None:
 def test_what_is_cut_short_is_called_damaged(cut: int) -> None:
     whole = numbers({1: 300, 2: 70_000})
     with pytest.raises(CorruptAvro):
-        items_of(whole[:-cut], number_by_number)
+        items_of(whole[:-cut], number_by_number, "numbers")
     with pytest.raises(CorruptAvro):
         encoded_texts(zigzag(1) + zigzag(2) + b"\xff\xfe" + b"\0")
 

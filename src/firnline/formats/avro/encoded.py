@@ -13,8 +13,17 @@ ReadItem = Callable[[bytes, int], tuple[Item, int]]
 """Returns the item that begins at a place, and the place after it."""
 
 
-def items_of(data: bytes, read: ReadItem[Item]) -> list[Item]:
-    """Returns the items of an array, whichever way its writer cut it into blocks. Raises CorruptAvro."""
+def items_of(data: bytes, read: ReadItem[Item], what: str) -> list[Item]:
+    """Returns the items of an array, whichever way its writer cut it into blocks. Raises CorruptAvro, which says `what`
+    it is an array of.
+    """
+    try:
+        return _items(data, read)
+    except CorruptAvro as damage:
+        raise CorruptAvro(f"an array of {what}: {damage}") from None
+
+
+def _items(data: bytes, read: ReadItem[Item]) -> list[Item]:
     items: list[Item] = []
     count, at = number_at(data, 0)
     while count:
@@ -30,7 +39,7 @@ def items_of(data: bytes, read: ReadItem[Item]) -> list[Item]:
 
 def encoded_texts(data: bytes) -> tuple[str, ...]:
     """Returns the texts of an array of texts. Raises CorruptAvro."""
-    return tuple(items_of(data, text_at))
+    return tuple(items_of(data, text_at, "texts"))
 
 
 def number_at(data: bytes, at: int) -> tuple[int, int]:
@@ -62,10 +71,10 @@ def text_at(data: bytes, at: int) -> tuple[str, int]:
     try:
         return raw.decode(), at
     except UnicodeDecodeError:
-        raise CorruptAvro("an array: a text is not UTF-8") from None
+        raise CorruptAvro("a text is not UTF-8") from None
 
 
 def _sound(place: int) -> int:
     if place < 0:
-        raise CorruptAvro(f"an array: {FAULTS[place]}")
+        raise CorruptAvro(FAULTS[place])
     return place

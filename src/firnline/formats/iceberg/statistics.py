@@ -35,7 +35,7 @@ def decoded(kind: pa.DataType, encoded: pa.Array) -> pa.Array:
     read: Callable[[bytes, int], tuple[Any, int]] = number_at
     if pa.types.is_map(kind):
         read = bytes_by_number if kind == _BOUNDS else number_by_number
-    rows = [None if each is None else items_of(each, read) for each in encoded.to_pylist()]
+    rows = [None if each is None else items_of(each, read, "statistics") for each in encoded.to_pylist()]
     absent = np.array([each is None for each in rows], dtype=bool)
     offsets = pa.array(np.cumsum([0, *(len(each or ()) for each in rows)]), pa.int32())
     items = list(chain.from_iterable(each or () for each in rows))
