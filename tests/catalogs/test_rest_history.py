@@ -62,3 +62,18 @@ def test_what_expired_on_a_rest_server_is_remembered_whoever_commits_next(own_re
     timeline, trouble = lake.history(name)
     assert trouble is None
     assert sum(each.commits for each in timeline.by_day.values()) == len(ids)
+
+
+def test_a_quiet_table_of_a_rest_server_forgets_what_is_older_than_an_instant(own_rest: Server, name: str) -> None:
+    lake = Lake(places_of(Section(), engine="local"))
+    expire(lake, name)
+    listed = list(lake.expired_snapshots(name))
+    bound = listed[1]["timestamp-ms"]
+    quiet = lake.expire(name, keep={"history": bound}, retain_last=100, grace="0s")
+    assert isinstance(quiet, RunStatus)
+    assert (quiet.state, quiet.expired) == ("done", ())
+    assert [each["snapshot-id"] for each in lake.expired_snapshots(name)] == [
+        each["snapshot-id"] for each in listed if each["timestamp-ms"] > bound
+    ]
+    again = lake.plan(name, keep={"history": bound}, retain_last=100)
+    assert again.plan.stages == ()

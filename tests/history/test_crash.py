@@ -70,6 +70,31 @@ def test_dies_at_every_effect_of_an_expiry(make: Callable[[], World]) -> None:
     assert cut > 10
 
 
+def quiet(world: World, fault: CountingFault | Dying | None = None) -> None:
+    """Expires nothing, and forgets what is not younger than s4."""
+    (bound,) = (each["timestamp-ms"] for each in listed(world) if each["snapshot-id"] == world.snapshots["s4"])
+    world.process(fault).expire(world.table, grace="0s", retain_last=1_000, keep={"history": bound})
+
+
+def test_dies_at_every_effect_of_a_run_that_only_forgets(make: Callable[[], World]) -> None:
+    counting = CountingFault()
+    world = make()
+    expire(world, grace="0s")
+    quiet(world, counting)
+    for at in range(1, counting.effects + 1):
+        world = make()
+        expire(world, grace="0s")
+        with suppress(Died):
+            quiet(world, Dying(at, when=WHEN[at % 2]))
+        world.wait_for_lease()
+        world.process().resume(world.table)
+        with suppress(ValueError):  # what bounds it is forgotten already
+            quiet(world)
+        assert {each["snapshot-id"] for each in listed(world)} == ids(world, "s5", "s7"), f"died at effect {at}"
+        world.check()
+    assert counting.effects > 3
+
+
 def test_what_a_death_before_the_commit_left_is_removed_by_the_next_run(make: Callable[[], World]) -> None:
     world, at = make(), 0
     while not files(world):

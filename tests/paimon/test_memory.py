@@ -73,6 +73,19 @@ def test_what_expired_is_remembered_whole(copy: Copy) -> None:
     assert [each["snapshot-id"] for each in copy.process().expired_snapshots(copy.table)] == sorted(gone)
 
 
+def test_a_quiet_table_forgets_what_is_older_than_an_instant(copy: Copy) -> None:
+    """Nothing expires any more, and the commit changes no file of Paimon's."""
+    before = documents(copy)
+    copy.expire(**FOREVER)
+    picture = copy.picture()
+    quiet = copy.expire(retain_last=100, keep={"history": before[3]["timeMillis"]})
+    assert quiet.expired == ()
+    assert quiet.state == "done"
+    assert [each["snapshot-id"] for each in copy.process().expired_snapshots(copy.table)] == [5]
+    assert copy.picture() == picture
+    assert copy.process().check(copy.table).sound
+
+
 def test_all_snapshots_say_of_a_snapshot_what_it_said(copy: Copy) -> None:
     before = documents(copy)
     live = {each["snapshot_id"]: each for each in rows(copy, "snapshots") if "branch" not in dict(each["summary"])}

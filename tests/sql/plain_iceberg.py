@@ -27,7 +27,7 @@ def started() -> Session:
 
 
 def answers(spark: Session, questions: dict[str, str]) -> dict[str, list[Any]]:
-    return {name: [row.a for row in spark.sql(text).collect()] for name, text in questions.items()}
+    return {name: [row[0] for row in spark.sql(text).collect()] for name, text in questions.items()}
 
 
 def main() -> None:

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import json
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from firnline.app.places import now_ms
 from firnline.cli.main import run
-from firnline.errors import UnreadableMetadata
+from firnline.errors import UnreadableMetadata, UsageError
 from firnline.lake import Lake, open_lake
 from firnline.model.times import DAY_MS, HOUR_MS, parse_instant
 from firnline.sql.session import StatementAnswer
+from firnline.sql.source import register
 
-from .lakes import TABLE, Facts
+from .conftest import enter
+from .lakes import TABLE, Facts, build, expire
 
 pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
 ALL, ENTRIES = f"{TABLE}.all_snapshots", f"lake.{TABLE}.entries"
@@ -40,9 +43,22 @@ def ask(spark: SparkSession, capsys: pytest.CaptureFixture[str]) -> Any:
 def test_each_question_is_answered_after_all_of_july_expired(july: Facts, ask: Any) -> None:
     assert ask(f"SELECT count(*) AS n FROM {TABLE}.snapshots") == [{"n": 1}]
     answers = {name: ask(text) for name, text in july.questions(ALL, ENTRIES).items()}
-    assert {name: [row["a"] for row in rows] for name, rows in answers.items()} == {
+    assert {name: [next(iter(row.values())) for row in rows] for name, rows in answers.items()} == {
         name: [answer] for name, answer in july.answers.items()
     }
+
+
+def test_each_question_is_answered_in_a_plain_spark_session(july: Facts, spark: SparkSession) -> None:
+    """Without any statement of firnline's: its data source, two views, and Spark's own SQL."""
+    register(spark)
+    for what in ("all_snapshots", "entries"):
+        options = f"table 'lake.{TABLE}', what '{what}', home '{july.folder}'"
+        spark.sql(f"CREATE OR REPLACE TEMPORARY VIEW plain_{what} USING firnline OPTIONS ({options})")
+    for name, text in july.questions("plain_all_snapshots", "plain_entries").items():
+        answer = july.answers[name]
+        (found,) = spark.sql(text).collect()
+        wanted = datetime.fromisoformat(answer).timestamp() if name in ("file added", "partition added") else answer
+        assert (found[0].timestamp() if isinstance(found[0], datetime) else found[0]) == wanted, name
 
 
 def test_rows_tags_and_the_seeds_statements(july: Facts, spark: SparkSession) -> None:
@@ -61,6 +77,56 @@ def test_rows_tags_and_the_seeds_statements(july: Facts, spark: SparkSession) ->
     assert refs["incident"].snapshot == state.current
     (frame,) = lake.sql(f"SELECT sum(x) AS s, count(*) AS n FROM {TABLE} FOR TAG 'incident' AS t")
     assert [tuple(row) for row in frame.collect()] == [(3, 5)]
+
+
+INCIDENT = "incident-2024-03-15-conjunction-alert"
+
+
+def test_queries_by_timestamp_and_by_tag_here_and_in_a_plain_session(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    enter(tmp_path, monkeypatch)
+    build(tmp_path)
+    lake = open_lake(session=spark)
+    times = {"2024-07-03": 3, "2024-07-10": 8, "2024-08-01 12:00:00": 4}
+    for day, count in times.items():
+        assert _collected(lake, f"SELECT count(*) FROM {TABLE} TIMESTAMP AS OF '{day}'") == [(count,)]
+    asked = f"SELECT count(*) FROM {TABLE} FOR SYSTEM_TIME AS OF date_add(date '2024-07-01', 9) t"
+    assert _collected(lake, asked) == [(8,)]
+    second = next(row.snapshot_id for row in _frame(lake, f"SELECT * FROM {TABLE}.history LIMIT 2").collect()[1:])
+    tag = f"TAG snapshot {second} AS '{INCIDENT}' WITH RETENTION FOREVER;"
+    said = [answer for answer in lake.sql(f"USE TABLE {TABLE}; {tag}") if isinstance(answer, StatementAnswer)]
+    assert "kept forever" in said[-1].text
+    expire()
+    for clause in (f"FOR TAG '{INCIDENT}'", f"VERSION AS OF '{INCIDENT}'", f"FOR SYSTEM_VERSION AS OF {second}"):
+        assert _collected(lake, f"SELECT count(*) FROM {TABLE} {clause}") == [(8,)]
+    with pytest.raises(UsageError, match="no snapshot from 2024-07-03") as refused:
+        _collected(lake, f"SELECT count(*) FROM {TABLE} TIMESTAMP AS OF '2024-07-03'")
+    assert "all_snapshots" in refused.value.hint
+    _in_a_plain_session(spark, tmp_path)
+
+
+def _in_a_plain_session(spark: SparkSession, folder: Path) -> None:
+    options = f"table 'lake.{TABLE}', what 'rows', home '{folder}'"
+    for name, at, count in (
+        ("tagged", f"versionAsOf '{INCIDENT}'", 8),
+        ("timed", "timestampAsOf '2024-08-02T12:00:00Z'", 5),
+    ):
+        spark.sql(f"CREATE OR REPLACE TEMPORARY VIEW plain_{name} USING firnline OPTIONS ({options}, {at})")
+        assert [tuple(row) for row in spark.sql(f"SELECT count(*) FROM plain_{name}").collect()] == [(count,)]
+
+
+def test_tables_are_shown_and_described(july: Facts, ask: Any) -> None:
+    assert ask("SHOW TABLES IN ns LIKE 'ev*'") == [
+        {"namespace": "lake.ns", "tableName": "events", "isTemporary": False}
+    ]
+    assert ask("SHOW TABLES IN lake.nowhere") == []
+    columns = ask(f"DESCRIBE TABLE {TABLE}")
+    assert [(each["col_name"], each["data_type"]) for each in columns] == [("day", "date"), ("x", "bigint")]
+    told = {each["col_name"]: each["data_type"] for each in ask(f"DESCRIBE EXTENDED {TABLE}.refs")}
+    assert told["snapshot_id"] == "bigint"
+    assert told["Format"] == "iceberg"
+    assert "firnline.expired-snapshots-path" in "".join(told)
 
 
 def test_the_ledger_and_the_runs_tell_why_and_when(july: Facts, ask: Any) -> None:
@@ -87,6 +153,12 @@ def test_a_damaged_history_is_said_and_live_snapshots_are_still_listed(july: Fac
         assert _collected(lake, f"SELECT count(*) FROM {ALL} WHERE NOT expired") == [(1,)]
     finally:
         listed.write_bytes(whole)
+
+
+def _frame(lake: Lake, text: str) -> DataFrame:
+    (found,) = lake.sql(text)
+    assert not isinstance(found, StatementAnswer)
+    return found
 
 
 def _collected(lake: Lake, text: str) -> list[tuple[Any, ...]]:
@@ -130,6 +202,9 @@ def test_every_kind_of_output(july: Facts, spark: SparkSession, tmp_path: Path, 
         (f"SELECT nothing FROM {ALL}", 2, "nothing"),
         ("SELECT 1 FROM ns.nowhere", 10, "no such table: ns.nowhere"),
         (f"SELECT 1 FROM {TABLE} FOR TAG 'none'", 2, "none"),
+        (f"SELECT 1 FROM {TABLE} TIMESTAMP AS OF 'soon'", 2, "not an instant"),
+        (f"SELECT 1 FROM {TABLE} TIMESTAMP AS OF x", 2, "x"),
+        (f"SELECT 1 FROM {TABLE}.refs VERSION AS OF 1", 2, "the same at every version"),
         (f"SELECT 1 FROM {TABLE} WHERE (", 2, "cannot be understood"),
         ("TAG snapshot 1 AS 'x' WITH RETENTION FOREVER", 2, "TAG without a table"),
     ],

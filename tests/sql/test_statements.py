@@ -11,7 +11,9 @@ from firnline.errors import UsageError
 from firnline.model.times import DAY_MS
 from firnline.ops.marks.tags import FOREVER
 from firnline.sql.session import View, _with_views
-from firnline.sql.statements import Query, TagSnapshot, UseTable, ends, parse, split
+from firnline.sql.statements import Describe, Query, ShowTables, TagSnapshot, UseTable, parse
+from firnline.sql.versions import AtInstant, AtVersion, Version
+from firnline.sql.words import ends, split
 
 
 def query(text: str) -> Query:
@@ -66,6 +68,12 @@ def test_the_statements_of_our_own(text: str, meaning: object) -> None:
         "TRUNCATE TABLE a.b",
         "SET x = 1",
         "CALL lake.system.expire_snapshots('a.b')",
+        "DESCRIBE",
+        "DESCRIBE a.b PARTITION (x = 1)",
+        "DESCRIBE QUERY SELECT 1",
+        "SHOW",
+        "SHOW COLUMNS IN a.b",
+        "SHOW TABLES IN a.b 'x' 'y'",
         "SELECT 'open",
         "SELECT (",
     ],
@@ -78,6 +86,7 @@ def test_everything_else_is_refused(text: str) -> None:
 
 def test_statements_are_split_at_semicolons_only() -> None:
     assert list(split("SELECT ';' ; -- a; b\n SELECT 2;;")) == ["SELECT ';' ", " -- a; b\n SELECT 2"]
+    assert list(split("SHOW TABLES; DESCRIBE a.b; SELECT 1")) == ["SHOW TABLES", " DESCRIBE a.b", " SELECT 1"]
 
 
 def test_a_shell_reads_until_the_semicolon() -> None:
@@ -105,17 +114,84 @@ def test_what_the_query_defines_itself_is_left_alone() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "wanted"),
+    ("clause", "wanted"),
     [
-        ("SELECT x FROM a.b FOR TAG 'monthly' WHERE y = 'FOR TAG'", ["monthly"]),
-        ("SELECT x FROM a.b VERSION AS OF 123 t, a.b FOR VERSION AS OF 'main' u, a.b w", ["123", "main", None]),
+        ("FOR TAG 'monthly'", AtVersion("monthly")),
+        ("VERSION AS OF 123", AtVersion("123")),
+        ("FOR VERSION AS OF 'main'", AtVersion("main")),
+        ("FOR SYSTEM_VERSION AS OF 123", AtVersion("123")),
+        ("SYSTEM_VERSION AS OF 'audit'", AtVersion("audit")),
+        ("TIMESTAMP AS OF '2024-07-15 00:00:00'", AtInstant("'2024-07-15 00:00:00'")),
+        ("FOR TIMESTAMP AS OF TIMESTAMP '2024-07-15'", AtInstant("TIMESTAMP '2024-07-15'")),
+        ("FOR SYSTEM_TIME AS OF 1721001600", AtInstant("1721001600")),
+        ("SYSTEM_TIME AS OF date_sub(current_date(), (1 + 2))", AtInstant("date_sub(current_date(), (1 + 2))")),
+        (
+            "TIMESTAMP AS OF now() - INTERVAL 1 DAY 2 HOURS + INTERVAL '1 3' DAY TO HOUR",
+            AtInstant("now() - INTERVAL 1 DAY 2 HOURS + INTERVAL '1 3' DAY TO HOUR"),
+        ),
+        ("timestamp as of -(5 * 3)", AtInstant("-(5 * 3)")),
+        ("TIMESTAMP AS OF current_date - INTERVAL -2 days", AtInstant("current_date - INTERVAL -2 days")),
     ],
 )
-def test_a_table_at_a_tag_or_version(text: str, wanted: list[str | None]) -> None:
+@pytest.mark.parametrize(
+    "rest", ["", " t", " AS t WHERE t.y = 'FOR TAG'", ", c.d u JOIN e.f ON u.x > 1", " WHERE x > 1"]
+)
+def test_a_table_at_a_version(clause: str, wanted: Version, rest: str) -> None:
+    text = f"SELECT x FROM a.b {clause}{rest}"
     found = query(text)
-    assert sorted(str(each.snapshot) for each in found.tables) == sorted(map(str, wanted))
-    assert "VERSION" not in found.text
+    assert [each.version for each in found.tables if each.path.names == ("a", "b")] == [wanted]
+    assert [each.version for each in found.tables if each.path.names != ("a", "b")] == [None] * (len(found.tables) - 1)
+    assert clause not in found.text
     assert len(found.text) == len(text)
+
+
+def test_several_tables_each_at_its_version() -> None:
+    found = query("SELECT x FROM a.b VERSION AS OF 123 t, a.c FOR TAG 'x' u, a.d TIMESTAMP AS OF '2024-07-15' v, a.e w")
+    versions = {each.path.names[1]: each.version for each in found.tables}
+    assert versions == {"b": AtVersion("123"), "c": AtVersion("x"), "d": AtInstant("'2024-07-15'"), "e": None}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "WITH q AS (SELECT 1) SELECT * FROM q VERSION AS OF 1",
+        "SELECT * FROM range(3) TIMESTAMP AS OF '2024-01-01'",
+        "SELECT * FROM a.b TIMESTAMP AS OF",
+        "SELECT * FROM a.b TIMESTAMP AS OF now(",
+    ],
+)
+def test_a_version_of_no_table_is_never_passed_over(text: str) -> None:
+    with pytest.raises(UsageError) as refused:
+        parse(text)
+    assert refused.value.hint
+
+
+@pytest.mark.parametrize(
+    ("text", "names", "extended"),
+    [
+        ("DESCRIBE a.b", ("a", "b"), False),
+        ("desc table a.`odd name`.files", ("a", "odd name", "files"), False),
+        ("DESCRIBE TABLE EXTENDED a.b", ("a", "b"), True),
+        ("DESCRIBE EXTENDED a.b", ("a", "b"), True),
+    ],
+)
+def test_describe(text: str, names: tuple[str, ...], extended: bool) -> None:
+    found = parse(text)
+    assert isinstance(found, Describe)
+    assert (found.table.path.names, found.extended) == (names, extended)
+
+
+@pytest.mark.parametrize(
+    ("text", "meaning"),
+    [
+        ("SHOW TABLES", ShowTables()),
+        ("show tables in lake.sales", ShowTables("lake.sales")),
+        ("SHOW TABLES FROM sales LIKE 'a*|b*'", ShowTables("sales", "a*|b*")),
+        ("SHOW TABLES 'a*'", ShowTables(None, "a*")),
+    ],
+)
+def test_show_tables(text: str, meaning: ShowTables) -> None:
+    assert parse(text) == meaning
 
 
 @pytest.mark.parametrize(

@@ -69,14 +69,14 @@ def table(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Table]:
     catalog = SqlCatalog("lake", **settings)
     catalog.create_namespace("ns")
     made = catalog.create_table("ns.t", SCHEMA)
-    _live(made)
+    live(made)
     with pytest.MonkeyPatch.context() as patch:
         enter(folder, patch)
         yield made
     catalog.close()
 
 
-def _live(table: Table) -> None:
+def live(table: Table) -> None:
     table.append(batch(0))
     with table.update_spec() as spec:
         spec.add_field("odd name", IdentityTransform(), "odd name")

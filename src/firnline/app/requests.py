@@ -21,7 +21,7 @@ def request_of(
     older_than: Moment | None = None,
     retain_last: int | None = None,
     now: Moment | None = None,
-    keep: Mapping[str, str] | None = None,
+    keep: Mapping[str, str | int] | None = None,
     include_outside: bool | None = None,
     blast_radius: float | None = None,
     clean: bool = False,
@@ -31,7 +31,7 @@ def request_of(
 ) -> Request:
     """Returns the options of a run as a value. Raises UsageError for an instant or an age that cannot be read."""
     return Request(
-        keep=keep or {},
+        keep={name: str(value) for name, value in (keep or {}).items()},
         older_than_ms=instant(older_than),
         retain_last=retain_last,
         now_ms=instant(now),

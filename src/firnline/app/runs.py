@@ -16,6 +16,7 @@ from firnline.journal.events import RunState
 from firnline.journal.layout import RunId
 from firnline.journal.lease import Lease
 from firnline.journal.runs import Run, refuse_unsealed_run
+from firnline.ops.history.reading import count_forgotten
 from firnline.ops.looking.files import check_listing_name, write_listing
 from firnline.ops.neighbours.around import Around, around
 from firnline.ops.runs.advance import (
@@ -158,10 +159,14 @@ class Runs:
             except FirnlineError as problem:  # a plan can be looked at; what would act asks again, and stops
                 return Around(None, Conflict(problem.message, problem.hint))
 
+        def forgotten(state: State, bound_ms: int) -> int:
+            return count_forgotten(work.source, state, work.store, bound_ms)
+
         measure, remember = partial(measured, work.store), places.memory.of(work.store)
         planned = make_plan(
-            work.source, places.config, request, places.engines.choose, ask_others, measure, places.clock(), remember
-        )
+            work.source, places.config, request, places.engines.choose, ask_others, measure, places.clock(), remember,
+            forgotten,
+        )  # fmt: skip
         planned = without_false_promise(planned, work.source.format, work.store)
         return self._noted(planned, work.source) if planned.plan.stages else planned
 

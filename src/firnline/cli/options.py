@@ -105,7 +105,9 @@ KeepTag = Annotated[
 KeepExpiredRefs = Annotated[
     str | None,
     typer.Option(
-        "--keep-expired-refs", metavar="AGE", help="Remember which snapshots expired, until they are this old: 180d."
+        "--keep-expired-refs",
+        metavar="AGE|T",
+        help="Remember which snapshots expired until they are this old: 180d; or those committed after an instant.",
     ),
 ]
 NewHistory = Annotated[

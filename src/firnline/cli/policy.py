@@ -9,7 +9,8 @@ import typer
 
 from firnline.cli import options
 from firnline.cli.output import output_for
-from firnline.plans.pages import Block, Grid, Hint, Line, Page, lasting
+from firnline.model.times import format_duration
+from firnline.plans.pages import Block, Grid, Hint, Line, Page
 from firnline.policy.inherit import Effective, check_names
 from firnline.policy.parse import Section
 from firnline.policy.policy import Setting
@@ -82,8 +83,8 @@ def _facts(name: str, setting: Setting[Any]) -> dict[str, Any]:
 def _said(name: str, value: Any) -> str:
     if value is None:
         return "in the table's folder" if name == "records" else "off"
-    if name in ("grace", "history"):
-        return lasting(value)
+    if name == "grace":
+        return format_duration(value)
     if name == "shared-with":
         return ", ".join(value) or "none"
     return f"{value:.0%}" if name == "blast-radius" else str(value)

@@ -36,10 +36,11 @@ def sql(
     config: options.Config = None,
     as_json: options.Json = False,
 ) -> int:
-    """Query tables, ns.table.all_snapshots, .entries, .files, .manifests, .refs, .history, .runs, .ledger in Spark SQL.
+    """Query tables, ns.table.all_snapshots, .entries, .files, .partitions, .manifests, .refs, .history,
+    .metadata_log_entries, .runs, .ledger, and firnline.snapshots and firnline.runs of all tables, in Spark SQL.
 
-    Also: TAG snapshot N OF ns.table AS 'name' WITH RETENTION FOREVER (or n DAYS); USE TABLE ns.table; and
-    FROM ns.table FOR TAG 'name'.
+    Also: FROM ns.table TIMESTAMP AS OF '…', VERSION AS OF N or 'ref', FOR TAG 'name'; DESCRIBE ns.table; SHOW TABLES;
+    TAG snapshot N OF ns.table AS 'name' WITH RETENTION FOREVER (or n DAYS); USE TABLE ns.table.
     """
     wanted = "json" if as_json else form
     _check(statement, out, wanted, shell)
@@ -100,7 +101,7 @@ def _line(prompt: str) -> str | None:
 
 
 def _is_complete(text: str) -> bool:
-    from firnline.sql.statements import ends
+    from firnline.sql.words import ends
 
     return ends(text)
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence, Set
 from dataclasses import asdict, dataclass
 
 from firnline.errors import UnreadableMetadata
-from firnline.history.listing import HINT, Entry, id_of, parse_list, read_list, read_object, unreadable
+from firnline.history.listing import HINT, Entry, id_of, parse_list, read_list, read_object, time_of, unreadable
 from firnline.history.names import is_of_table, pointer_of
 from firnline.model.locations import identity, within
 from firnline.model.snapshots import SnapshotId
@@ -104,6 +104,16 @@ def newest(store: Get, history: History) -> list[Entry]:
         for entry in read_list(store, key):
             found.setdefault(id_of(entry), entry)
     return list(found.values())
+
+
+def count_until(store: Get, history: History, bound_ms: int) -> int:
+    """Returns how many remembered snapshots were committed at an instant or before. Of the segments only the one that
+    it falls into is read.
+    """
+    whole = sum(each.count for each in history.segments if each.last_ms <= bound_ms)
+    cut = [each for each in history.segments if each.first_ms <= bound_ms < each.last_ms]
+    read = [entry for each in cut for entry in read_segment(store, each)]
+    return whole + sum(time_of(entry) <= bound_ms for entry in [*read, *newest(store, history)])
 
 
 def expired_entries(store: Get, history: History, live: Set[SnapshotId]) -> Iterator[Entry]:

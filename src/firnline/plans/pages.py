@@ -9,8 +9,7 @@ from html import escape
 
 from firnline.foreign import harmless
 from firnline.model.files import Tally
-from firnline.model.times import format_duration, format_instant
-from firnline.policy.native import LONGEST_AGE_MS
+from firnline.model.times import format_instant
 
 LONGEST_REASON = 90
 _UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
@@ -47,11 +46,6 @@ def tally(what: Tally) -> str:
 def minute(ms: int) -> str:
     """Returns '2026-08-22 09:00', in UTC."""
     return format_instant(ms)[:16].replace("T", " ")
-
-
-def lasting(ms: int) -> str:
-    """Returns how long something is kept: '180d', or 'forever'."""
-    return "forever" if ms >= LONGEST_AGE_MS else format_duration(ms)
 
 
 @dataclass(frozen=True, slots=True)

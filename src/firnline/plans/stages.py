@@ -8,7 +8,7 @@ from typing import Any, assert_never, get_args, get_type_hints
 
 from firnline.model.files import Tally
 from firnline.model.times import format_duration
-from firnline.plans.pages import counted, lasting, tally
+from firnline.plans.pages import counted, tally
 from firnline.ports.formats import UndoWindow
 
 
@@ -23,15 +23,17 @@ class AwaitUndo:
 class CommitExpiry:
     """Remove so many snapshots and refs from the table's metadata, in one commit.
 
-    `final`: the table's catalog takes nothing back, so that the time to undo lies before. `history_ms`: for how long
-    the table remembers the snapshots, None where it does not. `side_objects` counts what else goes.
+    `final`: the table's catalog takes nothing back, so that the time to undo lies before. `history`: how far back
+    the table remembers what expired, in words, None where it does not; `forgets` counts the expired
+    snapshots that are older than that and still remembered. `side_objects` counts what else goes.
     """
 
     snapshots: int
     refs: int
     final: bool = False
-    history_ms: int | None = None
+    history: str | None = None
     side_objects: int = 0
+    forgets: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,8 +80,8 @@ _EXPIRIES: tuple[tuple[type[Stage], ...], ...] = (
 
 
 def stages_of_expiry(commit: CommitExpiry, grace_ms: int, victims: Tally, undo: UndoWindow) -> tuple[Stage, ...]:
-    """Returns what an expiry does; nothing at all where nothing expires."""
-    if not commit.snapshots and not commit.refs and not commit.side_objects:
+    """Returns what an expiry does; nothing at all where nothing expires and nothing is forgotten."""
+    if not (commit.snapshots or commit.refs or commit.side_objects or commit.forgets):
         return ()
     after_commit = undo is UndoWindow.AFTER_COMMIT
     rest = (commit, AwaitGrace(grace_ms, undo=after_commit), PurgeVictims(victims.files, victims.bytes))
@@ -146,5 +148,10 @@ def _commit_in_words(commit: CommitExpiry) -> str:
     more += [f"{commit.side_objects:,} beside them"] if commit.side_objects else []
     also = "".join(f" and {each}" for each in more)
     how = "in one commit, which its catalog cannot take back" if commit.final else "in one commit"
-    kept = "" if commit.history_ms is None else f"; its history remembers them: {lasting(commit.history_ms)}"
-    return f"remove {counted(commit.snapshots, 'snapshot')}{also} from the metadata, {how}{kept}"
+    return f"remove {counted(commit.snapshots, 'snapshot')}{also} from the metadata, {how}{_memory_in_words(commit)}"
+
+
+def _memory_in_words(commit: CommitExpiry) -> str:
+    kept = f"; its history remembers them: {commit.history}" if commit.history is not None and commit.snapshots else ""
+    gone = f"; its history forgets {counted(commit.forgets, 'expired snapshot')}" if commit.forgets else ""
+    return kept + gone

@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 from firnline.errors import PolicyError, UsageError
 from firnline.model.names import written
 from firnline.model.times import DAY_MS
+from firnline.policy.bounds import HistoryBound
 from firnline.policy.native import NativeRetention, Range
 from firnline.policy.parse import EMPTY_HINT, Section, unknown_key
 from firnline.policy.policy import Level, Policy, Setting, Source
@@ -182,7 +183,7 @@ class Effective:
     blast_radius: Setting[float]
     engine: Setting[str]
     include_outside: Setting[bool]
-    history: Setting[int | None]
+    history: Setting[HistoryBound | None]
     sharing: Setting[str]
     shared_with: Setting[tuple[str, ...]]
 

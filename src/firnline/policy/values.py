@@ -7,17 +7,18 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from firnline.errors import PolicyError, UsageError
-from firnline.model.times import parse_duration
-from firnline.policy.native import LONGEST_AGE_MS
+from firnline.model.times import parse_duration, parse_instant
+from firnline.policy.bounds import FOREVER, HistoryBound
 from firnline.policy.periods import Period
 from firnline.policy.rules import RULE_NAMES, KeepLast, KeepPeriods, KeepTags, KeepWithin, Rule
 
 OFF = "off"
 ALL = "all"
-FOREVER = "forever"
 
 _WHOLE_NUMBER = re.compile(r"[+-]?[0-9]{1,18}")
 _ID = re.compile(r"-?[0-9]{1,19}")
+_INSTANT = re.compile(r"-?[0-9]{4,}(-|$)")
+"""How an instant begins: with a year, or with nothing but digits; a duration has a unit after its first number."""
 _PERCENT = re.compile(r"([0-9]{1,3}(?:\.[0-9]{1,6})?)\s*%")
 _LONGEST_TEXT = 64
 """No sensible number or duration is longer; it also keeps Python's limit on digits out of reach."""
@@ -106,11 +107,13 @@ def _records(text: str) -> str:
     return text
 
 
-def _history(text: str) -> int | None:
-    """Returns for how long expired snapshots are remembered; None where they are not."""
-    if text == OFF:
-        return None
-    return LONGEST_AGE_MS if text == FOREVER else _duration(text)
+def _history(text: str) -> HistoryBound | None:
+    """Returns how far back expired snapshots are remembered; None if they are not."""
+    if text in (OFF, FOREVER):
+        return None if text == OFF else HistoryBound()
+    if len(text) <= _LONGEST_TEXT and _INSTANT.match(text.strip()):
+        return HistoryBound(after_ms=parse_instant(text))
+    return HistoryBound(_duration(text))
 
 
 def _share(text: str) -> float:
@@ -184,7 +187,7 @@ _ALLOWED = {
     "blast-radius": "a share of the table's files and bytes, above 0% and up to 100%",
     "engine": "auto, local or spark",
     "include-outside": "true or false",
-    "history": "a duration such as 180d, forever, or off",
+    "history": "a duration such as 180d, an instant (2026-01-01T00:00:00Z, or epoch milliseconds), forever, or off",
     "cache": "off, disk, a folder, or redis://HOST:PORT/DATABASE",
     "sharing": "lake or none",
     "shared-with": "a list of tables, patterns such as lake.backup.*, or locations",

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from firnline.model.snapshots import SnapshotId
 from firnline.ports.formats import State
@@ -15,13 +15,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """One manifest of a snapshot, with what its entries inherit from it."""
+    """One manifest of a snapshot, with what its entries inherit from it. `first_row` is the id of the first of its
+    rows, where a format counts them.
+    """
 
     key: str
     size: int
     spec: int
     snapshot: int | None
     sequence: int
+    first_row: int | None = None
 
 
 class EntryReader(Protocol):
@@ -29,11 +32,17 @@ class EntryReader(Protocol):
 
     @property
     def schema(self) -> pa.Schema:
-        """The columns of an entry: what happened to a file, in which snapshot, and the file as one struct."""
+        """The columns of an entry: what happened to a file, in which snapshot, and the file as one struct; more where a
+        format tells more.
+        """
         ...
 
-    def __call__(self, manifest: Manifest) -> pa.RecordBatch:
-        """Returns every entry of a manifest, also those that say 'deleted'. Raises UnreadableMetadata."""
+    def __call__(self, manifest: Manifest, wanted: Collection[str] | None = None) -> pa.RecordBatch:
+        """Returns every entry of a manifest, also those that say 'deleted'. Raises UnreadableMetadata.
+
+        `wanted` are the columns that count, of the file `data_file.PART`; all if None. What is not wanted may be left
+        out, and need not be.
+        """
         ...
 
 
@@ -56,6 +65,25 @@ class Inspect(Protocol):
 
     def live(self, state: State, snapshot: SnapshotId | None) -> EntryReader:
         """Returns a reader of the snapshot's manifests without the entries that one of them takes away from another."""
+        ...
+
+
+def latest_at(log: Iterable[tuple[int, SnapshotId]], at_ms: int) -> SnapshotId | None:
+    """Returns the snapshot that was the current one at an instant, by what a table tells in `log`; None if it tells of
+    none. Iceberg's engines go by this.
+    """
+    found = None
+    for when, snapshot in log:
+        found = snapshot if when <= at_ms else found
+    return found
+
+
+@runtime_checkable
+class HasMetadataLog(Protocol):
+    """A format whose tables tell their earlier metadata files."""
+
+    def metadata_log(self, state: State) -> pa.Table:
+        """Returns a row for each metadata file of the table's log and for the present one, oldest first."""
         ...
 
 

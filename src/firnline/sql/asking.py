@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from firnline.app.places import Places, open_places
@@ -13,77 +11,99 @@ from firnline.errors import UnsupportedFormat, UsageError
 from firnline.formats.registry import kit_named
 from firnline.history.opening import History
 from firnline.model.names import written
+from firnline.model.snapshots import SnapshotId
+from firnline.model.times import format_instant, parse_instant
 from firnline.ops.history.reading import history_of
 from firnline.ops.marks.tags import resolve
 from firnline.ops.table.context import TableContext
 from firnline.ports.formats import State
-from firnline.ports.inspect import Inspect, Manifest
+from firnline.ports.inspect import HasMetadataLog, Inspect, Manifest, latest_at
 from firnline.ports.kits import ReadsRows
 from firnline.sql.accounts import LedgerRows, log_rows, ref_rows, run_rows
-from firnline.sql.contents import EntryRows, FileRows
+from firnline.sql.contents import FILE, EntryRows, FileRows
+from firnline.sql.home import at_home
+from firnline.sql.lake_wide import OF_LAKE
+from firnline.sql.partitions import PartitionRows
 from firnline.sql.relations import Ready, Relation
 from firnline.sql.rows import TableRows
 from firnline.sql.snapshots import Snapshots
 from firnline.stores.wrappers.read_only import ReadOnly
 
 ROWS = "rows"
-_OPTIONS = frozenset(
-    {"catalog", "table", "what", "columns", "snapshot", "version", "pushdown", "config", "home", "path"}
-)
+_OTHERS = "its `history` tells which snapshot was the current one when"
+AT_A_SNAPSHOT = ("entries", "files", "manifests", "partitions", ROWS)
+"""What is of one snapshot; all else is of the table."""
+_OPTIONS = (
+    "catalog", "table", "what", "columns", "versionAsOf", "timestampAsOf", "version", "pushdown", "config", "home",
+)  # fmt: skip
+_KNOWN = frozenset({"path", *(name.lower() for name in _OPTIONS)})
 
 
 @dataclass(frozen=True, slots=True)
 class RelationRequest:
-    """One relation of one table. `version` is a metadata location: several relations of one query see the same."""
+    """One relation of one table, or of the whole lake if `table` is None. It shows a snapshot (an id or a ref), or the
+    one that was current at an instant. `version` is a metadata location: several relations of one query see the same.
+    """
 
-    table: str
+    table: str | None
     what: str
     columns: tuple[str, ...] | None = None
     snapshot: str | None = None
+    at_ms: int | None = None
     version: str | None = None
     config: str | None = None
     home: str | None = None
 
 
 def asked_of(options: Mapping[str, str]) -> RelationRequest:
-    """Returns what the options ask for. Raises UsageError for one that is missing or unknown."""
+    """Returns what the options ask for. Raises UsageError for one that is missing, unknown or of no use."""
     given = {name.lower(): value for name, value in options.items()}
-    unknown = sorted(given.keys() - _OPTIONS)
-    if unknown or not given.get("table"):
-        said = f"the option {unknown[0]!r} is unknown" if unknown else "the option 'table' is missing"
-        raise UsageError(said, hint=f"options are: {', '.join(sorted(_OPTIONS - {'path'}))}")
+    unknown = sorted(given.keys() - _KNOWN)
+    if unknown:
+        raise UsageError(f"the option {unknown[0]!r} is unknown", hint=f"options are: {', '.join(sorted(_OPTIONS))}")
     what = given.get("what", "all_snapshots").lower()
-    if what not in (*METADATA, ROWS):
-        raise UsageError(f"there is no {what!r} of a table", hint=f"one of: {', '.join((*METADATA, ROWS))}")
-    catalog, table, columns = given.get("catalog"), given["table"], given.get("columns")
-    return RelationRequest(
-        table=f"{written((catalog,))}.{table}" if catalog else table,
+    instant = given.get("timestampasof")
+    asked = RelationRequest(
+        table=_table_of(given),
         what=what,
-        columns=tuple(each.strip() for each in columns.split(",") if each.strip()) if columns else None,
-        snapshot=given.get("snapshot"),
+        columns=_columns_of(given.get("columns")),
+        snapshot=given.get("versionasof"),
+        at_ms=None if instant is None else parse_instant(instant),
         version=given.get("version"),
         config=given.get("config"),
         home=given.get("home"),
     )
+    _refuse_senseless(asked)
+    return asked
 
 
-@contextmanager
-def at_home(home: str | None) -> Iterator[None]:
-    """Lets PyIceberg's configuration be found in a folder: a worker has the environment of the JVM's start."""
-    before = os.environ.get("PYICEBERG_HOME")
-    if home:
-        os.environ["PYICEBERG_HOME"] = home
-    try:
-        yield
-    finally:
-        if home and before is None:
-            del os.environ["PYICEBERG_HOME"]
-        elif home and before is not None:
-            os.environ["PYICEBERG_HOME"] = before
+def _table_of(given: Mapping[str, str]) -> str | None:
+    catalog, table = given.get("catalog"), given.get("table")
+    return f"{written((catalog,))}.{table}" if catalog and table else table
+
+
+def _columns_of(said: str | None) -> tuple[str, ...] | None:
+    return tuple(each.strip() for each in said.split(",") if each.strip()) if said else None
+
+
+def _refuse_senseless(asked: RelationRequest) -> None:
+    if not asked.table and asked.what not in OF_LAKE:
+        hint = f"only {' and '.join(OF_LAKE)} are told of a whole lake; options are: {', '.join(sorted(_OPTIONS))}"
+        raise UsageError("the option 'table' is missing", hint=hint)
+    if asked.what not in (*METADATA, ROWS):
+        raise UsageError(f"there is no {asked.what!r} of a table", hint=f"one of: {', '.join((*METADATA, ROWS))}")
+    if asked.snapshot is not None and asked.at_ms is not None:
+        raise UsageError("a version and an instant are both given", hint="give versionAsOf or timestampAsOf")
+    if asked.what not in AT_A_SNAPSHOT and (asked.snapshot is not None or asked.at_ms is not None):
+        raise UsageError(
+            f"{asked.what} is the same at every version", hint=f"versions have: {', '.join(AT_A_SNAPSHOT)}"
+        )
 
 
 def open_relation(asked: RelationRequest) -> tuple[Relation, str]:
-    """Returns the relation and the version of the table that it shows."""
+    """Returns the relation and the version of the table that it shows; a lake has none."""
+    if asked.table is None:
+        return OF_LAKE[asked.what](asked.config, asked.home), ""
     with at_home(asked.home):
         places = open_places(asked.config)
         work = places.table_context(asked.table)
@@ -113,7 +133,9 @@ class _Opened:
         return kit_named(self.state.format).inspect(self.store)
 
     @property
-    def snapshot(self) -> str | None:
+    def snapshot(self) -> SnapshotId | None:
+        if self.asked.at_ms is not None:
+            return snapshot_at(self.inspect, self.state, self.asked.at_ms)
         return self.state.current if self.asked.snapshot is None else resolve(self.state, self.asked.snapshot)
 
     def snapshots(self, history: History | None) -> Snapshots:
@@ -123,6 +145,41 @@ class _Opened:
 
     def manifests(self) -> tuple[Manifest, ...]:
         return tuple(self.inspect.units(self.state, self.snapshot))
+
+
+def snapshot_at(inspect: Inspect, state: State, at_ms: int) -> SnapshotId:
+    """Returns the snapshot that was the current one at an instant. Raises UsageError if the table has it no more."""
+    log = list(inspect.log(state))
+    found = latest_at(log, at_ms)
+    if found is None or found not in state.graph:
+        begins = f"what it tells begins at {format_instant(log[0][0])}; " if log else ""
+        raise UsageError(
+            f"{state.table} has no snapshot from {format_instant(at_ms)} or before",
+            hint=f"{begins}all_snapshots also has what expired, without its rows",
+        )
+    return found
+
+
+def _entries(it: _Opened) -> Relation:
+    """Returns the entries, of each file only the parts that are asked for by `data_file.PART`."""
+    asked, whole = it.asked.columns or (FILE,), EntryRows(it.inspect.entries(it.state), it.manifests())
+    parts = [name.removeprefix(f"{FILE}.") for name in asked if name.startswith(f"{FILE}.")]
+    for each in parts:
+        if each not in whole.known_parts:
+            raise UsageError(f"there is no {each!r} in {FILE}", hint=f"it has: {', '.join(whole.known_parts)}")
+    return whole if FILE in asked else whole.narrowed(parts)
+
+
+def _partitions(it: _Opened) -> Relation:
+    times = {each.id: each.timestamp_ms for each in it.state.graph}
+    return PartitionRows(it.inspect.live(it.state, it.snapshot), it.manifests(), times)
+
+
+def _metadata_log(it: _Opened) -> Relation:
+    inspect = it.inspect
+    if not isinstance(inspect, HasMetadataLog):
+        raise UnsupportedFormat(f"{it.state.table}: a {it.state.format} table has no log of metadata", hint=_OTHERS)
+    return Ready(inspect.metadata_log(it.state))
 
 
 def _rows(it: _Opened) -> Relation:
@@ -136,11 +193,13 @@ def _rows(it: _Opened) -> Relation:
 _RELATIONS: Mapping[str, Callable[[_Opened], Relation]] = {
     "snapshots": lambda it: it.snapshots(None),
     "all_snapshots": lambda it: it.snapshots(history_of(it.work.source, it.state, it.store)),
-    "entries": lambda it: EntryRows(it.inspect.entries(it.state), it.manifests()),
+    "entries": _entries,
     "files": lambda it: FileRows(it.inspect.live(it.state, it.snapshot), it.manifests()),
+    "partitions": _partitions,
     "manifests": lambda it: Ready(it.inspect.manifests(it.state, it.snapshot)),
     "refs": lambda it: ref_rows(it.state),
     "history": lambda it: log_rows(it.inspect, it.state),
+    "metadata_log_entries": _metadata_log,
     "runs": lambda it: run_rows([each.to_json() for each in Runs(it.places).of_table(it.work.source.name)]),
     "ledger": lambda it: LedgerRows(it.store, it.work.root(it.state)),
     ROWS: _rows,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -11,8 +11,8 @@ import pyarrow.compute as pc
 from firnline.ports.inspect import EntryReader, Manifest
 from firnline.sql.relations import Piece, TimeBounds
 
+STATUS, FILE = "status", "data_file"
 _DELETED = 2
-_FILE = "data_file"
 _PIECE_BYTES = 1 << 20
 
 
@@ -31,40 +31,83 @@ def grouped(manifests: Sequence[Manifest]) -> list[tuple[Manifest, ...]]:
 
 @dataclass(frozen=True, slots=True)
 class EntryRows:
-    """The entries of the manifests, also those that say 'deleted'."""
+    """The entries of the manifests, also those that say 'deleted'. `parts` are those of the file that are wanted; all
+    if None.
+    """
 
     entries: EntryReader
     manifests: tuple[Manifest, ...]
+    parts: tuple[str, ...] | None = None
 
     @property
     def schema(self) -> pa.Schema:
-        return self.entries.schema
+        whole = self.entries.schema
+        if self.parts is None:
+            return whole
+        kind = whole.field(FILE).type
+        narrow = pa.struct([each for each in kind if each.name in self.parts])
+        return whole.set(whole.get_field_index(FILE), pa.field(FILE, narrow))
+
+    @property
+    def known_parts(self) -> list[str]:
+        return [each.name for each in self.entries.schema.field(FILE).type]
+
+    def narrowed(self, parts: Sequence[str]) -> EntryRows:
+        """Returns the same with these parts of the file alone; with all of it if there are none."""
+        return replace(self, parts=tuple(parts) or None)
 
     def pieces(self, bounds: TimeBounds) -> Sequence[Piece]:
         return grouped(self.manifests)
 
     def read(self, piece: Piece, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         for manifest in piece:
-            yield self.entries(manifest).select(list(columns))
+            found = self.entries(manifest, self._wanted(columns))
+            yield pa.record_batch([self._column(found, name) for name in columns], names=list(columns))
+
+    def _wanted(self, columns: Sequence[str]) -> frozenset[str]:
+        if self.parts is None or FILE not in columns:
+            return frozenset(columns)
+        return frozenset(columns) - {FILE} | {f"{FILE}.{part}" for part in self.parts}
+
+    def _column(self, found: pa.RecordBatch, name: str) -> pa.Array:
+        """Returns a column; of the file only the parts that the schema has."""
+        column = found.column(name)
+        if name != FILE or self.parts is None:
+            return column
+        names = [each.name for each in self.schema.field(FILE).type]
+        return pa.StructArray.from_arrays([column.field(each) for each in names], names=names)
 
 
 @dataclass(frozen=True, slots=True)
 class FileRows:
-    """The files that are live in the manifests: data and deletes."""
+    """The files that are live in the manifests: data and deletes, each with what is told beside it in its entry."""
 
     entries: EntryReader
     manifests: tuple[Manifest, ...]
 
     @property
     def schema(self) -> pa.Schema:
-        kind = self.entries.schema.field(_FILE).type
-        return pa.schema([kind.field(place) for place in range(kind.num_fields)])
+        whole = self.entries.schema
+        beside = [each for each in whole if whole.get_field_index(each.name) > whole.get_field_index(FILE)]
+        return pa.schema([*whole.field(FILE).type, *beside])
 
     def pieces(self, bounds: TimeBounds) -> Sequence[Piece]:
         return grouped(self.manifests)
 
     def read(self, piece: Piece, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         for manifest in piece:
-            entries = self.entries(manifest)
-            live = entries.filter(pc.not_equal(entries.column("status"), _DELETED)).column(_FILE)
-            yield pa.record_batch([live.field(name) for name in columns], names=list(columns))
+            found = live_entries(self.entries, manifest, [self._path(name) for name in columns])
+            yield pa.record_batch([self._column(found, name) for name in columns], names=list(columns))
+
+    def _path(self, name: str) -> str:
+        """Returns where an entry has what a column of `files` shows."""
+        return name if name in self.entries.schema.names else f"{FILE}.{name}"
+
+    def _column(self, found: pa.RecordBatch, name: str) -> pa.Array:
+        return found.column(name) if name in self.entries.schema.names else found.column(FILE).field(name)
+
+
+def live_entries(entries: EntryReader, manifest: Manifest, wanted: Sequence[str]) -> pa.RecordBatch:
+    """Returns the entries of a manifest that do not say 'deleted', with at least these columns and parts of files."""
+    found = entries(manifest, {STATUS, *wanted})
+    return found.filter(pc.not_equal(found.column(STATUS), _DELETED))

@@ -6,24 +6,34 @@ import logging
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 from itertools import count
 
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructField
 from pyspark.sql.utils import is_remote
+from sqlglot.tokenizer_core import TokenType
 
 from firnline.app.places import Places
 from firnline.errors import NoSuchTable, UsageError
 from firnline.formats.registry import kit_named
+from firnline.model.names import written
+from firnline.model.snapshots import SnapshotId
 from firnline.model.times import format_instant
 from firnline.ops.marks.tags import add_tag, resolve
 from firnline.ports.formats import State
 from firnline.ports.kits import HasSparkSource
 from firnline.settings import find_config
 from firnline.spark.session import is_stopped, session
-from firnline.sql.asking import METADATA, ROWS, asked_of, open_relation
+from firnline.sql.asking import AT_A_SNAPSHOT, METADATA, ROWS, asked_of, open_relation, snapshot_at
+from firnline.sql.contents import FILE, EntryRows
 from firnline.sql.faults import understanding
+from firnline.sql.lake_wide import LAKE, OF_LAKE, tell
 from firnline.sql.source import NAME, PUSHDOWN, register, spark_schema
-from firnline.sql.statements import NamedTable, Query, TagSnapshot, UseTable, parse, paths_of, split
+from firnline.sql.statements import Describe, NamedTable, Query, ShowTables, TagSnapshot, UseTable, parse
+from firnline.sql.versions import AtInstant, AtVersion
+from firnline.sql.words import paths_of, split
+from firnline.stores.wrappers.read_only import ReadOnly
 
 _WITH_JARS = ("spark.jars", "spark.jars.packages", "spark.driver.extraClassPath")
 _LEAST_COLUMN = {"entries": "status", "files": "content", "manifests": "content"}
@@ -51,12 +61,15 @@ Answer = StatementAnswer | DataFrame
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """What a name of a query turned out to be, and the temporary view that stands for it."""
+    """What a name of a query turned out to be, and the temporary view that stands for it. `state` is None for what is
+    told of the whole lake; `snapshot` is the one that is read, the current one if None.
+    """
 
     named: NamedTable
-    state: State
+    state: State | None
     what: str
     view: str
+    snapshot: SnapshotId | None = None
 
 
 @dataclass
@@ -91,6 +104,10 @@ class Statements:
                 return StatementAnswer(f"using {self._used}")
             case TagSnapshot() as statement:
                 return self._tag(statement)
+            case Describe(table, extended):
+                return self._describe(table, extended)
+            case ShowTables(namespace, pattern):
+                return self._show_tables(namespace, pattern)
             case Query() as query:
                 return self._query(query)
 
@@ -101,6 +118,31 @@ class Statements:
         tag = add_tag(self.places.table_context(table), statement.name, statement.snapshot, statement.age_ms)
         kept = "forever" if tag.until_ms is None else f"until {format_instant(tag.until_ms)}"
         return StatementAnswer(f"tagged {tag.ref.snapshot} of {table} as {tag.ref.name}: kept {kept}")
+
+    def _describe(self, table: NamedTable, extended: bool) -> DataFrame:
+        """Returns the columns as Spark describes them; extended, also what the table is."""
+        with understanding():
+            view = self._view(table, {})
+            frame = self._frame(view, None)
+            columns = [(each.name, each.dataType.simpleString(), _comment(each)) for each in frame.schema]
+            details = [("", "", ""), ("# Detailed Table Information", "", ""), *_details(view)] if extended else []
+            return self.spark.createDataFrame([*columns, *details], "col_name string, data_type string, comment string")
+
+    def _show_tables(self, namespace: str | None, pattern: str | None) -> DataFrame:
+        """Returns the tables with the namespace by which a query finds them. A catalog that cannot be read is told."""
+        tables, unread = self.places.catalogs.readable()
+        for name, problem in unread.items():
+            tell(name, problem)
+        inside = [(written((each.catalog, *each.namespace)), each.name) for each in tables]
+        catalogs = list(self.places.catalogs.configured)
+        wanted = {namespace, *(f"{written((each,))}.{namespace}" for each in catalogs)}
+        rows = [
+            (space, name, False)
+            for space, name in inside
+            if (namespace is None or space in wanted or space.startswith(f"{namespace}."))
+            and (pattern is None or _matches(name, pattern))
+        ]
+        return self.spark.createDataFrame(rows, "namespace string, tableName string, isTemporary boolean")
 
     def _query(self, query: Query) -> DataFrame:
         with understanding():
@@ -126,13 +168,37 @@ class Statements:
         view = f"firnline_{next(self._numbers)}"
         state = self._load(whole, loaded)
         if state is not None:
-            return View(named, state, ROWS, view)
+            return View(named, state, ROWS, view, self._snapshot(named, state, ROWS))
         what = names[-1].lower()
+        if what in OF_LAKE and [each.lower() for each in names[:-1]] == [LAKE]:
+            return View(named, None, what, view)
         state = self._load(above, loaded) if what in METADATA else None
         if state is None:
             known = f"a table, or a table and one of: {', '.join(METADATA)}"
             raise NoSuchTable(f"no such table: {whole}", hint=f"{known}; `firnline tables` lists the tables")
-        return View(named, state, what, view)
+        return View(named, state, what, view, self._snapshot(named, state, what))
+
+    def _snapshot(self, named: NamedTable, state: State, what: str) -> SnapshotId | None:
+        """Returns the snapshot that the query asks for; None for the current one. Raises UsageError if there is none,
+        and for what is the same at every version.
+        """
+        if named.version is not None and what not in AT_A_SNAPSHOT:
+            raise UsageError(f"{what} is the same at every version", hint=f"versions have: {', '.join(AT_A_SNAPSHOT)}")
+        match named.version:
+            case AtVersion(name):
+                return resolve(state, name)
+            case AtInstant(expression):
+                inspect = kit_named(state.format).inspect(ReadOnly(self.places.place(state.table).store))
+                return snapshot_at(inspect, state, self._instant_ms(expression))
+            case _:
+                return None
+
+    def _instant_ms(self, expression: str) -> int:
+        """Returns what an expression comes to, in the session's time zone: Spark itself reckons it."""
+        (row,) = self.spark.sql(f"SELECT unix_millis(try_cast(({expression}) AS TIMESTAMP)) AS at").collect()
+        if row.at is None:
+            raise UsageError(f"{expression} is not an instant", hint="such as TIMESTAMP AS OF '2026-11-16 09:00:00'")
+        return int(row.at)
 
     def _load(self, table: str, loaded: dict[str, State | None]) -> State | None:
         if table not in loaded:
@@ -143,45 +209,89 @@ class Statements:
         return loaded[table]
 
     def _create(self, view: View, query: Query) -> None:
-        kit = kit_named(view.state.format)
-        if view.what == ROWS and isinstance(kit, HasSparkSource) and self._has_runtime(kit.runtime):
-            frame = self._of_runtime(view, kit)
-        else:
-            frame = self._of_source(view, query)
-        frame.createOrReplaceTempView(view.view)
+        self._frame(view, query).createOrReplaceTempView(view.view)
         self._views.append(view.view)
+
+    def _frame(self, view: View, query: Query | None) -> DataFrame:
+        """Returns the rows that a view stands for, with the columns that a query can need; all without a query."""
+        if view.state is not None and view.what == ROWS:
+            kit = kit_named(view.state.format)
+            if isinstance(kit, HasSparkSource) and self._has_runtime(kit.runtime):
+                return self._of_runtime(view.state, view.snapshot, kit)
+        return self._of_source(view, query)
 
     def _has_runtime(self, name: str) -> bool:
         return any(name in (self.spark.conf.get(name, "") or "") for name in _WITH_JARS)
 
-    def _of_runtime(self, view: View, kit: HasSparkSource) -> DataFrame:
+    def _of_runtime(self, state: State, snapshot: SnapshotId | None, kit: HasSparkSource) -> DataFrame:
         """Returns a table's rows through its format's own runtime, at the very version that was loaded."""
-        snapshot = view.state.current if view.named.snapshot is None else resolve(view.state, view.named.snapshot)
-        source = kit.spark_source(view.state, snapshot)
+        source = kit.spark_source(state, state.current if snapshot is None else snapshot)
         return self.spark.read.format(source.name).options(**source.options).load(source.load)
 
-    def _of_source(self, view: View, query: Query) -> DataFrame:
-        """Returns what the data source makes of a table, with no more columns than the query can need.
+    def _of_source(self, view: View, query: Query | None) -> DataFrame:
+        """Returns what the data source makes of a table or of the lake, with no more columns than the query can need.
 
         Its schema is found here: Spark would start a Python process to ask for it.
         """
         options = {
-            "table": view.state.table,
+            "table": view.state and view.state.table,
             "what": view.what,
-            "version": view.state.fence,
-            "snapshot": view.named.snapshot,
+            "version": view.state and view.state.fence,
+            "versionAsOf": view.snapshot,
             "pushdown": self.spark.conf.get(PUSHDOWN, "false"),
             "config": self._config_file(),
             "home": os.environ.get("PYICEBERG_HOME"),
         }
         given = {name: value for name, value in options.items() if value}
-        schema = open_relation(asked_of(given))[0].schema
-        columns = None if query.whole_rows else _needed(schema.names, query, view.what)
+        relation = open_relation(asked_of(given))[0]
+        if isinstance(relation, EntryRows) and query is not None:
+            relation = relation.narrowed([each for each in _file_parts(query) if each in relation.known_parts])
+            given["columns"] = ",".join(f"{FILE}.{each}" for each in relation.parts or ())
+        schema = relation.schema
+        columns = None if query is None or query.whole_rows else _needed(schema.names, query, view.what)
         return self.spark.read.format(NAME).schema(spark_schema(schema, columns)).options(**given).load()
 
     def _config_file(self) -> str | None:
         found = find_config(self.config)
         return None if found is None else str(found.absolute())
+
+
+def _matches(name: str, pattern: str) -> bool:
+    """Tells whether a name is like one of Spark's patterns: `*` is any text, `|` stands between several."""
+    return any(fnmatchcase(name.lower(), each.strip().lower()) for each in pattern.split("|"))
+
+
+def _comment(column: StructField) -> str | None:
+    found: str | None = (column.metadata or {}).get("comment")
+    return found
+
+
+def _details(view: View) -> Iterator[tuple[str, str, str]]:
+    """Yields what a table is; nothing of what is told of the whole lake."""
+    state = view.state
+    if state is None:
+        return
+    facts = {
+        "Name": state.table, "Format": state.format, "Location": state.location, "Table UUID": state.uuid,
+        "Metadata": state.fence, "Snapshots": str(len(state.graph)), "Current snapshot": state.current or "none",
+    }  # fmt: skip
+    yield from ((name, value, "") for name, value in facts.items())
+    yield from ((f"property {name}", value, "") for name, value in sorted(state.properties.items()))
+
+
+def _file_parts(query: Query) -> list[str]:
+    """Returns the parts of the file that a query may name; none if all of it counts, since it stands there without a
+    part or may be needed without being named.
+    """
+    words = query.words
+    parts = {
+        words[place + 2].text if place + 2 < len(words) and words[place + 1].kind is TokenType.DOT else None
+        for place, word in enumerate(words)
+        if word.text.lower() == FILE and word.kind is not TokenType.STRING
+    }
+    if query.whole_rows or None in parts:
+        return []
+    return sorted(each.lower() for each in parts if each)
 
 
 def _needed(columns: Sequence[str], query: Query, what: str) -> list[str]:

@@ -102,15 +102,17 @@ class PushingReader(Reader):
 
 def spark_schema(schema: pa.Schema, columns: Sequence[str] | None) -> StructType:
     """Returns the columns that were asked for, or all. Raises UsageError for one that is not there."""
-    chosen = schema if columns is None else pa.schema([_field(schema, name) for name in columns])
+    chosen = schema if columns is None else pa.schema(dict.fromkeys(_field(schema, name) for name in columns))
     try:
-        return from_arrow_schema(chosen)
+        return from_arrow_schema(chosen, prefer_timestamp_ntz=True)
     except PySparkTypeError as problem:
         raise UnsupportedFormat(f"Spark has no type for a column: {problem}", hint=_RUNTIME) from problem
 
 
 def _field(schema: pa.Schema, name: str) -> pa.Field:
-    found = next((each for each in schema if each.name.lower() == name.lower()), None)
+    """Returns the column of that name, or the one of which it names a part."""
+    by_name = {each.name.lower(): each for each in schema}
+    found = by_name.get(name.lower()) or by_name.get(name.lower().partition(".")[0])
     if found is None:
         raise UsageError(f"there is no column {name!r}", hint=f"columns are: {', '.join(schema.names)}")
     return found

@@ -1,122 +1,29 @@
-"""What a statement asks: a query, or one of `TAG snapshot …` and `USE TABLE …`. Anything else is refused."""
+"""What a statement asks: a query, or one of `DESCRIBE`, `SHOW TABLES`, `TAG snapshot …` and `USE TABLE …`.
+
+Anything else is refused.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import sqlglot
 from sqlglot import exp
-from sqlglot.errors import ParseError, TokenError
-from sqlglot.tokenizer_core import Token, TokenType
+from sqlglot.errors import ParseError
+from sqlglot.tokenizer_core import TokenType
 
 from firnline.errors import UsageError
-from firnline.model.names import is_location, written
 from firnline.model.times import DAY_MS
 from firnline.ops.marks.tags import FOREVER
-
-DIALECT = "spark"
-SYNTAX = "see `firnline sql --help`, or docs/guides/sql.md for what can be asked"
-
-
-@dataclass(frozen=True, slots=True)
-class Word:
-    """One token: its text without quotes, and its first and last place."""
-
-    text: str
-    first: int
-    last: int
-    kind: TokenType
-
-    def says(self, keyword: str) -> bool:
-        return self.kind is not TokenType.STRING and self.text.upper() == keyword
-
-
-@dataclass(frozen=True, slots=True)
-class Path:
-    """Names joined by dots, `lake.ns.table`, and where they stand."""
-
-    words: tuple[Word, ...]
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        return tuple(word.text for word in self.words)
-
-    @property
-    def text(self) -> str:
-        """The name as a lake reads it: what stood in backticks stays one part."""
-        return _table_text(self.names)
-
-    @property
-    def above(self) -> str:
-        return _table_text(self.names[:-1])
-
-    @property
-    def first(self) -> int:
-        return self.words[0].first
-
-
-def _table_text(names: Sequence[str]) -> str:
-    """Returns the text of a table's name; a path in backticks that stands alone is the table's location."""
-    return names[0] if len(names) == 1 and is_location(names[0]) else written(names)
-
-
-def split(text: str) -> Iterator[str]:
-    """Yields the statements of a text, which stand between semicolons."""
-    start = 0
-    for word in words_of(text):
-        if word.kind is TokenType.SEMICOLON:
-            yield from _if_any(text[start : word.first])
-            start = word.last + 1
-    yield from _if_any(text[start:])
-
-
-def _if_any(text: str) -> Iterator[str]:
-    if words_of(text):
-        yield text
-
-
-def ends(text: str) -> bool:
-    """Tells whether the last statement of a text is complete: a shell reads on until it is."""
-    try:
-        words = words_of(text)
-    except UsageError:
-        return False  # a quote is still open
-    return not words or words[-1].kind is TokenType.SEMICOLON
-
-
-def words_of(text: str) -> list[Word]:
-    """Returns the tokens. Raises UsageError where there are none to be made, such as for an open quote."""
-    try:
-        return [_word(token) for token in sqlglot.tokenize(text, read=DIALECT)]
-    except TokenError as problem:
-        raise UsageError(f"this is not SQL: {problem}", hint=SYNTAX) from None
-
-
-def _word(token: Token) -> Word:
-    return Word(token.text, token.start, token.end, token.token_type)
-
-
-def paths_of(words: Sequence[Word]) -> Iterator[Path]:
-    """Yields every longest run of names that dots join, single names too."""
-    at = 0
-    while at < len(words):
-        found = [words[at]]
-        while at + 2 < len(words) and words[at + 1].kind is TokenType.DOT and _is_name(words[at + 2]):
-            found.append(words[at + 2])
-            at += 2
-        if all(map(_is_name, found)):
-            yield Path(tuple(found))
-        at += 1
-
-
-def _is_name(word: Word) -> bool:
-    return word.kind is TokenType.IDENTIFIER or (word.kind is not TokenType.STRING and word.text.isidentifier())
-
+from firnline.sql.versions import Version, clause_at
+from firnline.sql.words import DIALECT, SYNTAX, Path, Word, paths_of, words_of
 
 _DAYS = re.compile(r"[0-9]{1,9}")
 _TAG = "TAG snapshot N OF ns.table AS 'name' WITH RETENTION FOREVER (or: n DAYS)"
+_DESCRIBE = "DESCRIBE TABLE ns.table, or DESCRIBE EXTENDED ns.table.NAME"
+_SHOW = "SHOW TABLES IN catalog.ns LIKE 'sales*'"
 _IMPLYING = ("NATURAL", "PIVOT", "UNPIVOT", "|>")
 
 
@@ -139,16 +46,32 @@ class TagSnapshot:
 
 @dataclass(frozen=True, slots=True)
 class NamedTable:
-    """A table that a query reads: its path, whether the query gives it an alias, and the ref or snapshot it wants."""
+    """A table that a query reads: its path, whether the query gives it an alias, and the version it wants."""
 
     path: Path
-    has_alias: bool
-    snapshot: str | None
+    has_alias: bool = False
+    version: Version | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Describe:
+    """`DESCRIBE [TABLE] [EXTENDED] ns.table`: its columns; extended, also what it is."""
+
+    table: NamedTable
+    extended: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ShowTables:
+    """`SHOW TABLES [IN ns] [LIKE 'pattern']`."""
+
+    namespace: str | None = None
+    pattern: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A query. `text` is without the clauses that name a tag or version; `words` tell every name that occurs.
+    """A query. `text` is without the clauses that name a version; `words` tell every name that occurs.
 
     `whole_rows`: it may need columns that it does not name.
     """
@@ -159,7 +82,7 @@ class Query:
     whole_rows: bool
 
 
-Statement = UseTable | TagSnapshot | Query
+Statement = UseTable | TagSnapshot | Describe | ShowTables | Query
 
 
 def parse(text: str) -> Statement:
@@ -169,6 +92,10 @@ def parse(text: str) -> Statement:
         return _tag(words)
     if words[0].says("USE"):
         return _use(words)
+    if words[0].says("DESCRIBE") or words[0].says("DESC"):
+        return _describe(words[1:])
+    if words[0].says("SHOW"):
+        return _show(words_of(words[1].text) if len(words) > 1 else [])
     return _query(text, words)
 
 
@@ -179,6 +106,30 @@ def _use(words: Sequence[Word]) -> UseTable:
     if after != len(words):
         raise UsageError(f"USE TABLE ends after the table, not with {words[-1].text!r}", hint="USE TABLE ns.table")
     return UseTable(table)
+
+
+def _describe(words: Sequence[Word]) -> Describe:
+    place = 0
+    while place < len(words) and (words[place].says("TABLE") or words[place].says("EXTENDED")):
+        place += 1
+    path = next(paths_of(words[place:]), None)
+    if path is None or path.first != words[place].first or place + 2 * len(path.names) - 1 != len(words):
+        raise UsageError("DESCRIBE needs a table, and nothing after it", hint=_DESCRIBE)
+    return Describe(NamedTable(path), any(word.says("EXTENDED") for word in words[:place]))
+
+
+def _show(words: Sequence[Word]) -> ShowTables:
+    """Returns what SHOW asks, of the words after it. Only tables are shown."""
+    if not words or not words[0].says("TABLES"):
+        raise UsageError("SHOW shows tables here", hint=_SHOW)
+    place, namespace = 1, None
+    if place < len(words) and (words[place].says("IN") or words[place].says("FROM")):
+        namespace, place = _table_at(words, place + 1)
+    place += place < len(words) and words[place].says("LIKE")
+    rest = words[place:]
+    if len(rest) > 1 or any(word.kind is not TokenType.STRING for word in rest):
+        raise UsageError(f"SHOW TABLES ends with a pattern, not with {rest[-1].text!r}", hint=_SHOW)
+    return ShowTables(namespace, rest[0].text if rest else None)
 
 
 def _table_at(words: Sequence[Word], place: int) -> tuple[str, int]:
@@ -221,35 +172,31 @@ def _query(text: str, words: Sequence[Word]) -> Query:
         raise UsageError(f"the statement cannot be understood at {at}", hint=SYNTAX) from None
     if not isinstance(parsed, exp.Query):
         raise UsageError(
-            f"{words[0].text.upper()} is not run here: only queries, TAG snapshot and USE TABLE are", hint=SYNTAX
+            f"{words[0].text.upper()} is not run here: only queries, DESCRIBE, SHOW TABLES, TAG snapshot "
+            "and USE TABLE are",
+            hint=SYNTAX,
         )
     kept = words_of(text)
     tables = tuple(_named(each, kept, wanted) for each in parsed.find_all(exp.Table) if _is_named(each, parsed))
+    if len(wanted) > sum(each.version is not None for each in tables):
+        raise UsageError("a version is asked of something that is no table of the lake", hint=SYNTAX)
     return Query(text, tables, tuple(kept), _needs_whole_rows(parsed, kept))
 
 
-def _without_versions(text: str, words: Sequence[Word]) -> tuple[str, dict[int, str]]:
-    """Returns the text with blanks for `FOR TAG 'name'` and `VERSION AS OF n`, and by the place before each what it
-    names.
-    """
-    wanted: dict[int, str] = {}
-    for place in range(1, len(words)):
-        length = _version_at(words, place)
-        if length:
-            first, last = words[place].first, words[place + length - 1]
-            wanted[words[place - 1].last] = last.text
-            text = text[:first] + " " * (last.last + 1 - first) + text[last.last + 1 :]
-    return text, wanted
-
-
-def _version_at(words: Sequence[Word], place: int) -> int:
-    """Returns how many words a clause has that begins at a place; 0 where none does."""
-    said = [word.text.upper() for word in words[place : place + 5]]
-    if said[:2] == ["FOR", "TAG"] and len(said) > 2 and words[place + 2].kind is TokenType.STRING:
-        return 3
-    if said[:3] == ["VERSION", "AS", "OF"] and len(said) > 3:
-        return 4
-    return 5 if said[:4] == ["FOR", "VERSION", "AS", "OF"] and len(said) > 4 else 0
+def _without_versions(text: str, words: Sequence[Word]) -> tuple[str, dict[int, Version]]:
+    """Returns the text with blanks for the clauses that name a version, and by the place before each what it names."""
+    wanted: dict[int, Version] = {}
+    place, blank = 1, text
+    while place < len(words):
+        found = clause_at(text, words, place)
+        if found is None:
+            place += 1
+            continue
+        first, last, before = words[place].first, words[found[0] - 1].last, words[place - 1].last
+        wanted[before] = found[1]
+        blank = blank[:first] + " " * (last + 1 - first) + blank[last + 1 :]
+        place = found[0]
+    return blank, wanted
 
 
 def _is_named(table: exp.Table, parsed: exp.Query) -> bool:
@@ -260,7 +207,7 @@ def _is_named(table: exp.Table, parsed: exp.Query) -> bool:
     return len(table.parts) > 1 or table.name.lower() not in defined
 
 
-def _named(table: exp.Table, words: Sequence[Word], wanted: dict[int, str]) -> NamedTable:
+def _named(table: exp.Table, words: Sequence[Word], wanted: dict[int, Version]) -> NamedTable:
     first, last = table.parts[0].meta["start"], table.parts[-1].meta["end"]
     within = [word for word in words if first <= word.first and word.last <= last]
     path = Path(tuple(word for word in within if word.kind is not TokenType.DOT))

@@ -7,7 +7,7 @@ list of its own, `lists/ID.json`: `[name, size]` of what lies in `files/`. Who c
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Collection, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import Any
@@ -249,7 +249,7 @@ class ToyTables:
     def schema(self) -> pa.Schema:
         return _ENTRIES
 
-    def __call__(self, manifest: Manifest) -> pa.RecordBatch:
+    def __call__(self, manifest: Manifest, wanted: Collection[str] | None = None) -> pa.RecordBatch:
         named = ToyExpand(self.store).named(File(FileKind.MANIFEST, manifest.key, manifest.size, opens=True))
         files = [{"content": 0, "file_path": key, "file_size_in_bytes": size} for _, key, size, _, _ in named]
         rows = [{"status": 1, "snapshot_id": manifest.snapshot, "data_file": each} for each in files]

@@ -90,12 +90,10 @@ STRANGE: list[object] = [None, "x", "0", -5, 1.5, [5], {"a": 5}]
 @pytest.mark.parametrize("undo", UndoWindow)
 def test_no_field_of_a_stage_has_another_type_than_the_stage(undo: UndoWindow) -> None:
     """Nothing of no size waits, and what is not a truth value is neither true nor false: nobody stumbles over it."""
-    said = stages_json(stages_of_expiry(CommitExpiry(3, 1, history_ms=None), GRACE_MS, VICTIMS, undo))
+    said = stages_json(stages_of_expiry(CommitExpiry(3, 1, history=None), GRACE_MS, VICTIMS, undo))
     for number, stage in enumerate(said):
         for field in stage.keys() - {"stage"}:
-            kinds = (
-                (bool,) if isinstance(stage[field], bool) else (int, type(None)) if field == "history_ms" else (int,)
-            )
+            kinds = (bool,) if isinstance(stage[field], bool) else (str, type(None)) if field == "history" else (int,)
             for strange in (each for each in [*STRANGE, True, 7] if type(each) not in kinds or each == -5):
                 with pytest.raises((TypeError, ValueError)):
                     read_stages([*said[:number], {**stage, field: strange}, *said[number + 1 :]], of_search=False)

@@ -6,9 +6,9 @@ runs it in one loop over all blocks, and lays the results into Arrow buffers. `d
 
 from firnline.formats.avro.codecs import MAX_BYTES, MAX_ROWS
 from firnline.formats.avro.decoding import Decoded, decode, decode_many
+from firnline.formats.avro.encoded import encoded_texts
 from firnline.formats.avro.faults import CorruptAvro, UnsupportedAvro
 from firnline.formats.avro.framing import Header, read_header
-from firnline.formats.avro.gather import encoded_texts
 
 __all__ = [
     "MAX_BYTES",

@@ -12,30 +12,11 @@ import pyarrow as pa
 
 from firnline.formats.avro.engine import KernelEngine
 from firnline.formats.avro.faults import CorruptAvro
-from firnline.formats.avro.kernel import FAULTS, read_size, read_varint
 from firnline.formats.avro.program import Column
 from firnline.formats.avro.schema import Enum, Plain
 
 EMPTY = b"\x00"
 """An array without items, as every writer encodes it."""
-
-
-def encoded_texts(data: bytes) -> tuple[str, ...]:
-    """Returns the texts of an array, whichever way its writer cut it into blocks. Raises CorruptAvro."""
-    texts: list[str] = []
-    count, pos = _number(data, 0)
-    while count:
-        if count < 0:  # the size of the block in bytes follows
-            count = -count
-            _, pos = _number(data, pos)
-        for _ in range(count):
-            size, pos = read_size(data, pos, len(data))
-            if pos < 0:
-                raise CorruptAvro(f"an array of texts: {FAULTS[pos]}")
-            texts.append(_text(data[pos : pos + size]))
-            pos += size
-        count, pos = _number(data, pos)
-    return tuple(texts)
 
 
 def encoded(texts: Iterable[str]) -> bytes:
@@ -52,20 +33,6 @@ def _varint(size: int) -> bytes:
         out.append(rest & 0x7F | 0x80)
         rest >>= 7
     return bytes([*out, rest])
-
-
-def _number(data: bytes, pos: int) -> tuple[int, int]:
-    number, pos = read_varint(data, pos, len(data))
-    if pos < 0:
-        raise CorruptAvro(f"an array of texts: {FAULTS[pos]}")
-    return number, pos
-
-
-def _text(raw: bytes) -> str:
-    try:
-        return raw.decode()
-    except UnicodeDecodeError:
-        raise CorruptAvro("an array of texts: a text is not UTF-8") from None
 
 
 _FLOATS: Final = {"float": np.dtype("<f4"), "double": np.dtype("<f8")}

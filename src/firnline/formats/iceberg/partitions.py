@@ -2,32 +2,17 @@
 
 from __future__ import annotations
 
-import re
-import uuid
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
 
-from firnline.formats.iceberg import fields
+from firnline.formats.iceberg import fields, types
 from firnline.ports.formats import State
 
 _OF_TRANSFORM = {"year": "int", "month": "int", "hour": "int", "day": "date"}
 _PARTS_OF_TIME = ("years", "months", "hours", "days")
-_DECIMAL = re.compile(r"decimal\(\s*(\d+)\s*,\s*(\d+)\s*\)")
-_WHOLE, _REAL, _RAW = pa.int64(), pa.float64(), pa.binary()
-_READ = {
-    "boolean": pa.bool_(), "int": _WHOLE, "long": _WHOLE, "float": _REAL, "double": _REAL, "string": pa.string(),
-    "date": _WHOLE, "time": _WHOLE, "timestamp": _WHOLE, "timestamptz": _WHOLE,
-    "timestamp_ns": _WHOLE, "timestamptz_ns": _WHOLE,
-}  # fmt: skip
-"""What the decoder is asked for: the widest, because a column may have been promoted since a manifest was written."""
-_SHOWN = {
-    **_READ, "int": pa.int32(), "float": pa.float32(), "date": pa.date32(), "uuid": pa.string(),
-    "timestamp": pa.timestamp("us"), "timestamptz": pa.timestamp("us", "UTC"),
-}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,27 +25,15 @@ class PartitionField:
 
     @property
     def read_as(self) -> pa.DataType:
-        return _READ.get(self.type, _RAW)
+        return types.read_as(self.type)
 
     @property
     def shown_as(self) -> pa.DataType:
-        decimal = _DECIMAL.fullmatch(self.type)
-        return pa.decimal128(int(decimal[1]), int(decimal[2])) if decimal else _SHOWN.get(self.type, _RAW)
+        return types.shown_as(self.type)
 
     def shown(self, values: pa.Array) -> pa.Array:
         """Returns decoded values as the type that engines know."""
-        decimal = _DECIMAL.fullmatch(self.type)
-        if decimal:
-            return pa.array([_decimal(each, int(decimal[2])) for each in values.to_pylist()], self.shown_as)
-        if self.type == "uuid":
-            texts = [None if each is None else str(uuid.UUID(bytes=each)) for each in values.to_pylist()]
-            return pa.array(texts, pa.string())
-        narrow = values.cast(pa.int32()) if self.type == "date" else values
-        return narrow.cast(self.shown_as)
-
-
-def _decimal(raw: bytes | None, scale: int) -> Decimal | None:
-    return None if raw is None else Decimal(int.from_bytes(raw, "big", signed=True)).scaleb(-scale)
+        return types.shown(self.type, values)
 
 
 Names = Mapping[int, str]
@@ -69,12 +42,12 @@ Names = Mapping[int, str]
 
 def partition_fields(state: State) -> tuple[PartitionField, ...]:
     """Returns every field of any spec, in the order of ids; one that was renamed has its newest name."""
-    types = _column_types(state)
+    columns = _column_types(state)
     found: dict[int, PartitionField] = {}
     for spec in _specs(state):
         for number, each in _numbered(spec, state.fence):
             name = fields.text(each, "name", state.fence)
-            found[number] = PartitionField(number, name, _type_of(each, types))
+            found[number] = PartitionField(number, name, _type_of(each, columns))
     return tuple(found[number] for number in sorted(found))
 
 
@@ -117,22 +90,22 @@ def _numbered(spec: fields.Fields, where: str) -> Iterator[tuple[int, fields.Fie
         yield 1000 + place if number is None else number, each
 
 
-def _type_of(each: fields.Fields, types: Mapping[int, str]) -> str:
+def _type_of(each: fields.Fields, columns: Mapping[int, str]) -> str:
     transform = str(each.get("transform"))
     plain = transform[:-1] if transform in _PARTS_OF_TIME else transform
     if plain.startswith("bucket"):
         return "int"
-    return _OF_TRANSFORM.get(plain) or types.get(int(each.get("source-id") or 0), "binary")
+    return _OF_TRANSFORM.get(plain) or columns.get(int(each.get("source-id") or 0), "binary")
 
 
 def _column_types(state: State) -> dict[int, str]:
     """Returns the types of primitive columns by id, of every schema; the newest says the last word."""
     current = state.document.get("schema")
     schemas = [current] if isinstance(current, dict) else []
-    types: dict[int, str] = {}
+    found: dict[int, str] = {}
     for schema in [*schemas, *fields.objects(state.document, "schemas", state.fence)]:
-        types.update(_primitives(schema))
-    return types
+        found.update(_primitives(schema))
+    return found
 
 
 def _primitives(node: Any) -> Iterator[tuple[int, str]]:

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from firnline.catalogs.paimon import PaimonFolders
 from firnline.catalogs.versions import counted_version
 from firnline.formats.paimon import names
 from firnline.model.snapshots import SnapshotId
+from firnline.ports.inspect import SparkSource
 from firnline.ports.kits import ListFolders
 from firnline.ports.retire import Retire
 from firnline.ports.stores import Get, Read, ReadWrite
 
 if TYPE_CHECKING:
     from firnline.formats.paimon.committing.commits import PaimonCommits
+    from firnline.formats.paimon.rows import PaimonRows
     from firnline.formats.paimon.table import PaimonFormat
     from firnline.formats.paimon.tables import PaimonTables
+    from firnline.ports.formats import State
 
 
 class PaimonKit:
@@ -26,6 +29,7 @@ class PaimonKit:
     documents = (names.DOCUMENT,)
     folders = ("manifest", "snapshot")
     known_by_folder = True
+    runtime = "paimon-spark"
 
     def has_table(self, store: Read, location: str) -> bool:
         return PaimonFolders(store).has_table(location)
@@ -52,6 +56,17 @@ class PaimonKit:
         from firnline.formats.paimon.tables import PaimonTables
 
         return PaimonTables(store)
+
+    def rows(self, state: State, settings: Mapping[str, str], snapshot: SnapshotId | None) -> PaimonRows:
+        """Returns the rows. Buckets are reached as pypaimon reaches them, by what the environment says."""
+        from firnline.formats.paimon.rows import PaimonRows, selection_of
+
+        return PaimonRows(state.location, selection_of(state, snapshot))
+
+    def spark_source(self, state: State, snapshot: SnapshotId | None) -> SparkSource:
+        from firnline.formats.paimon.rows import selection_of
+
+        return SparkSource("paimon", state.location, selection_of(state, snapshot))
 
     def mirrors(self, store: Read, location: str) -> Iterator[str]:
         return PaimonFolders(store).mirrors(location)

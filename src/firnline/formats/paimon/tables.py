@@ -5,7 +5,7 @@ The columns are Iceberg's where Paimon has the like. Statistics of columns are l
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -126,7 +126,7 @@ class PaimonEntries:
             [("status", _SHORT), ("snapshot_id", pa.int64()), ("data_file", pa.struct(self._file_fields()))]
         )
 
-    def __call__(self, manifest: Manifest) -> pa.RecordBatch:
+    def __call__(self, manifest: Manifest, wanted: Collection[str] | None = None) -> pa.RecordBatch:
         found, places, paths = self._read(manifest)
         added = _EXISTING if manifest.snapshot is None else _ADDED
         status = pc.if_else(pc.equal(ops_of(found), 1), added, _DELETED).cast(_SHORT)

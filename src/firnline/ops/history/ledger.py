@@ -18,7 +18,6 @@ from firnline.model.locations import join
 from firnline.model.removals import Removal
 from firnline.ops.runs.decision import decide_now
 from firnline.ops.table.context import TableContext
-from firnline.policy.native import cutoff_of
 from firnline.policy.why import explain_expired
 from firnline.ports.discard import OwnName, own_keys
 from firnline.ports.formats import State
@@ -31,12 +30,21 @@ MOST_STEPS = 4_000_000
 
 
 def note_expired(work: TableContext, run: Run, detail: Mapping[str, Any], at_ms: int) -> None:
-    """Writes a row for each snapshot of the commit, where the run remembers. A second call changes nothing."""
+    """Writes a row for each snapshot of the commit, where the run remembers, and drops the account of runs that are
+    older than the history. A second call changes nothing.
+    """
     noted = detail.get("history")
-    removed = Removal.from_json(detail["removal"]).snapshots
-    if noted is None or not removed:
+    if noted is None:
         return
-    rows = list(rows_of(removed, expired=True))
+    rows = list(rows_of(Removal.from_json(detail["removal"]).snapshots, expired=True))
+    if rows:
+        _note_snapshots(work, run, detail, at_ms, rows)
+    _drop_old(work, run.folder.root, noted["bound_ms"])
+
+
+def _note_snapshots(
+    work: TableContext, run: Run, detail: Mapping[str, Any], at_ms: int, rows: Sequence[SnapshotRow]
+) -> None:
     by_kind = run.plan["victims"]["by_kind"].items()
     facts = RunFacts(
         run=str(run.id),
@@ -47,7 +55,6 @@ def note_expired(work: TableContext, run: Run, detail: Mapping[str, Any], at_ms:
         victims={kind: (each["files"], each["bytes"]) for kind, each in by_kind},
     )
     _put_once(work, snapshots_folder(run.folder.root), run, snapshot_rows(facts, rows, _lost(work, run, detail, rows)))
-    _drop_old(work, run.folder.root, cutoff_of(noted["kept_ms"], at_ms))
 
 
 def note_end(work: TableContext, run: Run, end: End) -> None:

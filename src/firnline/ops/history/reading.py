@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from firnline.errors import FirnlineError, UnreadableMetadata, UsageError
 from firnline.history.ledger import End, ends_folder, snapshots_folder
 from firnline.history.listing import Entry, SnapshotRow, rows_of
-from firnline.history.opening import History, expired_entries, open_history
+from firnline.history.opening import History, count_until, expired_entries, open_history
 from firnline.journal.parts import ListAndGet, part_keys, read_part
 from firnline.ops.history.timeline import BANDS, Span, Timeline, svg_of
 from firnline.ports.abilities import HistoryField
@@ -27,6 +27,14 @@ _PLOTS = (".svg", ".png")
 def history_of(source: TableSource, state: State, store: Get) -> History:
     """Returns which objects hold the table's expired snapshots: for those who read them in parts, on any machine."""
     return open_history(store, state, declared_history(source.format, state))
+
+
+def count_forgotten(source: TableSource, state: State, store: Get, bound_ms: int) -> int:
+    """Returns how many of the expired snapshots that a table remembers are not younger than the bound.
+
+    Raises UnreadableMetadata where the history is missing, damaged or another table's.
+    """
+    return count_until(store, history_of(source, state, store), bound_ms)
 
 
 def declared_history(table_format: TableFormat, state: State) -> str | None:

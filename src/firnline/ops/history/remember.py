@@ -18,7 +18,6 @@ from firnline.model.snapshots import SnapshotId
 from firnline.ops.history.reading import declared_history
 from firnline.ops.runs.decision import Settled
 from firnline.ops.table.context import TableContext
-from firnline.policy.native import cutoff_of
 from firnline.ports.formats import Amendment, State
 
 
@@ -40,13 +39,14 @@ class RunHistory:
         Raises UnreadableMetadata where the present history cannot be read, unless a `new` one may be begun: to go on
         without it would lose what it holds.
         """
-        kept_ms = settled.effective.history.value
+        bound = settled.effective.history.value
         self.noted = None
-        if kept_ms is None:
+        if bound is None:
             return Amendment()
-        self.noted = {"kept_ms": kept_ms}
+        bound_ms = bound.cutoff_ms(settled.decision.now_ms)
+        self.noted = {"bound_ms": bound_ms}
         added = [each for each in self._work.source.format.snapshot_objects(state) if id_of(each) in snapshots]
-        wish = Wish(added, bound_ms=cutoff_of(kept_ms, settled.decision.now_ms))
+        wish = Wish(added, bound_ms=bound_ms)
         try:
             return self._amendment(state, self._opened(state), wish, _folder(state))
         except UnreadableMetadata:

@@ -30,6 +30,7 @@ from firnline.ops.runs.leased import LeasedRun
 from firnline.ops.runs.lost_refs import refuse_lost_refs, what_landed
 from firnline.ops.runs.measured import size_of
 from firnline.ops.table.context import TableContext, refuse_copy
+from firnline.plans.stages import CommitExpiry
 from firnline.ports.catalogs import Attempt
 from firnline.ports.formats import Edited, State, UndoWindow
 
@@ -59,7 +60,8 @@ class _Attempt:
         snapshots = set(plan["expire"]) & set(settled.decision.expired)
         refs = set(plan["expire_refs"]) & set(settled.decision.expired_refs)
         side_objects = planned_beside(plan) & going_beside(table_format, state, settled, snapshots, refs)
-        if not snapshots and not refs and not side_objects:
+        forgets = any(isinstance(each, CommitExpiry) and each.forgets for each in run.stages)
+        if not (snapshots or refs or side_objects or forgets):
             return None
         root = run.folder.root
         if work.root(state) != root:
@@ -68,6 +70,8 @@ class _Attempt:
                 hint="plan again; two places would know nothing of each other's runs",
             )
         remembered = self.memory.expiring(state, snapshots, settled, new=request.new_history)
+        if not (snapshots or refs or side_objects or remembered.properties):
+            return None  # another run forgot it already
         pinned = replace(remembered, properties={RECORDS: root, **remembered.properties})
         return table_format.expire(
             state, snapshots, refs, now, clean=request.clean, amendment=pinned, side_objects=side_objects

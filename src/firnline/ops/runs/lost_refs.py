@@ -33,13 +33,15 @@ def what_landed(source: TableSource, state: State, detail: Mapping[str, Any]) ->
 
     `refs_unseen` where nobody can tell any more: the commit may have dropped a ref, and the versions that would show
     it are gone. A commit whose new metadata we named ourselves cannot: it was a compare-and-swap on what we read. Nor
-    can one that takes files away: it names each, and no other version of the table is anywhere to be read.
+    can one that takes files away: it names each, and no other version of the table is anywhere to be read. Nor can one
+    that takes out neither a snapshot nor a ref, such as one that only forgets: a server drops the refs of what goes.
     """
+    removal = Removal.from_json(detail["removal"])
     found = _find(source, state, detail) if isinstance(source.format, KeepsVersions) else None
     if found is None:
-        return {"lost_refs": [], "refs_unseen": detail["location"] is None, "built_on": None}
-    meant = Removal.from_json(detail["removal"]).refs.keys()
-    lost = sorted(set(found.before.refs) - set(found.after.refs) - meant)
+        unseen = detail["location"] is None and bool(removal.ids or removal.refs)
+        return {"lost_refs": [], "refs_unseen": unseen, "built_on": None}
+    lost = sorted(set(found.before.refs) - set(found.after.refs) - removal.refs.keys())
     return {
         "location": found.after.fence,
         "built_on": found.before.fence,

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Set
 from dataclasses import dataclass, replace
 from shlex import quote
 
+from firnline.errors import UnreadableMetadata
 from firnline.model.files import Root, Tally, Totals
 from firnline.model.snapshots import SnapshotId
 from firnline.model.times import MINUTE_MS
@@ -14,7 +15,7 @@ from firnline.ops.runs.decision import Settled, decide_now, includes_outside
 from firnline.ops.runs.drop import consequences_of, narrowed
 from firnline.plans.plan import ExpiredSnapshot, KeptSnapshot, Plan
 from firnline.plans.request import Request
-from firnline.plans.stages import CommitExpiry, Stage, stages_of_expiry
+from firnline.plans.stages import CommitExpiry, PurgeVictims, Stage, stages_of_expiry
 from firnline.policy.parse import Section
 from firnline.ports.abilities import Consequences, ExpiringWriters
 from firnline.ports.cache import Remember
@@ -31,6 +32,9 @@ RESTART = "a job goes by the options that it found when it started; restart thos
 
 AskOthers = Callable[[State, bool], Around]
 """Returns what other tables mean for one; the flag says that files outside its own folders may go too."""
+
+CountForgotten = Callable[[State, int], int]
+"""Returns how many expired snapshots the table's history holds that were committed at an instant or before."""
 
 Measure = Callable[[Survey], Survey]
 """Returns the survey with the sizes that the store tells of victims of which no metadata tells one."""
@@ -51,6 +55,10 @@ class Planned:
             self.survey.close()
 
 
+def forgets_nothing(state: State, bound_ms: int) -> int:
+    return 0
+
+
 def by_opening(table_format: TableFormat, state: State, window_ms: int) -> Expand:
     """Returns the format's own expand: every unit is opened."""
     return table_format.expand
@@ -65,12 +73,15 @@ def make_plan(
     measure: Measure,
     now_ms: int,
     remember: Remember = by_opening,
+    count_forgotten: CountForgotten = forgets_nothing,
 ) -> Planned:
     """Returns what a run on the table would do. Raises, with nothing changed, where anything cannot be read."""
     state = source.load()
     settled = narrowed(decide_now(state, source.name, config, request, now_ms), source.format, state, request)
     follows = consequences_of(source.format, state, settled)
-    plan = replace(_without_files(state, request, settled, follows), notes=_notes(source.format, state))
+    forgets, trouble = _forgets(state, request, settled, count_forgotten)
+    plan = _without_files(state, request, settled, follows, forgets)
+    plan = replace(plan, notes=(*_notes(source.format, state), *trouble))
     if not follows.released:
         return Planned(plan, None, state, request)
     engine = choose(state, source.format, settled.effective.engine.value)
@@ -79,8 +90,21 @@ def make_plan(
     territory = Territory(None if outside else state.owned, around.holes, around.real)
     expand = remember(source.format, state, window_ms(state, settled))
     survey = measure(engine.survey(roots(source.format, state, follows.released), expand, territory, around.elsewhere))
-    planned = _with_files(plan, state, settled, survey, engine.name, request)
+    planned = _with_files(plan, settled, survey, engine.name, request)
     return Planned(_beside_others(planned, around), survey, state, request)
+
+
+def _forgets(state: State, request: Request, settled: Settled, count: CountForgotten) -> tuple[int, tuple[str, ...]]:
+    """Returns how many expired snapshots have grown too old to be remembered, and what the operator should know of a
+    history that cannot be read. A run that drops refs touches nothing else.
+    """
+    bound = settled.effective.history.value
+    if bound is None or bound.is_endless or request.drop:
+        return 0, ()
+    try:
+        return count(state, bound.cutoff_ms(settled.decision.now_ms)), ()
+    except UnreadableMetadata as problem:
+        return 0, (problem.message,)
 
 
 def _beside_others(plan: Plan, around: Around) -> Plan:
@@ -112,7 +136,7 @@ def window_ms(state: State, settled: Settled) -> int:
     return settled.decision.now_ms - min(kept, default=settled.decision.now_ms)
 
 
-def _without_files(state: State, request: Request, settled: Settled, follows: Consequences) -> Plan:
+def _without_files(state: State, request: Request, settled: Settled, follows: Consequences, forgets: int) -> Plan:
     decision = settled.decision
     stamp = state.graph.by_id
     return Plan(
@@ -131,7 +155,7 @@ def _without_files(state: State, request: Request, settled: Settled, follows: Co
         spared={},
         engine="none",
         units_opened=0,
-        stages=_stages(state, request, settled, Tally(), len(follows.going)),
+        stages=_stages(state, request, settled, len(follows.going), forgets),
         undo=state.capabilities.undo,
         tagged=follows.tagged if decision.expired or decision.expired_refs else {},
         kept_side_objects=follows.staying,
@@ -151,16 +175,18 @@ def _grace_ms(state: State, request: Request, settled: Settled) -> int:
     return asked_ms if alone else max(asked_ms, SHORTEST_GRACE_MS)
 
 
-def _stages(state: State, request: Request, settled: Settled, victims: Tally, side_objects: int) -> tuple[Stage, ...]:
-    decision, undo = settled.decision, state.capabilities.undo
+def _stages(state: State, request: Request, settled: Settled, side_objects: int, forgets: int) -> tuple[Stage, ...]:
+    """Returns what a run does; how much it purges is not known before the survey."""
+    decision, undo, bound = settled.decision, state.capabilities.undo, settled.effective.history.value
     commit = CommitExpiry(
         len(decision.expired),
         len(decision.expired_refs),
         final=undo is not UndoWindow.AFTER_COMMIT,
-        history_ms=settled.effective.history.value,
+        history=None if bound is None else str(bound),
         side_objects=side_objects,
+        forgets=forgets,
     )
-    return stages_of_expiry(commit, _grace_ms(state, request, settled), victims, undo)
+    return stages_of_expiry(commit, _grace_ms(state, request, settled), Tally(), undo)
 
 
 def _kept(state: State, settled: Settled) -> Iterator[KeptSnapshot]:
@@ -175,8 +201,9 @@ def _kept(state: State, settled: Settled) -> Iterator[KeptSnapshot]:
             yield KeptSnapshot(snapshot.id, snapshot.timestamp_ms, refs, tuple(map(str, reasons)))
 
 
-def _with_files(plan: Plan, state: State, settled: Settled, survey: Survey, engine: str, request: Request) -> Plan:
+def _with_files(plan: Plan, settled: Settled, survey: Survey, engine: str, request: Request) -> Plan:
     victims, kept = survey.victims, survey.kept
+    purge = PurgeVictims(victims.all.files, victims.all.bytes)
     cap = settled.effective.blast_radius.value if request.blast_radius is None else request.blast_radius
     return replace(
         plan,
@@ -185,7 +212,7 @@ def _with_files(plan: Plan, state: State, settled: Settled, survey: Survey, engi
         spared=survey.spared,
         engine=engine,
         units_opened=survey.units_opened,
-        stages=_stages(state, request, settled, victims.all, len(plan.expired_side_objects)),
+        stages=tuple(purge if isinstance(each, PurgeVictims) else each for each in plan.stages),
         refused=blast_radius_refusal(kept.all, victims.all, cap),
     )
 
