@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import shutil
 import time
 from pathlib import Path
 
 import pytest
 
 from firnline.app.places import now_ms
-from firnline.errors import CollectionForbidden
+from firnline.errors import CollectionForbidden, RefusedForSafety
 from firnline.model.holds import Hold
 from firnline.model.times import HOUR_MS
 from firnline.ops.marks.holds import add_hold
@@ -23,7 +24,7 @@ from harness.paimon.shapes import MAIN
 from harness.paimon.worlds import Paimon
 
 from .small import Copy, row, seen_by_java
-from .test_interference import cut_after, expire
+from .test_interference import Before, cut_after, expire
 
 ENDINGS = [".begun", "/snapshot-2", "/snapshot-5"]
 
@@ -162,3 +163,81 @@ def test_a_range_that_begins_with_another_snapshot_of_the_same_number_is_another
     assert numbers == list(range(numbers[0], numbers[-1] + 1))
     assert seen_by_java(both, copy)[1] == numbers[0]
     assert copy.process().check(copy.table).sound
+
+
+# ---------------------------------------------------------------- what stays below the range, by a tag of ours
+
+
+def _old_and_kept(made: Path, number: int) -> Copy:
+    """Returns a copy in which a policy keeps snapshot 3, of another day, below a range that begins with the newest."""
+    old = Copy.of(made, number)
+    shutil.rmtree(old.folder / "t/branch")  # the writers' expiry does not look at branches
+    third = old.folder / "t/snapshot/snapshot-3"
+    third.write_text(json.dumps({**json.loads(third.read_text()), "timeMillis": 1_700_000_000_000}))
+    return old
+
+
+def _expire_all_but_the_third(copy: Copy, fault: Fault | None) -> str:
+    keep = {"last": "1", "daily": "2"}
+    return str(copy.expire(fault, grace="1m", retain_last=None, older_than=None, keep=keep).run.id)
+
+
+def _tags_of_ours(copy: Copy) -> list[str]:
+    return sorted(path.name for path in (copy.folder / "t/tag").glob("tag-firnline-*"))
+
+
+def _goes_on(copy: Copy) -> None:
+    """The run comes to its end, and another one of the table too."""
+    copy.clock.advance(61_000)
+    copy.process().resume(copy.table)
+    copy.expire(sole_writer=False)
+    assert {each.state for each in copy.process().runs(copy.table)} <= {"done", "cancelled"}
+    assert not copy.missing()
+    assert copy.process().check(copy.table).sound
+
+
+def test_no_tag_of_ours_is_put_on_what_the_writers_expired_since(both: Paimon, made: Path) -> None:
+    """The commit was cut before its tag. Carried on, it wrote a tag whose files were gone: nobody could read it, and
+    every later run of the table stopped there for good.
+    """
+    old = _old_and_kept(made, 1)
+    copy = Copy.of(old.folder, 2)
+    cut_after(copy, old.folder, _expire_all_but_the_third, ".begun")
+    assert _tags_of_ours(copy) == []
+    paimons_expiry(both.java, JavaTable(both.java, copy.folder / "t"), Retention(most=1))
+    assert left(copy) == [7]
+    copy.process().resume(copy.table)
+    assert _tags_of_ours(copy) == []
+    _goes_on(copy)
+    for each in (old, copy):
+        each.end()
+
+
+def test_a_tag_of_ours_that_the_writers_expiry_overtook_goes_again(both: Paimon, made: Path) -> None:
+    """They had read the tags before it was there, and deleted its files just then."""
+    copy = _old_and_kept(made, 3)
+    table = JavaTable(both.java, copy.folder / "t")
+    acting = Before(
+        "put_if_absent", "tag-firnline-snapshot-3", lambda: paimons_expiry(both.java, table, Retention(most=1))
+    )
+    _expire_all_but_the_third(copy, acting)
+    assert acting.acted
+    assert _tags_of_ours(copy) == []
+    _goes_on(copy)
+    copy.end()
+
+
+def test_an_undo_looks_at_the_files_of_what_a_tag_of_ours_held(made: Path) -> None:
+    """The snapshot would come back without them. Each try was given up at once, for five minutes, and then the run
+    stayed in the middle for good.
+    """
+    copy = _old_and_kept(made, 4)
+    third = json.loads((copy.folder / "t/snapshot/snapshot-3").read_text())
+    run = _expire_all_but_the_third(copy, None)
+    (copy.folder / "t/manifest" / third["deltaManifestList"]).unlink()
+    before = copy.picture()
+    with pytest.raises(RefusedForSafety, match=r"snapshot-3 .* are gone"):
+        copy.process().undo(run)
+    assert copy.picture() == before
+    assert copy.process().run(run).state == "committed"
+    copy.end()

@@ -17,6 +17,7 @@ from firnline.formats.paimon.committing.differences import (
     in_order_of_taking,
     is_schema,
     is_snapshot,
+    is_tag,
     last_snapshots,
     newest_of,
     number_of_snapshot,
@@ -75,6 +76,8 @@ class Carrying:
             self._put(path)
         self._refuse_rolled_back()  # to a tag, just before the hint: it would name a number that is given again
         self._refuse_gone_back()
+        for path in filter(is_tag, proof["puts"]):
+            self._refuse_expired(path)  # the writers' expiry had looked at the tags before this one was there
         for branch in proof.get("drops", ()):
             self.retirer.retire_folder(self._key(names.branch_folder(branch)))
             if self._in_branch(branch):  # written between the last look and the last delete
@@ -101,7 +104,7 @@ class Carrying:
         branches = {names.split_branch(path)[0] for path in proof["puts"]}  # without its schema nobody reads one
         chosen = self._rolled_back_to_ours()
         for path in in_order_of_taking(proof["puts"], branches):
-            if earliest_hint(path) in ahead and path != names.PROPERTIES:
+            if earliest_hint(path) in ahead and path != names.PROPERTIES and self._has_list(path, proof["puts"][path]):
                 continue  # a tag of ours keeps what nothing else would hold
             if is_snapshot(path) and names.split_branch(path)[0] in chosen:
                 continue
@@ -140,6 +143,10 @@ class Carrying:
         number = number_of_snapshot(path)
         return number is not None and number >= lowest.get(names.split_branch(path)[0], number + 1)
 
+    def bare(self) -> list[str]:
+        """Returns the snapshots and tags among what is put whose own list is gone."""
+        return [path for path, text in self.proof["puts"].items() if not self._has_list(path, text)]
+
     def _has_list(self, path: str, text: str) -> bool:
         """Tells whether the list is there that only this snapshot or tag has; true for all else. Paimon's expiry
         deletes it with the files of a snapshot, before the snapshot itself: one without it must not come back.
@@ -172,7 +179,8 @@ class Carrying:
         """
         if is_snapshot(path):
             self._refuse_rolled_back()
-            self._refuse_expired(path)
+        self._refuse_expired(path)
+        if is_snapshot(path):
             self._lower_hint(path)
         key, data = self._key(path), self.proof["puts"][path].encode()
         if is_latest_hint(path):
@@ -189,8 +197,8 @@ class Carrying:
                     raise GivenUp from None
 
     def _refuse_expired(self, path: str) -> None:
-        """Raises GivenUp if the files of a snapshot that is to come back are gone: an undo that is carried on may have
-        put it there before, and the writers' own expiry may have taken it since.
+        """Raises GivenUp if the files of a snapshot or tag that is put are gone. The writers' own expiry may have taken
+        them while a commit was cut: what an undo had put there before, or what was to stay by a tag of ours alone.
         """
         if not self._has_list(path, self.proof["puts"][path]):
             raise GivenUp
