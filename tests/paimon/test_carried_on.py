@@ -15,7 +15,7 @@ from firnline.model.holds import Hold
 from firnline.model.times import HOUR_MS
 from firnline.ops.marks.holds import add_hold
 from firnline.testing.dated import date
-from firnline.testing.faults import Fault
+from firnline.testing.faults import BothFaults, CountingFault, Died, Dying, Fault
 from harness.paimon import layout
 from harness.paimon.expiry import Retention
 from harness.paimon.expiry import expire as paimons_expiry
@@ -24,7 +24,7 @@ from harness.paimon.shapes import MAIN
 from harness.paimon.worlds import Paimon
 
 from .small import Copy, row, seen_by_java
-from .test_interference import Before, cut_after, expire
+from .test_interference import Before, OnSnapshots, cut_after, expire
 
 ENDINGS = [".begun", "/snapshot-2", "/snapshot-5"]
 
@@ -241,3 +241,45 @@ def test_an_undo_looks_at_the_files_of_what_a_tag_of_ours_held(made: Path) -> No
     assert copy.picture() == before
     assert copy.process().run(run).state == "committed"
     copy.end()
+
+
+# ---------------------------------------------------------------- an undo that is given up, and readers
+
+
+def test_an_undo_that_is_given_up_leaves_what_a_reader_began_with(both: Paimon, copy: Copy) -> None:
+    """It was cut, a reader began with what it had put back, and a hold made it be given up: it took the snapshot out
+    from under the reader, to put it back a moment later.
+    """
+    run = str(copy.expire(grace="1m").run.id)
+    with pytest.raises(Died):
+        copy.process(OnSnapshots(Dying(2, when="after", verb="put_if_absent"))).undo(run)
+    copy.wait_for_lease()
+    assert left(copy) == [4, 5, 6, 7]
+    JavaTable(both.java, copy.folder / "t").consumer(MAIN, "late", 5)
+    add_hold(copy.process().places.table_context(copy.table), Hold("all", "somebody", "a test", None))
+    counting = CountingFault()
+    copy.process(counting).undo(run)
+    gone = {key.rpartition("/")[2] for verb, key in counting.trace if verb == "delete" and "/t/snapshot/" in key}
+    assert "snapshot-4" in gone, "it was given up"
+    assert "snapshot-5" not in gone
+    assert left(copy) == [1, 2, 3, 4, 5, 6, 7]
+    assert not copy.missing()
+
+
+def test_an_undo_that_is_given_up_leaves_what_a_rollback_goes_to_meanwhile(both: Paimon, copy: Copy) -> None:
+    """It looked once, before it took out anything: a rollback that came then lost its target, and the branch had no
+    snapshot at all until the undo was tried again.
+    """
+    run = str(copy.expire(grace="1m").run.id)
+    with pytest.raises(Died):
+        copy.process(OnSnapshots(Dying(2, when="after", verb="put_if_absent"))).undo(run)
+    copy.wait_for_lease()
+    add_hold(copy.process().places.table_context(copy.table), Hold("all", "somebody", "a test", None))
+    table, counting = JavaTable(both.java, copy.folder / "t"), CountingFault()
+    acting = Before("delete", "/snapshot-3", lambda: table.rollback(MAIN, 5))
+    copy.process(BothFaults(acting, counting)).undo(run)
+    assert acting.acted
+    ours = ("/snapshot-4", "/snapshot-5")
+    assert not [key for verb, key in counting.trace if verb == "delete" and key.endswith(ours)]
+    assert left(copy) == [1, 2, 3, 4, 5]
+    assert not copy.missing()

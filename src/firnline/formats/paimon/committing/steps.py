@@ -22,7 +22,13 @@ from firnline.formats.paimon.committing.differences import (
     newest_of,
     number_of_snapshot,
 )
-from firnline.formats.paimon.committing.present import files_of_branch, is_latest_hint, rolled_back, snapshots_of_branch
+from firnline.formats.paimon.committing.present import (
+    files_of_branch,
+    is_latest_hint,
+    next_of_consumers,
+    rolled_back,
+    snapshots_of_branch,
+)
 from firnline.model.locations import join
 from firnline.ports.catalogs import Still
 from firnline.ports.retire import Retire
@@ -92,7 +98,7 @@ class Carrying:
         proof, ahead = self.proof, self._overtaken()
         lowest = self._lowest()
         for path in in_order_of_putting(proof["takes"], rolled_back(self.store, proof, self.gone)):
-            if earliest_hint(path) in ahead or self._is_beside(path, lowest):
+            if earliest_hint(path) in ahead or _is_from(path, lowest):
                 continue
             if not self._has_list(path, proof["takes"][path]):
                 ahead |= {earliest_hint(path)} if is_snapshot(path) else set()
@@ -102,11 +108,11 @@ class Carrying:
             with suppress(AlreadyExists):
                 self.store.put_if_absent(self._key(path), proof["takes"][path].encode())
         branches = {names.split_branch(path)[0] for path in proof["puts"]}  # without its schema nobody reads one
-        chosen = self._rolled_back_to_ours()
+        read = self._read_meanwhile()
         for path in in_order_of_taking(proof["puts"], branches):
             if earliest_hint(path) in ahead and path != names.PROPERTIES and self._has_list(path, proof["puts"][path]):
                 continue  # a tag of ours keeps what nothing else would hold
-            if is_snapshot(path) and names.split_branch(path)[0] in chosen:
+            if is_snapshot(path) and self._is_used(path, read):
                 continue
             self.still()
             key, data = self._key(path), proof["puts"][path].encode()
@@ -129,19 +135,29 @@ class Carrying:
             found |= {branch} if numbers and max(numbers) <= ours[branch] else set()
         return found
 
+    def _is_used(self, path: str, read: Mapping[str, int]) -> bool:
+        """Tells whether a snapshot that an undo put is wanted by now. A rollback may come at any time: so each of them
+        is looked at just before it goes.
+        """
+        return _is_from(path, read) or names.split_branch(path)[0] in self._rolled_back_to_ours()
+
+    def _read_meanwhile(self) -> dict[str, int]:
+        """Returns the number from which on a consumer reads what an undo put, of each branch: it may have begun there
+        while the undo was cut. Not if the snapshot after those is gone: what stayed would lie below a hole.
+        """
+        ours = newest_of(self.proof["puts"])
+        reading = next_of_consumers(self.store, self.proof) if ours else {}
+        branches = {branch for branch in reading if branch in ours and ours[branch] + 1 in self._numbers(branch)}
+        return {branch: reading[branch] for branch in branches}
+
     def _lowest(self) -> dict[str, int]:
-        """Returns the first number of each branch that has any and goes on: what this commit took was below it."""
+        """Returns the first number of each branch that has any and goes on. Snapshots go from the lowest up, so this
+        commit did not take what is from there on: it is there, or a rollback that is not over yet removed it just now.
+        """
         drops = self.proof.get("drops", ())
         branches = {names.split_branch(path)[0] for path in self.proof["takes"] if is_snapshot(path)}
         found = {branch: self._numbers(branch) for branch in branches if branch not in drops}
         return {branch: min(numbers) for branch, numbers in found.items() if numbers}
-
-    def _is_beside(self, path: str, lowest: Mapping[str, int]) -> bool:
-        """Tells whether a snapshot lies not below the range but in it. Snapshots go from the lowest up, so this commit
-        did not take it: it is there, or a rollback that is not over yet removed it just now.
-        """
-        number = number_of_snapshot(path)
-        return number is not None and number >= lowest.get(names.split_branch(path)[0], number + 1)
 
     def bare(self) -> list[str]:
         """Returns the snapshots and tags among what is put whose own list is gone."""
@@ -300,3 +316,9 @@ class Carrying:
 
     def _key(self, path: str) -> str:
         return join(self.proof["table_folder"], path)
+
+
+def _is_from(path: str, firsts: Mapping[str, int]) -> bool:
+    """Tells whether a file is a snapshot with the number that is told for its branch, or a higher one."""
+    number = number_of_snapshot(path)
+    return number is not None and number >= firsts.get(names.split_branch(path)[0], number + 1)
