@@ -432,19 +432,18 @@ UndoTag(p) ==    \* all snapshots are back
 ReTag(p) ==      \* an undo that is given up puts back the tags of ours first ...
     /\ me[p].at = "retag" /\ May(p)
     /\ IF me[p].todo = {} \/ ~On("retag")
-       THEN LET t == me[p].try
-                read == {v \in t.takes : On("readon") /\ mark.reader # 0 /\ Num(v) >= mark.reader /\ t.first \in There}
-            IN me' = [me EXCEPT ![p].at = "looktounput", ![p].todo = t.takes \ read] /\ UNCHANGED own
+       THEN me' = [me EXCEPT ![p].at = "looktounput", ![p].todo = me[p].try.takes] /\ UNCHANGED own
        ELSE LET v == Lowest(me[p].todo)
             IN /\ own' = IF Bare(v) THEN own ELSE own \cup {v}
                /\ me' = [me EXCEPT ![p].todo = @ \ {v}]
     /\ UNCHANGED <<ver, dir, tags, branch, hint, mark, op, rec, notes, holder, gone, lost, left, ghost>>
-LookToUnPut(p) == \* before each, whether a rollback went to what is ours
+LookToUnPut(p) == \* before each, whether a rollback went to what is ours, or a reader began with it; then all above it stays
     /\ me[p].at = "looktounput" /\ May(p)
     /\ LET t == me[p].try
            ours == On("chosen") /\ t.first # 0 /\ There # {} /\ t.takes # {} /\ Max(There) <= Max({Num(v) : v \in t.takes})
+           read == On("readon") /\ mark.reader # 0 /\ t.first \in There /\ me[p].todo # {} /\ Num(Lowest(me[p].todo)) >= mark.reader
        IN /\ On("takewindow") /\ On("unlook") /\ ~ours => ~(BackTo(op) \in {Num(v) : v \in me[p].todo})
-          /\ me' = [me EXCEPT ![p].at = "unput", ![p].todo = IF ours THEN {} ELSE @]
+          /\ me' = [me EXCEPT ![p].at = "unput", ![p].todo = IF ours \/ read THEN {} ELSE @]
     /\ UNCHANGED <<table, mark, op, rec, notes, holder, gone, lost, left, ghost>>
 UnPut(p) ==      \* ... and takes out again what it had put
     /\ me[p].at = "unput" /\ May(p) /\ Settled(me[p].try)

@@ -108,11 +108,15 @@ class Carrying:
             with suppress(AlreadyExists):
                 self.store.put_if_absent(self._key(path), proof["takes"][path].encode())
         branches = {names.split_branch(path)[0] for path in proof["puts"]}  # without its schema nobody reads one
-        read = self._read_meanwhile()
+        ours, kept = newest_of(proof["puts"]), set[str]()
+        reading = next_of_consumers(self.store, proof) if ours else {}
         for path in in_order_of_taking(proof["puts"], branches):
             if earliest_hint(path) in ahead and path != names.PROPERTIES and self._has_list(path, proof["puts"][path]):
                 continue  # a tag of ours keeps what nothing else would hold
-            if is_snapshot(path) and self._is_used(path, read):
+            branch = names.split_branch(path)[0]
+            # Looked at just before each goes, for a rollback may come at any time; what is above one that stays stays.
+            if is_snapshot(path) and (branch in kept or self._is_used(path, ours[branch], reading)):
+                kept.add(branch)
                 continue
             self.still()
             key, data = self._key(path), proof["puts"][path].encode()
@@ -125,30 +129,17 @@ class Carrying:
             elif names.is_hint(path) or self._present(key) == data:  # a note that says more by now holds a new hold
                 self.store.put(key, proof["replaces"][path].encode())
 
-    def _rolled_back_to_ours(self) -> set[str]:
-        """Returns the branches of which nothing is there but what an undo put: a rollback went to one of these, and
-        without it the branch would have no snapshot at all.
-        """
-        ours, found = newest_of(self.proof["puts"]), set()
-        for branch in {names.split_branch(path)[0] for path in self.proof["stays"] if is_snapshot(path)} & ours.keys():
-            numbers = self._numbers(branch)
-            found |= {branch} if numbers and max(numbers) <= ours[branch] else set()
-        return found
+    def _is_used(self, path: str, newest: int, reading: Mapping[str, int]) -> bool:
+        """Tells whether a snapshot that an undo put is wanted by now: `newest` is the last of these in its branch.
 
-    def _is_used(self, path: str, read: Mapping[str, int]) -> bool:
-        """Tells whether a snapshot that an undo put is wanted by now. A rollback may come at any time: so each of them
-        is looked at just before it goes.
+        Where nothing above that is left, a rollback went to one of these, and without it the branch would have no
+        snapshot at all. What a consumer reads that came while the undo was cut stays too, but not below a hole.
         """
-        return _is_from(path, read) or names.split_branch(path)[0] in self._rolled_back_to_ours()
-
-    def _read_meanwhile(self) -> dict[str, int]:
-        """Returns the number from which on a consumer reads what an undo put, of each branch: it may have begun there
-        while the undo was cut. Not if the snapshot after those is gone: what stayed would lie below a hole.
-        """
-        ours = newest_of(self.proof["puts"])
-        reading = next_of_consumers(self.store, self.proof) if ours else {}
-        branches = {branch for branch in reading if branch in ours and ours[branch] + 1 in self._numbers(branch)}
-        return {branch: reading[branch] for branch in branches}
+        branch = names.split_branch(path)[0]
+        above = {number for number in self._numbers(branch) if number > newest}
+        if not above:
+            return any(is_snapshot(each) and names.split_branch(each)[0] == branch for each in self.proof["stays"])
+        return newest + 1 in above and _is_from(path, reading)
 
     def _lowest(self) -> dict[str, int]:
         """Returns the first number of each branch that has any and goes on. Snapshots go from the lowest up, so this
