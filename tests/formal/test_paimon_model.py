@@ -53,7 +53,7 @@ LARGE = {
     "two deeds and crash": bound("rollback", "totag", "expire", "tag", Deeds=2, Faults=1),
     "two deeds and undo": bound("rollback", "totag", "expire", "tag", Deeds=2, Undos=1),
     "numbers given again": bound("rollback", "totag", Deeds=1, Writes=2, Faults=1, Undos=1),
-    "four snapshots": bound("rollback", "totag", "expire", "tag", Deeds=1, Faults=1, Undos=1, Top=4),
+    "four snapshots": bound("rollback", "totag", "expire", "tag", Deeds=1, Writes=1, Faults=1, Undos=1, Top=4),
     "two crashes": bound("rollback", "expire", Deeds=1, Writes=1, Faults=2, Undos=2),
     "marks": bound("reader", "hold", "expire", "rollback", Marks=2, Deeds=1, Faults=1, Undos=1),
     "all": bound("rollback", "totag", "forward", "expire", "tag", "reader", "hold", Deeds=1, Marks=1, Undos=1, Faults=1,
