@@ -24,6 +24,7 @@ Rules == {
     "fits",         \* the folder is read again, and must be what the commit was made from
     "lease",        \* nothing is sent by a process whose lease ran out
     "tagfirst",     \* what stays below the range has its tag before its snapshot goes
+    "tagwhole",     \* no tag of ours is put on what the writers' expiry took meanwhile
     "lowest",       \* snapshots go from the lowest up
     "highest",      \* and come back from the highest down
     "exact",        \* only the very file that the record holds is removed
@@ -42,7 +43,11 @@ Rules == {
     "anew",         \* who carries a commit on looks for holds and readers that came since
     "whole",        \* a snapshot comes back only if its own list is there
     "ourtags",      \* a tag of ours stays where it is all that holds a version
-    "chosen",       \* an undo that is given up leaves what a rollback went to
+    "chosen",       \* an undo that is given up leaves what a rollback went to ...
+    "unlook",       \* ... which it looks for before each snapshot that it takes out ...
+    "readon",       \* ... and what a reader began with ...
+    "retag",        \* ... and first puts back the tags of ours that it had taken away
+    "putwhole",     \* an undo brings back a snapshot only if its own list is there
     "gap",          \* an undo is refused if the range moved on
     "undocheck",    \* an undo sees every file that it brings back
     "emptied",      \* no purge while a rollback left the branch without any snapshot
@@ -76,10 +81,10 @@ VARIABLES
     me,        \* what each process has in memory
     holder,    \* whose the lease is
     gone,      \* files that firnline deleted
-    lost,      \* files that Java deleted
+    lost,      \* files that Java deleted, and lists
     left,      \* how much of each budget is left
-    ghost      \* newest: what users made the newest; out: versions that users took out;
-               \* promised: what a reader must find; returned: what firnline put back
+    ghost      \* newest: what users made the newest; out: versions that users took out, or that lay below one that
+               \* their expiry took, and so cannot come back; promised: what a reader must find; returned: what firnline put back
 
 table == <<ver, dir, tags, own, branch, hint>>
 vars == <<ver, dir, tags, own, branch, hint, mark, op, rec, notes, me, holder, gone, lost, left, ghost>>
@@ -93,10 +98,11 @@ There == {n \in Numbers : dir[n] # 0}
 InDir == {dir[n] : n \in There}
 Roots == InDir \cup tags \cup own \cup (IF branch = 0 THEN {} ELSE {branch})
 Versions == DOMAIN ver
-Above(n) == {m \in There : m > n}
+List(v) == 100 + v    \* the list that only version v has: the writers' expiry deletes it with the files
+Bare(v) == List(v) \in lost
 
 NoTry == [id |-> 0, undo |-> FALSE, exp |-> {}, takes |-> {}, tags |-> {}, first |-> 0, firstv |-> 0,
-          hints |-> FALSE, was |-> 0]
+          hints |-> FALSE, was |-> 0, held |-> FALSE]
 Off == [at |-> "off", try |-> NoTry, todo |-> {}, gone |-> {}, ahead |-> FALSE, val |-> 0, base |-> <<>>]
 Idle == [at |-> "none", to |-> 0, from |-> 0, back |-> 0, late |-> FALSE]
 Blank == [st |-> "planned", planned |-> {}, victims |-> {}, handled |-> {}, try |-> NoTry, undo |-> NoTry, tries |-> 0]
@@ -170,12 +176,15 @@ TryOf(snaps) ==
     LET first == 1 + Max({Num(v) : v \in snaps})
         takes == {v \in InDir : Num(v) < first}
     IN [id |-> rec.tries + 1, undo |-> FALSE, exp |-> snaps, takes |-> takes, tags |-> takes \ (snaps \cup tags),
-        first |-> first, firstv |-> dir[first], hints |-> hint.last # Max(There), was |-> hint.first]
+        first |-> first, firstv |-> dir[first], hints |-> hint.last # Max(There), was |-> hint.first,
+        held |-> mark.hold]
+
+Hollow(t) == On("tagwhole") /\ \E v \in t.tags : Bare(v)    \* _refuse_bare, of a commit
 
 Begun(t) == t.id \in notes.begun /\ t.id \notin notes.done \cup notes.given
 Landed(t) == t.id \in notes.done \/ (t.id # 0 /\ t.exp \cap (InDir \cup tags \cup own) = {} /\ ~Begun(t))
-MustBeAnew(t) == On("anew") /\ ~t.undo /\
-    (mark.hold \/ (mark.reader # 0 /\ mark.reader <= Max({0} \cup {Num(v) : v \in t.takes})))
+MustBeAnew(t) == On("anew") /\
+    (mark.hold # t.held \/ (~t.undo /\ mark.reader # 0 /\ mark.reader <= Max({0} \cup {Num(v) : v \in t.takes})))
 Carry(t) ==      \* the state of a process that begins to carry a try out
     [Off EXCEPT !.at = IF t.undo THEN "looktoput" ELSE IF On("tagfirst") THEN "tags" ELSE "latest",
                 !.try = t, !.todo = t.takes]
@@ -190,6 +199,7 @@ CommitLoad(p) ==
             [] ~Begun(t) /\ Landed(t) -> rec' = [rec EXCEPT !.st = "committed"] /\ Ends(p)
             [] ~Begun(t) /\ ~Landed(t) /\ mark.hold -> FALSE      \* refused: Waits
             [] ~Begun(t) /\ ~Landed(t) /\ ~mark.hold /\ snaps = {} -> rec' = [rec EXCEPT !.st = "cancelled"] /\ Ends(p)
+            [] ~Begun(t) /\ ~Landed(t) /\ ~mark.hold /\ snaps # {} /\ Hollow(TryOf(snaps)) -> FALSE    \* refused as well
             [] OTHER ->
                 LET new == TryOf(snaps)
                 IN /\ rec' = [rec EXCEPT !.tries = @ + 1, !.st = IF On("record") THEN "committing" ELSE @,
@@ -222,6 +232,8 @@ PutTag(p) ==
     /\ LET missing == me[p].try.tags \ own
        IN IF missing = {}
           THEN Goes(p, IF On("tagfirst") THEN "latest" ELSE "done") /\ UNCHANGED own
+          ELSE IF On("tagwhole") /\ Bare(Min(missing))
+          THEN Goes(p, "giveup") /\ UNCHANGED own
           ELSE own' = own \cup {Min(missing)} /\ UNCHANGED <<me, holder>>
     /\ UNCHANGED <<ver, dir, tags, branch, hint, mark, op, rec, notes, gone, lost, left, ghost>>
 
@@ -294,7 +306,7 @@ Recorded(p) ==
 -----------------------------------------------------------------------------
 (* Giving up: what was taken comes back, what was put goes *)
 
-Whole(v) == On("whole") => ver[v].files \cap lost = {}
+Whole(v) == On("whole") => ~Bare(v)
 GiveUp(p) ==
     /\ me[p].at = "giveup" /\ May(p) /\ NoTagOp /\ NoExpiry
     /\ LET t == me[p].try
@@ -303,9 +315,9 @@ GiveUp(p) ==
                    ELSE IF On("below") /\ There # {} THEN {v \in t.takes : Num(v) >= Min(There)}
                    ELSE {v \in t.takes : Num(v) > Max(numbers)}
            ahead == Overtaken(t)
-           ours == On("chosen") /\ t.undo /\ There # {} /\ t.takes # {} /\ Max(There) <= Max({Num(v) : v \in t.takes})
-       IN me' = [me EXCEPT ![p].at = IF t.undo THEN "unput" ELSE "putback", ![p].ahead = ahead,
-                           ![p].todo = IF ours THEN {} ELSE IF t.undo THEN t.takes ELSE IF ahead THEN {} ELSE t.takes \ away]
+       IN me' = [me EXCEPT ![p].at = IF t.undo THEN "retag" ELSE "putback", ![p].ahead = ahead,
+                           ![p].todo = IF t.undo THEN {v \in t.tags : There # {} => Num(v) <= Max(There)}
+                                       ELSE IF ahead THEN {} ELSE t.takes \ away]
     /\ UNCHANGED <<table, mark, op, rec, notes, holder, gone, lost, left, ghost>>
 
 Lowered(n) == IF On("hintbefore") /\ hint.first > n THEN [hint EXCEPT !.first = n] ELSE hint
@@ -316,8 +328,9 @@ PutBack(p) ==
        ELSE LET v == IF On("highest") THEN Highest(me[p].todo) ELSE Lowest(me[p].todo)
                 n == Num(v)
             IN IF dir[n] = 0 /\ ~Whole(v)
-               THEN /\ me' = [me EXCEPT ![p].todo = {}, ![p].ahead = TRUE]    \* nor what is below it
-                    /\ UNCHANGED <<dir, hint, ghost, holder>>
+               THEN /\ me' = [me EXCEPT ![p].todo = {}, ![p].ahead = TRUE]    \* nor what is below it: it would leave a hole
+                    /\ ghost' = [ghost EXCEPT !.out = @ \cup me[p].todo]
+                    /\ UNCHANGED <<dir, hint, holder>>
                ELSE /\ hint' = IF dir[n] = 0 THEN Lowered(n) ELSE hint
                     /\ dir' = IF dir[n] = 0 THEN [dir EXCEPT ![n] = v] ELSE dir
                     /\ ghost' = IF dir[n] = 0 THEN [ghost EXCEPT !.returned = @ \cup ({v} \ Roots)] ELSE ghost
@@ -325,18 +338,18 @@ PutBack(p) ==
                     /\ UNCHANGED holder
     /\ UNCHANGED <<ver, tags, own, branch, mark, op, rec, notes, gone, lost, left>>
 
+AtFirst == IF There = {} THEN hint.first ELSE Min(There)
 UnHint(p) ==
     /\ me[p].at = "unhint" /\ May(p) /\ Settled(me[p].try)
     /\ LET t == me[p].try
-           back == IF On("hintback") THEN Min(There \cup {t.was}) ELSE t.was
-       IN hint' = [first |-> IF me[p].ahead THEN hint.first ELSE back,
+       IN hint' = [first |-> IF me[p].ahead \/ t.was = t.first THEN hint.first ELSE IF On("hintback") THEN AtFirst ELSE t.was,
                    last |-> IF t.hints /\ There # {} THEN Max(There) ELSE hint.last]
     /\ Goes(p, "untag")
     /\ UNCHANGED <<ver, dir, tags, own, branch, mark, op, rec, notes, gone, lost, left, ghost>>
 
 UnTag(p) ==
     /\ me[p].at = "untag" /\ May(p)
-    /\ own' = IF me[p].ahead /\ On("ourtags") THEN own ELSE own \ me[p].try.tags
+    /\ own' = own \ {v \in me[p].try.tags : me[p].ahead /\ On("ourtags") => Bare(v)}
     /\ Goes(p, "given")
     /\ UNCHANGED <<ver, dir, tags, branch, hint, mark, op, rec, notes, gone, lost, left, ghost>>
 
@@ -354,19 +367,24 @@ Moved ==         \* refuse_gap
     IN There # {} /\ ( \/ \E v \in rec.try.takes : dir[Num(v)] \notin {0, v}
                        \/ taken # {} /\ Max(taken) > Max(There)
                        \/ Min(There) > rec.try.first )
-Missing == FilesOf(rec.try.exp \cup (rec.try.takes \ Roots)) \cap (gone \cup lost) # {}
+Missing ==       \* _refuse_missing
+    LET needed == rec.try.exp \cup (rec.try.takes \ Roots)
+    IN FilesOf(needed) \cap (gone \cup lost) # {} \/ \E v \in needed : Bare(v)
 
 UndoOf ==
     [id |-> rec.tries + 1, undo |-> TRUE, exp |-> {}, takes |-> {v \in rec.try.takes : dir[Num(v)] = 0},
      tags |-> own \cap rec.try.tags, first |-> IF There = {} THEN 0 ELSE Min(There),
-     firstv |-> IF There = {} THEN 0 ELSE dir[Min(There)], hints |-> TRUE, was |-> hint.first]
+     firstv |-> IF There = {} THEN 0 ELSE dir[Min(There)], hints |-> TRUE, was |-> hint.first, held |-> mark.hold]
+NewFirst(t) == Min({Num(v) : v \in t.takes} \cup (IF t.first = 0 THEN {} ELSE {t.first}))
 
 UndoLoad(p) ==   \* free for a branch that a rollback emptied: nothing else helps it
     /\ me[p].at = "on" /\ May(p) /\ rec.st \in {"committed", "undoing"} /\ NoTagOp /\ NoExpiry
     /\ IF rec.st = "undoing" \/ (There = {} /\ op.at = "none") THEN UNCHANGED left ELSE Spend("undo")
     /\ LET t == rec.undo
-           refused == (On("gap") /\ Moved) \/ (On("undocheck") /\ Missing)
-       IN CASE Begun(t) -> me' = [me EXCEPT ![p] = Carry(t)] /\ UNCHANGED <<rec, holder>>
+           refused == (On("gap") /\ Moved) \/ (On("undocheck") /\ Missing) \/ (On("putwhole") /\ \E v \in UndoOf.takes : Bare(v))
+       IN CASE Begun(t) ->
+                /\ me' = [me EXCEPT ![p] = IF MustBeAnew(t) THEN [Carry(t) EXCEPT !.at = "giveup"] ELSE Carry(t)]
+                /\ UNCHANGED <<rec, holder>>
             [] ~Begun(t) /\ t.id \in notes.done -> rec' = [rec EXCEPT !.st = "undone"] /\ Ends(p)
             [] ~Begun(t) /\ t.id \notin notes.done /\ refused -> rec' = [rec EXCEPT !.st = "committed"] /\ Ends(p)
             [] OTHER ->
@@ -387,7 +405,7 @@ Put(p) ==
     /\ me[p].at = "put" /\ May(p)
     /\ LET v == IF On("highest") THEN Highest(me[p].todo) ELSE Lowest(me[p].todo)
            n == Num(v)
-       IN IF dir[n] \notin {0, v}
+       IN IF dir[n] \notin {0, v} \/ (On("putwhole") /\ Bare(v))
           THEN Goes(p, "giveup") /\ UNCHANGED <<dir, hint, ghost>>
           ELSE /\ hint' = Lowered(n)
                /\ dir' = [dir EXCEPT ![n] = v]
@@ -397,23 +415,45 @@ Put(p) ==
     /\ UNCHANGED <<ver, tags, own, branch, mark, op, rec, notes, gone, lost, left>>
 UndoHints(p) ==
     /\ me[p].at = "undohints" /\ May(p) /\ Settled(me[p].try)
-    /\ hint' = IF There = {} THEN hint ELSE [first |-> Min(There), last |-> Max(There)]
-    /\ Goes(p, "undotags")
+    /\ hint' = [first |-> NewFirst(me[p].try), last |-> IF There = {} THEN hint.last ELSE Max(There)]
+    /\ Goes(p, "lookatlast")
     /\ UNCHANGED <<ver, dir, tags, own, branch, mark, op, rec, notes, gone, lost, left, ghost>>
-UndoTags(p) ==   \* a tag of ours goes only when the snapshot is back
-    /\ me[p].at = "undotags" /\ May(p)
-    /\ own' = own \ {v \in me[p].try.tags : v \in InDir}
-    /\ Goes(p, "done")
+LookAtLast(p) == \* before each tag of ours goes, and at the end
+    /\ me[p].at = "lookatlast" /\ May(p)
+    /\ LET t == me[p].try
+       IN Goes(p, IF t.first # 0 /\ ~IsThere(t) THEN "giveup" ELSE IF t.tags \cap own = {} THEN "done" ELSE "undotag")
+    /\ UNCHANGED <<table, mark, op, rec, notes, gone, lost, left, ghost>>
+UndoTag(p) ==    \* all snapshots are back
+    /\ me[p].at = "undotag" /\ May(p)
+    /\ own' = own \ (IF me[p].try.tags \cap own = {} THEN {} ELSE {Lowest(me[p].try.tags \cap own)})
+    /\ Goes(p, "lookatlast")
     /\ UNCHANGED <<ver, dir, tags, branch, hint, mark, op, rec, notes, gone, lost, left, ghost>>
 
-UnPut(p) ==      \* an undo that is given up takes out again what it had put
+ReTag(p) ==      \* an undo that is given up puts back the tags of ours first ...
+    /\ me[p].at = "retag" /\ May(p)
+    /\ IF me[p].todo = {} \/ ~On("retag")
+       THEN me' = [me EXCEPT ![p].at = "looktounput", ![p].todo = me[p].try.takes] /\ UNCHANGED own
+       ELSE LET v == Lowest(me[p].todo)
+            IN /\ own' = IF Bare(v) THEN own ELSE own \cup {v}
+               /\ me' = [me EXCEPT ![p].todo = @ \ {v}]
+    /\ UNCHANGED <<ver, dir, tags, branch, hint, mark, op, rec, notes, holder, gone, lost, left, ghost>>
+LookToUnPut(p) == \* before each, whether a rollback went to what is ours, or a reader began with it; then all above it stays
+    /\ me[p].at = "looktounput" /\ May(p)
+    /\ LET t == me[p].try
+           ours == On("chosen") /\ t.first # 0 /\ There # {} /\ t.takes # {} /\ Max(There) <= Max({Num(v) : v \in t.takes})
+           read == On("readon") /\ mark.reader # 0 /\ t.first \in There /\ me[p].todo # {} /\ Num(Lowest(me[p].todo)) >= mark.reader
+       IN /\ On("takewindow") /\ On("unlook") /\ ~ours => ~(BackTo(op) \in {Num(v) : v \in me[p].todo})
+          /\ me' = [me EXCEPT ![p].at = "unput", ![p].todo = IF ours \/ read THEN {} ELSE @]
+    /\ UNCHANGED <<table, mark, op, rec, notes, holder, gone, lost, left, ghost>>
+UnPut(p) ==      \* ... and takes out again what it had put
     /\ me[p].at = "unput" /\ May(p) /\ Settled(me[p].try)
     /\ IF me[p].todo = {}
-       THEN /\ hint' = [hint EXCEPT !.last = IF There = {} THEN @ ELSE Max(There)]
+       THEN /\ hint' = [first |-> IF me[p].try.was = NewFirst(me[p].try) THEN hint.first ELSE AtFirst,
+                        last |-> IF There = {} THEN hint.last ELSE Max(There)]
             /\ Goes(p, "given") /\ UNCHANGED dir
        ELSE LET v == Lowest(me[p].todo)
             IN /\ dir' = IF dir[Num(v)] = v THEN [dir EXCEPT ![Num(v)] = 0] ELSE dir
-               /\ me' = [me EXCEPT ![p].todo = @ \ {v}]
+               /\ me' = [me EXCEPT ![p].todo = @ \ {v}, ![p].at = IF On("unlook") THEN "looktounput" ELSE @]
                /\ UNCHANGED <<hint, holder>>
     /\ UNCHANGED <<ver, tags, own, branch, mark, op, rec, notes, gone, lost, left, ghost>>
 
@@ -464,8 +504,8 @@ Write ==         \* appends; where it matters, also rewrites all, or dies before
 
 Starts(kind) == kind \in Kinds /\ op.at = "none" /\ There # {} /\ Spend("deed")
 InCommit == \E p \in Procs : holder = p /\ me[p].at \in {"tags", "latest", "latestput", "look", "take", "hint"}
-InTake(n) == \E p \in Procs : me[p].at = "take" /\ n \in {Num(v) : v \in me[p].todo}
-InGivingUp == \E p \in Procs : holder = p /\ me[p].at \in {"putback", "unput", "unhint", "untag", "given"}
+InTake(n) == \E p \in Procs : (me[p].at = "take" \/ (me[p].at = "unput" /\ On("unlook"))) /\ n \in {Num(v) : v \in me[p].todo}
+InGivingUp == \E p \in Procs : holder = p /\ me[p].at \in {"putback", "retag", "looktounput", "unput", "unhint", "untag", "given"}
 InUndo == \E p \in Procs : holder = p /\ me[p].try.undo
 Rollback ==      \* looks at its target, writes LATEST, then removes from the newest down to what EARLIEST says
     /\ Starts("rollback")
@@ -520,6 +560,7 @@ Expire ==        \* the writers' own: data first, looking at tags and not at bra
         LET going == {dir[n] : n \in {m \in There : m >= Beginning /\ m < end}}
         IN /\ op' = [at |-> "expire", to |-> end, from |-> Beginning, back |-> 0, late |-> Late]
            /\ lost' = lost \cup (FilesOf(going) \ FilesOf({dir[end]} \cup tags \cup own))
+                          \cup {List(v) : v \in going \ (tags \cup own)}
            /\ ghost' = [ghost EXCEPT !.returned = @ \ going]
     /\ ByJava /\ UNCHANGED <<table, mark>>
 ExpireStep ==
@@ -542,7 +583,7 @@ TagWrite ==
 
 Reader ==        \* begins to read at a snapshot that is there, and wants all from there on
     /\ "reader" \in Kinds /\ mark.reader = 0 /\ op.at = "none"
-    /\ On("readerwindow") => ~InCommit
+    /\ On("readerwindow") => ~InCommit /\ \A p \in Procs : me[p].at \notin {"looktounput", "unput"}
     /\ \E n \in There :
         /\ Spend("mark")
         /\ mark' = [mark EXCEPT !.reader = n]
@@ -563,7 +604,7 @@ Firnline == \E p \in Procs :
     \/ PutTag(p) \/ ReadLatest(p) \/ PutLatest(p) \/ Look(p) \/ Take(p)
     \/ PutEarliest(p) \/ HintAhead(p) \/ Done(p) \/ Recorded(p)
     \/ GiveUp(p) \/ PutBack(p) \/ UnHint(p) \/ UnTag(p) \/ Given(p)
-    \/ UndoLoad(p) \/ LookToPut(p) \/ Put(p) \/ UndoHints(p) \/ UndoTags(p) \/ UnPut(p)
+    \/ UndoLoad(p) \/ LookToPut(p) \/ Put(p) \/ UndoHints(p) \/ LookAtLast(p) \/ UndoTag(p) \/ ReTag(p) \/ LookToUnPut(p) \/ UnPut(p)
     \/ StartPurge(p) \/ Walk(p) \/ Delete(p)
 Java ==
     \/ Write \/ Rollback \/ RollbackToTag \/ FastForward \/ RollbackStep \/ RollbackEnd
@@ -597,7 +638,10 @@ HintNotAhead ==      \* where Java believes EARLIEST, nothing is below it; as ab
 ReadersServed ==     \* what a reader may count on is there, but for what users took out
     ghost.promised \subseteq InDir
 BroughtBackWhole ==  \* what firnline put back, and nothing else held, has all its files
-    FilesOf(ghost.returned \cap InDir) \cap (lost \cup gone) = {}
+    LET back == ghost.returned \cap InDir
+    IN FilesOf(back) \cap (lost \cup gone) = {} /\ \A v \in back : ~Bare(v)
+TagsWhole ==         \* a tag of ours has all its files
+    FilesOf(own) \cap lost = {} /\ \A v \in own : ~Bare(v)
 
 -----------------------------------------------------------------------------
 (* Reached: each of these must be violated, or the model proves nothing *)

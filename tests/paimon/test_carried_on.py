@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import json
+import shutil
 import time
 from pathlib import Path
 
 import pytest
 
 from firnline.app.places import now_ms
-from firnline.errors import CollectionForbidden
+from firnline.errors import CollectionForbidden, RefusedForSafety
 from firnline.model.holds import Hold
 from firnline.model.times import HOUR_MS
 from firnline.ops.marks.holds import add_hold
 from firnline.testing.dated import date
-from firnline.testing.faults import Fault
+from firnline.testing.faults import BothFaults, CountingFault, Died, Dying, Fault
 from harness.paimon import layout
 from harness.paimon.expiry import Retention
 from harness.paimon.expiry import expire as paimons_expiry
@@ -23,7 +24,7 @@ from harness.paimon.shapes import MAIN
 from harness.paimon.worlds import Paimon
 
 from .small import Copy, row, seen_by_java
-from .test_interference import cut_after, expire
+from .test_interference import Before, OnSnapshots, cut_after, expire
 
 ENDINGS = [".begun", "/snapshot-2", "/snapshot-5"]
 
@@ -162,3 +163,123 @@ def test_a_range_that_begins_with_another_snapshot_of_the_same_number_is_another
     assert numbers == list(range(numbers[0], numbers[-1] + 1))
     assert seen_by_java(both, copy)[1] == numbers[0]
     assert copy.process().check(copy.table).sound
+
+
+# ---------------------------------------------------------------- what stays below the range, by a tag of ours
+
+
+def _old_and_kept(made: Path, number: int) -> Copy:
+    """Returns a copy in which a policy keeps snapshot 3, of another day, below a range that begins with the newest."""
+    old = Copy.of(made, number)
+    shutil.rmtree(old.folder / "t/branch")  # the writers' expiry does not look at branches
+    third = old.folder / "t/snapshot/snapshot-3"
+    third.write_text(json.dumps({**json.loads(third.read_text()), "timeMillis": 1_700_000_000_000}))
+    return old
+
+
+def _expire_all_but_the_third(copy: Copy, fault: Fault | None) -> str:
+    keep = {"last": "1", "daily": "2"}
+    return str(copy.expire(fault, grace="1m", retain_last=None, older_than=None, keep=keep).run.id)
+
+
+def _tags_of_ours(copy: Copy) -> list[str]:
+    return sorted(path.name for path in (copy.folder / "t/tag").glob("tag-firnline-*"))
+
+
+def _goes_on(copy: Copy) -> None:
+    """The run comes to its end, and another one of the table too."""
+    copy.clock.advance(61_000)
+    copy.process().resume(copy.table)
+    copy.expire(sole_writer=False)
+    assert {each.state for each in copy.process().runs(copy.table)} <= {"done", "cancelled"}
+    assert not copy.missing()
+    assert copy.process().check(copy.table).sound
+
+
+def test_no_tag_of_ours_is_put_on_what_the_writers_expired_since(both: Paimon, made: Path) -> None:
+    """The commit was cut before its tag. Carried on, it wrote a tag whose files were gone: nobody could read it, and
+    every later run of the table stopped there for good.
+    """
+    old = _old_and_kept(made, 1)
+    copy = Copy.of(old.folder, 2)
+    cut_after(copy, old.folder, _expire_all_but_the_third, ".begun")
+    assert _tags_of_ours(copy) == []
+    paimons_expiry(both.java, JavaTable(both.java, copy.folder / "t"), Retention(most=1))
+    assert left(copy) == [7]
+    copy.process().resume(copy.table)
+    assert _tags_of_ours(copy) == []
+    _goes_on(copy)
+    for each in (old, copy):
+        each.end()
+
+
+def test_a_tag_of_ours_that_the_writers_expiry_overtook_goes_again(both: Paimon, made: Path) -> None:
+    """They had read the tags before it was there, and deleted its files just then."""
+    copy = _old_and_kept(made, 3)
+    table = JavaTable(both.java, copy.folder / "t")
+    acting = Before(
+        "put_if_absent", "tag-firnline-snapshot-3", lambda: paimons_expiry(both.java, table, Retention(most=1))
+    )
+    _expire_all_but_the_third(copy, acting)
+    assert acting.acted
+    assert _tags_of_ours(copy) == []
+    _goes_on(copy)
+    copy.end()
+
+
+def test_an_undo_looks_at_the_files_of_what_a_tag_of_ours_held(made: Path) -> None:
+    """The snapshot would come back without them. Each try was given up at once, for five minutes, and then the run
+    stayed in the middle for good.
+    """
+    copy = _old_and_kept(made, 4)
+    third = json.loads((copy.folder / "t/snapshot/snapshot-3").read_text())
+    run = _expire_all_but_the_third(copy, None)
+    (copy.folder / "t/manifest" / third["deltaManifestList"]).unlink()
+    before = copy.picture()
+    with pytest.raises(RefusedForSafety, match=r"snapshot-3 .* are gone"):
+        copy.process().undo(run)
+    assert copy.picture() == before
+    assert copy.process().run(run).state == "committed"
+    copy.end()
+
+
+# ---------------------------------------------------------------- an undo that is given up, and readers
+
+
+def test_an_undo_that_is_given_up_leaves_what_a_reader_began_with(both: Paimon, copy: Copy) -> None:
+    """It was cut, a reader began with what it had put back, and a hold made it be given up: it took the snapshot out
+    from under the reader, to put it back a moment later.
+    """
+    run = str(copy.expire(grace="1m").run.id)
+    with pytest.raises(Died):
+        copy.process(OnSnapshots(Dying(2, when="after", verb="put_if_absent"))).undo(run)
+    copy.wait_for_lease()
+    assert left(copy) == [4, 5, 6, 7]
+    JavaTable(both.java, copy.folder / "t").consumer(MAIN, "late", 5)
+    add_hold(copy.process().places.table_context(copy.table), Hold("all", "somebody", "a test", None))
+    counting = CountingFault()
+    copy.process(counting).undo(run)
+    gone = {key.rpartition("/")[2] for verb, key in counting.trace if verb == "delete" and "/t/snapshot/" in key}
+    assert "snapshot-4" in gone, "it was given up"
+    assert "snapshot-5" not in gone
+    assert left(copy) == [1, 2, 3, 4, 5, 6, 7]
+    assert not copy.missing()
+
+
+def test_an_undo_that_is_given_up_leaves_what_a_rollback_goes_to_meanwhile(both: Paimon, copy: Copy) -> None:
+    """It looked once, before it took out anything: a rollback that came then lost its target, and the branch had no
+    snapshot at all until the undo was tried again.
+    """
+    run = str(copy.expire(grace="1m").run.id)
+    with pytest.raises(Died):
+        copy.process(OnSnapshots(Dying(2, when="after", verb="put_if_absent"))).undo(run)
+    copy.wait_for_lease()
+    add_hold(copy.process().places.table_context(copy.table), Hold("all", "somebody", "a test", None))
+    table, counting = JavaTable(both.java, copy.folder / "t"), CountingFault()
+    acting = Before("delete", "/snapshot-3", lambda: table.rollback(MAIN, 5))
+    copy.process(BothFaults(acting, counting)).undo(run)
+    assert acting.acted
+    ours = ("/snapshot-4", "/snapshot-5")
+    assert not [key for verb, key in counting.trace if verb == "delete" and key.endswith(ours)]
+    assert left(copy) == [1, 2, 3, 4, 5]
+    assert not copy.missing()

@@ -73,6 +73,7 @@ class PaimonCommits:
             now = read_folder(self.store, proof["table_folder"])
             if not fits(attempt.step.base.document["files"], now, proof["drops"]):
                 return SwapOutcome.LOST
+            self._refuse_bare(Carrying(self.store, self.retirer, proof, attempt.still))
             try:
                 self._note(proof, _BEGUN)
             except (StoreError, OutcomeUnknown):
@@ -133,6 +134,17 @@ class PaimonCommits:
         carrying.give_up()
         self._note(carrying.proof, _GIVEN_UP)
         return False
+
+    def _refuse_bare(self, carrying: Carrying) -> None:
+        """Raises RefusedForSafety if the files of a snapshot or tag that would be put are gone: the commit would be
+        given up, and so would every further try.
+        """
+        if bare := carrying.bare():
+            raise RefusedForSafety(
+                f"the files of {', '.join(bare[:5])} in {self.folder} are gone: the writers' own expiry took them, or "
+                "is taking them just now",
+                hint="nothing was changed; try again when it is over",
+            )
 
     def _refuse_strangers(self, folder: str, drops: Sequence[str], known: Mapping[str, str]) -> None:
         """Raises RefusedForSafety if a branch that goes has files that nobody here knows: they would stay, and the

@@ -146,6 +146,11 @@ def is_snapshot(path: str) -> bool:
     return number_of_snapshot(path) is not None
 
 
+def is_tag(path: str) -> bool:
+    known = names.known(names.split_branch(path)[1])
+    return known is not None and known[0] == "tag"
+
+
 def is_schema(path: str) -> bool:
     known = names.numbered(names.split_branch(path)[1])
     return known is not None and known[0] == "schema"

@@ -70,15 +70,32 @@ def _readers(store: Read, files: Files, proof: Mapping[str, Any], begun: str) ->
     since_ms, written = _written_ms(store, begun), written_times(store, proof["table_folder"], files)
     taken = newest_of(proof["takes"])
     highest = {branch: number for branch, number in taken.items() if branch not in proof.get("drops", ())}
-    for path, text in files.items():
-        branch, below = names.split_branch(path)
-        known = names.named(below)
-        if known is None or known[0] != "consumer":
-            continue
+    for path, number in _consumers(files):
         if path in proof["takes"] and written.get(path, since_ms) < since_ms:
             continue
-        if fields.whole(fields.parse(text, path), "nextSnapshot", path) <= highest.get(branch, -1):
+        if number <= highest.get(names.split_branch(path)[0], -1):
             yield path
+
+
+def next_of_consumers(store: Read, proof: Mapping[str, Any]) -> dict[str, int]:
+    """Returns the lowest number that a consumer reads next, of each branch. Those that the commit itself put do not
+    count.
+    """
+    found: dict[str, int] = {}
+    files = read_folder(store, proof["table_folder"])
+    for path, number in _consumers(files):
+        if proof["puts"].get(path) != files[path]:
+            branch = names.split_branch(path)[0]
+            found[branch] = min(number, found.get(branch, number))
+    return found
+
+
+def _consumers(files: Files) -> Iterator[tuple[str, int]]:
+    """Yields each consumer's file with the number that it reads next."""
+    for path, text in files.items():
+        known = names.named(names.split_branch(path)[1])
+        if known is not None and known[0] == "consumer":
+            yield path, fields.whole(fields.parse(text, path), "nextSnapshot", path)
 
 
 def _written_ms(store: Read, key: str) -> int:

@@ -17,11 +17,18 @@ from firnline.formats.paimon.committing.differences import (
     in_order_of_taking,
     is_schema,
     is_snapshot,
+    is_tag,
     last_snapshots,
     newest_of,
     number_of_snapshot,
 )
-from firnline.formats.paimon.committing.present import files_of_branch, is_latest_hint, rolled_back, snapshots_of_branch
+from firnline.formats.paimon.committing.present import (
+    files_of_branch,
+    is_latest_hint,
+    next_of_consumers,
+    rolled_back,
+    snapshots_of_branch,
+)
 from firnline.model.locations import join
 from firnline.ports.catalogs import Still
 from firnline.ports.retire import Retire
@@ -75,6 +82,8 @@ class Carrying:
             self._put(path)
         self._refuse_rolled_back()  # to a tag, just before the hint: it would name a number that is given again
         self._refuse_gone_back()
+        for path in filter(is_tag, proof["puts"]):
+            self._refuse_expired(path)  # the writers' expiry had looked at the tags before this one was there
         for branch in proof.get("drops", ()):
             self.retirer.retire_folder(self._key(names.branch_folder(branch)))
             if self._in_branch(branch):  # written between the last look and the last delete
@@ -89,7 +98,7 @@ class Carrying:
         proof, ahead = self.proof, self._overtaken()
         lowest = self._lowest()
         for path in in_order_of_putting(proof["takes"], rolled_back(self.store, proof, self.gone)):
-            if earliest_hint(path) in ahead or self._is_beside(path, lowest):
+            if earliest_hint(path) in ahead or _is_from(path, lowest):
                 continue
             if not self._has_list(path, proof["takes"][path]):
                 ahead |= {earliest_hint(path)} if is_snapshot(path) else set()
@@ -99,11 +108,15 @@ class Carrying:
             with suppress(AlreadyExists):
                 self.store.put_if_absent(self._key(path), proof["takes"][path].encode())
         branches = {names.split_branch(path)[0] for path in proof["puts"]}  # without its schema nobody reads one
-        chosen = self._rolled_back_to_ours()
+        ours, kept = newest_of(proof["puts"]), set[str]()
+        reading = next_of_consumers(self.store, proof) if ours else {}
         for path in in_order_of_taking(proof["puts"], branches):
-            if earliest_hint(path) in ahead and path != names.PROPERTIES:
+            if earliest_hint(path) in ahead and path != names.PROPERTIES and self._has_list(path, proof["puts"][path]):
                 continue  # a tag of ours keeps what nothing else would hold
-            if is_snapshot(path) and names.split_branch(path)[0] in chosen:
+            branch = names.split_branch(path)[0]
+            # Looked at just before each goes, for a rollback may come at any time; what is above one that stays stays.
+            if is_snapshot(path) and (branch in kept or self._is_used(path, ours[branch], reading)):
+                kept.add(branch)
                 continue
             self.still()
             key, data = self._key(path), proof["puts"][path].encode()
@@ -116,29 +129,30 @@ class Carrying:
             elif names.is_hint(path) or self._present(key) == data:  # a note that says more by now holds a new hold
                 self.store.put(key, proof["replaces"][path].encode())
 
-    def _rolled_back_to_ours(self) -> set[str]:
-        """Returns the branches of which nothing is there but what an undo put: a rollback went to one of these, and
-        without it the branch would have no snapshot at all.
+    def _is_used(self, path: str, newest: int, reading: Mapping[str, int]) -> bool:
+        """Tells whether a snapshot that an undo put is wanted by now: `newest` is the last of these in its branch.
+
+        Where nothing above that is left, a rollback went to one of these, and without it the branch would have no
+        snapshot at all. What a consumer reads that came while the undo was cut stays too, but not below a hole.
         """
-        ours, found = newest_of(self.proof["puts"]), set()
-        for branch in {names.split_branch(path)[0] for path in self.proof["stays"] if is_snapshot(path)} & ours.keys():
-            numbers = self._numbers(branch)
-            found |= {branch} if numbers and max(numbers) <= ours[branch] else set()
-        return found
+        branch = names.split_branch(path)[0]
+        above = {number for number in self._numbers(branch) if number > newest}
+        if not above:
+            return any(is_snapshot(each) and names.split_branch(each)[0] == branch for each in self.proof["stays"])
+        return newest + 1 in above and _is_from(path, reading)
 
     def _lowest(self) -> dict[str, int]:
-        """Returns the first number of each branch that has any and goes on: what this commit took was below it."""
+        """Returns the first number of each branch that has any and goes on. Snapshots go from the lowest up, so this
+        commit did not take what is from there on: it is there, or a rollback that is not over yet removed it just now.
+        """
         drops = self.proof.get("drops", ())
         branches = {names.split_branch(path)[0] for path in self.proof["takes"] if is_snapshot(path)}
         found = {branch: self._numbers(branch) for branch in branches if branch not in drops}
         return {branch: min(numbers) for branch, numbers in found.items() if numbers}
 
-    def _is_beside(self, path: str, lowest: Mapping[str, int]) -> bool:
-        """Tells whether a snapshot lies not below the range but in it. Snapshots go from the lowest up, so this commit
-        did not take it: it is there, or a rollback that is not over yet removed it just now.
-        """
-        number = number_of_snapshot(path)
-        return number is not None and number >= lowest.get(names.split_branch(path)[0], number + 1)
+    def bare(self) -> list[str]:
+        """Returns the snapshots and tags among what is put whose own list is gone."""
+        return [path for path, text in self.proof["puts"].items() if not self._has_list(path, text)]
 
     def _has_list(self, path: str, text: str) -> bool:
         """Tells whether the list is there that only this snapshot or tag has; true for all else. Paimon's expiry
@@ -172,7 +186,8 @@ class Carrying:
         """
         if is_snapshot(path):
             self._refuse_rolled_back()
-            self._refuse_expired(path)
+        self._refuse_expired(path)
+        if is_snapshot(path):
             self._lower_hint(path)
         key, data = self._key(path), self.proof["puts"][path].encode()
         if is_latest_hint(path):
@@ -189,8 +204,8 @@ class Carrying:
                     raise GivenUp from None
 
     def _refuse_expired(self, path: str) -> None:
-        """Raises GivenUp if the files of a snapshot that is to come back are gone: an undo that is carried on may have
-        put it there before, and the writers' own expiry may have taken it since.
+        """Raises GivenUp if the files of a snapshot or tag that is put are gone. The writers' own expiry may have taken
+        them while a commit was cut: what an undo had put there before, or what was to stay by a tag of ours alone.
         """
         if not self._has_list(path, self.proof["puts"][path]):
             raise GivenUp
@@ -292,3 +307,9 @@ class Carrying:
 
     def _key(self, path: str) -> str:
         return join(self.proof["table_folder"], path)
+
+
+def _is_from(path: str, firsts: Mapping[str, int]) -> bool:
+    """Tells whether a file is a snapshot with the number that is told for its branch, or a higher one."""
+    number = number_of_snapshot(path)
+    return number is not None and number >= firsts.get(names.split_branch(path)[0], number + 1)
