@@ -30,6 +30,7 @@ from firnline.model.times import DAY_MS
 from firnline.ops.runs.status import RunStatus
 from firnline.plans.answers import TableAnswer
 from firnline.plans.plan import Plan
+from firnline.ports.progress import Silent
 from firnline.testing.dated import date
 from tests.neighbours.lakes import RealLake
 
@@ -361,3 +362,73 @@ def test_the_command_searches_all_and_tells_what_it_found(
     assert run(["orphans", "lake.db.*"]) == 0
     assert capsys.readouterr().out.count("nothing to do") == len(NAMES)
     assert run(["orphans", "--all", "--files", "x.csv"]) == 2
+
+
+@pytest.mark.parametrize("step", ["propose", "approve", "advance"])
+def test_an_error_of_no_known_kind_in_one_table_stops_no_other(
+    four: RealLake, step: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    act = getattr(Runs, step)
+
+    def broken(runs: Runs, named: object, *said: Any) -> Any:
+        if str(named).startswith("lake.db.c"):
+            raise KeyError("no such thing")
+        return act(runs, named, *said)
+
+    monkeypatch.setattr(Runs, step, broken)
+    found = expired(four.firnline())
+    assert all(status(found[f"lake.db.{name}"]).state == "done" for name in OTHERS)
+    problem = found["lake.db.c"].problem
+    assert problem is not None
+    assert "KeyError" in problem.message
+    assert (snapshots(four, "c"), is_whole(four, "c")) == (MADE, True)
+
+
+class StoppedByHand(Silent):
+    """Ctrl-C after so many tables, where the main thread waits for the next."""
+
+    def step(self, what: str, done: int, total: int | None = None) -> None:
+        if what == "tables" and done == 2:
+            raise KeyboardInterrupt
+
+
+def test_a_stop_while_tables_are_planned_leaves_no_plan_behind(four: RealLake) -> None:
+    lake = four.firnline()
+    lake.places.progress = StoppedByHand()
+    with pytest.raises(KeyboardInterrupt):
+        lake.several().expire(**asked())
+    assert {each.state for name in ALL for each in four.firnline().runs(name)} == {"cancelled"}
+    assert [snapshots(four, name) for name in NAMES] == [MADE] * len(NAMES)
+
+
+def test_a_no_does_not_undo_what_another_process_committed(four: RealLake) -> None:
+    def no(plans: Sequence[TableAnswer[Plan]]) -> None:
+        (first, *_) = [each.value for each in plans if each.value is not None]
+        four.firnline().commit(str(first.run))
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        four.firnline().several().expire(confirm=no, **asked(grace="1d"))
+    assert [each.state for each in four.firnline().runs("lake.db.a")] == ["committed"]
+    assert [snapshots(four, name) for name in NAMES] == [1, MADE, MADE, MADE]
+
+
+def test_a_stop_among_the_approvals_tells_which_runs_resume_does_not_go_on_with(four: RealLake) -> None:
+    asked_to_stop: list[bool] = []
+    lake = four.firnline()
+    lake.places.interrupted = lambda: bool(asked_to_stop)
+    approve = Runs.approve
+
+    def stop_after_one(runs: Runs, run: str) -> None:
+        approve(runs, run)
+        asked_to_stop.append(True)
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(Runs, "approve", stop_after_one)
+        found = {each.table: each.problem for each in lake.several(at_once=1).expire(**asked())}
+    assert all(isinstance(each, Interrupted) for each in found.values())
+    hints = [each.hint for each in found.values() if each is not None]
+    assert ["resume" in each for each in hints] == [True, False, False, False]
+    assert all("not approved" in each for each in hints[1:])
+    assert all(each.problem is None for each in four.firnline().several().resume())
+    assert [snapshots(four, name) for name in NAMES] == [1, MADE, MADE, MADE]

@@ -150,6 +150,12 @@ class Runs:
         if not found.is_meant:
             found.moved(work.store, RunState.PLANNED, self.places.clock(), approved=True)
 
+    def call_off(self, run: str) -> None:
+        """Ends a run that waits for `approve`. One that another process carried on meanwhile is left to that one."""
+        with self._leased(run, Leave(), deletes=False) as leased:
+            if leased.run.state is RunState.PLANNED:
+                undo(leased)
+
     def _planned(self, work: TableContext, request: Request) -> Planned:
         places = self.places
 
