@@ -24,7 +24,9 @@ from firnline.errors import (
     LeaseHeld,
     NoSuchTable,
     RefusedForSafety,
+    UnreadableMetadata,
 )
+from firnline.journal.parts import seal
 from firnline.lake import Lake
 from firnline.model.times import DAY_MS
 from firnline.ops.runs.status import RunStatus
@@ -432,3 +434,22 @@ def test_a_stop_among_the_approvals_tells_which_runs_resume_does_not_go_on_with(
     assert all("not approved" in each for each in hints[1:])
     assert all(each.problem is None for each in four.firnline().several().resume())
     assert [snapshots(four, name) for name in NAMES] == [1, MADE, MADE, MADE]
+
+
+def test_a_record_that_was_changed_while_the_question_was_asked_is_not_approved(four: RealLake) -> None:
+    """What the operator said yes to is what was shown: the plan that lies in the table's folder is another one."""
+
+    def forge(plans: Sequence[TableAnswer[Plan]]) -> None:
+        (plan,) = [file for file in four.folder.rglob("runs/*/plan.json") if "/db/c/" in str(file)]
+        said = json.loads(plan.read_text())
+        plan.write_text(json.dumps({**said, "request": {**said["request"], "clean": True}}))
+        event = plan.parent / "events" / "000001.json"
+        first = json.loads(event.read_text())
+        event.write_text(json.dumps({**first, "detail": {**first["detail"], "plan": seal(plan.read_bytes())}}))
+
+    found = {each.table: each for each in four.firnline().several().expire(confirm=forge, **asked())}
+    assert isinstance(found["lake.db.c"].problem, UnreadableMetadata)
+    assert (snapshots(four, "c"), is_whole(four, "c")) == (MADE, True)
+    assert all(status(found[f"lake.db.{name}"]).state == "done" for name in OTHERS)
+    (run,) = four.firnline().runs("lake.db.c")
+    assert len(run.run.events) == 1

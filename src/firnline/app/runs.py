@@ -15,7 +15,7 @@ from firnline.errors import FirnlineError, UsageError
 from firnline.journal.events import RunState
 from firnline.journal.layout import RunId
 from firnline.journal.lease import Lease
-from firnline.journal.runs import Run, refuse_unsealed_run
+from firnline.journal.runs import Run, refuse_changed_run
 from firnline.ops.history.reading import count_forgotten
 from firnline.ops.looking.files import check_listing_name, write_listing
 from firnline.ops.neighbours.around import Around, around
@@ -139,12 +139,13 @@ class Runs:
 
     def approve(self, run: str) -> None:
         """Writes into the record that the operator wants the run, which was only planned: any process that resumes may
-        commit it from then on. Raises LeaseHeld where another process moved it meanwhile, UsageError unless it waits.
+        commit it from then on. Raises LeaseHeld where another process moved it meanwhile, UsageError unless it waits,
+        and UnreadableMetadata where the record is not the one that this user saved: another plan was shown.
         """
         named = RunId.parse(run)
         work = self.places.of_run(named)
         found = work.run(named)[1]
-        refuse_unsealed_run(found)
+        refuse_changed_run(found)
         if found.state is not RunState.PLANNED:
             raise UsageError(f"{run} is {found.state}: it cannot be approved", hint="`firnline runs show RUN`")
         if not found.is_meant:
