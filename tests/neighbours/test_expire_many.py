@@ -29,6 +29,7 @@ from firnline.errors import (
 from firnline.journal.parts import seal
 from firnline.lake import Lake
 from firnline.model.times import DAY_MS
+from firnline.ops.runs import advance
 from firnline.ops.runs.status import RunStatus
 from firnline.plans.answers import TableAnswer
 from firnline.plans.plan import Plan
@@ -254,6 +255,24 @@ def test_a_stop_is_told_of_each_table_that_it_did_not_reach_and_resume_does_the_
     assert all(each.problem is not None and "resume" in (each.problem.hint or "") for each in stopped)
     assert all(each.problem is None for each in four.firnline().several().resume())
     assert [snapshots(four, name) for name in NAMES] == [1] * len(NAMES)
+
+
+@pytest.mark.parametrize("how", [Interrupted, KeyError])
+def test_a_table_that_stopped_after_its_commit_says_what_was_expired(
+    four: RealLake, how: type[Exception], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of the table's snapshots two are gone: that its run was not carried out to its end must not hide it."""
+
+    def stop(*said: Any) -> None:
+        raise how("stopped")
+
+    monkeypatch.setattr(advance, "purge_run", stop)
+    found = expired(four.firnline())
+    assert all(each.problem is not None for each in found.values())
+    stands = [each.value.status for each in found.values() if each.value is not None]
+    assert [(str(each.state), len(each.expired)) for each in stands if each is not None] == [
+        ("committed", MADE - 1)
+    ] * len(NAMES)
 
 
 def test_a_run_that_another_process_called_off_is_not_approved(four: RealLake) -> None:

@@ -62,14 +62,27 @@ class LakeRuns:
             return [_carried(each, saved) for each in proposed]
         approved = self._each(waiting, self._approved, "its plan was not approved, and waits: `firnline commit RUN`")
         going = [run for run, answer in approved.items() if answer.problem is None]
-        ended = self._each(
-            going, lambda run: self.runs.advance(run, leave), "`firnline resume` goes on with every table"
-        )
+        ended = self._advanced(going, leave)
         return [_carried(each, {**approved, **ended}) for each in proposed]
 
     def _approved(self, run: str) -> RunStatus:
         self.runs.approve(run)
         return self.runs.named(run)
+
+    def _advanced(self, going: Sequence[str], leave: Leave) -> dict[str, TableAnswer[RunStatus]]:
+        """Returns where each run stands in the end; also one that failed or was stopped under way, for its commit may
+        have been made.
+        """
+        begun: list[str] = []
+
+        def advance(run: str) -> RunStatus:
+            begun.append(run)
+            return self.runs.advance(run, leave)
+
+        ended = self._each(going, advance, "`firnline resume` goes on with every table")
+        broken = [run for run in begun if ended[run].problem is not None]
+        stands = on_each(broken, self.runs.named, self.at_once, lambda: False, self.places.progress)
+        return {**ended, **{run: replace(ended[run], value=now.value) for run, now in zip(broken, stands, strict=True)}}
 
     @contextmanager
     def calling_off(self, waiting: Sequence[str]) -> Iterator[None]:
