@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext, suppress
 from pathlib import Path
 from typing import Any
@@ -30,6 +31,7 @@ from firnline.journal.parts import seal
 from firnline.lake import Lake
 from firnline.model.times import DAY_MS
 from firnline.ops.runs import advance
+from firnline.ops.runs.leased import LeasedRun
 from firnline.ops.runs.status import RunStatus
 from firnline.plans.answers import TableAnswer
 from firnline.plans.plan import Plan
@@ -299,6 +301,26 @@ def test_two_at_once_share_the_tables_between_them(four: RealLake) -> None:
         assert each.problem is None or isinstance(each.problem, RefusedForSafety | LeaseHeld | NoSuchTable), each
     assert [snapshots(four, name) for name in NAMES] == [1] * len(NAMES)
     assert all(is_whole(four, name) for name in NAMES)
+
+
+def test_to_break_a_lease_takes_no_table_from_another_thread_of_the_same_command(
+    four: RealLake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One table may be named twice, for example by two catalogs: then its two runs are carried on side by side."""
+    lake = four.firnline()
+    first, second = (str(lake.plan("lake.db.a", save=True, **asked()).plan.run) for _ in range(2))
+    commit_run, met = advance.commit_run, list[BaseException | None]()
+
+    def meanwhile(leased: LeasedRun) -> LeasedRun:
+        if str(leased.run.id) == first:
+            with ThreadPoolExecutor(1) as pool:
+                met.append(pool.submit(lake.commit, second, break_lease=True).exception())
+        return commit_run(leased)
+
+    monkeypatch.setattr(advance, "commit_run", meanwhile)
+    assert lake.commit(first).state == "committed"
+    assert isinstance(met[0], LeaseHeld)
+    assert lake.commit(second, break_lease=True).state == "cancelled"
 
 
 @pytest.fixture

@@ -231,7 +231,7 @@ class Runs:
             return []
         largest = max(unfinished, key=lambda run: int(run.plan["victims"]["files"]))
         self.places.stores.prepare(work, state, deletes=True)
-        with work.lease(state, leave.break_lease) as (work, lease):
+        with self.places.alone(work.root(state)), work.lease(state, leave.break_lease) as (work, lease):
             return act(work, lease, self._deleter(work.source.name, largest))
 
     def of_table(self, table: Table) -> list[RunStatus]:
@@ -250,7 +250,7 @@ class Runs:
         work = replace(self.places.of_run(named), include_outside=leave.include_outside)
         state, _ = work.run(named)
         self.places.stores.prepare(work, state, deletes=deletes)
-        with work.lease(state, leave.break_lease) as (work, lease):
+        with self.places.alone(work.root(state)), work.lease(state, leave.break_lease) as (work, lease):
             leased = LeasedRun(work, lease, work.run(named)[1])
             settle_halfway_runs(leased)
             yield leased
