@@ -494,3 +494,15 @@ def test_a_record_that_was_changed_while_the_question_was_asked_is_not_approved(
     assert all(status(found[f"lake.db.{name}"]).state == "done" for name in OTHERS)
     (run,) = four.firnline().runs("lake.db.c")
     assert len(run.run.events) == 1
+
+
+def test_an_approval_that_another_wrote_carries_nothing_on(four: RealLake) -> None:
+    """Who may write into the table's folder can say that a saved plan was approved, and has no seal for it."""
+    list(four.firnline().several().plan(save=True, **asked()))
+    for first in four.folder.rglob("runs/*/events/000001.json"):
+        said = {**json.loads(first.read_text()), "number": 2, "detail": {"approved": True}}
+        first.with_name("000002.json").write_text(json.dumps(said))
+    for act in (four.firnline().several().resume, four.firnline().several().purge):
+        assert all(each.problem is None for each in act())
+    assert {each.state for name in ALL for each in four.firnline().runs(name)} == {"planned"}
+    assert [snapshots(four, name) for name in NAMES] == [MADE] * len(NAMES)
