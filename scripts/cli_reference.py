@@ -22,9 +22,9 @@ Results go to stdout, everything else to stderr. With `--json` a result is one J
 [Configuration](configuration.md). Durations, shares and patterns: [Policy reference](policy.md).
 
 TABLE is `CATALOG.NAMESPACE.NAME` (the catalog may be left out where only one is configured), or a location: anything
-with a `/` in it. A part that holds a dot, a slash, an `@` or a quote stands in double quotes: `lake.sales."a.b"`; an
-empty namespace is `lake."".t`. Without quotes such a name is found too, if only one table can be meant. RUN is
-`TABLE@STAMP`, as `firnline runs` shows it.
+with a `/` in it. A part that holds a dot, a slash, a quote, or one of `@*?[` stands in double quotes:
+`lake.sales."a.b"`; an empty namespace is `lake."".t`. Without quotes such a name is found too, if only one table can
+be meant and it is no pattern. RUN is `TABLE@STAMP`, as `firnline runs` shows it.
 """
 
 

@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext, suppress
 from pathlib import Path
 from typing import Any
@@ -24,12 +25,17 @@ from firnline.errors import (
     LeaseHeld,
     NoSuchTable,
     RefusedForSafety,
+    UnreadableMetadata,
 )
+from firnline.journal.parts import seal
 from firnline.lake import Lake
 from firnline.model.times import DAY_MS
+from firnline.ops.runs import advance
+from firnline.ops.runs.leased import LeasedRun
 from firnline.ops.runs.status import RunStatus
 from firnline.plans.answers import TableAnswer
 from firnline.plans.plan import Plan
+from firnline.ports.progress import Silent
 from firnline.testing.dated import date
 from tests.neighbours.lakes import RealLake
 
@@ -253,6 +259,24 @@ def test_a_stop_is_told_of_each_table_that_it_did_not_reach_and_resume_does_the_
     assert [snapshots(four, name) for name in NAMES] == [1] * len(NAMES)
 
 
+@pytest.mark.parametrize("how", [Interrupted, KeyError])
+def test_a_table_that_stopped_after_its_commit_says_what_was_expired(
+    four: RealLake, how: type[Exception], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of the table's snapshots two are gone: that its run was not carried out to its end must not hide it."""
+
+    def stop(*said: Any) -> None:
+        raise how("stopped")
+
+    monkeypatch.setattr(advance, "purge_run", stop)
+    found = expired(four.firnline())
+    assert all(each.problem is not None for each in found.values())
+    stands = [each.value.status for each in found.values() if each.value is not None]
+    assert [(str(each.state), len(each.expired)) for each in stands if each is not None] == [
+        ("committed", MADE - 1)
+    ] * len(NAMES)
+
+
 def test_a_run_that_another_process_called_off_is_not_approved(four: RealLake) -> None:
     def call_off(plans: Sequence[TableAnswer[Plan]]) -> None:
         (first, *_) = [each.value for each in plans if each.value is not None]
@@ -277,6 +301,26 @@ def test_two_at_once_share_the_tables_between_them(four: RealLake) -> None:
         assert each.problem is None or isinstance(each.problem, RefusedForSafety | LeaseHeld | NoSuchTable), each
     assert [snapshots(four, name) for name in NAMES] == [1] * len(NAMES)
     assert all(is_whole(four, name) for name in NAMES)
+
+
+def test_to_break_a_lease_takes_no_table_from_another_thread_of_the_same_command(
+    four: RealLake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One table may be named twice, for example by two catalogs: then its two runs are carried on side by side."""
+    lake = four.firnline()
+    first, second = (str(lake.plan("lake.db.a", save=True, **asked()).plan.run) for _ in range(2))
+    commit_run, met = advance.commit_run, list[BaseException | None]()
+
+    def meanwhile(leased: LeasedRun) -> LeasedRun:
+        if str(leased.run.id) == first:
+            with ThreadPoolExecutor(1) as pool:
+                met.append(pool.submit(lake.commit, second, break_lease=True).exception())
+        return commit_run(leased)
+
+    monkeypatch.setattr(advance, "commit_run", meanwhile)
+    assert lake.commit(first).state == "committed"
+    assert isinstance(met[0], LeaseHeld)
+    assert lake.commit(second, break_lease=True).state == "cancelled"
 
 
 @pytest.fixture
@@ -361,3 +405,104 @@ def test_the_command_searches_all_and_tells_what_it_found(
     assert run(["orphans", "lake.db.*"]) == 0
     assert capsys.readouterr().out.count("nothing to do") == len(NAMES)
     assert run(["orphans", "--all", "--files", "x.csv"]) == 2
+
+
+@pytest.mark.parametrize("step", ["propose", "approve", "advance"])
+def test_an_error_of_no_known_kind_in_one_table_stops_no_other(
+    four: RealLake, step: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    act = getattr(Runs, step)
+
+    def broken(runs: Runs, named: object, *said: Any) -> Any:
+        if str(named).startswith("lake.db.c"):
+            raise KeyError("no such thing")
+        return act(runs, named, *said)
+
+    monkeypatch.setattr(Runs, step, broken)
+    found = expired(four.firnline())
+    assert all(status(found[f"lake.db.{name}"]).state == "done" for name in OTHERS)
+    problem = found["lake.db.c"].problem
+    assert problem is not None
+    assert "KeyError" in problem.message
+    assert (snapshots(four, "c"), is_whole(four, "c")) == (MADE, True)
+
+
+class StoppedByHand(Silent):
+    """Ctrl-C after so many tables, where the main thread waits for the next."""
+
+    def step(self, what: str, done: int, total: int | None = None) -> None:
+        if what == "tables" and done == 2:
+            raise KeyboardInterrupt
+
+
+def test_a_stop_while_tables_are_planned_leaves_no_plan_behind(four: RealLake) -> None:
+    lake = four.firnline()
+    lake.places.progress = StoppedByHand()
+    with pytest.raises(KeyboardInterrupt):
+        lake.several().expire(**asked())
+    assert {each.state for name in ALL for each in four.firnline().runs(name)} == {"cancelled"}
+    assert [snapshots(four, name) for name in NAMES] == [MADE] * len(NAMES)
+
+
+def test_a_no_does_not_undo_what_another_process_committed(four: RealLake) -> None:
+    def no(plans: Sequence[TableAnswer[Plan]]) -> None:
+        (first, *_) = [each.value for each in plans if each.value is not None]
+        four.firnline().commit(str(first.run))
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        four.firnline().several().expire(confirm=no, **asked(grace="1d"))
+    assert [each.state for each in four.firnline().runs("lake.db.a")] == ["committed"]
+    assert [snapshots(four, name) for name in NAMES] == [1, MADE, MADE, MADE]
+
+
+def test_a_stop_among_the_approvals_tells_which_runs_resume_does_not_go_on_with(four: RealLake) -> None:
+    asked_to_stop: list[bool] = []
+    lake = four.firnline()
+    lake.places.interrupted = lambda: bool(asked_to_stop)
+    approve = Runs.approve
+
+    def stop_after_one(runs: Runs, run: str) -> None:
+        approve(runs, run)
+        asked_to_stop.append(True)
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(Runs, "approve", stop_after_one)
+        found = {each.table: each.problem for each in lake.several(at_once=1).expire(**asked())}
+    assert all(isinstance(each, Interrupted) for each in found.values())
+    hints = [each.hint for each in found.values() if each is not None]
+    assert ["resume" in each for each in hints] == [True, False, False, False]
+    assert all("not approved" in each for each in hints[1:])
+    assert all(each.problem is None for each in four.firnline().several().resume())
+    assert [snapshots(four, name) for name in NAMES] == [1, MADE, MADE, MADE]
+
+
+def test_a_record_that_was_changed_while_the_question_was_asked_is_not_approved(four: RealLake) -> None:
+    """What the operator said yes to is what was shown: the plan that lies in the table's folder is another one."""
+
+    def forge(plans: Sequence[TableAnswer[Plan]]) -> None:
+        (plan,) = [file for file in four.folder.rglob("runs/*/plan.json") if "/db/c/" in str(file)]
+        said = json.loads(plan.read_text())
+        plan.write_text(json.dumps({**said, "request": {**said["request"], "clean": True}}))
+        event = plan.parent / "events" / "000001.json"
+        first = json.loads(event.read_text())
+        event.write_text(json.dumps({**first, "detail": {**first["detail"], "plan": seal(plan.read_bytes())}}))
+
+    found = {each.table: each for each in four.firnline().several().expire(confirm=forge, **asked())}
+    assert isinstance(found["lake.db.c"].problem, UnreadableMetadata)
+    assert (snapshots(four, "c"), is_whole(four, "c")) == (MADE, True)
+    assert all(status(found[f"lake.db.{name}"]).state == "done" for name in OTHERS)
+    (run,) = four.firnline().runs("lake.db.c")
+    assert len(run.run.events) == 1
+
+
+def test_an_approval_that_another_wrote_carries_nothing_on(four: RealLake) -> None:
+    """Who may write into the table's folder can say that a saved plan was approved, and has no seal for it."""
+    list(four.firnline().several().plan(save=True, **asked()))
+    for first in four.folder.rglob("runs/*/events/000001.json"):
+        said = {**json.loads(first.read_text()), "number": 2, "detail": {"approved": True}}
+        first.with_name("000002.json").write_text(json.dumps(said))
+    for act in (four.firnline().several().resume, four.firnline().several().purge):
+        assert all(each.problem is None for each in act())
+    assert {each.state for name in ALL for each in four.firnline().runs(name)} == {"planned"}
+    assert [snapshots(four, name) for name in NAMES] == [MADE] * len(NAMES)

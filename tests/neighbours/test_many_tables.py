@@ -95,6 +95,14 @@ def test_a_star_within_quotes_is_a_name(lake: RealLake) -> None:
     assert len(planned(lake, "lake.db.*")) == 2
 
 
+@pytest.mark.parametrize("name", ["s*r", "s?r", "[s]*"])
+def test_a_name_as_it_is_shown_means_that_table_alone(lake: RealLake, name: str) -> None:
+    lake.catalog.create_table(("db", name), lake.create("star").schema(), location=f"file://{lake.folder}/odd")
+    lake.create("sir")
+    (shown,) = [str(each) for each in lake.firnline().tables() if each.name == name]
+    assert list(planned(lake, shown)) == [shown]
+
+
 def test_saved_plans_are_runs_of_their_tables(five: RealLake) -> None:
     found = planned(five, "lake.db.d", "lake.db.e", save=True)
     for name, each in found.items():

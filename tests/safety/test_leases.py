@@ -416,6 +416,17 @@ def test_a_hole_in_the_numbers_stops(record: RecordFolder, gone: int) -> None:
         read_events(store, record)
 
 
+@pytest.mark.parametrize("state", ["planned", "done", "cancelled"])
+def test_a_move_that_no_run_makes_stops(record: RecordFolder, state: str) -> None:
+    """A run that is said to be only planned again after its commit would protect none of what an undo needs."""
+    store = ObjectStores()
+    last = Path(_some_events(record, store)[-1])
+    more = {**json.loads(last.read_bytes()), "number": 4, "state": state}
+    last.with_name("000004.json").write_text(json.dumps(more))
+    with pytest.raises(UnreadableMetadata, match="not whole"):
+        read_events(store, record)
+
+
 @pytest.mark.parametrize("damage", [b"", b"[]", b'{"number": 2, "state": "flying"}', b'{"number": 2}'])
 def test_a_damaged_event_stops(record: RecordFolder, damage: bytes) -> None:
     store = ObjectStores()

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from contextlib import suppress
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from typing import Generic, TypeVar
 
 from firnline.app.many import on_each
@@ -55,32 +55,56 @@ class LakeRuns:
         """
         waiting = [each.value.run for each in proposed if each.value is not None and each.value.run is not None]
         plans = [_plan_of(each) for each in proposed]
-        try:
+        with self.calling_off(waiting):
             is_meant = confirm(plans)
-        except BaseException:
-            self._call_off(waiting)
-            raise
         if not is_meant:
-            saved = self._each(waiting, self.runs.named)
+            saved = self._each(waiting, self.runs.named, "its plan waits: `firnline commit RUN`")
             return [_carried(each, saved) for each in proposed]
-        approved = self._each(waiting, self._approved)
+        approved = self._each(waiting, self._approved, "its plan was not approved, and waits: `firnline commit RUN`")
         going = [run for run, answer in approved.items() if answer.problem is None]
-        ended = self._each(going, lambda run: self.runs.advance(run, leave))
+        ended = self._advanced(going, leave)
         return [_carried(each, {**approved, **ended}) for each in proposed]
 
     def _approved(self, run: str) -> RunStatus:
         self.runs.approve(run)
         return self.runs.named(run)
 
-    def _call_off(self, waiting: Sequence[str]) -> None:
-        """Leaves no plan behind that nobody wants. One that cannot be called off waits, and does no harm."""
-        for run in waiting:
-            with suppress(FirnlineError):
-                self.runs.undo(run, Leave())
+    def _advanced(self, going: Sequence[str], leave: Leave) -> dict[str, TableAnswer[RunStatus]]:
+        """Returns where each run stands in the end; also one that failed or was stopped under way, for its commit may
+        have been made.
+        """
+        begun: list[str] = []
 
-    def _each(self, runs: Sequence[str], act: Callable[[str], Found]) -> dict[str, TableAnswer[Found]]:
+        def advance(run: str) -> RunStatus:
+            begun.append(run)
+            return self.runs.advance(run, leave)
+
+        ended = self._each(going, advance, "`firnline resume` goes on with every table")
+        broken = [run for run in begun if ended[run].problem is not None]
+        stands = on_each(broken, self.runs.named, self.at_once, lambda: False, self.places.progress)
+        return {**ended, **{run: replace(ended[run], value=now.value) for run, now in zip(broken, stands, strict=True)}}
+
+    @contextmanager
+    def calling_off(self, waiting: Sequence[str]) -> Iterator[None]:
+        """Leaves no plan behind that nobody wants, whatever ends the block but its own end: those are called off that
+        are in the list by then. One that cannot be called off waits, and does no harm.
+        """
+        try:
+            yield
+        except BaseException:
+            for _ in on_each(waiting, self.runs.call_off, self.at_once, lambda: False, self.places.progress):
+                pass
+            raise
+
+    def _each(self, runs: Sequence[str], act: Callable[[str], Found], hint: str) -> dict[str, TableAnswer[Found]]:
+        """Returns the answer for each run; `hint` says what becomes of those that a stop did not let go on."""
         answers = on_each(runs, act, self.at_once, self.places.interrupted, self.places.progress)
-        return dict(zip(runs, answers, strict=True))
+        return {run: _hinted(answer, hint) for run, answer in zip(runs, answers, strict=True)}
+
+
+def _hinted(answer: TableAnswer[Found], hint: str) -> TableAnswer[Found]:
+    stop = answer.problem
+    return replace(answer, problem=Interrupted(stop.message, hint)) if isinstance(stop, Interrupted) else answer
 
 
 def _plan_of(each: TableAnswer[Proposed[AnyPlan]]) -> TableAnswer[AnyPlan]:
@@ -95,7 +119,4 @@ def _carried(
     end = None if each.value.run is None else ended[each.value.run]
     if end is None:
         return TableAnswer(each.table, Carried(each.value.plan), each.value.refusal)
-    problem = end.problem
-    if isinstance(problem, Interrupted):
-        problem = Interrupted("stopped before its turn", hint="`firnline resume` goes on with every table")
-    return TableAnswer(each.table, Carried(each.value.plan, end.value), problem)
+    return TableAnswer(each.table, Carried(each.value.plan, end.value), end.problem)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
@@ -25,7 +26,7 @@ def on_each(
 ) -> Iterator[TableAnswer[Found]]:
     """Yields the answer for each table, or each run of one, in the order given; a few are under way while one is
     waited for. Once the operator asked for a stop, those under way come to their end, and each other one is answered
-    with Interrupted.
+    with Interrupted. A mistake of our own in one table is logged in full, and takes no other with it.
     """
 
     def answered(item: Item) -> TableAnswer[Found]:
@@ -35,6 +36,10 @@ def on_each(
             return TableAnswer(str(item), act(item))
         except FirnlineError as problem:
             return TableAnswer(str(item), problem=problem)
+        except Exception as bug:
+            logging.getLogger("firnline").exception("%s", item)
+            told = FirnlineError(f"{type(bug).__name__}: {bug}", hint="this is a bug: the log has all of it")
+            return TableAnswer(str(item), problem=told)
 
     interrupted()  # asked here first: a process can begin to listen for Ctrl-C in its main thread only
     with ThreadPoolExecutor(max(1, at_once)) as pool:

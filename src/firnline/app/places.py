@@ -6,15 +6,17 @@ import logging
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from typing import TYPE_CHECKING
+from threading import Lock
+from typing import TYPE_CHECKING, Any
 
 from firnline.app.catalogs import Catalogs, Table, absolute
 from firnline.app.engines import Engines
 from firnline.app.other_tables import OtherTables
 from firnline.app.stores import Stores, read_only
-from firnline.errors import NoSuchTable
+from firnline.errors import LeaseHeld, NoSuchTable
 from firnline.formats.registry import EveryFormat, commits_of, kit_at, kit_named, original_of
 from firnline.journal.events import RECORDS_KEY, Sealing
 from firnline.journal.layout import RunId
@@ -68,6 +70,22 @@ class Places:
     interrupted: Callable[[], bool] = lambda: False
     clock: Callable[[], int] = now_ms
     trust: frozenset[str] = frozenset()
+    _worked_on: set[str] = field(default_factory=set, init=False, repr=False)
+    _entering: Any = field(default_factory=Lock, init=False, repr=False)
+
+    @contextmanager
+    def alone(self, root: str) -> Iterator[None]:
+        """Lets one thread at a time work on the table whose records are at `root`. Raises LeaseHeld for another: the
+        operator who breaks leases speaks of other processes, and this one certainly lives.
+        """
+        with self._entering:
+            if root in self._worked_on:
+                raise LeaseHeld("this very command works on the same table under another name", hint="name it once")
+            self._worked_on.add(root)
+        try:
+            yield
+        finally:
+            self._worked_on.discard(root)
 
     @cached_property
     def other_tables(self) -> OtherTables:

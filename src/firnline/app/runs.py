@@ -15,7 +15,7 @@ from firnline.errors import FirnlineError, UsageError
 from firnline.journal.events import RunState
 from firnline.journal.layout import RunId
 from firnline.journal.lease import Lease
-from firnline.journal.runs import Run, refuse_unsealed_run
+from firnline.journal.runs import Run, refuse_changed_run
 from firnline.ops.history.reading import count_forgotten
 from firnline.ops.looking.files import check_listing_name, write_listing
 from firnline.ops.neighbours.around import Around, around
@@ -139,16 +139,23 @@ class Runs:
 
     def approve(self, run: str) -> None:
         """Writes into the record that the operator wants the run, which was only planned: any process that resumes may
-        commit it from then on. Raises LeaseHeld where another process moved it meanwhile, UsageError unless it waits.
+        commit it from then on. Raises LeaseHeld where another process moved it meanwhile, UsageError unless it waits,
+        and UnreadableMetadata where the record is not the one that this user saved: another plan was shown.
         """
         named = RunId.parse(run)
         work = self.places.of_run(named)
         found = work.run(named)[1]
-        refuse_unsealed_run(found)
+        refuse_changed_run(found)
         if found.state is not RunState.PLANNED:
             raise UsageError(f"{run} is {found.state}: it cannot be approved", hint="`firnline runs show RUN`")
         if not found.is_meant:
             found.moved(work.store, RunState.PLANNED, self.places.clock(), approved=True)
+
+    def call_off(self, run: str) -> None:
+        """Ends a run that waits for `approve`. One that another process carried on meanwhile is left to that one."""
+        with self._leased(run, Leave(), deletes=False) as leased:
+            if leased.run.state is RunState.PLANNED:
+                undo(leased)
 
     def _planned(self, work: TableContext, request: Request) -> Planned:
         places = self.places
@@ -224,7 +231,7 @@ class Runs:
             return []
         largest = max(unfinished, key=lambda run: int(run.plan["victims"]["files"]))
         self.places.stores.prepare(work, state, deletes=True)
-        with work.lease(state, leave.break_lease) as (work, lease):
+        with self.places.alone(work.root(state)), work.lease(state, leave.break_lease) as (work, lease):
             return act(work, lease, self._deleter(work.source.name, largest))
 
     def of_table(self, table: Table) -> list[RunStatus]:
@@ -243,7 +250,7 @@ class Runs:
         work = replace(self.places.of_run(named), include_outside=leave.include_outside)
         state, _ = work.run(named)
         self.places.stores.prepare(work, state, deletes=deletes)
-        with work.lease(state, leave.break_lease) as (work, lease):
+        with self.places.alone(work.root(state)), work.lease(state, leave.break_lease) as (work, lease):
             leased = LeasedRun(work, lease, work.run(named)[1])
             settle_halfway_runs(leased)
             yield leased

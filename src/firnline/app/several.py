@@ -129,9 +129,19 @@ class Several:
         confirm: Callable[[Sequence[TableAnswer[AnyPlan]]], bool],
         leave: Leave,
     ) -> list[TableAnswer[Carried[AnyPlan]]]:
-        """Ctrl-C ends the proposing at once: nothing is under way that a boundary protects."""
-        proposed = list(self._each(propose, lambda: False))
-        return LakeRuns(self.places, self.runs_of_tables, self.at_once).carry_out(proposed, confirm, leave)
+        """Ctrl-C ends the proposing at once: nothing is under way that a boundary protects. What is saved by then, also
+        by threads that came to their end meanwhile, is called off.
+        """
+        runs, saved = LakeRuns(self.places, self.runs_of_tables, self.at_once), list[str]()
+
+        def proposing(name: TableName) -> Proposed[AnyPlan]:
+            found = propose(name)
+            saved.extend(filter(None, [found.run]))
+            return found
+
+        with runs.calling_off(saved):
+            proposed = list(self._each(proposing, lambda: False))
+        return runs.carry_out(proposed, confirm, leave)
 
     def _each(
         self, act: Callable[[TableName], Found], interrupted: Callable[[], bool] | None = None

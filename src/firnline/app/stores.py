@@ -39,8 +39,8 @@ class Stores:
     config: Section = field(repr=False)
     catalogs: Catalogs
     _opened: dict[frozenset[tuple[str, str]], ReadWrite] = field(default_factory=dict, init=False, repr=False)
-    _throttles: dict[frozenset[tuple[str, str]], Throttle] = field(default_factory=dict, init=False, repr=False)
-    _probed: dict[tuple[str, str, str], StoreVerdicts] = field(default_factory=dict, init=False, repr=False)
+    _throttles: dict[str, Throttle] = field(default_factory=dict, init=False, repr=False)
+    _probed: dict[tuple[str, str], dict[str, StoreVerdicts]] = field(default_factory=dict, init=False, repr=False)
 
     def settings_of(self, name: TableName) -> Mapping[str, str]:
         """Returns how the table's store is reached, by PyIceberg's names; what a catalog hands out for a table wins.
@@ -90,11 +90,12 @@ class Stores:
 
         Once for each catalog: another one's server may have the same bucket and the same folders.
         """
-        place = (work.source.name.catalog, work.root(state), state.location)
-        if place not in self._probed:
+        root = work.root(state)
+        known = self._probed.setdefault((work.source.name.catalog, root), {})
+        if state.location not in known:
             touched = list(dict.fromkeys((*state.owned, *_inside(work.source, state))))
-            self._probed[place] = self.probe(work.source.name).probe(place[1], touched)
-        refuse_unfit(self._probed[place], deletes=deletes)
+            known[state.location] = self.probe(work.source.name).probe(root, touched)
+        refuse_unfit(known[state.location], deletes=deletes)
 
     def warnings(self, name: TableName, location: str) -> tuple[str, ...]:
         return self.probe(name).surroundings(location).warnings()
@@ -120,18 +121,18 @@ class Stores:
         """
         from firnline.stores.delete import ObjectDelete
 
-        probed = [found for place, found in self._probed.items() if place[:2] == (name.catalog, root)]
+        probed = tuple(self._probed.get((name.catalog, root), {}).values())  # a copy: another thread may probe now
         honoured = bool(probed) and all(bool(found.if_match_delete) for found in probed)
         settings = self.settings_of(name)
         return ObjectDelete(settings, throttle=self._throttle(settings), conditional=honoured)
 
     def _throttle(self, settings: Mapping[str, str]) -> Throttle:
-        """Returns what paces deletes in a store, one for equal settings: tables that are purged side by side together
-        ask no more of it than one would.
+        """Returns what paces deletes in a store, one for each address: tables that are purged side by side together
+        ask no more of it than one would, also those that a catalog hands out credentials of their own for.
         """
         from firnline.stores.throttle import Throttle
 
-        return self._throttles.setdefault(frozenset(settings.items()), Throttle(self._budget()))
+        return self._throttles.setdefault(settings.get("s3.endpoint", ""), Throttle(self._budget()))
 
     def _budget(self) -> Budget | None:
         """Returns the budget of deletes that all processes share, where Redis is configured; None for one's own."""

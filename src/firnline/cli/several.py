@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from firnline.cli.output import exit_code_of, output_for
+from firnline.journal.events import RunState
 from firnline.model.files import Tally
 from firnline.plans.answers import TableAnswer
 from firnline.plans.pages import Block, Grid, Hint, Line, Page, counted, number, shortened, size
@@ -33,7 +34,10 @@ def _urgency(each: AnyCarried) -> tuple[Any, ...]:
 
 
 def _victims(each: AnyCarried) -> Tally:
-    return Tally() if each.value is None else each.value.plan.victims.all
+    """Returns what goes; nothing of a run that was cancelled, since another one had taken all of it."""
+    if each.value is None or (each.value.status is not None and each.value.status.state is RunState.CANCELLED):
+        return Tally()
+    return each.value.plan.victims.all
 
 
 def _expired(each: AnyCarried) -> int:

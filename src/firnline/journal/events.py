@@ -12,6 +12,7 @@ import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from itertools import pairwise
 from typing import Any, Protocol
 
 from firnline.errors import AlreadyExists, LeaseHeld, OutcomeUnknown, RefusedForSafety, StoreError, UnreadableMetadata
@@ -186,10 +187,13 @@ class Event:
 
 
 def read_events(store: EventStore, folder: RecordFolder) -> list[Event]:
-    """Returns every event in order. A hole in the numbers means that the record was tampered with: nothing goes on."""
+    """Returns every event in order. A hole in the numbers, or a move that no run makes, means that the record was
+    tampered with: nothing goes on.
+    """
     keys = sorted(each.key for each in store.list(folder.events) if each.key.endswith(".json"))
     events = [_parse(store.get(key), key) for key in keys]
-    if [event.number for event in events] != list(range(1, len(events) + 1)):
+    are_numbered = [event.number for event in events] == list(range(1, len(events) + 1))
+    if not are_numbered or not all(new.state in MOVES[old.state] for old, new in pairwise(events)):
         raise UnreadableMetadata(f"the events in {folder.events} are not whole", hint="restore the run's record")
     return events
 

@@ -190,6 +190,13 @@ def refuse_unsealed_run(run: Run) -> None:
         )
 
 
+def refuse_changed_run(run: Run) -> None:
+    """Raises UnreadableMetadata unless the record of a run that was saved just now is sealed, where it can be."""
+    refuse_unsealed_run(run)
+    if run.sealing.secret is not None and not run.is_sealed:
+        raise UnreadableMetadata(f"the record of {run.id} is not as it was saved", hint=CHANGED)
+
+
 def load_run(store: EventStore, root: str, run: RunId, sealing: Sealing) -> Run:
     """Returns the run. Raises UsageError where there is no such run, and refuses a record it does not understand."""
     folder = RecordFolder(root, run.stamp)

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 
 from firnline.errors import UsageError
 
-_NEEDS_QUOTES = re.compile(r'[."/@]|^\Z')
+_NEEDS_QUOTES = re.compile(r'[."/@*?[]|^\Z')
 _QUOTED = re.compile(r'"(?:[^"]|"")*"')
 _PART = re.compile(rf'(?:({_QUOTED.pattern})|((?!")[^.]*))(\.|\Z)', re.DOTALL)
 

@@ -13,6 +13,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from threading import Lock
 from typing import Any, TypeVar
 
 from firnline.errors import (
@@ -133,7 +134,9 @@ C = TypeVar("C", Card, tuple[Indexed, ...])
 
 @dataclass
 class Index:
-    """What is known of the lake's tables, in memory and in the cache behind it.
+    """What is known of the lake's tables, in memory and in the cache behind it. Tables that are worked on side by side
+    share it: `_cards` only spares reading, is never changed in place, and no answer is taken from it that the asking
+    thread did not check itself. Another thread may note, after a walk, what it had read before.
 
     `excused` tells of a table whether the operator says that it shares no file: if it cannot be read, nothing stops.
     """
@@ -146,6 +149,7 @@ class Index:
     real: RealNames = field(init=False, repr=False)
     _cards: dict[tuple[str, TableName], Card] = field(default_factory=dict, init=False, repr=False)
     _recalled: set[str] = field(default_factory=set, init=False, repr=False)
+    _noting: Any = field(default_factory=Lock, init=False, repr=False)
 
     def placed(self, listed: ListTables, is_mine: Callable[[Registered], bool]) -> list[Indexed]:
         """Returns the listed tables but mine with their folders as they are now, without those that were dropped.
@@ -166,7 +170,8 @@ class Index:
         with ThreadPoolExecutor(_THREADS) as pool:
             found = [each for some in read_all(others, lambda tables: self._indexed(tables, pool)) for each in some]
         known = {each.registered.at: each.card for each in found}
-        self._cards = {**{at: self._cards[at] for at in aside & self._cards.keys()}, **known}
+        with self._noting:
+            self._cards = {**{at: self._cards[at] for at in aside & self._cards.keys()}, **known}
         return found
 
     def _indexed(self, tables: Sequence[Registered], pool: ThreadPoolExecutor) -> Iterator[tuple[Indexed, ...] | None]:
@@ -199,12 +204,12 @@ class Index:
         due = [(each, owns[number]) for number, each in tables.items() if each.card.own != owns[number]]
         if not due:
             return list(tables.values())
-        for each, card in self._walk_all(due, now_ms):
-            self._cards[each.registered.at] = card
+        found = {each.registered.at: card for each, card in self._walk_all(due, now_ms)}
+        with self._noting:
+            self._cards = {**self._cards, **found}
         for address in {each.registered.address for each, _ in due}:
             self._remember(address)
-        known = self._cards
-        return [replace(each, card=known[each.registered.at]) for each in tables.values()]
+        return [replace(each, card=found.get(each.registered.at, each.card)) for each in tables.values()]
 
     def _card(self, table: Registered) -> Card:
         """Returns what is known of a table: remembered, if its metadata is still the same, else read just now."""
@@ -269,8 +274,9 @@ class Index:
     def _recall(self, address: str) -> None:
         self._recalled.add(address)
         said = self.cache.get(("cards", _LAYOUT, address))
-        for name, card in () if said is None else cards_from_bytes(said):
-            self._cards.setdefault((address, name), card)
+        recalled = {(address, name): card for name, card in (() if said is None else cards_from_bytes(said))}
+        with self._noting:
+            self._cards = {**recalled, **self._cards}
 
     def _remember(self, address: str) -> None:
         cards = [(name, card) for (at, name), card in self._cards.items() if at == address]
