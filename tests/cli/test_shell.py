@@ -129,7 +129,7 @@ def test_ctrl_c_is_said_to_programs_as_every_other_error_is(lake: Lake, capsys: 
     def press() -> None:
         with config.open("w"):  # opens when the command opens it too, which then waits for what is in it
             signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
-            over.wait()
+            over.wait(2)  # a signal that came just before it began to wait is noticed only when that ends
 
     before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may have it ignored in the background
     presser = threading.Thread(target=press)
