@@ -5,11 +5,15 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from firnline.errors import FirnlineError, Interrupted
 from firnline.plans.answers import Found, TableAnswer
 from firnline.ports.progress import Progress
+
+if TYPE_CHECKING:  # the commands take AT_ONCE from here when they start
+    from firnline.app.places import Places
+    from firnline.ports.catalogs import TableName
 
 AT_ONCE = 4
 """How many tables are worked on side by side: most of the time goes to waiting for stores."""
@@ -46,6 +50,22 @@ def on_each(
         for done, answer in enumerate(pool.map(answered, items), 1):
             progress.step("tables", done, len(items))
             yield answer
+
+
+def on_tables(
+    places: Places,
+    named: Sequence[str] | None,
+    act: Callable[[TableName], Found],
+    at_once: int,
+    interrupted: Callable[[], bool] | None = None,
+) -> Iterator[TableAnswer[Found]]:
+    """Yields the answer for each table that is named, or of every catalog if None; and why a catalog of these cannot be
+    read. `interrupted` stands in for the places' own.
+    """
+    catalogs = places.catalogs
+    chosen, unread = catalogs.readable() if named is None else (catalogs.chosen(named), {})
+    yield from (TableAnswer(name, problem=problem) for name, problem in unread.items())
+    yield from on_each(chosen, act, at_once, interrupted or places.interrupted, places.progress)
 
 
 def unless_stopped(answers: Iterator[TableAnswer[Found]]) -> Iterator[TableAnswer[Found]]:

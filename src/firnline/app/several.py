@@ -8,7 +8,7 @@ from typing import Any
 
 from firnline.app.lake_runs import AnyPlan, Carried, LakeRuns, Proposed
 from firnline.app.looking import check_table, timeline_of_table
-from firnline.app.many import on_each, unless_stopped
+from firnline.app.many import on_tables, unless_stopped
 from firnline.app.places import Places
 from firnline.app.requests import Moment, instant, request_of, search_of, terms_of
 from firnline.app.runs import Leave, Runs
@@ -146,7 +146,4 @@ class Several:
     def _each(
         self, act: Callable[[TableName], Found], interrupted: Callable[[], bool] | None = None
     ) -> Iterator[TableAnswer[Found]]:
-        catalogs = self.places.catalogs
-        chosen, unread = catalogs.readable() if self.named is None else (catalogs.chosen(self.named), {})
-        yield from (TableAnswer(name, problem=problem) for name, problem in unread.items())
-        yield from on_each(chosen, act, self.at_once, interrupted or self.places.interrupted, self.places.progress)
+        return on_tables(self.places, self.named, act, self.at_once, interrupted)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import typer
 
@@ -12,10 +12,10 @@ from firnline.cli import options
 from firnline.cli.output import exit_code_of, output_for, progress_for
 from firnline.ops.looking.check import Checked
 from firnline.ops.table.context import unfit
+from firnline.plans.answers import TableAnswer, facts_of
 from firnline.plans.pages import Block, Grid, Line, Page, counted, number, shortened, size
 
 if TYPE_CHECKING:
-    from firnline.plans.answers import TableAnswer
     from firnline.ports.probe import StoreVerdicts
 
 _UNSOUND = 1
@@ -47,9 +47,10 @@ def check(
     from firnline.lake import open_lake
 
     lake = open_lake(config, engine=engine, progress=progress_for(as_json), trust=trust or ())
-    if not options.is_one(tables, every):
+    one = options.the_one(tables, every)
+    if one is None:
         return _show_all(list(lake.several(None if every else tables, at_once=at_once).check()), as_json)
-    checked = lake.check(tables[0])
+    checked = lake.check(one)
     output_for(as_json).show(Page(tuple(_blocks(checked))), checked.to_json())
     return 0 if checked.sound else _UNSOUND
 
@@ -59,14 +60,10 @@ def _show_all(answers: Sequence[TableAnswer[Checked]], as_json: bool) -> int:
     looked at; else 1 if one is not sound.
     """
     listed = sorted(answers, key=lambda each: (each.value is not None, each.value is None or each.value.sound))
-    facts = {"tables": [_facts(each) for each in listed], "sums": _sums(listed)}
+    facts = {"tables": [facts_of(each) for each in listed], "sums": _sums(listed)}
     output_for(as_json).show(Page(tuple(_blocks_of_all(listed))), facts)
     code = exit_code_of(each.problem for each in answers)
     return code or (0 if all(each.value.sound for each in answers if each.value is not None) else _UNSOUND)
-
-
-def _facts(answer: TableAnswer[Checked]) -> dict[str, Any]:
-    return {**answer.error_json(), **({} if answer.value is None else answer.value.to_json())}
 
 
 def _sums(answers: Sequence[TableAnswer[Checked]]) -> dict[str, int]:

@@ -40,14 +40,14 @@ def history(
     """
     from firnline.lake import open_lake
 
-    is_one = options.is_one(tables, every)
+    one = options.the_one(tables, every)
     lake, output = open_lake(config, progress=progress_for(as_json)), output_for(as_json)
-    if not is_one or tables is None:
+    if one is None:
         if plot is not None:
             raise UsageError("--plot draws one table", hint="name that table alone")
         named = None if every else tables
         return show_timelines(list(lake.several(named, at_once=at_once).history(since=since, until=until)), as_json)
-    timeline, trouble = lake.history(tables[0], since=since, until=until, plot=plot)
+    timeline, trouble = lake.history(one, since=since, until=until, plot=plot)
     output.show(timeline_page(timeline), timeline.to_json())
     if trouble is not None:
         output.fail(trouble)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, TypeGuard
+from typing import Annotated
 
 import typer
 
@@ -137,9 +137,11 @@ def tags_flag(patterns: list[str] | None) -> str | None:
     return ",".join(patterns) if patterns else None
 
 
-def is_one(tables: list[str] | None, every: bool) -> TypeGuard[list[str]]:
-    """Tells whether one table is named, and not by a pattern. Raises UsageError unless any is meant."""
+def the_one(tables: list[str] | None, every: bool) -> str | None:
+    """Returns the table if one is named, and not by a pattern; None if several are meant. Raises UsageError unless any
+    is.
+    """
     if bool(tables) == every:
         said = "--all and a TABLE do not go together" if every else "no TABLE is named"
         raise UsageError(said, hint="name some, such as lake.sales.*, or say --all; --help shows more")
-    return tables is not None and len(tables) == 1 and not is_pattern(tables[0])
+    return tables[0] if tables and len(tables) == 1 and not is_pattern(tables[0]) else None

@@ -88,8 +88,8 @@ def orphans(
     """Find files that no snapshot of any table needs; purge them after a grace. Without --yes: only a saved plan.
     Several tables are all searched before one question is asked; one that fails stops no other.
     """
-    is_one = options.is_one(tables, every)
-    if not is_one and (files is not None or inventory is not None):
+    one = options.the_one(tables, every)
+    if one is None and (files is not None or inventory is not None):
         raise UsageError("--files and --inventory are of one table or folder", hint="name that one alone")
     lake = lake_of(config, engine, as_json, trust)
     asked: dict[str, Any] = {
@@ -99,12 +99,12 @@ def orphans(
         "blast_radius": options.share(blast_radius), "break_lease": break_lease,
         "include_outside": include_outside,
     }  # fmt: skip
-    if not is_one or tables is None:
+    if one is None:
         several = lake.several(None if every else tables, at_once=at_once)
         return show_carried(
             several.orphans(confirm=lambda found: consent(_together(found), yes, as_json), **asked), as_json
         )
-    _show(lake.orphans(tables[0], consent=lambda plan: consent(explain_orphans(plan), yes, as_json), **asked), as_json)
+    _show(lake.orphans(one, consent=lambda plan: consent(explain_orphans(plan), yes, as_json), **asked), as_json)
     return 0
 
 

@@ -62,8 +62,9 @@ def plan(
         "older_than": older_than, "retain_last": retain_last, "now": now, "keep": keep, "save": save,
         "include_outside": include_outside, "blast_radius": options.share(blast_radius), "new_history": new_history,
     }  # fmt: skip
-    if options.is_one(tables, every):
-        view = lake.plan(tables[0], files=files, **asked)
+    one = options.the_one(tables, every)
+    if one is not None:
+        view = lake.plan(one, files=files, **asked)
         output_for(as_json).show(explain(view.plan, everything), view.to_json())
         return 0
     if files is not None:

@@ -103,7 +103,7 @@ def expire(
     then `undo` brings everything back, from then on `firnline purge` deletes them (at once with --grace 0s). Several
     tables are all planned before one question is asked; one that fails stops no other, and `resume` does the rest.
     """
-    is_one = options.is_one(tables, every)
+    one = options.the_one(tables, every)
     lake = lake_of(policy or config, engine, as_json, trust)
     keep = options.keep_flags(
         last=keep_last, within=keep_within, hourly=keep_hourly, daily=keep_daily,
@@ -115,8 +115,8 @@ def expire(
         "include_outside": include_outside, "blast_radius": options.share(blast_radius), "grace": grace, "clean": clean,
         "new_history": new_history, "sole_writer": sole_writer, "break_lease": break_lease,
     }  # fmt: skip
-    if is_one and tables is not None:
-        show_expired(lake.expire(tables[0], confirm=confirming(yes, as_json), **asked), as_json)
+    if one is not None:
+        show_expired(lake.expire(one, confirm=confirming(yes, as_json), **asked), as_json)
         return 0
     if not yes:
         refuse_mute(as_json)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from firnline.cli.output import exit_code_of, output_for
 from firnline.journal.events import RunState
 from firnline.model.files import Tally
-from firnline.plans.answers import TableAnswer
+from firnline.plans.answers import TableAnswer, facts_of
 from firnline.plans.pages import Block, Grid, Hint, Line, Page, counted, number, shortened, size
 from firnline.plans.plan import tally_json
 
@@ -62,13 +62,9 @@ def _sums(answers: Sequence[AnyCarried]) -> dict[str, Any]:
         "tables": len(answers),
         "failed": sum(each.problem is not None for each in answers),
         "expired": sum(map(_expired, answers)),
-        "victims": tally_json(_together([_victims(each) for each in fine])),
-        "deleted": tally_json(_together([_deleted(each) for each in answers])),
+        "victims": tally_json(sum(map(_victims, fine), Tally())),
+        "deleted": tally_json(sum(map(_deleted, answers), Tally())),
     }
-
-
-def _together(tallies: Sequence[Tally]) -> Tally:
-    return Tally(sum(each.files for each in tallies), sum(each.bytes for each in tallies))
 
 
 def _carried_blocks(answers: Sequence[AnyCarried]) -> Iterator[Block]:
@@ -105,7 +101,7 @@ def _stands(each: AnyCarried) -> str:
 def show_timelines(answers: Sequence[TableAnswer[Timeline]], as_json: bool) -> int:
     """Shows the histories of several tables. Returns the exit code of the first of which something was unreadable."""
     listed = sorted(answers, key=lambda each: (each.problem is None, each.table))
-    facts = {"tables": [{**each.error_json(), **(each.value.to_json() if each.value else {})} for each in listed]}
+    facts = {"tables": [facts_of(each) for each in listed]}
     output_for(as_json).show(Page(tuple(_timeline_blocks(listed))), facts)
     return exit_code_of(each.problem for each in answers)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 from firnline.errors import FirnlineError
 
@@ -21,3 +21,15 @@ class TableAnswer(Generic[Found]):
     def error_json(self) -> dict[str, Any]:
         """Returns what every answer has in JSON, whatever else it says."""
         return {"table": self.table, "error": None if self.problem is None else self.problem.to_json()}
+
+
+class Telling(Protocol):
+    def to_json(self) -> dict[str, Any]: ...
+
+
+Told = TypeVar("Told", bound=Telling)
+
+
+def facts_of(answer: TableAnswer[Told]) -> dict[str, Any]:
+    """Returns what a verb says of one table in JSON, and its error, null if there is none."""
+    return {**answer.error_json(), **({} if answer.value is None else answer.value.to_json())}

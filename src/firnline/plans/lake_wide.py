@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from firnline.model.files import Tally
-from firnline.plans.answers import TableAnswer
+from firnline.plans.answers import TableAnswer, facts_of
 from firnline.plans.pages import Block, Grid, Hint, Line, Page, counted, number, shortened, size
 from firnline.plans.plan import Plan, tally_json
 
@@ -30,23 +30,18 @@ def sums_of(plans: Sequence[TablePlan]) -> Mapping[str, Any]:
     """Returns what the tables come to together. What a run would refuse is not counted as freed."""
     planned = [each for each in plans if each.value is not None]
     free = [victims_in(each) for each in planned if refusal_in(each) is None]
-    freed = Tally(sum(each.files for each in free), sum(each.bytes for each in free))
     return {
         "tables": len(plans),
         "failed": len(plans) - len(planned),
         "refused": sum(refusal_in(each) is not None for each in planned),
         "snapshots": sum(len(each.value.keep) + len(each.value.expire) for each in planned if each.value),
         "expire": sum(len(each.value.expire) for each in planned if each.value and refusal_in(each) is None),
-        "victims": tally_json(freed),
+        "victims": tally_json(sum(free, Tally())),
     }
 
 
 def lake_wide_json(plans: Sequence[TablePlan]) -> dict[str, Any]:
-    return {"tables": [_facts(each) for each in _worst_first(plans)], "sums": dict(sums_of(plans))}
-
-
-def _facts(each: TablePlan) -> dict[str, Any]:
-    return {**each.error_json(), **({} if each.value is None else each.value.to_json())}
+    return {"tables": [facts_of(each) for each in _worst_first(plans)], "sums": dict(sums_of(plans))}
 
 
 def lake_wide_page(plans: Sequence[TablePlan]) -> Page:

@@ -8,18 +8,17 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
 
 import pyarrow as pa
 
-from firnline.app.many import on_each
+from firnline.app.many import on_tables
 from firnline.app.places import Places, open_places
 from firnline.app.runs import Runs
 from firnline.errors import FirnlineError
 from firnline.foreign import harmless
 from firnline.ops.history.reading import history_of
+from firnline.plans.answers import Found
 from firnline.ports.catalogs import TableName
-from firnline.ports.progress import Silent
 from firnline.sql.accounts import RUNS, run_rows
 from firnline.sql.home import at_home
 from firnline.sql.relations import Piece, Ready, Relation, TimeBounds
@@ -32,8 +31,6 @@ _AT_ONCE = 8
 _ENOUGH = 5_000
 """Snapshots for one task: one for each small table would cost more than it reads."""
 
-Found = TypeVar("Found")
-
 
 def tell(table: str, problem: FirnlineError) -> None:
     print(harmless(f"warning: {table} is left out: {problem.message}"), file=sys.stderr, flush=True)
@@ -41,10 +38,7 @@ def tell(table: str, problem: FirnlineError) -> None:
 
 def _of_each(places: Places, act: Callable[[TableName], Found]) -> Iterator[tuple[str, Found]]:
     """Yields what an act returns for each table that can be read; the others are told, and catalogs too."""
-    tables, unread = places.catalogs.readable()
-    for name, problem in unread.items():
-        tell(name, problem)
-    for answer in on_each(tables, act, _AT_ONCE, lambda: False, Silent()):
+    for answer in on_tables(places, None, act, _AT_ONCE):
         if answer.problem is not None:
             tell(answer.table, answer.problem)
         elif answer.value is not None:
