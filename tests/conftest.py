@@ -16,6 +16,7 @@ from firnline.testing.folders import quick
 
 pytest_plugins = ["harness.servers.fixtures"]
 _COUNT = "count: "
+_ROOM = 3 << 30  # what a session's tables, servers and Spark's shuffles take at most, with a margin
 
 
 @pytest.fixture
@@ -37,6 +38,14 @@ def pytest_configure(config: pytest.Config) -> None:
     os.environ["FIRNLINE_CACHE"] = tempfile.mkdtemp(prefix="firnline-units-")
     os.environ["FIRNLINE_CACHE_KEY"] = "for the time of this test session"
     os.environ["XDG_CONFIG_HOME"] = tempfile.mkdtemp(prefix="firnline-config-")
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Ends the session at once if the disk is nearly full: else thousands of tests fail, each with another error."""
+    folder = tempfile.gettempdir()
+    free = shutil.disk_usage(folder).free
+    if free < _ROOM:
+        pytest.exit(f"{folder} has {free >> 20} MiB left, the tests need {_ROOM >> 20}: make room", returncode=3)
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
