@@ -9,7 +9,7 @@ from zipimport import zipimporter
 
 import pytest
 
-from firnline.spark.opening import forget_zip_importers
+from firnline.spark.telling import forget_zip_importers
 
 
 def zip_importers() -> list[str]:

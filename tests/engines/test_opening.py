@@ -2,48 +2,48 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
+import numpy as np
 import pyarrow as pa
 import pytest
 
 from firnline.model.files import FileKind
-from firnline.spark.opening import ROWS, merged
+from firnline.model.spans import Spans, numbers
+from firnline.ports.expanding import Expanded
 from firnline.spark.spread import placed
+from firnline.spark.travelling import ROWS, named
 
-Row = tuple[str, str, bool, bool]
-
-
-def batch(rows: Iterable[Row]) -> pa.RecordBatch:
-    """Rows of (name, spelling, opens, needed)."""
-    full = [(name, key, 7, FileKind.MANIFEST.value, opens, needed, None, None) for name, key, opens, needed in rows]
-    columns = [pa.array(column, field.type) for column, field in zip(zip(*full, strict=True), ROWS, strict=True)]
-    return pa.record_batch(columns, schema=ROWS)
+Row = tuple[int, str, str, bool]
+"""The number of the unit that names it, its name, its spelling, and whether it is opened."""
 
 
-def shown(rows: pa.RecordBatch) -> list[Row]:
-    names = ("identity", "key", "opens", "needed")
-    return sorted(tuple(row[name] for name in names) for row in rows.to_pylist())
+def left(rows: list[Row], spans: list[tuple[int, int, int]]) -> list[tuple[str, str | None, list[int]]]:
+    """What leaves of these rows; `spans` are those of the units that name them."""
+    kind = FileKind.MANIFEST.value
+    facts = {"identity": [row[1] for row in rows], "key": [row[2] for row in rows], "size": [7] * len(rows)}
+    batch = pa.record_batch({**facts, "kind": [kind] * len(rows), "opens": [row[3] for row in rows]})
+    answer = Expanded(batch, np.array([row[0] for row in rows], dtype=np.int64))
+    found = named(answer, Spans(*map(numbers, zip(*spans, strict=True))), 2)
+    assert found.schema == ROWS
+    rows_left = ((row["identity"], row["key"], row["spans"]) for row in found.to_pylist())
+    return sorted(rows_left, key=lambda row: (row[0], row[2]))
 
 
-def test_units_that_several_lists_name_leave_once() -> None:
-    named = [("l1", "l1", False, True), ("l2", "l2", False, True), ("m", "m", True, True), ("m", "m", True, True)]
-    left = merged(batch(named))
-    assert left.schema == ROWS
-    assert shown(left) == [("l1", "l1", False, True), ("l2", "l2", False, True), ("m", "m", True, True)]
+def test_units_that_several_lists_name_leave_once_with_the_spans_of_all() -> None:
+    rows = [(0, "l1", "l1", False), (1, "l2", "l2", False), (0, "m", "m", True), (1, "m", "m", True)]
+    spans = [(0, 0, 1), (1, 1, 2), (1, 5, 6)]
+    assert left(rows, spans) == [("l1", None, [0, 1]), ("l2", None, [1, 2, 5, 6]), ("m", None, [0, 2, 5, 6])]
 
 
-@pytest.mark.parametrize("other", [("m", "m", True, True), ("m", "s3a://m", True, False)])
-def test_rows_that_differ_in_need_or_spelling_all_leave(other: Row) -> None:
-    """Only where all rows of a unit meet can anybody say whether it is needed."""
-    first = ("m", "m", True, False)
-    assert shown(merged(batch([first, other]))) == sorted([first, other])
+def test_rows_that_differ_in_spelling_all_leave() -> None:
+    """Only where all rows of a unit meet can anybody say which is meant."""
+    rows = [(0, "m", "m", True), (1, "m", "s3a://m", True)]
+    assert left(rows, [(0, 0, 1), (1, 1, 2)]) == [("m", None, [0, 1]), ("m", "s3a://m", [1, 2])]
 
 
 def test_files_are_not_looked_at() -> None:
     """They are millions, and nearly never named twice."""
-    row = ("d", "d", False, True)
-    assert shown(merged(batch([row, row]))) == [row, row]
+    rows = [(0, "d", "d", False), (0, "d", "d", False)]
+    assert left(rows, [(0, 0, 1)]) == [("d", None, [0, 1])] * 2
 
 
 @pytest.mark.parametrize(("units", "tasks"), [(0, 1), (1, 1), (10, 4), (64, 8), (65, 8), (5, 8)])

@@ -19,8 +19,8 @@ from firnline.errors import UsageError
 from firnline.spark import looking, shipping
 from firnline.spark import shipping as packing
 from firnline.spark.looking import Seen, digest, looker, seen
-from firnline.spark.opening import said_by
 from firnline.spark.shipping import NEEDED, Lack, distributions, lack_of, modules, pack
+from firnline.spark.telling import said_by
 
 HERE: Seen = {"platform": "here", "missing": [], "firnline": "this"}
 

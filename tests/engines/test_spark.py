@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
@@ -24,12 +25,13 @@ from firnline.local.engine import LocalEngine
 from firnline.model.files import FileKind
 from firnline.ops.runs.plan import roots
 from firnline.ports.engines import OUTSIDE, Engine, Territory
-from firnline.spark.engine import SparkEngine, SparkSurvey
-from firnline.spark.folding import FOLDED
-from firnline.spark.opening import ROWS, rows_to_tell
-from firnline.spark.pipeline import dealt
+from firnline.spark.engine import SparkEngine
+from firnline.spark.rounds import dealt
 from firnline.spark.spread import TASKS, Spread, spread_of
 from firnline.spark.streaming import described, streamed
+from firnline.spark.survey import SparkSurvey
+from firnline.spark.telling import rows_to_tell
+from firnline.spark.travelling import ROWS, Parts, paths_of
 from firnline.stores.objects import ObjectStores
 from firnline.testing.censuses import CensusWorld
 from firnline.testing.damage import remove
@@ -91,7 +93,7 @@ def test_what_had_to_be_walked_again_and_could_not_be_read_ends_the_stream(
     state = FORMAT.load("table", table.publish())
     survey = spark.survey(roots(FORMAT, state, {str(first)}), FORMAT.expand, Territory(state.owned))
     assert isinstance(survey, SparkSurvey)
-    survey.files.unpersist(blocking=True)
+    survey.held.files.unpersist(blocking=True)
     for path in table.reachable(second):
         if table.made[path].kind is FileKind.MANIFEST:
             remove(path.removeprefix("file://"))
@@ -123,17 +125,19 @@ def test_rows_that_are_not_as_many_as_were_counted_are_no_answer(spark_session: 
             list(streamed(rows, count))
 
 
-@pytest.mark.parametrize("schema", [ROWS, FOLDED], ids=["a walk", "a walk that folds"])
-def test_what_cannot_be_read_is_told_to_every_part_of_a_shuffle(spark_session: SparkSession, schema: pa.Schema) -> None:
+def test_what_cannot_be_read_is_told_to_every_part_of_a_shuffle(spark_session: SparkSession) -> None:
     """A task that is run again tells it when parts are done already; those that are not must hear of it."""
-    row: list[object] = [None] * (len(schema) - 1)
-    row[schema.get_field_index("error") - 1] = "gone"
+    row: list[object] = [None] * (len(ROWS) - 1)
+    row[ROWS.get_field_index("error") - 1] = "gone"
     for parts in (1, 16, 200, 1_500):
-        told = rows_to_tell("file:///m", row, schema, Spread(1, 1, parts).telling)
+        told = rows_to_tell("file:///m", row, ROWS, Spread(1, 1, parts).telling)
         assert set(told.column("error").to_pylist()) == {"gone"}
         names = spark_session.createDataFrame(pa.table({"identity": told.column("identity")}))
         part = F.pmod(F.hash("identity"), F.lit(parts))  # what Spark deals rows by, without so many tasks
         assert names.select(part.alias("part")).distinct().count() == parts
+        walks = np.zeros(len(told), dtype=np.int64)
+        _, judged_in = Parts.of(parts, [1]).places(walks, paths_of(told.column("identity")))
+        assert set(judged_in.to_pylist()) == set(range(parts))
 
 
 @pytest.mark.parametrize("said", ["0", "-3", "many", "1.5"])
@@ -146,20 +150,22 @@ def test_a_setting_that_is_no_number_is_named(spark_session: SparkSession, said:
         spark_session.conf.unset(TASKS)
 
 
-def test_the_parts_of_a_walk_are_as_many_as_the_session_says(spark_session: SparkSession) -> None:
-    name = "spark.sql.adaptive.coalescePartitions.initialPartitionNum"
-    assert spread_of(spark_session, 10).parts == int(spark_session.conf.get("spark.sql.shuffle.partitions"))
-    spark_session.conf.set(name, "700")
+def test_the_parts_of_a_walk_do_not_follow_the_session(spark_session: SparkSession) -> None:
+    """A session with thousands of shuffle partitions is made for other work."""
+    name = "spark.sql.shuffle.partitions"
+    before = str(spark_session.conf.get(name))
+    spark_session.conf.set(name, "2000")
     try:
-        assert spread_of(spark_session, 10).parts == 700
+        assert spread_of(spark_session, 10).parts == spark_session.sparkContext.defaultParallelism
+        assert spread_of(spark_session, 10, 5_000_000).parts == 50
     finally:
-        spark_session.conf.unset(name)
+        spark_session.conf.set(name, before)
 
 
 def test_whatever_the_order_of_rows_units_are_dealt_alike(spark_session: SparkSession) -> None:
     """A task that runs again gets its rows in another order, some of them twice: each unit must go where it went."""
-    rows = [(f"file:///m{n}", f"file:///m{n}", n % 5 * 100 or None, "manifest", True, n % 3 == 0) for n in range(400)]
-    full = [(*row, None, None) for row in rows]
+    rows = [(f"file:///m{n}", None, n % 5 * 100 or None, "manifest", True) for n in range(400)]
+    full = [(*row, None, None, 0, 1, [n, n + 1]) for n, row in enumerate(rows)]
 
     def dealing(order: list[tuple[object, ...]]) -> dict[str, int]:
         columns = [pa.array(column, field.type) for column, field in zip(zip(*order, strict=True), ROWS, strict=True)]

@@ -14,7 +14,7 @@ from firnline.local.engine import LocalEngine
 from firnline.model.files import Root
 from firnline.model.locations import parse_location
 from firnline.ops.runs.plan import roots
-from firnline.ports.engines import Engine, Survey, Territory
+from firnline.ports.engines import Engine, Survey, Territory, Walk
 from firnline.ports.formats import State
 from firnline.spark.engine import SparkEngine
 from firnline.spark.session import session
@@ -81,7 +81,8 @@ def test_rows_are_never_dealt_out_in_turn(both: Paimon, quick_folder: Path) -> N
     one that went to a task which is done would be lost: a manifest that nobody opens.
     """
     state = loaded(grow(both, SEEDS[0], quick_folder))
-    walked = SparkEngine(session())._walk(roots(FORMAT, state, frozenset()), FORMAT.expand)
+    asked = Walk(list(roots(FORMAT, state, frozenset())), FORMAT.expand, Territory(None))
+    walked = SparkEngine(session())._walk([asked])
     plan = walked._jdf.queryExecution().toString()
     assert "hashpartitioning" in plan.lower()
     assert "roundrobin" not in plan.lower()

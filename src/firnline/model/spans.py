@@ -76,22 +76,14 @@ def merged(owner: Any, start: Any, end: Any) -> Spans:
     return Spans(owner[first], start[first], (reached - stretch)[last])
 
 
-class Alive(NamedTuple):
-    """By file: whether a kept root needs it, and whether any root does."""
-
-    needed: Flags
-    reached: Flags
-
-
-def alive(files: int, entries: SpanEntries, kept: int) -> Alive:
-    """Returns which of `files` the roots need; the roots below `kept` are those of kept snapshots.
+def above_zero(files: int, entries: SpanEntries) -> Spans:
+    """Returns by file the spans of roots that need it, some of them twice; those of one file stand in no order.
 
     Entries cancel each other only within one file and one fold: an entry that removes a file at one level says
     nothing of the same file at another.
     """
-    found = Alive(np.zeros(files, dtype=bool), np.zeros(files, dtype=bool))
     if not len(entries.file):
-        return found
+        return Spans(entries.file, entries.start, entries.end)
     group, file_of = _groups(files, entries)
     # Every span is two steps, up at its start and down at its end, so that sums begin and end at zero in each group.
     # A step is one number, its group, then its place, then its way: sorted with one key, at a fraction of three. Memory
@@ -101,10 +93,9 @@ def alive(files: int, entries: SpanEntries, kept: int) -> Alive:
     steps = np.sort(((np.tile(group, 2) << bits | places) << 1) | goes_up)
     level = np.cumsum((steps & 1) * 2 - 1)
     steps >>= 1
-    above = steps[:-1][(level[:-1] > 0) & (steps[1:] != steps[:-1])]
-    found.reached[file_of[above >> bits]] = True
-    found.needed[file_of[above[above & ((1 << bits) - 1) < kept] >> bits]] = True
-    return found
+    above = np.flatnonzero((level[:-1] > 0) & (steps[1:] != steps[:-1]))
+    place = (1 << bits) - 1
+    return Spans(file_of[steps[above] >> bits], steps[above] & place, steps[above + 1] & place)
 
 
 def _groups(files: int, entries: SpanEntries) -> tuple[Numbers, Numbers]:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
+from firnline.errors import FirnlineError
 from firnline.model.files import FileKind, Root, Tally, Totals
 from firnline.model.locations import identity, stem_of
 from firnline.ports.expanding import Expand
@@ -64,6 +65,19 @@ class Elsewhere:
     expand: Expand
 
 
+@dataclass(frozen=True, slots=True)
+class Walk:
+    """What an engine is asked of one table: where to start, how its units are opened, which victims may go, and what
+    other tables need. `entries` is about how many files it has, 0 where nothing tells: it only spreads the work.
+    """
+
+    roots: Sequence[Root]
+    expand: Expand
+    territory: Territory
+    elsewhere: Elsewhere | None = None
+    entries: int = 0
+
+
 def root_columns(roots: Iterable[Root]) -> dict[str, list[object]]:
     """Returns the roots as columns, one row each: what every engine starts its walk from."""
     rows = list(roots)
@@ -76,19 +90,6 @@ def root_columns(roots: Iterable[Root]) -> dict[str, list[object]]:
         "needed": [root.needed for root in rows],
         "expects": [root.file.expects for root in rows],
     }
-
-
-def alike(roots: Iterable[Root]) -> list[Root]:
-    """Returns the roots, each object as one kind of unit by whichever name: the first by the alphabet.
-
-    So a list that readers of changes can do without, and a snapshot cannot, is opened as one that must be there.
-    """
-    found = list(roots)
-    kinds: dict[str, FileKind] = {}
-    for root in found:
-        name = identity(root.file.key)
-        kinds[name] = min(kinds.get(name, root.file.kind), root.file.kind)
-    return [replace(root, file=replace(root.file, kind=kinds[identity(root.file.key)])) for root in found]
 
 
 def root_numbers(roots: Iterable[Root]) -> tuple[dict[str, int], int]:
@@ -207,6 +208,14 @@ class Engine(Protocol):
         A file is a victim when some root that is not needed reaches it, no needed root does, and nothing elsewhere
         reaches its path. Raises UnreadableMetadata, naming the unit, as soon as any unit cannot be read, also one of
         another table: nothing is assumed about it.
+        """
+        ...
+
+    def surveys(self, walks: Sequence[Walk]) -> Sequence[Survey | FirnlineError]:
+        """Returns what `survey` would of each table, walked together: a unit that several tables share is opened once.
+
+        A table that cannot be judged answers with what `survey` would raise, and stops no other. All of them are held
+        until each is closed: the caller bounds how many it asks for.
         """
         ...
 

@@ -8,8 +8,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol, TypeVar, runtime_checkable
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar, runtime_checkable
 
+from firnline.errors import FirnlineError, UnsupportedFormat
 from firnline.model.files import File, FileKind
 from firnline.model.spans import portions
 
@@ -114,6 +115,18 @@ class Expand(Protocol):
         ...
 
 
+def one_order(orders: Iterable[tuple[FileKind, ...]]) -> tuple[FileKind, ...]:
+    """Returns all kinds in one order that agrees with each of these."""
+    left, merged = [list(order) for order in orders], list[FileKind]()
+    while left := [order for order in left if order]:
+        first = [order[0] for order in left if all(order[0] not in other[1:] for other in left)]
+        if not first:
+            raise UnsupportedFormat("formats open units in orders that contradict each other", hint="this is a bug")
+        merged.append(min(first))
+        left = [order[order[0] == merged[-1] :] for order in left]
+    return tuple(merged)
+
+
 @runtime_checkable
 class Remembering(Expand, Protocol):
     """An Expand whose answers are remembered: some units need not be opened again."""
@@ -134,67 +147,119 @@ _WAITED_S = 0.002
 """A call that took longer waited for another machine or for a disk."""
 
 
-Numbered = tuple[list[File], Sequence[int]]
 Opened = tuple[Sequence[int], Expanded]
 """The numbers of some units, and what those name: also by their numbers among all units."""
 
 
-class Opener:
-    """Opens units with an Expand, some portions at a time."""
+class Failures(Protocol):
+    """Hears of units that cannot be read, by their numbers, so that the others can go on."""
 
-    def __init__(self, expand: Expand, portions_pool: ThreadPoolExecutor, requests: Together) -> None:
-        self._expand = expand
+    def add(self, number: int, problem: FirnlineError) -> None: ...
+
+    def given_up(self, number: int) -> bool:
+        """Tells that a unit need not be opened any more: nobody waits for what it names."""
+        ...
+
+
+class Portion(NamedTuple):
+    """Some units that one expand opens, and their numbers among all."""
+
+    expand: Expand
+    units: list[File]
+    numbers: Sequence[int]
+
+
+class Opener:
+    """Opens units, each with an Expand of its own, some portions at a time."""
+
+    def __init__(self, expands: Sequence[Expand], portions_pool: ThreadPoolExecutor, requests: Together) -> None:
+        self._expands = expands
         self._pool = portions_pool
         self._requests = requests
 
-    def __call__(self, units: Iterable[File]) -> Iterator[Opened]:
-        """Yields what the units name: first of those that need not be opened, then of the others, in their order.
+    def __call__(
+        self, units: Iterable[File], by: Sequence[int] | None = None, failures: Failures | None = None
+    ) -> Iterator[Opened]:
+        """Yields what the units name: first of those that need not be opened, then of the others.
 
-        As many answers as are opened at a time are held, and no more.
+        `by` is the number of each unit's expand; the first opens all where that is not given. As many answers as are
+        opened at a time are held, and no more. A unit that cannot be read is told to `failures`, and raised where there
+        are none.
         """
         every = list(units)
-        due: Sequence[int] = range(len(every))
-        if isinstance(self._expand, Remembering):
+        groups = self._groups(len(every), by)
+        due: list[tuple[Expand, Sequence[int]]] = []
+        for expand, numbers in groups:
             known: set[int] = set()
-            for numbers, found in self._recalled(every, self._expand):
-                known.update(numbers)
-                yield numbers, found
-            due = [number for number in due if number not in known]
-        yield from self._opened(every, due)
+            if isinstance(expand, Remembering):
+                for told, found in self._recalled(every, numbers, expand):
+                    known.update(told)
+                    yield told, found
+            due.append((expand, [number for number in numbers if number not in known] if known else numbers))
+        yield from self._opened(every, due, failures)
 
-    def _recalled(self, units: Sequence[File], memory: Remembering) -> Iterator[Opened]:
+    def _groups(self, units: int, by: Sequence[int] | None) -> list[tuple[Expand, Sequence[int]]]:
+        if by is None:
+            return [(self._expands[0], range(units))]
+        groups: dict[int, list[int]] = {}
+        for number, of in enumerate(by):
+            groups.setdefault(of, []).append(number)
+        return [(self._expands[of], numbers) for of, numbers in groups.items()]
+
+    def _recalled(self, units: Sequence[File], numbers: Sequence[int], memory: Remembering) -> Iterator[Opened]:
         """In this thread: it is many short calls, for which threads would only wait for the interpreter's lock."""
-        for portion, numbers in _numbered(units, range(len(units)), *_RECALLED):
-            answer = memory.recalled(portion, self._requests)
+        for portion in _numbered(memory, units, numbers, *_RECALLED):
+            answer = memory.recalled(portion.units, self._requests)
             if answer is not None:
                 known, found = answer
-                yield [numbers[place] for place in known], found.numbered(numbers)
+                yield [portion.numbers[place] for place in known], found.numbered(portion.numbers)
 
-    def _opened(self, units: Sequence[File], due: Sequence[int]) -> Iterator[Opened]:
-        ahead: deque[tuple[Sequence[int], Future[Expanded]]] = deque()
+    def _opened(
+        self, units: Sequence[File], due: Sequence[tuple[Expand, Sequence[int]]], failures: Failures | None
+    ) -> Iterator[Opened]:
+        ahead: deque[tuple[Portion, Future[Expanded]]] = deque()
+        portions_due = (
+            each for expand, numbers in due for each in _numbered(expand, units, _wanted(numbers, failures))
+        )
         try:
-            for portion, numbers in _numbered(units, due):
-                ahead.append((numbers, self._pool.submit(self._expand, portion, self._requests)))
+            for portion in portions_due:
+                ahead.append((portion, self._pool.submit(portion.expand, portion.units, self._requests)))
                 if len(ahead) > _PORTIONS:
-                    yield _done(ahead)
+                    yield from self._done(*ahead.popleft(), failures)
             while ahead:
-                yield _done(ahead)
+                yield from self._done(*ahead.popleft(), failures)
         finally:
             for _, waiting in ahead:
                 waiting.cancel()
 
+    def _done(self, portion: Portion, answer: Future[Expanded], failures: Failures | None) -> Iterator[Opened]:
+        """Yields what a portion names. Where that cannot be told, its units are opened one by one: nothing of those
+        that can be read is lost with the other.
+        """
+        try:
+            yield portion.numbers, answer.result().numbered(portion.numbers)
+        except FirnlineError as problem:
+            if failures is None:
+                raise
+            if len(portion.units) == 1:
+                failures.add(portion.numbers[0], problem)
+                return
+            for unit, number in zip(portion.units, portion.numbers, strict=True):
+                if not failures.given_up(number):
+                    alone = Portion(portion.expand, [unit], [number])
+                    yield from self._done(alone, self._pool.submit(alone.expand, alone.units, self._requests), failures)
 
-def _numbered(units: Sequence[File], due: Sequence[int], *most: int) -> Iterator[Numbered]:
+
+def _wanted(numbers: Sequence[int], failures: Failures | None) -> Sequence[int]:
+    return numbers if failures is None else [number for number in numbers if not failures.given_up(number)]
+
+
+def _numbered(expand: Expand, units: Sequence[File], due: Sequence[int], *most: int) -> Iterator[Portion]:
     """Yields those units that are due in portions, each with their numbers."""
     start = 0
     for portion in portions((units[number] for number in due), *most):
-        yield portion, due[start : start + len(portion)]
+        yield Portion(expand, portion, due[start : start + len(portion)])
         start += len(portion)
-
-
-def _done(ahead: deque[tuple[Sequence[int], Future[Expanded]]]) -> Opened:
-    numbers, answer = ahead.popleft()
-    return numbers, answer.result().numbered(numbers)
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,7 +282,7 @@ class SideBySide:
 
 
 @contextmanager
-def opener(expand: Expand, threads: int) -> Iterator[Opener]:
+def opener(expands: Sequence[Expand], threads: int) -> Iterator[Opener]:
     """Hands out an Opener that makes so many requests at a time."""
     with ThreadPoolExecutor(_PORTIONS) as portions_pool, ThreadPoolExecutor(threads) as requests:
-        yield Opener(expand, portions_pool, SideBySide(requests))
+        yield Opener(expands, portions_pool, SideBySide(requests))

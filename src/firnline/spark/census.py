@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from uuid import uuid4
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark import StorageLevel
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -21,13 +22,17 @@ from firnline.errors import StoreError
 from firnline.model.files import FileKind, Tally, Totals
 from firnline.ports.engines import FILE_COLUMNS
 from firnline.ports.listings import SORTED_COLUMNS, VICTIM_COLUMNS, ObjectClass, Sort
-from firnline.spark.opening import ROWS_DDL, forget_zip_importers, raise_told
 from firnline.spark.streaming import streamed
+from firnline.spark.telling import forget_zip_importers, raise_told
+from firnline.spark.travelling import KINDS
+from firnline.walking.verdicts import KEPT, VERDICTS
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
 
 NEAR_MISSES_SHOWN = 20
+_REACHED = ["identity", "key", "size", "kind", "needed", "error", "path"]
+_REACHED_DDL = "identity string, key string, size bigint, kind string, needed boolean, error string, path string"
 _SORTED_DDL = (
     "key string, size bigint, modified_ms bigint, etag string, identity string, path string, class string, kind string"
 )
@@ -83,7 +88,7 @@ class SparkCensus:
 def take(listed: DataFrame, files: DataFrame, kinds: Iterable[FileKind], sort: Sort, of: str = "") -> SparkCensus:
     """Returns the census of what was listed against all files that roots reach. `kinds`: those of units."""
     is_unit = F.col("kind").isin([kind.value for kind in kinds])
-    reached = _kept(_placed(files.mapInArrow(_pathing(sort), f"{ROWS_DDL}, path string")))
+    reached = _kept(_placed(files.mapInArrow(_pathing(sort), _REACHED_DDL)))
     ((error, opened),) = reached.agg(F.max("error"), F.count_if(is_unit)).collect()
     raise_told(error)
     objects = _kept(_classed(_placed(listed.mapInArrow(_sorting(sort), _SORTED_DDL)), reached))
@@ -184,5 +189,8 @@ class _pathing:
         forget_zip_importers()
         for batch in batches:
             names = self._sort.names(batch.column("identity"))
-            named = batch.set_column(batch.schema.get_field_index("identity"), "identity", names)
-            yield named.append_column("path", self._sort.paths(names))
+            keys = pc.coalesce(batch.column("key"), batch.column("identity"))
+            kinds = KINDS.take(batch.column("kind").cast(pa.int32()))
+            needed = pc.equal(batch.column("verdict"), VERDICTS.index(KEPT))
+            said = [names, keys, batch.column("size"), kinds, needed, batch.column("error"), self._sort.paths(names)]
+            yield pa.record_batch(said, names=_REACHED)

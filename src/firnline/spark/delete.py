@@ -11,8 +11,8 @@ from pyspark.sql import SparkSession
 
 from firnline.errors import FirnlineError, LeaseHeld
 from firnline.ports.delete import Delete, DeleteOutcome, Doomed, Fate, Lend, MaySend
-from firnline.spark.opening import forget_zip_importers, raise_told, told
 from firnline.spark.streaming import described
+from firnline.spark.telling import forget_zip_importers, raise_told, told
 
 _KEYS_PER_TASK = 2_000
 _OUTCOME = "key string, fate string, error string"

@@ -10,7 +10,7 @@ them fails instead.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from uuid import uuid4
 
@@ -21,43 +21,62 @@ from pyspark.sql import functions as F
 
 from firnline.errors import FirnlineError, RefusedForSafety
 from firnline.model.files import Tally
-from firnline.ports.engines import Territory
+from firnline.ports.engines import Territory, Walk
 from firnline.ports.listings import LISTED_COLUMNS, KeyRange, ListRanges
-from firnline.spark.opening import forget_zip_importers, raise_told, told
+from firnline.spark.settling import OTHERS
 from firnline.spark.streaming import described
+from firnline.spark.survey import Sums
+from firnline.spark.telling import forget_zip_importers, raise_told, told
+from firnline.walking.verdicts import KEPT, VERDICTS
 
 _LOCAL = "file:///"
 
 
-def refuse_two_roads(files: DataFrame, elsewhere: DataFrame | None, territory: Territory) -> None:
-    """Raises RefusedForSafety if two local folders of these files are one, or if one from which files may go only seems
-    to be the table's own.
+def two_roads(files: DataFrame, walks: Sequence[Walk], sums: Sequence[Sums]) -> dict[int, RefusedForSafety]:
+    """Returns the walks that cannot be judged here: two local folders of their files are one, or one from which files
+    may go only seems to be the table's own.
 
-    Only folders are looked at, each once; a table that has no local folder costs nothing.
+    Only folders are looked at, each once; tables that have no local folder, or no victim, cost nothing.
     """
-    if territory.inside is not None and not any(stem.startswith(_LOCAL) for stem in territory.inside):
-        return
-    names = files.select("identity", "needed")
-    if elsewhere is not None:
-        names = names.union(elsewhere.select("identity", F.lit(True)))
-    local = names.filter(F.col("identity").startswith(_LOCAL))
+    due = [number for number, walk in enumerate(walks) if sums[number].has_victims and _may_be_local(walk.territory)]
+    if not due:
+        return {}
+    local = files.filter(F.col("walk").isin(due) & F.col("identity").startswith(_LOCAL))
     # A pattern costs a second for a million files; where the name begins is found for a tenth of that.
     folder = F.expr("left(identity, length(identity) - length(substring_index(identity, '/', -1)))")
-    rows = local.groupBy(folder.alias("folder")).agg(F.min("needed").alias("needed"))
-    _refuse_doubles(((row["folder"], row["needed"]) for row in rows.toLocalIterator()), territory)
+    all_stays = F.min(F.col("verdict").isin(VERDICTS.index(KEPT), OTHERS)).alias("stays")
+    rows = local.groupBy("walk", folder.alias("folder")).agg(all_stays)
+    found: dict[int, RefusedForSafety] = {}
+    looks = {number: _Roads(walks[number].territory) for number in due}
+    for row in rows.toLocalIterator():
+        doubt = looks[row["walk"]].doubt(row["folder"], row["stays"])
+        if doubt is not None:
+            found.setdefault(row["walk"], _refusal(doubt))
+    return found
 
 
-def _refuse_doubles(folders: Iterable[tuple[str, bool]], territory: Territory) -> None:
-    own = territory.inside or ("",)
-    real_own = tuple(map(territory.real, own))
-    called: dict[str, str] = {}
-    for folder, all_stays in folders:
-        real = territory.real(folder)
-        other = called.setdefault(real, folder)
+def _may_be_local(territory: Territory) -> bool:
+    return territory.inside is None or any(stem.startswith(_LOCAL) for stem in territory.inside)
+
+
+class _Roads:
+    """The folders of one table, by what they really are."""
+
+    def __init__(self, territory: Territory) -> None:
+        self._real = territory.real
+        self._own = territory.inside or ("",)
+        self._real_own = tuple(map(territory.real, self._own))
+        self._called: dict[str, str] = {}
+
+    def doubt(self, folder: str, all_stays: bool) -> str | None:
+        """Returns why this folder may be another one than it seems; None if it is not in doubt."""
+        real = self._real(folder)
+        other = self._called.setdefault(real, folder)
         if other != folder:
-            raise _refusal(f"{min(folder, other)} and {max(folder, other)} are one folder")
-        if not all_stays and folder.startswith(own) != real.startswith(real_own):
-            raise _refusal(f"{folder} is really {real}")
+            return f"{min(folder, other)} and {max(folder, other)} are one folder"
+        if not all_stays and folder.startswith(self._own) != real.startswith(self._real_own):
+            return f"{folder} is really {real}"
+        return None
 
 
 def _refusal(what: str) -> RefusedForSafety:

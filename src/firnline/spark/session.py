@@ -14,8 +14,8 @@ from pyspark.sql import SparkSession
 from pyspark.sql.utils import is_remote
 
 from firnline.errors import UsageError
-from firnline.spark.opening import said_by
 from firnline.spark.shipping import equipped
+from firnline.spark.telling import said_by
 
 if TYPE_CHECKING:
     from pyspark.sql.connect.client.retries import RetryPolicy

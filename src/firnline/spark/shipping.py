@@ -32,8 +32,8 @@ from firnline.own_files import create, half_of, is_half, is_own_folder, own_cach
 from firnline.ports.kits import GROUP
 from firnline.spark import looking
 from firnline.spark.looking import Seen
-from firnline.spark.opening import said_by
 from firnline.spark.streaming import named
+from firnline.spark.telling import said_by
 
 NEEDED = (
     "arro3-core", "boto3", "cramjam", "deflate", "isal", "numba", "numpy", "obstore", "platformdirs", "psycopg",

@@ -25,8 +25,8 @@ _CORES_UNKNOWN = 8
 """Where the cluster does not tell a client of Spark Connect."""
 
 
-_PARTS = ("spark.sql.shuffle.partitions", "spark.sql.adaptive.coalescePartitions.initialPartitionNum")
-"""Into how many parts files are dealt at the end."""
+_OF_A_PART, _MOST_PARTS = 100_000, 4_000
+"""So many files are judged in one part: a few megabytes of rows. Whatever the session says of its own shuffles."""
 
 _CERTAIN = 16
 """That a part of so many gets no row at all happens once in e to this power."""
@@ -34,7 +34,7 @@ _CERTAIN = 16
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """`parts` is the largest number of parts that rows are dealt to."""
+    """`parts` is how many tasks judge files."""
 
     tasks: int
     threads: int
@@ -42,16 +42,17 @@ class Spread:
 
     @property
     def telling(self) -> int:
-        """How many rows, each under another name, reach every part."""
-        return math.ceil(self.parts * (math.log(self.parts) + _CERTAIN))
+        """How many rows, each under another name, reach every task of any round."""
+        most = max(self.tasks, self.parts)
+        return math.ceil(most * (math.log(most) + _CERTAIN))
 
 
-def spread_of(session: SparkSession, units: int) -> Spread:
-    """Returns how to spread a walk from so many units."""
+def spread_of(session: SparkSession, units: int, entries: int = 0) -> Spread:
+    """Returns how to spread a walk from so many units, over tables of about so many files."""
     cores = _CORES_UNKNOWN if is_remote() else session.sparkContext.defaultParallelism
     wanted = max(min(units // _FEWEST_UNITS, _ROUNDS * cores), units // _MOST_UNITS, min(cores, units), 1)
     tasks = min(wanted, _number(session, TASKS, wanted))
-    parts = max(tasks, *(_number(session, name, 1) for name in _PARTS))
+    parts = min(max(tasks, cores, entries // _OF_A_PART), _MOST_PARTS)
     return Spread(tasks, _number(session, THREADS, _THREADS), parts)
 
 

@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.utils import is_remote
 
 from firnline.errors import StoreError
-from firnline.spark.opening import forget_zip_importers, in_one_line
+from firnline.spark.telling import forget_zip_importers, in_one_line
 
 _DESCRIPTION = "spark.job.description"
 

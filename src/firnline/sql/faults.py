@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pyspark.errors import AnalysisException, ParseException, PySparkException
 
 from firnline.errors import FirnlineError, UsageError
-from firnline.spark.opening import raise_told, told
+from firnline.spark.telling import raise_told, told
 
 _SAID = re.compile(r"firnline says (\[\".*\"\]) end of what firnline says")
 _MARKED = re.compile(r"^\[[A-Z_.0-9]+\] ")

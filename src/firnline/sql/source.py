@@ -14,7 +14,7 @@ from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 from pyspark.sql.types import StructType
 
 from firnline.errors import UnsupportedFormat, UsageError
-from firnline.spark.opening import forget_zip_importers
+from firnline.spark.telling import forget_zip_importers
 from firnline.sql.faults import telling
 from firnline.sql.relations import Piece, Relation, TimeBounds, bounds_of
 

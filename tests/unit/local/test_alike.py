@@ -8,7 +8,7 @@ import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from firnline.local.rows import marks_of, may_be_alike
+from firnline.walking.marks import marks_of, may_be_alike
 
 SHORT = st.text("ab/é", min_size=0, max_size=12)
 LONG = st.builds(lambda head, tail: f"{head}{'/0123456789' * 9}{tail}", SHORT, SHORT)

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from firnline.local.judge import KEPT, VICTIM, _real, judged, verdicts
 from firnline.local.rows import ROWS
 from firnline.ports.engines import FILE_COLUMNS, OUTSIDE, Territory
 from firnline.stores.real_paths import RealPaths
+from firnline.walking.verdicts import KEPT, VICTIM, _real, judged, verdicts
 
 
 def _files(*keys: str) -> pa.Table:

@@ -11,8 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from firnline.local.rows import ROWS, each_once, marks_of, numbered
+from firnline.local.rows import ROWS, each_once, numbered
 from firnline.model.files import FileKind
+from firnline.walking.marks import marks_of
 
 NAMES = ("s3://bucket/t/a.parquet", "s3://bucket/t/b.parquet", f"s3://bucket/{'x' * 90}/c", "s3://bucket/t/é")
 SIZES = st.one_of(st.none(), st.integers(0, 2))

@@ -109,7 +109,7 @@ class _Walk:
 
     def open_all(self, units: Sequence[File]) -> None:
         self._meet(units)
-        with opener(self._means.expand, _THREADS) as opened:
+        with opener([self._means.expand], _THREADS) as opened:
             for kind in self._means.expand.order:
                 due = [each for each in self._units.values() if each.file.kind is kind and self._is_due(each)]
                 for numbers, answer in opened(each.file for each in due):

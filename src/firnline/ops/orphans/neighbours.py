@@ -7,12 +7,12 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
 
-from firnline.errors import NoSuchTable, UnsupportedFormat
+from firnline.errors import NoSuchTable
 from firnline.model.files import File, FileKind
 from firnline.model.locations import identity, parse_location, within
 from firnline.ops.reachability.live_roots import live_roots
 from firnline.ops.table.context import ListTables, Registered, TableContext, read_all
-from firnline.ports.expanding import ROW_COLUMNS, Expand, Expanded, Together, joined
+from firnline.ports.expanding import ROW_COLUMNS, Expand, Expanded, Together, joined, one_order
 from firnline.ports.formats import State
 from firnline.ports.listings import WrittenFolder
 
@@ -74,7 +74,7 @@ class EachItsOwn:
     @property
     def order(self) -> tuple[FileKind, ...]:
         """The kinds of all formats, each after those that go before it in any of them."""
-        return _merged({each.order for each in (self.otherwise, *self.by_stem.values(), *self.by_folder.values())})
+        return one_order({each.order for each in (self.otherwise, *self.by_stem.values(), *self.by_folder.values())})
 
     @property
     def folds(self) -> bool:
@@ -95,18 +95,6 @@ class EachItsOwn:
 
     def _of(self, owner: str) -> Expand:
         return self.by_folder.get(owner) or self.by_stem.get(owner, self.otherwise)
-
-
-def _merged(orders: Iterable[tuple[FileKind, ...]]) -> tuple[FileKind, ...]:
-    """Returns all kinds in one order that agrees with each of these."""
-    left, merged = [list(order) for order in orders], list[FileKind]()
-    while left := [order for order in left if order]:
-        first = [order[0] for order in left if all(order[0] not in other[1:] for other in left)]
-        if not first:
-            raise UnsupportedFormat("formats open units in orders that contradict each other", hint="this is a bug")
-        merged.append(min(first))
-        left = [order[order[0] == merged[-1] :] for order in left]
-    return tuple(merged)
 
 
 def _plain(found: Expanded) -> Expanded:

@@ -11,7 +11,8 @@ from firnline.model.files import FileKind
 from firnline.ports.engines import ELSEWHERE, NEAR_MISS, OUTSIDE, Territory
 
 KEPT, VICTIM = "kept", "victim"
-_VERDICTS = (KEPT, VICTIM, OUTSIDE, NEAR_MISS, ELSEWHERE)
+VERDICTS = (KEPT, VICTIM, OUTSIDE, NEAR_MISS, ELSEWHERE)
+"""A verdict travels as its place here."""
 _STEM = r"^[^:]+://[^/]*"
 
 
@@ -48,7 +49,7 @@ def judged(
 
 
 def _number(verdict: str) -> pa.Scalar:
-    return pa.scalar(_VERDICTS.index(verdict), pa.int8())
+    return pa.scalar(VERDICTS.index(verdict), pa.int8())
 
 
 def _real(names: pa.ChunkedArray, territory: Territory) -> pa.ChunkedArray:

@@ -1,0 +1,134 @@
+"""The local walk of several tables: it is known which roots read each row, and rows fold into files at the end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from firnline.errors import FirnlineError
+from firnline.local.rows import ROWS, each_once, numbered, one_per_file
+from firnline.model.files import FileKind
+from firnline.model.spans import Flags, Numbers, Spans, merged, numbers
+from firnline.ports.expanding import Expanded
+from firnline.walking.axis import BY_KEPT, BY_OTHERS, BY_OWN, Pass, Reached, who_reaches
+from firnline.walking.marks import Marks, marks_of
+from firnline.walking.opening import Losses, Open, opened_once
+
+_SAID = pa.schema([*(each for each in ROWS if each.name != "needed"), ("fold", pa.int64()), ("op", pa.int8())])
+
+OpenKind = Callable[[pa.Table, FileKind], Open]
+"""Returns what opens units of a kind."""
+
+
+class Said(NamedTuple):
+    """What units say of files, a row each, and the spans of the roots that read it, by the number of the row."""
+
+    rows: pa.Table
+    marks: Marks
+    spans: Spans
+
+    def where(self, wanted: Flags) -> Said:
+        """Returns the rows where `wanted` holds."""
+        read = wanted[self.spans.owner]
+        places = np.cumsum(wanted) - 1
+        owner, start, end = (column[read] for column in self.spans)
+        return Said(self.rows.filter(pa.array(wanted)), self.marks[wanted], Spans(places[owner], start, end))
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What the walks of one pass found: all that was said, how many units each of them read, and which cannot be
+    judged.
+    """
+
+    said: Said
+    opened: Numbers
+    problems: dict[int, FirnlineError]
+
+
+def walk_together(begun: Pass, open_kind: OpenKind) -> Found:
+    """Returns what the units of a pass say, each opened once; one that cannot be read ends the walks that reach it."""
+    means = begun.means
+    rows = _added(begun.starts).select(_SAID.names)
+    said = Said(rows, marks_of(rows.column("identity")), begun.spans)
+    opened, losses = np.zeros(len(means.axis), dtype=np.int64), Losses()
+    for kind in means.order:
+        due = pc.and_(said.rows.column("opens"), pc.equal(said.rows.column("kind"), kind.value)).to_numpy()
+        units, spans = _units(said.where(due))
+        answers = opened_once(means, spans, len(units), open_kind(units, kind), losses)
+        said = _joined([said.where(~due), *(_of_units(answer, read) for answer, read in answers)])
+        opened += _by_walk(begun, spans)
+    return Found(said, opened, {walk: why for walk, (_, why) in losses.by_walk.items()})
+
+
+def _added(rows: pa.Table) -> pa.Table:
+    """Returns rows of which none takes anything away."""
+    fold, op = pa.array(np.zeros(len(rows), np.int64)), pa.array(np.ones(len(rows), np.int8))
+    return rows.append_column("fold", fold).append_column("op", op)
+
+
+def _by_walk(begun: Pass, spans: Spans) -> Numbers:
+    """Returns how many units each walk reads for itself."""
+    axis = begun.means.axis
+    walks = axis.walks(spans.start)
+    own = (axis.reach(walks, spans.start, spans.end) & BY_OWN) > 0
+    pairs = np.unique(walks[own] * (spans.owner.max(initial=0) + 1) + spans.owner[own])
+    return np.bincount(pairs // (spans.owner.max(initial=0) + 1), minlength=len(axis)).astype(np.int64)
+
+
+def _units(due: Said) -> tuple[pa.Table, Spans]:
+    """Returns each unit once, sorted by identity, and the spans of the roots that read it, by the unit's number."""
+    needless = pa.repeat(pa.scalar(False), len(due.rows))
+    units = one_per_file([due.rows.append_column("needed", needless).select(ROWS.names)]).sort_by("identity")
+    named = due.rows.column("identity")
+    places = pc.index_in(named, value_set=units.column("identity").combine_chunks()).to_numpy()
+    return units, merged(places[due.spans.owner], due.spans.start, due.spans.end)
+
+
+def _of_units(answer: Expanded, spans: Spans) -> Said:
+    """Returns the rows with the spans of their units."""
+    rows = pa.Table.from_batches([answer.rows])
+    rows = rows if "op" in rows.column_names else _added(rows)
+    rows = rows.append_column("expects", pa.nulls(len(rows), pa.int64())).select(_SAID.names).cast(_SAID)
+    places, of_unit = spans.of(answer.of)
+    return Said(rows, marks_of(rows.column("identity")), Spans(places, spans.start[of_unit], spans.end[of_unit]))
+
+
+def _joined(parts: Sequence[Said]) -> Said:
+    firsts = np.cumsum([0, *(len(part.rows) for part in parts[:-1])])
+    owner = np.concatenate([part.spans.owner + first for part, first in zip(parts, firsts, strict=True)])
+    start, end = (np.concatenate([part.spans[which] for part in parts]) for which in (1, 2))
+    marks = np.concatenate([part.marks for part in parts])
+    return Said(pa.concat_tables([part.rows for part in parts]), marks, Spans(owner, start, end))
+
+
+@dataclass(frozen=True, slots=True)
+class Files:
+    """The files that the walks of a pass reach, by walk."""
+
+    rows: pa.Table
+    reached: Reached
+
+    def of(self, walk: int) -> tuple[pa.Table, pa.Table]:
+        """Returns one row per file that a walk reaches, needed if a kept owner does; and what others need of files."""
+        found = self.reached.of(walk)
+        own = (found.reach & BY_OWN) > 0
+        rows = self.rows.take(pa.array(found.rows[own]))
+        needed = pa.array((found.reach[own] & BY_KEPT) > 0)
+        files = each_once(rows.append_column("needed", needed).select(ROWS.names), found.files[own])
+        theirs = self.rows.select(["identity"]).take(pa.array(found.rows[(found.reach & BY_OTHERS) > 0]))
+        return files, theirs
+
+
+def files_of(begun: Pass, said: Said) -> Files:
+    """Returns the files that any walk reaches."""
+    files, _ = numbered(said.rows.column("identity"), said.marks)
+    fold, op = (numbers(said.rows.column(name).to_numpy()) for name in ("fold", "op"))
+    found = who_reaches(begun.means.axis, files, said.spans, (fold, op) if begun.means.folds else None)
+    tells = op[found.rows] > 0
+    return Files(said.rows, found.where(tells))

@@ -1,0 +1,202 @@
+"""The rows of a walk on Spark: what a unit says of a file, and the spans of roots that read the unit.
+
+Between rounds spans travel as lists, since units of the next round are read for all of them. After the last round each
+row goes to the table that it is of: to one task go all rows of a table that have one path, so that everything that
+decides about a file meets there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from firnline.model.files import FileKind
+from firnline.model.spans import Numbers, Spans, merged, numbers
+from firnline.ports.expanding import Expanded
+from firnline.walking.axis import STARTS, Axis
+from firnline.walking.marks import marks_of
+
+ROWS = pa.schema(
+    [*STARTS, ("error", pa.string()), ("fold", pa.int64()), ("op", pa.int8()), ("spans", pa.list_(pa.int32()))]
+)
+"""Between rounds. No key: it is the identity, as most are."""
+ROWS_DDL = (
+    "identity string, key string, size bigint, kind string, opens boolean, expects bigint, error string, "
+    "fold bigint, op tinyint, spans array<int>"
+)
+
+KINDS = pa.array(sorted(FileKind), pa.string())
+"""Kinds travel as numbers, in the order of their names: of several that are told of one file the first counts."""
+
+_FACTS = [
+    ("identity", pa.string()),
+    ("key", pa.string()),
+    ("size", pa.int64()),
+    ("kind", pa.int8()),
+    ("opens", pa.bool_()),
+    ("error", pa.string()),
+    ("place", pa.int64()),
+    ("part", pa.int32()),
+]
+PLAIN = pa.schema([*_FACTS, ("reach", pa.int8())])
+FOLDING = pa.schema([*PLAIN, ("fold", pa.int64()), ("op", pa.int8()), ("spans", pa.list_(pa.int32()))])
+PLAIN_DDL = (
+    "identity string, key string, size bigint, kind tinyint, opens boolean, error string, place bigint, part int, "
+    "reach tinyint"
+)
+FOLDING_DDL = f"{PLAIN_DDL}, fold bigint, op tinyint, spans array<int>"
+
+PLACE_BITS = 40
+"""Of a place; the walk is above them."""
+_STEM = r"^[^:]+://[^/]*"
+
+
+def spans_of(lists: pa.Array) -> tuple[Numbers, Numbers, Numbers]:
+    """Returns the number of the row, start and end of each span."""
+    counts = pc.fill_null(pc.list_value_length(lists), 0).to_numpy(zero_copy_only=False)
+    pairs = lists.flatten().to_numpy(zero_copy_only=False).reshape(-1, 2)
+    return numbers(np.repeat(np.arange(len(lists)), counts // 2)), numbers(pairs[:, 0]), numbers(pairs[:, 1])
+
+
+def lists_of(spans: Spans, owners: int) -> pa.Array:
+    """Returns the spans of each owner as one flat list of starts and ends."""
+    offsets = np.searchsorted(spans.owner, np.arange(owners + 1)) * 2
+    flat = np.stack([spans.start, spans.end], axis=1).reshape(-1)
+    return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), pa.array(flat, pa.int32()))
+
+
+def as_written(rows: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    """Returns the rows with the very types that we write: Spark names the items of lists otherwise."""
+    return pa.record_batch([rows.column(field.name).cast(field.type) for field in schema], schema=schema)
+
+
+def start_rows(starts: pa.Table, spans: Spans) -> pa.Table:
+    """Returns what a pass starts with."""
+    count = len(starts)
+    said = {"error": pa.nulls(count, pa.string()), "spans": lists_of(spans, count)}
+    added = {"fold": pa.array(np.zeros(count, np.int64)), "op": pa.array(np.ones(count, np.int8))}
+    columns = {**{name: starts.column(name) for name in STARTS.names}, **said, **added}
+    return pa.table({name: columns[name] for name in ROWS.names}, schema=ROWS)
+
+
+def named(answer: Expanded, spans: Spans, units: int) -> pa.RecordBatch:
+    """Returns the rows that units named, each with the spans of its unit; a deeper unit that several name only once.
+
+    Lists that follow each other name nearly the same manifests: most of the rows need not leave the executor.
+    """
+    rows, of = answer.rows, answer.of
+    deeper = rows.column("opens").to_numpy(zero_copy_only=False)
+    if not deeper.any():
+        return _said(rows, lists_of(spans, units).take(pa.array(of)))
+    units_named = rows.filter(pa.array(deeper))
+    codes, first = _same(units_named)
+    places, of_unit = spans.of(of[deeper])
+    together = merged(codes[places], spans.start[of_unit], spans.end[of_unit])
+    rest = np.flatnonzero(~deeper)
+    once = _said(units_named.take(pa.array(first)), lists_of(together, len(first)))
+    others = _said(rows.take(pa.array(rest)), lists_of(spans, units).take(pa.array(of[rest])))
+    return pa.concat_batches([once, others])
+
+
+def _same(units: pa.RecordBatch) -> tuple[Numbers, Numbers]:
+    """Returns a number for each row, the same for rows that say the same, and the first row of each number.
+
+    Rows of one unit that differ in spelling or size all stay: they are judged where all meet.
+    """
+    facts = [name for name in ("identity", "key", "size", "kind", "fold", "op") if name in units.schema.names]
+    table = pa.Table.from_batches([units.select(facts)]).append_column("row", pa.array(np.arange(len(units))))
+    grouped = table.group_by(facts, use_threads=False).aggregate([("row", "min"), ("row", "list")])
+    first, rows = (grouped.column(name).combine_chunks() for name in ("row_min", "row_list"))
+    codes = np.empty(len(units), dtype=np.int64)
+    codes[rows.flatten().to_numpy()] = np.repeat(np.arange(len(first)), rows.value_lengths().to_numpy())
+    return codes, numbers(first.to_numpy())
+
+
+def _said(rows: pa.RecordBatch, spans: pa.Array) -> pa.RecordBatch:
+    columns = {**_facts(rows), "spans": spans, "expects": pa.nulls(len(rows), pa.int64())}
+    return pa.record_batch([columns[name] for name in ROWS.names], schema=ROWS)
+
+
+def _facts(rows: pa.RecordBatch) -> dict[str, pa.Array]:
+    """Returns what units say, as it travels. What takes a file away needs to say which file, and nothing of it; and a
+    key that is the file's identity travels once.
+    """
+    same = pc.equal(rows.column("identity"), rows.column("key"))
+    said = {name: rows.column(name) for name in ("identity", "key", "size", "kind", "opens")}
+    said["key"] = pc.if_else(same, None, said["key"])
+    said["error"] = pa.nulls(len(rows), pa.string())
+    if "op" not in rows.schema.names:
+        return {**said, "fold": pa.array(np.zeros(len(rows), np.int64)), "op": pa.array(np.ones(len(rows), np.int8))}
+    adds = pc.greater(rows.column("op"), 0)
+    without = {name: pc.if_else(adds, said[name], None) for name in ("key", "size", "kind")}
+    return {**said, **without, "fold": rows.column("fold"), "op": rows.column("op")}
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """Which task judges a file: each walk has a share of all tasks, by how many files it has."""
+
+    all: int
+    first: Numbers
+    share: Numbers
+
+    @staticmethod
+    def of(every: int, entries: Sequence[int]) -> Parts:
+        weights = np.maximum(numbers(entries), 1)
+        share = np.maximum(1, np.round(every * weights / weights.sum())).astype(np.int64)
+        return Parts(every, np.cumsum(share) - share, share)
+
+    def places(self, walks: Numbers, paths: pa.Array) -> tuple[pa.Array, pa.Array]:
+        """Returns the place of each row in its walk, and the part that it goes to."""
+        marks = marks_of(pa.chunked_array([paths]))
+        for _ in range(2):  # neighbours differ in few bits: all of them must count for the part
+            marks = (marks ^ (marks >> np.uint64(32))) * np.uint64(0x9E3779B97F4A7C15)
+        place = (walks << PLACE_BITS) | (marks >> np.uint64(64 - PLACE_BITS)).astype(np.int64)
+        part = (self.first[walks] + (marks >> np.uint64(33)).astype(np.int64) % self.share[walks]) % self.all
+        return pa.array(place), pa.array(part.astype(np.int32))
+
+
+def paths_of(names: pa.Array) -> pa.Array:
+    """Returns the names without scheme and authority."""
+    if not len(names):
+        return names
+    stem = "/".join(names[0].as_py().split("/")[:3])
+    if pc.all(pc.starts_with(names, f"{stem}/")).as_py():
+        return pc.replace_substring(names, stem, "", max_replacements=1)  # a pattern takes five times as long
+    return pc.replace_substring_regex(names, _STEM, "")
+
+
+def parted(answer: Expanded, spans: Spans, axis: Axis, parts: Parts, folds: bool) -> pa.RecordBatch:
+    """Returns the rows that units of the last round named, as they go to be judged."""
+    places, of_unit = spans.of(answer.of)
+    read = Spans(places, spans.start[of_unit], spans.end[of_unit])
+    return to_parts(pa.record_batch(_facts(answer.rows)), read, axis, parts, folds)
+
+
+def to_parts(rows: pa.RecordBatch, spans: Spans, axis: Axis, parts: Parts, folds: bool) -> pa.RecordBatch:
+    """Returns each row once for each walk that reads it, with the part that judges it there."""
+    walks = axis.walks(spans.start)
+    begins = np.ones(len(walks), dtype=bool)
+    begins[1:] = (spans.owner[1:] != spans.owner[:-1]) | (walks[1:] != walks[:-1])
+    first = np.flatnonzero(begins)
+    of = spans.owner[first]
+    chosen = rows if len(of) == len(rows) else rows.take(pa.array(of))
+    place, part = parts.places(walks[first], paths_of(chosen.column("identity")))
+    facts = {name: chosen.column(name) for name in ("identity", "key", "size", "opens", "error")}
+    facts |= {"kind": pc.index_in(chosen.column("kind"), KINDS).cast(pa.int8()), "place": place, "part": part}
+    if not folds:
+        reach = np.bitwise_or.reduceat(axis.reach(walks, spans.start, spans.end), first) if len(first) else first
+        return _batch({**facts, "reach": pa.array(reach.astype(np.int8))}, PLAIN)
+    flat = pa.array(np.stack([spans.start, spans.end], axis=1).reshape(-1), pa.int32())
+    ends = pa.ListArray.from_arrays(pa.array(np.append(first, len(walks)) * 2, pa.int32()), flat)
+    nobody = pa.array(np.zeros(len(chosen), np.int8))
+    folded = {"reach": nobody, "fold": chosen.column("fold"), "op": chosen.column("op"), "spans": ends}
+    return _batch({**facts, **folded}, FOLDING)
+
+
+def _batch(columns: dict[str, pa.Array], schema: pa.Schema) -> pa.RecordBatch:
+    return pa.record_batch([columns[name].cast(schema.field(name).type) for name in schema.names], schema=schema)
