@@ -12,9 +12,10 @@ from firnline.ports.listings import KeyRange
 from firnline.stores.ranges import ObjectRanges
 from firnline.testing.engines import EngineContract
 from firnline.testing.engines_census import CensusContract
+from firnline.testing.engines_together import TogetherContract
 
 
-class TestLocalEngine(EngineContract, CensusContract):
+class TestLocalEngine(EngineContract, TogetherContract, CensusContract):
     @pytest.fixture
     def engine(self) -> Engine:
         return LocalEngine()

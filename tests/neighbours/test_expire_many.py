@@ -33,6 +33,7 @@ from firnline.model.times import DAY_MS
 from firnline.ops.runs import advance
 from firnline.ops.runs.leased import LeasedRun
 from firnline.ops.runs.status import RunStatus
+from firnline.ops.table.context import TableContext
 from firnline.plans.answers import TableAnswer
 from firnline.plans.plan import Plan
 from firnline.ports.progress import Silent
@@ -407,16 +408,17 @@ def test_the_command_searches_all_and_tells_what_it_found(
     assert run(["orphans", "--all", "--files", "x.csv"]) == 2
 
 
-@pytest.mark.parametrize("step", ["propose", "approve", "advance"])
+@pytest.mark.parametrize("step", ["proposed", "approve", "advance"])
 def test_an_error_of_no_known_kind_in_one_table_stops_no_other(
     four: RealLake, step: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     act = getattr(Runs, step)
 
-    def broken(runs: Runs, named: object, *said: Any) -> Any:
+    def broken(runs: Runs, of: Any, *said: Any) -> Any:
+        named = of.source.name if isinstance(of, TableContext) else of
         if str(named).startswith("lake.db.c"):
             raise KeyError("no such thing")
-        return act(runs, named, *said)
+        return act(runs, of, *said)
 
     monkeypatch.setattr(Runs, step, broken)
     found = expired(four.firnline())

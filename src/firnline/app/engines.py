@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -37,6 +38,10 @@ def is_active() -> bool:
     return has_active()
 
 
+Weighed = tuple[str, int, int]
+"""The engine that a table's policy names, its snapshots, and about how many files it has."""
+
+
 @dataclass
 class Engines:
     """Chooses the engine for each piece of work. Raises UsageError for a name that is none of `ENGINES`."""
@@ -56,6 +61,26 @@ class Engines:
         asked = named if self.named == "auto" else self.named
         if asked == "spark" or (asked == "auto" and (self._at_hand or is_large(state, table_format))):
             return self.spark(state.table)
+        return self._local(asked)
+
+    def choose_together(self, tables: Sequence[Weighed], of_all: int) -> list[Engine]:
+        """Returns the engine of each table of a pass. `of_all` is how many tables there will be: it is all of the work
+        that is weighed against the start of a session, and these stand for the rest.
+        """
+        share = of_all / max(1, len(tables))
+        snapshots, files = (share * sum(column) for column in zip(*(each[1:] for each in tables), strict=True))
+        is_large = snapshots > _LARGE_SNAPSHOTS or files > _LARGE_FILES
+        engines: dict[bool, Engine] = {}
+        found: list[Engine] = []
+        for named, *_ in tables:
+            asked = named if self.named == "auto" else self.named
+            on_spark = asked == "spark" or (asked == "auto" and (self._at_hand or is_large))
+            if on_spark not in engines:
+                engines[on_spark] = self.spark("several tables") if on_spark else self._local(asked)
+            found.append(engines[on_spark])
+        return found
+
+    def _local(self, asked: str) -> Engine:
         from firnline.local.engine import LocalEngine
 
         return LocalEngine(progress=self.progress, most_listed=_LARGE_LISTING if asked == "auto" else None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from firnline.errors import FirnlineError, Interrupted
 from firnline.plans.answers import Found, TableAnswer
@@ -62,10 +62,16 @@ def on_tables(
     """Yields the answer for each table that is named, or of every catalog if None; and why a catalog of these cannot be
     read. `interrupted` stands in for the places' own.
     """
+    chosen, unread = chosen_tables(places, named)
+    yield from unread
+    yield from on_each(chosen, act, at_once, interrupted or places.interrupted, places.progress)
+
+
+def chosen_tables(places: Places, named: Sequence[str] | None) -> tuple[list[TableName], list[TableAnswer[Any]]]:
+    """Returns the tables that are named, or of every catalog if None; and why a catalog of these cannot be read."""
     catalogs = places.catalogs
     chosen, unread = catalogs.readable() if named is None else (catalogs.chosen(named), {})
-    yield from (TableAnswer(name, problem=problem) for name, problem in unread.items())
-    yield from on_each(chosen, act, at_once, interrupted or places.interrupted, places.progress)
+    return list(chosen), [TableAnswer(name, problem=problem) for name, problem in unread.items()]
 
 
 def unless_stopped(answers: Iterator[TableAnswer[Found]]) -> Iterator[TableAnswer[Found]]:

@@ -31,7 +31,7 @@ from firnline.ops.runs.advance import (
 from firnline.ops.runs.decision import policy_in_force
 from firnline.ops.runs.leased import LeasedRun
 from firnline.ops.runs.measured import measured
-from firnline.ops.runs.plan import Planned, make_plan
+from firnline.ops.runs.plan import Draft, Planned, draft_plan, finish_plan
 from firnline.ops.runs.presence import without_false_promise
 from firnline.ops.runs.purge import Deleter
 from firnline.ops.runs.record import save_plan
@@ -41,6 +41,7 @@ from firnline.plans.explain import explain
 from firnline.plans.plan import Conflict, Plan
 from firnline.plans.request import Request
 from firnline.ports.catalogs import TableName, TableSource
+from firnline.ports.engines import Survey
 
 if TYPE_CHECKING:
     from firnline.ports.formats import State
@@ -101,7 +102,7 @@ class Runs:
             check_listing_name(Path(files))
         work = self.places.table_context(table)
         planned = self._planned(work, request)
-        view = PlanView(planned, self._saved(work, planned, meant=False) if save else planned.plan)
+        view = PlanView(planned, self.saved(work, planned, meant=False) if save else planned.plan)
         if files is not None:
             view.write_files(files)
         return view
@@ -124,12 +125,10 @@ class Runs:
         plan = self._recorded(work, planned, meant=True)
         return self.advance(str(plan.run), Leave(break_lease, request.include_outside))
 
-    def propose(self, table: Table, request: Request) -> Plan:
+    def proposed(self, work: TableContext, planned: Planned) -> Plan:
         """Returns the plan, saved as a run that waits for `approve`; one without a run if nothing expires, or if it
         would be refused.
         """
-        work = self.places.table_context(table)
-        planned = self._planned(work, request)
         if planned.plan.stages:
             _refuse_hopeless(work, planned)
         if not planned.plan.stages or planned.plan.refusal is not None:
@@ -158,6 +157,16 @@ class Runs:
                 undo(leased)
 
     def _planned(self, work: TableContext, request: Request) -> Planned:
+        draft = self.draft(work, request)
+        if draft.walk is None:
+            return self.finished(work, draft, None)
+        engine = self.places.engines.choose(draft.state, work.source.format, draft.engine)
+        walk = draft.walk
+        survey = engine.survey(walk.roots, walk.expand, walk.territory, walk.elsewhere)
+        return self.finished(work, draft, survey, engine.name)
+
+    def draft(self, work: TableContext, request: Request) -> Draft:
+        """Returns what is decided of a table before any unit of it is opened."""
         places = self.places
 
         def ask_others(state: State, everywhere: bool) -> Around:
@@ -169,11 +178,15 @@ class Runs:
         def forgotten(state: State, bound_ms: int) -> int:
             return count_forgotten(work.source, state, work.store, bound_ms)
 
-        measure, remember = partial(measured, work.store), places.memory.of(work.store)
-        planned = make_plan(
-            work.source, places.config, request, places.engines.choose, ask_others, measure, places.clock(), remember,
-            forgotten,
-        )  # fmt: skip
+        remember = places.memory.of(work.store)
+        return draft_plan(work.source, places.config, request, ask_others, places.clock(), remember, forgotten)
+
+    def finished(self, work: TableContext, draft: Draft, survey: Survey | None, engine: str = "") -> Planned:
+        """Returns the plan with what was found of the table's files; None where nothing had to be looked for."""
+        if survey is None:
+            planned = Planned(draft.plan, None, draft.state, draft.request)
+        else:
+            planned = finish_plan(draft, survey, engine, partial(measured, work.store))
         planned = without_false_promise(planned, work.source.format, work.store)
         return self._noted(planned, work.source) if planned.plan.stages else planned
 
@@ -189,11 +202,11 @@ class Runs:
     def _recorded(self, work: TableContext, planned: Planned, *, meant: bool) -> Plan:
         """Returns the plan as it was saved, in a store that can carry the run."""
         self.places.stores.prepare(work, planned.state, deletes=True)
-        plan = self._saved(work, planned, meant=meant)
+        plan = self.saved(work, planned, meant=meant)
         planned.close()
         return plan
 
-    def _saved(self, work: TableContext, planned: Planned, *, meant: bool) -> Plan:
+    def saved(self, work: TableContext, planned: Planned, *, meant: bool) -> Plan:
         root, now_ms = work.root(planned.state), self.places.clock()
         return save_plan(planned, work.source.format, work.store, root, work.sealing(True), now_ms, meant=meant)
 

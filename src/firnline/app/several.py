@@ -6,19 +6,23 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from firnline.app.lake_plans import LakePlans
 from firnline.app.lake_runs import AnyPlan, Carried, LakeRuns, Proposed
 from firnline.app.looking import check_table, timeline_of_table
-from firnline.app.many import on_tables, unless_stopped
+from firnline.app.many import chosen_tables, on_tables, unless_stopped
 from firnline.app.places import Places
 from firnline.app.requests import Moment, instant, request_of, search_of, terms_of
 from firnline.app.runs import Leave, Runs
 from firnline.app.searches import Searches
 from firnline.ops.history.timeline import Span, Timeline
 from firnline.ops.looking.check import Checked
+from firnline.ops.runs.plan import Planned
 from firnline.ops.runs.status import RunStatus
+from firnline.ops.table.context import TableContext
 from firnline.plans.answers import Found, TableAnswer
 from firnline.plans.orphans import OrphanPlan
 from firnline.plans.plan import Plan
+from firnline.plans.request import Request
 from firnline.ports.catalogs import TableName
 
 _OF_SEARCH = frozenset({"older_than", "same", "dead", "also", "keep_near_misses"})
@@ -42,12 +46,12 @@ class Several:
         """Yields what a run would do to each table; `save` writes each plan into a run record."""
         request = request_of(**asked)
 
-        def planned(name: TableName) -> Plan:
-            view = self.runs_of_tables.plan(name, request, save, None)
-            view.planned.close()  # only the figures are kept: files of a thousand tables would not fit
-            return view.plan
+        def planned(work: TableContext, found: Planned) -> Plan:
+            plan = self.runs_of_tables.saved(work, found, meant=False) if save else found.plan
+            found.close()  # only the figures are kept: files of a thousand tables would not fit
+            return plan
 
-        return self._looked_at(planned)
+        return unless_stopped(self._planned(request, planned, self.places.interrupted))
 
     def check(self) -> Iterator[TableAnswer[Checked]]:
         """Yields what `check` finds of each table."""
@@ -78,15 +82,18 @@ class Several:
         """
         request = request_of(**asked)
 
-        def propose(name: TableName) -> Proposed[Plan]:
-            plan = self.runs_of_tables.propose(name, request)
+        def propose(work: TableContext, found: Planned) -> Proposed[Plan]:
+            plan = self.runs_of_tables.proposed(work, found)
             return Proposed(plan, plan.run, plan.refusal)
 
         def confirmed(plans: Sequence[TableAnswer[Plan]]) -> bool:
             confirm(plans)
             return True
 
-        return self._carry_out(propose, confirmed, Leave(break_lease, request.include_outside))
+        def proposing(saved: list[str]) -> Iterator[TableAnswer[Proposed[Plan]]]:
+            return self._planned(request, noting(propose, saved), lambda: False)
+
+        return self._carry_out(proposing, confirmed, Leave(break_lease, request.include_outside))
 
     def orphans(
         self,
@@ -104,7 +111,10 @@ class Several:
             plan, _ = self.searches.orphans(name, search, terms)
             return Proposed(plan, plan.run)
 
-        return self._carry_out(propose, confirm, terms.leave)
+        def proposing(saved: list[str]) -> Iterator[TableAnswer[Proposed[OrphanPlan]]]:
+            return self._each(noting(propose, saved), lambda: False)
+
+        return self._carry_out(proposing, confirm, terms.leave)
 
     def purge(
         self, *, break_lease: bool = False, include_outside: bool | None = None
@@ -125,7 +135,7 @@ class Several:
 
     def _carry_out(
         self,
-        propose: Callable[[TableName], Proposed[AnyPlan]],
+        proposing: Callable[[list[str]], Iterator[TableAnswer[Proposed[AnyPlan]]]],
         confirm: Callable[[Sequence[TableAnswer[AnyPlan]]], bool],
         leave: Leave,
     ) -> list[TableAnswer[Carried[AnyPlan]]]:
@@ -133,17 +143,29 @@ class Several:
         by threads that came to their end meanwhile, is called off.
         """
         runs, saved = LakeRuns(self.places, self.runs_of_tables, self.at_once), list[str]()
-
-        def proposing(name: TableName) -> Proposed[AnyPlan]:
-            found = propose(name)
-            saved.extend(filter(None, [found.run]))
-            return found
-
         with runs.calling_off(saved):
-            proposed = list(self._each(proposing, lambda: False))
+            proposed = list(proposing(saved))
         return runs.carry_out(proposed, confirm, leave)
+
+    def _planned(
+        self, request: Request, act: Callable[[TableContext, Planned], Found], interrupted: Callable[[], bool]
+    ) -> Iterator[TableAnswer[Found]]:
+        chosen, unread = chosen_tables(self.places, self.named)
+        yield from unread
+        yield from LakePlans(self.runs_of_tables, self.at_once).each(chosen, request, act, interrupted)
 
     def _each(
         self, act: Callable[[TableName], Found], interrupted: Callable[[], bool] | None = None
     ) -> Iterator[TableAnswer[Found]]:
         return on_tables(self.places, self.named, act, self.at_once, interrupted)
+
+
+def noting(propose: Callable[..., Proposed[AnyPlan]], saved: list[str]) -> Callable[..., Proposed[AnyPlan]]:
+    """Returns the same, which notes the run that a plan was saved as."""
+
+    def proposing(*of: Any) -> Proposed[AnyPlan]:
+        found = propose(*of)
+        saved.extend(filter(None, [found.run]))
+        return found
+
+    return proposing

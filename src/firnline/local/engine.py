@@ -90,6 +90,12 @@ class LocalEngine:
         return LocalSurvey(verdicts(files, territory, theirs), opened)
 
     def surveys(self, walks: Sequence[Walk]) -> list[LocalSurvey | FirnlineError]:
+        if len(walks) == 1:
+            (walk,) = walks
+            try:
+                return [self.survey(walk.roots, walk.expand, walk.territory, walk.elsewhere)]
+            except FirnlineError as problem:
+                return [problem]
         passes = passes_of(walks) if walks else []
         found = [self._found(begun) for begun in passes]
         files = [files_of(begun, each.said) for begun, each in zip(passes, found, strict=True)]

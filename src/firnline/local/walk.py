@@ -118,11 +118,15 @@ class Files:
         """Returns one row per file that a walk reaches, needed if a kept owner does; and what others need of files."""
         found = self.reached.of(walk)
         own = (found.reach & BY_OWN) > 0
-        rows = self.rows.take(pa.array(found.rows[own]))
+        rows = self._at(found.rows[own])
         needed = pa.array((found.reach[own] & BY_KEPT) > 0)
         files = each_once(rows.append_column("needed", needed).select(ROWS.names), found.files[own])
         theirs = self.rows.select(["identity"]).take(pa.array(found.rows[(found.reach & BY_OTHERS) > 0]))
         return files, theirs
+
+    def _at(self, places: Numbers) -> pa.Table:
+        """Returns the rows at these places: all of them as they are, where one table has no others beside it."""
+        return self.rows if len(places) == len(self.rows) else self.rows.take(pa.array(places))
 
 
 def files_of(begun: Pass, said: Said) -> Files:
@@ -131,4 +135,6 @@ def files_of(begun: Pass, said: Said) -> Files:
     fold, op = (numbers(said.rows.column(name).to_numpy()) for name in ("fold", "op"))
     found = who_reaches(begun.means.axis, files, said.spans, (fold, op) if begun.means.folds else None)
     tells = op[found.rows] > 0
-    return Files(said.rows, found.where(tells))
+    # To take rows out of one piece costs a tenth of taking them out of the hundreds that they came in.
+    rows = said.rows if len(begun.means.axis) == 1 else said.rows.combine_chunks()
+    return Files(rows, found.where(tells))

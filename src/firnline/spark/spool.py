@@ -17,10 +17,10 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from firnline.errors import StoreError
+from firnline.errors import FirnlineError, StoreError
 from firnline.spark.settling import UNREADABLE
 from firnline.spark.streaming import streamed
-from firnline.spark.telling import raise_told
+from firnline.spark.telling import error_of
 
 Asked = tuple[int, tuple[int, ...]]
 """A verdict, and kinds."""
@@ -34,18 +34,20 @@ class Spool:
         self._walks = walks
         self._lock = Lock()
         self._folder: TemporaryDirectory[str] | None = None
-        self._brought: dict[Asked, dict[int, int]] = {}
+        self._brought: dict[Asked, dict[int, int | FirnlineError]] = {}
 
     def batches(self, walk: int, verdict: int, kinds: Sequence[int], count: int, of: str) -> Iterator[pa.RecordBatch]:
         """Yields the files of a walk; `count` is how many there are. Raises StoreError where other rows come."""
         asked = (verdict, tuple(kinds))
         if self._walks == 1:
-            yield from (_checked(batch) for batch in streamed(self._chosen(asked), count, of))
+            yield from _whole(streamed(self._chosen(asked), count, of))
             return
         with self._lock:
             if asked not in self._brought:
                 self._brought[asked] = self._bring(asked, of)
             came = self._brought[asked].get(walk, 0)
+        if isinstance(came, FirnlineError):
+            raise came
         if came != count:
             raise StoreError(
                 f"the cluster counted {count:,} files, and then {came:,} came",
@@ -66,8 +68,8 @@ class Spool:
             "walk", "identity", key, "size", "kind", "error"
         )
 
-    def _bring(self, asked: Asked, of: str) -> dict[int, int]:
-        """Returns how many files of each walk came."""
+    def _bring(self, asked: Asked, of: str) -> dict[int, int | FirnlineError]:
+        """Returns how many files of each walk came, and of which one something could not be read."""
         if self._folder is None:
             self._folder = TemporaryDirectory(prefix="firnline-files-")
         rows = self._chosen(asked).orderBy("walk").persist()
@@ -76,11 +78,14 @@ class Spool:
         finally:
             rows.unpersist()
 
-    def _written(self, asked: Asked, batches: Iterator[pa.RecordBatch]) -> dict[int, int]:
+    def _written(self, asked: Asked, batches: Iterator[pa.RecordBatch]) -> dict[int, int | FirnlineError]:
         pieces = ((walk, piece) for batch in batches for walk, piece in _by_walk(batch))
-        came: dict[int, int] = {}
+        came: dict[int, int | FirnlineError] = {}
         for walk, group in groupby(pieces, key=lambda piece: piece[0]):
-            came[walk] = self._write(self._file(asked, walk), (piece for _, piece in group))
+            try:
+                came[walk] = self._write(self._file(asked, walk), (piece for _, piece in group))
+            except UnreadThere as told:
+                came[walk] = told.problem
         return came
 
     def _write(self, path: Path, pieces: Iterator[pa.RecordBatch]) -> int:
@@ -99,11 +104,26 @@ class Spool:
         return Path(self._folder.name, f"{verdict}-{'.'.join(map(str, kinds))}-{walk}.arrow")
 
 
+class UnreadThere(Exception):
+    """What an executor could not read: of one walk, so that the others' files still come."""
+
+    def __init__(self, problem: FirnlineError) -> None:
+        super().__init__(problem.message)
+        self.problem = problem
+
+
 def _checked(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """Returns the batch. Raises what an executor could not read."""
     for said in batch.column("error").drop_null().to_pylist():
-        raise_told(said)
+        raise UnreadThere(error_of(said))
     return batch
+
+
+def _whole(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Yields the batches. Raises what an executor could not read."""
+    try:
+        yield from map(_checked, batches)
+    except UnreadThere as told:
+        raise told.problem from None
 
 
 def _by_walk(batch: pa.RecordBatch) -> Iterator[tuple[int, pa.RecordBatch]]:

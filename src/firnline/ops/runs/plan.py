@@ -20,7 +20,7 @@ from firnline.policy.parse import Section
 from firnline.ports.abilities import Consequences, ExpiringWriters
 from firnline.ports.cache import Remember
 from firnline.ports.catalogs import TableSource
-from firnline.ports.engines import ChooseEngine, Survey, Territory
+from firnline.ports.engines import Survey, Territory, Walk
 from firnline.ports.expanding import Expand
 from firnline.ports.formats import FenceKind, State, TableFormat, UndoWindow
 
@@ -64,18 +64,34 @@ def by_opening(table_format: TableFormat, state: State, window_ms: int) -> Expan
     return table_format.expand
 
 
-def make_plan(
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """What is decided of a table before its files are looked at. `walk` is what an engine is asked; None where nothing
+    is released. `engine` is the one that its policy names.
+    """
+
+    plan: Plan
+    state: State
+    request: Request
+    settled: Settled
+    walk: Walk | None = None
+    around: Around | None = None
+
+    @property
+    def engine(self) -> str:
+        return str(self.settled.effective.engine.value)
+
+
+def draft_plan(
     source: TableSource,
     config: Section,
     request: Request,
-    choose: ChooseEngine,
     ask_others: AskOthers,
-    measure: Measure,
     now_ms: int,
     remember: Remember = by_opening,
     count_forgotten: CountForgotten = forgets_nothing,
-) -> Planned:
-    """Returns what a run on the table would do. Raises, with nothing changed, where anything cannot be read."""
+) -> Draft:
+    """Returns what a run on the table would take out. Raises, with nothing changed, where anything cannot be read."""
     state = source.load()
     settled = narrowed(decide_now(state, source.name, config, request, now_ms), source.format, state, request)
     follows = consequences_of(source.format, state, settled)
@@ -83,15 +99,23 @@ def make_plan(
     plan = _without_files(state, request, settled, follows, forgets)
     plan = replace(plan, notes=(*_notes(source.format, state), *trouble))
     if not follows.released:
-        return Planned(plan, None, state, request)
-    engine = choose(state, source.format, settled.effective.engine.value)
+        return Draft(plan, state, request, settled)
     outside = includes_outside(settled.effective, request)
     around = ask_others(state, outside)
     territory = Territory(None if outside else state.owned, around.holes, around.real)
     expand = remember(source.format, state, window_ms(state, settled))
-    survey = measure(engine.survey(roots(source.format, state, follows.released), expand, territory, around.elsewhere))
-    planned = _with_files(plan, settled, survey, engine.name, request)
-    return Planned(_beside_others(planned, around), survey, state, request)
+    starts = list(roots(source.format, state, follows.released))
+    walk = Walk(starts, expand, territory, around.elsewhere)
+    return Draft(plan, state, request, settled, walk, around)
+
+
+def finish_plan(draft: Draft, survey: Survey, engine: str, measure: Measure) -> Planned:
+    """Returns the plan with what a survey found. Raises where the store cannot tell what it was asked."""
+    sized = measure(survey)
+    planned = _with_files(draft.plan, draft.settled, sized, engine, draft.request)
+    if draft.around is not None:
+        planned = _beside_others(planned, draft.around)
+    return Planned(planned, sized, draft.state, draft.request)
 
 
 def _forgets(state: State, request: Request, settled: Settled, count: CountForgotten) -> tuple[int, tuple[str, ...]]:

@@ -1,0 +1,147 @@
+"""Plans of many tables: each is decided by itself, and their files are looked at together, in as few passes as memory
+allows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from firnline.app.many import on_each
+from firnline.app.runs import Runs
+from firnline.errors import FirnlineError
+from firnline.plans.answers import Found, TableAnswer
+from firnline.plans.request import Request
+from firnline.ports.progress import Silent
+
+if TYPE_CHECKING:
+    from firnline.ops.runs.plan import Draft, Planned
+    from firnline.ops.table.context import TableContext
+    from firnline.ports.catalogs import TableName
+    from firnline.ports.engines import Engine, Survey
+
+TABLES_OF_A_PASS, FILES_OF_A_PASS = 128, 200_000
+"""What is held at a time: the roots of so many tables, and the rows of about so many files, half a gigabyte. A larger
+table has a pass of its own.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Drafted:
+    """A table, what is decided of it, and about how many files it has."""
+
+    name: TableName
+    work: TableContext
+    draft: Draft
+    entries: int
+
+    def __str__(self) -> str:
+        return str(self.name)
+
+
+@dataclass(frozen=True, slots=True)
+class Surveyed:
+    """A table whose files were looked at; None where nothing of it goes. A problem is what a survey of it raised."""
+
+    drafted: Drafted
+    survey: Survey | FirnlineError | None
+    engine: str = ""
+
+    def __str__(self) -> str:
+        return str(self.drafted)
+
+
+@dataclass(frozen=True, slots=True)
+class LakePlans:
+    """Plans many tables, so many side by side where each is by itself."""
+
+    runs: Runs
+    at_once: int
+
+    def each(
+        self,
+        names: Sequence[TableName],
+        request: Request,
+        act: Callable[[TableContext, Planned], Found],
+        interrupted: Callable[[], bool],
+    ) -> Iterator[TableAnswer[Found]]:
+        """Yields what `act` makes of each table's plan, in the order given; it closes the plan when it is done."""
+        progress, done = self.runs.places.progress, 0
+        for start in range(0, len(names), TABLES_OF_A_PASS):
+            some = names[start : start + TABLES_OF_A_PASS]
+            drafts = list(on_each(some, lambda name: self._drafted(name, request), self.at_once, interrupted, Silent()))
+            for answers in _passes(drafts):
+                for answer in self._planned(answers, act, len(names), interrupted):
+                    done += 1
+                    progress.step("tables", done, len(names))
+                    yield answer
+
+    def _drafted(self, name: TableName, request: Request) -> Drafted:
+        work = self.runs.places.table_context(name)
+        draft = self.runs.draft(work, request)
+        entries = 0 if draft.walk is None else work.source.format.entries(draft.state)
+        return Drafted(name, work, draft, entries)
+
+    def _planned(
+        self,
+        answers: Sequence[TableAnswer[Drafted]],
+        act: Callable[[TableContext, Planned], Found],
+        of_all: int,
+        interrupted: Callable[[], bool],
+    ) -> Iterator[TableAnswer[Found]]:
+        def finished(each: Surveyed) -> Found:
+            if isinstance(each.survey, FirnlineError):
+                raise each.survey
+            drafted = each.drafted
+            return act(drafted.work, self.runs.finished(drafted.work, drafted.draft, each.survey, each.engine))
+
+        drafted = [answer.value for answer in answers if answer.value is not None]
+        surveyed = self._surveyed(drafted, of_all, interrupted)
+        ended = on_each(surveyed, finished, self.at_once, interrupted, Silent())
+        for answer in answers:
+            yield TableAnswer(answer.table, problem=answer.problem) if answer.value is None else next(ended)
+
+    def _surveyed(self, drafted: Sequence[Drafted], of_all: int, interrupted: Callable[[], bool]) -> list[Surveyed]:
+        """Returns what was found of each table. What ends a pass as a whole is told of each of its tables."""
+        due = [each for each in drafted if each.draft.walk is not None]
+        weighed = [(each.draft.engine, len(each.draft.state.graph), each.entries) for each in due]
+        engines = self.runs.places.engines.choose_together(weighed, of_all) if due else []
+        groups: dict[int, tuple[Engine, list[Drafted]]] = {}
+        for engine, each in zip(engines, due, strict=True):
+            groups.setdefault(id(engine), (engine, []))[1].append(each)
+        found = {id(each): Surveyed(each, None) for each in drafted}
+        for engine, some in groups.values():
+            (answer,) = on_each([_Pass(engine, some)], _Pass.surveys, 1, interrupted, Silent())
+            for number, each in enumerate(some):
+                survey = answer.problem if answer.value is None else answer.value[number]
+                found[id(each)] = Surveyed(each, survey, engine.name)
+        return [found[id(each)] for each in drafted]
+
+
+@dataclass(frozen=True, slots=True)
+class _Pass:
+    engine: Engine
+    tables: Sequence[Drafted]
+
+    def __str__(self) -> str:
+        return f"{len(self.tables):,} tables"
+
+    def surveys(self) -> Sequence[Survey | FirnlineError]:
+        walks = ((each.draft.walk, each.entries) for each in self.tables)
+        return self.engine.surveys([replace(walk, entries=entries) for walk, entries in walks if walk is not None])
+
+
+def _passes(answers: Sequence[TableAnswer[Drafted]]) -> Iterator[list[TableAnswer[Drafted]]]:
+    """Yields the tables in their order, so many at a time as one pass may look at."""
+    some: list[TableAnswer[Drafted]] = []
+    files = 0
+    for answer in answers:
+        more = 0 if answer.value is None else answer.value.entries
+        if some and files + more > FILES_OF_A_PASS:
+            yield some
+            some, files = [], 0
+        some.append(answer)
+        files += more
+    if some:
+        yield some

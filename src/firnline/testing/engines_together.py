@@ -1,0 +1,146 @@
+"""What every engine must do with several tables at once: subclass the contract beside that of one table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from firnline.errors import FirnlineError, PermanentStoreError, UnreadableMetadata
+from firnline.formats.iceberg.table import IcebergFormat
+from firnline.model.files import File, FileKind, Root
+from firnline.ops.runs.plan import roots
+from firnline.ports.engines import Elsewhere, Engine, Territory, Walk
+from firnline.ports.expanding import Expand, Expanded, Together
+from firnline.ports.stores import Get
+from firnline.stores.objects import ObjectStores
+from firnline.testing.counting import CountingLog
+from firnline.testing.damage import remove
+from firnline.testing.surveys import Found, found
+from firnline.testing.tables import QuickFiles, SmallTable
+
+Answer = Found | tuple[type[FirnlineError], str]
+"""What an engine says of a table, as values; an error by its kind and message."""
+
+
+def walk_of(table: SmallTable, expired: Sequence[int], store: Get, elsewhere: Elsewhere | None = None) -> Walk:
+    """Returns what an engine is asked of a table as it is now."""
+    table_format = IcebergFormat(store)
+    state = table_format.load("table", table.publish())
+    starts = list(roots(table_format, state, {str(each) for each in expired}))
+    return Walk(starts, table_format.expand, Territory(state.owned), elsewhere)
+
+
+def of_all(engine: Engine, walks: Sequence[Walk]) -> list[Answer]:
+    """Returns what the engine says of each table when it is asked of all."""
+    return [
+        (type(answer), answer.message) if isinstance(answer, FirnlineError) else found(answer)
+        for answer in engine.surveys(walks)
+    ]
+
+
+def alone(engine: Engine, walk: Walk) -> Answer:
+    """Returns what the engine says of one table when it is asked of no other."""
+    try:
+        return found(engine.survey(walk.roots, walk.expand, walk.territory, walk.elsewhere))
+    except FirnlineError as problem:
+        return type(problem), problem.message
+
+
+@dataclass(frozen=True, slots=True)
+class LockedOut:
+    """Opens units, but none below a folder: the credentials of one table need not open another's."""
+
+    expand: Expand
+    folder: str
+
+    @property
+    def order(self) -> tuple[FileKind, ...]:
+        return self.expand.order
+
+    @property
+    def folds(self) -> bool:
+        return self.expand.folds
+
+    def __call__(self, units: Sequence[File], together: Together = map) -> Expanded:
+        for unit in units:
+            if unit.key.startswith(self.folder):
+                raise PermanentStoreError(f"{unit.key}: no permission")
+        return self.expand(units, together)
+
+
+class TogetherContract:
+    """The contract of Engine for several tables. A subclass gives the fixture `engine`."""
+
+    @pytest.fixture
+    def three(self, tmp_path: Path) -> list[SmallTable]:
+        """Three tables, one of them in another's folder."""
+        places = ("a", "b", "a/inner")
+        tables = [SmallTable(QuickFiles(), f"file://{tmp_path}/{place}") for place in places]
+        for number, table in enumerate(tables):
+            table.append(2 + number)
+            table.append(1)
+            table.overwrite(table.live()[:2])
+        return tables
+
+    def test_each_of_several_tables_answers_as_it_would_alone(self, engine: Engine, three: list[SmallTable]) -> None:
+        walks = [walk_of(table, list(table.changes)[:2], ObjectStores()) for table in three]
+        answers = of_all(engine, walks)
+        assert answers == [alone(engine, walk) for walk in walks]
+        assert all(isinstance(answer, Found) and answer.victims and answer.kept for answer in answers)
+
+    def test_no_table_is_no_answer(self, engine: Engine) -> None:
+        assert list(engine.surveys([])) == []
+
+    def test_a_unit_that_tables_share_is_opened_once(
+        self, engine: Engine, three: list[SmallTable], tmp_path: Path
+    ) -> None:
+        """Two registrations of one table, of which one keeps what the other would let go."""
+        counting = CountingLog(ObjectStores(), str(tmp_path / "calls.log"))
+        expired = list(three[0].changes)[:2]
+        walks = [walk_of(three[0], expired, counting), walk_of(three[0], [], counting), walk_of(three[1], [], counting)]
+        before = counting.calls()
+        first, second, _ = of_all(engine, walks)
+        opened = counting.calls() - before
+        assert set(opened.values()) == {1}
+        assert isinstance(first, Found)
+        assert isinstance(second, Found)
+        assert first.victims
+        assert not second.victims
+        assert first.units_opened == second.units_opened
+
+    def test_a_table_that_cannot_be_read_stops_no_other(self, engine: Engine, three: list[SmallTable]) -> None:
+        walks = [walk_of(table, list(table.changes)[:2], ObjectStores()) for table in three]
+        whole = of_all(engine, walks)
+        damaged = next(path for path, made in three[1].made.items() if made.kind is FileKind.MANIFEST)
+        remove(damaged.removeprefix("file://"))
+        answers = of_all(engine, walks)
+        assert answers[0] == whole[0]
+        assert answers[2] == whole[2]
+        kind, said = answers[1]  # type: ignore[misc]
+        assert (kind, damaged in said) == (UnreadableMetadata, True)
+
+    def test_what_another_needs_is_spared_and_must_be_readable(self, engine: Engine, three: list[SmallTable]) -> None:
+        keeps = walk_of(three[0], [], ObjectStores())
+        needs = Elsewhere(tuple(Root(root.file, True) for root in keeps.roots), keeps.expand)
+        expired = list(three[0].changes)[:2]
+        walks = [walk_of(three[0], expired, ObjectStores(), needs), walk_of(three[1], expired, ObjectStores())]
+        answers = of_all(engine, walks)
+        assert answers == [alone(engine, walk) for walk in walks]
+        assert isinstance(answers[0], Found)
+        assert not answers[0].victims
+        assert answers[0].spared
+
+    def test_what_one_tables_means_cannot_open_is_opened_by_anothers(
+        self, engine: Engine, three: list[SmallTable]
+    ) -> None:
+        open_to_all = walk_of(three[0], list(three[0].changes)[:2], ObjectStores())
+        locked = Walk(open_to_all.roots, LockedOut(open_to_all.expand, three[0].location), open_to_all.territory)
+        for walks in ([locked, open_to_all], [open_to_all, locked]):
+            found_of = dict(zip(("first", "second"), of_all(engine, walks), strict=True))
+            of_open = found_of["second" if walks[0] is locked else "first"]
+            assert of_open == alone(engine, open_to_all)
+        kind, _ = of_all(engine, [locked, open_to_all])[0]  # type: ignore[misc]
+        assert kind is PermanentStoreError
