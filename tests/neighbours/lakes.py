@@ -69,10 +69,10 @@ class RealLake:
         copy.write_text(json.dumps(document))
         self.catalog.register_table(f"db.{new}", f"file://{copy}")
 
-    def firnline(self) -> Lake:
+    def firnline(self, engine: str = "local") -> Lake:
         """Returns firnline as a new process would have it, with the configuration as it is now."""
         (self.folder / "firnline.yaml").write_text(self.policy)
-        return open_lake(str(self.folder / "firnline.yaml"), engine="local")
+        return open_lake(str(self.folder / "firnline.yaml"), engine=engine)
 
     def expire(self, name: str, grace: str = "0s", **options: Any) -> Any:
         """Expires all but the current snapshot."""

@@ -14,6 +14,7 @@ from firnline.app.many import on_each, unless_stopped
 from firnline.app.places import now_ms
 from firnline.cli.main import run
 from firnline.errors import Interrupted, NoSuchTable, UnreadableMetadata
+from firnline.model.files import Tally
 from firnline.plans.lake_wide import TablePlan, lake_wide_json, lake_wide_page, refusal_in, sums_of, victims_in
 from firnline.ports.catalogs import TableName
 from firnline.ports.progress import Silent
@@ -54,6 +55,37 @@ def test_each_plan_is_the_one_of_its_table_alone(five: RealLake, at_once: int) -
         assert each.value is not None
         assert each.value.to_json() == alone.to_json(), name
     assert any(victims_in(each).files for each in together.values())
+
+
+@pytest.mark.spark
+@pytest.mark.xdist_group("spark")
+def test_one_pass_on_spark_says_the_same_of_every_table(five: RealLake) -> None:
+    """A damaged one stops none of the others."""
+    damage(five, "e")
+    asked: dict[str, Any] = {"older_than": now_ms(), "now": now_ms(), **ASKED}
+    here = {each.table: each for each in five.firnline().several().plan(**asked)}
+    there = {each.table: each for each in five.firnline("spark").several().plan(**asked)}
+    assert here.keys() == there.keys()
+    assert isinstance(there.pop("lake.db.e").problem, UnreadableMetadata)
+    for name, each in there.items():
+        expected = here[name].value
+        assert expected is not None
+        assert each.value is not None
+        assert each.value.engine == ("spark" if expected.engine == "local" else "none")
+        assert {**each.value.to_json(), "engine": expected.engine} == expected.to_json()
+
+
+@pytest.mark.spark
+@pytest.mark.xdist_group("spark")
+def test_lists_of_one_pass_on_spark_reach_the_record_of_their_table(five: RealLake) -> None:
+    planned_here = planned(five)
+    rows = {name: five.read(name) for name in "abcde"}
+    for each in five.firnline("spark").several().expire(older_than=now_ms(), grace="0s", **ASKED):
+        assert each.problem is None
+        assert each.value is not None
+        went = Tally() if each.value.status is None else each.value.status.outcomes.get("deleted", Tally())
+        assert went == victims_in(planned_here[each.table])
+    assert {name: five.read(name) for name in "abcde"} == rows
 
 
 def test_a_damaged_table_is_told_and_stops_no_other(five: RealLake) -> None:

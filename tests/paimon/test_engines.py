@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +15,13 @@ from firnline.local.engine import LocalEngine
 from firnline.model.files import Root
 from firnline.model.locations import parse_location
 from firnline.ops.runs.plan import roots
-from firnline.ports.engines import Engine, Survey, Territory, Walk
+from firnline.ports.engines import Elsewhere, Engine, Survey, Territory, Walk
 from firnline.ports.formats import State
 from firnline.spark.engine import SparkEngine
 from firnline.spark.session import session
 from firnline.stores.objects import ObjectStores
+from firnline.testing.engines_together import alone, of_all, walk_of
+from firnline.testing.tables import QuickFiles, SmallTable
 from harness.paimon.layout import CHANGELOG
 from harness.paimon.worlds import Paimon, PaimonWorld, grow
 
@@ -72,6 +75,26 @@ def test_spark_says_the_same(both: Paimon, quick_folder: Path) -> None:
         state = loaded(grow(both, seed, quick_folder / str(seed)))
         released = some_expired(state, random.Random(seed))
         assert answer(spark, state, released) == answer(LocalEngine(), state, released), seed
+
+
+@pytest.mark.spark
+@pytest.mark.xdist_group("spark")
+@pytest.mark.parametrize("engine_name", ["local", "spark"])
+def test_tables_of_both_formats_are_walked_in_one_pass(both: Paimon, quick_folder: Path, engine_name: str) -> None:
+    """Two Paimon tables, one of them twice, and an Iceberg table; one asks what the other format needs."""
+    engine: Engine = LocalEngine() if engine_name == "local" else SparkEngine(session())
+    walks: list[Walk] = []
+    for seed in SEEDS[:2]:
+        state = loaded(grow(both, seed, quick_folder / str(seed)))
+        both_ways = (some_expired(state, random.Random(seed)), frozenset[str]())
+        walks += [Walk(list(roots(FORMAT, state, gone)), FORMAT.expand, Territory(None)) for gone in both_ways]
+    table = SmallTable(QuickFiles(), f"file://{quick_folder}/iceberg")
+    table.append(3)
+    table.overwrite(table.live()[:1])
+    iceberg = walk_of(table, list(table.changes)[:1], ObjectStores())
+    theirs = tuple(Root(root.file, True) for root in iceberg.roots)
+    walks += [iceberg, replace(walks[0], elsewhere=Elsewhere(theirs, iceberg.expand))]
+    assert of_all(engine, walks) == [alone(LocalEngine(), walk) for walk in walks]
 
 
 @pytest.mark.spark
