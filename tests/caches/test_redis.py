@@ -23,9 +23,10 @@ from firnline.testing.counting import Counting
 from firnline.testing.engines import a_long_life
 from firnline.testing.surveys import expected
 from firnline.testing.tables import QuickFiles, SmallTable
+from harness.lying_caches import memory_of
 from harness.servers.redis import redis as redis_server
 
-from .worlds import memory_of, survey_with
+from .worlds import survey_with
 
 PREFIX = "firnline:unit:"
 

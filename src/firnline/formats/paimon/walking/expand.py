@@ -57,6 +57,17 @@ class PaimonExpand:
     def folds(self) -> bool:
         return True
 
+    def depends_on(self, unit: File) -> str | None:
+        """Returns the layout of the table, by which the unit's entries become paths; nothing for a list, which names
+        its manifests beside itself. None where several layouts would have to be tried, or a schema cannot be read.
+        """
+        if unit.kind not in _PLACED:
+            return ""
+        with suppress(FirnlineError):
+            layout = self._layouts_of(_table_of(unit)).only
+            return None if layout is None else repr(layout)
+        return None
+
     def __call__(self, units: Sequence[File], together: Together = map) -> Expanded:
         read = list(zip(units, together(self._read, units), strict=True))
         tables: dict[str, list[int]] = {}
@@ -102,9 +113,13 @@ class PaimonExpand:
         if kind not in _PLACED:
             return list_rows(contents, join(location, "manifest"))
         entries, rows = _PLACED[kind]
+        return self._layouts_of(location).placed(*entries(contents), rows)
+
+    def _layouts_of(self, location: str) -> Layouts:
+        """Returns what is read once, by whichever thread is first: an answer and what it depends on are of one look."""
         if location not in self._layouts:
-            self._layouts[location] = Layouts(self.store, location)
-        return self._layouts[location].placed(*entries(contents), rows)
+            self._layouts.setdefault(location, Layouts(self.store, location))
+        return self._layouts[location]
 
 
 def _table_of(unit: File) -> str:

@@ -7,6 +7,7 @@ own while it was empty. A manifest holds entries of several schemas, and nothing
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
@@ -30,6 +31,14 @@ class Layouts:
         self._location = location
         self._branches = stored_schemas(store, location)
         self._read: dict[str, Layout] = {}
+
+    @cached_property
+    def only(self) -> Layout | None:
+        """The one layout of all schemas of all branches, whichever a file was written with; None where they differ:
+        then where a file lies also depends on where one is found.
+        """
+        every = {self._of_key(key) for branch in self._branches for key in branch.values()}
+        return every.pop() if len(every) == 1 else None
 
     def placed(self, found: pa.RecordBatch, of: Numbers, rows: Rows) -> Named:
         """Returns the rows of entries, each in the layout of its schema. Those of indexes do not say which that is:
