@@ -271,7 +271,7 @@ class Runs:
     def _deleter(self, name: TableName, run: Run) -> Deleter:
         """Returns the power to delete what a run's list names, or lists no longer than that."""
         stores, engines = self.places.stores, self.places.engines
-        many = engines.delete_many(name, run.plan["victims"]["files"])
+        many = engines.delete_many(name, run.plan["location"], run.plan["victims"]["files"])
         return Deleter(stores.delete(name, run.folder.root), many, stores.remove_empty())
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import struct
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from hashlib import blake2b
 from itertools import islice
@@ -24,7 +24,7 @@ from firnline.model.files import File, FileKind
 from firnline.model.locations import spellings
 from firnline.ports.cache import Cache
 from firnline.ports.expanding import Expand, Expanded, Together, dependences, end_to_end
-from firnline.ports.stores import List, ObjectMeta
+from firnline.ports.stores import List, ObjectMeta, shared
 from firnline.version import VERSION
 
 _LENGTHS = struct.Struct("<IQ")
@@ -169,6 +169,9 @@ class CachedExpand:
     @property
     def folds(self) -> bool:
         return self.expand.folds
+
+    def share(self, parts: int) -> CachedExpand:
+        return replace(self, expand=shared(self.expand, parts))
 
     def __call__(self, units: Sequence[File], together: Together = map) -> Expanded:
         opened = self.expand(units, together)

@@ -26,7 +26,7 @@ from firnline.formats.paimon.walking.layouts import Layouts, Rows
 from firnline.model.files import File, FileKind
 from firnline.model.locations import join
 from firnline.ports.expanding import Expanded, Together, joined
-from firnline.ports.stores import Read
+from firnline.ports.stores import Read, shared
 
 _PLACED: dict[FileKind, tuple[Callable[[Sequence[bytes]], Named], Rows]] = {
     FileKind.INDEX_MANIFEST: (index_entries, index_rows),
@@ -56,6 +56,9 @@ class PaimonExpand:
     @property
     def folds(self) -> bool:
         return True
+
+    def share(self, parts: int) -> PaimonExpand:
+        return PaimonExpand(shared(self.store, parts))
 
     def depends_on(self, unit: File) -> str | None:
         """Returns the layout of the table, by which the unit's entries become paths; nothing for a list, which names
