@@ -53,7 +53,7 @@ def test_one_that_works_alone_has_the_whole(redis_url: str, client: Any) -> None
     assert mine.part == 1.0
     assert mine.reserve("s3://lake/t", 1_000, RATE) == 0
     assert 0.5 < mine.reserve("s3://lake/t", 1_000, RATE) <= 1.0
-    assert mine.reserve("s3://lake/other", 1_000, RATE) == 0, "another line has a budget of its own"
+    assert mine.reserve("s3://lake/other", 1_000, RATE) == 0, "another lane has a budget of its own"
 
 
 def test_a_queue_that_is_empty_is_forgotten(redis_url: str, client: Any) -> None:

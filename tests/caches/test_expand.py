@@ -27,8 +27,8 @@ from firnline.testing.engines import a_long_life
 from firnline.testing.manifests import AvroLayout
 from firnline.testing.surveys import expected
 from firnline.testing.tables import QuickFiles, SmallTable
-from harness.lying_caches import SECRET, Ledger, memory_of
 
+from .lying import SECRET, Ledger, memory_of
 from .worlds import survey_with
 
 

@@ -16,8 +16,8 @@ from firnline.stores.objects import ObjectStores
 from firnline.testing.strategies import Script, scripts
 from firnline.testing.surveys import expected
 from firnline.testing.tables import SmallTable
-from harness.lying_caches import LIES, SECRET, Ledger, Lie, memory_of, neighbour
 
+from .lying import LIES, SECRET, Ledger, Lie, memory_of, neighbour
 from .worlds import survey_with
 
 FULL = bool(os.environ.get("FIRNLINE_FULL"))

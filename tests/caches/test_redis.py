@@ -23,9 +23,9 @@ from firnline.testing.counting import Counting
 from firnline.testing.engines import a_long_life
 from firnline.testing.surveys import expected
 from firnline.testing.tables import QuickFiles, SmallTable
-from harness.lying_caches import memory_of
 from harness.servers.redis import redis as redis_server
 
+from .lying import memory_of
 from .worlds import survey_with
 
 PREFIX = "firnline:unit:"

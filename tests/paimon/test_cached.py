@@ -30,11 +30,11 @@ from firnline.stores.objects import ObjectStores
 from firnline.stores.real_paths import RealPaths
 from firnline.testing.counting import Counting, CountingLog
 from firnline.testing.damage import SPOILED
-from harness.lying_caches import LIES, Ledger, Lie, memory_of
 from harness.paimon import layout
 from harness.paimon.java_table import JavaTable
 from harness.paimon.shapes import MAIN, Shape
 from harness.paimon.worlds import Paimon, grow
+from tests.caches.lying import LIES, Ledger, Lie, memory_of
 
 from .small import Copy, row
 

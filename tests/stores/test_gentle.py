@@ -30,10 +30,10 @@ from firnline.stores.objects import ObjectStores
 from firnline.stores.throttle import LocalBudget, Throttle
 from firnline.stores.wrappers.read_only import ReadOnly
 from firnline.testing.tables import QuickFiles, SmallTable
-from harness.lying_caches import Ledger, memory_of
 from harness.servers.fixtures import unique
 from harness.servers.process import Server
 from harness.servers.s3 import make_bucket
+from tests.caches.lying import Ledger, memory_of
 
 from .careless import Careless, careless
 
@@ -59,7 +59,7 @@ class Naps:
     def stores(self, text: str) -> Stores:
         """Returns the stores of a configuration, paced by this clock."""
         found = places(text).stores
-        found._throttles[""] = Throttle(found._throttle({}).lines, LocalBudget(clock=self), self)
+        found._throttles[""] = Throttle(found._throttle({}).lanes, LocalBudget(clock=self), self)
         return found
 
 

@@ -137,12 +137,12 @@ class Stores:
         """Returns what paces all that is asked of a store, one for each address: tables that are worked on side by side
         together ask no more of it than one would, also those that a catalog hands out credentials of their own for.
         """
-        from firnline.stores.throttle import Lines, Throttle
+        from firnline.stores.throttle import Lanes, Throttle
 
         address = settings.get("s3.endpoint", "")
         if address not in self._throttles:
-            lines = Lines(store_limits(self.config))
-            self._throttles.setdefault(address, Throttle(lines, self._budget()))
+            lanes = Lanes(store_limits(self.config))
+            self._throttles.setdefault(address, Throttle(lanes, self._budget()))
         return self._throttles[address]
 
     def _budget(self) -> Budget | None:

@@ -1,4 +1,4 @@
-"""One budget of requests for all processes that ask a store: for each line a queue whose end Redis remembers."""
+"""One budget of requests for all processes that ask a store: for each lane a queue whose end Redis remembers."""
 
 from __future__ import annotations
 
@@ -49,18 +49,18 @@ class RedisBudget:
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__init__(**state)  # type: ignore[misc]
 
-    def reserve(self, line: str, keys: int, rate: float) -> float:
-        wait = self._asked(line, keys, rate) if self._breaker.allows() else None
-        return self.alone.reserve(line, keys, rate) if wait is None else wait
+    def reserve(self, lane: str, keys: int, rate: float) -> float:
+        wait = self._asked(lane, keys, rate) if self._breaker.allows() else None
+        return self.alone.reserve(lane, keys, rate) if wait is None else wait
 
     def share(self, parts: int) -> RedisBudget:
         """Returns the same budget, with a smaller part for when its holder is left alone."""
         return RedisBudget(self.url, self.alone.share(parts), self.timeout_s)
 
-    def _asked(self, line: str, keys: int, rate: float) -> float | None:
+    def _asked(self, lane: str, keys: int, rate: float) -> float | None:
         """Returns the seconds to wait; None where Redis does not say, or says what makes no sense."""
         try:
-            said: Any = self._client.eval(_TAKE_A_PLACE, 1, _PREFIX + line, str(keys), str(rate))
+            said: Any = self._client.eval(_TAKE_A_PLACE, 1, _PREFIX + lane, str(keys), str(rate))
             wait = int(said) / 1_000_000
         except (redis.RedisError, OSError, ValueError, TypeError):
             self._breaker.failed()

@@ -83,15 +83,15 @@ class ReadWrite(Read, Put, PutIfAbsent, Protocol):
 
 
 class Budget(Protocol):
-    """Keys per second in each line, for everybody who shares this budget."""
+    """Keys per second in each lane, for everybody who shares this budget."""
 
     @property
     def part(self) -> float:
-        """The most of a line's rate that this holder may ever send: 1 is all of it."""
+        """The most of a lane's rate that this holder may ever send: 1 is all of it."""
         ...
 
-    def reserve(self, line: str, keys: int, rate: float) -> float:
-        """Takes `keys` out of the budget of a line, whose holders together send no more than `rate` a second. Returns
+    def reserve(self, lane: str, keys: int, rate: float) -> float:
+        """Takes `keys` out of the budget of a lane, whose holders together send no more than `rate` a second. Returns
         how many seconds to wait before they are sent.
         """
         ...

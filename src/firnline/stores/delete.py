@@ -17,7 +17,7 @@ from firnline.stores.delete_batches import HOPELESS, UNSENT, Answer, Bulk, Numbe
 from firnline.stores.failures import SLOW_DOWN, code_in
 from firnline.stores.keys import Key, object_key, object_name
 from firnline.stores.local import LocalFiles
-from firnline.stores.throttle import Line, Throttle
+from firnline.stores.throttle import Lane, Throttle
 
 DELETE_PATIENCE = Patience(attempts=12, base_delay_s=0.1, max_delay_s=2.0, budget_s=20.0)
 """Shorter than a lease's margin: on executors nobody asks the lease between two attempts."""
@@ -83,10 +83,10 @@ class ObjectDelete:
 
         pauses = self._patience.pauses()
         while members:
-            for batch in self._batches(bulk.line, members):
-                with self._sending(bulk.line, len(batch), may_send):
+            for batch in self._batches(bulk.lane, members):
+                with self._sending(bulk.lane, len(batch), may_send):
                     said = delete_bulk(self._buckets.s3().wire, bulk.bucket, [name for _, name in batch])
-                self._learn(bulk.line, said)
+                self._learn(bulk.lane, said)
                 for (number, _), answer in zip(batch, said, strict=True):
                     answers[number] = answer
             members = [each for each in members if answers[each[0]].again]
@@ -95,22 +95,22 @@ class ObjectDelete:
                 break
             self._sleep(pause)
 
-    def _batches(self, line: Line, members: Numbered) -> Iterator[Numbered]:
+    def _batches(self, lane: Lane, members: Numbered) -> Iterator[Numbered]:
         """Yields the members in requests, each as large as the store likes it at that moment."""
         start = 0
         while start < len(members):
-            size = self.throttle.batch(line)
+            size = self.throttle.batch(lane)
             yield members[start : start + size]
             start += size
 
     def _patiently(self, key: Key, etag: str | None, may_send: MaySend) -> Answer:
         """Returns the answer for one key, asked again while it may pass. What fails on a local file does not."""
-        line, pauses = self.throttle.deletes(_folder_of(key)), self._patience.pauses()
+        lane, pauses = self.throttle.deletes(_folder_of(key)), self._patience.pauses()
         while True:
-            with self._sending(line, 1, may_send):
+            with self._sending(lane, 1, may_send):
                 answer = self._one(key, etag)
             if key.scheme != "file":
-                self._learn(line, [answer])
+                self._learn(lane, [answer])
             pause = next(pauses, None) if answer.again else None
             if pause is None:
                 return answer
@@ -147,21 +147,21 @@ class ObjectDelete:
             obstore.delete(self._buckets.opened(key), object_name(key))
 
     @contextmanager
-    def _sending(self, line: Line, keys: int, may_send: MaySend) -> Iterator[None]:
+    def _sending(self, lane: Lane, keys: int, may_send: MaySend) -> Iterator[None]:
         """Waits for a turn and for the budget, then asks: the lease may have run out while we waited."""
-        with self.throttle.turn(line):
-            pause = self.throttle.reserve(line, keys)
+        with self.throttle.turn(lane):
+            pause = self.throttle.reserve(lane, keys)
             if pause > 0:
                 self._sleep(pause)
             may_send()
             yield
 
-    def _learn(self, line: Line, answers: Sequence[Answer]) -> None:
+    def _learn(self, lane: Lane, answers: Sequence[Answer]) -> None:
         said = {id(answer): answer for answer in answers}.values()  # nearly always the same one for every key
         if any(answer.slow for answer in said):
-            self.throttle.slowed(line)
+            self.throttle.slowed(lane)
         elif not any(answer.again for answer in said):
-            self.throttle.went_well(line)
+            self.throttle.went_well(lane)
 
 
 def _unlink(key: Key) -> None:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from firnline.errors import BadCredentials, ExpiredCredentials, NoSuchBucket, StoreError
 from firnline.ports.delete import Doomed, Fate
 from firnline.stores.keys import object_key, object_name
-from firnline.stores.throttle import Line
+from firnline.stores.throttle import Lane
 
 HOPELESS = (NoSuchBucket, BadCredentials, ExpiredCredentials)
 """No further delete can succeed after these."""
@@ -43,14 +43,14 @@ Numbered = list[tuple[int, str]]
 
 
 class Bulk(NamedTuple):
-    """The line in which deletes wait, and the bucket that they go to."""
+    """The lane in which deletes wait, and the bucket that they go to."""
 
-    line: Line
+    lane: Lane
     bucket: str
 
 
-LineOf = Callable[[str], Line]
-"""Returns the line in which deletes in a folder wait."""
+LaneOf = Callable[[str], Lane]
+"""Returns the lane in which deletes in a folder wait."""
 
 
 class _Folder(NamedTuple):
@@ -58,7 +58,7 @@ class _Folder(NamedTuple):
     members: Numbered
 
 
-def in_bulk(doomed: Sequence[Doomed], line_of: LineOf) -> tuple[dict[Bulk, Numbered], list[int]]:
+def in_bulk(doomed: Sequence[Doomed], lane_of: LaneOf) -> tuple[dict[Bulk, Numbered], list[int]]:
     """Returns the names that can go together, and the numbers of all other deletes."""
     bulks: dict[Bulk, Numbered] = {}
     folders: dict[str, _Folder | None] = {}
@@ -66,7 +66,7 @@ def in_bulk(doomed: Sequence[Doomed], line_of: LineOf) -> tuple[dict[Bulk, Numbe
     for number, (key, etag) in enumerate(doomed):
         folder, _, name = key.rpartition("/")
         if folder not in folders:
-            folders[folder] = _folder(folder, bulks, line_of)
+            folders[folder] = _folder(folder, bulks, lane_of)
         place = folders[folder]
         if place is None or etag is not None or not _is_plain(name):
             rest.append(number)
@@ -75,7 +75,7 @@ def in_bulk(doomed: Sequence[Doomed], line_of: LineOf) -> tuple[dict[Bulk, Numbe
     return bulks, rest
 
 
-def _folder(folder: str, bulks: dict[Bulk, Numbered], line_of: LineOf) -> _Folder | None:
+def _folder(folder: str, bulks: dict[Bulk, Numbered], lane_of: LaneOf) -> _Folder | None:
     """Returns where a folder's objects go; None where each has to be looked at by itself."""
     try:
         key = object_key(f"{folder}/x")
@@ -84,7 +84,7 @@ def _folder(folder: str, bulks: dict[Bulk, Numbered], line_of: LineOf) -> _Folde
         return None
     if key.scheme != "s3" or not fits_in_bulk(stem):
         return None
-    return _Folder(stem, bulks.setdefault(Bulk(line_of(folder), key.authority), []))
+    return _Folder(stem, bulks.setdefault(Bulk(lane_of(folder), key.authority), []))
 
 
 def _is_plain(name: str) -> bool:

@@ -62,7 +62,7 @@ def prefix_of(folder: str) -> str:
     return f"{scheme}://{authority}/{path.lstrip('/').partition('/')[0]}"
 
 
-class Line(NamedTuple):
+class Lane(NamedTuple):
     """Requests of one kind to one place, which wait for each other. `at_once`: how many may be under way there, or in
     the larger or smaller place for which that was said; `batch`: the most keys of one request.
     """
@@ -78,20 +78,20 @@ class Line(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Lines:
-    """Tells in which line a request stands: that of the place for which a limit was written, else of its prefix."""
+class Lanes:
+    """Tells in which lane a request stands: that of the place for which a limit was written, else of its prefix."""
 
     limits: StoreLimits = field(default_factory=StoreLimits)
     defaults: Mapping[str, Rates] = field(default_factory=lambda: DEFAULTS)
 
-    def reads(self, folder: str) -> Line:
-        return Line(*self._line(READS, folder))
+    def reads(self, folder: str) -> Lane:
+        return Lane(*self._lane(READS, folder))
 
-    def deletes(self, folder: str) -> Line:
+    def deletes(self, folder: str) -> Lane:
         batch = self.limits.limit("delete-batch", folder)
-        return Line(*self._line(DELETES, folder), LARGEST_BATCH if batch is None else int(batch.value))
+        return Lane(*self._lane(DELETES, folder), LARGEST_BATCH if batch is None else int(batch.value))
 
-    def _line(self, verb: str, folder: str) -> tuple[str, float, Limit | None]:
+    def _lane(self, verb: str, folder: str) -> tuple[str, float, Limit | None]:
         rate = self.limits.limit(f"{verb}-per-second", folder)
         if rate is None:
             usual = self.defaults.get(parse_location(folder).scheme, Rates())
@@ -120,7 +120,7 @@ class LocalBudget:
 
     part: float = 1.0
     clock: Clock = time.monotonic
-    _lines: dict[str, Queue] = field(default_factory=dict, repr=False)
+    _queues: dict[str, Queue] = field(default_factory=dict, repr=False)
     _lock: Any = field(default_factory=Lock, repr=False)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -129,9 +129,9 @@ class LocalBudget:
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__init__(**state)  # type: ignore[misc]
 
-    def reserve(self, line: str, keys: int, rate: float) -> float:
+    def reserve(self, lane: str, keys: int, rate: float) -> float:
         with self._lock:
-            return self._lines.setdefault(line, Queue()).wait(keys, rate * self.part, self.clock())
+            return self._queues.setdefault(lane, Queue()).wait(keys, rate * self.part, self.clock())
 
     def share(self, parts: int) -> LocalBudget:
         return LocalBudget(self.part / max(1, parts), self.clock)
@@ -139,14 +139,14 @@ class LocalBudget:
 
 @dataclass
 class Pace:
-    """The rate of one line, between a sixteenth of the ceiling and all of it, and the size of a request: never more
+    """The rate of one lane, between a sixteenth of the ceiling and all of it, and the size of a request: never more
     than a second brings, so that nobody waits long behind one.
     """
 
     ceiling: float
     rate: float = 0.0
     batch: int = _FIRST_BATCH
-    line: Queue = field(default_factory=Queue)
+    queue: Queue = field(default_factory=Queue)
     cut_at: float = -inf
 
     def __post_init__(self) -> None:
@@ -177,20 +177,20 @@ class Throttle:
     """
 
     def __init__(
-        self, lines: Lines | None = None, budget: Budget | None = None, clock: Clock = time.monotonic, parts: int = 1
+        self, lanes: Lanes | None = None, budget: Budget | None = None, clock: Clock = time.monotonic, parts: int = 1
     ) -> None:
-        self.lines = lines or Lines()
+        self.lanes = lanes or Lanes()
         self.budget: Budget = budget or LocalBudget(clock=clock)
         self._clock = clock
         self._parts = parts
-        self._known: dict[tuple[str, str], Line] = {}
+        self._known: dict[tuple[str, str], Lane] = {}
         self._paces: dict[str, Pace] = {}
         self._turns: dict[str, BoundedSemaphore] = {}
         self._shares: dict[int, Throttle] = {}
         self._lock = Lock()
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"lines": self.lines, "budget": self.budget, "clock": self._clock, "parts": self._parts}
+        return {"lanes": self.lanes, "budget": self.budget, "clock": self._clock, "parts": self._parts}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__init__(**state)  # type: ignore[misc]
@@ -200,89 +200,89 @@ class Throttle:
         one every time: whatever of a task holds it, the readers of a thousand tables, stands in one line.
         """
         if parts not in self._shares:
-            made = Throttle(self.lines, self.budget.share(parts), self._clock, self._parts * max(1, parts))
+            made = Throttle(self.lanes, self.budget.share(parts), self._clock, self._parts * max(1, parts))
             self._shares.setdefault(parts, made)
         return self._shares[parts]
 
-    def reads(self, folder: str) -> Line:
-        return self._line(READS, folder)
+    def reads(self, folder: str) -> Lane:
+        return self._lane(READS, folder)
 
-    def deletes(self, folder: str) -> Line:
-        return self._line(DELETES, folder)
+    def deletes(self, folder: str) -> Lane:
+        return self._lane(DELETES, folder)
 
-    def _line(self, verb: str, folder: str) -> Line:
-        """Returns the line of a folder, found once for many requests."""
+    def _lane(self, verb: str, folder: str) -> Lane:
+        """Returns the lane of a folder, found once for many requests."""
         found = self._known.get((verb, folder))
         if found is None:
             if len(self._known) >= _MOST_KNOWN:
                 self._known.clear()
-            found = self.lines.reads(folder) if verb == READS else self.lines.deletes(folder)
+            found = self.lanes.reads(folder) if verb == READS else self.lanes.deletes(folder)
             self._known[verb, folder] = found
         return found
 
-    def batch(self, line: Line) -> int:
+    def batch(self, lane: Lane) -> int:
         """Returns how many keys the next request should bring."""
         with self._lock:
-            return min(self._pace(line).batch, line.batch)
+            return min(self._pace(lane).batch, lane.batch)
 
-    def reserve(self, line: Line, keys: int) -> float:
+    def reserve(self, lane: Lane, keys: int) -> float:
         """Returns how many seconds to wait before `keys` may be sent; their place is taken."""
-        if line.rate == inf:
+        if lane.rate == inf:
             return 0.0
-        budgeted = self.budget.reserve(line.name, keys, line.rate)
+        budgeted = self.budget.reserve(lane.name, keys, lane.rate)
         with self._lock:
-            pace = self._pace(line)
-            return max(budgeted, pace.line.wait(keys, pace.rate, self._clock()))
+            pace = self._pace(lane)
+            return max(budgeted, pace.queue.wait(keys, pace.rate, self._clock()))
 
-    def slowed(self, line: Line) -> None:
+    def slowed(self, lane: Lane) -> None:
         """Notes that the store asked for less."""
         with self._lock:
-            self._pace(line).slowed(self._clock())
+            self._pace(lane).slowed(self._clock())
 
-    def went_well(self, line: Line) -> None:
+    def went_well(self, lane: Lane) -> None:
         with self._lock:
-            self._pace(line).went_well()
+            self._pace(lane).went_well()
 
     @contextmanager
-    def turn(self, line: Line) -> Iterator[None]:
-        """Holds one of the requests that a line may have under way, after waiting for one."""
-        if line.at_once is None:
+    def turn(self, lane: Lane) -> Iterator[None]:
+        """Holds one of the requests that a lane may have under way, after waiting for one."""
+        if lane.at_once is None:
             yield
             return
         with self._lock:
-            places = max(1, int(line.at_once.value) // self._parts)
-            turns = self._turns.setdefault(line.at_once.place, BoundedSemaphore(places))
+            places = max(1, int(lane.at_once.value) // self._parts)
+            turns = self._turns.setdefault(lane.at_once.place, BoundedSemaphore(places))
         with turns:
             yield
 
     @contextmanager
-    def asking(self, line: Line) -> Iterator[None]:
+    def asking(self, lane: Lane) -> Iterator[None]:
         """Around one request for reading: waits until it may be sent."""
-        if line.is_free:
+        if lane.is_free:
             yield
             return
-        with self.turn(line):
-            time.sleep(self.reserve(line, 1))
+        with self.turn(lane):
+            time.sleep(self.reserve(lane, 1))
             yield
 
-    def listing(self, line: Line, pages: Iterator[Page], size: Callable[[Page], int]) -> Iterator[Page]:
+    def listing(self, lane: Lane, pages: Iterator[Page], size: Callable[[Page], int]) -> Iterator[Page]:
         """Yields what a listing yields: it waits before the first, and whenever it has brought as much as a store sends
         in one answer. No turn is held while the caller works: it may read meanwhile.
         """
-        if line.is_free:
+        if lane.is_free:
             yield from pages
             return
         brought = PAGE
         while True:
             asked, brought = divmod(brought, PAGE)
             if asked:
-                time.sleep(self.reserve(line, asked))
-            with self.turn(line):
+                time.sleep(self.reserve(lane, asked))
+            with self.turn(lane):
                 page = next(pages, None)
             if page is None:
                 return
             brought += size(page)
             yield page
 
-    def _pace(self, line: Line) -> Pace:
-        return self._paces.setdefault(line.name, Pace(line.rate * self.budget.part))
+    def _pace(self, lane: Lane) -> Pace:
+        return self._paces.setdefault(lane.name, Pace(lane.rate * self.budget.part))

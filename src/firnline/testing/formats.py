@@ -34,6 +34,7 @@ from firnline.ports.engines import Engine, Territory
 from firnline.ports.expanding import Expand, joined
 from firnline.ports.formats import State, TableFormat
 from firnline.ports.kits import Kit
+from firnline.ports.stores import shared
 from firnline.stores.objects import ObjectStores
 from firnline.testing.counting import Counting
 from firnline.testing.damage import Spoil, cut_in_half, empty, remove, replace_with_text
@@ -76,6 +77,24 @@ class Specimen(Protocol):
 
 
 Make = Callable[[Path], Specimen]
+
+
+class _Divided(ObjectStores):
+    """A store that knows as one of how many it works."""
+
+    parts = 1
+
+    def __reduce__(self) -> tuple[Callable[[int], _Divided], tuple[int]]:
+        return _divided, (self.parts,)
+
+    def share(self, parts: int) -> _Divided:
+        return _divided(self.parts * parts)
+
+
+def _divided(parts: int) -> _Divided:
+    made = _Divided()
+    made.parts = parts
+    return made
 
 
 class FormatContract:
@@ -184,6 +203,10 @@ class FormatContract:
         assert sent(first).rows == expand(first).rows
         assert also.schema == entries.schema
         assert pickle.loads(pickle.dumps(table_format)).name == table_format.name
+
+    def test_what_travels_to_executors_keeps_to_its_part_of_the_pace(self, kit: Kit) -> None:
+        expand = shared(kit.format(_Divided()).expand, 4)
+        assert pickle.loads(pickle.dumps(expand)).store.parts == 4
 
     # ---- engines
 

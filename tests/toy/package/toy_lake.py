@@ -29,7 +29,7 @@ from firnline.ports.expanding import ROW_COLUMNS, Expanded, Together
 from firnline.ports.formats import Amendment, Capabilities, Edited, FenceKind, State, UndoWindow
 from firnline.ports.inspect import Manifest
 from firnline.ports.listings import WrittenFolder
-from firnline.ports.stores import Get, Read, ReadWrite
+from firnline.ports.stores import Get, Read, ReadWrite, shared
 
 _ROWS = pa.schema(zip(ROW_COLUMNS, (pa.string(), pa.string(), pa.int64(), pa.string(), pa.bool_()), strict=True))
 _FILE = pa.struct([("content", pa.int32()), ("file_path", pa.string()), ("file_size_in_bytes", pa.int64())])
@@ -63,6 +63,9 @@ class ToyExpand:
     store: Get
     order: tuple[FileKind, ...] = (FileKind.MANIFEST,)
     folds: bool = False
+
+    def share(self, parts: int) -> ToyExpand:
+        return ToyExpand(shared(self.store, parts))
 
     def __call__(self, units: Sequence[File], together: Together = map) -> Expanded:
         rows, of = list[tuple[str, str, int, str, bool]](), list[int]()

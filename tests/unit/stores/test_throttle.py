@@ -15,12 +15,12 @@ from hypothesis import strategies as st
 
 from firnline.policy.limits import LARGEST_BATCH, StoreLimits
 from firnline.policy.parse import parse_policy
-from firnline.stores.throttle import DEFAULTS, Line, Lines, LocalBudget, Throttle, prefix_of
+from firnline.stores.throttle import DEFAULTS, Lane, Lanes, LocalBudget, Throttle, prefix_of
 from harness.curves import WatchedThrottle
 
 PREFIX = "s3://b/lake"
 KEYS_PER_SECOND = DEFAULTS["s3"].deletes
-LINE = Line(f"deletes {PREFIX}", KEYS_PER_SECOND)
+LANE = Lane(f"deletes {PREFIX}", KEYS_PER_SECOND)
 
 
 @dataclass
@@ -42,17 +42,17 @@ class Sender:
 
     throttle: WatchedThrottle
     clock: Ticking
-    line: Line = LINE
+    lane: Lane = LANE
     sent: list[tuple[float, int]] = field(default_factory=list)
 
     def send(self, keys: int) -> None:
-        self.clock.now += self.throttle.reserve(self.line, keys)
+        self.clock.now += self.throttle.reserve(self.lane, keys)
         self.sent.append((self.clock.now, keys))
 
 
 def sender(rate: float = KEYS_PER_SECOND) -> Sender:
     clock = Ticking()
-    return Sender(WatchedThrottle(budget=LocalBudget(clock=clock), clock=clock), clock, LINE._replace(rate=rate))
+    return Sender(WatchedThrottle(budget=LocalBudget(clock=clock), clock=clock), clock, LANE._replace(rate=rate))
 
 
 batches = st.lists(st.integers(1, LARGEST_BATCH), min_size=1, max_size=60)
@@ -66,9 +66,9 @@ def test_no_window_of_time_sees_more_than_the_budget(sizes: list[int], rate: flo
         under_test.send(size)
         match said[number % len(said)]:
             case "ok":
-                under_test.throttle.went_well(under_test.line)
+                under_test.throttle.went_well(under_test.lane)
             case "slow":
-                under_test.throttle.slowed(under_test.line)
+                under_test.throttle.slowed(under_test.lane)
             case _:
                 under_test.clock.now += 0.7
     for start, (begin, _) in enumerate(under_test.sent):
@@ -84,7 +84,7 @@ def test_rate_and_size_stay_within_their_bounds(said: list[str]) -> None:
     under_test = sender()
     for word in said:
         under_test.clock.now += 0.4
-        under_test.throttle.slowed(LINE) if word == "slow" else under_test.throttle.went_well(LINE)
+        under_test.throttle.slowed(LANE) if word == "slow" else under_test.throttle.went_well(LANE)
     for moment in under_test.throttle.curve:
         assert KEYS_PER_SECOND / 16 <= moment.rate <= KEYS_PER_SECOND
         assert 10 <= moment.batch <= LARGEST_BATCH
@@ -93,32 +93,32 @@ def test_rate_and_size_stay_within_their_bounds(said: list[str]) -> None:
 def test_slow_down_halves_once_for_requests_of_the_same_moment() -> None:
     under_test = sender()
     for _ in range(8):
-        under_test.throttle.slowed(LINE)
+        under_test.throttle.slowed(LANE)
     assert [moment.event for moment in under_test.throttle.curve] == ["halved"] + ["slow down"] * 7
     assert under_test.throttle.curve[-1].rate == KEYS_PER_SECOND / 2
-    assert under_test.throttle.batch(LINE) == 125
+    assert under_test.throttle.batch(LANE) == 125
     under_test.clock.now += 1.1
-    under_test.throttle.slowed(LINE)
+    under_test.throttle.slowed(LANE)
     assert under_test.throttle.curve[-1].rate == KEYS_PER_SECOND / 4
 
 
 def test_it_comes_back_by_small_steps() -> None:
     under_test = sender()
-    under_test.throttle.slowed(LINE)
+    under_test.throttle.slowed(LANE)
     rates = []
     for _ in range(60):
-        under_test.throttle.went_well(LINE)
+        under_test.throttle.went_well(LANE)
         rates.append(under_test.throttle.curve[-1].rate)
     steps = {round(later - earlier, 6) for earlier, later in pairwise(rates)}
     assert steps == {KEYS_PER_SECOND / 100, 0.0}
     assert rates[-1] == KEYS_PER_SECOND
-    assert under_test.throttle.batch(LINE) == LARGEST_BATCH
+    assert under_test.throttle.batch(LANE) == LARGEST_BATCH
 
 
 def test_a_prefix_that_is_asked_to_slow_down_slows_nobody_else() -> None:
     under_test = sender()
-    under_test.throttle.slowed(LINE)
-    under_test.throttle.went_well(LINE._replace(name="deletes s3://b/other"))
+    under_test.throttle.slowed(LANE)
+    under_test.throttle.went_well(LANE._replace(name="deletes s3://b/other"))
     assert under_test.throttle.curve[-1].rate == KEYS_PER_SECOND
 
 
@@ -126,26 +126,26 @@ def test_shares_add_up_to_the_whole() -> None:
     clock = Ticking()
     copies = [pickle.loads(pickle.dumps(Throttle().share(4))) for _ in range(4)]
     assert sum(copy.budget.part for copy in copies) == 1.0
-    one, line = Throttle(budget=LocalBudget(clock=clock), clock=clock).share(4), LINE._replace(rate=1_000.0)
-    assert [one.reserve(line, 250) for _ in range(3)] == [0.0, 1.0, 2.0]
-    assert one.batch(line) == 250, "no request brings more than a second does"
+    one, lane = Throttle(budget=LocalBudget(clock=clock), clock=clock).share(4), LANE._replace(rate=1_000.0)
+    assert [one.reserve(lane, 250) for _ in range(3)] == [0.0, 1.0, 2.0]
+    assert one.batch(lane) == 250, "no request brings more than a second does"
 
 
-def lines(text: str) -> Lines:
-    return Lines(StoreLimits.of(parse_policy(text).stores))
+def lanes(text: str) -> Lanes:
+    return Lanes(StoreLimits.of(parse_policy(text).stores))
 
 
 def test_where_nothing_was_said_buckets_have_a_pace_and_local_files_have_none() -> None:
-    usual = Lines()
-    assert usual.deletes("s3a://b/lake/t/data") == LINE
-    assert usual.reads("gs://b/lake/t") == Line("reads gs://b/lake", 5_000.0)
+    usual = Lanes()
+    assert usual.deletes("s3a://b/lake/t/data") == LANE
+    assert usual.reads("gs://b/lake/t") == Lane("reads gs://b/lake", 5_000.0)
     assert usual.deletes("abfss://c@account.dfs.core.windows.net/lake/t").rate == 2_500.0
     assert usual.reads("/lake/t").is_free
     assert usual.deletes("memory://x/t").is_free
 
 
 def test_each_limit_comes_from_the_most_specific_place_that_has_it() -> None:
-    found = lines(
+    found = lanes(
         """
         stores:
           s3://b: {reads-per-second: 100, deletes-per-second: 10, deletes-at-once: 2}
@@ -153,9 +153,9 @@ def test_each_limit_comes_from_the_most_specific_place_that_has_it() -> None:
           /disk: {reads-at-once: 3}
         """
     )
-    assert found.reads("s3://b/lake/t") == found.reads("s3://b") == Line("reads s3://b/", 100)
-    assert found.deletes("s3://b/lake/t") == Line("deletes s3://b/lake/", 20, (2, "deletes s3://b/"), 7)
-    assert found.deletes("s3://b/lakes/t") == Line("deletes s3://b/", 10, (2, "deletes s3://b/"))
+    assert found.reads("s3://b/lake/t") == found.reads("s3://b") == Lane("reads s3://b/", 100)
+    assert found.deletes("s3://b/lake/t") == Lane("deletes s3://b/lake/", 20, (2, "deletes s3://b/"), 7)
+    assert found.deletes("s3://b/lakes/t") == Lane("deletes s3://b/", 10, (2, "deletes s3://b/"))
     assert found.deletes("s3://b2/lake/t").rate == KEYS_PER_SECOND
     assert found.reads("file:///disk/t").at_once == (3, "reads file:///disk/")
     assert found.deletes("/disk/t").is_free
@@ -163,13 +163,13 @@ def test_each_limit_comes_from_the_most_specific_place_that_has_it() -> None:
 
 def test_a_line_that_was_said_is_shared_by_all_that_lies_there() -> None:
     clock = Ticking()
-    throttle = Throttle(lines("stores: {s3://b: {reads-per-second: 10}}"), LocalBudget(clock=clock), clock)
+    throttle = Throttle(lanes("stores: {s3://b: {reads-per-second: 10}}"), LocalBudget(clock=clock), clock)
     assert throttle.reserve(throttle.reads("s3://b/one/t"), 5) == 0.0
     assert throttle.reserve(throttle.reads("s3://b/two/t"), 1) == 0.5
 
 
 def test_no_more_are_under_way_than_was_said_and_of_parts_each_has_its_own() -> None:
-    throttle = Throttle(lines("stores: {/disk: {reads-at-once: 4}}"))
+    throttle = Throttle(lanes("stores: {/disk: {reads-at-once: 4}}"))
     for one, most in ((throttle, 4), (throttle.share(2), 2), (throttle.share(9), 1)):
         assert most_at_once(pickle.loads(pickle.dumps(one))) == most
 
@@ -198,14 +198,14 @@ def most_at_once(throttle: Throttle) -> int:
 def test_a_listing_waits_for_what_it_brought(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = Ticking()
     monkeypatch.setattr(time, "sleep", clock.wait)
-    throttle = Throttle(lines("stores: {/disk: {reads-per-second: 1}}"), LocalBudget(clock=clock), clock)
-    line = throttle.reads("/disk/t")
-    assert list(throttle.listing(line, iter([10_000, 500, 600]), lambda page: page)) == [10_000, 500, 600]
+    throttle = Throttle(lanes("stores: {/disk: {reads-per-second: 1}}"), LocalBudget(clock=clock), clock)
+    lane = throttle.reads("/disk/t")
+    assert list(throttle.listing(lane, iter([10_000, 500, 600]), lambda page: page)) == [10_000, 500, 600]
     assert clock.now == 11.0, "one for the first answer, ten for the next ten thousand; the last is not awaited"
 
 
 def test_a_request_brings_no_more_than_was_said() -> None:
-    throttle = Throttle(lines("stores: {s3://b: {delete-batch: 7}, s3://slow: {deletes-per-second: 3}}"))
+    throttle = Throttle(lanes("stores: {s3://b: {delete-batch: 7}, s3://slow: {deletes-per-second: 3}}"))
     for _ in range(100):
         for bucket in ("s3://b", "s3://slow", "s3://other"):
             throttle.went_well(throttle.deletes(bucket))

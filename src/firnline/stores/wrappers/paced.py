@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from firnline.ports.stores import ObjectMeta, ReadWrite, shared
-from firnline.stores.throttle import Line, Throttle
+from firnline.stores.throttle import Lane, Throttle
 
 
 class Paced:
@@ -45,5 +45,5 @@ class Paced:
     def put_if_absent(self, key: str, data: bytes) -> None:
         self._store.put_if_absent(key, data)
 
-    def _beside(self, key: str) -> Line:
+    def _beside(self, key: str) -> Lane:
         return self._throttle.reads(key.rpartition("/")[0])
