@@ -87,7 +87,8 @@ def test_a_listing_shares_the_pace(spark_session: SparkSession, tmp_path: Path) 
 
 def test_no_more_tasks_than_requests_that_may_be_under_way(spark_session: SparkSession) -> None:
     assert spread_of(spark_session, 10_000).tasks > 1
-    assert spread_of(spark_session, 10_000, 1).tasks == 1
+    assert spread_of(spark_session, 10_000, at_once=1).tasks == 1
+    assert spread_of(spark_session, 10_000, passes=2, at_once=2).tasks == 1, "two passes run side by side"
     engines = Engines("spark", spark_session, limits=limits("stores: {s3://b: {reads-at-once: 3, deletes-at-once: 2}}"))
     lying_there: Any = SimpleNamespace(location="s3://b/t", table="t")
     engine = engines.spark(lying_there)

@@ -15,11 +15,13 @@ import pytest
 from firnline.app.places import Places, places_of
 from firnline.app.stores import Stores
 from firnline.caches.expand import CachedExpand
+from firnline.formats.iceberg.expand import IcebergExpand
 from firnline.formats.iceberg.table import IcebergFormat
 from firnline.formats.paimon.walking.expand import PaimonExpand
 from firnline.local.delete import LocalDeleteMany
 from firnline.local.engine import LocalEngine
 from firnline.model.times import DAY_MS
+from firnline.ops.orphans.neighbours import EachItsOwn
 from firnline.policy.parse import parse_policy
 from firnline.ports.catalogs import TableName
 from firnline.ports.delete import Doomed, Fate, always
@@ -227,12 +229,12 @@ def test_what_travels_to_executors_has_its_share(tmp_path: Path) -> None:
     state = table_format.load("t", table.publish())
     expand = memory_of(Ledger()).of(store)(table_format, state, DAY_MS)
     assert isinstance(expand, CachedExpand)
-    for each in (expand, PaimonExpand(store)):
-        mine = pickle.loads(pickle.dumps(shared(each, 4)))
-        inner = mine.expand if isinstance(mine, CachedExpand) else mine
-        throttle = inner.store._store._store._throttle
-        assert throttle.budget.part == 0.25
-        assert throttle._parts == 4
+    others = EachItsOwn({"/x": PaimonExpand(store)}, {"/y": IcebergExpand(store)}, IcebergExpand(store))
+    sent = pickle.loads(pickle.dumps([shared(each, 4) for each in (expand, PaimonExpand(store), others)]))
+    inner = [sent[0].expand, sent[1], sent[2].by_folder["/x"], sent[2].by_stem["/y"], sent[2].otherwise]
+    throttles = [each.store._store._store._throttle for each in inner]
+    assert {(each.budget.part, each._parts) for each in throttles} == {(0.25, 4)}
+    assert len(set(map(id, throttles))) == 1, "all that one task reads stands in one line, of however many tables"
 
 
 def test_doctor_shows_what_was_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:

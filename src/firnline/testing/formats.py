@@ -36,7 +36,7 @@ from firnline.ports.formats import State, TableFormat
 from firnline.ports.kits import Kit
 from firnline.ports.stores import shared
 from firnline.stores.objects import ObjectStores
-from firnline.testing.counting import Counting
+from firnline.testing.counting import Counting, Divided
 from firnline.testing.damage import Spoil, cut_in_half, empty, remove, replace_with_text
 from firnline.testing.dated import Clock
 from firnline.testing.faults import CountingFault, Died, Dying, Fault, When
@@ -77,24 +77,6 @@ class Specimen(Protocol):
 
 
 Make = Callable[[Path], Specimen]
-
-
-class _Divided(ObjectStores):
-    """A store that knows as one of how many it works."""
-
-    parts = 1
-
-    def __reduce__(self) -> tuple[Callable[[int], _Divided], tuple[int]]:
-        return _divided, (self.parts,)
-
-    def share(self, parts: int) -> _Divided:
-        return _divided(self.parts * parts)
-
-
-def _divided(parts: int) -> _Divided:
-    made = _Divided()
-    made.parts = parts
-    return made
 
 
 class FormatContract:
@@ -205,7 +187,7 @@ class FormatContract:
         assert pickle.loads(pickle.dumps(table_format)).name == table_format.name
 
     def test_what_travels_to_executors_keeps_to_its_part_of_the_pace(self, kit: Kit) -> None:
-        expand = shared(kit.format(_Divided()).expand, 4)
+        expand = shared(kit.format(Divided(ObjectStores())).expand, 4)
         assert pickle.loads(pickle.dumps(expand)).store.parts == 4
 
     # ---- engines
