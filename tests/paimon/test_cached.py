@@ -18,7 +18,7 @@ from firnline.caches.opening import OpenedCache
 from firnline.errors import ObjectNotFound, UnreadableMetadata, UnsupportedFormat
 from firnline.formats.paimon.table import PaimonFormat
 from firnline.local.engine import LocalEngine
-from firnline.model.files import FileKind
+from firnline.model.files import File, FileKind
 from firnline.model.times import DAY_MS
 from firnline.ops.neighbours.folders import OwnFolders
 from firnline.ops.neighbours.outward import UnitMeans, Walked, outward
@@ -167,6 +167,16 @@ def test_where_schemas_put_files_in_several_places_nothing_is_remembered_of_mani
     manifests = {Path(key).name for key in opened_in(counting)}
     assert manifests
     assert not [name for name in manifests if name.startswith("manifest-list-")]
+
+
+def test_a_schema_that_cannot_be_read_is_asked_for_once(copy: Copy) -> None:
+    """And not once for each of thousands of units: opening the first of them tells of it anyway."""
+    (Path(copy.table) / "schema" / "schema-7").write_text("{")
+    counting = Counting(ObjectStores())
+    expand = PaimonFormat(counting).expand
+    units = [File(FileKind.MANIFEST, f"{copy.table}/manifest/{number}", opens=True) for number in range(50)]
+    assert [expand.depends_on(each) for each in units] == [None] * 50
+    assert counting.calls()["get", f"{copy.table}/schema/schema-7"] == 1
 
 
 def test_a_table_that_was_dropped_and_made_again_is_read_again(both: Paimon, copy: Copy) -> None:

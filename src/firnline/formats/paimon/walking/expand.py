@@ -45,6 +45,7 @@ class PaimonExpand:
 
     store: Read
     _layouts: dict[str, Layouts] = field(default_factory=dict, repr=False)
+    _told: dict[str, str | None] = field(default_factory=dict, repr=False)
 
     def __reduce__(self) -> tuple[type[PaimonExpand], tuple[Read]]:
         return PaimonExpand, (self.store,)
@@ -66,9 +67,14 @@ class PaimonExpand:
         """
         if unit.kind not in _PLACED:
             return ""
-        with suppress(FirnlineError):
-            layout = self._layouts_of(_table_of(unit)).only
-            return None if layout is None else repr(layout)
+        location = _table_of(unit)
+        if location not in self._told:
+            self._told[location] = self._only_layout(location)
+        return self._told[location]
+
+    def _only_layout(self, location: str) -> str | None:
+        with suppress(FirnlineError):  # what opens a unit of this table meets it again, and tells
+            return self._layouts_of(location).only
         return None
 
     def __call__(self, units: Sequence[File], together: Together = map) -> Expanded:
