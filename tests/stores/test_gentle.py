@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from firnline.app.places import Places, places_of
+from firnline.app.places import Places, now_ms, places_of
 from firnline.app.stores import Stores
 from firnline.caches.expand import CachedExpand
 from firnline.formats.iceberg.expand import IcebergExpand
@@ -36,6 +36,7 @@ from harness.servers.fixtures import unique
 from harness.servers.process import Server
 from harness.servers.s3 import make_bucket
 from tests.caches.lying import Ledger, memory_of
+from tests.neighbours.lakes import real_lake
 
 from .careless import Careless, careless
 
@@ -155,6 +156,31 @@ def test_as_many_threads_delete_as_was_said_and_a_call_brings_what_a_minute_take
     assert isinstance(many, LocalDeleteMany)
     assert (many.threads, many.rows) == (3, 600)
     assert engines.delete_many(name, "s3://c/t", 10).rows == LocalDeleteMany().rows == 16_000
+
+
+NARROWEST = (
+    "reads-at-once: 1, deletes-at-once: 1, delete-batch: 1, reads-per-second: 100000, deletes-per-second: 100000"
+)
+
+
+def test_a_whole_run_goes_through_the_narrowest_door(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No step waits for another one behind it: two tables side by side, each with other tables to ask."""
+    with real_lake(tmp_path, monkeypatch) as lake:
+        lake.policy = f"stores: {{{tmp_path}: {{{NARROWEST}}}}}"
+        for name in ("one", "two"):
+            lake.create(name)
+            for number in range(4):
+                lake.append(name, number)
+            lake.overwrite(name, 9)
+        several = lake.firnline().several(["lake.db.*"])
+        asked = {"older_than": now_ms(), "retain_last": 1, "grace": "0s", "blast_radius": 1.0}
+        several.expire(**asked)
+        for name in ("one", "two"):
+            assert lake.read_all(name) == [[9]]
+            assert lake.firnline().check(f"lake.db.{name}").sound
+            (run,) = lake.firnline().runs(f"lake.db.{name}")
+            assert run.state == "done"
+        lake.firnline().orphans("lake.db.one", older_than=now_ms() - 2 * DAY_MS, dry_run=True)
 
 
 # ---------------------------------------------------------------- on S3
