@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -90,10 +89,10 @@ def test_no_more_tasks_than_requests_that_may_be_under_way(spark_session: SparkS
     assert spread_of(spark_session, 10_000, at_once=1).tasks == 1
     assert spread_of(spark_session, 10_000, passes=2, at_once=2).tasks == 1, "two passes run side by side"
     engines = Engines("spark", spark_session, limits=limits("stores: {s3://b: {reads-at-once: 3, deletes-at-once: 2}}"))
-    lying_there: Any = SimpleNamespace(location="s3://b/t", table="t")
-    engine = engines.spark(lying_there)
-    assert isinstance(engine, SparkEngine)
-    assert engine.at_once == 3
+    for places, at_once in ((["s3://b/t"], 3), (["s3://c/t"], None), (["s3://c/t", "s3://b/t"], 3)):
+        engine = engines.spark("t", *places)
+        assert isinstance(engine, SparkEngine)
+        assert engine.at_once == at_once
     many = engines.delete_many(TableName.at("s3://b/t"), "s3://b/t", 10)
     assert isinstance(many, SparkDeleteMany)
     assert many.at_once == 2

@@ -149,6 +149,14 @@ def test_the_local_engine_has_as_many_threads_as_may_read(tmp_path: Path, said: 
     assert engine.threads == threads
 
 
+def test_tables_that_are_walked_together_have_as_many_threads_as_the_widest_place() -> None:
+    """Each place keeps to its own number: its throttle lets no more reads go."""
+    engines = places("stores: {/narrow: {reads-at-once: 2}, /wide: {reads-at-once: 20}}").engines
+    for lying, threads in ((["/narrow/t"], 2), (["/narrow/t", "/t"], 8), (["/narrow/t", "/wide/t", "/t"], 20)):
+        found = engines.choose_together([("local", place, 1, 1) for place in lying], len(lying))
+        assert all(isinstance(each, LocalEngine) and each.threads == threads for each in found)
+
+
 def test_as_many_threads_delete_as_was_said_and_a_call_brings_what_a_minute_takes() -> None:
     engines = places("stores: {s3://b: {deletes-at-once: 3, deletes-per-second: 10}}").engines
     name = TableName.at("s3://b/t")
