@@ -40,7 +40,7 @@ from firnline.ops.table.context import TableContext, refuse_copy
 from firnline.plans.explain import explain
 from firnline.plans.plan import Conflict, Plan
 from firnline.plans.request import Request
-from firnline.ports.catalogs import TableSource
+from firnline.ports.catalogs import TableName, TableSource
 from firnline.ports.engines import Survey
 
 if TYPE_CHECKING:
@@ -213,7 +213,7 @@ class Runs:
     def advance(self, run: str, leave: Leave) -> RunStatus:
         """Returns the run, taken as far as it may go now. What was said when the run was planned is not asked."""
         with self._leased(run, leave) as leased:
-            return advance(leased, self._deleter(leased.work, leased.run))
+            return advance(leased, self._deleter(leased.work.source.name, leased.run))
 
     def commit(self, run: str, leave: Leave) -> RunStatus:
         with self._leased(run, leave) as leased:
@@ -225,7 +225,7 @@ class Runs:
 
     def purge(self, run: str, leave: Leave) -> RunStatus:
         with self._leased(run, leave) as leased:
-            return purge_only(leased, self._deleter(leased.work, leased.run))
+            return purge_only(leased, self._deleter(leased.work.source.name, leased.run))
 
     def purge_table(self, table: Table, leave: Leave) -> list[RunStatus]:
         return self._on_table(table, leave, purge_all)
@@ -245,7 +245,7 @@ class Runs:
         largest = max(unfinished, key=lambda run: int(run.plan["victims"]["files"]))
         self.places.stores.prepare(work, state, deletes=True)
         with self.places.alone(work.root(state)), work.lease(state, leave.break_lease) as (work, lease):
-            return act(work, lease, self._deleter(work, largest))
+            return act(work, lease, self._deleter(work.source.name, largest))
 
     def of_table(self, table: Table) -> list[RunStatus]:
         """Returns every recorded run of a table, in the order of planning. Changes nothing."""
@@ -268,10 +268,12 @@ class Runs:
             settle_halfway_runs(leased)
             yield leased
 
-    def _deleter(self, work: TableContext, run: Run) -> Deleter:
-        """Returns the power to delete what a run's list names, or lists no longer than that."""
-        stores, name = self.places.stores, work.source.name
-        many = self.places.engines.delete_many(name, work.source.load().location, run.plan["victims"]["files"])
+    def _deleter(self, name: TableName, run: Run) -> Deleter:
+        """Returns the power to delete what a run's list names, or lists no longer than that. How many go at once is
+        told by where the record says that the table is; how fast they go, by each file's own place.
+        """
+        stores, engines = self.places.stores, self.places.engines
+        many = engines.delete_many(name, run.plan["location"], run.plan["victims"]["files"])
         return Deleter(stores.delete(name, run.folder.root), many, stores.remove_empty())
 
 
