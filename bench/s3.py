@@ -28,7 +28,7 @@ from firnline.ports.delete import Doomed, always
 from firnline.stores.delete import ObjectDelete
 from firnline.stores.ranges import ObjectRanges
 from firnline.stores.s3 import open_s3
-from firnline.stores.throttle import LocalBudget, Throttle
+from firnline.stores.throttle import Lanes, Throttle
 from harness.servers.process import Server
 from harness.servers.rest import iceberg_jvm
 from harness.servers.s3 import ACCESS, REGION, SECRET, make_bucket
@@ -39,7 +39,7 @@ OBJECTS, FOLDERS = 100_000, 100
 TURNS = 5
 PIECES = 8
 BUCKET = "bench"
-UNLIMITED = 1e9
+UNLIMITED = Lanes(defaults={})
 
 Empty = Callable[[], Any]
 """Deletes what it was made for; how names are handed over is not measured, of anybody."""
@@ -69,7 +69,7 @@ class Ground:
 
 
 def by_firnline(server: Server) -> Delete:
-    delete, many = ObjectDelete(server.settings, throttle=Throttle(LocalBudget(UNLIMITED))), LocalDeleteMany()
+    delete, many = ObjectDelete(server.settings, throttle=Throttle(UNLIMITED)), LocalDeleteMany()
 
     def ready(names: list[str]) -> Empty:
         doomed = [Doomed(f"s3://{BUCKET}/{name}") for name in names]

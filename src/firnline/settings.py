@@ -7,6 +7,7 @@ from pathlib import Path
 
 from firnline.errors import PolicyError
 from firnline.own_files import own_cache, own_config
+from firnline.policy.limits import StoreLimits
 from firnline.policy.parse import Section, parse_policy
 
 NAME = "firnline.yaml"
@@ -40,6 +41,11 @@ def trusted_snapshots(config: Section) -> frozenset[str]:
     """Returns the snapshots whose manifest lists the file says are whole, whatever their summaries say."""
     written = config.settings.get("trust-snapshots")
     return frozenset() if written is None else written.value
+
+
+def store_limits(config: Section) -> StoreLimits:
+    """Returns what the file lets stores be asked for."""
+    return StoreLimits.of(config.stores)
 
 
 def cache_folder() -> Path:

@@ -26,13 +26,13 @@ def client(redis_url: str) -> Iterator[Any]:
 
 
 def budget(url: str, parts: int = 1) -> RedisBudget:
-    return RedisBudget(url, RATE, LocalBudget(RATE), timeout_s=5).share(parts)
+    return RedisBudget(url, LocalBudget(), timeout_s=5).share(parts)
 
 
 def reserved(job: tuple[bytes, int, int]) -> list[float]:
     held, times, keys = job
     mine: RedisBudget = pickle.loads(held)
-    return [mine.reserve("s3://lake/t", keys) for _ in range(times)]
+    return [mine.reserve("s3://lake/t", keys, RATE) for _ in range(times)]
 
 
 def test_processes_stand_in_one_queue(redis_url: str, client: Any) -> None:
@@ -50,27 +50,27 @@ def test_processes_stand_in_one_queue(redis_url: str, client: Any) -> None:
 
 def test_one_that_works_alone_has_the_whole(redis_url: str, client: Any) -> None:
     mine = budget(redis_url, parts=10)
-    assert mine.rate == RATE
-    assert mine.reserve("s3://lake/t", 1_000) == 0
-    assert 0.5 < mine.reserve("s3://lake/t", 1_000) <= 1.0
-    assert mine.reserve("s3://lake/other", 1_000) == 0, "another prefix has a budget of its own"
+    assert mine.part == 1.0
+    assert mine.reserve("s3://lake/t", 1_000, RATE) == 0
+    assert 0.5 < mine.reserve("s3://lake/t", 1_000, RATE) <= 1.0
+    assert mine.reserve("s3://lake/other", 1_000, RATE) == 0, "another lane has a budget of its own"
 
 
 def test_a_queue_that_is_empty_is_forgotten(redis_url: str, client: Any) -> None:
-    budget(redis_url).reserve("s3://lake/t", 100)
+    budget(redis_url).reserve("s3://lake/t", 100, RATE)
     assert 0 < client.pttl(PREFIX + "s3://lake/t") <= 1_200
 
 
 def waits_of(held: Any, parts: int) -> tuple[list[float], list[float]]:
     """Returns what a shared budget says where Redis fails, beside what the fixed part says."""
     now = [0.0]
-    shared = RedisBudget(held, RATE, LocalBudget(RATE, lambda: now[0]).share(parts), timeout_s=0.05)
-    fixed = LocalBudget(RATE / parts, lambda: now[0])
+    shared = RedisBudget(held, LocalBudget(clock=lambda: now[0]).share(parts), timeout_s=0.05)
+    fixed = LocalBudget(1 / parts, lambda: now[0])
     ours, theirs = [], []
     for step in range(20):
         now[0] = step * 0.01
-        ours.append(shared.reserve("p", 100))
-        theirs.append(fixed.reserve("p", 100))
+        ours.append(shared.reserve("p", 100, RATE))
+        theirs.append(fixed.reserve("p", 100, RATE))
     return ours, theirs
 
 
@@ -83,17 +83,18 @@ def test_without_redis_each_has_its_fixed_part(parts: int) -> None:
 @pytest.mark.parametrize("lie", ["nan", "-1e300", "1e300", "text"])
 def test_a_redis_that_makes_no_sense_is_not_believed(redis_url: str, client: Any, lie: str) -> None:
     client.set(PREFIX + "p", lie)
-    mine = RedisBudget(redis_url, RATE, LocalBudget(RATE).share(4), timeout_s=5)
+    mine = RedisBudget(redis_url, LocalBudget().share(4), timeout_s=5)
     for _ in range(5):
-        assert 0 <= mine.reserve("p", 100) <= 5 * 100 / (RATE / 4)
+        assert 0 <= mine.reserve("p", 100, RATE) <= 5 * 100 / (RATE / 4)
         client.set(PREFIX + "p", lie)
 
 
 def test_a_throttle_takes_it_as_any_budget(redis_url: str, client: Any) -> None:
-    throttle = pickle.loads(pickle.dumps(Throttle(budget(redis_url))))
-    throttle.reserve("s3://lake/t", 500)
-    assert throttle.reserve("s3://lake/t", 500) > 0
+    throttle = pickle.loads(pickle.dumps(Throttle(budget=budget(redis_url))))
+    line = throttle.deletes("s3://lake/t")
+    throttle.reserve(line, 500)
+    assert throttle.reserve(line, 500) > 0
 
 
 def test_a_password_is_not_shown() -> None:
-    assert "hunter2" not in repr(RedisBudget("redis://me:hunter2@h/0", RATE, LocalBudget(RATE)))
+    assert "hunter2" not in repr(RedisBudget("redis://me:hunter2@h/0", LocalBudget()))

@@ -63,6 +63,17 @@ def test_many_short_runs_are_bounded_too(folder: Path) -> None:
     assert sum(path.stat().st_size for path in folder.rglob("*") if path.is_file()) <= 10_000
 
 
+def test_what_nobody_asked_for_in_a_month_goes_although_there_is_room(folder: Path) -> None:
+    cache = DiskCache(str(folder))
+    for number, days in enumerate((31, 29, 40)):
+        cache.put(name(number), b"x", 60)
+        used = time.time() - days * 86_400
+        os.utime(next(folder.rglob(name(number))), (used, used))
+    assert cache.get(name(2)) == b"x", "asked for, so used now"
+    cache.prune()
+    assert [cache.get(name(number)) for number in range(3)] == [None, b"x", b"x"]
+
+
 def test_what_a_crash_left_unfinished_is_no_entry_and_goes(folder: Path) -> None:
     cache = DiskCache(str(folder), limit_bytes=1_000)
     cache.put(name(1), b"one", 60)

@@ -28,7 +28,8 @@ from firnline.testing.manifests import AvroLayout
 from firnline.testing.surveys import expected
 from firnline.testing.tables import QuickFiles, SmallTable
 
-from .worlds import SECRET, Ledger, memory_of, survey_with
+from .lying import SECRET, Ledger, memory_of
+from .worlds import survey_with
 
 
 @pytest.fixture

@@ -17,59 +17,11 @@ from firnline.testing.strategies import Script, scripts
 from firnline.testing.surveys import expected
 from firnline.testing.tables import SmallTable
 
-from .worlds import SECRET, Ledger, Lie, memory_of, survey_with
+from .lying import LIES, SECRET, Ledger, Lie, memory_of, neighbour
+from .worlds import survey_with
 
 FULL = bool(os.environ.get("FIRNLINE_FULL"))
 NUMBERS = count()
-
-
-def neighbour(step: int) -> Lie:
-    """Answers with the entry of another unit, whole and sealed."""
-
-    def lie(key: str, entries: dict[str, bytes]) -> bytes:
-        names = sorted(entries)
-        return entries[names[(sum(map(ord, key)) + step) % len(names)]]
-
-    return lie
-
-
-def flipped(place: int, bit: int) -> Lie:
-    def lie(key: str, entries: dict[str, bytes]) -> bytes:
-        data = bytearray(entries.get(key, b"nothing at all"))
-        data[place % len(data)] ^= 1 << bit
-        return bytes(data)
-
-    return lie
-
-
-def cut(length: int) -> Lie:
-    return lambda key, entries: entries.get(key, b"")[:length]
-
-
-def longer(more: bytes) -> Lie:
-    return lambda key, entries: entries.get(key, b"") + more
-
-
-def forged(secret: bytes) -> Lie:
-    """Answers with a neighbour's payload under a seal for this very name, made with another secret."""
-
-    def lie(key: str, entries: dict[str, bytes]) -> bytes:
-        name, sealed = sorted(entries.items())[-1]
-        payload = Seal(SECRET).open(name, sealed)
-        assert payload is not None
-        return Seal(secret).close(key, payload)
-
-    return lie
-
-
-LIES = st.one_of(
-    st.builds(neighbour, st.integers(0, 30)),
-    st.builds(flipped, st.integers(0, 5_000), st.integers(0, 7)),
-    st.builds(cut, st.integers(0, 300)),
-    st.builds(longer, st.binary(min_size=1, max_size=20)),
-    st.builds(forged, st.binary(max_size=40)),
-    st.binary(max_size=200).map(lambda said: lambda key, entries: said),
-)
 
 
 def played(script: Script) -> tuple[SmallTable, set[int], ObjectStores]:

@@ -25,7 +25,8 @@ from firnline.testing.surveys import expected
 from firnline.testing.tables import QuickFiles, SmallTable
 from harness.servers.redis import redis as redis_server
 
-from .worlds import memory_of, survey_with
+from .lying import memory_of
+from .worlds import survey_with
 
 PREFIX = "firnline:unit:"
 

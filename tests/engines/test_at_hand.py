@@ -71,7 +71,7 @@ def test_a_plan_on_an_odd_session_is_the_same_plan(lake: RealLake, spark_session
 
 
 def deletes(engine: str = "auto", session: SparkSession | None = None) -> type:
-    return type(Engines(engine, session).delete_many(TableName("lake", ("db",), "t"), 10))
+    return type(Engines(engine, session).delete_many(TableName("lake", ("db",), "t"), "s3://lake/t", 10))
 
 
 def test_auto_takes_a_session_that_is_handed_in_or_active(

@@ -10,7 +10,7 @@ from firnline.ports.delete import Doomed, Fate, always
 from firnline.spark.delete import SparkDeleteMany
 from firnline.stores.delete import ObjectDelete
 from firnline.stores.objects import ObjectStores
-from firnline.stores.throttle import LocalBudget, Throttle
+from firnline.stores.throttle import Lanes, Throttle
 from harness.servers.fixtures import Bucket
 
 pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
@@ -48,7 +48,7 @@ class Watched(ObjectDelete):
 
 def test_every_task_has_its_share_of_the_budget(spark_session: SparkSession, moto_bucket: Bucket) -> None:
     doomed = [Doomed(f"{moto_bucket.uri}/lake/{each}") for each in range(4_000)]
-    deleter = Watched(moto_bucket.server.settings, throttle=Throttle(LocalBudget(1_000_000.0)))
+    deleter = Watched(moto_bucket.server.settings, throttle=Throttle(Lanes(defaults={})))
     said = SparkDeleteMany(spark_session).delete_many(doomed, deleter, always)
     assert deleter.parts == 2
     assert [(each.key, each.fate) for each in said] == [(each.key, Fate.DELETED) for each in doomed]

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from firnline.ports.stores import Budget
 from firnline.stores.delete import ObjectDelete
-from firnline.stores.throttle import Clock, Throttle
+from firnline.stores.throttle import Clock, Lane, Lanes, Throttle
 
 _WIDTH, _HEIGHT, _EDGE = 720, 260, 48
 
@@ -26,30 +26,30 @@ class Moment(NamedTuple):
 class WatchedThrottle(Throttle):
     """A throttle that remembers its pace after every answer, oldest first."""
 
-    def __init__(self, budget: Budget | None = None, clock: Clock = time.monotonic) -> None:
-        super().__init__(budget, clock)
+    def __init__(self, lanes: Lanes | None = None, budget: Budget | None = None, clock: Clock = time.monotonic) -> None:
+        super().__init__(lanes, budget, clock)
         self.curve: list[Moment] = []
         self._watching = Lock()
 
-    def slowed(self, prefix: str) -> None:
+    def slowed(self, lane: Lane) -> None:
         with self._watching:
-            before = self._pace(prefix).cut_at
-            super().slowed(prefix)
-            self._note(prefix, "slow down" if self._pace(prefix).cut_at == before else "halved")
+            before = self._pace(lane).cut_at
+            super().slowed(lane)
+            self._note(lane, "slow down" if self._pace(lane).cut_at == before else "halved")
 
-    def went_well(self, prefix: str) -> None:
+    def went_well(self, lane: Lane) -> None:
         with self._watching:
-            super().went_well(prefix)
-            self._note(prefix, "ok")
+            super().went_well(lane)
+            self._note(lane, "ok")
 
-    def _note(self, prefix: str, event: str) -> None:
-        pace = self._pace(prefix)
+    def _note(self, lane: Lane, event: str) -> None:
+        pace = self._pace(lane)
         self.curve.append(Moment(self._clock(), pace.rate, pace.batch, event))
 
 
 def watched(delete: ObjectDelete) -> WatchedThrottle:
     """Returns the throttle that paces these deletes from now on, within the budget that they had."""
-    throttle = WatchedThrottle(delete.throttle.budget)
+    throttle = WatchedThrottle(delete.throttle.lanes, delete.throttle.budget)
     delete.throttle = throttle
     return throttle
 

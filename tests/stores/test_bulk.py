@@ -18,7 +18,7 @@ from firnline.ports.delete import Doomed, Fate
 from firnline.stores.delete import ObjectDelete
 from firnline.stores.objects import ObjectStores
 from firnline.stores.s3 import open_s3
-from firnline.stores.throttle import LocalBudget, Throttle
+from firnline.stores.throttle import Lanes, Rates, Throttle
 from firnline.stores.wrappers.retry import Retrying
 from harness.curves import watched
 from harness.servers.fixtures import unique
@@ -29,7 +29,7 @@ from harness.servers.s3 import client, make_bucket
 from .careless import Answer, Careless, careless
 
 QUICK = Patience(attempts=8, base_delay_s=0.001, max_delay_s=0.01)
-FAST = LocalBudget(1_000_000.0)
+FAST = Lanes(defaults={"s3": Rates(1_000_000.0, 1_000_000.0)})
 _DELETED = re.compile(rb"<Deleted><Key>([^<]*)</Key>.*?</Deleted>", re.DOTALL)
 
 

@@ -44,7 +44,7 @@ class Endless:
 def test_threads_that_are_still_at_it_send_nothing_after_another_failed() -> None:
     delete = Endless(longest=1_000)
     with pytest.raises(NoSuchBucket, match="gone"):
-        LocalDeleteMany(threads=2).delete_many([Doomed("s3://b/first"), Doomed("s3://b/second")], delete, always)
+        LocalDeleteMany(at_once=2).delete_many([Doomed("s3://b/first"), Doomed("s3://b/second")], delete, always)
     assert [type(each) for each in delete.ended] == [Interrupted]
 
 
@@ -67,7 +67,7 @@ def test_local_files_go_on_threads_where_their_disk_is_slow() -> None:
     doomed = [Doomed(f"/files/{number}") for number in range(100)]
     slow, quick = Slow(0.01), Slow(0)
     for delete in (slow, quick):
-        outcomes = LocalDeleteMany(threads=4).delete_many(doomed, delete, always)
+        outcomes = LocalDeleteMany(at_once=4).delete_many(doomed, delete, always)
         assert [each.key for each in outcomes] == [each.key for each in doomed]
     assert slow.threads[0] == get_ident()
     assert get_ident() not in slow.threads[1:]

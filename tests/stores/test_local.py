@@ -12,10 +12,14 @@ from typing import ClassVar
 import pytest
 
 from firnline.errors import AlreadyExists, ObjectNotFound, StoreError
+from firnline.policy.limits import StoreLimits
+from firnline.policy.parse import parse_policy
 from firnline.ports.delete import Doomed, Fate
 from firnline.ports.stores import ReadWrite
 from firnline.stores.delete import ObjectDelete
 from firnline.stores.objects import ObjectStores
+from firnline.stores.throttle import Lanes, Throttle
+from firnline.stores.wrappers.paced import Paced
 from firnline.stores.wrappers.read_only import ReadOnly
 from firnline.stores.wrappers.retry import Retrying
 from firnline.testing.counting import Counting, CountingLog
@@ -71,6 +75,24 @@ class TestRetrying(OnDisk, StoreContract):
     @pytest.fixture
     def store(self) -> ReadWrite:
         return Retrying(ObjectStores())
+
+
+def one_by_one() -> Throttle:
+    """Returns what lets one read and one delete be under way, anywhere on this machine."""
+    said = "stores: {/: {reads-at-once: 1, reads-per-second: 100000, deletes-at-once: 1, deletes-per-second: 100000}}"
+    return Throttle(Lanes(StoreLimits.of(parse_policy(said).stores)))
+
+
+class TestPaced(OnDisk, SharedStoreContract):
+    @pytest.fixture
+    def store(self) -> ReadWrite:
+        return Retrying(Paced(ObjectStores(), one_by_one()))
+
+
+class TestPacedDelete(OnDisk, DeleteContract):
+    @pytest.fixture
+    def deleter(self) -> ObjectDelete:
+        return ObjectDelete(throttle=one_by_one())
 
 
 class TestCounting(OnDisk, StoreContract):

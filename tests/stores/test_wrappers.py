@@ -138,8 +138,9 @@ class TestRetrying:
 class TestReadOnly:
     def test_has_the_reading_verbs_and_no_others(self) -> None:
         assert {name for name in dir(ReadOnly) if not name.startswith("_")} == {
-            "get", "head", "links", "list", "names",
+            "get", "head", "links", "list", "names", "share",
         }  # fmt: skip
+        assert type(ReadOnly(ObjectStores()).share(2)) is ReadOnly, "a part of it can write no more than the whole"
 
 
 class TestCounting:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from firnline.errors import UsageError
+from firnline.policy.limits import StoreLimits
 from firnline.ports.progress import Progress, Silent
 
 if TYPE_CHECKING:
@@ -38,8 +39,8 @@ def is_active() -> bool:
     return has_active()
 
 
-Weighed = tuple[str, int, int]
-"""The engine that a table's policy names, its snapshots, and about how many files it has."""
+Weighed = tuple[str, str, int, int]
+"""The engine that a table's policy names, where it is, its snapshots, and about how many files it has."""
 
 
 @dataclass
@@ -49,6 +50,7 @@ class Engines:
     named: str = "auto"
     session: Session | None = None
     progress: Progress = field(default_factory=Silent)
+    limits: StoreLimits = field(default_factory=StoreLimits)
 
     def __post_init__(self) -> None:
         if self.named not in ENGINES:
@@ -60,52 +62,69 @@ class Engines:
         """
         asked = named if self.named == "auto" else self.named
         if asked == "spark" or (asked == "auto" and (self._at_hand or is_large(state, table_format))):
-            return self.spark(state.table)
-        return self._local(asked)
+            return self.spark(state.table, state.location)
+        return self._local(asked, state.location)
 
     def choose_together(self, tables: Sequence[Weighed], of_all: int) -> list[Engine]:
         """Returns the engine of each table of a pass. `of_all` is how many tables there will be: it is all of the work
         that is weighed against the start of a session, and these stand for the rest.
         """
         share = of_all / max(1, len(tables))
-        snapshots, files = (share * sum(column) for column in zip(*(each[1:] for each in tables), strict=True))
+        snapshots, files = (share * sum(column) for column in zip(*(each[2:] for each in tables), strict=True))
         is_large = snapshots > _LARGE_SNAPSHOTS or files > _LARGE_FILES
+        places = [place for _, place, *_ in tables]
         engines: dict[bool, Engine] = {}
         found: list[Engine] = []
         for named, *_ in tables:
             asked = named if self.named == "auto" else self.named
             on_spark = asked == "spark" or (asked == "auto" and (self._at_hand or is_large))
             if on_spark not in engines:
-                engines[on_spark] = self.spark("several tables") if on_spark else self._local(asked)
+                of_several = self.spark("several tables", *places) if on_spark else self._local(asked, *places)
+                engines[on_spark] = of_several
             found.append(engines[on_spark])
         return found
 
-    def _local(self, asked: str) -> Engine:
+    def _local(self, asked: str, *places: str) -> Engine:
+        """Returns threads, as many as may read where the tables are; each place keeps to its own number of reads."""
         from firnline.local.engine import LocalEngine
 
-        return LocalEngine(progress=self.progress, most_listed=_LARGE_LISTING if asked == "auto" else None)
+        usual = LocalEngine(progress=self.progress, most_listed=_LARGE_LISTING if asked == "auto" else None)
+        return replace(usual, threads=max(self.limits.at_once("reads", each) or usual.threads for each in places))
 
     @property
     def _at_hand(self) -> bool:
         """Whether there is a session, or the environment says where to get one."""
         return self.session is not None or any(name in os.environ for name in _SPARK_IS_SAID) or is_active()
 
-    def spark(self, of: str) -> Engine:
+    def spark(self, of: str, *places: str) -> Engine:
+        """Returns Spark, with no more tasks that read than may where the tables are: a task reads one at the least."""
         from firnline.spark.engine import SparkEngine
         from firnline.spark.session import session
 
-        return SparkEngine(session(self.session), self.progress, of)
+        said = (self.limits.at_once("reads", each) for each in places)
+        at_once = min((each for each in said if each is not None), default=None)
+        return SparkEngine(session(self.session), self.progress, of, at_once)
 
-    def delete_many(self, name: TableName, files: int) -> DeleteMany:
-        """Returns who sends the deletes: executors where Spark was asked for or the list is long, else this process."""
+    def delete_many(self, name: TableName, location: str, files: int) -> DeleteMany:
+        """Returns who sends the deletes: executors where Spark was asked for or the list is long, else this process;
+        as many at once, and as many between two looks, as may be sent where the table is.
+        """
+        at_once, most = self.limits.at_once("deletes", location), self._deletes_in_a_minute(location)
         if self.named == "spark" or (self.named == "auto" and (self._at_hand or files > _LARGE_PURGE)):
             from firnline.spark.delete import SparkDeleteMany
             from firnline.spark.session import session
 
-            return SparkDeleteMany(session(self.session), of=str(name))
+            return SparkDeleteMany(session(self.session), str(name), at_once, most)
         from firnline.local.delete import LocalDeleteMany
 
-        return LocalDeleteMany()
+        return LocalDeleteMany(at_once, most)
+
+    def _deletes_in_a_minute(self, location: str) -> int | None:
+        """Returns how many keys one call may bring where a rate was said: executors have minutes, and not hours, before
+        the lease that stands behind them may be another's.
+        """
+        rate = self.limits.limit("deletes-per-second", location)
+        return None if rate is None else int(rate.value) * 60
 
 
 def is_large(state: State, table_format: TableFormat) -> bool:

@@ -105,7 +105,8 @@ class LakePlans:
     def _surveyed(self, drafted: Sequence[Drafted], of_all: int, interrupted: Callable[[], bool]) -> list[Surveyed]:
         """Returns what was found of each table. What ends a pass as a whole is told of each of its tables."""
         due = [each for each in drafted if each.draft.walk is not None]
-        weighed = [(each.draft.engine, len(each.draft.state.graph), each.entries) for each in due]
+        tables = ((each.draft, each.draft.state, each.entries) for each in due)
+        weighed = [(draft.engine, state.location, len(state.graph), entries) for draft, state, entries in tables]
         engines = self.runs.places.engines.choose_together(weighed, of_all) if due else []
         groups: dict[int, tuple[Engine, list[Drafted]]] = {}
         for engine, each in zip(engines, due, strict=True):

@@ -34,7 +34,7 @@ from firnline.policy.values import NONE
 from firnline.ports.cache import CACHE_KEY
 from firnline.ports.catalogs import Commit, TableName, TableSource
 from firnline.ports.progress import Progress, Silent
-from firnline.settings import cache_folder, cache_setting, read_config, trusted_snapshots
+from firnline.settings import cache_folder, cache_setting, read_config, store_limits, trusted_snapshots
 
 if TYPE_CHECKING:
     from firnline.caches.opening import OpenedCache
@@ -235,7 +235,7 @@ def places_of(
 ) -> Places:
     """Returns the places that a configuration and PyIceberg's describe. Raises UsageError for an unknown engine."""
     shown, catalogs = progress or Silent(), Catalogs()
-    stores, engines = Stores(config, catalogs), Engines(engine, session, shown)
+    stores, engines = Stores(config, catalogs), Engines(engine, session, shown, store_limits(config))
     return Places(config, catalogs, stores, engines, shown, interrupted, clock, trust)
 
 

@@ -269,9 +269,11 @@ class Runs:
             yield leased
 
     def _deleter(self, name: TableName, run: Run) -> Deleter:
-        """Returns the power to delete what a run's list names, or lists no longer than that."""
+        """Returns the power to delete what a run's list names, or lists no longer than that. How many go at once is
+        told by where the record says that the table is; how fast they go, by each file's own place.
+        """
         stores, engines = self.places.stores, self.places.engines
-        many = engines.delete_many(name, run.plan["victims"]["files"])
+        many = engines.delete_many(name, run.plan["location"], run.plan["victims"]["files"])
         return Deleter(stores.delete(name, run.folder.root), many, stores.remove_empty())
 
 

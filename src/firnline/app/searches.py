@@ -128,7 +128,7 @@ class Searches:
         try:
             return plan_orphans(state, scope, asked, means, **said)
         except ListingTooLarge:
-            spark = self.places.engines.spark(state.table)
+            spark = self.places.engines.spark(state.table, state.location)
             return plan_orphans(state, scope, asked, replace(means, engine=spark), **said)
 
     def _notes(
@@ -143,7 +143,6 @@ class Searches:
     def _means(self, work: TableContext, scope: Scope, asked: SearchRequest, inventory: str | Path | None) -> Means:
         from firnline.formats.sorting import Sorting
         from firnline.stores.inventory import Inventory
-        from firnline.stores.ranges import ObjectRanges
         from firnline.stores.real_paths import RealPaths
 
         def make_sort(rules: Rules) -> Sort:
@@ -151,8 +150,9 @@ class Searches:
             return Sorting(*told, RealPaths(scope.folders).column)
 
         settings = self.places.stores.settings_of(work.source.name)
-        ranges = ObjectRanges(settings) if inventory is None else Inventory(absolute(str(inventory)), settings)
-        live = None if inventory is None else ObjectRanges(settings)
+        listed = self.places.stores.ranges(settings)
+        ranges = listed if inventory is None else Inventory(absolute(str(inventory)), settings)
+        live = None if inventory is None else listed
         engine = self.places.engines.choose(work.source.load(), work.source.format, "auto")
         everyone = partial(self.places.other_tables.everyone, asked.also, scope.folders)
         return Means(engine, ranges, everyone, make_sort, self.places.formats(work.store), self.places.clock, live)

@@ -16,7 +16,7 @@ from firnline.ops.table.context import TableContext, refuse_unfit
 from firnline.policy.parse import Section
 from firnline.ports.cache import REDIS
 from firnline.ports.catalogs import TableName, TableSource
-from firnline.settings import cache_setting
+from firnline.settings import cache_setting, store_limits
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from firnline.ports.probe import Probe, StoreVerdicts
     from firnline.ports.retire import Retire
     from firnline.ports.stores import Budget, Read, ReadWrite
+    from firnline.stores.ranges import ObjectRanges
     from firnline.stores.throttle import Throttle
 
 _OF_STORES = ("s3.", "client.", "gcs.", "adls.")
@@ -59,11 +60,12 @@ class Stores:
     def open(self, settings: Mapping[str, str]) -> ReadWrite:
         """Returns the store behind some settings, one for equal ones. It asks again where that can help."""
         from firnline.stores.objects import ObjectStores
+        from firnline.stores.wrappers.paced import Paced
         from firnline.stores.wrappers.retry import Retrying
 
         key = frozenset(settings.items())
         if key not in self._opened:
-            self._opened[key] = Retrying(ObjectStores(settings))
+            self._opened[key] = Retrying(Paced(ObjectStores(settings), self._throttle(settings)))
         return self._opened[key]
 
     def reading(self, location: str) -> Read:
@@ -71,9 +73,13 @@ class Stores:
 
     def folders(self, location: str) -> Callable[[str], list[str]]:
         """Returns what lists the folders that are directly in one."""
+        return self.ranges(self.settings_of(TableName.at(location))).folders
+
+    def ranges(self, settings: Mapping[str, str]) -> ObjectRanges:
+        """Returns what lists the store behind some settings in pieces."""
         from firnline.stores.ranges import ObjectRanges
 
-        return ObjectRanges(self.settings_of(TableName.at(location))).folders
+        return ObjectRanges(settings, self._throttle(settings))
 
     def probe(self, name: TableName) -> Probe:
         from firnline.stores.probe import StoreProbe
@@ -103,12 +109,13 @@ class Stores:
     def retire(self, name: TableName, store: ReadWrite) -> Retire:
         from firnline.stores.removers import ObjectRetire
 
-        return ObjectRetire(store, self.settings_of(name))
+        settings = self.settings_of(name)
+        return ObjectRetire(store, settings, self._throttle(settings))
 
     def discard(self, settings: Mapping[str, str]) -> Discard:
         from firnline.stores.removers import OwnDiscard
 
-        return OwnDiscard(settings)
+        return OwnDiscard(settings, self._throttle(settings))
 
     def remove_empty(self) -> RemoveEmpty:
         from firnline.stores.removers import LocalFolders
@@ -127,23 +134,26 @@ class Stores:
         return ObjectDelete(settings, throttle=self._throttle(settings), conditional=honoured)
 
     def _throttle(self, settings: Mapping[str, str]) -> Throttle:
-        """Returns what paces deletes in a store, one for each address: tables that are purged side by side together
-        ask no more of it than one would, also those that a catalog hands out credentials of their own for.
+        """Returns what paces all that is asked of a store, one for each address: tables that are worked on side by side
+        together ask no more of it than one would, also those that a catalog hands out credentials of their own for.
         """
-        from firnline.stores.throttle import Throttle
+        from firnline.stores.throttle import Lanes, Throttle
 
-        return self._throttles.setdefault(settings.get("s3.endpoint", ""), Throttle(self._budget()))
+        address = settings.get("s3.endpoint", "")
+        if address not in self._throttles:
+            lanes = Lanes(store_limits(self.config))
+            self._throttles.setdefault(address, Throttle(lanes, self._budget()))
+        return self._throttles[address]
 
     def _budget(self) -> Budget | None:
-        """Returns the budget of deletes that all processes share, where Redis is configured; None for one's own."""
+        """Returns the budget that all processes share, where Redis is configured; None for one's own."""
         setting, _ = cache_setting(self.config)
         if not setting.startswith(REDIS):
             return None
         from firnline.caches.budget import RedisBudget
         from firnline.stores.throttle import LocalBudget
 
-        alone = LocalBudget()
-        return RedisBudget(setting, alone.rate, alone)
+        return RedisBudget(setting, LocalBudget())
 
 
 def read_only(store: ReadWrite) -> Read:

@@ -1,4 +1,4 @@
-"""One budget of requests for all processes that delete under a prefix: a queue whose end Redis remembers."""
+"""One budget of requests for all processes that ask a store: for each lane a queue whose end Redis remembers."""
 
 from __future__ import annotations
 
@@ -32,32 +32,35 @@ class RedisBudget:
     """
 
     url: str = field(repr=False)
-    rate: float
     alone: Budget
     timeout_s: float = TIMEOUT_S
+
+    @property
+    def part(self) -> float:
+        return 1.0
 
     def __post_init__(self) -> None:
         self._client = connect(self.url, self.timeout_s)
         self._breaker = Breaker()
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"url": self.url, "rate": self.rate, "alone": self.alone, "timeout_s": self.timeout_s}
+        return {"url": self.url, "alone": self.alone, "timeout_s": self.timeout_s}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__init__(**state)  # type: ignore[misc]
 
-    def reserve(self, prefix: str, keys: int) -> float:
-        wait = self._asked(prefix, keys) if self._breaker.allows() else None
-        return self.alone.reserve(prefix, keys) if wait is None else wait
+    def reserve(self, lane: str, keys: int, rate: float) -> float:
+        wait = self._asked(lane, keys, rate) if self._breaker.allows() else None
+        return self.alone.reserve(lane, keys, rate) if wait is None else wait
 
     def share(self, parts: int) -> RedisBudget:
         """Returns the same budget, with a smaller part for when its holder is left alone."""
-        return RedisBudget(self.url, self.rate, self.alone.share(parts), self.timeout_s)
+        return RedisBudget(self.url, self.alone.share(parts), self.timeout_s)
 
-    def _asked(self, prefix: str, keys: int) -> float | None:
+    def _asked(self, lane: str, keys: int, rate: float) -> float | None:
         """Returns the seconds to wait; None where Redis does not say, or says what makes no sense."""
         try:
-            said: Any = self._client.eval(_TAKE_A_PLACE, 1, _PREFIX + prefix, str(keys), str(self.rate))
+            said: Any = self._client.eval(_TAKE_A_PLACE, 1, _PREFIX + lane, str(keys), str(rate))
             wait = int(said) / 1_000_000
         except (redis.RedisError, OSError, ValueError, TypeError):
             self._breaker.failed()

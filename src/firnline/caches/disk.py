@@ -16,6 +16,7 @@ from uuid import uuid4
 LARGEST_ENTRY = 64 << 20
 LIMIT_BYTES = 2 << 30
 _DAY_S = 86_400
+_UNUSED_S = 30 * _DAY_S
 _LEAVE_SHARE, _PRUNE_SHARE = 0.8, 0.05
 _PRUNED = "pruned"
 _INNER, _ENTRY, _UNFINISHED = (re.compile(each) for each in ("[0-9a-f]{2}", "[0-9a-f]{64}", r"\.[0-9a-f]{32}"))
@@ -42,7 +43,9 @@ class DiskCache:
             return None
 
     def put(self, key: str, data: bytes, ttl_s: int) -> None:
-        """Remembers the bytes; how long is a matter of room here, not of time."""
+        """Remembers the bytes. Here an entry lives as long as it is asked for, and there is room: what a table keeps is
+        asked for by every plan, and what it gave up by none.
+        """
         if len(data) > min(LARGEST_ENTRY, self.limit_bytes):
             return
         with suppress(OSError):
@@ -52,15 +55,16 @@ class DiskCache:
                 self.prune()
 
     def prune(self) -> None:
-        """Removes what was not used for longest, until there is some room again."""
+        """Removes what was not used for a month; and what was not used for longest, until there is some room again."""
         self._written = 0
         Path(self.folder, _PRUNED).touch()
         entries = sorted(_entries(self.folder))
         excess = sum(size for _, size, _ in entries) - self.limit_bytes
         if excess > 0:
             excess += int(self.limit_bytes * (1 - _LEAVE_SHARE))
-        for _, size, path in entries:
-            if excess <= 0:
+        forgotten = time.time() - _UNUSED_S
+        for used, size, path in entries:
+            if excess <= 0 and used > forgotten:
                 return
             with suppress(OSError):
                 os.unlink(path)

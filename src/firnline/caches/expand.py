@@ -9,7 +9,7 @@ from __future__ import annotations
 import struct
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from hashlib import blake2b
 from itertools import islice
@@ -23,8 +23,8 @@ from firnline.errors import FirnlineError
 from firnline.model.files import File, FileKind
 from firnline.model.locations import spellings
 from firnline.ports.cache import Cache
-from firnline.ports.expanding import Expand, Expanded, Together, end_to_end
-from firnline.ports.stores import List, ObjectMeta
+from firnline.ports.expanding import Expand, Expanded, Together, dependences, end_to_end
+from firnline.ports.stores import List, ObjectMeta, shared
 from firnline.version import VERSION
 
 _LENGTHS = struct.Struct("<IQ")
@@ -143,7 +143,7 @@ def _stamp(meta: ObjectMeta) -> bytes:
     return blake2b(said.encode("utf-8", "surrogatepass"), digest_size=_STAMP_BYTES).digest()
 
 
-_LAYOUT = 2
+_LAYOUT = 3
 """Counts up whenever an entry of before would be read wrongly, or an expansion of before would be wrong now."""
 
 
@@ -170,6 +170,9 @@ class CachedExpand:
     def folds(self) -> bool:
         return self.expand.folds
 
+    def share(self, parts: int) -> CachedExpand:
+        return replace(self, expand=shared(self.expand, parts))
+
     def __call__(self, units: Sequence[File], together: Together = map) -> Expanded:
         opened = self.expand(units, together)
         self._remember(self.names(units), opened, together)
@@ -186,8 +189,11 @@ class CachedExpand:
         return [*known], Expanded(as_one([*known.values()]), of)
 
     def _remember(self, names: Sequence[str | None], opened: Expanded, together: Together) -> None:
+        """Remembers what each unit names. One that does not even name itself was not there when it was to be opened,
+        though it was listed: it may be there again, and whatever it names then must not look like garbage.
+        """
         each = zip(names, opened.by_unit(len(names)), strict=True)
-        for _ in together(self._put, ((name, rows) for name, rows in each if name is not None)):
+        for _ in together(self._put, ((name, rows) for name, rows in each if name is not None and len(rows))):
             pass
 
     def _put(self, entry: tuple[str, pa.RecordBatch]) -> None:
@@ -198,13 +204,16 @@ class CachedExpand:
         """Returns the names of the units' entries; None where nothing identifies one's bytes: it is always opened.
 
         Everything that the answer depends on is in it: the spelling, the length and the number of files that the
-        table expects, the store's tag, and which version of firnline decodes.
+        table expects, the store's tag, what the format says beside that, and which version of firnline decodes.
         """
-        made_by = (_LAYOUT, VERSION, self.format)
-        return [
-            None if stamp is None else entry_name((*made_by, unit.kind.value, unit.key, unit.size, unit.expects, stamp))
-            for unit, stamp in zip(units, self.stamps.of([unit.key for unit in units]), strict=True)
-        ]
+        stamps = self.stamps.of([unit.key for unit in units])
+        return list(map(self._name, units, stamps, dependences(self.expand, units)))
+
+    def _name(self, unit: File, stamp: bytes | None, beside: str | None) -> str | None:
+        if stamp is None or beside is None:
+            return None
+        unit_is = (unit.kind.value, unit.key, unit.size, unit.expects)
+        return entry_name((_LAYOUT, VERSION, self.format, *unit_is, stamp, beside))
 
     def _sealed(self, name: str | None) -> bytes | None:
         return None if name is None else self.cache.get(name)

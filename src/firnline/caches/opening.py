@@ -54,8 +54,7 @@ class OpenedCache:
 
         def remember(table_format: TableFormat, state: State, window_ms: int) -> Expand:
             expand = table_format.expand
-            # Where units fold, what one names as a path also depends on the table's schema, which is in no stamp.
-            if self.cache is None or self.seal is None or expand.folds:
+            if self.cache is None or self.seal is None:
                 return expand
             stamps = look_up(store, (file for _, file in table_format.roots(state)))
             ttl_s = min(max(window_ms // 1000, _SHORTEST_S), _LONGEST_S)

@@ -31,6 +31,7 @@ _OR_NOTHING = type(None)
 _TALLY: Shape = {"files": int, "bytes": int}
 _PLAN: Shape = {
     "table": str,
+    "location": str,
     "uuid": str,
     "request": dict,
     "stages": [dict],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -17,14 +18,24 @@ _AT_ONCE = 32
 """Files between two looks at the clock: a disk removes that many in about a millisecond."""
 
 
+_THREADS = 16
+_PER_THREAD = 1_000
+
+
 @dataclass(frozen=True, slots=True)
 class LocalDeleteMany:
-    threads: int = 16
-    per_thread: int = 1_000
+    """`at_once` requests are under way, and one call brings at most `most` keys; None: as many as serve well."""
+
+    at_once: int | None = None
+    most: int | None = None
+
+    @property
+    def threads(self) -> int:
+        return self.at_once or _THREADS
 
     @property
     def rows(self) -> int:
-        return self.threads * self.per_thread
+        return min(self.threads * _PER_THREAD, self.most or sys.maxsize)
 
     def delete_many(
         self, doomed: Sequence[Doomed], delete: Delete, may_send: MaySend, lend: Lend | None = None

@@ -10,6 +10,7 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 from firnline.errors import PolicyError
+from firnline.policy.limits import LIMITS, parse_limit, parse_place
 from firnline.policy.policy import Level, Setting, Source
 from firnline.policy.rules import RULE_NAMES, Rule
 from firnline.policy.values import SETTINGS, TOP_ONLY, parse_rule, parse_setting
@@ -23,12 +24,13 @@ class Section:
     """One level: its rules (None: turned off here), its other settings and the levels inside it by name.
 
     The whole of a firnline.yaml is one section; catalogs, namespaces and tables are inside each other. `at` is the
-    file and line of its name.
+    file and line of its name. Only the whole says what stores may be asked for, by place.
     """
 
     keep: Mapping[str, Setting[Rule | None]] = field(default_factory=dict)
     settings: Mapping[str, Setting[Any]] = field(default_factory=dict)
     inside: Mapping[str, Section] = field(default_factory=dict)
+    stores: Mapping[str, Mapping[str, Setting[int]]] = field(default_factory=dict)
     at: str = field(default="", compare=False)
 
 
@@ -40,6 +42,7 @@ def written_values(section: Section, setting: str) -> Iterator[Any]:
         yield from written_values(inner, setting)
 
 
+_STORES = "stores"
 _INSIDE = {
     Level.GLOBAL: ("catalogs", Level.CATALOG),
     Level.CATALOG: ("namespaces", Level.NAMESPACE),
@@ -99,20 +102,23 @@ class _Reader:
         """Returns one level of the file and all levels inside it."""
         group, deeper = _INSIDE.get(level, ("", level))
         settled = (each for each in SETTINGS if level is Level.GLOBAL or each not in TOP_ONLY)
-        allowed = ("keep", *settled, *([group] if group else []))
+        allowed = ("keep", *settled, *([group] if group else []), *([_STORES] if level is Level.GLOBAL else []))
         keep: dict[str, Setting[Rule | None]] = {}
         settings: dict[str, Setting[Any]] = {}
         inside: dict[str, Section] = {}
+        stores: dict[str, dict[str, Setting[int]]] = {}
         for key, child in self.pairs(node, name or "the file", allowed):
             source = Source(level, name, self.path, _line(key))
             if key.value == "keep":
                 keep = self.keep(key, child, level, name)
             elif key.value == group:
                 inside = self.named(child, group, deeper)
+            elif key.value == _STORES:
+                stores = self.stores(child)
             else:
                 text = self.text(child, key.value)
                 settings[key.value] = Setting(parse_setting(key.value, text, self.where(key)), source)
-        return Section(keep, settings, inside)
+        return Section(keep, settings, inside, stores)
 
     def where(self, key: yaml.ScalarNode) -> str:
         return f"{self.at(key)}: {key.value}"
@@ -131,6 +137,22 @@ class _Reader:
             key.value: replace(self.section(child, level, key.value), at=self.at(key))
             for key, child in self.pairs(node, group)
         }
+
+    def stores(self, node: yaml.Node) -> dict[str, dict[str, Setting[int]]]:
+        """Returns what is said of each place. Raises where one is named twice, in whatever spellings."""
+        found: dict[str, dict[str, Setting[int]]] = {}
+        for key, child in self.pairs(node, _STORES):
+            place = parse_place(key.value, self.where(key))
+            if place in found:
+                raise PolicyError(f"{self.where(key)}: {place} is written twice", hint="write all its limits together")
+            found[place] = {
+                name.value: Setting(
+                    parse_limit(name.value, str(self.text(said, name.value)), self.where(name)),
+                    Source(Level.GLOBAL, key.value, self.path, _line(name)),
+                )
+                for name, said in self.pairs(child, key.value, LIMITS)
+            }
+        return found
 
     def pairs(
         self, node: yaml.Node, what: str, allowed: Collection[str] | None = None

@@ -136,6 +136,22 @@ class Remembering(Expand, Protocol):
         ...
 
 
+@runtime_checkable
+class Dependent(Expand, Protocol):
+    """An Expand whose answers depend on more than a unit's own name and bytes."""
+
+    def depends_on(self, unit: File) -> str | None:
+        """Returns all else that this very Expand's answer depends on: where two texts are equal, so are the answers.
+        None where it may be another one tomorrow, or where nothing tells. Never raises.
+        """
+        ...
+
+
+def dependences(expand: Expand, units: Sequence[File]) -> list[str | None]:
+    """Returns what the answer for each unit depends on beside its name and bytes; None where nobody may remember it."""
+    return [expand.depends_on(each) for each in units] if isinstance(expand, Dependent) else [""] * len(units)
+
+
 ROW_COLUMNS = ("identity", "key", "size", "kind", "opens")
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, Self, TypeVar, runtime_checkable
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -83,20 +83,39 @@ class ReadWrite(Read, Put, PutIfAbsent, Protocol):
 
 
 class Budget(Protocol):
-    """Keys per second under each prefix, for everybody who shares this budget."""
+    """Keys per second in each lane, for everybody who shares this budget."""
 
     @property
-    def rate(self) -> float:
-        """The most keys per second that this holder may ever send under one prefix."""
+    def part(self) -> float:
+        """The most of a lane's rate that this holder may ever send: 1 is all of it."""
         ...
 
-    def reserve(self, prefix: str, keys: int) -> float:
-        """Takes `keys` out of the budget of `prefix` and returns how many seconds to wait before they are sent."""
+    def reserve(self, lane: str, keys: int, rate: float) -> float:
+        """Takes `keys` out of the budget of a lane, whose holders together send no more than `rate` a second. Returns
+        how many seconds to wait before they are sent.
+        """
         ...
 
     def share(self, parts: int) -> Budget:
         """Returns the budget of one of `parts` holders that work at once; picklable."""
         ...
+
+
+T = TypeVar("T")
+
+
+@runtime_checkable
+class Shared(Protocol):
+    """What asks a store, or holds what does: several of it may work at once and keep to one pace."""
+
+    def share(self, parts: int) -> Self:
+        """Returns the same for one of `parts` that work at once: each asks for its part of what all may; picklable."""
+        ...
+
+
+def shared(what: T, parts: int) -> T:
+    """Returns the same for one of `parts` that work at once; as it is where it asks no store."""
+    return what.share(parts) if isinstance(what, Shared) else what
 
 
 class RealNames(Protocol):

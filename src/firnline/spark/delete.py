@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -20,9 +21,16 @@ _OUTCOME = "key string, fate string, error string"
 
 @dataclass(frozen=True, slots=True)
 class SparkDeleteMany:
+    """`at_once` tasks send at a time, and one call brings at most `most` keys; None: as many as serve well."""
+
     session: SparkSession
-    rows: int = 16 * _KEYS_PER_TASK
     of: str = ""
+    at_once: int | None = None
+    most: int | None = None
+
+    @property
+    def rows(self) -> int:
+        return min(16 * _KEYS_PER_TASK, self.most or sys.maxsize)
 
     def delete_many(
         self, doomed: Sequence[Doomed], delete: Delete, may_send: MaySend, lend: Lend | None = None
@@ -36,7 +44,7 @@ class SparkDeleteMany:
         Each task gets an even share of the budget: together they never send more than it allows.
         """
         may_send()
-        tasks = max(1, len(doomed) // _KEYS_PER_TASK)
+        tasks = min(max(1, len(doomed) // _KEYS_PER_TASK), self.at_once or sys.maxsize)
         columns = [pa.array([each.key for each in doomed]), pa.array([each.etag for each in doomed], pa.string())]
         rows = self.session.createDataFrame(pa.table(columns, names=list(Doomed._fields))).repartition(tasks)
         until_ms = None if lend is None else _now_ms() + lend()

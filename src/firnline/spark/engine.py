@@ -27,11 +27,14 @@ from firnline.walking.axis import passes_of
 
 @dataclass(frozen=True, slots=True)
 class SparkEngine:
-    """Runs the pipeline on a session that the caller passes in. `of` is the table, for those who watch Spark."""
+    """Runs the pipeline on a session that the caller passes in. `of` is the table, for those who watch Spark; `at_once`
+    is how many requests a store may be sent at a time, where that was said.
+    """
 
     session: SparkSession
     progress: Progress = field(default_factory=Silent)
     of: str = ""
+    at_once: int | None = None
 
     @property
     def name(self) -> str:
@@ -69,7 +72,7 @@ class SparkEngine:
 
     def list(self, pieces: Iterable[KeyRange], source: ListRanges) -> SparkListing:
         self.progress.step("listing on Spark", 0, None)
-        return list_pieces(self.session, pieces, source, self.of)
+        return list_pieces(self.session, pieces, source, self.of, self.at_once)
 
     def census(self, listing: Listing, roots: Iterable[Root], expand: Expand, sort: Sort) -> SparkCensus:
         if not isinstance(listing, SparkListing):
@@ -83,7 +86,7 @@ class SparkEngine:
         self.progress.step("walking on Spark", 0, None)
         passes = passes_of(walks)
         units, entries = sum(len(each.starts) for each in passes), [each.entries for each in walks]
-        spread = spread_of(self.session, units, sum(entries))
+        spread = spread_of(self.session, units, sum(entries), len(passes), self.at_once)
         parts = Parts.of(spread.parts, entries)
         rows = [walk(self.session, begun, spread, parts) for begun in passes]
         said = reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), rows)

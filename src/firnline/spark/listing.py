@@ -23,7 +23,9 @@ from firnline.errors import FirnlineError, RefusedForSafety
 from firnline.model.files import Tally
 from firnline.ports.engines import Territory, Walk
 from firnline.ports.listings import LISTED_COLUMNS, KeyRange, ListRanges
+from firnline.ports.stores import shared
 from firnline.spark.settling import OTHERS
+from firnline.spark.spread import side_by_side
 from firnline.spark.streaming import described
 from firnline.spark.survey import Sums
 from firnline.spark.telling import forget_zip_importers, raise_told, told
@@ -120,15 +122,19 @@ class SparkListing:
         return None
 
 
-def list_pieces(session: SparkSession, pieces: Iterable[KeyRange], source: ListRanges, of: str = "") -> SparkListing:
-    """Returns the listing, complete. Raises what any piece raised."""
+def list_pieces(
+    session: SparkSession, pieces: Iterable[KeyRange], source: ListRanges, of: str = "", at_once: int | None = None
+) -> SparkListing:
+    """Returns the listing, complete, `at_once` pieces at a time. Raises what any piece raised."""
     asked = [(piece.folder, piece.deep, piece.after, piece.until, piece.block) for piece in pieces]
     columns = list(zip(*asked, strict=True)) or [() for _ in _PIECES]
     table = pa.table([pa.array(column, field.type) for column, field in zip(columns, _PIECES, strict=True)], _PIECES)
     tasks = min(max(len(asked), 1), _MOST_TASKS, max(_FEWEST_TASKS, len(asked) // _PIECES_PER_TASK))
+    tasks = min(tasks, at_once or tasks)
     with described(session, f"listing {len(asked):,} pieces", of):
         spread = session.createDataFrame(table).repartition(tasks)
-        found = spread.mapInArrow(_listing(source), _ROWS_DDL).localCheckpoint(storageLevel=StorageLevel.DISK_ONLY)
+        paced = shared(source, side_by_side(session, tasks))
+        found = spread.mapInArrow(_listing(paced), _ROWS_DDL).localCheckpoint(storageLevel=StorageLevel.DISK_ONLY)
         sums = found.agg(F.count("key"), F.sum("size"), F.max("modified_ms"), F.max("error")).collect()
     ((count, size, newest, error),) = sums
     raise_told(error)

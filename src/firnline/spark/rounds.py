@@ -106,7 +106,7 @@ class Opening:
     def __init__(
         self, means: Means, kinds: Sequence[FileKind], look: str, spread: Spread, parts: Parts | None = None
     ) -> None:
-        self._means = means
+        self._means = means.share(spread.side_by_side)
         self._kinds = kinds
         self._look = look
         self._threads = spread.threads

@@ -34,11 +34,12 @@ _CERTAIN = 16
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """`parts` is how many tasks judge files."""
+    """`parts` is how many tasks judge files; `side_by_side` how many tasks may open units at once, at most."""
 
     tasks: int
     threads: int
     parts: int
+    side_by_side: int = 1
 
     @property
     def telling(self) -> int:
@@ -47,13 +48,37 @@ class Spread:
         return math.ceil(most * (math.log(most) + _CERTAIN))
 
 
-def spread_of(session: SparkSession, units: int, entries: int = 0) -> Spread:
-    """Returns how to spread a walk from so many units, over tables of about so many files."""
+def spread_of(
+    session: SparkSession, units: int, entries: int = 0, passes: int = 1, at_once: int | None = None
+) -> Spread:
+    """Returns how to spread a walk from so many units, over tables of about so many files; in so many passes side by
+    side, of which all together may have `at_once` requests under way.
+    """
     cores = _CORES_UNKNOWN if is_remote() else session.sparkContext.defaultParallelism
     wanted = max(min(units // _FEWEST_UNITS, _ROUNDS * cores), units // _MOST_UNITS, min(cores, units), 1)
-    tasks = min(wanted, _number(session, TASKS, wanted))
+    tasks = min(wanted, _number(session, TASKS, wanted), max(1, (at_once or wanted * passes) // passes))
     parts = min(max(tasks, cores, entries // _OF_A_PART), _MOST_PARTS)
-    return Spread(tasks, _number(session, THREADS, _THREADS), parts)
+    return Spread(tasks, _number(session, THREADS, _THREADS), parts, side_by_side(session, tasks * passes))
+
+
+def side_by_side(session: SparkSession, tasks: int) -> int:
+    """Returns how many of these tasks can run at once, at most: all, unless the session is sure to have fewer cores.
+
+    Those that are there now may be few of those that dynamic allocation brings, and a client of Spark Connect is not
+    told of any: then executors count by their largest number, if that was said, and else every task does.
+    """
+    if is_remote():
+        return tasks
+    if session.conf.get("spark.dynamicAllocation.enabled", "false") == "true":
+        return min(tasks, _slots(session, "spark.dynamicAllocation.maxExecutors") or tasks)
+    there = session.sparkContext.defaultParallelism
+    return min(tasks, max(there, _slots(session, "spark.executor.instances") or there))
+
+
+def _slots(session: SparkSession, executors: str) -> int | None:
+    """Returns the cores of so many executors as a setting says; None where it does not."""
+    said = [session.conf.get(name, None) or "" for name in (executors, "spark.executor.cores")]
+    return math.prod(map(int, said)) if all(each.isdecimal() for each in said) else None
 
 
 def _number(session: SparkSession, name: str, default: int) -> int:

@@ -8,8 +8,8 @@ listing, so a marker is never mistaken for the file of that name. It holds no da
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, nullcontext, suppress
 from typing import Any
 
 import botocore.exceptions
@@ -22,6 +22,7 @@ from firnline.ports.listings import KeyRange
 from firnline.stores.buckets import PAGE_RETRIES, Buckets, failing
 from firnline.stores.keys import Key, folder_key, object_name
 from firnline.stores.pieces import LISTED, between, by_folders, cuts_by_keys
+from firnline.stores.throttle import PAGE
 
 
 def first_key(client: Any, bucket: str, prefix: str, after: str) -> str | None:
@@ -37,19 +38,22 @@ def first_key(client: Any, bucket: str, prefix: str, after: str) -> str | None:
     return str(found[0]["Key"]) if found else None
 
 
-PAGE = 1_000
-"""What a store sends in one answer."""
+Asking = Callable[[str], AbstractContextManager[None]]
+"""Returns what stands around one request in a folder."""
 
 _ROWS = 10_000
 _UNNAMEABLE = re.compile(r"[\x00-\x1f\x7f]|//")
 
 
 class BucketRanges:
-    """Splits and reads buckets that are opened already. `page`: how many keys a store sends in one answer."""
+    """Splits and reads buckets that are opened already. `page`: how many keys a store sends in one answer; `asking`
+    stands around each request that looks where to split.
+    """
 
-    def __init__(self, buckets: Buckets, page: int = PAGE) -> None:
+    def __init__(self, buckets: Buckets, page: int = PAGE, asking: Asking = lambda folder: nullcontext()) -> None:
         self._buckets = buckets
         self._page = page
+        self._asking = asking
 
     def split(self, prefix: str, wanted: int) -> list[KeyRange]:
         key = folder_key(prefix)
@@ -98,7 +102,7 @@ class BucketRanges:
         """Returns the first key after a string. S3 is asked for that one alone: obstore would fetch a whole page."""
         folder = object_name(key).rstrip("/")
         if key.scheme == "s3":
-            with suppress(LookupError):
+            with suppress(LookupError), self._asking(key.text):
                 start = _name_of(after, key, folder)
                 name = first_key(self._buckets.s3().client, key.authority, f"{folder}/" if folder else "", start)
                 return None if name is None else _with_slash(key.text) + name[len(folder) + 1 if folder else 0 :]
@@ -109,7 +113,7 @@ class BucketRanges:
         folder = object_name(key).rstrip("/")
         skip = len(folder) + 1 if folder else 0
         offset = _offset(_name_of(after, key, folder))
-        with failing(key, missing=StoreError):
+        with failing(key, missing=StoreError), self._asking(key.text):
             bucket = self._buckets.opened(key, PAGE_RETRIES)
             found = next(iter(obstore.list(bucket, folder, offset=offset, chunk_size=self._page)), ())
         keys = [_with_slash(key.text) + each["path"][skip:] for each in found]
@@ -120,7 +124,7 @@ class BucketRanges:
         key = folder_key(folder)
         name = object_name(key).rstrip("/")
         skip = len(name) + 1 if name else 0
-        with failing(key, missing=StoreError):
+        with failing(key, missing=StoreError), self._asking(folder):
             found = obstore.list_with_delimiter(self._buckets.opened(key, PAGE_RETRIES), name)
         return [_with_slash(folder) + each[skip:] for each in found["common_prefixes"]]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 
 import obstore
 
@@ -12,10 +13,11 @@ from firnline.errors import ObjectNotFound, PermanentStoreError, StoreError
 from firnline.patience import Patience
 from firnline.ports.delete import DeleteOutcome, Doomed, Fate, MaySend, always
 from firnline.stores.buckets import Buckets
-from firnline.stores.delete_batches import HOPELESS, UNSENT, Answer, BudgetPrefix, Numbered, in_bulk
+from firnline.stores.delete_batches import HOPELESS, UNSENT, Answer, Bulk, Numbered, in_bulk
+from firnline.stores.failures import SLOW_DOWN, code_in
 from firnline.stores.keys import Key, object_key, object_name
 from firnline.stores.local import LocalFiles
-from firnline.stores.throttle import Throttle, prefix_of
+from firnline.stores.throttle import Lane, Throttle
 
 DELETE_PATIENCE = Patience(attempts=12, base_delay_s=0.1, max_delay_s=2.0, budget_s=20.0)
 """Shorter than a lease's margin: on executors nobody asks the lease between two attempts."""
@@ -29,7 +31,7 @@ class ObjectDelete:
 
     `conditional` says that the store was seen to honour If-Match on a delete. Where it was not, an ETag is compared
     with a read just before: weaker, and all that such a store offers. `throttle` is shared by all that delete in one
-    store. A pickled copy has its own: `share` it.
+    store, whatever kind it is. A pickled copy has its own: `share` it.
     """
 
     def __init__(
@@ -51,7 +53,7 @@ class ObjectDelete:
     def share(self, parts: int) -> ObjectDelete:
         return ObjectDelete(
             self._properties,
-            throttle=Throttle(self.throttle.budget.share(parts)),
+            throttle=self.throttle.share(parts),
             conditional=self._conditional,
             patience=self._patience,
             sleep=self._sleep,
@@ -59,11 +61,11 @@ class ObjectDelete:
 
     def delete(self, doomed: Sequence[Doomed], may_send: MaySend = always) -> list[DeleteOutcome]:
         answers = [UNSENT] * len(doomed)
-        bulks, rest = in_bulk(doomed)
+        bulks, rest = in_bulk(doomed, self.throttle.deletes)
         for number in rest:
             answers[number] = self._by_itself(doomed[number], may_send)
-        for prefix, members in bulks.items():
-            self._together(prefix, members, may_send, answers)
+        for bulk, members in bulks.items():
+            self._together(bulk, members, may_send, answers)
         return [DeleteOutcome(key, said.fate, said.error) for (key, _), said in zip(doomed, answers, strict=True)]
 
     def _by_itself(self, doomed: Doomed, may_send: MaySend) -> Answer:
@@ -73,21 +75,18 @@ class ObjectDelete:
                 object_name(key)
         except StoreError as error:
             return Answer(Fate.FAILED, str(error))
-        if key.scheme != "file":
-            return self._patiently(key, doomed.etag, may_send)
-        may_send()
-        return self._one(key, doomed.etag)
+        return self._patiently(key, doomed.etag, may_send)
 
-    def _together(self, prefix: BudgetPrefix, members: Numbered, may_send: MaySend, answers: list[Answer]) -> None:
+    def _together(self, bulk: Bulk, members: Numbered, may_send: MaySend, answers: list[Answer]) -> None:
         """Writes an answer per number: what may pass is sent again, in smaller requests, while patience lasts."""
         from firnline.stores.s3_deletes import delete_bulk
 
         pauses = self._patience.pauses()
         while members:
-            for batch in self._batches(prefix.text, members):
-                self._wait(prefix.text, len(batch), may_send)
-                said = delete_bulk(self._buckets.s3().wire, prefix.bucket, [name for _, name in batch])
-                self._learn(prefix.text, said)
+            for batch in self._batches(bulk.lane, members):
+                with self._sending(bulk.lane, len(batch), may_send):
+                    said = delete_bulk(self._buckets.s3().wire, bulk.bucket, [name for _, name in batch])
+                self._learn(bulk.lane, said)
                 for (number, _), answer in zip(batch, said, strict=True):
                     answers[number] = answer
             members = [each for each in members if answers[each[0]].again]
@@ -96,20 +95,22 @@ class ObjectDelete:
                 break
             self._sleep(pause)
 
-    def _batches(self, prefix: str, members: Numbered) -> Iterator[Numbered]:
+    def _batches(self, lane: Lane, members: Numbered) -> Iterator[Numbered]:
         """Yields the members in requests, each as large as the store likes it at that moment."""
         start = 0
         while start < len(members):
-            size = self.throttle.batch(prefix)
+            size = self.throttle.batch(lane)
             yield members[start : start + size]
             start += size
 
     def _patiently(self, key: Key, etag: str | None, may_send: MaySend) -> Answer:
         """Returns the answer for one key, asked again while it may pass. What fails on a local file does not."""
-        pauses = self._patience.pauses()
+        lane, pauses = self.throttle.deletes(_folder_of(key)), self._patience.pauses()
         while True:
-            self._wait(prefix_of(key), 1, may_send) if key.scheme == "s3" else may_send()
-            answer = self._one(key, etag)
+            with self._sending(lane, 1, may_send):
+                answer = self._one(key, etag)
+            if key.scheme != "file":
+                self._learn(lane, [answer])
             pause = next(pauses, None) if answer.again else None
             if pause is None:
                 return answer
@@ -122,33 +123,45 @@ class ObjectDelete:
             if key.scheme == "s3":
                 from firnline.stores.s3_deletes import delete_single
 
-                answer = delete_single(self._buckets.s3().client, key, etag if self._conditional else None)
-                self._learn(prefix_of(key), [answer])
-                return answer
-            _unlink(key) if key.scheme == "file" else _delete_object(self._buckets, key)
+                return delete_single(self._buckets.s3().client, key, etag if self._conditional else None)
+            _unlink(key) if key.scheme == "file" else self._delete_object(key)
         except ObjectNotFound:
             return Answer(Fate.MISSING)
         except HOPELESS:
             raise
         except StoreError as error:
             passes = key.scheme != "file" and not isinstance(error, PermanentStoreError)
-            return Answer(Fate.FAILED, str(error), again=passes)
+            return Answer(Fate.FAILED, str(error), passes, passes and code_in(str(error.__cause__)) in SLOW_DOWN)
         return _DELETED
 
     def _etag(self, key: Key) -> str | None:
-        return (LocalFiles() if key.scheme == "file" else self._buckets).head(key).etag
+        with self.throttle.asking(self.throttle.reads(_folder_of(key))):
+            return (LocalFiles() if key.scheme == "file" else self._buckets).head(key).etag
 
-    def _wait(self, prefix: str, keys: int, may_send: MaySend) -> None:
-        """Waits for the budget, then asks: the lease may have run out while we waited."""
-        self._sleep(self.throttle.reserve(prefix, keys))
-        may_send()
+    def _delete_object(self, key: Key) -> None:
+        """Deletes one object of any other store. Raises ObjectNotFound if there is none: obstore alone would not tell.
+        Its request for many keys, to Azure, takes one that the answer leaves out for deleted; to Google it has none.
+        """
+        self._etag(key)
+        with self._buckets.asking(key):
+            obstore.delete(self._buckets.opened(key), object_name(key))
 
-    def _learn(self, prefix: str, answers: Sequence[Answer]) -> None:
+    @contextmanager
+    def _sending(self, lane: Lane, keys: int, may_send: MaySend) -> Iterator[None]:
+        """Waits for a turn and for the budget, then asks: the lease may have run out while we waited."""
+        with self.throttle.turn(lane):
+            pause = self.throttle.reserve(lane, keys)
+            if pause > 0:
+                self._sleep(pause)
+            may_send()
+            yield
+
+    def _learn(self, lane: Lane, answers: Sequence[Answer]) -> None:
         said = {id(answer): answer for answer in answers}.values()  # nearly always the same one for every key
         if any(answer.slow for answer in said):
-            self.throttle.slowed(prefix)
+            self.throttle.slowed(lane)
         elif not any(answer.again for answer in said):
-            self.throttle.went_well(prefix)
+            self.throttle.went_well(lane)
 
 
 def _unlink(key: Key) -> None:
@@ -162,9 +175,5 @@ def _unlink(key: Key) -> None:
         raise StoreError(f"cannot delete {key.text!r}: {error.strerror}") from error
 
 
-def _delete_object(buckets: Buckets, key: Key) -> None:
-    """Deletes one object. Raises ObjectNotFound where there is none: obstore alone would not tell."""
-    with buckets.asking(key):
-        bucket = buckets.opened(key)
-        obstore.head(bucket, object_name(key))
-        obstore.delete(bucket, object_name(key))
+def _folder_of(key: Key) -> str:
+    return key.text.rpartition("/")[0]

@@ -6,14 +6,14 @@ A purge brings hundreds of thousands of keys, so this looks once at each folder 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from firnline.errors import BadCredentials, ExpiredCredentials, NoSuchBucket, StoreError
 from firnline.ports.delete import Doomed, Fate
 from firnline.stores.keys import object_key, object_name
-from firnline.stores.throttle import prefix_of
+from firnline.stores.throttle import Lane
 
 HOPELESS = (NoSuchBucket, BadCredentials, ExpiredCredentials)
 """No further delete can succeed after these."""
@@ -42,11 +42,15 @@ Numbered = list[tuple[int, str]]
 """The number of a delete among all of them, and the object's name in its bucket."""
 
 
-class BudgetPrefix(NamedTuple):
-    """What shares one budget, and the bucket that it lies in."""
+class Bulk(NamedTuple):
+    """The lane in which deletes wait, and the bucket that they go to."""
 
-    text: str
+    lane: Lane
     bucket: str
+
+
+LaneOf = Callable[[str], Lane]
+"""Returns the lane in which deletes in a folder wait."""
 
 
 class _Folder(NamedTuple):
@@ -54,15 +58,15 @@ class _Folder(NamedTuple):
     members: Numbered
 
 
-def in_bulk(doomed: Sequence[Doomed]) -> tuple[dict[BudgetPrefix, Numbered], list[int]]:
+def in_bulk(doomed: Sequence[Doomed], lane_of: LaneOf) -> tuple[dict[Bulk, Numbered], list[int]]:
     """Returns the names that can go together, and the numbers of all other deletes."""
-    bulks: dict[BudgetPrefix, Numbered] = {}
+    bulks: dict[Bulk, Numbered] = {}
     folders: dict[str, _Folder | None] = {}
     rest: list[int] = []
     for number, (key, etag) in enumerate(doomed):
         folder, _, name = key.rpartition("/")
         if folder not in folders:
-            folders[folder] = _folder(folder, bulks)
+            folders[folder] = _folder(folder, bulks, lane_of)
         place = folders[folder]
         if place is None or etag is not None or not _is_plain(name):
             rest.append(number)
@@ -71,7 +75,7 @@ def in_bulk(doomed: Sequence[Doomed]) -> tuple[dict[BudgetPrefix, Numbered], lis
     return bulks, rest
 
 
-def _folder(folder: str, bulks: dict[BudgetPrefix, Numbered]) -> _Folder | None:
+def _folder(folder: str, bulks: dict[Bulk, Numbered], lane_of: LaneOf) -> _Folder | None:
     """Returns where a folder's objects go; None where each has to be looked at by itself."""
     try:
         key = object_key(f"{folder}/x")
@@ -80,7 +84,7 @@ def _folder(folder: str, bulks: dict[BudgetPrefix, Numbered]) -> _Folder | None:
         return None
     if key.scheme != "s3" or not fits_in_bulk(stem):
         return None
-    return _Folder(stem, bulks.setdefault(BudgetPrefix(prefix_of(key), key.authority), []))
+    return _Folder(stem, bulks.setdefault(Bulk(lane_of(folder), key.authority), []))
 
 
 def _is_plain(name: str) -> bool:

@@ -14,6 +14,7 @@ from firnline.ports.discard import OwnKey
 from firnline.ports.stores import Read
 from firnline.stores.delete import ObjectDelete
 from firnline.stores.keys import folder_key
+from firnline.stores.throttle import Throttle
 
 
 class LocalFolders:
@@ -46,9 +47,11 @@ class ObjectRetire:
     wrote under the same name meanwhile, as after a rollback.
     """
 
-    def __init__(self, store: Read, properties: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self, store: Read, properties: Mapping[str, str] | None = None, throttle: Throttle | None = None
+    ) -> None:
         self._store = store
-        self._delete = ObjectDelete(properties)
+        self._delete = ObjectDelete(properties, throttle=throttle)
         self._folders = LocalFolders()
 
     def retire(self, key: str, data: bytes) -> bool:
@@ -70,8 +73,8 @@ class ObjectRetire:
 class OwnDiscard:
     """Discards own objects wherever they lie; outcomes do not matter."""
 
-    def __init__(self, properties: Mapping[str, str] | None = None) -> None:
-        self._delete = ObjectDelete(properties)
+    def __init__(self, properties: Mapping[str, str] | None = None, throttle: Throttle | None = None) -> None:
+        self._delete = ObjectDelete(properties, throttle=throttle)
 
     def discard(self, keys: Sequence[OwnKey]) -> None:
         with suppress(StoreError):

@@ -21,12 +21,13 @@ from botocore.credentials import AssumeRoleCredentialFetcher, DeferredRefreshabl
 from obstore.store import S3Store
 
 from firnline.errors import BadCredentials, PermanentStoreError
+from firnline.policy.limits import MOST_AT_ONCE
 from firnline.stores.s3_deletes import BulkWire
 from firnline.stores.settings import Properties, S3Settings, check_address, http_options, retrying, s3_settings
 
 _LOOK_AGAIN = timedelta(minutes=5)
 _AWS = (".amazonaws.com", ".amazonaws.com.cn")
-_CONNECTIONS = 16
+_CONNECTIONS = MOST_AT_ONCE
 
 
 class S3Place:

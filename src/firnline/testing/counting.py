@@ -1,4 +1,4 @@
-"""Stores that count what is asked of them: how a test shows that each unit is opened once."""
+"""Stores that count what is asked of them, and by how many: how a test shows that each unit is opened once."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from threading import Lock
 
-from firnline.ports.stores import ObjectMeta, ReadWrite
+from firnline.ports.stores import ObjectMeta, Read, ReadWrite
+from firnline.stores.wrappers.read_only import ReadOnly
 
 
 class _Noting(ABC):
@@ -95,3 +96,14 @@ class CountingLog(_Noting):
             os.write(log, json.dumps([verb, key]).encode() + b"\n")
         finally:
             os.close(log)
+
+
+class Divided(ReadOnly):
+    """A store that knows as one of how many it works."""
+
+    def __init__(self, store: Read, parts: int = 1) -> None:
+        super().__init__(store)
+        self.parts = parts
+
+    def share(self, parts: int) -> Divided:
+        return Divided(self._store, self.parts * parts)

@@ -16,6 +16,9 @@ from typing import Any, ClassVar, Protocol
 
 import pytest
 
+from firnline.caches.disk import DiskCache
+from firnline.caches.opening import OpenedCache
+from firnline.caches.seal import Seal
 from firnline.errors import FirnlineError, NoSuchTable, UnreadableMetadata, UnsupportedFormat
 from firnline.formats.registry import kit_at, kit_named, kit_of_document
 from firnline.journal.runs import Run
@@ -28,10 +31,12 @@ from firnline.ops.runs.status import RunStatus
 from firnline.ports.abilities import SideObjects
 from firnline.ports.catalogs import TableName
 from firnline.ports.engines import Engine, Territory
-from firnline.ports.expanding import joined
+from firnline.ports.expanding import Expand, joined
 from firnline.ports.formats import State, TableFormat
 from firnline.ports.kits import Kit
+from firnline.ports.stores import shared
 from firnline.stores.objects import ObjectStores
+from firnline.testing.counting import Counting, Divided
 from firnline.testing.damage import Spoil, cut_in_half, empty, remove, replace_with_text
 from firnline.testing.dated import Clock
 from firnline.testing.faults import CountingFault, Died, Dying, Fault, When
@@ -181,6 +186,10 @@ class FormatContract:
         assert also.schema == entries.schema
         assert pickle.loads(pickle.dumps(table_format)).name == table_format.name
 
+    def test_what_travels_to_executors_keeps_to_its_part_of_the_pace(self, kit: Kit) -> None:
+        expand = shared(kit.format(Divided(ObjectStores())).expand, 4)
+        assert pickle.loads(pickle.dumps(expand)).store.parts == 4
+
     # ---- engines
 
     @pytest.mark.spark
@@ -193,6 +202,24 @@ class FormatContract:
         here = reached(LocalEngine(), table_format, state, gone)
         assert here["victims"]
         assert here == reached(SparkEngine(session()), table_format, state, gone)
+
+    def test_what_is_remembered_is_what_opening_tells(
+        self, table_format: TableFormat, state: State, quick_folder: Path
+    ) -> None:
+        """And with an unchanged table no unit is opened that was opened before."""
+        gone = released(table_format, state)
+        expected = reached(LocalEngine(), table_format, state, gone)
+        memory = OpenedCache("", DiskCache(str(quick_folder / "cache")), Seal(b"of this test"))
+        opened = []
+        for _ in range(2):
+            counting = Counting(ObjectStores())
+            counted = kit_named(self.kit_name).format(counting)
+            expand = memory.of(counting)(counted, state, _HOUR_MS)
+            assert reached(LocalEngine(), counted, state, gone, expand) == expected
+            keys = {identity(each.key) for each in units_of(table_format, state)}
+            opened.append({key for verb, key in counting.calls() if verb == "get" and identity(key) in keys})
+        assert opened[0]
+        assert not opened[1]
 
     # ---- writing
 
@@ -348,11 +375,11 @@ def units_of(table_format: TableFormat, state: State) -> list[File]:
 
 
 def reached(
-    engine: Engine, table_format: TableFormat, state: State, gone: frozenset[str]
+    engine: Engine, table_format: TableFormat, state: State, gone: frozenset[str], expand: Expand | None = None
 ) -> dict[str, list[tuple[str, str, int]]]:
     """Returns what an engine says: what is kept, and what only these owners need."""
     every: list[Root] = list(roots(table_format, state, gone))
-    with closing(engine.survey(iter(every), table_format.expand, Territory(None))) as survey:
+    with closing(engine.survey(iter(every), expand or table_format.expand, Territory(None))) as survey:
         batches = {"kept": survey.kept_batches(), "victims": survey.victim_batches()}
         return {
             name: sorted((row["identity"], row["kind"], row["size"] or 0) for each in some for row in each.to_pylist())

@@ -61,8 +61,8 @@ class WorldStores(Stores):
 class OneByOne(Engines):
     """Deletes one key after another: so that the n-th delete is always the same."""
 
-    def delete_many(self, name: TableName, files: int) -> DeleteMany:
-        return LocalDeleteMany(threads=1)
+    def delete_many(self, name: TableName, location: str, files: int) -> DeleteMany:
+        return LocalDeleteMany(at_once=1)
 
 
 class ProcessPlaces(Places):

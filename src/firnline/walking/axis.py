@@ -7,7 +7,7 @@ last number of a stretch belongs to nothing, so that spans of two tables never t
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from typing import NamedTuple
 
@@ -18,6 +18,7 @@ from firnline.model.files import FileKind, Root
 from firnline.model.spans import Flags, Numbers, SpanEntries, Spans, above_zero, merged, numbers
 from firnline.ports.engines import Walk, root_columns, root_numbers
 from firnline.ports.expanding import Expand, one_order
+from firnline.ports.stores import shared
 
 Reach = np.ndarray[tuple[int], np.dtype[np.uint8]]
 """By whom files are reached."""
@@ -107,6 +108,9 @@ class Means:
     @property
     def order(self) -> tuple[FileKind, ...]:
         return one_order({each.order for each in self.expands})
+
+    def share(self, parts: int) -> Means:
+        return replace(self, expands=tuple(shared(each, parts) for each in self.expands))
 
     def openers(self, starts: Numbers) -> Numbers:
         """Returns which expand opens a unit for each of its spans, by where that starts."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterator, Mapping, Sequence, Set
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import Any
@@ -29,7 +30,7 @@ from firnline.ports.expanding import ROW_COLUMNS, Expanded, Together
 from firnline.ports.formats import Amendment, Capabilities, Edited, FenceKind, State, UndoWindow
 from firnline.ports.inspect import Manifest
 from firnline.ports.listings import WrittenFolder
-from firnline.ports.stores import Get, Read, ReadWrite
+from firnline.ports.stores import Get, Read, ReadWrite, shared
 
 _ROWS = pa.schema(zip(ROW_COLUMNS, (pa.string(), pa.string(), pa.int64(), pa.string(), pa.bool_()), strict=True))
 _FILE = pa.struct([("content", pa.int32()), ("file_path", pa.string()), ("file_size_in_bytes", pa.int64())])
@@ -63,6 +64,9 @@ class ToyExpand:
     store: Get
     order: tuple[FileKind, ...] = (FileKind.MANIFEST,)
     folds: bool = False
+
+    def share(self, parts: int) -> ToyExpand:
+        return ToyExpand(shared(self.store, parts))
 
     def __call__(self, units: Sequence[File], together: Together = map) -> Expanded:
         rows, of = list[tuple[str, str, int, str, bool]](), list[int]()
@@ -150,8 +154,7 @@ class ToyFormat:
         amendment: Amendment | None = None,
         **_: Any,
     ) -> Edited:
-        held = next((ref for ref in state.refs.values() if ref.snapshot in snapshots and ref.name not in refs), None)
-        if held is not None:
+        for held in (ref for ref in state.refs.values() if ref.snapshot in snapshots and ref.name not in refs):
             raise RefusedForSafety(f"ref {held.name} needs snapshot {held.snapshot}", hint="plan again")
         said = dict(state.document)
         gone = [each for each in said["snapshots"] if str(each["id"]) in snapshots]
@@ -222,21 +225,18 @@ class ToyFolder:
     def commit(self, attempt: Attempt) -> SwapOutcome:
         if self.locate(attempt.table) not in (attempt.proof["base"], attempt.proof["location"]):
             return SwapOutcome.LOST
-        try:
+        with suppress(AlreadyExists):
             self.store.put_if_absent(attempt.proof["location"], attempt.step.data)
-        except AlreadyExists:
-            return SwapOutcome.DONE if self.landed(attempt.proof) else SwapOutcome.LOST
-        return SwapOutcome.DONE
+        return SwapOutcome.DONE if self.landed(attempt.proof) else SwapOutcome.LOST
 
     def fence(self, proofs: Sequence[Mapping[str, Any]], now: Version) -> Amendment | None:
         may_land = any(proof["base"] == now.location for proof in proofs)
         return Amendment(properties={"fenced": now.location}) if may_land else None
 
     def landed(self, proof: Mapping[str, Any], now: Version | None = None, still: Still = always) -> bool:
-        try:
+        with suppress(ObjectNotFound):
             return sha256(self.store.get(proof["location"])).hexdigest() == proof["digest"]
-        except ObjectNotFound:
-            return False
+        return False
 
 
 @dataclass(frozen=True, slots=True)

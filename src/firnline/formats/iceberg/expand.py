@@ -23,7 +23,7 @@ from firnline.model.files import File, FileKind
 from firnline.model.snapshots import SnapshotId
 from firnline.ports.expanding import Expanded, Together, end_to_end, joined
 from firnline.ports.formats import State
-from firnline.ports.stores import Get
+from firnline.ports.stores import Get, shared
 
 
 def roots_of(state: State, trusted: Set[SnapshotId] = frozenset()) -> Iterator[tuple[SnapshotId, File]]:
@@ -94,6 +94,9 @@ class IcebergExpand:
     @property
     def folds(self) -> bool:
         return False
+
+    def share(self, parts: int) -> IcebergExpand:
+        return IcebergExpand(shared(self.store, parts))
 
     def __call__(self, units: Sequence[File], together: Together = map) -> Expanded:
         contents = list(together(self._read, units))

@@ -12,6 +12,8 @@ from firnline.errors import FirnlineError, StoreError
 from firnline.ops.looking.findings import Diagnosis, Finding, Severity, Veil, versions
 from firnline.ops.table.context import TableContext
 from firnline.plans.pages import counted
+from firnline.policy.limits import limits_in_words
+from firnline.policy.parse import Section
 from firnline.ports.catalogs import TableName
 from firnline.ports.probe import Probe, StoreVerdicts, Verdict
 from firnline.ports.stores import List
@@ -47,7 +49,7 @@ class Patient:
 
     config_file: str | None
     engine: str
-    config: Callable[[], object]
+    config: Callable[[], Section]
     catalogs: Callable[[], Mapping[str, CatalogFacts]]
     tables: Callable[[str], Iterable[TableName]]
     cache: Callable[[], CacheFacts]
@@ -85,9 +87,11 @@ def _safely(topic: str, look: Callable[[], Iterable[Finding]]) -> Iterator[Findi
 
 
 def _configuration(patient: Patient) -> Iterator[Finding]:
-    patient.config()
+    config = patient.config()
     where = patient.config_file or "no firnline.yaml: every table has its own retention"
     yield Finding(Severity.OK, "configuration", where)
+    for place, said in config.stores.items():
+        yield Finding(Severity.OK, "limits", f"{place} {limits_in_words(said)}")
 
 
 def _cache(cache: CacheFacts) -> Iterator[Finding]:

@@ -7,14 +7,14 @@ opening every unit of a table once; a unit never changes, so what it leads to is
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
 from firnline.model.files import File, FileKind
 from firnline.model.locations import bare_path, identity, parse_location
 from firnline.ops.neighbours.folders import OwnFolders
-from firnline.ports.expanding import Expand, Expanded, opener
+from firnline.ports.expanding import Expand, Expanded, dependences, opener
 from firnline.ports.stores import RealNames
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ class UnitMeans:
 @dataclass
 class _Unit:
     """A unit of this walk. `digest` is None where nothing identifies its bytes: it is opened every time. So is one that
-    names a file by a link: links change.
+    names a file by a link: links change; and one that was not there, for a moment or for ever.
     """
 
     file: File
@@ -75,6 +75,7 @@ class _Unit:
     folders: set[str] = field(default_factory=set)
     below: list[str] = field(default_factory=list)
     is_linked: bool = False
+    is_there: bool = False
 
 
 def outward(files: Iterable[File], means: UnitMeans, own: OwnFolders, walked: Walked) -> tuple[Bridges, bool]:
@@ -140,7 +141,7 @@ class _Walk:
         return (Bridge(unit.file, gathered(out | {folder for each in found.values() for folder in each.folders})),)
 
     def _note(self, unit: _Unit, bridges: Bridges) -> None:
-        if unit.digest is not None and not self._has_links(unit):
+        if unit.digest is not None and unit.is_there and not self._has_links(unit):
             self._walked.units.add(unit.digest)
             if bridges:
                 self._walked.leads[unit.digest] = bridges
@@ -159,12 +160,17 @@ class _Walk:
     def _meet(self, units: Sequence[File]) -> None:
         new = {identity(each.key): each for each in units if identity(each.key) not in self._units}
         stamps = self._means.stamps_of([each.key for each in new.values()])
-        for (name, file), stamp in zip(new.items(), stamps, strict=True):
-            self._units[name] = _Unit(file, _digest(name, stamp))
+        expand = self._means.expand
+        # What is noted of a unit stands for all below it, down to the last kind: so it depends on all that they do.
+        beside = dependences(expand, [replace(each, kind=expand.order[-1]) for each in new.values()])
+        for (name, file), stamp, told in zip(new.items(), stamps, beside, strict=True):
+            self._units[name] = _Unit(file, _digest(name, stamp, told))
 
     def _take(self, due: Sequence[_Unit], answer: Expanded) -> None:
         """Notes what units name: deeper units, and the folders of all that lies outside."""
         names = [identity(each.file.key) for each in due]
+        for number in set(answer.of.tolist()):
+            due[number].is_there = True
         deeper: dict[str, File] = {}
         for row, number in _rows(answer, answer.rows.column("opens")):
             if row["identity"] != names[number]:
@@ -200,10 +206,11 @@ def _folder(name: str) -> str:
     return name.rpartition("/")[0] + "/"
 
 
-def _digest(name: str, stamp: bytes | None) -> bytes | None:
-    if stamp is None:
+def _digest(name: str, stamp: bytes | None, beside: str | None) -> bytes | None:
+    if stamp is None or beside is None:
         return None
-    return blake2b(stamp + name.encode("utf-8", "surrogatepass"), digest_size=DIGEST_BYTES).digest()
+    said = f"{name}\0{beside}" if beside else name
+    return blake2b(stamp + said.encode("utf-8", "surrogatepass"), digest_size=DIGEST_BYTES).digest()
 
 
 def _rows(answer: Expanded, wanted: pa.Array) -> Iterator[tuple[dict[str, Any], int]]:

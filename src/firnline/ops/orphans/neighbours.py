@@ -15,6 +15,7 @@ from firnline.ops.table.context import ListTables, Registered, TableContext, rea
 from firnline.ports.expanding import ROW_COLUMNS, Expand, Expanded, Together, joined, one_order
 from firnline.ports.formats import State
 from firnline.ports.listings import WrittenFolder
+from firnline.ports.stores import shared
 
 _THREADS = 16
 
@@ -79,6 +80,12 @@ class EachItsOwn:
     @property
     def folds(self) -> bool:
         return False
+
+    def share(self, parts: int) -> EachItsOwn:
+        folders, stems = (
+            {name: shared(each, parts) for name, each in some.items()} for some in (self.by_folder, self.by_stem)
+        )
+        return EachItsOwn(folders, stems, shared(self.otherwise, parts))
 
     def __call__(self, units: Sequence[File], together: Together = map) -> Expanded:
         owned: dict[str, list[int]] = {}

@@ -8,7 +8,7 @@ from shlex import quote
 
 from firnline.errors import UnreadableMetadata
 from firnline.model.files import Root, Tally, Totals
-from firnline.model.snapshots import SnapshotId
+from firnline.model.snapshots import MAIN, SnapshotId
 from firnline.model.times import MINUTE_MS
 from firnline.ops.neighbours.around import Around
 from firnline.ops.runs.decision import Settled, decide_now, includes_outside
@@ -16,6 +16,7 @@ from firnline.ops.runs.drop import consequences_of, narrowed
 from firnline.plans.plan import ExpiredSnapshot, KeptSnapshot, Plan
 from firnline.plans.request import Request
 from firnline.plans.stages import CommitExpiry, PurgeVictims, Stage, stages_of_expiry
+from firnline.policy.decide import decide
 from firnline.policy.parse import Section
 from firnline.ports.abilities import Consequences, ExpiringWriters
 from firnline.ports.cache import Remember
@@ -155,9 +156,13 @@ def roots(table_format: TableFormat, state: State, released: Set[str]) -> Iterat
 
 
 def window_ms(state: State, settled: Settled) -> int:
-    """Returns how far back the kept history reaches: nobody asks for what is older, so nothing remembers it longer."""
-    kept = (state.graph.by_id[each].timestamp_ms for each in settled.decision.kept)
-    return settled.decision.now_ms - min(kept, default=settled.decision.now_ms)
+    """Returns how far back the table keeps history by its policy: nobody asks for what is older, so nothing remembers
+    it longer. What a tag, another branch, a hold or a pin keeps beyond that are single snapshots, for years.
+    """
+    main = {name: ref for name, ref in state.refs.items() if name == MAIN}
+    now_ms = settled.decision.now_ms
+    alone = decide(state.graph, main, state.current, settled.native, settled.effective.policy, now_ms=now_ms)
+    return now_ms - min((state.graph[each].timestamp_ms for each in alone.kept), default=now_ms)
 
 
 def _without_files(state: State, request: Request, settled: Settled, follows: Consequences, forgets: int) -> Plan:

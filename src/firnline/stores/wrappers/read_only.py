@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from firnline.ports.stores import ObjectMeta, Read
+from firnline.ports.stores import ObjectMeta, Read, shared
 
 
 class ReadOnly:
@@ -15,6 +15,9 @@ class ReadOnly:
 
     def __init__(self, store: Read) -> None:
         self._store = store
+
+    def share(self, parts: int) -> ReadOnly:
+        return ReadOnly(shared(self._store, parts))
 
     def get(self, key: str) -> bytes:
         return self._store.get(key)

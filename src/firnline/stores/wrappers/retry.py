@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from firnline.errors import AlreadyExists, ObjectNotFound, OutcomeUnknown, PermanentStoreError, StoreError
 from firnline.patience import Patience
-from firnline.ports.stores import ObjectMeta, ReadWrite
+from firnline.ports.stores import ObjectMeta, ReadWrite, shared
 
 Answer = TypeVar("Answer")
 _FINAL = (ObjectNotFound, AlreadyExists, PermanentStoreError)
@@ -21,6 +21,9 @@ class Retrying:
     def __init__(self, store: ReadWrite, patience: Patience | None = None) -> None:
         self._store = store
         self._patience = patience or Patience()
+
+    def share(self, parts: int) -> Retrying:
+        return Retrying(shared(self._store, parts), self._patience)
 
     def get(self, key: str) -> bytes:
         return persist(lambda: self._store.get(key), self._patience)

@@ -26,7 +26,7 @@ from firnline.formats.paimon.walking.layouts import Layouts, Rows
 from firnline.model.files import File, FileKind
 from firnline.model.locations import join
 from firnline.ports.expanding import Expanded, Together, joined
-from firnline.ports.stores import Read
+from firnline.ports.stores import Read, shared
 
 _PLACED: dict[FileKind, tuple[Callable[[Sequence[bytes]], Named], Rows]] = {
     FileKind.INDEX_MANIFEST: (index_entries, index_rows),
@@ -45,6 +45,7 @@ class PaimonExpand:
 
     store: Read
     _layouts: dict[str, Layouts] = field(default_factory=dict, repr=False)
+    _told: dict[str, str | None] = field(default_factory=dict, repr=False)
 
     def __reduce__(self) -> tuple[type[PaimonExpand], tuple[Read]]:
         return PaimonExpand, (self.store,)
@@ -56,6 +57,25 @@ class PaimonExpand:
     @property
     def folds(self) -> bool:
         return True
+
+    def share(self, parts: int) -> PaimonExpand:
+        return PaimonExpand(shared(self.store, parts))
+
+    def depends_on(self, unit: File) -> str | None:
+        """Returns the layout of the table, by which the unit's entries become paths; nothing for a list, which names
+        its manifests beside itself. None where several layouts would have to be tried, or a schema cannot be read.
+        """
+        if unit.kind not in _PLACED:
+            return ""
+        location = _table_of(unit)
+        if location not in self._told:
+            self._told[location] = self._only_layout(location)
+        return self._told[location]
+
+    def _only_layout(self, location: str) -> str | None:
+        with suppress(FirnlineError):  # what opens a unit of this table meets it again, and tells
+            return self._layouts_of(location).only
+        return None
 
     def __call__(self, units: Sequence[File], together: Together = map) -> Expanded:
         read = list(zip(units, together(self._read, units), strict=True))
@@ -102,9 +122,13 @@ class PaimonExpand:
         if kind not in _PLACED:
             return list_rows(contents, join(location, "manifest"))
         entries, rows = _PLACED[kind]
+        return self._layouts_of(location).placed(*entries(contents), rows)
+
+    def _layouts_of(self, location: str) -> Layouts:
+        """Returns what is read once, by whichever thread is first: an answer and what it depends on are of one look."""
         if location not in self._layouts:
-            self._layouts[location] = Layouts(self.store, location)
-        return self._layouts[location].placed(*entries(contents), rows)
+            self._layouts.setdefault(location, Layouts(self.store, location))
+        return self._layouts[location]
 
 
 def _table_of(unit: File) -> str:

@@ -7,6 +7,8 @@ own while it was empty. A manifest holds entries of several schemas, and nothing
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
@@ -16,10 +18,12 @@ from firnline.errors import ObjectNotFound, UnreadableMetadata
 from firnline.formats.paimon.reading.schema import read_schema, stored_schemas
 from firnline.formats.paimon.walking.entries import Named
 from firnline.formats.paimon.walking.layout import Layout, Numbers
+from firnline.ports.expanding import SideBySide
 from firnline.ports.stores import Read
 
 Rows = Callable[[pa.RecordBatch, Numbers, Layout], Named]
 _SCHEMA_ID, _UNTOLD = "_FILE._SCHEMA_ID", -1
+_THREADS = 8
 
 
 class Layouts:
@@ -30,6 +34,16 @@ class Layouts:
         self._location = location
         self._branches = stored_schemas(store, location)
         self._read: dict[str, Layout] = {}
+
+    @cached_property
+    def only(self) -> str | None:
+        """The one layout of all schemas of all branches, whichever a file was written with, in words; None where they
+        differ: then where a file lies also depends on where one is found.
+        """
+        keys = [key for branch in self._branches for key in branch.values()]
+        with ThreadPoolExecutor(_THREADS) as pool:
+            every = set(SideBySide(pool)(self._of_key, keys))
+        return repr(every.pop()) if len(every) == 1 else None
 
     def placed(self, found: pa.RecordBatch, of: Numbers, rows: Rows) -> Named:
         """Returns the rows of entries, each in the layout of its schema. Those of indexes do not say which that is:
