@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -208,7 +208,8 @@ class Runs:
 
     def saved(self, work: TableContext, planned: Planned, *, meant: bool) -> Plan:
         root, now_ms = work.root(planned.state), self.places.clock()
-        return save_plan(planned, work.source.format, work.store, root, work.sealing(True), now_ms, meant=meant)
+        enter, table_format = partial(work.enter, planned.state), work.source.format
+        return save_plan(planned, table_format, work.store, root, work.sealing(True), now_ms, enter, meant=meant)
 
     def advance(self, run: str, leave: Leave) -> RunStatus:
         """Returns the run, taken as far as it may go now. What was said when the run was planned is not asked."""
@@ -242,6 +243,9 @@ class Runs:
         unfinished = [run for run in work.runs(state) if not run.is_finished]
         if not unfinished:
             return []
+        for run in unfinished:
+            with suppress(FirnlineError):  # one that left no entry, or whose entry was removed; the run goes on anyway
+                work.enter(state, run.id)
         largest = max(unfinished, key=lambda run: int(run.plan["victims"]["files"]))
         self.places.stores.prepare(work, state, deletes=True)
         with self.places.alone(work.root(state)), work.lease(state, leave.break_lease) as (work, lease):
@@ -251,6 +255,18 @@ class Runs:
         """Returns every recorded run of a table, in the order of planning. Changes nothing."""
         work = self.places.table_context(table)
         return [status_of(work, run) for run in work.runs(work.source.load())]
+
+    def unfinished(self, table: Table) -> list[RunStatus]:
+        """Returns the runs of a table that have not ended, in the order of planning. Changes nothing."""
+        work = self.places.table_context(table)
+        return [status_of(work, run) for run in work.runs(work.source.load()) if not run.is_finished]
+
+    def stamps(self, table: Table) -> tuple[frozenset[str], frozenset[str]]:
+        """Returns the stamps of the runs of a table that have not ended, and of those that have."""
+        work = self.places.table_context(table)
+        runs = work.runs(work.source.load())
+        ended = frozenset(run.id.stamp for run in runs if run.is_finished)
+        return frozenset(run.id.stamp for run in runs) - ended, ended
 
     def named(self, run: str) -> RunStatus:
         work = self.places.of_run(RunId.parse(run))

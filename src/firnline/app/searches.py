@@ -105,7 +105,8 @@ class Searches:
         if searched.plan.refused:
             raise BlastRadiusExceeded(searched.plan.refused, hint="raise --blast-radius, if that is really meant")
         meant = terms.consent(searched.plan)
-        plan = save_search(searched, means, work.store, work.root(state), work.sealing(True), meant=meant)
+        root, enter = work.root(state), partial(work.enter, state)
+        plan = save_search(searched, means, work.store, root, work.sealing(True), enter, meant=meant)
         run = str(plan.run)
         return plan, self.runs.advance(run, terms.leave) if meant else self.runs.named(run)
 

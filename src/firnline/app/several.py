@@ -14,6 +14,7 @@ from firnline.app.places import Places
 from firnline.app.requests import Moment, instant, request_of, search_of, terms_of
 from firnline.app.runs import Leave, Runs
 from firnline.app.searches import Searches
+from firnline.app.unfinished import UnfinishedRuns, has_lists
 from firnline.ops.history.timeline import Span, Timeline
 from firnline.ops.looking.check import Checked
 from firnline.ops.runs.plan import Planned
@@ -64,9 +65,24 @@ class Several:
             timeline, trouble = each.value or (None, None)
             yield TableAnswer(each.table, timeline, each.problem or trouble)
 
-    def runs(self) -> Iterator[TableAnswer[list[RunStatus]]]:
-        """Yields the recorded runs of each table."""
+    def runs(self, *, everywhere: bool = False) -> Iterator[TableAnswer[list[RunStatus]]]:
+        """Yields the recorded runs of each table; by lists, see `by_lists`, the unfinished ones of tables that have
+        any.
+        """
+        if self.by_lists and not everywhere:
+            return unless_stopped(self._unfinished.look())
         return self._looked_at(self.runs_of_tables.of_table)
+
+    @property
+    def by_lists(self) -> bool:
+        """Whether runs are found by the lists of unfinished ones: no table is named, and a records root is configured.
+        `everywhere` looks at every table all the same.
+        """
+        return self.named is None and has_lists(self.places)
+
+    @property
+    def _unfinished(self) -> UnfinishedRuns:
+        return UnfinishedRuns(self.places, self.runs_of_tables, self.at_once)
 
     # ---- acting
 
@@ -117,18 +133,23 @@ class Several:
         return self._carry_out(proposing, confirm, terms.leave)
 
     def purge(
-        self, *, break_lease: bool = False, include_outside: bool | None = None
+        self, *, break_lease: bool = False, include_outside: bool | None = None, everywhere: bool = False
     ) -> list[TableAnswer[list[RunStatus]]]:
-        """Returns the committed runs of each table, each purged where it may be."""
+        """Returns the committed runs of each table, each purged where it may be; tables as for `runs`."""
         leave = Leave(break_lease, include_outside)
-        return list(self._each(lambda name: self.runs_of_tables.purge_table(name, leave)))
+        return list(self._carried_on(lambda name: self.runs_of_tables.purge_table(name, leave), everywhere))
 
     def resume(
-        self, *, break_lease: bool = False, include_outside: bool | None = None
+        self, *, break_lease: bool = False, include_outside: bool | None = None, everywhere: bool = False
     ) -> list[TableAnswer[list[RunStatus]]]:
-        """Returns every unfinished run of each table, each taken as far as it may go now."""
+        """Returns every unfinished run of each table, each taken as far as it may go now; tables as for `runs`."""
         leave = Leave(break_lease, include_outside)
-        return list(self._each(lambda name: self.runs_of_tables.resume(name, leave)))
+        return list(self._carried_on(lambda name: self.runs_of_tables.resume(name, leave), everywhere))
+
+    def _carried_on(
+        self, act: Callable[[TableName], list[RunStatus]], everywhere: bool
+    ) -> Iterator[TableAnswer[list[RunStatus]]]:
+        return self._unfinished.act(act) if self.by_lists and not everywhere else self._each(act)
 
     def _looked_at(self, look: Callable[[TableName], Found]) -> Iterator[TableAnswer[Found]]:
         return unless_stopped(self._each(look))

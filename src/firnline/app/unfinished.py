@@ -1,0 +1,295 @@
+"""Where unfinished runs are: found by the lists of them, so that a lake of thousands of tables is not gone through.
+
+A list only says where to look. What is done there is done by the runs' own records, as if the table had been named.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from firnline.app.many import on_each
+from firnline.app.places import Places
+from firnline.app.runs import Runs
+from firnline.app.stores import store_settings
+from firnline.errors import FirnlineError, NoSuchTable, ObjectNotFound, PolicyError
+from firnline.journal.unfinished import Entry, entry_key, listed_objects, read_entry
+from firnline.model.locations import identity, within
+from firnline.model.times import DAY_MS
+from firnline.ops.runs.status import RunStatus
+from firnline.ops.table.context import Registered, has_uuid
+from firnline.plans.answers import TableAnswer
+from firnline.policy.inherit import effective, section_of_catalog
+from firnline.policy.parse import written_values
+from firnline.ports.catalogs import TableName
+from firnline.ports.discard import OwnKey
+
+if TYPE_CHECKING:
+    from firnline.ports.discard import Discard
+    from firnline.ports.stores import ObjectMeta, ReadWrite
+
+Statuses = list[RunStatus]
+LEAST_AGE_MS = DAY_MS
+"""An entry whose run is nowhere stays for so long: the record of one is written right after its entry."""
+
+_RECORDS = "records"
+
+
+def has_lists(places: Places) -> bool:
+    """Tells whether a records root is configured for any table: then there are lists of unfinished runs."""
+    return any(True for _ in written_values(places.config, _RECORDS))
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """An entry as it was found: who can remove it, and when it was written by the store's clock."""
+
+    entry: Entry
+    key: OwnKey
+    discard: Discard = field(repr=False)
+    modified_ms: int | None
+
+    def remove(self) -> None:
+        self.discard.discard([self.key])
+
+
+@dataclass(frozen=True, slots=True)
+class Lead:
+    """A table to be looked at, and the entries that lead to it; none for a table that is on no list."""
+
+    table: TableName
+    entries: tuple[Found, ...] = ()
+
+    def __str__(self) -> str:
+        return str(self.table)
+
+
+Problem = TableAnswer[Statuses]
+
+
+@dataclass(frozen=True, slots=True)
+class RunList:
+    """One list of unfinished runs, and the store that it is in."""
+
+    records: str
+    store: ReadWrite = field(repr=False)
+    discard: Discard = field(repr=False)
+
+    def read(self, at_once: int) -> Iterator[Found | Problem]:
+        """Yields every entry, and what is wrong with the list or with an object in it: that hides no other entry."""
+        try:
+            listed = [each for each in listed_objects(self.store, self.records) if not each.key.endswith("/")]
+        except FirnlineError as problem:
+            hint = "`--all` looks at every table instead of the list of unfinished runs"
+            yield TableAnswer(self.records, problem=type(problem)(problem.message, hint))
+            return
+        with ThreadPoolExecutor(max(1, at_once)) as pool:
+            yield from (each for each in pool.map(self._found, listed) if each is not None)
+
+    def _found(self, listed: ObjectMeta) -> Found | Problem | None:
+        """Returns an entry, what is wrong with it, or None if it is gone: its run ended just now."""
+        try:
+            entry = read_entry(self.store, self.records, listed.key)
+        except ObjectNotFound:
+            return None
+        except FirnlineError as problem:
+            return TableAnswer(listed.key, problem=problem)
+        key = entry_key(self.records, entry.uuid, entry.stamp)
+        return Found(entry, key, self.discard, listed.modified_ms)
+
+
+@dataclass(frozen=True, slots=True)
+class UnfinishedRuns:
+    """The runs that lists lead to, and those of tables that are on no list: a look at each of these, as there is no
+    records root for them.
+    """
+
+    places: Places
+    runs: Runs
+    at_once: int
+
+    def look(self) -> Iterator[TableAnswer[Statuses]]:
+        """Yields the unfinished runs of each table that has any. Changes nothing."""
+        return self._each(self.runs.unfinished, tidy=False)
+
+    def act(self, act: Callable[[TableName], Statuses]) -> Iterator[TableAnswer[Statuses]]:
+        """Yields what `act` returns for each table that has unfinished runs. Entries of runs that have ended are
+        removed, and old ones of which nothing is left.
+        """
+        return self._each(act, tidy=True)
+
+    def _each(self, act: Callable[[TableName], Statuses], *, tidy: bool) -> Iterator[TableAnswer[Statuses]]:
+        places = self.places
+        found, unread = self._found()
+        here, lost = self._located(found)
+        moved, nowhere, unclear = self._moved(lost)
+        unlisted, closed = self._unlisted()
+        leads = _by_table([*here, *moved, *((table, None) for table in unlisted)])
+
+        def followed(lead: Lead) -> Statuses:
+            answer = act(lead.table)
+            if tidy and lead.entries:
+                with suppress(FirnlineError):  # what was done is told, whatever becomes of entries
+                    self._tidy(lead)
+            return answer
+
+        yield from (*unread, *closed, *unclear)
+        yield from on_each(leads, followed, self.at_once, places.interrupted, places.progress)
+        if tidy:
+            self._forget(nowhere)
+
+    # ---- reading the lists
+
+    def _found(self) -> tuple[list[Found], list[Problem]]:
+        """Returns every entry once, and what is wrong with lists and with objects among them."""
+        found: dict[OwnKey, Found] = {}
+        problems: list[Problem] = []
+        for each in (one for run_list in self._lists() for one in run_list.read(self.at_once)):
+            if isinstance(each, Found):
+                found.setdefault(each.key, each)
+            else:
+                problems.append(each)
+        return list(found.values()), problems
+
+    def _lists(self) -> Iterator[RunList]:
+        """Yields the list under every records root that counts for any table of a catalog, each once, in the store that
+        the catalog's own settings reach.
+        """
+        config, stores = self.places.config, self.places.stores
+        above = [config.settings[_RECORDS].value] if _RECORDS in config.settings else []
+        seen: set[tuple[str, frozenset[tuple[str, str]]]] = set()
+        for name, catalog in self.places.catalogs.configured.items():
+            settings = store_settings(catalog.properties)
+            for records in (*above, *written_values(section_of_catalog(config, name), _RECORDS)):
+                at = identity(records).rstrip("/"), frozenset(settings.items())
+                if at not in seen:
+                    seen.add(at)
+                    yield RunList(records, stores.open(settings), stores.discard(settings))
+
+    # ---- from an entry to its table
+
+    def _located(self, found: Iterable[Found]) -> tuple[list[tuple[TableName, Found]], list[Found]]:
+        """Returns the entries whose table is still what it was, with its name here; and those that are lost: their
+        table is gone, was renamed, or another one has its name. Entries of catalogs that are not configured here, also
+        of one that is only called alike, are the affair of those who have them. A table that cannot be read answers for
+        itself when it is looked at.
+        """
+        named = [(name, each) for each in found if (name := self._name_of(each.entry)) is not None]
+        with ThreadPoolExecutor(max(1, self.at_once)) as pool:
+            uuids = dict(pool.map(self._uuid_of, {name for name, _ in named}))
+        is_here = [uuids[name] in (each.entry.uuid, _UNREAD) for name, each in named]
+        here = [pair for pair, holds in zip(named, is_here, strict=True) if holds]
+        ours = {self._address(name) for name in self.places.catalogs.configured}
+        lost = [each for (_, each), holds in zip(named, is_here, strict=True) if not holds]
+        return here, [each for each in lost if each.entry.address in ours]
+
+    def _name_of(self, entry: Entry) -> TableName | None:
+        """Returns the entry's table as the catalogs of this configuration call it; None if it is in none of them."""
+        configured = self.places.catalogs.configured
+        same = [name for name in configured if self._address(name) == entry.address]
+        own = entry.table.catalog
+        if own in configured and (own in same or not same):
+            return entry.table
+        return TableName(same[0], entry.table.namespace, entry.table.name) if same else None
+
+    def _address(self, catalog: str) -> str | None:
+        try:
+            return self.places.catalogs.settings(catalog).address
+        except FirnlineError:
+            return None
+
+    def _uuid_of(self, name: TableName) -> tuple[TableName, str | None]:
+        """Returns the uuid of the table that has this name now; None if there is none."""
+        try:
+            return name, self.places.source(name).load().uuid
+        except NoSuchTable:
+            return name, None
+        except FirnlineError:
+            return name, _UNREAD
+
+    def _moved(self, lost: list[Found]) -> tuple[list[tuple[TableName, Found]], list[Found], list[Problem]]:
+        """Returns the lost entries whose table has another name now, with it; those whose table is nowhere; and what is
+        wrong where nobody can tell. The catalogs are listed once for all of them, and not if there is none.
+        """
+        moved: list[tuple[TableName, Found]] = []
+        nowhere: list[Found] = []
+        problems: list[Problem] = []
+        try:
+            listed = list(self.places.other_tables.registered(())) if lost else []
+        except FirnlineError as problem:
+            return [], [], [TableAnswer(str(each.entry.table), problem=problem) for each in lost]
+        for each in lost:
+            try:
+                names = [(other.name, each) for other in listed if self._is_it(other, each.entry)]
+                moved += names
+                nowhere += [] if names else [each]
+            except FirnlineError as problem:
+                problems.append(TableAnswer(str(each.entry.table), problem=problem))
+        return moved, nowhere, problems
+
+    def _is_it(self, other: Registered, entry: Entry) -> bool:
+        """Tells whether a registered table is the one of the entry. Its metadata still lies in the same
+        folder, if a listing tells of that; if not, every table must be asked.
+        """
+        if other.name.catalog not in self.places.catalogs.configured:
+            return False
+        may_be = other.metadata is None or within(entry.metadata, other.metadata)
+        return may_be and has_uuid(other, entry.uuid)
+
+    # ---- tables that are on no list
+
+    def _unlisted(self) -> tuple[list[TableName], list[Problem]]:
+        """Returns the tables for which no records root is configured, and which catalogs cannot tell. A catalog that
+        has one as a whole is not asked.
+        """
+        config, catalogs = self.places.config, self.places.catalogs
+        tables: list[TableName] = []
+        problems: list[Problem] = []
+        for name in () if _RECORDS in config.settings else catalogs.configured:
+            if _RECORDS in section_of_catalog(config, name).settings:
+                continue
+            try:
+                tables += filter(self._is_unlisted, catalogs.tables(name))
+            except FirnlineError as problem:
+                problems.append(TableAnswer(name, problem=problem))
+        return tables, problems
+
+    def _is_unlisted(self, table: TableName) -> bool:
+        """Tells whether no list has the runs of a table; also if its policy is in doubt, which its own look tells."""
+        try:
+            config = self.places.config
+            return effective(config, table.catalog, table.namespace, table.name).records.value is None
+        except PolicyError:
+            return True
+
+    # ---- what a list need not have any more
+
+    def _tidy(self, lead: Lead) -> None:
+        """Removes the entries of runs that have ended, and old ones without a run."""
+        unfinished, ended = self.runs.stamps(lead.table)
+        for each in lead.entries:
+            if each.entry.stamp in ended or (each.entry.stamp not in unfinished and self._is_old(each)):
+                each.remove()
+
+    def _forget(self, nowhere: Iterable[Found]) -> None:
+        """Removes old entries of tables that a catalog of ours had and that are in none any more."""
+        for each in filter(self._is_old, nowhere):
+            each.remove()
+
+    def _is_old(self, each: Found) -> bool:
+        return each.modified_ms is not None and self.places.clock() - each.modified_ms > LEAST_AGE_MS
+
+
+_UNREAD = ""
+"""Stands for the uuid of a table that is there and cannot be read."""
+
+
+def _by_table(pairs: Iterable[tuple[TableName, Found | None]]) -> list[Lead]:
+    """Returns each table once, with all entries that lead to it: two threads must not work on one."""
+    found: dict[TableName, list[Found]] = {}
+    for table, entry in pairs:
+        found.setdefault(table, []).extend([] if entry is None else [entry])
+    return [Lead(table, tuple(entries)) for table, entries in found.items()]
