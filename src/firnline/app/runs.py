@@ -19,6 +19,7 @@ from firnline.journal.runs import Run, refuse_changed_run
 from firnline.ops.history.reading import count_forgotten
 from firnline.ops.looking.files import check_listing_name, write_listing
 from firnline.ops.neighbours.around import Around, around
+from firnline.ops.neighbours.others import FindOthers, others_now
 from firnline.ops.runs.advance import (
     advance,
     advance_all,
@@ -165,13 +166,15 @@ class Runs:
         survey = engine.survey(walk.roots, walk.expand, walk.territory, walk.elsewhere)
         return self.finished(work, draft, survey, engine.name)
 
-    def draft(self, work: TableContext, request: Request) -> Draft:
-        """Returns what is decided of a table before any unit of it is opened."""
+    def draft(self, work: TableContext, request: Request, find: FindOthers = others_now) -> Draft:
+        """Returns what is decided of a table before any unit of it is opened; the other tables are those that `find`
+        finds.
+        """
         places = self.places
 
         def ask_others(state: State, everywhere: bool) -> Around:
             try:
-                return around(work, state, everywhere=everywhere)
+                return around(work, state, everywhere=everywhere, find=find)
             except FirnlineError as problem:  # a plan can be looked at; what would act asks again, and stops
                 return Around(None, Conflict(problem.message, problem.hint))
 
@@ -262,9 +265,11 @@ class Runs:
         return [status_of(work, run) for run in work.runs(work.source.load()) if not run.is_finished]
 
     def stamps(self, table: Table) -> tuple[frozenset[str], frozenset[str]]:
-        """Returns the stamps of the runs of a table that have not ended, and of those that have."""
+        """Returns the stamps of the runs of a table that have not ended, and of those that have, by whatever name of it
+        they were planned.
+        """
         work = self.places.table_context(table)
-        runs = work.runs(work.source.load())
+        runs = work.recorded(work.source.load())
         ended = frozenset(run.id.stamp for run in runs if run.is_finished)
         return frozenset(run.id.stamp for run in runs) - ended, ended
 

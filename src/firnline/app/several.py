@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from firnline.app.lake_plans import LakePlans
 from firnline.app.lake_runs import AnyPlan, Carried, LakeRuns, Proposed
 from firnline.app.looking import check_table, timeline_of_table
 from firnline.app.many import chosen_tables, on_tables, unless_stopped
+from firnline.app.other_tables import ListedOnce
 from firnline.app.places import Places
 from firnline.app.requests import Moment, instant, request_of, search_of, terms_of
 from firnline.app.runs import Leave, Runs
@@ -123,8 +124,10 @@ class Several:
         search = search_of(**{name: said for name, said in asked.items() if name in _OF_SEARCH})
         terms = terms_of(**{name: said for name, said in asked.items() if name not in _OF_SEARCH})
 
+        searches = replace(self.searches, everyone=ListedOnce(self.places.other_tables).everyone)
+
         def propose(name: TableName) -> Proposed[OrphanPlan]:
-            plan, _ = self.searches.orphans(name, search, terms)
+            plan, _ = searches.orphans(name, search, terms)
             return Proposed(plan, plan.run)
 
         def proposing(saved: list[str]) -> Iterator[TableAnswer[Proposed[OrphanPlan]]]:

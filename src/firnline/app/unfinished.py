@@ -16,7 +16,7 @@ from firnline.app.places import Places
 from firnline.app.runs import Runs
 from firnline.app.stores import store_settings
 from firnline.errors import FirnlineError, NoSuchTable, ObjectNotFound, PolicyError
-from firnline.journal.unfinished import Entry, entry_key, listed_objects, read_entry
+from firnline.journal.unfinished import RunEntry, entry_key, listed_objects, read_entry
 from firnline.model.locations import identity, within
 from firnline.model.times import DAY_MS
 from firnline.ops.runs.status import RunStatus
@@ -44,10 +44,10 @@ def has_lists(places: Places) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FoundEntry:
     """An entry as it was found: who can remove it, and when it was written by the store's clock."""
 
-    entry: Entry
+    entry: RunEntry
     key: OwnKey
     discard: Discard = field(repr=False)
     modified_ms: int | None
@@ -61,7 +61,7 @@ class Lead:
     """A table to be looked at, and the entries that lead to it; none for a table that is on no list."""
 
     table: TableName
-    entries: tuple[Found, ...] = ()
+    entries: tuple[FoundEntry, ...] = ()
 
     def __str__(self) -> str:
         return str(self.table)
@@ -78,7 +78,7 @@ class RunList:
     store: ReadWrite = field(repr=False)
     discard: Discard = field(repr=False)
 
-    def read(self, at_once: int) -> Iterator[Found | Problem]:
+    def read(self, at_once: int) -> Iterator[FoundEntry | Problem]:
         """Yields every entry, and what is wrong with the list or with an object in it: that hides no other entry."""
         try:
             listed = [each for each in listed_objects(self.store, self.records) if not each.key.endswith("/")]
@@ -89,7 +89,7 @@ class RunList:
         with ThreadPoolExecutor(max(1, at_once)) as pool:
             yield from (each for each in pool.map(self._found, listed) if each is not None)
 
-    def _found(self, listed: ObjectMeta) -> Found | Problem | None:
+    def _found(self, listed: ObjectMeta) -> FoundEntry | Problem | None:
         """Returns an entry, what is wrong with it, or None if it is gone: its run ended just now."""
         try:
             entry = read_entry(self.store, self.records, listed.key)
@@ -98,7 +98,7 @@ class RunList:
         except FirnlineError as problem:
             return TableAnswer(listed.key, problem=problem)
         key = entry_key(self.records, entry.uuid, entry.stamp)
-        return Found(entry, key, self.discard, listed.modified_ms)
+        return FoundEntry(entry, key, self.discard, listed.modified_ms)
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,12 +143,12 @@ class UnfinishedRuns:
 
     # ---- reading the lists
 
-    def _found(self) -> tuple[list[Found], list[Problem]]:
+    def _found(self) -> tuple[list[FoundEntry], list[Problem]]:
         """Returns every entry once, and what is wrong with lists and with objects among them."""
-        found: dict[OwnKey, Found] = {}
+        found: dict[OwnKey, FoundEntry] = {}
         problems: list[Problem] = []
         for each in (one for run_list in self._lists() for one in run_list.read(self.at_once)):
-            if isinstance(each, Found):
+            if isinstance(each, FoundEntry):
                 found.setdefault(each.key, each)
             else:
                 problems.append(each)
@@ -171,7 +171,7 @@ class UnfinishedRuns:
 
     # ---- from an entry to its table
 
-    def _located(self, found: Iterable[Found]) -> tuple[list[tuple[TableName, Found]], list[Found]]:
+    def _located(self, found: Iterable[FoundEntry]) -> tuple[list[tuple[TableName, FoundEntry]], list[FoundEntry]]:
         """Returns the entries whose table is still what it was, with its name here; and those that are lost: their
         table is gone, was renamed, or another one has its name. Entries of catalogs that are not configured here, also
         of one that is only called alike, are the affair of those who have them. A table that cannot be read answers for
@@ -186,7 +186,7 @@ class UnfinishedRuns:
         lost = [each for (_, each), holds in zip(named, is_here, strict=True) if not holds]
         return here, [each for each in lost if each.entry.address in ours]
 
-    def _name_of(self, entry: Entry) -> TableName | None:
+    def _name_of(self, entry: RunEntry) -> TableName | None:
         """Returns the entry's table as the catalogs of this configuration call it; None if it is in none of them."""
         configured = self.places.catalogs.configured
         same = [name for name in configured if self._address(name) == entry.address]
@@ -210,12 +210,14 @@ class UnfinishedRuns:
         except FirnlineError:
             return name, _UNREAD
 
-    def _moved(self, lost: list[Found]) -> tuple[list[tuple[TableName, Found]], list[Found], list[Problem]]:
+    def _moved(
+        self, lost: list[FoundEntry]
+    ) -> tuple[list[tuple[TableName, FoundEntry]], list[FoundEntry], list[Problem]]:
         """Returns the lost entries whose table has another name now, with it; those whose table is nowhere; and what is
         wrong where nobody can tell. The catalogs are listed once for all of them, and not if there is none.
         """
-        moved: list[tuple[TableName, Found]] = []
-        nowhere: list[Found] = []
+        moved: list[tuple[TableName, FoundEntry]] = []
+        nowhere: list[FoundEntry] = []
         problems: list[Problem] = []
         try:
             listed = list(self.places.other_tables.registered(())) if lost else []
@@ -230,7 +232,7 @@ class UnfinishedRuns:
                 problems.append(TableAnswer(str(each.entry.table), problem=problem))
         return moved, nowhere, problems
 
-    def _is_it(self, other: Registered, entry: Entry) -> bool:
+    def _is_it(self, other: Registered, entry: RunEntry) -> bool:
         """Tells whether a registered table is the one of the entry. Its metadata still lies in the same
         folder, if a listing tells of that; if not, every table must be asked.
         """
@@ -274,12 +276,12 @@ class UnfinishedRuns:
             if each.entry.stamp in ended or (each.entry.stamp not in unfinished and self._is_old(each)):
                 each.remove()
 
-    def _forget(self, nowhere: Iterable[Found]) -> None:
+    def _forget(self, nowhere: Iterable[FoundEntry]) -> None:
         """Removes old entries of tables that a catalog of ours had and that are in none any more."""
         for each in filter(self._is_old, nowhere):
             each.remove()
 
-    def _is_old(self, each: Found) -> bool:
+    def _is_old(self, each: FoundEntry) -> bool:
         return each.modified_ms is not None and self.places.clock() - each.modified_ms > LEAST_AGE_MS
 
 
@@ -287,9 +289,9 @@ _UNREAD = ""
 """Stands for the uuid of a table that is there and cannot be read."""
 
 
-def _by_table(pairs: Iterable[tuple[TableName, Found | None]]) -> list[Lead]:
+def _by_table(pairs: Iterable[tuple[TableName, FoundEntry | None]]) -> list[Lead]:
     """Returns each table once, with all entries that lead to it: two threads must not work on one."""
-    found: dict[TableName, list[Found]] = {}
+    found: dict[TableName, list[FoundEntry]] = {}
     for table, entry in pairs:
         found.setdefault(table, []).extend([] if entry is None else [entry])
     return [Lead(table, tuple(entries)) for table, entries in found.items()]

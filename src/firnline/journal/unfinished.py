@@ -39,7 +39,7 @@ class Lists(Get, List, Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class RunEntry:
     """One run of the list. `address` is that of the table's catalog; the uuid, and the folder of its metadata, find a
     table that was renamed since.
     """
@@ -67,7 +67,7 @@ def entry_key(records: str, uuid: str, stamp: str) -> OwnKey:
     return OwnKey(unfinished_folder(records), f"run-{digest[:32]}.json")
 
 
-def put_entry(store: PutAndGet, records: str, entry: Entry) -> None:
+def put_entry(store: PutAndGet, records: str, entry: RunEntry) -> None:
     """Enters a run in the list. Raises StoreError if that cannot be written."""
     put_own(store, str(entry_key(records, entry.uuid, entry.stamp)), json.dumps(entry.to_json()).encode())
 
@@ -77,7 +77,7 @@ def listed_objects(store: List, records: str) -> Iterator[ObjectMeta]:
     return store.list(unfinished_folder(records) + "/")
 
 
-def read_entry(store: Get, records: str, key: str) -> Entry:
+def read_entry(store: Get, records: str, key: str) -> RunEntry:
     """Returns an entry. Raises UnreadableMetadata for anything else, ObjectNotFound if it is gone."""
     try:
         said = json.loads(store.get(key))
@@ -88,7 +88,7 @@ def read_entry(store: Get, records: str, key: str) -> Entry:
         raise _no_entry(key, f"it has no {wrong or 'fields'}, or a strange one")
     table = said["table"]
     name = TableName(table["catalog"], tuple(table["namespace"]), table["name"])
-    entry = Entry(name, said["address"], said["uuid"], said["metadata"], said["run"])
+    entry = RunEntry(name, said["address"], said["uuid"], said["metadata"], said["run"])
     if identity(key) != identity(str(entry_key(records, entry.uuid, entry.stamp))):
         raise _no_entry(key, "it has another name than the entry of its run")
     return entry

@@ -13,7 +13,7 @@ from firnline.journal.events import UNSEALED, Sealing
 from firnline.journal.layout import RECORDS, RunId, clock_folder, records_root
 from firnline.journal.lease import LARGEST_SKEW_MS, Lease, LeaseTimes
 from firnline.journal.runs import Run, list_runs, load_run
-from firnline.journal.unfinished import Entry, entry_key, put_entry, unfinished_folder
+from firnline.journal.unfinished import RunEntry, entry_key, put_entry, unfinished_folder
 from firnline.model.locations import is_dotted, join, within
 from firnline.model.names import is_location
 from firnline.model.times import format_duration
@@ -131,7 +131,8 @@ class Registered:
         return self.name == name or here == (address, name.namespace, name.name)
 
 
-ListTables = Callable[[], Iterable[Registered]]
+ListTables = Callable[[bool], Iterable[Registered]]
+"""Lists tables. It is told whether the last listing had a name that is gone: then one from before will not do."""
 
 
 Read = TypeVar("Read")
@@ -145,11 +146,13 @@ def read_all(listed: ListTables, read: Callable[[Sequence[Registered]], Iterable
     neither its old name any more nor its new one yet: it would count as dropped.
     """
     found: dict[tuple[str, TableName], Read] = {}
+    is_gone = False
     for _ in range(_MOST_LISTINGS):
-        new = [each for each in listed() if each.at not in found]
+        new = [each for each in listed(is_gone) if each.at not in found]
         if not new:
             return list(found.values())
-        answers = zip(new, read(new), strict=True)
+        answers = list(zip(new, read(new), strict=True))
+        is_gone = any(answer is None for _, answer in answers)
         found |= {each.at: answer for each, answer in answers if answer is not None}
     raise RefusedForSafety(
         f"{new[0].name} is listed by its catalog and gone whenever it is read", hint="try again when that has settled"
@@ -235,7 +238,7 @@ class TableContext:
         records = self._records
         if records is not None:
             metadata = state.fence.rpartition("/")[0]
-            put_entry(self.store, records, Entry(self.source.name, self.address, state.uuid, metadata, run.stamp))
+            put_entry(self.store, records, RunEntry(self.source.name, self.address, state.uuid, metadata, run.stamp))
 
     def strike(self, run: Run) -> None:
         """Takes a run off the list of unfinished ones. An entry that stays leads to a run that has ended."""
