@@ -126,7 +126,6 @@ def main() -> int:
     print(
         f"{most >> 20} MiB for {tables}: grown by {grown >> 20} MiB of {int(allowed) >> 20} allowed; same files: {same}"
     )
-    print(f"the same files: {same}")
     memory = {"few": few, "many": most, "roots": roots}
     save("lake", lines, {"machine": machine(), "first_s": first_s, "memory": memory})
     print(table(lines))

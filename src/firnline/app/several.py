@@ -13,9 +13,10 @@ from firnline.app.many import chosen_tables, on_tables, unless_stopped
 from firnline.app.other_tables import ListedOnce
 from firnline.app.places import Places
 from firnline.app.requests import Moment, instant, request_of, search_of, terms_of
+from firnline.app.run_lists import has_lists
 from firnline.app.runs import Leave, Runs
 from firnline.app.searches import Searches
-from firnline.app.unfinished import UnfinishedRuns, has_lists
+from firnline.app.unfinished import UnfinishedRuns
 from firnline.ops.history.timeline import Span, Timeline
 from firnline.ops.looking.check import Checked
 from firnline.ops.runs.plan import Planned

@@ -8,52 +8,23 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
 
 from firnline.app.many import on_each
 from firnline.app.places import Places
+from firnline.app.run_lists import FoundEntry, Problem, Statuses, has_list, read_lists
 from firnline.app.runs import Runs
-from firnline.app.stores import store_settings
-from firnline.errors import FirnlineError, NoSuchTable, ObjectNotFound, PolicyError
-from firnline.journal.unfinished import RunEntry, entry_key, listed_objects, read_entry
-from firnline.model.locations import identity, within
+from firnline.errors import FirnlineError, NoSuchTable, PolicyError
+from firnline.journal.unfinished import RunEntry
+from firnline.model.locations import within
 from firnline.model.times import DAY_MS
-from firnline.ops.runs.status import RunStatus
 from firnline.ops.table.context import Registered, has_uuid
 from firnline.plans.answers import TableAnswer
-from firnline.policy.inherit import effective, section_of_catalog
-from firnline.policy.parse import written_values
+from firnline.policy.inherit import effective
 from firnline.ports.catalogs import TableName
-from firnline.ports.discard import OwnKey
 
-if TYPE_CHECKING:
-    from firnline.ports.discard import Discard
-    from firnline.ports.stores import ObjectMeta, ReadWrite
-
-Statuses = list[RunStatus]
 LEAST_AGE_MS = DAY_MS
 """An entry whose run is nowhere stays for so long: the record of one is written right after its entry."""
-
-_RECORDS = "records"
-
-
-def has_lists(places: Places) -> bool:
-    """Tells whether a records root is configured for any table: then there are lists of unfinished runs."""
-    return any(True for _ in written_values(places.config, _RECORDS))
-
-
-@dataclass(frozen=True, slots=True)
-class FoundEntry:
-    """An entry as it was found: who can remove it, and when it was written by the store's clock."""
-
-    entry: RunEntry
-    key: OwnKey
-    discard: Discard = field(repr=False)
-    modified_ms: int | None
-
-    def remove(self) -> None:
-        self.discard.discard([self.key])
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,40 +36,6 @@ class Lead:
 
     def __str__(self) -> str:
         return str(self.table)
-
-
-Problem = TableAnswer[Statuses]
-
-
-@dataclass(frozen=True, slots=True)
-class RunList:
-    """One list of unfinished runs, and the store that it is in."""
-
-    records: str
-    store: ReadWrite = field(repr=False)
-    discard: Discard = field(repr=False)
-
-    def read(self, at_once: int) -> Iterator[FoundEntry | Problem]:
-        """Yields every entry, and what is wrong with the list or with an object in it: that hides no other entry."""
-        try:
-            listed = [each for each in listed_objects(self.store, self.records) if not each.key.endswith("/")]
-        except FirnlineError as problem:
-            hint = "`--all` looks at every table instead of the list of unfinished runs"
-            yield TableAnswer(self.records, problem=type(problem)(problem.message, hint))
-            return
-        with ThreadPoolExecutor(max(1, at_once)) as pool:
-            yield from (each for each in pool.map(self._found, listed) if each is not None)
-
-    def _found(self, listed: ObjectMeta) -> FoundEntry | Problem | None:
-        """Returns an entry, what is wrong with it, or None if it is gone: its run ended just now."""
-        try:
-            entry = read_entry(self.store, self.records, listed.key)
-        except ObjectNotFound:
-            return None
-        except FirnlineError as problem:
-            return TableAnswer(listed.key, problem=problem)
-        key = entry_key(self.records, entry.uuid, entry.stamp)
-        return FoundEntry(entry, key, self.discard, listed.modified_ms)
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +60,7 @@ class UnfinishedRuns:
 
     def _each(self, act: Callable[[TableName], Statuses], *, tidy: bool) -> Iterator[TableAnswer[Statuses]]:
         places = self.places
-        found, unread = self._found()
+        found, unread = read_lists(places, self.at_once)
         here, lost = self._located(found)
         moved, nowhere, unclear = self._moved(lost)
         unlisted, closed = self._unlisted()
@@ -140,34 +77,6 @@ class UnfinishedRuns:
         yield from on_each(leads, followed, self.at_once, places.interrupted, places.progress)
         if tidy:
             self._forget(nowhere)
-
-    # ---- reading the lists
-
-    def _found(self) -> tuple[list[FoundEntry], list[Problem]]:
-        """Returns every entry once, and what is wrong with lists and with objects among them."""
-        found: dict[OwnKey, FoundEntry] = {}
-        problems: list[Problem] = []
-        for each in (one for run_list in self._lists() for one in run_list.read(self.at_once)):
-            if isinstance(each, FoundEntry):
-                found.setdefault(each.key, each)
-            else:
-                problems.append(each)
-        return list(found.values()), problems
-
-    def _lists(self) -> Iterator[RunList]:
-        """Yields the list under every records root that counts for any table of a catalog, each once, in the store that
-        the catalog's own settings reach.
-        """
-        config, stores = self.places.config, self.places.stores
-        above = [config.settings[_RECORDS].value] if _RECORDS in config.settings else []
-        seen: set[tuple[str, frozenset[tuple[str, str]]]] = set()
-        for name, catalog in self.places.catalogs.configured.items():
-            settings = store_settings(catalog.properties)
-            for records in (*above, *written_values(section_of_catalog(config, name), _RECORDS)):
-                at = identity(records).rstrip("/"), frozenset(settings.items())
-                if at not in seen:
-                    seen.add(at)
-                    yield RunList(records, stores.open(settings), stores.discard(settings))
 
     # ---- from an entry to its table
 
@@ -247,11 +156,11 @@ class UnfinishedRuns:
         """Returns the tables for which no records root is configured, and which catalogs cannot tell. A catalog that
         has one as a whole is not asked.
         """
-        config, catalogs = self.places.config, self.places.catalogs
+        catalogs = self.places.catalogs
         tables: list[TableName] = []
         problems: list[Problem] = []
-        for name in () if _RECORDS in config.settings else catalogs.configured:
-            if _RECORDS in section_of_catalog(config, name).settings:
+        for name in catalogs.configured:
+            if has_list(self.places, name):
                 continue
             try:
                 tables += filter(self._is_unlisted, catalogs.tables(name))
