@@ -11,13 +11,12 @@ from typing import TYPE_CHECKING
 from firnline.app.many import on_each
 from firnline.app.runs import Runs
 from firnline.errors import FirnlineError
-from firnline.ops.neighbours.others import OthersOnce
+from firnline.ops.neighbours.others import FindOthers, OthersOnce
 from firnline.plans.answers import Found, TableAnswer
 from firnline.plans.request import Request
 from firnline.ports.progress import Silent
 
 if TYPE_CHECKING:
-    from firnline.ops.neighbours.others import FindOthers
     from firnline.ops.runs.plan import Draft, Planned
     from firnline.ops.table.context import TableContext
     from firnline.ports.catalogs import TableName
