@@ -24,7 +24,9 @@ from statistics import median
 from typing import Any
 from uuid import uuid4
 
+import pyarrow.parquet
 import yaml
+from parts.child import digest
 from parts.measuring import machine, measured
 from parts.reporting import Line, save, table
 from pyiceberg.catalog.sql import SqlCatalog
@@ -92,9 +94,13 @@ def by_the_action(folder: Path) -> tuple[float, set[str]]:
 
 
 def digests(folder: Path) -> set[str]:
-    """Returns what firnline finds of the same sample, table by table."""
-    told = measured("own-plan", folder / "warehouse", "t{}", LAST, SAMPLE, MEMORY)
-    return {each["digest"] for each in told["rounds"]}
+    """Returns what firnline finds of the same sample, by its catalog: a path would be another table beside that one."""
+    found = set()
+    for number in range(SAMPLE):
+        out = folder / f"t{number}.parquet"
+        command(folder, "cache", f"lake.db.t{number}", "--files", str(out))
+        found.add(digest(pyarrow.parquet.read_table(out).column("path").to_pylist()))
+    return found
 
 
 def main() -> int:
@@ -120,7 +126,6 @@ def main() -> int:
     print(
         f"{most >> 20} MiB for {tables}: grown by {grown >> 20} MiB of {int(allowed) >> 20} allowed; same files: {same}"
     )
-    print(f"the same files: {same}")
     memory = {"few": few, "many": most, "roots": roots}
     save("lake", lines, {"machine": machine(), "first_s": first_s, "memory": memory})
     print(table(lines))

@@ -18,7 +18,7 @@ from firnline.cli.main import run as command
 from firnline.errors import NoSuchTable, OutcomeUnknown, RefusedForSafety, UsageError
 from firnline.lake import Lake
 from firnline.model.holds import Hold
-from firnline.model.times import MINUTE_MS
+from firnline.model.times import DAY_MS, MINUTE_MS
 from firnline.ops.marks.holds import add_hold, release_hold
 from firnline.ops.marks.tags import add_tag, remove_tag
 from firnline.ops.runs.status import RunStatus
@@ -450,3 +450,27 @@ def test_nothing_to_expire_leaves_the_table_alone(subject: Subject) -> None:
     before = subject.theirs().metadata_location
     assert isinstance(subject.lake.expire(subject.table, grace="0s"), PlanView)
     assert subject.theirs().metadata_location == before
+
+
+# ---------------------------------------------------------------- found by the list of unfinished runs
+
+
+def test_a_run_of_a_renamed_table_is_found_although_the_server_tells_no_places(
+    subject: Subject, tmp_path: Path
+) -> None:
+    config = parse_policy(f"records: {tmp_path}/records")
+    lake = dated(Lake(places_of(config, engine="local")), subject.clock)
+    carried = lake.expire(subject.table, older_than=now_ms() + 1, retain_last=1, grace="2m", blast_radius=1.0)
+    assert isinstance(carried, RunStatus)
+    namespace, _, _ = subject.name.rpartition(".")
+    PyIcebergCatalog("lake", **subject.server.settings).rename_table(subject.name, f"{namespace}.renamed")
+    (found,) = lake.several().runs()
+    assert (found.table, found.problem) == (f"lake.{namespace}.renamed", None)
+    assert [each.run.id.stamp for each in found.value or ()] == [carried.run.id.stamp]
+    assert [len(each.value or ()) for each in lake.several().resume()] == [1]
+    PyIcebergCatalog("lake", **subject.server.settings).drop_table(f"{namespace}.renamed")
+    subject.clock.advance(2 * DAY_MS)
+    assert list(lake.several().runs()) == []
+    assert list((tmp_path / "records" / "_firnline" / "unfinished").iterdir())
+    assert lake.several().resume() == []
+    assert not list((tmp_path / "records" / "_firnline" / "unfinished").iterdir())

@@ -11,6 +11,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 import pytest
+import sqlalchemy as sa
 from pyiceberg.catalog.sql import SqlCatalog as PyIcebergCatalog
 from sqlalchemy.exc import OperationalError
 
@@ -130,6 +131,39 @@ def test_a_view_is_no_table(tmp_path: Path, uri: str) -> None:
     assert catalog.locate(TableName("lake", ("ops",), "audit"))
     with pytest.raises(NoSuchTable):
         catalog.swap(orders, "x", "y")
+
+
+def test_finding_one_table_after_another_does_not_ask_for_the_columns_again(tmp_path: Path, uri: str) -> None:
+    catalog, orders = SqlCatalog("lake", uri), TableName("lake", ("sales",), "orders")
+    asked: list[str] = []
+
+    def note(connection: object, cursor: object, statement: str, *rest: object) -> None:
+        asked.append(statement)
+
+    sa.event.listen(sa.Engine, "before_cursor_execute", note)
+    try:
+        catalog.locate(orders)
+        assert any("PRAGMA" in each for each in asked)
+        asked.clear()
+        catalog.locate(orders)
+        assert asked
+        assert not any("PRAGMA" in each for each in asked)
+    finally:
+        sa.event.remove(sa.Engine, "before_cursor_execute", note)
+
+
+def test_a_column_that_comes_while_a_catalog_is_open_counts_from_the_next_listing_on(tmp_path: Path, uri: str) -> None:
+    rows = "catalog_name, table_namespace, table_name, metadata_location, previous_metadata_location"
+    run(tmp_path, f"create table old as select {rows} from iceberg_tables")
+    run(tmp_path, "drop table iceberg_tables")
+    run(tmp_path, "alter table old rename to iceberg_tables")
+    catalog, orders = SqlCatalog("lake", uri), TableName("lake", ("sales",), "orders")
+    assert catalog.locate(orders)
+    run(tmp_path, "alter table iceberg_tables add column iceberg_type varchar(5)")
+    run(tmp_path, "update iceberg_tables set iceberg_type = 'VIEW' where table_name = 'orders'")
+    assert "lake.sales.orders" not in [str(table) for table in catalog.tables()]
+    with pytest.raises(NoSuchTable):
+        catalog.locate(orders)
 
 
 def test_a_catalog_without_the_type_column_works(tmp_path: Path, uri: str) -> None:

@@ -248,6 +248,18 @@ def test_one_permission_less_is_found_before_anything_changes(bench: Bench, comm
         assert {each for each in keys - bench.keys(table) if "/_firnline/" not in each} == set(), f"without {action}"
 
 
+@pytest.mark.parametrize("command", ["runs", "resume", "purge"])
+def test_the_printed_permissions_are_enough_to_go_by_the_list_of_unfinished_runs(bench: Bench, command: str) -> None:
+    (bench.folder / "firnline.yaml").write_text(f"records: s3://{BUCKET}/records-for-{command}\n")
+    table = bench.fresh()
+    expire = ["expire", table, *EXPIRE, "--grace", "1d"]
+    code, _, err = bench.run(expire, bench.allowed(bench.policy("expire", table)))
+    assert code == 0, err
+    code, out, err = bench.run([command], bench.allowed(bench.policy(command, table)))
+    assert code == 0, err
+    assert len(json.loads(out)["runs"]) == 1
+
+
 def test_a_history_beside_records_that_lie_elsewhere_is_named(bench: Bench) -> None:
     (bench.folder / "firnline.yaml").write_text(f"records: s3://{BUCKET}/records\nhistory: forever\n")
     table = bench.fresh()

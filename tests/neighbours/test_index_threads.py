@@ -26,7 +26,7 @@ class Meanwhile:
 
     def look(self, lake: Lake, table: str) -> None:
         work = lake.places.table_context(table)
-        work.index.placed(lambda: work.registered(()), lambda each: each.name == work.source.name)
+        work.index.placed(lambda afresh: work.registered(()), lambda each: each.name == work.source.name)
 
     def paused(self, read_all: Callable[..., Any]) -> Callable[..., Any]:
         def read(*said: Any) -> Any:

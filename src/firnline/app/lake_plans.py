@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from firnline.app.many import on_each
 from firnline.app.runs import Runs
 from firnline.errors import FirnlineError
+from firnline.ops.neighbours.others import FindOthers, OthersOnce
 from firnline.plans.answers import Found, TableAnswer
 from firnline.plans.request import Request
 from firnline.ports.progress import Silent
@@ -67,19 +68,23 @@ class LakePlans:
         interrupted: Callable[[], bool],
     ) -> Iterator[TableAnswer[Found]]:
         """Yields what `act` makes of each table's plan, in the order given; it closes the plan when it is done."""
-        progress, done = self.runs.places.progress, 0
+        progress, done, others = self.runs.places.progress, 0, OthersOnce()
+
+        def draft(name: TableName) -> Drafted:
+            return self._drafted(name, request, others)
+
         for start in range(0, len(names), TABLES_OF_A_PASS):
             some = names[start : start + TABLES_OF_A_PASS]
-            drafts = list(on_each(some, lambda name: self._drafted(name, request), self.at_once, interrupted, Silent()))
+            drafts = list(on_each(some, draft, self.at_once, interrupted, Silent()))
             for answers in _passes(drafts):
                 for answer in self._planned(answers, act, len(names), interrupted):
                     done += 1
                     progress.step("tables", done, len(names))
                     yield answer
 
-    def _drafted(self, name: TableName, request: Request) -> Drafted:
+    def _drafted(self, name: TableName, request: Request, others: FindOthers) -> Drafted:
         work = self.runs.places.table_context(name)
-        draft = self.runs.draft(work, request)
+        draft = self.runs.draft(work, request, others)
         entries = 0 if draft.walk is None else work.source.format.entries(draft.state)
         return Drafted(name, work, draft, entries)
 

@@ -7,10 +7,11 @@ for good. So a search of such a folder asks every table of the warehouse, as all
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING
+from threading import Lock
+from typing import Any
 
 from firnline.app.catalogs import Catalogs, absolute
 from firnline.app.stores import Stores
@@ -21,8 +22,10 @@ from firnline.ops.table.context import Registered, TableContext
 from firnline.ports.catalogs import TableName
 from firnline.ports.kits import Kit, Mirroring, Warehouses
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable
+Everyone = Callable[[Sequence[str], Sequence[str], bool], Iterable[Registered]]
+"""Lists the tables whose needs count: beside those of the catalogs the tables at some locations, and those around them
+where they may share one of the folders that are searched. The last word is that of `ListTables`.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,18 +40,24 @@ class OtherTables:
         """Yields each table of every catalog, those that no catalog has but an operator named, and tables of warehouses
         that may share a searched folder with one of these; none of them is read.
         """
+        yield from self.of_catalogs()
+        yield from self.alone(also, searched)
+
+    def of_catalogs(self) -> Iterator[Registered]:
+        """Yields each table of every catalog."""
+        return self._addressed((name, None) for name in self.catalogs.everyone())
+
+    def alone(self, also: Sequence[str], searched: Sequence[str]) -> Iterator[Registered]:
+        """Yields the tables that no catalog has but an operator named, and those that may share a searched folder with
+        one of these; and their mirrors.
+        """
         alone = (*also, *self._sharing(also, searched))
-        for name in (*self.catalogs.everyone(), *map(TableName.at, alone)):
-            yield self._registered(name, self.catalogs.address_of(name), None)
+        yield from (self._registered(TableName.at(location), "", None) for location in alone)
         yield from (mirror for location in alone for mirror in self._mirrors_at(location))
 
     def registered(self, locations: Sequence[str]) -> Iterator[Registered]:
         """Yields every table of every catalog, and those at the given locations; none of them is read."""
-        addresses: dict[str, str] = {}
-        for name, metadata in self.catalogs.pointers():
-            if name.catalog not in addresses:
-                addresses[name.catalog] = self.catalogs.address_of(name)
-            yield self._registered(name, addresses[name.catalog], metadata)
+        yield from self._addressed(self.catalogs.pointers())
         yield from (self._registered(TableName.at(absolute(each)), "", None) for each in locations)
 
     def mirrors(self, table_format: str, location: str) -> Iterator[Registered]:
@@ -62,6 +71,13 @@ class OtherTables:
         store, folders = self.stores.reading(location), self.stores.folders(location)
         found = (each.below(store, location, folders) for each in kits() if isinstance(each, Warehouses))
         return [TableName.at(table) for tables in found for table in tables]
+
+    def _addressed(self, tables: Iterable[tuple[TableName, str | None]]) -> Iterator[Registered]:
+        addresses: dict[str, str] = {}
+        for name, metadata in tables:
+            if name.catalog not in addresses:
+                addresses[name.catalog] = self.catalogs.address_of(name)
+            yield self._registered(name, addresses[name.catalog], metadata)
 
     def _registered(self, name: TableName, address: str, metadata: str | None) -> Registered:
         return Registered(name, address, metadata, partial(self.open, name))
@@ -90,3 +106,25 @@ class OtherTables:
 
     def _kit_at(self, location: str) -> Kit:
         return kit_at(self.stores.reading(location), location)
+
+
+@dataclass
+class ListedOnce:
+    """Lists the catalogs once for searches of many tables, and again if a table is gone since. Only for plans, as
+    `OthersOnce` is: a purge lists for itself, before each batch.
+    """
+
+    tables: OtherTables
+    _listed: list[Registered] | None = field(default=None, init=False, repr=False)
+    _listing: Any = field(default_factory=Lock, init=False, repr=False)
+
+    def everyone(self, also: Sequence[str], searched: Sequence[str], afresh: bool) -> Iterator[Registered]:
+        """Yields what `OtherTables.everyone` does."""
+        with self._listing:
+            if self._listed is None or afresh:
+                # Twice: a table that moves from one catalog to the next while these are listed may be in neither.
+                twice = (each for _ in range(2) for each in self.tables.of_catalogs())
+                self._listed = list({each.at: each for each in twice}.values())
+            listed = self._listed
+        yield from listed
+        yield from self.tables.alone(also, searched)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -19,6 +19,7 @@ from firnline.journal.runs import Run, refuse_changed_run
 from firnline.ops.history.reading import count_forgotten
 from firnline.ops.looking.files import check_listing_name, write_listing
 from firnline.ops.neighbours.around import Around, around
+from firnline.ops.neighbours.others import FindOthers, others_now
 from firnline.ops.runs.advance import (
     advance,
     advance_all,
@@ -165,13 +166,15 @@ class Runs:
         survey = engine.survey(walk.roots, walk.expand, walk.territory, walk.elsewhere)
         return self.finished(work, draft, survey, engine.name)
 
-    def draft(self, work: TableContext, request: Request) -> Draft:
-        """Returns what is decided of a table before any unit of it is opened."""
+    def draft(self, work: TableContext, request: Request, find: FindOthers = others_now) -> Draft:
+        """Returns what is decided of a table before any unit of it is opened; the other tables are those that `find`
+        finds.
+        """
         places = self.places
 
         def ask_others(state: State, everywhere: bool) -> Around:
             try:
-                return around(work, state, everywhere=everywhere)
+                return around(work, state, everywhere=everywhere, find=find)
             except FirnlineError as problem:  # a plan can be looked at; what would act asks again, and stops
                 return Around(None, Conflict(problem.message, problem.hint))
 
@@ -208,7 +211,8 @@ class Runs:
 
     def saved(self, work: TableContext, planned: Planned, *, meant: bool) -> Plan:
         root, now_ms = work.root(planned.state), self.places.clock()
-        return save_plan(planned, work.source.format, work.store, root, work.sealing(True), now_ms, meant=meant)
+        enter, table_format = partial(work.enter, planned.state), work.source.format
+        return save_plan(planned, table_format, work.store, root, work.sealing(True), now_ms, enter, meant=meant)
 
     def advance(self, run: str, leave: Leave) -> RunStatus:
         """Returns the run, taken as far as it may go now. What was said when the run was planned is not asked."""
@@ -242,6 +246,9 @@ class Runs:
         unfinished = [run for run in work.runs(state) if not run.is_finished]
         if not unfinished:
             return []
+        for run in unfinished:
+            with suppress(FirnlineError):  # one that left no entry, or whose entry was removed; the run goes on anyway
+                work.enter(state, run.id)
         largest = max(unfinished, key=lambda run: int(run.plan["victims"]["files"]))
         self.places.stores.prepare(work, state, deletes=True)
         with self.places.alone(work.root(state)), work.lease(state, leave.break_lease) as (work, lease):
@@ -251,6 +258,20 @@ class Runs:
         """Returns every recorded run of a table, in the order of planning. Changes nothing."""
         work = self.places.table_context(table)
         return [status_of(work, run) for run in work.runs(work.source.load())]
+
+    def unfinished(self, table: Table) -> list[RunStatus]:
+        """Returns the runs of a table that have not ended, in the order of planning. Changes nothing."""
+        work = self.places.table_context(table)
+        return [status_of(work, run) for run in work.runs(work.source.load()) if not run.is_finished]
+
+    def stamps(self, table: Table) -> tuple[frozenset[str], frozenset[str]]:
+        """Returns the stamps of the runs of a table that have not ended, and of those that have, by whatever name of it
+        they were planned.
+        """
+        work = self.places.table_context(table)
+        runs = work.recorded(work.source.load())
+        ended = frozenset(run.id.stamp for run in runs if run.is_finished)
+        return frozenset(run.id.stamp for run in runs) - ended, ended
 
     def named(self, run: str) -> RunStatus:
         work = self.places.of_run(RunId.parse(run))

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from firnline.app.catalogs import Table, absolute
+from firnline.app.other_tables import Everyone
 from firnline.app.places import Places
 from firnline.app.runs import OUTSIDE_LATER, Leave, Runs
 from firnline.errors import BlastRadiusExceeded, NoSuchTable, UsageError
@@ -22,7 +23,7 @@ from firnline.ops.orphans.search import Means, Rules, SearchRequest
 from firnline.ops.runs.decision import policy_in_force
 from firnline.ops.runs.guard import refuse_forbidden
 from firnline.ops.runs.status import RunStatus
-from firnline.ops.table.context import TableContext, refuse_copy
+from firnline.ops.table.context import Registered, TableContext, refuse_copy
 from firnline.plans.orphans import OrphanPlan
 from firnline.plans.request import Request
 from firnline.policy.inherit import Effective
@@ -48,10 +49,11 @@ class SearchTerms:
 
 @dataclass(frozen=True, slots=True)
 class Searches:
-    """Searches, and the runs that come of them."""
+    """Searches, and the runs that come of them. `everyone` lists the tables that plans ask; if None, always afresh."""
 
     places: Places
     runs: Runs
+    everyone: Everyone | None = None
 
     def orphans(self, table: Table, asked: SearchRequest, terms: SearchTerms) -> tuple[OrphanPlan, RunStatus | None]:
         """Returns what no table needs of a table's folders or under a prefix, and the run that removes it, if any."""
@@ -105,7 +107,8 @@ class Searches:
         if searched.plan.refused:
             raise BlastRadiusExceeded(searched.plan.refused, hint="raise --blast-radius, if that is really meant")
         meant = terms.consent(searched.plan)
-        plan = save_search(searched, means, work.store, work.root(state), work.sealing(True), meant=meant)
+        root, enter = work.root(state), partial(work.enter, state)
+        plan = save_search(searched, means, work.store, root, work.sealing(True), enter, meant=meant)
         run = str(plan.run)
         return plan, self.runs.advance(run, terms.leave) if meant else self.runs.named(run)
 
@@ -154,5 +157,8 @@ class Searches:
         ranges = listed if inventory is None else Inventory(absolute(str(inventory)), settings)
         live = None if inventory is None else listed
         engine = self.places.engines.choose(work.source.load(), work.source.format, "auto")
-        everyone = partial(self.places.other_tables.everyone, asked.also, scope.folders)
+        everyone = partial(self.everyone or self._everyone_now, asked.also, scope.folders)
         return Means(engine, ranges, everyone, make_sort, self.places.formats(work.store), self.places.clock, live)
+
+    def _everyone_now(self, also: Sequence[str], searched: Sequence[str], afresh: bool) -> Iterable[Registered]:
+        return self.places.other_tables.everyone(also, searched)

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from firnline.app.lake_plans import LakePlans
 from firnline.app.lake_runs import AnyPlan, Carried, LakeRuns, Proposed
 from firnline.app.looking import check_table, timeline_of_table
 from firnline.app.many import chosen_tables, on_tables, unless_stopped
+from firnline.app.other_tables import ListedOnce
 from firnline.app.places import Places
 from firnline.app.requests import Moment, instant, request_of, search_of, terms_of
+from firnline.app.run_lists import has_lists
 from firnline.app.runs import Leave, Runs
 from firnline.app.searches import Searches
+from firnline.app.unfinished import UnfinishedRuns
 from firnline.ops.history.timeline import Span, Timeline
 from firnline.ops.looking.check import Checked
 from firnline.ops.runs.plan import Planned
@@ -64,9 +67,24 @@ class Several:
             timeline, trouble = each.value or (None, None)
             yield TableAnswer(each.table, timeline, each.problem or trouble)
 
-    def runs(self) -> Iterator[TableAnswer[list[RunStatus]]]:
-        """Yields the recorded runs of each table."""
+    def runs(self, *, everywhere: bool = False) -> Iterator[TableAnswer[list[RunStatus]]]:
+        """Yields the recorded runs of each table; by lists, see `by_lists`, the unfinished ones of tables that have
+        any.
+        """
+        if self.by_lists and not everywhere:
+            return unless_stopped(self._unfinished.look())
         return self._looked_at(self.runs_of_tables.of_table)
+
+    @property
+    def by_lists(self) -> bool:
+        """Whether runs are found by the lists of unfinished ones: no table is named, and a records root is configured.
+        `everywhere` looks at every table all the same.
+        """
+        return self.named is None and has_lists(self.places)
+
+    @property
+    def _unfinished(self) -> UnfinishedRuns:
+        return UnfinishedRuns(self.places, self.runs_of_tables, self.at_once)
 
     # ---- acting
 
@@ -107,8 +125,10 @@ class Several:
         search = search_of(**{name: said for name, said in asked.items() if name in _OF_SEARCH})
         terms = terms_of(**{name: said for name, said in asked.items() if name not in _OF_SEARCH})
 
+        searches = replace(self.searches, everyone=ListedOnce(self.places.other_tables).everyone)
+
         def propose(name: TableName) -> Proposed[OrphanPlan]:
-            plan, _ = self.searches.orphans(name, search, terms)
+            plan, _ = searches.orphans(name, search, terms)
             return Proposed(plan, plan.run)
 
         def proposing(saved: list[str]) -> Iterator[TableAnswer[Proposed[OrphanPlan]]]:
@@ -117,18 +137,23 @@ class Several:
         return self._carry_out(proposing, confirm, terms.leave)
 
     def purge(
-        self, *, break_lease: bool = False, include_outside: bool | None = None
+        self, *, break_lease: bool = False, include_outside: bool | None = None, everywhere: bool = False
     ) -> list[TableAnswer[list[RunStatus]]]:
-        """Returns the committed runs of each table, each purged where it may be."""
+        """Returns the committed runs of each table, each purged where it may be; tables as for `runs`."""
         leave = Leave(break_lease, include_outside)
-        return list(self._each(lambda name: self.runs_of_tables.purge_table(name, leave)))
+        return list(self._carried_on(lambda name: self.runs_of_tables.purge_table(name, leave), everywhere))
 
     def resume(
-        self, *, break_lease: bool = False, include_outside: bool | None = None
+        self, *, break_lease: bool = False, include_outside: bool | None = None, everywhere: bool = False
     ) -> list[TableAnswer[list[RunStatus]]]:
-        """Returns every unfinished run of each table, each taken as far as it may go now."""
+        """Returns every unfinished run of each table, each taken as far as it may go now; tables as for `runs`."""
         leave = Leave(break_lease, include_outside)
-        return list(self._each(lambda name: self.runs_of_tables.resume(name, leave)))
+        return list(self._carried_on(lambda name: self.runs_of_tables.resume(name, leave), everywhere))
+
+    def _carried_on(
+        self, act: Callable[[TableName], list[RunStatus]], everywhere: bool
+    ) -> Iterator[TableAnswer[list[RunStatus]]]:
+        return self._unfinished.act(act) if self.by_lists and not everywhere else self._each(act)
 
     def _looked_at(self, look: Callable[[TableName], Found]) -> Iterator[TableAnswer[Found]]:
         return unless_stopped(self._each(look))

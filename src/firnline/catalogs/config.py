@@ -46,8 +46,17 @@ class CatalogSettings:
         A SQL catalog's name is in its rows; a server tells its catalogs apart by warehouse and prefix.
         """
         own = self.stored or self.name if self.kind == "sql" else self.properties.get("warehouse", "")
-        parts = (self.kind, self.uri, own, self.properties.get("prefix", ""))
+        parts = (self.kind, self._place, own, self.properties.get("prefix", ""))
         return sha256("\n".join(parts).encode("utf-8", "surrogatepass")).hexdigest()
+
+    @property
+    def _place(self) -> str:
+        """The server or database, by whichever user: passwords change, and differ between machines."""
+        if self.kind != "sql":
+            return self.uri
+        from firnline.catalogs.connections import database_of
+
+        return repr(database_of(self.uri))
 
 
 def load_catalogs() -> dict[str, CatalogSettings]:

@@ -6,7 +6,7 @@ ever creates a table or a file, so looking at a catalog provably changes nothing
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 
 import sqlalchemy as sa
@@ -29,8 +29,7 @@ class CatalogRows:
     Newer catalogs keep views beside tables, told by `iceberg_type`. What is not known to be a view counts as a table.
     """
 
-    def __init__(self, connection: sa.Connection, catalog: str, stored: str | None) -> None:
-        names = _column_names(connection)
+    def __init__(self, connection: sa.Connection, names: Sequence[str], catalog: str, stored: str | None) -> None:
         self.table = sa.table(_TABLE, *(sa.column(name) for name in names))
         catalogs = connection.scalars(sa.select(self.table.c.catalog_name).distinct())
         self.stored = frozenset(str(name) for name in catalogs)
@@ -86,6 +85,7 @@ class SqlCatalog:
         self._uri = uri
         self._stored = stored
         self._connections = Connections(uri)
+        self._columns: list[str] = []
 
     @property
     def name(self) -> str:
@@ -134,7 +134,7 @@ class SqlCatalog:
 
     def locate(self, table: TableName) -> str:
         with self._reading() as connection:
-            rows = self._rows(connection)
+            rows = self._rows(connection, self._columns)
             query = sa.select(rows.table.c.metadata_location).where(rows.mine, rows.named(table))
             found = connection.scalars(query).all()
         if not found:
@@ -171,8 +171,15 @@ class SqlCatalog:
         values = {"metadata_location": new, "previous_metadata_location": expected}
         return connection.execute(update.values(values)).rowcount
 
-    def _rows(self, connection: sa.Connection) -> CatalogRows:
-        return CatalogRows(connection, self._name, self._stored)
+    def _rows(self, connection: sa.Connection, known: Sequence[str] = ()) -> CatalogRows:
+        """Returns the rows, by columns that are known already or as the database has them now.
+
+        Every listing asks the database, which takes several requests; to find one table of a thousand it was asked
+        before. A column that came since tells views from tables: without it a view counts as a table.
+        """
+        if not known:
+            self._columns = _column_names(connection)
+        return CatalogRows(connection, known or self._columns, self._name, self._stored)
 
     @contextmanager
     def _reading(self) -> Iterator[sa.Connection]:

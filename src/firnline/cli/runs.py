@@ -46,6 +46,10 @@ SoleWriter = Annotated[
     bool,
     typer.Option("--sole-writer", help="Nobody else writes to the table meanwhile: then Paimon tables need no grace."),
 ]
+EveryTable = Annotated[
+    bool, typer.Option("--all", help="Look at every table, whatever the list of unfinished runs says.")
+]
+_UNFINISHED = "these are not finished yet; `firnline runs --all` looks at every table and shows all of its runs"
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask before the table is changed.")]
 
 
@@ -169,6 +173,7 @@ def purge(
     targets: Annotated[
         list[str] | None, typer.Argument(metavar="[RUN|TABLE]...", help="Default: every due run.")
     ] = None,
+    every: EveryTable = False,
     at_once: options.AtOnce = AT_ONCE,
     include_outside: options.IncludeOutside = None,
     break_lease: BreakLease = False,
@@ -183,7 +188,8 @@ def purge(
     if targets and len(targets) == 1 and names_run(targets[0]):
         show_runs([lake.purge(targets[0], **said)], as_json, single=True)
         return 0
-    return _show_each(lake.several(_tables_of(targets), at_once=at_once).purge(**said), as_json)
+    several = lake.several(_tables_of(targets, every), at_once=at_once)
+    return _show_each(several.purge(everywhere=every, **said), as_json)
 
 
 def undo(
@@ -208,6 +214,7 @@ def undo(
 
 def resume(
     targets: Annotated[list[str] | None, typer.Argument(metavar="[RUN|TABLE]...", help="Default: every table.")] = None,
+    every: EveryTable = False,
     at_once: options.AtOnce = AT_ONCE,
     include_outside: options.IncludeOutside = None,
     break_lease: BreakLease = False,
@@ -222,37 +229,45 @@ def resume(
     if targets and len(targets) == 1 and names_run(targets[0]):
         show_runs([lake.advance(targets[0], **said)], as_json, single=True)
         return 0
-    return _show_each(lake.several(_tables_of(targets), at_once=at_once).resume(**said), as_json)
+    several = lake.several(_tables_of(targets, every), at_once=at_once)
+    return _show_each(several.resume(everywhere=every, **said), as_json)
 
 
-def _tables_of(targets: list[str] | None) -> list[str] | None:
-    """Returns the tables that are named; None for all. Raises UsageError for a run among several."""
+def _tables_of(targets: list[str] | None, every: bool) -> list[str] | None:
+    """Returns the tables that are named; None if none is. Raises UsageError for a run among several, and for --all
+    beside a table.
+    """
+    if targets and every:
+        raise UsageError("--all and a TABLE do not go together", hint="--all looks at every table")
     named = [each for each in targets or () if names_run(each)]
     if named:
         raise UsageError(f"{named[0]} is a run, among several", hint="name one run alone, or tables")
     return targets or None
 
 
-def _show_each(answers: Iterable[TableAnswer[list[RunStatus]]], as_json: bool) -> int:
-    """Shows the runs of each table. Returns the exit code of the first that failed: trouble with one is said, and does
-    not hide the others.
+def _show_each(answers: Iterable[TableAnswer[list[RunStatus]]], as_json: bool, hint: str = "") -> int:
+    """Shows the runs of each table, and a hint. Returns the exit code of the first that failed: trouble with one is
+    said, and does not hide the others.
     """
     listed = list(answers)
     for each in listed:
         if each.problem is not None:
             output_for(as_json).fail(type(each.problem)(f"{each.table}: {each.problem.message}", each.problem.hint))
     carried = [status for each in listed for status in each.value or ()]
-    show_runs(carried, as_json)
+    show_runs(carried, as_json, hint=hint)
     return exit_code_of([*(each.problem for each in listed), *(each.refusal for each in carried)])
 
 
 def runs(
     show: Annotated[str | None, typer.Argument(metavar="[show|TABLE]", help="`show RUN`, or a table.")] = None,
     run: Annotated[str | None, typer.Argument(metavar="[RUN]", help="With `show`: the run.")] = None,
+    every: EveryTable = False,
     config: options.Config = None,
     as_json: options.Json = False,
 ) -> int:
-    """List the runs of every table, or of one; `runs show RUN` shows one."""
+    """List the runs of every table, or of one; `runs show RUN` shows one. If `records` is configured, the runs that are
+    listed there as unfinished are shown; with --all every run of every table.
+    """
     lake = lake_of(config, "auto", as_json)
     if show == "show":
         if run is None:
@@ -260,7 +275,9 @@ def runs(
         found = lake.run(run)
         output_for(as_json).show(Page((*run_blocks(found), *_stages(found), _events(found))), found.to_json())
         return 0
-    return _show_each(lake.several(None if show is None else [show]).runs(), as_json)
+    several = lake.several(_tables_of([] if show is None else [show], every))
+    hint = _UNFINISHED if several.by_lists and not every else ""
+    return _show_each(several.runs(everywhere=every), as_json, hint)
 
 
 def _events(status: RunStatus) -> Grid:
@@ -273,12 +290,13 @@ def _stages(status: RunStatus) -> Iterator[Block]:
     yield from (Line(f"  will {in_words(stage)}") for stage in status.run.stages_left)
 
 
-def show_runs(runs: Iterable[RunStatus], as_json: bool, single: bool = False) -> None:
-    """Says where the runs stand. One run that was asked for by name is a JSON object of its own."""
+def show_runs(runs: Iterable[RunStatus], as_json: bool, single: bool = False, hint: str = "") -> None:
+    """Says where the runs stand, then a hint. One run that was asked for by name is a JSON object of its own."""
     listed = list(runs)
     facts = listed[0].to_json() if single else {"runs": [each.to_json() for each in listed]}
     blocks = [block for each in listed for block in run_blocks(each)]
-    output_for(as_json).show(Page(tuple(blocks) or (Line("no runs"),)), facts)
+    hints = [Hint(hint)] if hint else []
+    output_for(as_json).show(Page((*(blocks or [Line("no runs")]), *hints)), facts)
 
 
 def run_blocks(status: RunStatus) -> Iterator[Block]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from itertools import dropwhile
 from typing import Any
@@ -165,9 +165,20 @@ class Run:
         return replace(self, events=(*self.events, event))
 
 
-def put_plan(store: EventStore, folder: RecordFolder, record: Mapping[str, Any], at_ms: int, sealing: Sealing) -> None:
-    """Writes a run's plan, last of all: with it the run exists. Its first event has its digest."""
+def put_plan(
+    store: EventStore,
+    folder: RecordFolder,
+    record: Mapping[str, Any],
+    at_ms: int,
+    sealing: Sealing,
+    enter: Callable[[], None],
+) -> None:
+    """Writes a run's plan, last of all: with it the run exists. Its first event has its digest.
+
+    `enter` puts the run on the list of unfinished ones, right before: a run that is on no list would be forgotten.
+    """
     data = json.dumps(record, indent=1).encode()
+    enter()
     append_event(store, folder, None, RunState.PLANNED, at_ms, sealing=sealing, plan=seal(data))
     put_own(store, folder.plan, data)
 

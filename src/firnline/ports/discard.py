@@ -20,6 +20,7 @@ class OwnName(Enum):
     ACCOUNT = re.compile(r"[0-9]{8}T[0-9]{6}Z-[0-9a-f]{6}\.parquet")
     NOTE = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\.(?:begun|done|given-up)")
     MOMENT = re.compile(r"moment-[0-9a-f]{32}")
+    ENTRY = re.compile(r"run-[0-9a-f]{32}\.json")
     HISTORY = re.compile(r"(?:expired-snapshots|segment|index)-[0-9a-f-]+\.json")
 
     def names(self, name: str) -> bool:

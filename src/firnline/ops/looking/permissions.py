@@ -29,6 +29,7 @@ class PlaceKind(StrEnum):
     METADATA = "metadata"
     FILES = "files"
     RECORDS = "records"
+    UNFINISHED = "unfinished"
 
 
 class CatalogUse(StrEnum):
@@ -58,6 +59,9 @@ _WRITE = (Need(Verb.PUT, PlaceKind.METADATA),)
 _RECORDED = (Need(Verb.LIST, PlaceKind.RECORDS), Need(Verb.GET, PlaceKind.RECORDS))
 _RECORD = (*_RECORDED, Need(Verb.PUT, PlaceKind.RECORDS))
 _TIDY = (Need(Verb.DELETE, PlaceKind.RECORDS),)
+_ENTER = (Need(Verb.PUT, PlaceKind.UNFINISHED),)
+_STRIKE = (Need(Verb.DELETE, PlaceKind.UNFINISHED),)
+_FOLLOW = (Need(Verb.LIST, PlaceKind.UNFINISHED), Need(Verb.GET, PlaceKind.UNFINISHED))
 _PURGE = (Need(Verb.DELETE, PlaceKind.FILES),)
 _SEARCH = (Need(Verb.LIST, PlaceKind.FILES),)
 _REMEMBER = (Need(Verb.LIST, PlaceKind.METADATA),)
@@ -66,9 +70,9 @@ _INSPECT = (Need(Verb.INSPECT, PlaceKind.FILES),)
 _READING = Uses(_READ, CatalogUse.READ)
 _TELL_TIME = (Need(Verb.PUT, PlaceKind.RECORDS), Need(Verb.GET, PlaceKind.RECORDS))
 _MARKING = Uses((*_READ, *_WRITE, *_TELL_TIME), CatalogUse.COMMIT, _TIDY)
-_CARRYING = Uses((*_READ, *_WRITE, *_RECORD, *_TIDY, *_PURGE), CatalogUse.COMMIT, _INSPECT)
+_CARRYING = Uses((*_READ, *_WRITE, *_RECORD, *_TIDY, *_PURGE, *_ENTER, *_STRIKE), CatalogUse.COMMIT, _INSPECT)
 _PURGING = (*_RECORD, *_TIDY, *_PURGE)
-_SEARCHING = Uses((*_LOOK, *_SEARCH, *_PURGING), CatalogUse.READ, _INSPECT)
+_SEARCHING = Uses((*_LOOK, *_SEARCH, *_PURGING, *_ENTER, *_STRIKE), CatalogUse.READ, _INSPECT)
 
 COMMANDS: dict[str, Uses] = {
     "tables": Uses((), CatalogUse.READ),
@@ -76,10 +80,10 @@ COMMANDS: dict[str, Uses] = {
     "why": Uses((*_READ, *_RECORDED), CatalogUse.READ),
     "expire": Uses(_CARRYING.needs, CatalogUse.COMMIT, (*_REMEMBER, *_INSPECT)),
     "commit": _CARRYING,
-    "purge": Uses((*_READ, *_PURGING), CatalogUse.READ, _INSPECT),
-    "undo": Uses((*_LOOK, *_WRITE, *_RECORD), CatalogUse.COMMIT, _TIDY),
-    "resume": _CARRYING,
-    "runs": Uses((*_READ, *_RECORDED), CatalogUse.READ),
+    "purge": Uses((*_READ, *_PURGING, *_FOLLOW, *_STRIKE), CatalogUse.READ, (*_INSPECT, *_ENTER)),
+    "undo": Uses((*_LOOK, *_WRITE, *_RECORD), CatalogUse.COMMIT, (*_TIDY, *_STRIKE)),
+    "resume": Uses((*_CARRYING.needs, *_FOLLOW), CatalogUse.COMMIT, _INSPECT),
+    "runs": Uses((*_READ, *_RECORDED, *_FOLLOW), CatalogUse.READ),
     "check": Uses(_LOOK, CatalogUse.READ),
     "history": Uses((*_READ, *_RECORDED), CatalogUse.READ),
     "orphans": _SEARCHING,
@@ -127,6 +131,7 @@ ACTIONS: dict[str, dict[Verb, tuple[str, ...]]] = {
 
 HELPS = {
     Verb.LIST: "plans remember what manifests name, and open only what is new",
+    Verb.PUT: "an unfinished run that is on no list is entered again",
     Verb.DELETE: "claims that have ended, and what was written to learn the store's time, are cleared away",
     Verb.INSPECT: "a bucket that keeps versions or locks objects is noticed before the commit",
 }
@@ -144,9 +149,15 @@ class TableFolders:
     metadata: tuple[str, ...]
     files: tuple[str, ...]
     records: tuple[str, ...]
+    unfinished: tuple[str, ...] = ()
 
     def of(self, place: PlaceKind) -> tuple[str, ...]:
-        return {PlaceKind.METADATA: self.metadata, PlaceKind.FILES: self.files, PlaceKind.RECORDS: self.records}[place]
+        return {
+            PlaceKind.METADATA: self.metadata,
+            PlaceKind.FILES: self.files,
+            PlaceKind.RECORDS: self.records,
+            PlaceKind.UNFINISHED: self.unfinished,
+        }[place]
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,7 +275,8 @@ def places_of(work: TableContext) -> TableFolders:
     kept = policy_in_force(state, work.source.name, work.config, Request()).history.value
     remembers = pointer_of(state) is not None or kept is not None
     history = (home_of(state),) if remembers else ()
-    return TableFolders((state.fence.rpartition("/")[0],), folders, (work.root(state).rstrip("/"), *history))
+    root, *lists = (folder.rstrip("/") for folder in work.own_folders(state))
+    return TableFolders((state.fence.rpartition("/")[0],), folders, (root, *history), tuple(lists))
 
 
 def store_of(places: TableFolders) -> str:

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from fnmatch import fnmatchcase
 from typing import Protocol
 
 from firnline.errors import RefusedForSafety, UnreadableMetadata
 from firnline.model.files import File, Root
-from firnline.model.locations import identity, stem_of
-from firnline.model.names import is_location
-from firnline.ops.neighbours.folders import FolderMap, Folders
-from firnline.ops.neighbours.index import Card, Indexed
+from firnline.model.locations import stem_of
+from firnline.ops.neighbours.index import Card
+from firnline.ops.neighbours.others import FindOthers, Others, others_now
 from firnline.ops.orphans.neighbours import Neighbour, expand_of
 from firnline.ops.reachability.live_roots import forbidden, live_roots
 from firnline.ops.runs.decision import policy_in_force
-from firnline.ops.table.context import Registered, TableContext, has_uuid
+from firnline.ops.table.context import Registered, TableContext
 from firnline.ops.table.sources import mirrored, way_out
 from firnline.plans.plan import Conflict
 from firnline.plans.request import Request
@@ -80,47 +78,15 @@ class Around:
             raise RefusedForSafety(self.conflict.why, hint=self.conflict.hint)
 
 
-@dataclass(frozen=True, slots=True)
-class _Lake:
-    """The other tables, those among them that the operator names, and which folders are whose."""
-
-    others: list[Indexed]
-    named: tuple[str, ...]
-    folders: FolderMap
-    mine: Folders
-
-    def is_named(self, each: Indexed) -> bool:
-        """Tells whether the operator names the table: a location is only there because of that."""
-        return not each.name.catalog or any(fnmatchcase(str(each.name), pattern) for pattern in self.named)
-
-    def same(self, uuid: str) -> list[Indexed]:
-        return [each for each in self.others if each.card.uuid == uuid]
-
-    def doubted(self, state: State) -> list[Indexed]:
-        """Returns the tables that may need any file of this one: the same table, and those in its folders. One that is
-        at the very same version is this one by another name, and knows nothing that this one does not.
-        """
-        found = [*self.same(state.uuid), *(each for each, _ in self.sharers())]
-        version = identity(state.fence)
-        return list({id(each): each for each in found if identity(each.card.metadata) != version}.values())
-
-    def holes(self, everywhere: bool) -> tuple[str, ...]:
-        """Returns the folders of others inside its own; `everywhere`: also all those elsewhere, but not around them."""
-        find = self.folders.foreign if everywhere else self.folders.holes
-        return find(len(self.others), self.mine)
-
-    def is_around(self, each: Indexed) -> bool:
-        """Tells whether a folder of this table lies in one of the other: that one is no hole."""
-        return any(own.startswith(each.card.folders.owned) for own in self.mine.owned)
-
-    def sharers(self) -> Iterator[tuple[Indexed, str]]:
-        """Yields the tables that use a folder of this one, each with that folder."""
-        number = len(self.others)
-        return ((self.others[other], folder) for other, folder in self.folders.sharers(number, self.mine))
-
-
-def around(work: TableContext, state: State, *, everywhere: bool, but: str | None = None) -> Around:
-    """Returns what the other tables mean for this one, read just now.
+def around(
+    work: TableContext,
+    state: State,
+    *,
+    everywhere: bool,
+    but: str | None = None,
+    find: FindOthers = others_now,
+) -> Around:
+    """Returns what the other tables mean for this one, read just now unless `find` says otherwise.
 
     `everywhere`: files outside its folders may go too, so all that others need counts. `but` is the stamp of a run that
     does not count. Raises RefusedForSafety if any table cannot be read.
@@ -131,15 +97,15 @@ def around(work: TableContext, state: State, *, everywhere: bool, but: str | Non
         unasked = "other tables were not asked what they need: sharing is none in firnline.yaml"
         needed = _reached_from(work, mirrors)
         return Around(None, _mirrored(state), elsewhere=needed, notes=(unasked,), real=work.real)
-    lake = _lake(work, state, named)
+    lake = find(work, state, named)
     conflict = _conflict(lake, state, work.now())
     if conflict is not None:
         needed = _reached_from(work, [*mirrors, *_all_needs(lake.doubted(state), work.now(), but)])
-        return Around(len(lake.others), conflict, elsewhere=needed, real=work.real)
+        return Around(len(lake.tables), conflict, elsewhere=needed, real=work.real)
     holes = lake.holes(everywhere)
     elsewhere = _elsewhere(work, lake, mirrors, everywhere, but)
     called = _as_called(holes, state, work.real)
-    return Around(len(lake.others), None, called, elsewhere, tuple(_notes(lake, holes)), work.real)
+    return Around(len(lake.tables), None, called, elsewhere, tuple(_notes(lake, holes)), work.real)
 
 
 def refuse_conflict(work: TableContext, state: State) -> None:
@@ -148,7 +114,7 @@ def refuse_conflict(work: TableContext, state: State) -> None:
     """
     sharing, named = _asked(work, state)
     alone = sharing == NONE
-    found = _mirrored(state) if alone else _conflict(_lake(work, state, named), state, work.now())
+    found = _mirrored(state) if alone else _conflict(others_now(work, state, named), state, work.now())
     Around(0, found).refuse_conflict()
 
 
@@ -158,7 +124,7 @@ def is_registered_elsewhere(work: TableContext, state: State) -> bool:
     Opens no unit of any table. Raises RefusedForSafety if one cannot be read.
     """
     sharing, named = _asked(work, state)
-    return sharing != NONE and bool(_lake(work, state, named).same(state.uuid))
+    return sharing != NONE and bool(others_now(work, state, named).same(state.uuid))
 
 
 def _asked(work: TableContext, state: State) -> tuple[str, tuple[str, ...]]:
@@ -166,32 +132,18 @@ def _asked(work: TableContext, state: State) -> tuple[str, tuple[str, ...]]:
     return effective.sharing.value, effective.shared_with.value
 
 
-def _lake(work: TableContext, state: State, named: tuple[str, ...]) -> _Lake:
-    locations = [each for each in named if is_location(each)]
-
-    def is_mine(each: Registered) -> bool:
-        # Servers may tell catalogs apart by more than an address, for example by who signs in.
-        same = each.is_at(work.source.name, work.address)
-        return each.name == work.source.name or (same and has_uuid(each, state.uuid))
-
-    others = work.index.placed(lambda: work.registered(locations), is_mine)
-    folders = Folders.of(state, work.source.format, work.index.real)
-    numbered = [*((number, each.card.folders) for number, each in enumerate(others)), (len(others), folders)]
-    return _Lake(others, named, FolderMap(numbered), folders)
-
-
 def _mirrored(state: State) -> Conflict | None:
     told = mirrored(state)
     return None if told is None else Conflict(told, way_out(state))
 
 
-def _conflict(lake: _Lake, state: State, now_ms: int) -> Conflict | None:
+def _conflict(lake: Others, state: State, now_ms: int) -> Conflict | None:
     """Returns why nothing may go; None if nothing is in doubt."""
     why = _doubt(lake, state, now_ms)
     return _mirrored(state) or (None if why is None else Conflict(why, _NAME_IT))
 
 
-def _doubt(lake: _Lake, state: State, now_ms: int) -> str | None:
+def _doubt(lake: Others, state: State, now_ms: int) -> str | None:
     for each in lake.same(state.uuid):
         if not lake.is_named(each):
             return f"{each.name} is the same table as {state.table}: both are registered for {state.uuid}"
@@ -205,7 +157,7 @@ def _doubt(lake: _Lake, state: State, now_ms: int) -> str | None:
     return None
 
 
-def _notes(lake: _Lake, holes: Sequence[str]) -> Iterator[str]:
+def _notes(lake: Others, holes: Sequence[str]) -> Iterator[str]:
     """Yields what a person should know: another table lies where this one's writers put their files."""
     for hole in holes:
         if any(hole.startswith(written) for written in lake.mine.written):
@@ -222,15 +174,14 @@ def _as_called(holes: Sequence[str], state: State, real: RealNames) -> tuple[str
 
 
 def _elsewhere(
-    work: TableContext, lake: _Lake, mirrors: Sequence[Needed], everywhere: bool, but: str | None
+    work: TableContext, lake: Others, mirrors: Sequence[Needed], everywhere: bool, but: str | None
 ) -> Elsewhere | None:
     """Returns what others and `mirrors` need that may be a file of this table; None if there is nothing of the kind."""
     now_ms = work.now()
-    unnamed = {number: each for number, each in enumerate(lake.others) if not lake.is_named(each)}
     stems = None if everywhere else lake.mine.owned
-    walked = work.index.walked(unnamed, lake.folders, now_ms)
+    walked = (each for each in lake.walked(now_ms) if each.card.bridges)
     found = [(each, file) for each in walked for file in _bridges(each.card, stems)]
-    whole = [each for each in lake.others if lake.is_named(each) or (everywhere and lake.is_around(each))]
+    whole = [each for each in lake.tables.values() if lake.is_named(each) or (everywhere and lake.is_around(each))]
     return _reached_from(work, [*found, *mirrors, *_all_needs(whole, now_ms, but)])
 
 

@@ -74,8 +74,8 @@ class FolderMap:
             yield from ((other, folder) for other in self._users.get(folder, ()) if other != number)
 
     def _inside(self, number: int, folder: str) -> Iterator[str]:
-        start = bisect_left(self._owned, (folder, -1))
-        for inner, owner in self._owned[start:]:
+        for at in range(bisect_left(self._owned, (folder, -1)), len(self._owned)):
+            inner, owner = self._owned[at]
             if not inner.startswith(folder):
                 return
             if owner != number and inner != folder:

@@ -160,8 +160,8 @@ class Index:
         self.real = self.real_names()  # links may have changed since the last look
         aside: set[tuple[str, TableName]] = set()
 
-        def others() -> Iterator[Registered]:
-            for each in listed():
+        def others(afresh: bool) -> Iterator[Registered]:
+            for each in listed(afresh):
                 if is_mine(each):
                     aside.add(each.at)
                 else:

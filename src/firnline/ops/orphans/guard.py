@@ -44,7 +44,7 @@ class LakeGuard:
         self._refuse_unsealed_search()
         self.bounds = self.work.bounds(state, self.run)
         scope = self.run.plan["scope"]
-        neighbours = all_tables(lambda: self.work.everyone(scope["also"], scope["folders"]))
+        neighbours = all_tables(lambda afresh: self.work.everyone(scope["also"], scope["folders"]))
         self._refuse_fewer_catalogs(neighbours)
         self._refuse_return(neighbours)
         expand = expand_of(neighbours, self.work.source.format.expand)

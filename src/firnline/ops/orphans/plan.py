@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from firnline.errors import BlastRadiusExceeded, RefusedForSafety
@@ -76,7 +77,14 @@ def plan_orphans(
 
 
 def save_search(
-    searched: Searched, means: Means, store: EventStore, root: str, sealing: Sealing, *, meant: bool
+    searched: Searched,
+    means: Means,
+    store: EventStore,
+    root: str,
+    sealing: Sealing,
+    enter: Callable[[RunId], None],
+    *,
+    meant: bool,
 ) -> OrphanPlan:
     """Returns the plan with the run it was saved as. The written list comes first, the plan last."""
     plan, census = searched.plan, searched.found.census
@@ -88,7 +96,7 @@ def save_search(
     }
     saved = replace(plan, run=str(run))
     record = {**saved.to_json(), **_record(searched), "meant": meant, "parts": seals}
-    put_plan(store, folder, record, plan.now_ms, sealing)
+    put_plan(store, folder, record, plan.now_ms, sealing, partial(enter, run))
     return saved
 
 

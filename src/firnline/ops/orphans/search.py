@@ -176,7 +176,8 @@ def _rules(
     departed = () if scope.departed is None else means.formats.of(scope.departed).places(scope.departed)
     places = scope.places(insiders, departed)
     foreign = scope.foreign(neighbours, insiders, places, now_ms)
-    records = {each.work.root(each.state) for each in neighbours} | {join(each, "_firnline") for each in scope.folders}
+    records = {folder for each in neighbours for folder in each.work.own_folders(each.state)}
+    records |= {join(each, "_firnline") for each in scope.folders}
     by_name = {folder for each in neighbours if each.unique_names for folder in each.state.owned}
     return Rules(asked.cutoff_ms(now_ms), places, foreign, tuple(sorted(records)), asked.same, tuple(sorted(by_name)))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-from firnline.journal.events import RunState
+from firnline.journal.events import FINISHED, RunState
 from firnline.journal.lease import Lease
 from firnline.journal.runs import Run
 from firnline.ops.table.context import TableContext
@@ -27,5 +27,11 @@ class LeasedRun:
         return state
 
     def moved(self, state: RunState, **detail: Any) -> LeasedRun:
-        """Returns the run in its new state, written first. Raises LeaseHeld if another process moved it."""
-        return replace(self, run=self.run.moved(self.work.store, state, self.work.now(), **detail))
+        """Returns the run in its new state, written first. Raises LeaseHeld if another process moved it.
+
+        One that has ended leaves the list of unfinished runs, after its record says so.
+        """
+        moved = replace(self, run=self.run.moved(self.work.store, state, self.work.now(), **detail))
+        if state in FINISHED:
+            self.work.strike(moved.run)
+        return moved

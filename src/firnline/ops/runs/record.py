@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from firnline.journal.events import EventStore, Sealing
@@ -27,10 +28,12 @@ def save_plan(
     root: str,
     sealing: Sealing,
     now_ms: int,
+    enter: Callable[[RunId], None],
     *,
     meant: bool,
 ) -> Plan:
-    """Returns the plan with the run it was saved as. Touches nothing but the run's own new folder.
+    """Returns the plan with the run it was saved as. Touches nothing but the run's own new folder, and
+    the list of unfinished runs by `enter`.
 
     `meant`: the operator asked for the run itself, so a process that resumes may commit it; a plan to be looked at
     waits.
@@ -47,7 +50,7 @@ def save_plan(
     plan = replace(planned.plan, run=str(run))
     asked = {"request": planned.request.to_json(), "meant": meant}
     record = {**plan.to_json(), **asked, "parts": seals}
-    put_plan(store, folder, record, now_ms, sealing)
+    put_plan(store, folder, record, now_ms, sealing, partial(enter, run))
     return plan
 
 

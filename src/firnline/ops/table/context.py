@@ -13,6 +13,7 @@ from firnline.journal.events import UNSEALED, Sealing
 from firnline.journal.layout import RECORDS, RunId, clock_folder, records_root
 from firnline.journal.lease import LARGEST_SKEW_MS, Lease, LeaseTimes
 from firnline.journal.runs import Run, list_runs, load_run
+from firnline.journal.unfinished import RunEntry, entry_key, put_entry, unfinished_folder
 from firnline.model.locations import is_dotted, join, within
 from firnline.model.names import is_location
 from firnline.model.times import format_duration
@@ -20,6 +21,7 @@ from firnline.ops.reachability.bounds import Bounds, place_of
 from firnline.ops.runs.decision import policy_in_force
 from firnline.plans.orphans import ORPHANS
 from firnline.plans.request import Request
+from firnline.policy.inherit import effective
 from firnline.policy.parse import Section, written_values
 from firnline.ports.catalogs import TableName, WritableTable
 from firnline.ports.discard import Discard, OwnKey
@@ -129,7 +131,8 @@ class Registered:
         return self.name == name or here == (address, name.namespace, name.name)
 
 
-ListTables = Callable[[], Iterable[Registered]]
+ListTables = Callable[[bool], Iterable[Registered]]
+"""Lists tables. It is told whether the last listing had a name that is gone: then one from before will not do."""
 
 
 Read = TypeVar("Read")
@@ -143,11 +146,13 @@ def read_all(listed: ListTables, read: Callable[[Sequence[Registered]], Iterable
     neither its old name any more nor its new one yet: it would count as dropped.
     """
     found: dict[tuple[str, TableName], Read] = {}
+    is_gone = False
     for _ in range(_MOST_LISTINGS):
-        new = [each for each in listed() if each.at not in found]
+        new = [each for each in listed(is_gone) if each.at not in found]
         if not new:
             return list(found.values())
-        answers = zip(new, read(new), strict=True)
+        answers = list(zip(new, read(new), strict=True))
+        is_gone = any(answer is None for _, answer in answers)
         found |= {each.at: answer for each, answer in answers if answer is not None}
     raise RefusedForSafety(
         f"{new[0].name} is listed by its catalog and gone whenever it is read", hint="try again when that has settled"
@@ -211,6 +216,35 @@ class TableContext:
                 hint=f"if that is right, write `records:` with a folder that holds it into firnline.yaml; "
                 f"else remove the table property {RECORDS}",
             )
+
+    def own_folders(self, state: State) -> tuple[str, ...]:
+        """Returns where firnline keeps what it knows of this table's runs: their records, then the list of unfinished
+        ones if there is one.
+        """
+        records = self._records
+        return (self.root(state), *([] if records is None else [unfinished_folder(records)]))
+
+    @property
+    def _records(self) -> str | None:
+        """The records root that is configured now, whatever the table pinned: there the list of unfinished runs is,
+        and a list is of no use that one only finds by way of the table. None if there is none, and for a table that no
+        catalog has: nobody looks for its runs unless by its name.
+        """
+        name = self.source.name
+        return effective(self.config, name.catalog, name.namespace, name.name).records.value if name.catalog else None
+
+    def enter(self, state: State, run: RunId) -> None:
+        """Puts a run on the list of unfinished ones, if there is one. Raises StoreError unless it is there."""
+        records = self._records
+        if records is not None:
+            metadata = state.fence.rpartition("/")[0]
+            put_entry(self.store, records, RunEntry(self.source.name, self.address, state.uuid, metadata, run.stamp))
+
+    def strike(self, run: Run) -> None:
+        """Takes a run off the list of unfinished ones. An entry that stays leads to a run that has ended."""
+        records = self._records
+        if records is not None and self.discard is not None:
+            self.discard.discard([entry_key(records, run.uuid, run.id.stamp)])
 
     def bounds(self, state: State, run: Run) -> Bounds:
         """Returns where a run may delete now: in the table's own folders, or anywhere where the operator says so. What
