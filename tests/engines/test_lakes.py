@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from firnline.local.engine import LocalEngine
 from firnline.model.files import FileKind, Root
-from firnline.ports.engines import Elsewhere, Engine, Walk
+from firnline.ports.engines import Elsewhere, Engine, TableWalk
 from firnline.stores.objects import ObjectStores
 from firnline.testing.damage import SPOILED
 from firnline.testing.engines_together import Answer, alone, of_all, walk_of
@@ -50,9 +50,9 @@ tables = st.builds(
 lakes = st.lists(tables, min_size=2, max_size=5)
 
 
-def walks_of(lake: list[Drawn], folder: str) -> list[Walk]:
+def walks_of(lake: list[Drawn], folder: str) -> list[TableWalk]:
     """Writes the lake and returns what is asked of its tables."""
-    store, walks = ObjectStores(), list[Walk]()
+    store, walks = ObjectStores(), list[TableWalk]()
     made: list[SmallTable] = []
     for number, drawn in enumerate(lake):
         place = f"{made[-1].location}/inner" if made and drawn.is_inside else f"{folder}/{number}"

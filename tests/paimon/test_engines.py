@@ -15,7 +15,7 @@ from firnline.local.engine import LocalEngine
 from firnline.model.files import Root
 from firnline.model.locations import parse_location
 from firnline.ops.runs.plan import roots
-from firnline.ports.engines import Elsewhere, Engine, Survey, Territory, Walk
+from firnline.ports.engines import Elsewhere, Engine, Survey, TableWalk, Territory
 from firnline.ports.formats import State
 from firnline.spark.engine import SparkEngine
 from firnline.spark.session import session
@@ -83,11 +83,11 @@ def test_spark_says_the_same(both: Paimon, quick_folder: Path) -> None:
 def test_tables_of_both_formats_are_walked_in_one_pass(both: Paimon, quick_folder: Path, engine_name: str) -> None:
     """Two Paimon tables, one of them twice, and an Iceberg table; one asks what the other format needs."""
     engine: Engine = LocalEngine() if engine_name == "local" else SparkEngine(session())
-    walks: list[Walk] = []
+    walks: list[TableWalk] = []
     for seed in SEEDS[:2]:
         state = loaded(grow(both, seed, quick_folder / str(seed)))
         both_ways = (some_expired(state, random.Random(seed)), frozenset[str]())
-        walks += [Walk(list(roots(FORMAT, state, gone)), FORMAT.expand, Territory(None)) for gone in both_ways]
+        walks += [TableWalk(list(roots(FORMAT, state, gone)), FORMAT.expand, Territory(None)) for gone in both_ways]
     table = SmallTable(QuickFiles(), f"file://{quick_folder}/iceberg")
     table.append(3)
     table.overwrite(table.live()[:1])
@@ -104,7 +104,7 @@ def test_rows_are_never_dealt_out_in_turn(both: Paimon, quick_folder: Path) -> N
     one that went to a task which is done would be lost: a manifest that nobody opens.
     """
     state = loaded(grow(both, SEEDS[0], quick_folder))
-    asked = Walk(list(roots(FORMAT, state, frozenset())), FORMAT.expand, Territory(None))
+    asked = TableWalk(list(roots(FORMAT, state, frozenset())), FORMAT.expand, Territory(None))
     walked = SparkEngine(session())._walk([asked])
     plan = walked._jdf.queryExecution().toString()
     assert "hashpartitioning" in plan.lower()

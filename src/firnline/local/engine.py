@@ -13,10 +13,10 @@ from firnline.errors import FirnlineError
 from firnline.local.census import LocalCensus, take
 from firnline.local.listing import Lister, LocalListing
 from firnline.local.rows import in_batches, one_per_file, root_rows, split, with_need
-from firnline.local.walk import Files, Found, files_of, walk_together
+from firnline.local.walk import Files, PassFound, files_of, walk_together
 from firnline.model.files import File, FileKind, Root, Tally, Totals
 from firnline.model.spans import Numbers
-from firnline.ports.engines import FILE_COLUMNS, SPARED_REASONS, Elsewhere, Listing, Territory, Walk
+from firnline.ports.engines import FILE_COLUMNS, SPARED_REASONS, Elsewhere, Listing, TableWalk, Territory
 from firnline.ports.expanding import Expand, Expanded, Failures, opener
 from firnline.ports.listings import KeyRange, ListRanges, Sort
 from firnline.ports.progress import Progress, Silent
@@ -89,7 +89,7 @@ class LocalEngine:
         files, opened = self._walk(roots, expand)
         return LocalSurvey(verdicts(files, territory, theirs), opened)
 
-    def surveys(self, walks: Sequence[Walk]) -> list[LocalSurvey | FirnlineError]:
+    def surveys(self, walks: Sequence[TableWalk]) -> list[LocalSurvey | FirnlineError]:
         if len(walks) == 1:
             (walk,) = walks
             try:
@@ -117,7 +117,7 @@ class LocalEngine:
         that takes two thirds of the time and half of the memory.
         """
         if expand.folds:
-            (begun,) = passes_of([Walk(list(roots), expand, Territory(None))])
+            (begun,) = passes_of([TableWalk(list(roots), expand, Territory(None))])
             found = self._found(begun)
             for problem in found.problems.values():
                 raise problem
@@ -136,7 +136,7 @@ class LocalEngine:
         for answer in self._opened([expand], due, kind):
             yield with_need(answer.rows, needs[answer.of])
 
-    def _found(self, begun: Pass) -> Found:
+    def _found(self, begun: Pass) -> PassFound:
         """Returns what the units of a pass say."""
 
         def open_kind(units: pa.Table, kind: FileKind) -> Open:
@@ -167,7 +167,9 @@ class LocalEngine:
                 self.progress.step(f"opening {kind}s", count, len(units))
 
 
-def _judged(number: int, walk: Walk, files: Sequence[Files], found: Sequence[Found]) -> LocalSurvey | FirnlineError:
+def _judged(
+    number: int, walk: TableWalk, files: Sequence[Files], found: Sequence[PassFound]
+) -> LocalSurvey | FirnlineError:
     """Returns the survey of one of the walks; what keeps it from being judged, if anything does."""
     problem = next((each.problems[number] for each in found if number in each.problems), None)
     if problem is not None:

@@ -41,7 +41,7 @@ class Said(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class PassFound:
     """What the walks of one pass found: all that was said, how many units each of them read, and which cannot be
     judged.
     """
@@ -51,7 +51,7 @@ class Found:
     problems: dict[int, FirnlineError]
 
 
-def walk_together(begun: Pass, open_kind: OpenKind) -> Found:
+def walk_together(begun: Pass, open_kind: OpenKind) -> PassFound:
     """Returns what the units of a pass say, each opened once; one that cannot be read ends the walks that reach it."""
     means = begun.means
     rows = _added(begun.starts).select(_SAID.names)
@@ -63,7 +63,7 @@ def walk_together(begun: Pass, open_kind: OpenKind) -> Found:
         answers = opened_once(means, spans, len(units), open_kind(units, kind), losses)
         said = _joined([said.where(~due), *(_of_units(answer, read) for answer, read in answers)])
         opened += _by_walk(begun, spans)
-    return Found(said, opened, {walk: why for walk, (_, why) in losses.by_walk.items()})
+    return PassFound(said, opened, {walk: why for walk, (_, why) in losses.by_walk.items()})
 
 
 def _added(rows: pa.Table) -> pa.Table:

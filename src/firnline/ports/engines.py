@@ -66,7 +66,7 @@ class Elsewhere:
 
 
 @dataclass(frozen=True, slots=True)
-class Walk:
+class TableWalk:
     """What an engine is asked of one table: where to start, how its units are opened, which victims may go, and what
     other tables need. `entries` is about how many files it has, 0 where nothing tells: it only spreads the work.
     """
@@ -211,7 +211,7 @@ class Engine(Protocol):
         """
         ...
 
-    def surveys(self, walks: Sequence[Walk]) -> Sequence[Survey | FirnlineError]:
+    def surveys(self, walks: Sequence[TableWalk]) -> Sequence[Survey | FirnlineError]:
         """Returns what `survey` would of each table, walked together: a unit that several tables share is opened once.
 
         A table that cannot be judged answers with what `survey` would raise, and stops no other. All of them are held

@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from firnline.errors import FirnlineError
 from firnline.model.files import Root
-from firnline.ports.engines import Elsewhere, Listing, Territory, Walk
+from firnline.ports.engines import Elsewhere, Listing, TableWalk, Territory
 from firnline.ports.expanding import Expand
 from firnline.ports.listings import KeyRange, ListRanges, Sort
 from firnline.ports.progress import Progress, Silent
@@ -43,12 +43,12 @@ class SparkEngine:
     def survey(
         self, roots: Iterable[Root], expand: Expand, territory: Territory, elsewhere: Elsewhere | None = None
     ) -> SparkSurvey:
-        (answer,) = self.surveys([Walk(list(roots), expand, territory, elsewhere)])
+        (answer,) = self.surveys([TableWalk(list(roots), expand, territory, elsewhere)])
         if isinstance(answer, FirnlineError):
             raise answer
         return answer
 
-    def surveys(self, walks: Sequence[Walk]) -> list[SparkSurvey | FirnlineError]:
+    def surveys(self, walks: Sequence[TableWalk]) -> list[SparkSurvey | FirnlineError]:
         if not walks:
             return []
         files = self._walk(walks).persist()
@@ -78,10 +78,10 @@ class SparkEngine:
         if not isinstance(listing, SparkListing):
             raise TypeError("a listing of another engine")
         with described(self.session, "holding the listing against all needs", self.of):
-            files = self._walk([Walk(list(roots), expand, Territory(None))])
+            files = self._walk([TableWalk(list(roots), expand, Territory(None))])
             return take(listing.rows, files, expand.order, sort, self.of)
 
-    def _walk(self, walks: Sequence[Walk]) -> DataFrame:
+    def _walk(self, walks: Sequence[TableWalk]) -> DataFrame:
         """Returns one row per table and file that it reaches; nothing is opened before the rows are asked for."""
         self.progress.step("walking on Spark", 0, None)
         passes = passes_of(walks)

@@ -21,7 +21,7 @@ from pyspark.sql import functions as F
 
 from firnline.errors import FirnlineError, RefusedForSafety
 from firnline.model.files import Tally
-from firnline.ports.engines import Territory, Walk
+from firnline.ports.engines import TableWalk, Territory
 from firnline.ports.listings import LISTED_COLUMNS, KeyRange, ListRanges
 from firnline.ports.stores import shared
 from firnline.spark.settling import OTHERS
@@ -34,7 +34,7 @@ from firnline.walking.verdicts import KEPT, VERDICTS
 _LOCAL = "file:///"
 
 
-def two_roads(files: DataFrame, walks: Sequence[Walk], sums: Sequence[Sums]) -> dict[int, RefusedForSafety]:
+def two_roads(files: DataFrame, walks: Sequence[TableWalk], sums: Sequence[Sums]) -> dict[int, RefusedForSafety]:
     """Returns the walks that cannot be judged here: two local folders of their files are one, or one from which files
     may go only seems to be the table's own.
 

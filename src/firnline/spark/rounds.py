@@ -34,7 +34,7 @@ from firnline.spark.travelling import (
     start_rows,
     to_parts,
 )
-from firnline.walking.axis import Means, Pass
+from firnline.walking.axis import Pass, WalkMeans
 from firnline.walking.opening import Losses, opened_once
 
 
@@ -55,7 +55,7 @@ def walk(session: SparkSession, begun: Pass, spread: Spread, parts: Parts) -> Da
     return dealt_out.mapInArrow(opening, FOLDING_DDL if begun.means.folds else PLAIN_DDL)
 
 
-def _rounds(means: Means) -> list[tuple[FileKind, ...]]:
+def _rounds(means: WalkMeans) -> list[tuple[FileKind, ...]]:
     """Returns the kinds that are opened in each round. Where units fold, all kinds but the last are roots: they can be
     opened at once.
     """
@@ -104,7 +104,7 @@ class Opening:
     """
 
     def __init__(
-        self, means: Means, kinds: Sequence[FileKind], look: str, spread: Spread, parts: Parts | None = None
+        self, means: WalkMeans, kinds: Sequence[FileKind], look: str, spread: Spread, parts: Parts | None = None
     ) -> None:
         self._means = means.share(spread.side_by_side)
         self._kinds = kinds

@@ -12,7 +12,7 @@ from firnline.errors import FirnlineError, PermanentStoreError, UnreadableMetada
 from firnline.formats.iceberg.table import IcebergFormat
 from firnline.model.files import File, FileKind, Root
 from firnline.ops.runs.plan import roots
-from firnline.ports.engines import Elsewhere, Engine, Territory, Walk
+from firnline.ports.engines import Elsewhere, Engine, TableWalk, Territory
 from firnline.ports.expanding import Expand, Expanded, Together
 from firnline.ports.stores import Get
 from firnline.stores.objects import ObjectStores
@@ -25,15 +25,15 @@ Answer = Found | tuple[type[FirnlineError], str]
 """What an engine says of a table, as values; an error by its kind and message."""
 
 
-def walk_of(table: SmallTable, expired: Sequence[int], store: Get, elsewhere: Elsewhere | None = None) -> Walk:
+def walk_of(table: SmallTable, expired: Sequence[int], store: Get, elsewhere: Elsewhere | None = None) -> TableWalk:
     """Returns what an engine is asked of a table as it is now."""
     table_format = IcebergFormat(store)
     state = table_format.load("table", table.publish())
     starts = list(roots(table_format, state, {str(each) for each in expired}))
-    return Walk(starts, table_format.expand, Territory(state.owned), elsewhere)
+    return TableWalk(starts, table_format.expand, Territory(state.owned), elsewhere)
 
 
-def of_all(engine: Engine, walks: Sequence[Walk]) -> list[Answer]:
+def of_all(engine: Engine, walks: Sequence[TableWalk]) -> list[Answer]:
     """Returns what the engine says of each table when it is asked of all."""
     return [
         (type(answer), answer.message) if isinstance(answer, FirnlineError) else found(answer)
@@ -41,7 +41,7 @@ def of_all(engine: Engine, walks: Sequence[Walk]) -> list[Answer]:
     ]
 
 
-def alone(engine: Engine, walk: Walk) -> Answer:
+def alone(engine: Engine, walk: TableWalk) -> Answer:
     """Returns what the engine says of one table when it is asked of no other."""
     try:
         return found(engine.survey(walk.roots, walk.expand, walk.territory, walk.elsewhere))
@@ -137,7 +137,7 @@ class TogetherContract:
         self, engine: Engine, three: list[SmallTable]
     ) -> None:
         open_to_all = walk_of(three[0], list(three[0].changes)[:2], ObjectStores())
-        locked = Walk(open_to_all.roots, LockedOut(open_to_all.expand, three[0].location), open_to_all.territory)
+        locked = TableWalk(open_to_all.roots, LockedOut(open_to_all.expand, three[0].location), open_to_all.territory)
         for walks in ([locked, open_to_all], [open_to_all, locked]):
             found_of = dict(zip(("first", "second"), of_all(engine, walks), strict=True))
             of_open = found_of["second" if walks[0] is locked else "first"]

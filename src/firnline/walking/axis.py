@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from firnline.model.files import FileKind, Root
 from firnline.model.spans import Flags, Numbers, SpanEntries, Spans, above_zero, merged, numbers
-from firnline.ports.engines import Walk, root_columns, root_numbers
+from firnline.ports.engines import TableWalk, root_columns, root_numbers
 from firnline.ports.expanding import Expand, one_order
 from firnline.ports.stores import shared
 
@@ -74,7 +74,7 @@ class Stretch(NamedTuple):
     end: int
 
 
-def _stretch(walk: Walk) -> Stretch:
+def _stretch(walk: TableWalk) -> Stretch:
     own, released, elsewhere = _numbered(walk.roots, walk.expand.folds)
     if walk.elsewhere is None:
         return Stretch(own, [], released, elsewhere, elsewhere)
@@ -94,7 +94,7 @@ def _numbered(roots: Sequence[Root], folds: bool) -> tuple[list[int], int, int]:
 
 
 @dataclass(frozen=True, slots=True)
-class Means:
+class WalkMeans:
     """How the units of several walks are opened. All of them fold, or none does.
 
     `by` is the expand of each walk's own units, and of those of others: two numbers for each walk.
@@ -109,7 +109,7 @@ class Means:
     def order(self) -> tuple[FileKind, ...]:
         return one_order({each.order for each in self.expands})
 
-    def share(self, parts: int) -> Means:
+    def share(self, parts: int) -> WalkMeans:
         return replace(self, expands=tuple(shared(each, parts) for each in self.expands))
 
     def openers(self, starts: Numbers) -> Numbers:
@@ -126,10 +126,10 @@ class Pass:
 
     starts: pa.Table
     spans: Spans
-    means: Means
+    means: WalkMeans
 
 
-def passes_of(walks: Sequence[Walk]) -> list[Pass]:
+def passes_of(walks: Sequence[TableWalk]) -> list[Pass]:
     """Returns where the walks start: those whose units fold apart from the others."""
     stretches = [_stretch(walk) for walk in walks]
     firsts = np.cumsum([0, *(each.end + 1 for each in stretches[:-1])])
@@ -142,7 +142,7 @@ def passes_of(walks: Sequence[Walk]) -> list[Pass]:
     return [each for each in found if each is not None]
 
 
-def _pass(walks: Sequence[Walk], stretches: Sequence[Stretch], axis: Axis, folds: bool) -> Pass | None:
+def _pass(walks: Sequence[TableWalk], stretches: Sequence[Stretch], axis: Axis, folds: bool) -> Pass | None:
     expands: list[Expand] = []
     by: list[int] = []
     roots: list[Sequence[Root]] = []
@@ -158,7 +158,7 @@ def _pass(walks: Sequence[Walk], stretches: Sequence[Stretch], axis: Axis, folds
     if not expands:
         return None
     starts, spans = _once(list(chain.from_iterable(roots)), np.concatenate(places))
-    return Pass(starts, spans, Means(axis, tuple(expands), numbers(by), folds))
+    return Pass(starts, spans, WalkMeans(axis, tuple(expands), numbers(by), folds))
 
 
 def _place(expands: list[Expand], expand: Expand) -> int:
@@ -170,7 +170,7 @@ def _place(expands: list[Expand], expand: Expand) -> int:
     return len(expands) - 1
 
 
-def _parts(walk: Walk, stretch: Stretch) -> Iterator[tuple[Expand | None, Sequence[Root], Sequence[int]]]:
+def _parts(walk: TableWalk, stretch: Stretch) -> Iterator[tuple[Expand | None, Sequence[Root], Sequence[int]]]:
     yield walk.expand, walk.roots, stretch.own
     if walk.elsewhere is None:
         yield None, (), ()

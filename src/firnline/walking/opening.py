@@ -10,7 +10,7 @@ import numpy as np
 from firnline.errors import FirnlineError
 from firnline.model.spans import Numbers, Spans
 from firnline.ports.expanding import Expanded, Failures
-from firnline.walking.axis import Means
+from firnline.walking.axis import WalkMeans
 
 Open = Callable[[Numbers, Numbers, Failures], Iterator[Expanded]]
 """Opens the units of these numbers, each with the expand of that number; failures are told by the place in the list."""
@@ -27,7 +27,7 @@ class Losses:
 class _Round:
     """One look at some units. What a walk lost is not read on for its sake: it cannot be judged any more."""
 
-    means: Means
+    means: WalkMeans
     spans: Spans
     units: Numbers
     by: Numbers
@@ -54,7 +54,7 @@ class _Round:
 
 
 def opened_once(
-    means: Means, spans: Spans, units: int, open_some: Open, losses: Losses
+    means: WalkMeans, spans: Spans, units: int, open_some: Open, losses: Losses
 ) -> Iterator[tuple[Expanded, Spans]]:
     """Yields what the units name, by the number of the unit, with the spans that it is read for.
 

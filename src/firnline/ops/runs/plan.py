@@ -21,7 +21,7 @@ from firnline.policy.parse import Section
 from firnline.ports.abilities import Consequences, ExpiringWriters
 from firnline.ports.cache import Remember
 from firnline.ports.catalogs import TableSource
-from firnline.ports.engines import Survey, Territory, Walk
+from firnline.ports.engines import Survey, TableWalk, Territory
 from firnline.ports.expanding import Expand
 from firnline.ports.formats import FenceKind, State, TableFormat, UndoWindow
 
@@ -75,7 +75,7 @@ class Draft:
     state: State
     request: Request
     settled: Settled
-    walk: Walk | None = None
+    walk: TableWalk | None = None
     around: Around | None = None
 
     @property
@@ -106,7 +106,7 @@ def draft_plan(
     territory = Territory(None if outside else state.owned, around.holes, around.real)
     expand = remember(source.format, state, window_ms(state, settled))
     starts = list(roots(source.format, state, follows.released))
-    walk = Walk(starts, expand, territory, around.elsewhere)
+    walk = TableWalk(starts, expand, territory, around.elsewhere)
     return Draft(plan, state, request, settled, walk, around)
 
 
