@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gc
+import subprocess
+import sys
 from collections.abc import Iterator
 from datetime import date
 from pathlib import Path
@@ -168,3 +170,19 @@ def test_runs_of_a_lake_with_a_damaged_table_are_an_error(
         with pytest.raises(UnreadableMetadata, match="damaged"):
             open_relation(asked_of({"what": what, "whole": "true"}))[0].pieces(TimeBounds())
     assert "left out" not in capfd.readouterr().err
+
+
+WORKER = """
+import os, sys
+from firnline.sql.source import FirnlineSource
+os.rmdir(os.getcwd())
+print(FirnlineSource({"table": sys.argv[1], "what": "refs", "home": sys.argv[2]}).schema().fieldNames()[0])
+"""
+
+
+def test_a_session_that_was_started_in_a_folder_that_is_gone_still_finds_tables(facts: Facts, tmp_path: Path) -> None:
+    """Its workers are in that folder, for as long as the session lives."""
+    (tmp_path / "gone").mkdir()
+    command = [sys.executable, "-c", WORKER, TABLE, str(facts.folder)]
+    ran = subprocess.run(command, cwd=tmp_path / "gone", capture_output=True, text=True, check=False)
+    assert ran.stdout == "name\n", ran.stderr
