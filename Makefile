@@ -26,9 +26,10 @@ $(READY): pyproject.toml requirements.lock scripts/setup.sh scripts/system.sh
 	@scripts/setup.sh
 	@touch $@
 
-demo: $(READY) ## build a small lake under .demo; plan, expire, undo and purge it (LAKE=s3: on servers)
+demo: $(READY) ## build a small lake under .demo; plan, expire, undo, purge and ask it (LAKE=s3: on servers; ENGINE=spark)
 	@[ "$(LAKE)" != s3 ] || scripts/services.sh
-	@.venv/bin/python -m demo $(LAKE)
+	@JAVA_HOME=$$(scripts/java.sh $(if $(filter spark,$(ENGINE)),,--find)) && export JAVA_HOME && \
+	.venv/bin/python -m demo $(if $(LAKE),--lake $(LAKE)) $(if $(ENGINE),--engine $(ENGINE))
 
 services: $(READY) ## throw-away S3, PostgreSQL, REST and Redis servers on loopback, until Ctrl-C
 	@scripts/services.sh --all

@@ -1,12 +1,14 @@
 """Builds the lake under .demo/lake, then runs each command as a person would, from the lake's own folder.
 
-`python -m demo s3` keeps its tables on a throw-away S3 server and its catalog in a throw-away PostgreSQL.
+`--lake s3` keeps its tables on a throw-away S3 server and its catalog in a throw-away PostgreSQL; `--engine spark`
+surveys all of them on Spark. What the lake remembers is asked in Spark SQL at the end, which needs Java.
 
 The commands run in this process: libraries load once, which saves the demo most of its time.
 """
 
 from __future__ import annotations
 
+import argparse
 import os
 import shlex
 import shutil
@@ -14,6 +16,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from pyiceberg.catalog.sql import SqlCatalog
@@ -21,6 +24,7 @@ from pyiceberg.table import Table
 
 import firnline
 from demo import lake
+from demo.proposal import questions
 from firnline.cli.main import run
 from harness import servers
 from harness.servers.s3 import make_bucket
@@ -64,10 +68,10 @@ def fresh_lake(settings: dict[str, str]) -> None:
     print(f"Made in {time.monotonic() - begun:.0f} s; its settings are under {LAKE.relative_to(Path.cwd())}.")
 
 
-def registry(settings: dict[str, str]) -> Table:
+def loaded(settings: dict[str, str], table: str) -> Table:
     catalog = SqlCatalog("lake", **settings)
     try:
-        return catalog.load_table("artemis.registry")
+        return catalog.load_table(table.removeprefix("lake."))
     finally:
         catalog.close()
 
@@ -83,22 +87,28 @@ def audited(table: Table) -> tuple[int, str]:
 
 def show(why: str, *arguments: str) -> None:
     """Says what comes, echoes the command, runs it. Stops the demo where the command fails."""
-    print(f"\n# {why}\n$ firnline {shlex.join(arguments)}", flush=True)
+    print(f"\n# {why}\n$ firnline {' '.join(map(quoted, arguments))}", flush=True)
     code = run(list(arguments))
     sys.stdout.flush()
     if code:
         sys.exit(code)
 
 
+def quoted(word: str) -> str:
+    """Returns a word as a person would type it: SQL, which has quotes of its own, in double ones."""
+    return f'"{word}"' if "'" in word else shlex.quote(word)
+
+
 def newest_run(table: str) -> str:
     return str(firnline.open().runs(table)[-1].run.id)
 
 
-def look(settings: dict[str, str]) -> None:
-    """Everything that only looks."""
-    snapshot, file = audited(registry(settings))
+def look(settings: dict[str, str], engine: str) -> None:
+    """Everything that only looks. The survey of the whole lake is what an engine is chosen for: the rest is small."""
+    snapshot, file = audited(loaded(settings, REGISTRY))
     show("What is in the lake?", "tables")
-    show("What would a run on all of them free? Worst first, sums below.", "plan", "--all")
+    on = ["--engine", "spark"] if engine == "spark" else []
+    show("What would a run on all of them free? Worst first, sums below.", "plan", "--all", *on)
     show("What would a run on the registry free, and what stays? Nothing is changed.", "plan", REGISTRY)
     show("The same for telemetry: another window, a branch, a commit rolled back.", "plan", TELEMETRY)
     show("Why does this old snapshot stay?", "why", REGISTRY, str(snapshot))
@@ -117,20 +127,67 @@ def act() -> None:
     show("Each run left its record.", "runs")
 
 
+ASKED = {
+    "file added": "When was this file added? Its snapshot is gone; Iceberg's own `snapshots` could not tell.",
+    "by application": "By which application?",
+    "partition added": "When did this day's partition begin?",
+    "partition removed": "Which commit touched it last?",
+    "commits": "How many commits had that month?",
+    "files": "How many files were added?",
+    "records removed": "How many records were removed?",
+    "bytes": "How many bytes were added?",
+}
+
+
+def subjects(telemetry: Table) -> dict[str, str]:
+    """Returns what the proposal's questions are about here: a month of telemetry, one of its days, a file of that."""
+    begun = datetime.fromtimestamp(telemetry.metadata.snapshots[0].timestamp_ms / 1000, UTC).date()
+    first, day, last = (begun + timedelta(days=days) for days in (1, 15, 31))
+    files = telemetry.inspect.files().select(["file_path", "partition"]).to_pylist()
+    file = min(each["file_path"] for each in files if each["partition"]["day"] == day)
+    name = TELEMETRY.removeprefix("lake.")
+    return {
+        "table.snapshots": f"{name}.all_snapshots",
+        "table.entries": f"{name}.entries",
+        "/my/path.parquet": file,
+        "2024-07-15": str(day),
+        "2024-07-01": str(first),
+        "2024-07-31": str(last),
+    }
+
+
+def ask(settings: dict[str, str]) -> None:
+    """Expires telemetry, then asks what it remembers of snapshots that are gone."""
+    asked = questions(subjects(loaded(settings, TELEMETRY)))
+    remembering = ("--keep-expired-refs", "365d", "--grace", "0s", "--yes")
+    show("Expire telemetry, and let it remember for a year what expired.", "expire", TELEMETRY, *remembering)
+    if not os.environ.get("JAVA_HOME"):
+        print("\nWhat it remembers is asked in Spark SQL, which needs Java 17: `make demo ENGINE=spark` installs it.")
+        return
+    for name, why in ASKED.items():
+        show(why, "sql", " ".join(asked[name].split()))
+
+
+def arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m demo")
+    parser.add_argument("--lake", choices=("local", "s3"), default="local", help="where the tables are")
+    parser.add_argument("--engine", choices=("local", "spark"), default="local", help="what surveys all of them")
+    return parser.parse_args()
+
+
 def main() -> None:
-    begun = time.monotonic()
-    where = sys.argv[1] if len(sys.argv) > 1 else "local"
-    if where not in ("local", "s3"):
-        sys.exit(f"no demo on {where!r}: there are local and s3 (make demo LAKE=s3)")
+    begun, said = time.monotonic(), arguments()
     shutil.rmtree(LAKE, ignore_errors=True)
     shutil.rmtree(SERVERS, ignore_errors=True)
-    with places(where) as settings:
+    with places(said.lake) as settings:
         fresh_lake(settings)
-        os.environ["PYICEBERG_HOME"] = str(LAKE)
+        # A session of one command would be at hand for all that follow, and `auto` would use it.
+        os.environ |= {"PYICEBERG_HOME": str(LAKE), "FIRNLINE_ENGINE": "local"}
         os.chdir(LAKE)
-        look(settings)
+        look(settings, said.engine)
         act()
-    if where == "local":
+        ask(settings)
+    if said.lake == "local":
         print("\nThe lake stays under .demo/lake; its policy is firnline.yaml there. Change it and plan again.")
     print(f"The demo took {time.monotonic() - begun:.0f} s.")
 

@@ -43,8 +43,10 @@ TELEMETRY_SCHEMA = Schema(
 TELEMETRY_SPEC = PartitionSpec(PartitionField(3, 1000, IdentityTransform(), "day"))
 CONFIG_SCHEMA = Schema(NestedField(1, "key", StringType()), NestedField(2, "value", StringType()))
 
-# Many small commits leave many small manifests; merging them is what a real writer does.
+# Many small commits leave many small manifests; merging them is what a real writer does. And it notes which partitions
+# a commit touched.
 MERGE = {"commit.manifest-merge.enabled": "true", "commit.manifest.min-count-to-merge": "12"}
+NOTED = {"write.summary.partition-limit": "10"}
 
 
 @dataclass
@@ -137,13 +139,13 @@ def tag_registry(scene: Scene, table: Table, day: int) -> None:
 def telemetry(scene: Scene) -> Iterator[None]:
     """Appended to once a day, and every eight hours in the last fortnight; with corrections and accidents."""
     table = scene.catalog.create_table(
-        "artemis.telemetry", TELEMETRY_SCHEMA, partition_spec=TELEMETRY_SPEC, properties=MERGE
+        "artemis.telemetry", TELEMETRY_SCHEMA, partition_spec=TELEMETRY_SPEC, properties={**MERGE, **NOTED}
     )
     for day in range(scene.days):
         start = scene.clock.now_ms
         for hours in (0, 8, 16) if day >= scene.days - 14 else (0,):
             scene.clock.now_ms = start + hours * HOUR_MS
-            table.append(readings(scene))
+            table.append(readings(scene), snapshot_properties={"spark.app.id": f"ingest-{scene.date()}-{hours:02d}"})
         if day % 7 == 3:
             table.delete(f"object_id = {FAULTY} and day >= '{scene.date(days_ago=2)}'")
         branch_telemetry(scene, table, day)

@@ -1,6 +1,7 @@
 #!/bin/sh
 # Prints the home of a Java that Spark can run on (17 or newer), and installs one when the machine has none.
 # The path goes to stdout, everything else to stderr: JAVA_HOME=$(scripts/java.sh).
+# With --find nothing is installed, and nothing is printed if there is none.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 . "$here/system.sh"
@@ -37,8 +38,12 @@ know_localhost() {
     printf '127.0.0.1\tlocalhost\n' | as_root tee -a /etc/hosts >/dev/null
 }
 
-know_localhost || true
 home=$(print_suitable_home)
+if [ "${1:-}" = --find ]; then
+    if [ -n "$home" ]; then know_localhost || true; echo "$home"; fi
+    exit 0
+fi
+know_localhost || true
 if [ -z "$home" ]; then
     install_system_package "Java 17 or newer, which Spark runs on" \
         apt=openjdk-17-jre-headless,openjdk-21-jre-headless,default-jre-headless \
@@ -52,7 +57,7 @@ if [ -z "$home" ]; then
 fi
 if [ -z "$home" ]; then
     echo "setup: Spark needs Java 17 or newer. Install one (for example openjdk-17-jre-headless) or set" >&2
-    echo "setup: JAVA_HOME to it, then run the same command again. 'make demo' works without Java." >&2
+    echo "setup: JAVA_HOME to it, then run the same command again. 'make demo' works without Java, all but its questions." >&2
     exit 1
 fi
 echo "$home"

@@ -47,6 +47,7 @@ from firnline.settings import read_config
 if TYPE_CHECKING:
     from firnline.ports.formats import State
     from firnline.spark.session import Session
+    from firnline.sql.dataframes import DataFrames
     from firnline.sql.session import Answer, Statements
 
 
@@ -132,6 +133,13 @@ class Lake:
     def sql(self, text: str) -> Iterator[Answer]:
         """Yields the answer to each statement: a DataFrame to a query. `USE TABLE` holds for the calls that follow."""
         return self._statements.run(text)
+
+    @cached_property
+    def dataframes(self) -> DataFrames:
+        """The judged files of a plan, runs and the ledger, as DataFrames: for joins with tables of your own."""
+        from firnline.sql.dataframes import DataFrames
+
+        return DataFrames(self.places, self.file)
 
     @cached_property
     def _statements(self) -> Statements:

@@ -58,6 +58,8 @@ def purge_leaves_what_a_local_plan_keeps(spark: Session, folder: str) -> int:
     asked = {"older_than": table.now_ms + 1, "retain_last": 1, "now": table.now_ms + 1, "blast_radius": 1.0}
     planned = firnline.open(engine="local").plan(table.location, **asked)
     doomed = {each["path"] for each in planned.files()}
+    files = firnline.open(session=spark).dataframes.files(table.location, **asked)
+    assert doomed == {row.path for row in files.filter("verdict = 'victim'").select("path").collect()}
     before = files_of(table)
     ran = firnline.open(engine="spark", session=spark).expire(table.location, grace="0s", **asked)
     assert ran.state == "done", ran

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from pathlib import Path
@@ -17,6 +16,7 @@ from pyiceberg.transforms import IdentityTransform
 from pyiceberg.types import DateType, LongType, NestedField
 
 from demo.backdate import SetClock, pyiceberg_clock
+from demo.proposal import questions
 from firnline.lake import open_lake
 
 SCHEMA = Schema(NestedField(1, "day", DateType()), NestedField(2, "x", LongType()))
@@ -31,63 +31,6 @@ def at(text: str) -> int:
 
 def instant(ms: int) -> str:
     return datetime.fromtimestamp(ms / 1000, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-
-
-PROPOSAL = {
-    "file added": """
-        SELECT s.committed_at
-        FROM table.snapshots s JOIN table.entries e
-        ON s.snapshot_id = e.snapshot_id
-        WHERE e.data_file.file_path='/my/path.parquet'
-    """,
-    "by application": """
-        SELECT s.summary['spark.app.id']
-        FROM table.snapshots s JOIN table.entries e
-        ON s.snapshot_id = e.snapshot_id
-        WHERE e.data_file.file_path='/my/path.parquet'
-    """,
-    "partition added": """
-        SELECT min(s.committed_at), e.data_file.partition
-        FROM table.snapshots s JOIN table.entries e
-        ON s.snapshot_id = e.snapshot_id
-        WHERE e.data_file.partition.day = date('2024-07-15')
-        GROUP BY e.data_file.partition
-    """,
-    "partition removed": """
-        SELECT snapshot_id FROM table.snapshots
-        WHERE summary['partitions.day=2024-07-16'] IS NOT NULL
-        ORDER BY committed_at DESC LIMIT 1
-    """,
-    "commits": """
-        SELECT count(*)
-        FROM table.snapshots
-        WHERE committed_at BETWEEN date('2024-07-01') and date('2024-07-31')
-    """,
-    "files": """
-        SELECT sum(summary['added-data-files'])
-        FROM table.snapshots
-        WHERE committed_at BETWEEN date('2024-07-01') and date('2024-07-31')
-    """,
-    "records removed": """
-        SELECT sum(summary['deleted-records'])
-        FROM table.snapshots
-        WHERE committed_at BETWEEN date('2024-07-01') and date('2024-07-31')
-    """,
-    "bytes": """
-        SELECT sum(summary['added-files-size'])
-        FROM table.snapshots
-        WHERE committed_at BETWEEN date('2024-07-01') and date('2024-07-31')
-    """,
-}
-"""The queries as the proposal prints them. Only slips of its typing are mended: blanks for underscores, a missing
-alias, one `f` for `e`, a GROUP BY before its WHERE; and the removed partition is the one that this table removed.
-"""
-
-
-def _filled(text: str, said: Mapping[str, str]) -> str:
-    for name, value in said.items():
-        text = text.replace(name, value)
-    return text
 
 
 @dataclass(frozen=True)
@@ -105,7 +48,7 @@ class Facts:
     def questions(self, snapshots: str, entries: str) -> dict[str, str]:
         """Returns the proposal's queries on these two tables; each answers in its first column."""
         said = {"table.snapshots": snapshots, "table.entries": entries, "/my/path.parquet": self.file}
-        return {name: _filled(text, said) for name, text in PROPOSAL.items()}
+        return questions({**said, f"partitions.day={KEPT}": f"partitions.day={REMOVED}"})
 
     @property
     def answers(self) -> dict[str, object]:

@@ -34,7 +34,8 @@ _OTHERS = "its `history` tells which snapshot was the current one when"
 AT_A_SNAPSHOT = ("entries", "files", "manifests", "partitions", ROWS)
 """What is of one snapshot; all else is of the table."""
 _OPTIONS = (
-    "catalog", "table", "what", "columns", "versionAsOf", "timestampAsOf", "version", "pushdown", "config", "home",
+    "catalog", "table", "what", "columns", "versionAsOf", "timestampAsOf", "version", "whole", "pushdown", "config",
+    "home",
 )  # fmt: skip
 _KNOWN = frozenset({"path", *(name.lower() for name in _OPTIONS)})
 
@@ -43,6 +44,7 @@ _KNOWN = frozenset({"path", *(name.lower() for name in _OPTIONS)})
 class RelationRequest:
     """One relation of one table, or of the whole lake if `table` is None. It shows a snapshot (an id or a ref), or the
     one that was current at an instant. `version` is a metadata location: several relations of one query see the same.
+    `whole`: a table of the lake that cannot be read is an error, and not left out.
     """
 
     table: str | None
@@ -53,6 +55,7 @@ class RelationRequest:
     version: str | None = None
     config: str | None = None
     home: str | None = None
+    whole: bool = False
 
 
 def asked_of(options: Mapping[str, str]) -> RelationRequest:
@@ -72,6 +75,7 @@ def asked_of(options: Mapping[str, str]) -> RelationRequest:
         version=given.get("version"),
         config=given.get("config"),
         home=given.get("home"),
+        whole=given.get("whole", "false").lower() == "true",
     )
     _refuse_senseless(asked)
     return asked
@@ -103,7 +107,7 @@ def _refuse_senseless(asked: RelationRequest) -> None:
 def open_relation(asked: RelationRequest) -> tuple[Relation, str]:
     """Returns the relation and the version of the table that it shows; a lake has none."""
     if asked.table is None:
-        return OF_LAKE[asked.what](asked.config, asked.home), ""
+        return OF_LAKE[asked.what](asked.config, asked.home, asked.whole), ""
     with at_home(asked.home):
         places = open_places(asked.config)
         work = places.table_context(asked.table)

@@ -20,3 +20,13 @@ def at_home(home: str | None) -> Iterator[None]:
             del os.environ["PYICEBERG_HOME"]
         elif home and before is not None:
             os.environ["PYICEBERG_HOME"] = before
+
+
+def leave_gone_folder() -> None:
+    """Leaves the current folder of a worker if it is gone: workers are where the JVM was started, perhaps long ago, and
+    PyIceberg does not look for its configuration anywhere if that folder has no name any more.
+    """
+    try:
+        os.getcwd()
+    except FileNotFoundError:
+        os.chdir(os.sep)

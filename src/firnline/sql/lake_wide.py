@@ -1,6 +1,7 @@
 """`firnline.snapshots` and `firnline.runs`: of every table of every catalog at once.
 
-A table that cannot be read is told on stderr and has no rows; the others have theirs.
+A table that cannot be read is told on stderr and has no rows; the others have theirs. Or, where the whole is asked for,
+it is an error.
 """
 
 from __future__ import annotations
@@ -36,9 +37,13 @@ def tell(table: str, problem: FirnlineError) -> None:
     print(harmless(f"warning: {table} is left out: {problem.message}"), file=sys.stderr, flush=True)
 
 
-def _of_each(places: Places, act: Callable[[TableName], Found]) -> Iterator[tuple[str, Found]]:
-    """Yields what an act returns for each table that can be read; the others are told, and catalogs too."""
+def _of_each(places: Places, act: Callable[[TableName], Found], whole: bool) -> Iterator[tuple[str, Found]]:
+    """Yields what an act returns for each table that can be read; the others are told, and catalogs too. Raises what is
+    wrong with the first of them if the whole is asked for.
+    """
     for answer in on_tables(places, None, act, _AT_ONCE):
+        if answer.problem is not None and whole:
+            raise answer.problem
         if answer.problem is not None:
             tell(answer.table, answer.problem)
         elif answer.value is not None:
@@ -62,6 +67,7 @@ class SnapshotsOfLake:
 
     config: str | None = None
     home: str | None = None
+    whole: bool = False
 
     @property
     def schema(self) -> pa.Schema:
@@ -72,7 +78,7 @@ class SnapshotsOfLake:
             places = open_places(self.config)
             found = [
                 (len(snapshots.live), TablePiece(table, snapshots, piece))
-                for table, snapshots in _of_each(places, lambda name: _snapshots_of(places, name))
+                for table, snapshots in _of_each(places, lambda name: _snapshots_of(places, name), self.whole)
                 for piece in snapshots.pieces(bounds)
             ]
         return _together(found)
@@ -82,6 +88,8 @@ class SnapshotsOfLake:
             try:
                 yield from _with_table(each, columns)
             except FirnlineError as problem:  # the history of one table must not hide the rest of the lake
+                if self.whole:
+                    raise
                 tell(each.table, problem)
 
 
@@ -118,6 +126,7 @@ class RunsOfLake:
 
     config: str | None = None
     home: str | None = None
+    whole: bool = False
 
     @property
     def schema(self) -> pa.Schema:
@@ -126,7 +135,7 @@ class RunsOfLake:
     def pieces(self, bounds: TimeBounds) -> Sequence[Piece]:
         with at_home(self.home):
             places = open_places(self.config)
-            found = [each for _, runs in _of_each(places, Runs(places).of_table) for each in runs]
+            found = [each for _, runs in _of_each(places, Runs(places).of_table, self.whole) for each in runs]
         return [run_rows([each.to_json() for each in found])]
 
     def read(self, piece: Piece, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
@@ -137,4 +146,7 @@ class RunsOfLake:
 LAKE = "firnline"
 """The namespace of what is told of the whole lake."""
 
-OF_LAKE: dict[str, Callable[[str | None, str | None], Relation]] = {"snapshots": SnapshotsOfLake, "runs": RunsOfLake}
+OF_LAKE: dict[str, Callable[[str | None, str | None, bool], Relation]] = {
+    "snapshots": SnapshotsOfLake,
+    "runs": RunsOfLake,
+}

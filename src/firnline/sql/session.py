@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
@@ -23,12 +22,12 @@ from firnline.model.times import format_instant
 from firnline.ops.marks.tags import add_tag, resolve
 from firnline.ports.formats import State
 from firnline.ports.kits import HasSparkSource
-from firnline.settings import find_config
 from firnline.spark.session import is_stopped, session
 from firnline.sql.asking import AT_A_SNAPSHOT, METADATA, ROWS, asked_of, open_relation, snapshot_at
 from firnline.sql.contents import FILE, EntryRows
 from firnline.sql.faults import understanding
 from firnline.sql.lake_wide import LAKE, OF_LAKE, tell
+from firnline.sql.reading import source_options
 from firnline.sql.source import NAME, PUSHDOWN, register, spark_schema
 from firnline.sql.statements import Describe, NamedTable, Query, ShowTables, TagSnapshot, UseTable, parse
 from firnline.sql.versions import AtInstant, AtVersion
@@ -233,16 +232,7 @@ class Statements:
 
         Its schema is found here: Spark would start a Python process to ask for it.
         """
-        options = {
-            "table": view.state and view.state.table,
-            "what": view.what,
-            "version": view.state and view.state.fence,
-            "versionAsOf": view.snapshot,
-            "pushdown": self.spark.conf.get(PUSHDOWN, "false"),
-            "config": self._config_file(),
-            "home": os.environ.get("PYICEBERG_HOME"),
-        }
-        given = {name: value for name, value in options.items() if value}
+        given = source_options(self.spark, view.what, view.state, self.config, {"versionAsOf": view.snapshot})
         relation = open_relation(asked_of(given))[0]
         if isinstance(relation, EntryRows) and query is not None:
             relation = relation.narrowed([each for each in _file_parts(query) if each in relation.known_parts])
@@ -250,10 +240,6 @@ class Statements:
         schema = relation.schema
         columns = None if query is None or query.whole_rows else _needed(schema.names, query, view.what)
         return self.spark.read.format(NAME).schema(spark_schema(schema, columns)).options(**given).load()
-
-    def _config_file(self) -> str | None:
-        found = find_config(self.config)
-        return None if found is None else str(found.absolute())
 
 
 def _matches(name: str, pattern: str) -> bool:

@@ -16,6 +16,7 @@ from pyspark.sql.types import StructType
 from firnline.errors import UnsupportedFormat, UsageError
 from firnline.spark.telling import forget_zip_importers
 from firnline.sql.faults import telling
+from firnline.sql.home import leave_gone_folder
 from firnline.sql.relations import Piece, Relation, TimeBounds, bounds_of
 
 NAME = "firnline"
@@ -54,6 +55,7 @@ class FirnlineSource(DataSource):
         """
         from firnline.sql.asking import asked_of, open_relation
 
+        leave_gone_folder()
         with telling():
             asked = asked_of(dict(self.options))
             return *open_relation(replace(asked, version=version or asked.version)), asked.columns

@@ -1,0 +1,40 @@
+"""A relation as a DataFrame of the data source, made here: Spark would start a Python process to ask for its schema."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+
+from pyspark.sql import DataFrame, SparkSession
+
+from firnline.ports.formats import State
+from firnline.settings import find_config
+from firnline.sql.asking import asked_of, open_relation
+from firnline.sql.source import NAME, PUSHDOWN, spark_schema
+
+
+def source_options(
+    spark: SparkSession, what: str, state: State | None, config: str | None, more: Mapping[str, str | None]
+) -> dict[str, str]:
+    """Returns the options that name a relation of one version of a table, or of the whole lake if `state` is None."""
+    options = {
+        "table": state and state.table,
+        "what": what,
+        "version": state and state.fence,
+        "pushdown": spark.conf.get(PUSHDOWN, "false"),
+        "config": _config_file(config),
+        "home": os.environ.get("PYICEBERG_HOME"),
+        **more,
+    }
+    return {name: value for name, value in options.items() if value}
+
+
+def source_frame(spark: SparkSession, options: Mapping[str, str]) -> DataFrame:
+    """Returns all rows and columns of a relation."""
+    schema = open_relation(asked_of(options))[0].schema
+    return spark.read.format(NAME).schema(spark_schema(schema, None)).options(**options).load()
+
+
+def _config_file(config: str | None) -> str | None:
+    found = find_config(config)
+    return None if found is None else str(found.absolute())
