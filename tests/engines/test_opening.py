@@ -9,8 +9,10 @@ import pytest
 from firnline.model.files import FileKind
 from firnline.model.spans import Spans, numbers
 from firnline.ports.expanding import Expanded
-from firnline.spark.spread import placed
-from firnline.spark.travelling import ROWS, named
+from firnline.spark.rounds import Opening
+from firnline.spark.spread import Spread, placed
+from firnline.spark.travelling import FOLDING, ROWS, Parts, named
+from firnline.walking.axis import Axis, WalkMeans
 
 Row = tuple[int, str, str, bool]
 """The number of the unit that names it, its name, its spelling, and whether it is opened."""
@@ -52,3 +54,14 @@ def test_neighbours_are_dealt_to_one_task_and_no_task_is_out_of_bounds(units: in
     assert dealt == sorted(dealt)
     assert all(0 <= task < tasks for task in dealt)
     assert max((dealt.count(task) for task in dealt), default=0) <= -(-units // tasks)
+
+
+def test_what_is_said_twice_counts_twice_in_the_last_round() -> None:
+    """A file that is added twice and taken away once is there: spans that lie over each other are no mistake."""
+    means = WalkMeans(Axis(*(numbers([at, at + 9]) for at in (0, 2, 4))), (), numbers([]), folds=True)
+    row = {"identity": "file:///i", "key": None, "size": 1, "kind": "index", "opens": False, "expects": None}
+    said = {**row, "error": None, "fold": 0, "op": 1, "spans": [10, 12, 0, 2, 1, 3, 0, 2]}
+    last = Opening(means, (FileKind.MANIFEST,), "look", Spread(1, 1, 1), Parts.of(1, [1, 1]))
+    (passed,) = last([pa.RecordBatch.from_pylist([said], schema=ROWS)])
+    assert passed.schema == FOLDING
+    assert [each["spans"] for each in passed.to_pylist()] == [[0, 2, 0, 2, 1, 3], [10, 12]]

@@ -59,13 +59,18 @@ def numbers(values: Any) -> Numbers:
     return np.asarray(values, dtype=np.int64)
 
 
+def in_order(owner: Any, start: Any, end: Any) -> Spans:
+    """Returns the spans by owner, then by start, as many as there are."""
+    owner, start, end = numbers(owner), numbers(start), numbers(end)
+    order = np.lexsort((start, owner))
+    return Spans(owner[order], start[order], end[order])
+
+
 def merged(owner: Any, start: Any, end: Any) -> Spans:
     """Returns the spans of each owner without overlaps; what touches is one."""
-    owner, start, end = numbers(owner), numbers(start), numbers(end)
+    owner, start, end = in_order(owner, start, end)
     if not len(owner):
         return Spans(owner, start, end)
-    order = np.lexsort((start, owner))
-    owner, start, end = owner[order], start[order], end[order]
     # One long axis on which every owner has a stretch of its own, so that a single running maximum serves all.
     stretch = owner * (int(end.max()) + 2)
     reached = np.maximum.accumulate(end + stretch)

@@ -17,7 +17,7 @@ from pyspark.sql import functions as F
 
 from firnline.memory import keep_freed_memory
 from firnline.model.files import File, FileKind
-from firnline.model.spans import Numbers, Spans, merged
+from firnline.model.spans import Numbers, Spans, in_order, merged
 from firnline.ports.expanding import Expanded, Failures, Opener, opener
 from firnline.spark.spread import Spread, placed
 from firnline.spark.telling import forget_zip_importers, rows_to_tell, told
@@ -157,5 +157,6 @@ class Opening:
         """Returns rows that no unit of this round named."""
         if self._parts is None:
             return rows
-        spans = merged(*spans_of(rows.column("spans")))
+        # In order, and not merged: what two units add and a third takes away is still there.
+        spans = in_order(*spans_of(rows.column("spans")))
         return to_parts(rows, spans, self._means.axis, self._parts, self._means.folds)
