@@ -23,6 +23,10 @@ ENGINES = ("auto", "local", "spark")
 _LARGE_SNAPSHOTS = 20_000
 _LARGE_FILES = 2_000_000
 _LARGE_PURGE = 1_000_000
+_SNAPSHOT_S, _FILE_S = 0.0003, 0.000004
+"""What a snapshot and a file of a table take on threads, which use little more than one core (`bench/expire.py`)."""
+_START_S, _OF_A_CORE = 8.0, 0.35
+"""What a session takes to start, and what of that speed a core has on Spark: its rows go through Python and the JVM."""
 _LARGE_LISTING = 1_000_000
 
 
@@ -51,6 +55,7 @@ class Engines:
     session: Session | None = None
     progress: Progress = field(default_factory=Silent)
     limits: StoreLimits = field(default_factory=StoreLimits)
+    _pays: bool = False
 
     def __post_init__(self) -> None:
         if self.named not in ENGINES:
@@ -71,18 +76,23 @@ class Engines:
         """
         share = of_all / max(1, len(tables))
         snapshots, files = (share * sum(column) for column in zip(*(each[2:] for each in tables), strict=True))
-        is_large = snapshots > _LARGE_SNAPSHOTS or files > _LARGE_FILES
+        self._pays = pays(snapshots, files, os.cpu_count() or 1)
         places = [place for _, place, *_ in tables]
         engines: dict[bool, Engine] = {}
         found: list[Engine] = []
-        for named, *_ in tables:
+        for named, _, *work in tables:
             asked = named if self.named == "auto" else self.named
-            on_spark = asked == "spark" or (asked == "auto" and (self._at_hand or is_large))
+            on_spark = asked == "spark" or (asked == "auto" and (self._at_hand or self._pays or _large(*work)))
             if on_spark not in engines:
                 of_several = self.spark("several tables", *places) if on_spark else self._local(asked, *places)
                 engines[on_spark] = of_several
             found.append(engines[on_spark])
         return found
+
+    @property
+    def spreads(self) -> bool:
+        """Whether tables that name no engine are walked on Spark, by all that is known of the work so far."""
+        return self.named == "spark" or (self.named == "auto" and (self._at_hand or self._pays))
 
     def _local(self, asked: str, *places: str) -> Engine:
         """Returns threads, as many as may read where the tables are; each place keeps to its own number of reads."""
@@ -129,4 +139,16 @@ class Engines:
 
 def is_large(state: State, table_format: TableFormat) -> bool:
     """Tells whether a walk is worth a Spark session, by what can be known of it beforehand."""
-    return len(state.graph) > _LARGE_SNAPSHOTS or table_format.entries(state) > _LARGE_FILES
+    return _large(len(state.graph), 0) or _large(0, table_format.entries(state))
+
+
+def _large(snapshots: int, files: int) -> bool:
+    return snapshots > _LARGE_SNAPSHOTS or files > _LARGE_FILES
+
+
+def pays(snapshots: float, files: float, cores: int) -> bool:
+    """Tells whether a session of this machine's own is worth its start: whether what it saves of the time that threads
+    need is more than that.
+    """
+    on_threads_s = snapshots * _SNAPSHOT_S + files * _FILE_S
+    return on_threads_s - on_threads_s / (cores * _OF_A_CORE) > _START_S

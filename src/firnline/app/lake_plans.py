@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from firnline.ports.catalogs import TableName
     from firnline.ports.engines import Engine, Survey
 
-TABLES_OF_A_PASS, FILES_OF_A_PASS = 128, 200_000
+TABLES_ON_THREADS, TABLES_ON_SPARK, FILES_OF_A_PASS = 16, 128, 200_000
 """What is held at a time: the roots of so many tables, and the rows of about so many files, half a gigabyte. A larger
-table has a pass of its own.
+table has a pass of its own. On Spark a pass costs seconds however small it is; threads gain nothing from a larger one.
 """
 
 
@@ -73,8 +73,9 @@ class LakePlans:
         def draft(name: TableName) -> Drafted:
             return self._drafted(name, request, others)
 
-        for start in range(0, len(names), TABLES_OF_A_PASS):
-            some = names[start : start + TABLES_OF_A_PASS]
+        engines = self.runs.places.engines
+        while done < len(names):
+            some = names[done : done + (TABLES_ON_SPARK if engines.spreads else TABLES_ON_THREADS)]
             drafts = list(on_each(some, draft, self.at_once, interrupted, Silent()))
             for answers in _passes(drafts):
                 for answer in self._planned(answers, act, len(names), interrupted):
