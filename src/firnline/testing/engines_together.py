@@ -95,6 +95,24 @@ class Blind:
 
 
 @dataclass(frozen=True, slots=True)
+class Backwards:
+    """Opens the innermost units first: those that others name come when their round is over."""
+
+    expand: Expand
+
+    @property
+    def order(self) -> tuple[FileKind, ...]:
+        return self.expand.order[::-1]
+
+    @property
+    def folds(self) -> bool:
+        return self.expand.folds
+
+    def __call__(self, units: Sequence[File], together: Together = map) -> Expanded:
+        return self.expand(units, together)
+
+
+@dataclass(frozen=True, slots=True)
 class AnotherServer:
     """Local files of which those of one folder lie in another: what is called alike here and there is not the same."""
 
@@ -209,3 +227,12 @@ class TogetherContract:
         for some in (walks, walks[::-1]):
             assert of_all(engine, some) == [alone(engine, walk) for walk in some]
         assert len({str(answer) for answer in of_all(engine, walks)}) == len(walks)
+
+    def test_a_unit_that_comes_too_late_ends_the_walk(self, engine: Engine, three: list[SmallTable]) -> None:
+        """Nobody knows what it names, and all of that would look unneeded."""
+        walks = [walk_of(table, list(table.changes)[:2], ObjectStores()) for table in three[:2]]
+        late = [replace(walk, expand=Backwards(walk.expand)) for walk in walks]
+        for answer in (alone(engine, late[0]), *of_all(engine, late)):
+            kind, said = answer  # type: ignore[misc]
+            assert kind is UnreadableMetadata
+            assert "it should come before" in said

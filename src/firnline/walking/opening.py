@@ -7,13 +7,18 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from firnline.errors import FirnlineError
+from firnline.errors import FirnlineError, UnreadableMetadata
 from firnline.model.spans import Numbers, Spans
 from firnline.ports.expanding import Expanded, Failures
 from firnline.walking.axis import WalkMeans
 
 Open = Callable[[Numbers, Numbers, Failures], Iterator[Expanded]]
 """Opens the units of these numbers, each with the expand of that number; failures are told by the place in the list."""
+
+
+def come_too_late() -> UnreadableMetadata:
+    """Returns what ends a walk that has units left when all kinds were opened: what they name is not known."""
+    return UnreadableMetadata("a unit was named by another one that it should come before", hint="this is a bug")
 
 
 @dataclass(slots=True)
