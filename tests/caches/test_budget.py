@@ -56,6 +56,15 @@ def test_one_that_works_alone_has_the_whole(redis_url: str, client: Any) -> None
     assert mine.reserve("s3://lake/other", 1_000, RATE) == 0, "another lane has a budget of its own"
 
 
+def test_nobody_leaves_a_long_line(redis_url: str, client: Any) -> None:
+    """One delete a second, and four processes with four tables each: whoever then took its own part would send at once,
+    beside all others.
+    """
+    line = [budget(redis_url, parts=1).reserve("s3://lake/slow", 1, 1.0) for _ in range(256)]
+    assert line == sorted(line)
+    assert 250 < line[-1] <= 255
+
+
 def test_a_queue_that_is_empty_is_forgotten(redis_url: str, client: Any) -> None:
     budget(redis_url).reserve("s3://lake/t", 100, RATE)
     assert 0 < client.pttl(PREFIX + "s3://lake/t") <= 1_200

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Barrier
 from typing import Any
 
 import pytest
@@ -113,6 +115,29 @@ def test_deletes_go_in_as_many_tasks_as_was_said(spark_session: SparkSession, tm
     assert [each.fate for each in said] == [Fate.DELETED] * 10 + [Fate.MISSING] * 5_990
     assert SHARES == [("delete", 2)]
     assert many.rows == 600
+
+
+def test_jobs_that_delete_for_several_tables_come_one_after_the_other(
+    spark_session: SparkSession, tmp_path: Path
+) -> None:
+    """Each brings the whole budget to its tasks: two at a time would send twice as much as was said."""
+    engines, left = Engines("spark", spark_session), list[int]()
+
+    class Counting(ObjectDelete):
+        def share(self, parts: int) -> ObjectDelete:
+            left.append(len(list(tmp_path.iterdir())))
+            return super().share(parts)
+
+    def purged(table: str) -> list[Fate]:
+        (tmp_path / table).write_bytes(b"x")
+        everybody.wait()
+        many = engines.delete_many(TableName.at(str(tmp_path)), str(tmp_path), 1)
+        return [each.fate for each in many.delete_many([Doomed(f"{tmp_path}/{table}")], Counting(), always)]
+
+    everybody = Barrier(3)
+    with ThreadPoolExecutor(3) as pool:
+        assert list(pool.map(purged, "abc")) == [[Fate.DELETED]] * 3
+    assert left == [3, 2, 1], "what was there when each began"
 
 
 @pytest.mark.parametrize(

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
+from pyiceberg.catalog.sql import SqlCatalog
 
 from firnline.app.many import on_each, unless_stopped
 from firnline.app.places import now_ms
@@ -17,7 +20,9 @@ from firnline.errors import Interrupted, NoSuchTable, UnreadableMetadata
 from firnline.model.files import Tally
 from firnline.plans.lake_wide import TablePlan, lake_wide_json, lake_wide_page, refusal_in, sums_of, victims_in
 from firnline.ports.catalogs import TableName
+from firnline.ports.engines import TableWalk
 from firnline.ports.progress import Silent
+from firnline.walking.axis import Pass, passes_of
 from tests.neighbours.lakes import RealLake
 
 ASKED: dict[str, Any] = {"retain_last": 1, "blast_radius": 1.0}
@@ -55,6 +60,35 @@ def test_each_plan_is_the_one_of_its_table_alone(five: RealLake, at_once: int) -
         assert each.value is not None
         assert each.value.to_json() == alone.to_json(), name
     assert any(victims_in(each).files for each in together.values())
+
+
+def test_tables_of_catalogs_with_servers_of_their_own_share_no_unit(
+    five: RealLake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both have the same tables here, by the same names; on servers of their own these would be other objects."""
+    settings = yaml.safe_load((five.folder / ".pyiceberg.yaml").read_text())
+    first = settings["catalog"]["lake"]
+    settings["catalog"] = {
+        "lake": {**first, "s3.endpoint": "http://here.example"},
+        "other": {**first, "s3.endpoint": "http://there.example"},
+    }
+    (five.folder / ".pyiceberg.yaml").write_text(yaml.safe_dump(settings))
+    with closing(SqlCatalog("other", **first)) as other:
+        other.create_namespace("db")
+        for name in "bde":
+            other.register_table(f"db.{name}", five.table(name).metadata_location)
+    begun: list[list[Pass]] = []
+
+    def noted(walks: Sequence[TableWalk]) -> list[Pass]:
+        begun.append(passes_of(walks))
+        return begun[-1]
+
+    monkeypatch.setattr("firnline.local.engine.passes_of", noted)
+    five.policy = "sharing: none\n"
+    answers = planned(five)
+    assert {each.problem for each in answers.values()} == {None}
+    ((here, there),) = begun
+    assert set(here.means.axis.walks(here.spans.start)).isdisjoint(there.means.axis.walks(there.spans.start))
 
 
 @pytest.mark.spark

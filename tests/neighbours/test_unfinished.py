@@ -534,3 +534,16 @@ def test_no_entry_leads_anywhere_by_itself(three: RealLake) -> None:
     assert len(states(three.firnline().several().resume())) == 1
     assert three.table("b").metadata_location == before
     assert not (three.folder / "records" / forged["uuid"]).exists()
+
+
+@pytest.mark.parametrize("name", ["\ud800", "a\0b", ""], ids=["half a character", "a zero", "nothing"])
+def test_an_entry_with_a_name_that_no_catalog_takes_hides_no_run(three: RealLake, name: str) -> None:
+    waiting = committed(three, "a")
+    said = json.loads(entries(three)[0].read_text())
+    forged = {**said, "table": {**said["table"], "name": name}, "run": "20200101T000000Z-000000"}
+    key = entry_key(f"{three.folder}/records", forged["uuid"], forged["run"])
+    Path(str(key)).write_text(json.dumps(forged))
+    for act in (three.firnline().several().runs, three.firnline().several().resume, later(three).several().purge):
+        answers = list(act())
+        assert {status.id for each in answers for status in each.value or ()} == {waiting}
+        assert all(isinstance(each.problem, UnreadableMetadata) for each in answers if each.problem)

@@ -281,3 +281,25 @@ def test_doctor_shows_what_was_said(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     found = json.loads(capsys.readouterr().out)["findings"]
     said = [each["said"] for each in found if each["topic"] == "limits"]
     assert said == ["s3://lake/ deletes-per-second 1,500 (line 3), delete-batch 100 (line 4)"]
+
+
+def test_a_lease_waits_behind_no_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A purge reads as fast as it may, on many threads. A renewal behind all of these would come when the lease has run
+    out: the slower the store may be asked, the sooner.
+    """
+
+    def sleep(seconds: float) -> None:
+        assert seconds < 1
+
+    with real_lake(tmp_path, monkeypatch) as lake:
+        lake.create("t")
+        lake.policy = f"stores: {{{tmp_path}: {{reads-per-second: 1, reads-at-once: 1}}}}"
+        found = lake.firnline().places
+        work = found.table_context("lake.db.t")
+        state = work.source.load()
+        throttle = found.stores._throttle({})
+        lane = throttle.reads(str(tmp_path))
+        throttle.reserve(lane, 3_600)
+        monkeypatch.setattr(time, "sleep", sleep)
+        with throttle.turn(lane), work.lease(state) as (_, lease):
+            assert lease.lend() > 0, "what writes a claim once more"

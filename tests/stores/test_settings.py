@@ -8,7 +8,7 @@ from firnline.errors import PermanentStoreError
 from firnline.stores.buckets import Buckets
 from firnline.stores.keys import object_key
 from firnline.stores.s3 import open_s3
-from firnline.stores.settings import S3Settings, azure_settings, gcs_settings, http_options, s3_settings
+from firnline.stores.settings import S3Settings, azure_settings, gcs_settings, http_options, s3_settings, server_of
 
 KEYS = {"s3.access-key-id": "somebody", "s3.secret-access-key": "a-secret"}
 
@@ -141,3 +141,26 @@ class TestOpening:
         monkeypatch.setenv("AWS_SESSION_TOKEN", "of another account")
         frozen = open_s3(KEYS)._credentials.get_frozen_credentials()
         assert (frozen.access_key, frozen.secret_key, frozen.token) == ("somebody", "a-secret", None)
+
+
+class TestServers:
+    def test_what_only_signs_in_tells_no_servers_apart(self) -> None:
+        assert server_of({}) == server_of(KEYS) == server_of({"adls.client-secret": "x", "gcs.oauth2.token": "y"}) == ""
+        there = {"s3.endpoint": "http://there:9000"}
+        assert server_of(there) == server_of({**there, **KEYS})
+
+    def test_every_setting_that_leads_elsewhere_tells_servers_apart(self) -> None:
+        said: list[dict[str, str]] = [
+            {},
+            {"s3.endpoint": "http://here:9000"},
+            {"s3.endpoint": "http://there:9000"},
+            {"s3.region": "cn-north-1"},
+            {"client.profile-name": "other"},
+            {"gcs.service.host": "http://here:9000"},
+            {"adls.account-name": "one"},
+            {"adls.connection-string": "AccountName=two;AccountKey=a-secret"},
+            {"adls.account-host": "here.example"},
+        ]
+        found = [server_of(each) for each in said]
+        assert len(set(found)) == len(said)
+        assert not any("secret" in each for each in found)

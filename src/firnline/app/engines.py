@@ -6,7 +6,8 @@ import os
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from threading import Lock
+from typing import TYPE_CHECKING, Any
 
 from firnline.errors import UsageError
 from firnline.policy.limits import StoreLimits
@@ -55,7 +56,8 @@ class Engines:
     session: Session | None = None
     progress: Progress = field(default_factory=Silent)
     limits: StoreLimits = field(default_factory=StoreLimits)
-    _pays: bool = False
+    _pays: bool = field(default=False, init=False)
+    _deleting: Any = field(default_factory=Lock, init=False, repr=False)
 
     def __post_init__(self) -> None:
         if self.named not in ENGINES:
@@ -124,7 +126,7 @@ class Engines:
             from firnline.spark.delete import SparkDeleteMany
             from firnline.spark.session import session
 
-            return SparkDeleteMany(session(self.session), str(name), at_once, most)
+            return SparkDeleteMany(session(self.session), str(name), at_once, most, self._deleting)
         from firnline.local.delete import LocalDeleteMany
 
         return LocalDeleteMany(at_once, most)

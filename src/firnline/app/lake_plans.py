@@ -30,12 +30,13 @@ table has a pass of its own. On Spark a pass costs seconds however small it is; 
 
 @dataclass(frozen=True, slots=True)
 class Drafted:
-    """A table, what is decided of it, and about how many files it has."""
+    """A table, what is decided of it, about how many files it has, and which server they are on."""
 
     name: TableName
     work: TableContext
     draft: Draft
     entries: int
+    server: str
 
     def __str__(self) -> str:
         return str(self.name)
@@ -84,10 +85,13 @@ class LakePlans:
                     yield answer
 
     def _drafted(self, name: TableName, request: Request, others: FindOthers) -> Drafted:
-        work = self.runs.places.table_context(name)
+        from firnline.stores.settings import server_of
+
+        place = self.runs.places.place(name)
+        work = self.runs.places.context_at(place)
         draft = self.runs.draft(work, request, others)
         entries = 0 if draft.walk is None else work.source.format.entries(draft.state)
-        return Drafted(name, work, draft, entries)
+        return Drafted(name, work, draft, entries, server_of(place.settings))
 
     def _planned(
         self,
@@ -135,8 +139,9 @@ class _Pass:
         return f"{len(self.tables):,} tables"
 
     def surveys(self) -> Sequence[Survey | FirnlineError]:
-        walks = ((each.draft.walk, each.entries) for each in self.tables)
-        return self.engine.surveys([replace(walk, entries=entries) for walk, entries in walks if walk is not None])
+        walks = ((each.draft.walk, each) for each in self.tables)
+        asked = (replace(walk, entries=of.entries, server=of.server) for walk, of in walks if walk is not None)
+        return self.engine.surveys(list(asked))
 
 
 def _passes(answers: Sequence[TableAnswer[Drafted]]) -> Iterator[list[TableAnswer[Drafted]]]:

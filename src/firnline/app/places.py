@@ -143,6 +143,7 @@ class Places:
             now=self.clock,
             owner=this_process(),
             index=self.index,
+            lease_store=self.stores.prompt(place.settings),
             lease_times=lease_times(),
             progress=self.progress,
             interrupted=self.interrupted,

@@ -40,6 +40,7 @@ class Stores:
     config: Section = field(repr=False)
     catalogs: Catalogs
     _opened: dict[frozenset[tuple[str, str]], ReadWrite] = field(default_factory=dict, init=False, repr=False)
+    _reached: dict[frozenset[tuple[str, str]], ReadWrite] = field(default_factory=dict, init=False, repr=False)
     _throttles: dict[str, Throttle] = field(default_factory=dict, init=False, repr=False)
     _probed: dict[tuple[str, str], dict[str, StoreVerdicts]] = field(default_factory=dict, init=False, repr=False)
 
@@ -59,14 +60,26 @@ class Stores:
 
     def open(self, settings: Mapping[str, str]) -> ReadWrite:
         """Returns the store behind some settings, one for equal ones. It asks again where that can help."""
-        from firnline.stores.objects import ObjectStores
         from firnline.stores.wrappers.paced import Paced
         from firnline.stores.wrappers.retry import Retrying
 
         key = frozenset(settings.items())
         if key not in self._opened:
-            self._opened[key] = Retrying(Paced(ObjectStores(settings), self._throttle(settings)))
+            self._opened[key] = Retrying(Paced(self._unpaced(settings), self._throttle(settings)))
         return self._opened[key]
+
+    def prompt(self, settings: Mapping[str, str]) -> ReadWrite:
+        """Returns the same store for a lease, which asks little, and waits behind no other: a renewal that stands in
+        the line of a purge's own reads would come when the lease has run out.
+        """
+        from firnline.stores.wrappers.retry import Retrying
+
+        return Retrying(self._unpaced(settings))
+
+    def _unpaced(self, settings: Mapping[str, str]) -> ReadWrite:
+        from firnline.stores.objects import ObjectStores
+
+        return self._reached.setdefault(frozenset(settings.items()), ObjectStores(settings))
 
     def reading(self, location: str) -> Read:
         return read_only(self.open(self.settings_of(TableName.at(location))))

@@ -116,7 +116,9 @@ class UnfinishedRuns:
             return name, self.places.source(name).load().uuid
         except NoSuchTable:
             return name, None
-        except FirnlineError:
+        except (
+            Exception
+        ):  # a name is anybody's word; what it does to a driver is told of it alone, when it is looked at
             return name, _UNREAD
 
     def _moved(

@@ -11,7 +11,10 @@ from firnline.caches.redis_cache import TIMEOUT_S, Breaker, connect
 from firnline.ports.stores import Budget
 
 _PREFIX = "firnline:budget:"
-_LONGEST_WAIT_S = 60.0
+_LONGEST_WAIT_S = 900.0
+"""No line is longer than what all processes have under way, and a request takes a second of it at the most. One that
+left a line only because it is long would send beside all others.
+"""
 _TAKE_A_PLACE = """
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]

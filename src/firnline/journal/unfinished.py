@@ -82,6 +82,7 @@ def read_entry(store: Get, records: str, key: str) -> RunEntry:
     try:
         said = json.loads(store.get(key))
         wrong = misfit(said, _SHAPE)
+        json.dumps(said, ensure_ascii=False).encode()  # half of a character is no name, and no catalog takes it
     except (ValueError, RecursionError) as damage:
         raise _no_entry(key, str(damage)) from damage
     if wrong is not None:

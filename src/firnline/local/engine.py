@@ -21,7 +21,7 @@ from firnline.ports.expanding import Expand, Expanded, Failures, opener
 from firnline.ports.listings import KeyRange, ListRanges, Sort
 from firnline.ports.progress import Progress, Silent
 from firnline.walking.axis import Pass, passes_of
-from firnline.walking.opening import Open
+from firnline.walking.opening import Open, come_too_late
 from firnline.walking.verdicts import KEPT, VICTIM, judged, verdicts
 
 BATCH_ROWS = 65_536
@@ -128,6 +128,8 @@ class LocalEngine:
             due, rest = split(files, pc.and_(files.column("opens"), pc.equal(files.column("kind"), kind.value)))
             files = one_per_file(chain([rest], self._named(due, expand, kind)))
             opened += len(due)
+        if pc.any(files.column("opens")).as_py():
+            raise come_too_late()
         return files, opened
 
     def _named(self, due: pa.Table, expand: Expand, kind: FileKind) -> Iterator[pa.Table]:

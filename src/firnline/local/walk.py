@@ -17,7 +17,7 @@ from firnline.model.spans import Flags, Numbers, Spans, merged, numbers
 from firnline.ports.expanding import Expanded
 from firnline.walking.axis import BY_KEPT, BY_OTHERS, BY_OWN, Pass, Reached, who_reaches
 from firnline.walking.marks import Marks, marks_of
-from firnline.walking.opening import Losses, Open, opened_once
+from firnline.walking.opening import Losses, Open, come_too_late, opened_once
 
 _SAID = pa.schema([*(each for each in ROWS if each.name != "needed"), ("fold", pa.int64()), ("op", pa.int8())])
 
@@ -63,7 +63,15 @@ def walk_together(begun: Pass, open_kind: OpenKind) -> PassFound:
         answers = opened_once(means, spans, len(units), open_kind(units, kind), losses)
         said = _joined([said.where(~due), *(_of_units(answer, read) for answer, read in answers)])
         opened += _by_walk(begun, spans)
-    return PassFound(said, opened, {walk: why for walk, (_, why) in losses.by_walk.items()})
+    late = dict.fromkeys(_left_over(begun, said), come_too_late())
+    return PassFound(said, opened, {**late, **{walk: why for walk, (_, why) in losses.by_walk.items()}})
+
+
+def _left_over(begun: Pass, said: Said) -> list[int]:
+    """Returns the walks that have units which no round opened."""
+    unopened = said.rows.column("opens").to_numpy()[said.spans.owner]
+    found: list[int] = np.unique(begun.means.axis.walks(said.spans.start[unopened])).tolist()
+    return found
 
 
 def _added(rows: pa.Table) -> pa.Table:

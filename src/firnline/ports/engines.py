@@ -69,6 +69,7 @@ class Elsewhere:
 class TableWalk:
     """What an engine is asked of one table: where to start, how its units are opened, which victims may go, and what
     other tables need. `entries` is about how many files it has, 0 where nothing tells: it only spreads the work.
+    `server` tells apart stores that may call different objects alike: tables of two share no unit.
     """
 
     roots: Sequence[Root]
@@ -76,6 +77,7 @@ class TableWalk:
     territory: Territory
     elsewhere: Elsewhere | None = None
     entries: int = 0
+    server: str = ""
 
 
 def root_columns(roots: Iterable[Root]) -> dict[str, list[object]]:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from threading import Lock
+from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import SparkSession
@@ -21,12 +23,15 @@ _OUTCOME = "key string, fate string, error string"
 
 @dataclass(frozen=True, slots=True)
 class SparkDeleteMany:
-    """`at_once` tasks send at a time, and one call brings at most `most` keys; None: as many as serve well."""
+    """`at_once` tasks send at a time, and one call brings at most `most` keys; None: as many as serve well. `turn` is
+    one for all that delete in a process: jobs of several tables come one after the other.
+    """
 
     session: SparkSession
     of: str = ""
     at_once: int | None = None
     most: int | None = None
+    turn: Any = field(default_factory=Lock, repr=False)
 
     @property
     def rows(self) -> int:
@@ -41,9 +46,14 @@ class SparkDeleteMany:
         2. The driver goes too, and another process takes over the lease: it spares what a commit named meanwhile.
         3. The first executor is back, and goes on with its keys.
 
-        Each task gets an even share of the budget: together they never send more than it allows.
+        Each task gets an even share of the budget: together they never send more than it allows. Tasks of another job
+        would not know of these, and have the whole budget too: so a job waits for its turn, and then asks.
         """
-        may_send()
+        with self.turn:
+            may_send()
+            return self._delete_many(doomed, delete, lend)
+
+    def _delete_many(self, doomed: Sequence[Doomed], delete: Delete, lend: Lend | None) -> list[DeleteOutcome]:
         tasks = min(max(1, len(doomed) // _KEYS_PER_TASK), self.at_once or sys.maxsize)
         columns = [pa.array([each.key for each in doomed]), pa.array([each.etag for each in doomed], pa.string())]
         rows = self.session.createDataFrame(pa.table(columns, names=list(Doomed._fields))).repartition(tasks)

@@ -12,13 +12,13 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from firnline.errors import UnreadableMetadata
 from firnline.model.spans import Numbers, SpanEntries, above_zero, numbers
 from firnline.ports.engines import Territory
 from firnline.ports.stores import AsCalled
 from firnline.spark.telling import forget_zip_importers, told
 from firnline.spark.travelling import PLACE_BITS, Parts, spans_of
 from firnline.walking.axis import BY_KEPT, BY_OTHERS, BY_OWN, Axis, Reach
+from firnline.walking.opening import come_too_late
 from firnline.walking.verdicts import VERDICTS, verdicts
 
 SETTLED = pa.schema(
@@ -37,7 +37,7 @@ SETTLED_DDL = "walk int, identity string, key string, size bigint, kind tinyint,
 UNREADABLE, OTHERS = len(VERDICTS), len(VERDICTS) + 1
 """Verdicts beside those of files: a unit that cannot be read, and what only other tables need."""
 
-_LATE = told(UnreadableMetadata("a unit was named by another one that it should come before", hint="this is a bug"))
+_LATE = told(come_too_late())
 _ONCE = [("row", "min"), ("key", "min"), ("kind", "min"), ("size", "max"), ("error", "max")]
 
 

@@ -6,6 +6,7 @@ here unchanged. What is not set comes from the environment, the profile or the m
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -101,6 +102,19 @@ def azure_settings(properties: Properties) -> dict[str, str]:
     if _flag(properties, "adls.anon"):
         settings["skip_signature"] = "true"
     return settings
+
+
+_OF_SERVERS = ("s3.endpoint", "s3.region", "client.region", "s3.profile-name", "client.profile-name", "s3.proxy-uri",
+               "gcs.service.host")  # fmt: skip
+
+
+def server_of(properties: Properties) -> str:
+    """Returns what tells apart the servers that some settings reach, and no secret: what two of them call alike are two
+    objects. Settings that differ may still reach one server.
+    """
+    azure = azure_settings(properties)
+    said = [*(properties.get(name) for name in _OF_SERVERS), azure.get("account_name"), azure.get("endpoint")]
+    return json.dumps(said) if any(said) else ""
 
 
 def http_options(endpoint: str | None, connect_s: float, request_s: float, proxy: str | None) -> dict[str, Any]:

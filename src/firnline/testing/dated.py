@@ -77,9 +77,11 @@ class Dated:
 
 def dated(lake: Lake, clock: Clock) -> Lake:
     """Returns the lake in the world of a clock: its stores' clocks are moved on with it."""
-    inner = lake.places.stores.open
+    stores = lake.places.stores
+    opened, prompt = stores.open, stores.prompt
     lake.places.clock = clock
-    vars(lake.places.stores)["open"] = lambda settings: Dated(inner(settings), clock)
+    vars(stores)["open"] = lambda settings: Dated(opened(settings), clock)
+    vars(stores)["prompt"] = lambda settings: Dated(prompt(settings), clock)
     return lake
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
@@ -69,6 +69,61 @@ class LockedOut:
             if unit.key.startswith(self.folder):
                 raise PermanentStoreError(f"{unit.key}: no permission")
         return self.expand(units, together)
+
+
+@dataclass(frozen=True, slots=True)
+class Blind:
+    """Opens units, but finds none below a folder and takes them for gone, as some kinds of units may be."""
+
+    expand: Expand
+    folder: str
+
+    @property
+    def order(self) -> tuple[FileKind, ...]:
+        return self.expand.order
+
+    @property
+    def folds(self) -> bool:
+        return self.expand.folds
+
+    def __call__(self, units: Sequence[File], together: Together = map) -> Expanded:
+        seen = [number for number, unit in enumerate(units) if not unit.key.startswith(self.folder)]
+        if not seen:
+            nothing = self.expand(units[:1], together)
+            return Expanded(nothing.rows.slice(0, 0), nothing.of[:0])
+        return self.expand([units[number] for number in seen], together).numbered(seen)
+
+
+@dataclass(frozen=True, slots=True)
+class Backwards:
+    """Opens the innermost units first: those that others name come when their round is over."""
+
+    expand: Expand
+
+    @property
+    def order(self) -> tuple[FileKind, ...]:
+        return self.expand.order[::-1]
+
+    @property
+    def folds(self) -> bool:
+        return self.expand.folds
+
+    def __call__(self, units: Sequence[File], together: Together = map) -> Expanded:
+        return self.expand(units, together)
+
+
+@dataclass(frozen=True, slots=True)
+class AnotherServer:
+    """Local files of which those of one folder lie in another: what is called alike here and there is not the same."""
+
+    called: str
+    really: str
+
+    def get(self, key: str) -> bytes:
+        return ObjectStores().get(key.replace(self.called, self.really))
+
+    def put(self, key: str, data: bytes) -> None:
+        QuickFiles().put(key.replace(self.called, self.really), data)
 
 
 class TogetherContract:
@@ -144,3 +199,40 @@ class TogetherContract:
             assert of_open == alone(engine, open_to_all)
         kind, _ = of_all(engine, [locked, open_to_all])[0]  # type: ignore[misc]
         assert kind is PermanentStoreError
+
+    def test_what_one_tables_means_do_not_find_is_opened_by_anothers(
+        self, engine: Engine, three: list[SmallTable]
+    ) -> None:
+        """A unit that may be gone is gone for those only who do not find it."""
+        seeing = walk_of(three[0], list(three[0].changes)[:2], ObjectStores())
+        blind = TableWalk(seeing.roots, Blind(seeing.expand, three[0].location), seeing.territory)
+        for walks in ([blind, seeing], [seeing, blind], [blind, blind, seeing]):
+            answers = of_all(engine, walks)
+            assert [answers[number] for number, walk in enumerate(walks) if walk is seeing] == [alone(engine, seeing)]
+        assert of_all(engine, [blind, seeing])[0] == alone(engine, blind)
+
+    def test_units_of_two_servers_are_not_one_whatever_they_are_called(self, engine: Engine, tmp_path: Path) -> None:
+        """One server was copied to another, and the table went on there by itself under the same names."""
+        location, there = f"file://{tmp_path}/lake/t", AnotherServer(f"{tmp_path}/lake", f"{tmp_path}/copy")
+        ours, theirs = SmallTable(QuickFiles(), location), SmallTable(there, location)
+        for table, files in ((ours, 3), (theirs, 2)):
+            table.append(files)
+            table.append(1)
+        ours.overwrite(ours.live()[:2])
+        theirs.overwrite(theirs.live()[1:])
+        walks = [
+            replace(walk_of(ours, list(ours.changes)[:2], ObjectStores()), server="here"),
+            replace(walk_of(theirs, list(theirs.changes)[:2], there), server="there"),
+        ]
+        for some in (walks, walks[::-1]):
+            assert of_all(engine, some) == [alone(engine, walk) for walk in some]
+        assert len({str(answer) for answer in of_all(engine, walks)}) == len(walks)
+
+    def test_a_unit_that_comes_too_late_ends_the_walk(self, engine: Engine, three: list[SmallTable]) -> None:
+        """Nobody knows what it names, and all of that would look unneeded."""
+        walks = [walk_of(table, list(table.changes)[:2], ObjectStores()) for table in three[:2]]
+        late = [replace(walk, expand=Backwards(walk.expand)) for walk in walks]
+        for answer in (alone(engine, late[0]), *of_all(engine, late)):
+            kind, said = answer  # type: ignore[misc]
+            assert kind is UnreadableMetadata
+            assert "it should come before" in said

@@ -45,6 +45,9 @@ class WorldStores(Stores):
     def open(self, settings: Mapping[str, str]) -> ReadWrite:
         return self.store
 
+    def prompt(self, settings: Mapping[str, str]) -> ReadWrite:
+        return self.store
+
     def retire(self, name: TableName, store: ReadWrite) -> Retire:
         return FaultyRetire(ObjectRetire(ObjectStores(self.settings), self.settings), self.fault)
 

@@ -130,7 +130,13 @@ class Pass:
 
 
 def passes_of(walks: Sequence[TableWalk]) -> list[Pass]:
-    """Returns where the walks start: those whose units fold apart from the others."""
+    """Returns where the walks start: those whose units fold apart from the others, and those of each server by
+    themselves.
+
+    1. Two catalogs have servers of their own, and one was copied to the other: buckets and objects are called alike.
+    2. On one of them a table goes on by itself: its schema, its lists and what is gone differ.
+    3. Opened there for both, a unit would say of the other table what is not so.
+    """
     stretches = [_stretch(walk) for walk in walks]
     firsts = np.cumsum([0, *(each.end + 1 for each in stretches[:-1])])
     axis = Axis(
@@ -138,18 +144,22 @@ def passes_of(walks: Sequence[TableWalk]) -> list[Pass]:
         firsts + numbers([each.released for each in stretches]),
         firsts + numbers([each.elsewhere for each in stretches]),
     )
-    found = (_pass(walks, stretches, axis, folds) for folds in (False, True))
+    servers = dict.fromkeys(walk.server for walk in walks)
+    found = (_pass(walks, stretches, axis, (server, folds)) for server in servers for folds in (False, True))
     return [each for each in found if each is not None]
 
 
-def _pass(walks: Sequence[TableWalk], stretches: Sequence[Stretch], axis: Axis, folds: bool) -> Pass | None:
+def _pass(
+    walks: Sequence[TableWalk], stretches: Sequence[Stretch], axis: Axis, wanted: tuple[str, bool]
+) -> Pass | None:
+    """Returns where the walks of one server start whose units fold, or do not; None if there is none."""
     expands: list[Expand] = []
     by: list[int] = []
     roots: list[Sequence[Root]] = []
     places: list[Numbers] = []
     for first, walk, stretch in zip(axis.kept, walks, stretches, strict=True):
         for expand, theirs, owners in _parts(walk, stretch):
-            if expand is None or expand.folds != folds:
+            if expand is None or (walk.server, expand.folds) != wanted:
                 by.append(-1)
                 continue
             by.append(_place(expands, expand))
@@ -158,7 +168,7 @@ def _pass(walks: Sequence[TableWalk], stretches: Sequence[Stretch], axis: Axis, 
     if not expands:
         return None
     starts, spans = _once(list(chain.from_iterable(roots)), np.concatenate(places))
-    return Pass(starts, spans, WalkMeans(axis, tuple(expands), numbers(by), folds))
+    return Pass(starts, spans, WalkMeans(axis, tuple(expands), numbers(by), wanted[1]))
 
 
 def _place(expands: list[Expand], expand: Expand) -> int:

@@ -7,13 +7,18 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from firnline.errors import FirnlineError
+from firnline.errors import FirnlineError, UnreadableMetadata
 from firnline.model.spans import Numbers, Spans
 from firnline.ports.expanding import Expanded, Failures
 from firnline.walking.axis import WalkMeans
 
 Open = Callable[[Numbers, Numbers, Failures], Iterator[Expanded]]
 """Opens the units of these numbers, each with the expand of that number; failures are told by the place in the list."""
+
+
+def come_too_late() -> UnreadableMetadata:
+    """Returns what ends a walk that has units left when all kinds were opened: what they name is not known."""
+    return UnreadableMetadata("a unit was named by another one that it should come before", hint="this is a bug")
 
 
 @dataclass(slots=True)
@@ -32,11 +37,9 @@ class _Round:
     units: Numbers
     by: Numbers
     losses: Losses
-    failed: set[int] = field(default_factory=set)
 
     def add(self, number: int, problem: FirnlineError) -> None:
         unit = int(self.units[number])
-        self.failed.add(unit)
         starts = self._starts(unit)
         tried = self.means.openers(starts) == self.by[number]
         for walk in self.means.axis.walks(starts[tried]).tolist():
@@ -58,19 +61,18 @@ def opened_once(
 ) -> Iterator[tuple[Expanded, Spans]]:
     """Yields what the units name, by the number of the unit, with the spans that it is read for.
 
-    A unit that the means of its first table cannot read is tried by those of the others that reach it: each table is
-    judged as it would be alone. `spans` are those of the units; what cannot be read is noted in `losses`.
+    A unit that the means of its first table cannot read, or do not find where one may be gone, is tried by those of the
+    others that reach it: each table is judged as it would be alone. `spans` are those of the units; what cannot be read
+    is noted in `losses`.
     """
     left, due = spans, np.arange(units)
     while len(due):
         by = means.openers(left.start[np.searchsorted(left.owner, due)])
-        look = _Round(means, left, due, by, losses)
-        for answer in open_some(due, by, look):
-            yield answer.numbered(due.tolist()), left
-        if not look.failed:
-            return
-        again = np.isin(left.owner, list(look.failed)) & (
-            means.openers(left.start) != by[np.searchsorted(due, left.owner)]
-        )
+        is_told = np.zeros(units, dtype=bool)
+        for answer in open_some(due, by, _Round(means, left, due, by, losses)):
+            found = answer.numbered(due.tolist())
+            is_told[found.of] = True  # by itself at the least, if it is there
+            yield found, left
+        again = ~is_told[left.owner] & (means.openers(left.start) != by[np.searchsorted(due, left.owner)])
         left = Spans(left.owner[again], left.start[again], left.end[again])
         due = np.unique(left.owner)

@@ -168,8 +168,8 @@ class TableContext:
     may share one of the folders that are searched: for those who must ask them all. None of them is read.
     `registered` lists the tables of every configured catalog, and those at the given locations, without reading them;
     `mirrors` yields the metadata of another format that writers of a table, known by its format and location, keep over
-    its files. `address` is that of this table's catalog. `real` returns the name that a file has by whatever links it
-    is reached.
+    its files. `lease_store` is the same store without a pace. `address` is that of this table's catalog. `real` returns
+    the name that a file has by whatever links it is reached.
     `include_outside` is what the operator says in this very moment about files outside the table's own folders, None
     where the configuration decides; `sealing` returns with what records are sealed, made where there was none yet.
     """
@@ -181,6 +181,7 @@ class TableContext:
     now: Callable[[], int]
     owner: str
     index: Index
+    lease_store: ReadWrite = field(repr=False)
     lease_times: LeaseTimes = field(default_factory=LeaseTimes)
     progress: Progress = field(default_factory=Silent)
     interrupted: Callable[[], bool] = lambda: False
@@ -323,10 +324,10 @@ class TableContext:
         next would take it for lost, cancel the run, and then see its snapshots go.
         """
         folder = join(self.root(state), "lease")
-        held = Lease(self.store, folder, self.lease_times, self.owner, self.now, self.progress)
+        held = Lease(self.lease_store, folder, self.lease_times, self.owner, self.now, self.progress)
         held.acquire(break_it)
         try:
-            clock = clock_by(self.store, held.key, self.now)
+            clock = clock_by(self.lease_store, held.key, self.now)
             with held.heartbeat():
                 yield replace(self, now=clock), held
         except (OutcomeUnknown, KeyboardInterrupt):

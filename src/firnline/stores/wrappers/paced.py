@@ -9,8 +9,8 @@ from firnline.stores.throttle import Lane, Throttle
 
 
 class Paced:
-    """Hands every verb on; what reads waits for its turn and its time first. Writes are few, and a lease must not wait
-    behind reads: they go at once.
+    """Hands every verb on; what reads waits for its turn and its time first. Writes are few: they go at once. Nothing
+    of a lease may come through here, since renewing one reads too.
     """
 
     def __init__(self, store: ReadWrite, throttle: Throttle) -> None:
