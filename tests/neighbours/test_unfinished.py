@@ -63,9 +63,9 @@ def entry_of(lake: RealLake, run_id: str) -> Path:
     return found
 
 
-def age(*files: Path) -> None:
+def age(*files: Path, days: int = 2) -> None:
     for file in files:
-        date(file, now_ms() - 2 * DAY_MS)
+        date(file, now_ms() - days * DAY_MS)
 
 
 def committed(lake: RealLake, name: str, **more: Any) -> str:
@@ -367,11 +367,23 @@ def test_an_entry_of_a_dropped_table_is_harmless_and_goes_when_it_is_old(three: 
         assert shown(three.firnline()) == {waiting: "committed"}
         assert states(three.firnline().several().resume()) == {waiting: "committed"}
     assert gone.exists()
-    age(gone)
+    age(gone, days=91)
     assert shown(three.firnline()) == {waiting: "committed"}
     assert gone.exists()
     assert states(three.firnline().several().resume()) == {waiting: "committed"}
     assert not gone.exists()
+
+
+def test_a_table_that_is_away_for_some_days_is_found_again(three: RealLake) -> None:
+    """It is dropped and registered anew, as a catalog is moved: nothing else than the entry leads to its run."""
+    waiting = committed(three, "a")
+    entry, metadata = entry_of(three, waiting), three.table("a").metadata_location
+    three.catalog.drop_table("db.a")
+    age(entry)
+    assert states(three.firnline().several().resume()) == {}
+    three.catalog.register_table("db.a", metadata)
+    assert states(later(three).several().resume()) == {waiting: "done"}
+    assert entries(three) == []
 
 
 def test_records_that_a_table_pinned_elsewhere_stay_there_and_its_runs_are_on_the_list(three: RealLake) -> None:

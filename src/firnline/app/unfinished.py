@@ -26,6 +26,11 @@ from firnline.ports.catalogs import TableName
 LEAST_AGE_MS = DAY_MS
 """An entry whose run is nowhere stays for so long: the record of one is written right after its entry."""
 
+GONE_FOR_MS = 90 * DAY_MS
+"""One whose table is nowhere stays far longer: a table that is dropped and registered again, or renamed while its
+catalog is listed, is back with the run in its records, and nothing else than the entry leads there.
+"""
+
 
 @dataclass(frozen=True, slots=True)
 class Lead:
@@ -184,16 +189,17 @@ class UnfinishedRuns:
         """Removes the entries of runs that have ended, and old ones without a run."""
         unfinished, ended = self.runs.stamps(lead.table)
         for each in lead.entries:
-            if each.entry.stamp in ended or (each.entry.stamp not in unfinished and self._is_old(each)):
+            if each.entry.stamp in ended or (each.entry.stamp not in unfinished and self._is_old(each, LEAST_AGE_MS)):
                 each.remove()
 
     def _forget(self, nowhere: Iterable[FoundEntry]) -> None:
         """Removes old entries of tables that a catalog of ours had and that are in none any more."""
-        for each in filter(self._is_old, nowhere):
-            each.remove()
+        for each in nowhere:
+            if self._is_old(each, GONE_FOR_MS):
+                each.remove()
 
-    def _is_old(self, each: FoundEntry) -> bool:
-        return each.modified_ms is not None and self.places.clock() - each.modified_ms > LEAST_AGE_MS
+    def _is_old(self, each: FoundEntry, least_ms: int) -> bool:
+        return each.modified_ms is not None and self.places.clock() - each.modified_ms > least_ms
 
 
 _UNREAD = ""
