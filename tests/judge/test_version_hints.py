@@ -4,7 +4,6 @@ from there, so every version on that way is needed, also where no log of the tab
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,8 +15,7 @@ from firnline.errors import StoreError
 from firnline.lake import Lake
 from firnline.model.times import DAY_MS
 from firnline.policy.parse import Section
-from firnline.ports.stores import ReadWrite
-from firnline.testing.dated import Clock, Dated
+from firnline.testing.dated import Clock, Dated, dated
 
 from .jvm import Jvm
 
@@ -83,15 +81,7 @@ def table(judge: Jvm, quick_folder: Path) -> PathTable:
 def lake_of(monkeypatch: pytest.MonkeyPatch, home: Path, store: type[Dated] = Dated) -> Lake:
     """Returns a lake ten days on, when all that was written before is old."""
     monkeypatch.setenv("PYICEBERG_HOME", str(home))
-    lake, clock = Lake(places_of(Section(), engine="local")), Clock(10 * DAY_MS)
-    inner = lake.places.stores.open
-    lake.places.clock = clock
-
-    def opened(settings: Mapping[str, str]) -> ReadWrite:
-        return store(inner(settings), clock)
-
-    vars(lake.places.stores)["open"] = opened
-    return lake
+    return dated(Lake(places_of(Section(), engine="local")), Clock(10 * DAY_MS), store)
 
 
 def test_a_search_keeps_the_versions_on_the_way_from_a_stale_hint(

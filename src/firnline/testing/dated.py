@@ -75,13 +75,13 @@ class Dated:
             raise
 
 
-def dated(lake: Lake, clock: Clock) -> Lake:
-    """Returns the lake in the world of a clock: its stores' clocks are moved on with it."""
+def dated(lake: Lake, clock: Clock, store: type[Dated] = Dated) -> Lake:
+    """Returns the lake in the world of a clock: its stores' clocks are moved on with it, by the wrapper `store`."""
     stores = lake.places.stores
     opened, prompt = stores.open, stores.prompt
     lake.places.clock = clock
-    vars(stores)["open"] = lambda settings: Dated(opened(settings), clock)
-    vars(stores)["prompt"] = lambda settings: Dated(prompt(settings), clock)
+    vars(stores)["open"] = lambda settings: store(opened(settings), clock)
+    vars(stores)["prompt"] = lambda settings: store(prompt(settings), clock)
     return lake
 
 
