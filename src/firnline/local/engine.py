@@ -16,36 +16,23 @@ from firnline.local.rows import in_batches, one_per_file, root_rows, split, with
 from firnline.local.walk import Files, PassFound, files_of, walk_together
 from firnline.model.files import File, FileKind, Root, Tally, Totals
 from firnline.model.spans import Numbers
-from firnline.ports.engines import FILE_COLUMNS, SPARED_REASONS, Elsewhere, Listing, TableWalk, Territory
+from firnline.ports.engines import FILE_COLUMNS, Elsewhere, Listing, TableWalk, Territory
 from firnline.ports.expanding import Expand, Expanded, Failures, opener
 from firnline.ports.listings import KeyRange, ListRanges, Sort
 from firnline.ports.progress import Progress, Silent
 from firnline.walking.axis import Pass, passes_of
 from firnline.walking.opening import Open, come_too_late
-from firnline.walking.verdicts import KEPT, VICTIM, judged, verdicts
+from firnline.walking.verdicts import KEPT, VICTIM, ByVerdict, judged, verdicts
 
 BATCH_ROWS = 65_536
 
 
 @dataclass(frozen=True, slots=True)
-class LocalSurvey:
+class LocalSurvey(ByVerdict):
     """A survey whose files are one Arrow table in this process."""
 
     files: pa.Table
     units_opened: int
-
-    @property
-    def kept(self) -> Totals:
-        return self._totals(KEPT)
-
-    @property
-    def victims(self) -> Totals:
-        return self._totals(VICTIM)
-
-    @property
-    def spared(self) -> dict[str, Tally]:
-        tallies = {reason: self._totals(reason).all for reason in SPARED_REASONS}
-        return {reason: tally for reason, tally in tallies.items() if tally.files}
 
     @property
     def unsized(self) -> int:

@@ -12,12 +12,12 @@ from pyspark.sql import functions as F
 
 from firnline.errors import FirnlineError
 from firnline.model.files import FileKind, Tally, Totals
-from firnline.ports.engines import FILE_COLUMNS, SPARED_REASONS
+from firnline.ports.engines import FILE_COLUMNS
 from firnline.spark.settling import OTHERS, UNREADABLE
 from firnline.spark.spool import Spool
 from firnline.spark.telling import error_of
 from firnline.spark.travelling import KINDS
-from firnline.walking.verdicts import KEPT, VERDICTS, VICTIM
+from firnline.walking.verdicts import KEPT, VERDICTS, VICTIM, ByVerdict
 
 _VERDICTS = {name: number for number, name in enumerate(VERDICTS)}
 _KINDS = {name: number for number, name in enumerate(KINDS.to_pylist())}
@@ -86,7 +86,7 @@ class Held:
 
 
 @dataclass(frozen=True, slots=True)
-class SparkSurvey:
+class SparkSurvey(ByVerdict):
     """A survey whose files stay on the cluster; totals were computed once, batches are streamed."""
 
     held: Held
@@ -94,19 +94,6 @@ class SparkSurvey:
     sums: Sums
     units: frozenset[str]
     of: str = ""
-
-    @property
-    def kept(self) -> Totals:
-        return self._totals(KEPT)
-
-    @property
-    def victims(self) -> Totals:
-        return self._totals(VICTIM)
-
-    @property
-    def spared(self) -> dict[str, Tally]:
-        tallies = {reason: self._totals(reason).all for reason in SPARED_REASONS}
-        return {reason: tally for reason, tally in tallies.items() if tally.files}
 
     @property
     def units_opened(self) -> int:

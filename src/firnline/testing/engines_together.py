@@ -50,11 +50,10 @@ def alone(engine: Engine, walk: TableWalk) -> Answer:
 
 
 @dataclass(frozen=True, slots=True)
-class LockedOut:
-    """Opens units, but none below a folder: the credentials of one table need not open another's."""
+class Wrapping:
+    """What stands before an Expand and hands on what that one says of itself."""
 
     expand: Expand
-    folder: str
 
     @property
     def order(self) -> tuple[FileKind, ...]:
@@ -63,6 +62,13 @@ class LockedOut:
     @property
     def folds(self) -> bool:
         return self.expand.folds
+
+
+@dataclass(frozen=True, slots=True)
+class LockedOut(Wrapping):
+    """Opens units, but none below a folder: the credentials of one table need not open another's."""
+
+    folder: str
 
     def __call__(self, units: Sequence[File], together: Together = map) -> Expanded:
         for unit in units:
@@ -72,19 +78,10 @@ class LockedOut:
 
 
 @dataclass(frozen=True, slots=True)
-class Blind:
+class Blind(Wrapping):
     """Opens units, but finds none below a folder and takes them for gone, as some kinds of units may be."""
 
-    expand: Expand
     folder: str
-
-    @property
-    def order(self) -> tuple[FileKind, ...]:
-        return self.expand.order
-
-    @property
-    def folds(self) -> bool:
-        return self.expand.folds
 
     def __call__(self, units: Sequence[File], together: Together = map) -> Expanded:
         seen = [number for number, unit in enumerate(units) if not unit.key.startswith(self.folder)]

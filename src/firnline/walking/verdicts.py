@@ -2,18 +2,41 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Collection, Sequence
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from firnline.model.files import FileKind
-from firnline.ports.engines import ELSEWHERE, NEAR_MISS, OUTSIDE, Territory
+from firnline.model.files import FileKind, Tally, Totals
+from firnline.ports.engines import ELSEWHERE, NEAR_MISS, OUTSIDE, SPARED_REASONS, Territory
 
 KEPT, VICTIM = "kept", "victim"
 VERDICTS = (KEPT, VICTIM, OUTSIDE, NEAR_MISS, ELSEWHERE)
 """A verdict travels as its place here."""
 _STEM = r"^[^:]+://[^/]*"
+
+
+class ByVerdict(ABC):
+    """A survey by its totals: every engine has those of a verdict, and the rest of a Survey's figures follow."""
+
+    __slots__ = ()
+
+    @property
+    def kept(self) -> Totals:
+        return self._totals(KEPT)
+
+    @property
+    def victims(self) -> Totals:
+        return self._totals(VICTIM)
+
+    @property
+    def spared(self) -> dict[str, Tally]:
+        tallies = {reason: self._totals(reason).all for reason in SPARED_REASONS}
+        return {reason: tally for reason, tally in tallies.items() if tally.files}
+
+    @abstractmethod
+    def _totals(self, verdict: str) -> Totals: ...
 
 
 def verdicts(files: pa.Table, territory: Territory, elsewhere: pa.Table | None = None) -> pa.Table:
