@@ -13,6 +13,7 @@ from pyiceberg.table import Table
 
 from firnline.app.places import now_ms, places_of
 from firnline.app.runs import PlanView
+from firnline.app.unfinished import GONE_FOR_MS
 from firnline.catalogs.rest.commits import RestCommits
 from firnline.cli.main import run as command
 from firnline.errors import NoSuchTable, OutcomeUnknown, RefusedForSafety, UsageError
@@ -469,6 +470,9 @@ def test_a_run_of_a_renamed_table_is_found_although_the_server_tells_no_places(
     assert [each.run.id.stamp for each in found.value or ()] == [carried.run.id.stamp]
     assert [len(each.value or ()) for each in lake.several().resume()] == [1]
     PyIcebergCatalog("lake", **subject.server.settings).drop_table(f"{namespace}.renamed")
+    subject.clock.advance(GONE_FOR_MS - DAY_MS)
+    assert lake.several().resume() == []
+    assert list((tmp_path / "records" / "_firnline" / "unfinished").iterdir())
     subject.clock.advance(2 * DAY_MS)
     assert list(lake.several().runs()) == []
     assert list((tmp_path / "records" / "_firnline" / "unfinished").iterdir())
