@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 from parts.measuring import machine, measured
@@ -34,11 +35,17 @@ ALONE_FLOORS = {"A": (6.0, 4.0), "B": (3.0, 3.0)}
 SPARK_FLOORS = {"A": (3.0, 1.5), "B": (1.5, 1.5)}
 """Of a plan on Spark, which firnline chooses for larger tables, against that part."""
 
+THREADS_CEILING = 1.5
+"""Of a plan on Spark against the same plan on threads of the same cores: at most, in a session that is in use."""
+
 WHOLE_FLOORS = {"A": (6.0, 6.0)}
 """Of plan, commit and deletes, warm and cold, against the action."""
 
 ROUNDS = 3
 """In one session: the first is cold, the last is warm."""
+
+ROUNDS_IN_USE = 12
+"""After so many a JVM has compiled what it runs; until then its compiler takes one of two cores from the work."""
 
 AGAIN_TIME, AGAIN_OPENED = 0.15, 0.05
 MEMORY = "4g"
@@ -63,13 +70,19 @@ def plans(warehouse: Path, name: str) -> tuple[list[Line], dict[str, Any]]:
     """All plan the older half away: Iceberg by the part of its action that finds files, without deleting them."""
     shape = SHAPES[name]
     made(warehouse, name, shape)
-    ways = ("own-plan", "firnline-plan", "iceberg-plan")
-    told = {way: measured(way, warehouse, name, half(shape), ROUNDS, MEMORY) for way in ways}
+    ways = {"own-plan": ROUNDS_IN_USE, "firnline-plan": ROUNDS_IN_USE, "iceberg-plan": ROUNDS}
+    told = {way: measured(way, warehouse, name, half(shape), rounds, MEMORY) for way, rounds in ways.items()}
     agree([each["rounds"] for each in told.values()], sum(shape.victims(half(shape)).values()))
     own, on_spark, theirs = (told[way] for way in ways)
+    in_use = [median(each["seconds"] for each in one["rounds"][-3:]) for one in (on_spark, own)]
+    beside = Line(
+        f"shape {name}, plan on Spark against threads, session in use", *in_use, THREADS_CEILING, at_most=True
+    )
+    for each in (own, on_spark):
+        each["warm_s"] = each["rounds"][ROUNDS - 1]["seconds"]
     alone = f"shape {name}, plan{{}} against finding the files alone"
     lines = versus(alone.format(" on Spark"), on_spark, theirs, SPARK_FLOORS[name])
-    return [*lines, *versus(alone.format(""), own, theirs, ALONE_FLOORS[name])], told
+    return [beside, *lines, *versus(alone.format(""), own, theirs, ALONE_FLOORS[name])], told
 
 
 def versus(work: str, ours: dict[str, Any], theirs: dict[str, Any], floors: tuple[float, float]) -> list[Line]:

@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from firnline.errors import UnreadableMetadata
 from firnline.model.spans import numbers
 from firnline.ports.engines import Territory
-from firnline.spark.settling import OTHERS, UNREADABLE, Settling
-from firnline.spark.telling import told
-from firnline.spark.travelling import FOLDING, KINDS, PLACE_BITS
+from firnline.spark.judged import OTHERS, UNREADABLE, all_folders, each_kind
+from firnline.spark.packets import LOST, packed, packets
+from firnline.spark.settling import Settling
+from firnline.spark.telling import error_of, told, told_of
+from firnline.spark.travelling import FOLDING, KINDS
 from firnline.walking.axis import Axis
+from firnline.walking.opening import come_too_late
 from firnline.walking.verdicts import ELSEWHERE, KEPT, VERDICTS, VICTIM
 
 OWNERS, RELEASED, OTHERS_FROM = 8, 3, 6
@@ -28,27 +33,45 @@ SAID = st.tuples(st.integers(0, 1), st.integers(0, 9), st.integers(0, 1), st.sam
 """A table, a file, a fold, whether it is added or taken away, and by which owners that is read."""
 
 Said = tuple[int, int, int, int, tuple[int, int]]
-SORTED = pa.schema([field for field in FOLDING if field.name != "part"])
 DATA = KINDS.to_pylist().index("data")
 
 
 def travelling(walk: int, file: int, fold: int, op: int, span: tuple[int, int]) -> dict[str, Any]:
-    """A row as it travels. Two files share a place, as two names may share a hash."""
+    """A row as it travels."""
     adds = {"size": file, "kind": DATA} if op > 0 else {"size": None, "kind": None}
     spans = [walk * STRETCH + end for end in span]
-    nothing = {"key": None, "opens": False, "error": None, "reach": 0}
-    place = walk << PLACE_BITS | file // 2
-    return {**nothing, **adds, "identity": name(file), "fold": fold, "op": op, "spans": spans, "place": place}
+    nothing = {"key": None, "opens": False, "reach": 0}
+    return {**nothing, **adds, "identity": name(file), "fold": fold, "op": op, "spans": spans, "walk": walk}
 
 
 def name(file: int) -> str:
     return f"file:///t/{file}"
 
 
-def settled(rows: list[dict[str, Any]], cut: int) -> list[dict[str, Any]]:
-    rows = sorted(rows, key=lambda row: row["place"])
-    batches = [pa.RecordBatch.from_pylist(rows[at : at + cut], schema=SORTED) for at in range(0, len(rows), cut)]
-    return [row for batch in Settling(AXIS, [Territory(None)] * 2)(batches) for row in batch.to_pylist()]
+def slice_of(row: dict[str, Any]) -> int:
+    """All rows of a file go to one slice, and a slice has several."""
+    return int(row["identity"].rpartition("/")[2]) % 3
+
+
+def settled(rows: list[dict[str, Any]], cut: int, lost: dict[int, str] | None = None) -> list[dict[str, Any]]:
+    """What is said of files, and of walks; rows come in packets of at most `cut`, and those in batches of two."""
+    came = [(LOST, told_of(lost))] if lost else []
+    for number in range(3):
+        of = [row for row in rows if slice_of(row) == number]
+        some = (of[at : at + cut] for at in range(0, len(of), cut))
+        came += [(number, packed(pa.RecordBatch.from_pylist(each, schema=FOLDING))) for each in some]
+    pairs = (came[at : at + 2] for at in range(0, len(came), 2))
+    batches = (packets([0] * len(pair), *zip(*pair, strict=True)) for pair in pairs)
+    return [row for batch in Settling(AXIS, [Territory(None)] * 2)(batches) for row in in_rows(batch)]
+
+
+def in_rows(batch: pa.RecordBatch) -> Iterator[dict[str, Any]]:
+    for packet, one in zip(batch.to_pylist(), each_kind(batch), strict=True):
+        said = {"walk": packet["walk"], "verdict": packet["verdict"], "kind": packet["kind"], "error": packet["error"]}
+        files = one.files.to_pylist()
+        assert packet["count"] == len(files)
+        assert not files or packet["bytes"] == sum(file["size"] for file in files)
+        yield from ({**said, **file} for file in files or ([{"identity": None}] if packet["error"] else []))
 
 
 def expected(said: list[Said]) -> set[tuple[int, str, int]]:
@@ -81,11 +104,19 @@ def test_it_is_the_plain_count_however_rows_are_cut(said: list[Said], cut: int) 
 
 
 def test_what_could_not_be_read_or_was_not_opened_is_never_garbage() -> None:
-    damaged = {**travelling(0, 1, 0, 1, (5, 6)), "error": told(UnreadableMetadata("torn", hint="none"))}
     late = {**travelling(0, 2, 0, 1, (5, 6)), "opens": True}
-    found = settled([damaged, late, travelling(0, 3, 0, 1, (5, 6))], 2)
-    assert [(row["identity"], row["verdict"], bool(row["error"])) for row in found] == [
-        (name(1), UNREADABLE, True),
-        (name(2), UNREADABLE, True),
-        (name(3), VERDICTS.index(VICTIM), False),
-    ]
+    found = settled([late, travelling(1, 3, 0, 1, (5, 6))], 2, {1: told(UnreadableMetadata("torn", hint="none"))})
+    ends = {row["walk"]: error_of(row["error"]).message for row in found if row["verdict"] == UNREADABLE}
+    assert ends == {0: come_too_late().message, 1: "torn"}
+
+
+def test_folders_that_are_too_many_to_come_with_sums_come_by_themselves() -> None:
+    rows = [{**travelling(0, 3, 0, 1, (5, 6)), "identity": f"file:///t/{at % 99}/{at * 3}"} for at in range(200)]
+    few = [{**travelling(1, 3, 0, 1, (5, 6)), "identity": f"file:///t/{at % 9}/{at * 3}"} for at in range(20)]
+    batch = packets([0, 0], [0, 0], [packed(pa.RecordBatch.from_pylist(each, schema=FOLDING)) for each in (rows, few)])
+    (judged, _) = Settling(AXIS, [Territory(None)] * 2)([batch])
+    many, of_few = sorted(judged.to_pylist(), key=lambda packet: packet["walk"])
+    assert many["folders"] is None
+    assert sorted(of_few["folders"]) == [f"file:///t/{at}/" for at in range(9)]
+    (brought,) = all_folders([judged.filter(pc.equal(judged.column("walk"), 0))])
+    assert sorted(brought.column("folder").to_pylist()) == sorted(f"file:///t/{at}/" for at in range(99))

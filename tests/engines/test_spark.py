@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import os
-import random
 import re
 import subprocess
 import sys
@@ -12,11 +11,9 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
-from pyspark.sql import functions as F
 
 import firnline
 from firnline.errors import FirnlineError, RefusedForSafety, StoreError, UnreadableMetadata, UsageError
@@ -26,12 +23,9 @@ from firnline.model.files import FileKind
 from firnline.ops.runs.plan import roots
 from firnline.ports.engines import OUTSIDE, Engine, Territory
 from firnline.spark.engine import SparkEngine
-from firnline.spark.rounds import dealt
-from firnline.spark.spread import TASKS, Spread, spread_of
+from firnline.spark.spread import TASKS, spread_of
 from firnline.spark.streaming import described, streamed
 from firnline.spark.survey import SparkSurvey
-from firnline.spark.telling import rows_to_tell
-from firnline.spark.travelling import ROWS, Parts, paths_of
 from firnline.stores.objects import ObjectStores
 from firnline.testing.censuses import CensusWorld
 from firnline.testing.damage import remove
@@ -126,21 +120,6 @@ def test_rows_that_are_not_as_many_as_were_counted_are_no_answer(spark_session: 
             list(streamed(rows, count))
 
 
-def test_what_cannot_be_read_is_told_to_every_part_of_a_shuffle(spark_session: SparkSession) -> None:
-    """A task that is run again tells it when parts are done already; those that are not must hear of it."""
-    row: list[object] = [None] * (len(ROWS) - 1)
-    row[ROWS.get_field_index("error") - 1] = "gone"
-    for parts in (1, 16, 200, 1_500):
-        told = rows_to_tell("file:///m", row, ROWS, Spread(1, 1, parts).telling)
-        assert set(told.column("error").to_pylist()) == {"gone"}
-        names = spark_session.createDataFrame(pa.table({"identity": told.column("identity")}))
-        part = F.pmod(F.hash("identity"), F.lit(parts))  # what Spark deals rows by, without so many tasks
-        assert names.select(part.alias("part")).distinct().count() == parts
-        walks = np.zeros(len(told), dtype=np.int64)
-        _, judged_in = Parts.of(parts, [1]).places(walks, paths_of(told.column("identity")))
-        assert set(judged_in.to_pylist()) == set(range(parts))
-
-
 @pytest.mark.parametrize("said", ["0", "-3", "many", "1.5"])
 def test_a_setting_that_is_no_number_is_named(spark_session: SparkSession, said: str) -> None:
     spark_session.conf.set(TASKS, said)
@@ -163,25 +142,6 @@ def test_the_parts_of_a_walk_do_not_follow_the_session(spark_session: SparkSessi
         spark_session.conf.set(name, before)
 
 
-def test_whatever_the_order_of_rows_units_are_dealt_alike(spark_session: SparkSession) -> None:
-    """A task that runs again gets its rows in another order, some of them twice: each unit must go where it went."""
-    rows = [(f"file:///m{n}", None, n % 5 * 100 or None, "manifest", True) for n in range(400)]
-    full = [(*row, None, None, 0, 1, [n, n + 1]) for n, row in enumerate(rows)]
-
-    def dealing(order: list[tuple[object, ...]]) -> dict[str, int]:
-        columns = [pa.array(column, field.type) for column, field in zip(zip(*order, strict=True), ROWS, strict=True)]
-        given = spark_session.createDataFrame(pa.table(columns, schema=ROWS)).repartition(3)
-        went = dealt(given, 7).select("identity", F.spark_partition_id().alias("part")).collect()
-        assert len(went) == len(rows)
-        return {row.identity: row.part for row in went}
-
-    first = dealing(full)
-    assert set(first.values()) == set(range(7))
-    chance = random.Random(7)
-    for _ in range(3):
-        assert dealing(chance.sample([*full, *chance.sample(full, 50)], len(full) + 50)) == first
-
-
 def every_job(store: Any) -> list[Any]:
     jobs = store.jobsList(None)
     return [jobs.apply(place) for place in range(jobs.size())]
@@ -202,7 +162,6 @@ def test_the_jobs_of_a_walk_read_like_a_log(tmp_path: Path, spark_session: Spark
     said = [each.description().get() for each in every_job(store) if each.jobId() > before]
     assert {re.sub(r"[0-9,]+", "N", each) for each in said} == {
         "firnline: walkingN and judging every file of lake.db.t",
-        "firnline: looking where folders really are of lake.db.t",
         "firnline: bringing N files of lake.db.t",
     }
     assert f"firnline: bringing {len(answer.victims)} files of lake.db.t" in said

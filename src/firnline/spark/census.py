@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
 import pyarrow as pa
-import pyarrow.compute as pc
 from pyspark import StorageLevel
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -22,16 +22,26 @@ from firnline.errors import StoreError
 from firnline.model.files import FileKind, Tally, Totals
 from firnline.ports.engines import FILE_COLUMNS
 from firnline.ports.listings import SORTED_COLUMNS, VICTIM_COLUMNS, ObjectClass, Sort
+from firnline.spark.judged import each_kind
 from firnline.spark.streaming import streamed
 from firnline.spark.telling import forget_zip_importers, raise_told
-from firnline.spark.travelling import KINDS
 from firnline.walking.verdicts import KEPT, VERDICTS
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
 
 NEAR_MISSES_SHOWN = 20
-_REACHED = ["identity", "key", "size", "kind", "needed", "error", "path"]
+_REACHED = pa.schema(
+    [
+        ("identity", pa.string()),
+        ("key", pa.string()),
+        ("size", pa.int64()),
+        ("kind", pa.string()),
+        ("needed", pa.bool_()),
+        ("error", pa.string()),
+        ("path", pa.string()),
+    ]
+)
 _REACHED_DDL = "identity string, key string, size bigint, kind string, needed boolean, error string, path string"
 _SORTED_DDL = (
     "key string, size bigint, modified_ms bigint, etag string, identity string, path string, class string, kind string"
@@ -187,10 +197,17 @@ class _pathing:
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         forget_zip_importers()
-        for batch in batches:
-            names = self._sort.names(batch.column("identity"))
-            keys = pc.coalesce(batch.column("key"), batch.column("identity"))
-            kinds = KINDS.take(batch.column("kind").cast(pa.int32()))
-            needed = pc.equal(batch.column("verdict"), VERDICTS.index(KEPT))
-            said = [names, keys, batch.column("size"), kinds, needed, batch.column("error"), self._sort.paths(names)]
-            yield pa.record_batch(said, names=_REACHED)
+        for one in chain.from_iterable(map(each_kind, batches)):
+            needed = one.verdict == VERDICTS.index(KEPT)
+            if one.error is not None:
+                yield pa.record_batch([[None]] * 5 + [[one.error], [None]], schema=_REACHED)
+            else:
+                for batch in one.batches():
+                    yield self._named(batch, needed)
+
+    def _named(self, files: pa.RecordBatch, needed: bool) -> pa.RecordBatch:
+        names = self._sort.names(files.column("identity"))
+        said = {"needed": pa.repeat(pa.scalar(needed), len(files)), "error": pa.nulls(len(files), pa.string())}
+        said |= {name: files.column(name) for name in ("key", "size", "kind")}
+        said |= {"identity": names, "path": self._sort.paths(names)}
+        return pa.record_batch([said[name] for name in _REACHED.names], schema=_REACHED)

@@ -15,7 +15,8 @@ from firnline.ports.expanding import Expand
 from firnline.ports.listings import KeyRange, ListRanges, Sort
 from firnline.ports.progress import Progress, Silent
 from firnline.spark.census import SparkCensus, take
-from firnline.spark.listing import SparkListing, list_pieces, two_roads
+from firnline.spark.listing import SparkListing, list_pieces
+from firnline.spark.roads import two_roads
 from firnline.spark.rounds import walk
 from firnline.spark.settling import settled
 from firnline.spark.spread import spread_of

@@ -1,7 +1,4 @@
-"""Listing on executors: each task reads some pieces to their end, and sees whether two roads lead to one folder.
-
-Names are compared on executors as they are called. Where two of them may mean one file, that is not enough: such a
-table is left to the engine that compares real names.
+"""Listing on executors: each task reads some pieces to their end.
 
 The rows are kept by a local checkpoint and never computed again. A listing that Spark quietly repeated after the roots
 were read would show files that the roots do not know yet; where an executor takes its rows with it, the job that needs
@@ -10,7 +7,7 @@ them fails instead.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from uuid import uuid4
 
@@ -19,74 +16,13 @@ from pyspark import StorageLevel
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from firnline.errors import FirnlineError, RefusedForSafety
+from firnline.errors import FirnlineError
 from firnline.model.files import Tally
-from firnline.ports.engines import TableWalk, Territory
 from firnline.ports.listings import LISTED_COLUMNS, KeyRange, ListRanges
 from firnline.ports.stores import shared
-from firnline.spark.settling import OTHERS
 from firnline.spark.spread import side_by_side
 from firnline.spark.streaming import described
-from firnline.spark.survey import Sums
 from firnline.spark.telling import forget_zip_importers, raise_told, told
-from firnline.walking.verdicts import KEPT, VERDICTS
-
-_LOCAL = "file:///"
-
-
-def two_roads(files: DataFrame, walks: Sequence[TableWalk], sums: Sequence[Sums]) -> dict[int, RefusedForSafety]:
-    """Returns the walks that cannot be judged here: two local folders of their files are one, or one from which files
-    may go only seems to be the table's own.
-
-    Only folders are looked at, each once; tables that have no local folder, or no victim, cost nothing.
-    """
-    due = [number for number, walk in enumerate(walks) if sums[number].has_victims and _may_be_local(walk.territory)]
-    if not due:
-        return {}
-    local = files.filter(F.col("walk").isin(due) & F.col("identity").startswith(_LOCAL))
-    # A pattern costs a second for a million files; where the name begins is found for a tenth of that.
-    folder = F.expr("left(identity, length(identity) - length(substring_index(identity, '/', -1)))")
-    all_stays = F.min(F.col("verdict").isin(VERDICTS.index(KEPT), OTHERS)).alias("stays")
-    rows = local.groupBy("walk", folder.alias("folder")).agg(all_stays)
-    found: dict[int, RefusedForSafety] = {}
-    looks = {number: _Roads(walks[number].territory) for number in due}
-    for row in rows.toLocalIterator():
-        doubt = looks[row["walk"]].doubt(row["folder"], row["stays"])
-        if doubt is not None:
-            found.setdefault(row["walk"], _refusal(doubt))
-    return found
-
-
-def _may_be_local(territory: Territory) -> bool:
-    return territory.inside is None or any(stem.startswith(_LOCAL) for stem in territory.inside)
-
-
-class _Roads:
-    """The folders of one table, by what they really are."""
-
-    def __init__(self, territory: Territory) -> None:
-        self._real = territory.real
-        self._own = territory.inside or ("",)
-        self._real_own = tuple(map(territory.real, self._own))
-        self._called: dict[str, str] = {}
-
-    def doubt(self, folder: str, all_stays: bool) -> str | None:
-        """Returns why this folder may be another one than it seems; None if it is not in doubt."""
-        real = self._real(folder)
-        other = self._called.setdefault(real, folder)
-        if other != folder:
-            return f"{min(folder, other)} and {max(folder, other)} are one folder"
-        if not all_stays and folder.startswith(self._own) != real.startswith(self._real_own):
-            return f"{folder} is really {real}"
-        return None
-
-
-def _refusal(what: str) -> RefusedForSafety:
-    return RefusedForSafety(
-        f"{what}: what is needed by one name would go by the other",
-        hint="plan with --engine local, which tells them apart",
-    )
-
 
 _PIECES = pa.schema(
     [

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any
+from itertools import chain, groupby
+from operator import itemgetter
 
 import numpy as np
 import pyarrow as pa
@@ -12,50 +13,32 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from firnline.memory import keep_freed_memory
 from firnline.model.spans import Numbers, SpanEntries, above_zero, numbers
 from firnline.ports.engines import Territory
 from firnline.ports.stores import AsCalled
-from firnline.spark.telling import forget_zip_importers, told
-from firnline.spark.travelling import PLACE_BITS, Parts, spans_of
+from firnline.spark.judged import JUDGED_DDL, OTHERS, JudgedFiles, judged_lost, may_be_local
+from firnline.spark.packets import LOST, by_number, each_packet, unpacked
+from firnline.spark.telling import forget_zip_importers, lost_walks, told
+from firnline.spark.travelling import Parts, spans_of
 from firnline.walking.axis import BY_KEPT, BY_OTHERS, BY_OWN, Axis, Reach
 from firnline.walking.opening import come_too_late
-from firnline.walking.verdicts import VERDICTS, verdicts
-
-SETTLED = pa.schema(
-    [
-        ("walk", pa.int32()),
-        ("identity", pa.string()),
-        ("key", pa.string()),
-        ("size", pa.int64()),
-        ("kind", pa.int8()),
-        ("verdict", pa.int8()),
-        ("error", pa.string()),
-    ]
-)
-SETTLED_DDL = "walk int, identity string, key string, size bigint, kind tinyint, verdict tinyint, error string"
-
-UNREADABLE, OTHERS = len(VERDICTS), len(VERDICTS) + 1
-"""Verdicts beside those of files: a unit that cannot be read, and what only other tables need."""
+from firnline.walking.verdicts import verdicts
 
 _LATE = told(come_too_late())
-_ONCE = [("row", "min"), ("key", "min"), ("kind", "min"), ("size", "max"), ("error", "max")]
+_ONCE = [("row", "min"), ("key", "min"), ("kind", "min"), ("size", "max")]
 
 
 def settled(rows: DataFrame, parts: Parts, axis: Axis, territories: Sequence[Territory]) -> DataFrame:
-    """Returns one row per table and file that it reaches, with the verdict on it.
-
-    Sorting by a number costs a fraction of sorting by paths, and brings the rows of a file together as well.
-    """
-    together = rows.repartitionById(parts.all, F.col("part")).drop("part").sortWithinPartitions("place")
-    return together.mapInArrow(Settling(axis, territories), SETTLED_DDL)
+    """Returns each file that a table reaches once, with the verdict on it: in packets, by table, verdict and kind."""
+    together = rows.repartitionById(parts.all, F.col("target")).sortWithinPartitions("slice")
+    return together.mapInArrow(Settling(axis, territories), JUDGED_DDL)
 
 
 class Settling:
-    """Folds and judges the rows of each file, which come one after the other.
+    """Folds and judges the files of each slice; memory holds one slice, and what was judged and is still to be packed.
 
-    Rows are sorted by `place`: by table, and in a table by the path, so that all that may be one file, or a near miss
-    of it, stands together. The last place of a batch may go on in the next one, so it is held back; memory holds little
-    more than a batch.
+    All rows of a table that have one path are in one slice, so all that may be one file, or a near miss of it, meets.
     """
 
     def __init__(self, axis: Axis, territories: Sequence[Territory]) -> None:
@@ -65,66 +48,57 @@ class Settling:
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         forget_zip_importers()
-        held: pa.RecordBatch | None = None
-        for batch in batches:
-            rows = batch if held is None else pa.concat_batches([held, batch])
-            places = rows.column("place").to_numpy()
-            cut = int(np.searchsorted(places, places[-1])) if len(places) else 0
-            if cut:
-                yield from self._settled(rows.slice(0, cut))
-            held = rows.slice(cut)
-        if held is not None and len(held):
-            yield from self._settled(held)
+        keep_freed_memory()
+        judged = JudgedFiles([may_be_local(each) for each in self._territories])
+        lost: dict[int, str] = {}
+        for slice_, of_slice in groupby(chain.from_iterable(map(each_packet, batches)), key=itemgetter(0)):
+            if slice_ == LOST:
+                for _, data in of_slice:
+                    lost |= lost_walks(data)
+                continue
+            rows = pa.concat_tables([unpacked(data) for _, data in of_slice], promote_options="default")
+            walks, portions = by_number(rows, numbers(rows.column("walk").to_numpy()))
+            for walk, portion in zip(walks.tolist(), portions, strict=True):
+                if pc.any(portion.column("opens")).as_py():
+                    lost.setdefault(walk, _LATE)
+                yield from judged.add(walk, self._of_walk(walk, portion))
+        yield from judged.rest()
+        yield judged_lost(lost)
 
-    def _settled(self, rows: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-        walks = rows.column("place").to_numpy() >> PLACE_BITS
-        for walk in np.unique(walks).tolist():
-            first, end = np.searchsorted(walks, [walk, walk + 1]).tolist()
-            yield self._of_walk(walk, rows.slice(first, end - first))
-
-    def _of_walk(self, walk: int, rows: pa.RecordBatch) -> pa.RecordBatch:
-        names = rows.column("identity").dictionary_encode()
+    def _of_walk(self, walk: int, rows: pa.Table) -> pa.Table:
+        """Returns one row per file that the walk reaches, with the verdict on it."""
+        names = rows.column("identity").combine_chunks().dictionary_encode()
         files = numbers(names.indices.to_numpy(zero_copy_only=False))
-        error = pc.if_else(rows.column("opens"), _LATE, rows.column("error"))
-        failed = error.is_valid().to_numpy(zero_copy_only=False)
         reach = self._reach(walk, rows, files, len(names.dictionary))[files]
-        reach[failed] |= BY_KEPT
-        stays = ((reach > 0) & _adds(rows)) | failed
-        said = {name: rows.column(name) for name in ("identity", "key", "size", "kind")}
-        table = pa.table({**said, "error": error, "reach": pa.array(reach)})
+        stays = (reach > 0) & _adds(rows)
+        table = rows.select(["identity", "key", "size", "kind"]).append_column("reach", pa.array(reach))
         if not stays.all():
             table, files = table.filter(pa.array(stays)), files[stays]
         return self._judged(walk, _one_per_file(table, files))
 
-    def _reach(self, walk: int, rows: pa.RecordBatch, files: Numbers, count: int) -> Reach:
+    def _reach(self, walk: int, rows: pa.Table, files: Numbers, count: int) -> Reach:
         """Returns by whom each file is reached."""
         found = np.zeros(count, dtype=np.uint8)
-        np.bitwise_or.at(found, files, rows.column("reach").to_numpy(zero_copy_only=False).astype(np.uint8))
+        np.bitwise_or.at(found, files, rows.column("reach").to_numpy().astype(np.uint8))
         if "spans" in rows.schema.names:
-            place, start, end = spans_of(rows.column("spans"))
-            fold, op = (pc.fill_null(rows.column(name), 0).to_numpy(zero_copy_only=False) for name in ("fold", "op"))
+            place, start, end = spans_of(rows.column("spans").combine_chunks())
+            fold, op = (pc.fill_null(rows.column(name), 0).to_numpy() for name in ("fold", "op"))
             entries = SpanEntries(files[place], numbers(fold)[place], numbers(op)[place], start, end)
             alive = above_zero(count, entries)
             walks = np.full(len(alive.owner), walk, dtype=np.int64)
             np.bitwise_or.at(found, alive.owner, self._axis.reach(walks, alive.start, alive.end))
         return found
 
-    def _judged(self, walk: int, rows: pa.Table) -> pa.RecordBatch:
+    def _judged(self, walk: int, rows: pa.Table) -> pa.Table:
         reach = rows.column("reach").to_numpy()
         own, theirs = (reach & BY_OWN) > 0, (reach & BY_OTHERS) > 0
         files = rows.append_column("needed", pa.array((reach & BY_KEPT) > 0))
         judged = verdicts(files, self._territories[walk], rows.filter(pa.array(theirs)) if theirs.any() else None)
         verdict = pc.if_else(pa.array(own), judged.column("verdict"), pa.scalar(OTHERS, pa.int8()))
-        verdict = pc.if_else(rows.column("error").is_valid(), pa.scalar(UNREADABLE, pa.int8()), verdict)
-        columns: dict[str, Any] = {name: rows.column(name) for name in ("identity", "key", "size", "kind", "error")}
-        columns |= {"walk": pa.array(np.full(len(rows), walk, np.int32)), "verdict": verdict}
-        (batch,) = pa.table({name: columns[name] for name in SETTLED.names}, SETTLED).combine_chunks().to_batches() or [
-            pa.RecordBatch.from_pylist([], SETTLED)
-        ]
-        return batch
+        return rows.select(["identity", "key", "size", "kind"]).append_column("verdict", verdict)
 
 
-def _adds(rows: pa.RecordBatch) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+def _adds(rows: pa.Table) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
     """Tells which rows say that a file is there, and not that it is taken away."""
     if "op" not in rows.schema.names:
         return np.ones(len(rows), dtype=bool)

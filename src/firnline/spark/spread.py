@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-import pyarrow as pa
+import numpy as np
 from pyspark.sql import SparkSession
 from pyspark.sql.utils import is_remote
 
 from firnline.errors import UsageError
+from firnline.model.spans import Numbers, numbers
 
 TASKS, THREADS = "spark.firnline.walk.tasks", "spark.firnline.walk.threads"
 """Settings of a session: the most tasks of a walk, and how many units a task opens at a time."""
@@ -28,9 +29,6 @@ _CORES_UNKNOWN = 8
 _OF_A_PART, _MOST_PARTS = 100_000, 4_000
 """So many files are judged in one part: a few megabytes of rows. Whatever the session says of its own shuffles."""
 
-_CERTAIN = 16
-"""That a part of so many gets no row at all happens once in e to this power."""
-
 
 @dataclass(frozen=True, slots=True)
 class Spread:
@@ -40,12 +38,6 @@ class Spread:
     threads: int
     parts: int
     side_by_side: int = 1
-
-    @property
-    def telling(self) -> int:
-        """How many rows, each under another name, reach every task of any round."""
-        most = max(self.tasks, self.parts)
-        return math.ceil(most * (math.log(most) + _CERTAIN))
 
 
 def spread_of(
@@ -57,7 +49,7 @@ def spread_of(
     cores = _CORES_UNKNOWN if is_remote() else session.sparkContext.defaultParallelism
     wanted = max(min(units // _FEWEST_UNITS, _ROUNDS * cores), units // _MOST_UNITS, min(cores, units), 1)
     tasks = min(wanted, _number(session, TASKS, wanted), max(1, (at_once or wanted * passes) // passes))
-    parts = min(max(tasks, cores, entries // _OF_A_PART), _MOST_PARTS)
+    parts = min(max(cores, entries // _OF_A_PART), _MOST_PARTS)
     return Spread(tasks, _number(session, THREADS, _THREADS), parts, side_by_side(session, tasks * passes))
 
 
@@ -91,7 +83,7 @@ def _number(session: SparkSession, name: str, default: int) -> int:
     return int(said)
 
 
-def placed(units: pa.Table, tasks: int) -> pa.Table:
-    """Returns the units with the task that opens each: neighbours together, as they name nearly the same."""
-    share = -(-len(units) // tasks) if len(units) else 1
-    return units.append_column("task", pa.array([place // share for place in range(len(units))], pa.int32()))
+def placed(units: int, tasks: int) -> Numbers:
+    """Returns the task that opens each of so many units: neighbours together, as they name nearly the same."""
+    share = max(1, -(-units // tasks))
+    return numbers(np.arange(units) // share)

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.utils import is_remote
 
 from firnline.errors import StoreError
+from firnline.spark.packets import packed, unpacked
 from firnline.spark.telling import forget_zip_importers, in_one_line
 
 _DESCRIPTION = "spark.job.description"
@@ -56,32 +57,41 @@ def _tagged(session: SparkSession, tag: str) -> Iterator[None]:
 _ROWS_PER_JOB = 250_000
 
 
-def streamed(rows: DataFrame, count: int, of: str = "") -> Iterator[pa.RecordBatch]:
-    """Yields one partition's batches at a time: each batch crosses as one Arrow message, not row by row.
+def brought(rows: DataFrame, count: int, of: str = "") -> Iterator[Any]:
+    """Yields rows of packets, one partition's at a time; `count` is how many files are in them.
 
-    Every partition costs a job of its own, so there are only as many as the rows need. Raises StoreError at the end
-    where they are not `count`: rows that went with an executor are computed again, and then others may come out.
+    Every partition costs a job of its own, so there are only as many as the files need.
     """
     few = rows.coalesce(1 + count // _ROWS_PER_JOB)
-    came = 0
     with described(rows.sparkSession, f"bringing {count:,} files", of):  # its jobs keep the name that they begin with
-        messages = few.mapInArrow(_as_messages, "message binary").toLocalIterator()
+        coming = few.toLocalIterator()
     with in_one_line("bringing its rows here"):
-        for row in messages:
-            with pa.ipc.open_stream(row.message) as stream:
-                for batch in stream:
-                    came += len(batch)
-                    yield batch
+        yield from coming
+
+
+def refuse_others(count: int, came: int) -> None:
+    """Raises StoreError unless as many files came as were counted: rows that went with an executor are computed again,
+    and then others may come out.
+    """
     if came != count:
         raise StoreError(
             f"the cluster counted {count:,} files, and then {came:,} came", "an executor may have been lost: plan again"
         )
 
 
+def streamed(rows: DataFrame, count: int, of: str = "") -> Iterator[pa.RecordBatch]:
+    """Yields batches of rows that lie on the cluster one by one. Raises StoreError at the end where they are not
+    `count`.
+    """
+    came = 0
+    for row in brought(rows.mapInArrow(_as_messages, "message binary"), count, of):
+        for batch in unpacked(row.message).to_batches():
+            came += len(batch)
+            yield batch
+    refuse_others(count, came)
+
+
 def _as_messages(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     forget_zip_importers()
     for batch in batches:
-        sink = io.BytesIO()
-        with pa.ipc.new_stream(sink, batch.schema) as stream:
-            stream.write_batch(batch)
-        yield pa.record_batch([pa.array([sink.getvalue()], pa.binary())], names=["message"])
+        yield pa.record_batch([pa.array([packed(batch)], pa.binary())], names=["message"])

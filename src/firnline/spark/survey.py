@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
 from weakref import finalize
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
 
 from firnline.errors import FirnlineError
 from firnline.model.files import FileKind, Tally, Totals
-from firnline.ports.engines import FILE_COLUMNS
-from firnline.spark.settling import OTHERS, UNREADABLE
+from firnline.spark.judged import OTHERS, UNREADABLE
 from firnline.spark.spool import Spool
 from firnline.spark.telling import error_of
 from firnline.spark.travelling import KINDS
@@ -23,11 +22,16 @@ _VERDICTS = {name: number for number, name in enumerate(VERDICTS)}
 _KINDS = {name: number for number, name in enumerate(KINDS.to_pylist())}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Sums:
-    """The sums of one walk by verdict and kind: count, bytes and how many have no size; and why it is not judged."""
+    """The sums of one walk by verdict and kind: count, bytes and how many have no size; and why it is not judged.
 
-    rows: dict[tuple[int, int], tuple[int, int, int]]
+    `folders` are local folders of its files, each with a verdict; more of them may be known to the cluster alone.
+    """
+
+    rows: dict[tuple[int, int], tuple[int, int, int]] = field(default_factory=dict)
+    folders: set[tuple[int, str]] = field(default_factory=set)
+    has_more_folders: bool = False
     problem: FirnlineError | None = None
 
     def of(self, verdict: str) -> dict[FileKind, tuple[int, int, int]]:
@@ -38,27 +42,25 @@ class Sums:
     def has_victims(self) -> bool:
         return bool(self.of(VICTIM))
 
+    def add(self, row: Mapping[str, Any]) -> None:
+        """Takes what is said of one packet."""
+        if row["verdict"] == UNREADABLE:
+            self.problem = self.problem or error_of(row["error"])
+            return
+        self.folders.update((row["verdict"], folder) for folder in row["folders"] or ())
+        self.has_more_folders |= row["folders"] is None
+        if row["verdict"] != OTHERS:
+            of = row["verdict"], row["kind"]
+            count, size, unsized = self.rows.get(of, (0, 0, 0))
+            self.rows[of] = count + row["count"], size + row["bytes"], unsized + row["unsized"]
+
 
 def summed(files: DataFrame, walks: int) -> list[Sums]:
     """Returns the sums of each walk; the walk itself is what this waits for."""
-    rows = (
-        files.groupBy("walk", "verdict", "kind")
-        .agg(
-            F.count("*").alias("count"),
-            F.coalesce(F.sum("size"), F.lit(0)).alias("bytes"),
-            (F.count("*") - F.count("size")).alias("unsized"),
-            F.max("error").alias("error"),
-        )
-        .collect()
-    )
-    found = [Sums({}) for _ in range(walks)]
-    for row in rows:
-        if row["verdict"] == UNREADABLE:
-            found[row["walk"]] = Sums({}, error_of(row["error"]))
-    for row in rows:
-        if row["verdict"] not in (UNREADABLE, OTHERS):
-            found[row["walk"]].rows[row["verdict"], row["kind"]] = (row["count"], row["bytes"], row["unsized"])
-    return found
+    found = [Sums() for _ in range(walks)]
+    for row in files.select("walk", "verdict", "kind", "count", "bytes", "unsized", "folders", "error").collect():
+        found[row["walk"]].add(row)
+    return [Sums(problem=each.problem) if each.problem else each for each in found]
 
 
 class Held:
@@ -125,10 +127,4 @@ class SparkSurvey(ByVerdict):
         if not count:
             return
         numbers = sorted(_KINDS[kind.value] for kind in kinds)
-        for batch in self.held.spools.batches(self.walk, _VERDICTS[verdict], numbers, count, self.of):
-            yield _as_files(batch)
-
-
-def _as_files(batch: pa.RecordBatch) -> pa.RecordBatch:
-    kinds = KINDS.take(batch.column("kind").cast(pa.int32()))
-    return batch.set_column(batch.schema.get_field_index("kind"), "kind", kinds).select(list(FILE_COLUMNS))
+        yield from self.held.spools.batches(self.walk, _VERDICTS[verdict], numbers, count, self.of)

@@ -7,17 +7,15 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from zipimport import zipimporter
 
-import pyarrow as pa
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 
 from firnline import errors
 from firnline.errors import FirnlineError
-from firnline.model.locations import identity
 
 
 def forget_zip_importers() -> None:
@@ -70,9 +68,11 @@ def said_by(problem: Exception) -> str:
     return (named or lines or [type(problem).__name__])[-1]
 
 
-def rows_to_tell(key: str, row: Sequence[object], schema: pa.Schema, telling: int) -> pa.RecordBatch:
-    """Returns rows that tell of a unit that cannot be read. `row` is what they have in common: all but their names."""
-    names = pa.array([f"{identity(key)}#{number}" for number in range(telling)], pa.string())
-    rest = zip(row, list(schema)[1:], strict=True)
-    columns = [names, *(pa.array([value] * telling, field.type) for value, field in rest)]
-    return pa.record_batch(columns, schema=schema)
+def told_of(lost: Mapping[int, str]) -> bytes:
+    """Returns what is told of walks that cannot be judged: by their numbers the errors, as text."""
+    return json.dumps(sorted(lost.items())).encode()
+
+
+def lost_walks(said: bytes) -> dict[int, str]:
+    """Returns the errors by the numbers of the walks, as `told_of` has them."""
+    return dict(json.loads(said))

@@ -17,41 +17,28 @@ import pyarrow.compute as pc
 from firnline.model.files import FileKind
 from firnline.model.spans import Numbers, Spans, merged, numbers
 from firnline.ports.expanding import Expanded
+from firnline.spark.packets import SLICES
 from firnline.walking.axis import STARTS, Axis
-from firnline.walking.marks import marks_of
+from firnline.walking.marks import Marks, marks_of
 
-ROWS = pa.schema(
-    [*STARTS, ("error", pa.string()), ("fold", pa.int64()), ("op", pa.int8()), ("spans", pa.list_(pa.int32()))]
-)
+ROWS = pa.schema([*STARTS, ("fold", pa.int64()), ("op", pa.int8()), ("spans", pa.list_(pa.int32()))])
 """Between rounds. No key: it is the identity, as most are."""
-ROWS_DDL = (
-    "identity string, key string, size bigint, kind string, opens boolean, expects bigint, error string, "
-    "fold bigint, op tinyint, spans array<int>"
-)
 
 KINDS = pa.array(sorted(FileKind), pa.string())
 """Kinds travel as numbers, in the order of their names: of several that are told of one file the first counts."""
 
-_FACTS = [
-    ("identity", pa.string()),
-    ("key", pa.string()),
-    ("size", pa.int64()),
-    ("kind", pa.int8()),
-    ("opens", pa.bool_()),
-    ("error", pa.string()),
-    ("place", pa.int64()),
-    ("part", pa.int32()),
-]
-PLAIN = pa.schema([*_FACTS, ("reach", pa.int8())])
-FOLDING = pa.schema([*PLAIN, ("fold", pa.int64()), ("op", pa.int8()), ("spans", pa.list_(pa.int32()))])
-PLAIN_DDL = (
-    "identity string, key string, size bigint, kind tinyint, opens boolean, error string, place bigint, part int, "
-    "reach tinyint"
+PLAIN = pa.schema(
+    [
+        ("identity", pa.string()),
+        ("key", pa.string()),
+        ("size", pa.int64()),
+        ("kind", pa.int8()),
+        ("opens", pa.bool_()),
+        ("walk", pa.int32()),
+        ("reach", pa.int8()),
+    ]
 )
-FOLDING_DDL = f"{PLAIN_DDL}, fold bigint, op tinyint, spans array<int>"
-
-PLACE_BITS = 40
-"""Of a place; the walk is above them."""
+FOLDING = pa.schema([*PLAIN, ("fold", pa.int64()), ("op", pa.int8()), ("spans", pa.list_(pa.int32()))])
 _STEM = r"^[^:]+://[^/]*"
 
 
@@ -69,17 +56,12 @@ def lists_of(spans: Spans, owners: int) -> pa.Array:
     return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), pa.array(flat, pa.int32()))
 
 
-def as_written(rows: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
-    """Returns the rows with the very types that we write: Spark names the items of lists otherwise."""
-    return pa.record_batch([rows.column(field.name).cast(field.type) for field in schema], schema=schema)
-
-
 def start_rows(starts: pa.Table, spans: Spans) -> pa.Table:
     """Returns what a pass starts with."""
     count = len(starts)
-    said = {"error": pa.nulls(count, pa.string()), "spans": lists_of(spans, count)}
-    added = {"fold": pa.array(np.zeros(count, np.int64)), "op": pa.array(np.ones(count, np.int8))}
-    columns = {**{name: starts.column(name) for name in STARTS.names}, **said, **added}
+    added = {"spans": lists_of(spans, count)}
+    added |= {"fold": pa.array(np.zeros(count, np.int64)), "op": pa.array(np.ones(count, np.int8))}
+    columns = {**{name: starts.column(name) for name in STARTS.names}, **added}
     return pa.table({name: columns[name] for name in ROWS.names}, schema=ROWS)
 
 
@@ -128,7 +110,6 @@ def _facts(rows: pa.RecordBatch) -> dict[str, pa.Array]:
     same = pc.equal(rows.column("identity"), rows.column("key"))
     said = {name: rows.column(name) for name in ("identity", "key", "size", "kind", "opens")}
     said["key"] = pc.if_else(same, None, said["key"])
-    said["error"] = pa.nulls(len(rows), pa.string())
     if "op" not in rows.schema.names:
         return {**said, "fold": pa.array(np.zeros(len(rows), np.int64)), "op": pa.array(np.ones(len(rows), np.int8))}
     adds = pc.greater(rows.column("op"), 0)
@@ -150,14 +131,24 @@ class Parts:
         share = np.maximum(1, np.round(every * weights / weights.sum())).astype(np.int64)
         return Parts(every, np.cumsum(share) - share, share)
 
-    def places(self, walks: Numbers, paths: pa.Array) -> tuple[pa.Array, pa.Array]:
-        """Returns the place of each row in its walk, and the part that it goes to."""
-        marks = marks_of(pa.chunked_array([paths]))
-        for _ in range(2):  # neighbours differ in few bits: all of them must count for the part
-            marks = (marks ^ (marks >> np.uint64(32))) * np.uint64(0x9E3779B97F4A7C15)
-        place = (walks << PLACE_BITS) | (marks >> np.uint64(64 - PLACE_BITS)).astype(np.int64)
+    def cells(self, walks: Numbers, paths: pa.Array) -> Numbers:
+        """Returns the part that each row of a walk goes to, and the slice of it, as one number."""
+        marks = spread_marks(paths)
         part = (self.first[walks] + (marks >> np.uint64(33)).astype(np.int64) % self.share[walks]) % self.all
-        return pa.array(place), pa.array(part.astype(np.int32))
+        return part * SLICES + (marks & np.uint64(SLICES - 1)).astype(np.int64)
+
+
+def tasks_of(units: pa.Array, tasks: int) -> Numbers:
+    """Returns the task that opens each unit in the next round: all rows of a unit go to one."""
+    return ((spread_marks(units) >> np.uint64(33)) % np.uint64(tasks)).astype(np.int64)
+
+
+def spread_marks(texts: pa.Array) -> Marks:
+    """Returns a number for each text. Neighbours differ in few bits: in these numbers all bits differ."""
+    marks = marks_of(pa.chunked_array([texts]))
+    for _ in range(2):
+        marks = (marks ^ (marks >> np.uint64(32))) * np.uint64(0x9E3779B97F4A7C15)
+    return marks ^ (marks >> np.uint64(32))
 
 
 def paths_of(names: pa.Array) -> pa.Array:
@@ -170,33 +161,51 @@ def paths_of(names: pa.Array) -> pa.Array:
     return pc.replace_substring_regex(names, _STEM, "")
 
 
-def parted(answer: Expanded, spans: Spans, axis: Axis, parts: Parts, folds: bool) -> pa.RecordBatch:
-    """Returns the rows that units of the last round named, as they go to be judged."""
+def parted(answer: Expanded, spans: Spans, axis: Axis, parts: Parts, folds: bool) -> tuple[pa.RecordBatch, Numbers]:
+    """Returns the rows that units of the last round named, as they go to be judged, and the cell of each."""
     places, of_unit = spans.of(answer.of)
     read = Spans(places, spans.start[of_unit], spans.end[of_unit])
     return to_parts(pa.record_batch(_facts(answer.rows)), read, axis, parts, folds)
 
 
-def to_parts(rows: pa.RecordBatch, spans: Spans, axis: Axis, parts: Parts, folds: bool) -> pa.RecordBatch:
-    """Returns each row once for each walk that reads it, with the part that judges it there."""
+def to_parts(
+    rows: pa.RecordBatch, spans: Spans, axis: Axis, parts: Parts, folds: bool
+) -> tuple[pa.RecordBatch, Numbers]:
+    """Returns each row once for each walk that reads it, and the cell where it is judged."""
     walks = axis.walks(spans.start)
     begins = np.ones(len(walks), dtype=bool)
     begins[1:] = (spans.owner[1:] != spans.owner[:-1]) | (walks[1:] != walks[:-1])
     first = np.flatnonzero(begins)
     of = spans.owner[first]
     chosen = rows if len(of) == len(rows) else rows.take(pa.array(of))
-    place, part = parts.places(walks[first], paths_of(chosen.column("identity")))
-    facts = {name: chosen.column(name) for name in ("identity", "key", "size", "opens", "error")}
-    facts |= {"kind": pc.index_in(chosen.column("kind"), KINDS).cast(pa.int8()), "place": place, "part": part}
+    cells = parts.cells(walks[first], paths_of(chosen.column("identity")))
+    facts = {name: chosen.column(name) for name in ("identity", "key", "size", "opens")}
+    facts |= {"kind": pc.index_in(chosen.column("kind"), KINDS).cast(pa.int8())}
+    facts |= {"walk": pa.array(walks[first].astype(np.int32))}
     if not folds:
         reach = np.bitwise_or.reduceat(axis.reach(walks, spans.start, spans.end), first) if len(first) else first
-        return _batch({**facts, "reach": pa.array(reach.astype(np.int8))}, PLAIN)
+        return _batch({**facts, "reach": pa.array(reach.astype(np.int8))}, PLAIN), cells
     flat = pa.array(np.stack([spans.start, spans.end], axis=1).reshape(-1), pa.int32())
     ends = pa.ListArray.from_arrays(pa.array(np.append(first, len(walks)) * 2, pa.int32()), flat)
     nobody = pa.array(np.zeros(len(chosen), np.int8))
     folded = {"reach": nobody, "fold": chosen.column("fold"), "op": chosen.column("op"), "spans": ends}
-    return _batch({**facts, **folded}, FOLDING)
+    return _batch({**facts, **folded}, FOLDING), cells
 
 
 def _batch(columns: dict[str, pa.Array], schema: pa.Schema) -> pa.RecordBatch:
     return pa.record_batch([columns[name].cast(schema.field(name).type) for name in schema.names], schema=schema)
+
+
+def each_unit_once(units: pa.Table) -> tuple[pa.Table, Spans]:
+    """Returns each unit once, whatever rows name it, and the spans of the roots that read it, by the unit's number."""
+    names = units.column("identity").combine_chunks().dictionary_encode()
+    unit = numbers(names.indices.to_numpy(zero_copy_only=False))
+    place, start, end = spans_of(units.column("spans").combine_chunks())
+    spelled = pc.coalesce(units.column("key"), units.column("identity"))
+    facts = pa.table({"unit": unit, "key": spelled, **{name: units.column(name) for name in ("size", "expects")}})
+    once = facts.group_by("unit", use_threads=False).aggregate(list(_ONCE.items())).sort_by("unit")
+    found = {name: once.column(f"{name}_{how}") for name, how in _ONCE.items()}
+    return pa.table(found), merged(unit[place], start, end)
+
+
+_ONCE = {"key": "min", "size": "max", "expects": "max"}

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from itertools import chain
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from firnline.ports.engines import SPARED_REASONS
-from firnline.spark.settling import OTHERS, UNREADABLE
-from firnline.spark.telling import error_of, forget_zip_importers
-from firnline.spark.travelling import KINDS
+from firnline.spark.judged import OTHERS, each_kind
+from firnline.spark.telling import forget_zip_importers
 from firnline.sql.faults import telling
 from firnline.walking.verdicts import KEPT, VERDICTS, VICTIM
 
 REASONS = {KEPT: "is needed by what stays", VICTIM: "is needed only by what expires", **SPARED_REASONS}
 FILES_DDL = "path string, kind string, size bigint, verdict string, reason string"
-_NAMES = pa.array(VERDICTS, pa.string())
-_REASONS = pa.array([REASONS[each] for each in VERDICTS], pa.string())
 
 
 def named_files(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -28,21 +25,13 @@ def named_files(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """
     forget_zip_importers()
     with telling():
-        for batch in batches:
-            yield _in_words(batch)
+        for one in chain.from_iterable(map(each_kind, batches)):
+            for files in one.batches():
+                if one.verdict != OTHERS:
+                    yield _in_words(files, VERDICTS[one.verdict])
 
 
-def _in_words(batch: pa.RecordBatch) -> pa.RecordBatch:
-    verdicts = batch.column("verdict")
-    for said in batch.filter(pc.equal(verdicts, UNREADABLE)).column("error").to_pylist():
-        raise error_of(said)
-    files = batch.filter(pc.not_equal(verdicts, OTHERS))
-    verdict = files.column("verdict").cast(pa.int32())
-    columns = {
-        "path": pc.coalesce(files.column("key"), files.column("identity")),
-        "kind": KINDS.take(files.column("kind").cast(pa.int32())),
-        "size": files.column("size"),
-        "verdict": _NAMES.take(verdict),
-        "reason": _REASONS.take(verdict),
-    }
-    return pa.record_batch(columns)
+def _in_words(files: pa.RecordBatch, verdict: str) -> pa.RecordBatch:
+    said = {"path": files.column("key"), **{name: files.column(name) for name in ("kind", "size")}}
+    words = {"verdict": verdict, "reason": REASONS[verdict]}
+    return pa.record_batch({**said, **{name: pa.repeat(pa.scalar(word), len(files)) for name, word in words.items()}})
