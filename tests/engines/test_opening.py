@@ -129,3 +129,13 @@ def test_packing_loses_nothing_and_keeps_cells_apart(rows: list[tuple[int, int]]
         for row in unpacked(data).column("row").to_pylist()
     ]
     assert sorted(found) == sorted((cell, number) for number, cell in rows)
+
+
+def test_all_rows_of_a_small_table_are_judged_at_once_and_those_of_a_large_one_in_slices() -> None:
+    parts = Parts.of(4, [1_000, 400_000, 0])
+    paths = pa.array([f"/data/{number}" for number in range(1_000)])
+    cells = [set(parts.cells(np.full(len(paths), walk), paths).tolist()) for walk in range(3)]
+    assert len(cells[0]) == 1
+    assert len(cells[1]) == parts.share[1] * SLICES
+    assert len(cells[2]) == parts.share[2] * SLICES, "it is not known how many files it has"
+    assert all(0 <= cell < parts.all * SLICES for of in cells for cell in of)

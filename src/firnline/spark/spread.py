@@ -49,7 +49,7 @@ def spread_of(
     cores = _CORES_UNKNOWN if is_remote() else session.sparkContext.defaultParallelism
     wanted = max(min(units // _FEWEST_UNITS, _ROUNDS * cores), units // _MOST_UNITS, min(cores, units), 1)
     tasks = min(wanted, _number(session, TASKS, wanted), max(1, (at_once or wanted * passes) // passes))
-    parts = min(max(cores, entries // _OF_A_PART), _MOST_PARTS)
+    parts = min(max(tasks, cores, entries // _OF_A_PART), _MOST_PARTS)
     return Spread(tasks, _number(session, THREADS, _THREADS), parts, side_by_side(session, tasks * passes))
 
 

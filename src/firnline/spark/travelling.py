@@ -40,6 +40,8 @@ PLAIN = pa.schema(
 )
 FOLDING = pa.schema([*PLAIN, ("fold", pa.int64()), ("op", pa.int8()), ("spans", pa.list_(pa.int32()))])
 _STEM = r"^[^:]+://[^/]*"
+_OF_A_SLICE = 12_500
+"""So many files of a table are judged at once, where it is known how many it has."""
 
 
 def spans_of(lists: pa.Array) -> tuple[Numbers, Numbers, Numbers]:
@@ -119,23 +121,29 @@ def _facts(rows: pa.RecordBatch) -> dict[str, pa.Array]:
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """Which task judges a file: each walk has a share of all tasks, by how many files it has."""
+    """Which task judges a file, and with which others: each walk has a share of all tasks and some slices of each, by
+    how many files it has. Those of a small table are judged at once: each time costs as much as judging thousands.
+    """
 
     all: int
     first: Numbers
     share: Numbers
+    slices: Numbers
 
     @staticmethod
     def of(every: int, entries: Sequence[int]) -> Parts:
-        weights = np.maximum(numbers(entries), 1)
+        files = numbers(entries)
+        weights = np.maximum(files, 1)
         share = np.maximum(1, np.round(every * weights / weights.sum())).astype(np.int64)
-        return Parts(every, np.cumsum(share) - share, share)
+        slices = np.where(files > 0, np.clip(files // share // _OF_A_SLICE, 1, SLICES), SLICES)
+        return Parts(every, np.cumsum(share) - share, share, slices)
 
     def cells(self, walks: Numbers, paths: pa.Array) -> Numbers:
         """Returns the part that each row of a walk goes to, and the slice of it, as one number."""
         marks = spread_marks(paths)
         part = (self.first[walks] + (marks >> np.uint64(33)).astype(np.int64) % self.share[walks]) % self.all
-        return part * SLICES + (marks & np.uint64(SLICES - 1)).astype(np.int64)
+        of_walk = (marks & np.uint64(0xFFFF)).astype(np.int64) % self.slices[walks]
+        return numbers(part * SLICES + (walks + of_walk) % SLICES)
 
 
 def tasks_of(units: pa.Array, tasks: int) -> Numbers:
