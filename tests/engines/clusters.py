@@ -12,6 +12,7 @@ import time
 import venv
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,16 @@ SOURCE = str(Path(next(iter(firnline.__path__))).parent)
 INSTALLED = Path(pyspark.__file__).parent
 _QUICK_JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 _PATIENCE_S = 300
+LACKED = "obstore"
+"""What executors of the small clusters lack beside firnline: not large, so that it is packed at once, and needed."""
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """A master, and the Python that its executors have."""
+
+    master: str
+    python: Path
 
 
 def bare_python(folder: Path, linked: Iterable[str]) -> Path:

@@ -13,8 +13,10 @@ import pytest
 from firnline.spark.shipping import distributions, modules
 
 from .clusters import (
+    LACKED,
     SCRIPT,
     SOURCE,
+    Cluster,
     bare_python,
     connect_server,
     first_on_path,
@@ -27,9 +29,6 @@ from .clusters import (
 pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("clusters")]
 HEAVY = ("pyarrow", "numpy", "numba", "llvmlite")
 """What executors of the quickest of the long tests have: packing these takes longer than all the rest."""
-
-LACKED = "redis"
-"""What executors of the short tests lack beside firnline: small, so that it is packed at once."""
 
 SINGLE_FILES = ("six", "typing_extensions")
 full = pytest.mark.skipif(not os.environ.get("FIRNLINE_FULL"), reason="runs with FIRNLINE_FULL=1 (make test-full)")
@@ -61,12 +60,10 @@ def test_a_small_local_cluster(tmp_path: Path) -> None:
     check_small(run_on({"SPARK_MASTER": "local-cluster[1,1,1024]"}, around, tmp_path, "survey"), python)
 
 
-def test_a_small_standalone_cluster(tmp_path: Path) -> None:
-    python = python_without(tmp_path / "bare", [LACKED])
-    around = surroundings(tmp_path)
-    with standalone(first_on_path(python, around), tmp_path, workers=1) as master:
-        here = first_on_path(Path(sys.executable), around)
-        check_small(run_on({"SPARK_MASTER": master}, here, tmp_path, "survey"), python)
+def test_a_small_standalone_cluster(tmp_path: Path, small_standalone: Cluster) -> None:
+    here = first_on_path(Path(sys.executable), surroundings(tmp_path))
+    said = run_on({"SPARK_MASTER": small_standalone.master}, here, tmp_path, "survey")
+    check_small(said, small_standalone.python)
 
 
 def test_a_small_connect_server(tmp_path: Path) -> None:
