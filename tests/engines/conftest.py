@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -18,9 +17,8 @@ from .clusters import LACKED, Cluster, first_on_path, python_without, standalone
 def spark_session() -> SparkSession:
     """One session for all tests of this worker; it ends with the worker's own process.
 
-    It answers many tiny questions: compiling code for each of them, or optimising any, costs more than it gains.
+    It answers many tiny questions: compiling code for each of them costs more than it gains.
     """
-    os.environ.setdefault("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
     started = session()
     started.conf.set("spark.sql.codegen.wholeStage", "false")
     started.conf.set("spark.sql.codegen.factoryMode", "NO_CODEGEN")
