@@ -13,6 +13,15 @@ def use_packed(package: str) -> None:
 
     They go last, so that what an executor has itself stays in place for everybody who shares its Python processes.
     """
-    packed = os.path.join(package, PACKED)
+    packed = os.path.join(_unpacked(package), PACKED)
     if os.path.isdir(packed) and packed not in sys.path:
         sys.path.append(packed)
+
+
+def _unpacked(package: str) -> str:
+    """Returns the folder that a driver's archive is unpacked to. Code that came as a zip (Spark's py-files) is found
+    before that folder, which lies beside the zip.
+    """
+    if os.path.isdir(package):
+        return package
+    return os.path.join(os.path.dirname(os.path.dirname(package)), "firnline")

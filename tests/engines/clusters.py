@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import socket
 import subprocess
 import sys
@@ -11,6 +12,7 @@ import time
 import venv
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +25,16 @@ SOURCE = str(Path(next(iter(firnline.__path__))).parent)
 INSTALLED = Path(pyspark.__file__).parent
 _QUICK_JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 _PATIENCE_S = 300
+LACKED = "obstore"
+"""What executors of the small clusters lack beside firnline: not large, so that it is packed at once, and needed."""
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """A master, and the Python that its executors have."""
+
+    master: str
+    python: Path
 
 
 def bare_python(folder: Path, linked: Iterable[str]) -> Path:
@@ -31,6 +43,17 @@ def bare_python(folder: Path, linked: Iterable[str]) -> Path:
     (site,) = folder.glob("lib/python*/site-packages")
     for name in linked:
         for source in INSTALLED.parent.glob(f"{name}*"):
+            (site / source.name).symlink_to(source)
+    return folder / "bin" / "python"
+
+
+def python_without(folder: Path, lacked: Iterable[str] = ()) -> Path:
+    """Returns an interpreter that has what this one has, but for firnline and what is lacked."""
+    absent = {"firnline", *lacked}
+    venv.create(folder, symlinks=True)
+    (site,) = folder.glob("lib/python*/site-packages")
+    for source in INSTALLED.parent.iterdir():
+        if source.suffix != ".pth" and re.split(r"\W|-", source.name)[0] not in absent:
             (site / source.name).symlink_to(source)
     return folder / "bin" / "python"
 
@@ -60,18 +83,20 @@ def first_on_path(python: Path, around: Mapping[str, str]) -> dict[str, str]:
     return {**around, "PATH": f"{python.parent}{os.pathsep}{around['PATH']}"}
 
 
-def run_on(where: Mapping[str, str], around: Mapping[str, str], folder: Path, script: Path = SCRIPT) -> dict[str, Any]:
-    """Returns what the script said; fails with all that it wrote."""
+def run_on(
+    where: Mapping[str, str], around: Mapping[str, str], folder: Path, *checks: str, script: Path = SCRIPT
+) -> dict[str, Any]:
+    """Returns what the script said of these checks, or of all; fails with all that it wrote."""
     start = f"import runpy, sys; sys.path.insert(0, {SOURCE!r}); runpy.run_path({str(script)!r}, run_name='__main__')"
-    command = [sys.executable, "-c", start, str(folder)]
+    command = [sys.executable, "-c", start, str(folder), *checks]
     ran = subprocess.run(command, env={**around, **where}, capture_output=True, text=True, timeout=900, check=False)
     assert ran.returncode == 0, ran.stderr[-6_000:] + ran.stdout[-2_000:]
     return json.loads(ran.stdout.splitlines()[-1])  # type: ignore[no-any-return]
 
 
 @contextmanager
-def standalone(around: Mapping[str, str], folder: Path) -> Iterator[str]:
-    """Yields the URL of a master that has two workers of one core."""
+def standalone(around: Mapping[str, str], folder: Path, workers: int = 2) -> Iterator[str]:
+    """Yields the URL of a master whose workers have one core each."""
     port, (home, host) = free_port(), (around["SPARK_HOME"], "127.0.0.1")
     deploy = [f"{home}/bin/spark-class", "org.apache.spark.deploy"]
     with ExitStack() as running:
@@ -79,7 +104,7 @@ def standalone(around: Mapping[str, str], folder: Path) -> Iterator[str]:
         master[1] += ".master.Master"
         running.enter_context(process(master, around, folder / "master.log"))
         wait_for(port)
-        for number in (1, 2):
+        for number in range(1, workers + 1):
             worker = [*deploy, "--host", host, "--webui-port", "0", "--cores", "1", "--memory", "1100m"]
             worker[1] += ".worker.Worker"
             worker += ["--work-dir", str(folder / f"work-{number}"), f"spark://{host}:{port}"]
@@ -88,8 +113,8 @@ def standalone(around: Mapping[str, str], folder: Path) -> Iterator[str]:
 
 
 @contextmanager
-def connect_server(around: Mapping[str, str], folder: Path) -> Iterator[str]:
-    """Yields the URL of a Spark Connect server."""
+def connect_server(around: Mapping[str, str], folder: Path, cores: int = 2) -> Iterator[str]:
+    """Yields the URL of a Spark Connect server that works with so many cores."""
     port = free_port()
     settings = {
         "spark.connect.grpc.binding.address": "127.0.0.1",
@@ -97,7 +122,7 @@ def connect_server(around: Mapping[str, str], folder: Path) -> Iterator[str]:
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.ui.enabled": "false",
     }
-    command = [f"{around['SPARK_HOME']}/bin/spark-submit", "--master", "local[2]"]
+    command = [f"{around['SPARK_HOME']}/bin/spark-submit", "--master", f"local[{cores}]"]
     command += ["--class", "org.apache.spark.sql.connect.service.SparkConnectServer"]
     command += [part for name, value in settings.items() for part in ("--conf", f"{name}={value}")]
     with process([*command, "spark-internal"], around, folder / "connect.log"):

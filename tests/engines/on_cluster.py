@@ -1,6 +1,7 @@
 """What a cluster does with real tables, compared with the local engine. A process of its own: it has one session.
 
-SPARK_MASTER or SPARK_REMOTE say where; the folder is the first argument. Says as JSON what executors had.
+SPARK_MASTER or SPARK_REMOTE say where; the folder is the first argument, names of checks may follow it. Says as JSON
+what executors had.
 """
 
 from __future__ import annotations
@@ -98,20 +99,23 @@ def environment(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         yield pa.record_batch([pa.array([json.dumps(said)])], names=["said"])
 
 
-def main(folder: str) -> None:
+CHECKS = {
+    "survey": surveys_are_equal,
+    "census": censuses_are_equal,
+    "purge": purge_leaves_what_a_local_plan_keeps,
+    "sql": sql_sees_every_snapshot,
+}
+
+
+def main(folder: str, *checks: str) -> None:
     spark = session()
     for name, value in QUICK.items():
         spark.conf.set(name, value)
-    facts = {
-        "survey": surveys_are_equal(spark, folder),
-        "census": censuses_are_equal(spark, folder),
-        "purge": purge_leaves_what_a_local_plan_keeps(spark, folder),
-        "sql": sql_sees_every_snapshot(spark, folder),
-    }
+    facts = {name: CHECKS[name](spark, folder) for name in checks or CHECKS}
     (said,) = spark.range(0, 1, 1, 1).mapInArrow(environment, "said string").collect()
     print(json.dumps({**facts, **json.loads(said.said)}))
     spark.stop()
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(*sys.argv[1:])

@@ -12,11 +12,23 @@ import pytest
 
 from firnline.spark.shipping import distributions, modules
 
-from .clusters import SCRIPT, SOURCE, bare_python, connect_server, first_on_path, run_on, standalone, surroundings
+from .clusters import (
+    LACKED,
+    SCRIPT,
+    SOURCE,
+    Cluster,
+    bare_python,
+    connect_server,
+    first_on_path,
+    python_without,
+    run_on,
+    standalone,
+    surroundings,
+)
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("clusters")]
 HEAVY = ("pyarrow", "numpy", "numba", "llvmlite")
-"""What executors of the quick test have: packing these takes longer than all the rest."""
+"""What executors of the quickest of the long tests have: packing these takes longer than all the rest."""
 
 SINGLE_FILES = ("six", "typing_extensions")
 full = pytest.mark.skipif(not os.environ.get("FIRNLINE_FULL"), reason="runs with FIRNLINE_FULL=1 (make test-full)")
@@ -33,6 +45,34 @@ def check(facts: dict[str, Any], python: Path, had: tuple[str, ...] = ()) -> Non
     assert facts["fast"]
 
 
+def check_small(facts: dict[str, Any], python: Path) -> None:
+    """Fails unless executors found victims, with another interpreter that got firnline and what it lacked from here."""
+    assert facts["survey"] > 0
+    assert Path(facts["python"]).parent == python.parent
+    assert "site-packages" not in facts["firnline"]
+    assert facts["came"] == [LACKED]
+    assert facts["fast"]
+
+
+def test_a_small_local_cluster(tmp_path: Path) -> None:
+    python = python_without(tmp_path / "bare", [LACKED])
+    around = {**surroundings(tmp_path), "PYSPARK_PYTHON": str(python)}
+    check_small(run_on({"SPARK_MASTER": "local-cluster[1,1,1024]"}, around, tmp_path, "survey"), python)
+
+
+def test_a_small_standalone_cluster(tmp_path: Path, small_standalone: Cluster) -> None:
+    here = first_on_path(Path(sys.executable), surroundings(tmp_path))
+    said = run_on({"SPARK_MASTER": small_standalone.master}, here, tmp_path, "survey")
+    check_small(said, small_standalone.python)
+
+
+def test_a_small_connect_server(tmp_path: Path) -> None:
+    python = python_without(tmp_path / "bare", [LACKED])
+    around = surroundings(tmp_path)
+    with connect_server({**around, "PYSPARK_PYTHON": str(python)}, tmp_path, cores=1) as remote:
+        check_small(run_on({"SPARK_REMOTE": remote}, around, tmp_path, "survey"), python)
+
+
 @full
 def test_local_cluster(tmp_path: Path) -> None:
     python = bare_python(tmp_path / "bare", HEAVY)
@@ -43,7 +83,7 @@ def test_local_cluster(tmp_path: Path) -> None:
 @full
 def test_tasks_that_fail_or_run_twice_and_executors_that_die_change_no_answer(tmp_path: Path) -> None:
     around = {**surroundings(tmp_path), "PYSPARK_PYTHON": sys.executable}
-    facts = run_on({}, around, tmp_path, SCRIPT.with_name("hard_times.py"))
+    facts = run_on({}, around, tmp_path, script=SCRIPT.with_name("hard_times.py"))
     assert min(facts[each] for each in ("stumbling", "deleted_twice", "bereaved")) > 0, facts
 
 

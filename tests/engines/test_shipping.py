@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import tarfile
+import zipfile
 from collections.abc import Callable, Iterator
 from importlib.metadata import PathDistribution
 from pathlib import Path
@@ -176,6 +177,42 @@ def test_the_digest_is_that_of_the_code(package: Path) -> None:
     assert digest(str(package)) == first
     (package / "deep" / "__init__.py").write_text("WORD = 2\n")
     assert digest(str(package)) != first
+
+
+@pytest.fixture
+def zipped(package: Path, tmp_path: Path) -> Path:
+    """The package as it lies in a zip, as `--py-files` sends it."""
+    with zipfile.ZipFile(tmp_path / "sent.zip", "w") as archive:
+        for path in sorted(package.rglob("*"), reverse=True):  # in another order than that of a folder
+            archive.write(path, path.relative_to(tmp_path))
+        archive.writestr("another/__init__.py", "WORD = 3\n")
+    return tmp_path / "sent.zip" / "firnline"
+
+
+def test_code_in_a_zip_has_the_digest_of_its_folder(package: Path, zipped: Path) -> None:
+    assert digest(str(zipped)) == digest(str(package))
+    (package / "deep" / "__init__.py").write_text("WORD = 2\n")
+    assert digest(str(zipped)) != digest(str(package))
+
+
+def test_code_in_a_zip_is_packed_as_that_of_a_folder(zipped: Path) -> None:
+    with tarfile.open(pack(zipped, [], "one")) as archive:
+        assert archive.getnames() == ["__init__.py", "deep/__init__.py"]
+        code = archive.extractfile("__init__.py")
+        assert code is not None
+        assert code.read() == b"WORD = 1\n"
+
+
+def test_packages_that_came_beside_a_zip_are_found(zipped: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Spark puts the zip of `--py-files` on the path before the folder that it unpacks what was packed to."""
+    before = list(sys.path)
+    monkeypatch.setattr(sys, "path", list(before))
+    use_packed(str(zipped))
+    assert sys.path == before
+    came = zipped.parents[1] / "firnline" / PACKED
+    came.mkdir()
+    use_packed(str(zipped))
+    assert sys.path == [*before, str(came)]
 
 
 def test_packages_that_came_are_found_last(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

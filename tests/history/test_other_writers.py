@@ -10,7 +10,9 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
+from firnline.formats.iceberg.runtime import PACKAGE
 from harness.pointers import CATALOG, NAMESPACE
+from harness.servers.jars import for_spark
 from harness.world import World
 from tests.history.parts import expire, ids, listed, pointer
 
@@ -42,9 +44,8 @@ def test_pyiceberg_drops_the_field_and_the_property_carries_the_history_on(world
 
 @pytest.mark.spark
 def test_java_commits_in_between(tmp_path: Path) -> None:
-    done = subprocess.run(
-        [sys.executable, str(WRITER), str(tmp_path)], check=True, stdout=subprocess.PIPE, cwd=tmp_path
-    )
+    command = [sys.executable, str(WRITER), str(tmp_path), for_spark([PACKAGE])]
+    done = subprocess.run(command, check=True, stdout=subprocess.PIPE, cwd=tmp_path)
     said = json.loads(done.stdout.splitlines()[-1])
     assert len(said["first"]) == 2
     assert said["field_after_java"] is None

@@ -6,7 +6,6 @@ so neither can see the other's jars or settings.
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import sys
@@ -20,16 +19,17 @@ from typing import IO, Any
 from pyspark import SparkConf
 from pyspark.java_gateway import launch_gateway
 
-ICEBERG = "1.12.0"
+from firnline.formats.iceberg.runtime import PACKAGE
+from harness.servers.jars import for_spark
+
+ICEBERG = PACKAGE.rpartition(":")[2]
 SETTINGS = {
     "spark.master": "local[1]",
-    "spark.jars.packages": f"org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:{ICEBERG}",
     "spark.ui.enabled": "false",
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.memory": "512m",
     "spark.driver.extraJavaOptions": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1",
 }
-LOCK = Path(tempfile.gettempdir()) / f"firnline-judge-{os.getuid()}.lock"
 
 
 class Jvm:
@@ -133,22 +133,14 @@ def started() -> Iterator[Jvm]:
 
 
 def _launch(said: IO[str]) -> Any:
-    with LOCK.open("w") as lock:
-        # The launcher resolves the jar into a cache that workers share; two at once corrupt it.
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        try:
-            return launch_gateway(_settings(), popen_kwargs={"stderr": said})
-        except Exception as error:
-            said.seek(0)
-            package = SETTINGS["spark.jars.packages"]
-            raise RuntimeError(f"the judge needs Java 17 and {package}:\n{said.read()}") from error
-
-
-def _settings() -> SparkConf:
     settings = SparkConf(loadDefaults=False)
-    for key, value in SETTINGS.items():
+    for key, value in {**SETTINGS, "spark.jars": for_spark([PACKAGE])}.items():
         settings.set(key, value)
-    return settings
+    try:
+        return launch_gateway(settings, popen_kwargs={"stderr": said})
+    except Exception as error:
+        said.seek(0)
+        raise RuntimeError(f"the judge needs Java 17 and {PACKAGE}:\n{said.read()}") from error
 
 
 def _checked(jvm: Jvm) -> Jvm:

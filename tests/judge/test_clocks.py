@@ -22,6 +22,8 @@ from harness.world import World
 
 from .jvm import Jvm
 
+pytestmark = pytest.mark.xdist_group("judge-0")  # shares that group's JVM
+
 _KEPT = "keep:\n  within: 400d\n"
 
 

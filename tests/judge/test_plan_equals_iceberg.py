@@ -1,6 +1,6 @@
 """What firnline plans is what Iceberg's Java library does, on random tables that Iceberg itself wrote.
 
-FIRNLINE_JUDGE_WORLDS sets how many tables (40 unless told, 300 in the long lane).
+FIRNLINE_JUDGE_WORLDS sets how many tables (24 unless told, 300 in the long lane).
 """
 
 from __future__ import annotations
@@ -20,9 +20,12 @@ from .places import size_on_disk
 from .verdict import Court, Verdict
 from .worlds import World, build
 
-COUNT = int(os.environ.get("FIRNLINE_JUDGE_WORLDS", "300" if os.environ.get("FIRNLINE_FULL") else "24"))
-# Two groups of worlds, so that two workers with a JVM each share the longest test of the default lane.
-SEEDS = [pytest.param(seed, marks=pytest.mark.xdist_group(f"judge-{seed % 2}")) for seed in range(COUNT)]
+FULL = bool(os.environ.get("FIRNLINE_FULL"))
+COUNT = int(os.environ.get("FIRNLINE_JUDGE_WORLDS", "300" if FULL else "24"))
+GROUPS = 2 if FULL else 1
+"""Few worlds share one JVM with the rest of this folder; many are shared by two workers with a JVM each."""
+
+SEEDS = [pytest.param(seed, marks=pytest.mark.xdist_group(f"judge-{seed % GROUPS}")) for seed in range(COUNT)]
 
 
 @pytest.fixture

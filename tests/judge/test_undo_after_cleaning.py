@@ -20,6 +20,8 @@ from firnline.policy.parse import Section
 
 from .jvm import Jvm
 
+pytestmark = pytest.mark.xdist_group("judge-0")  # shares that group's JVM
+
 SCHEMAS, SPECS = "schemas", "partition-specs"
 
 

@@ -19,6 +19,8 @@ from firnline.testing.dated import Clock, Dated, dated
 
 from .jvm import Jvm
 
+pytestmark = pytest.mark.xdist_group("judge-0")  # shares that group's JVM
+
 HINT = "version-hint.text"
 
 

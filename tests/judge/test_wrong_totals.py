@@ -14,6 +14,8 @@ from firnline.policy.parse import Section
 from .jvm import Jvm
 from .test_undo_after_cleaning import JavaTable
 
+pytestmark = pytest.mark.xdist_group("judge-0")  # shares that group's JVM
+
 
 @pytest.fixture
 def java(judge: Jvm, quick_folder: Path) -> JavaTable:

@@ -34,7 +34,7 @@ FULL = bool(os.environ.get("FIRNLINE_FULL"))
 def test_killed_at_every_write_and_resumed(tmp_path: Path, record_property: object) -> None:
     deaths = 0
     for number in range(1, effects(tmp_path / "counted") + 1):
-        for when in ("before", "after") if FULL else (("before", "after")[number % 2],):
+        for when in ("before", "after") if FULL else ("before",):  # after one write is before the next
             crowd = lake(tmp_path / f"{number}-{when}")
             with pytest.raises(Died):
                 crowd.process(Dying(number, when=when)).orphans(crowd.name("t"), grace="0s", consent=lambda plan: True)

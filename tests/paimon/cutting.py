@@ -16,6 +16,9 @@ FULL = bool(os.environ.get("FIRNLINE_FULL"))
 OF_THE_COMMIT = (
     "/snapshot/", "/tag/", "/changelog/", "/consumer/", "/branch/", "/commits/", "properties.json",
 )  # fmt: skip
+WHEN: tuple[When, ...] = ("before", "after") if FULL else ("before",)
+"""A death after one effect leaves what a death before the next one leaves: the short count has one of them."""
+
 Act = Callable[[Copy, Fault | None], object]
 
 

@@ -28,7 +28,7 @@ from harness.paimon.rows import java_rows
 from harness.paimon.shapes import MAIN, Shape
 from harness.paimon.worlds import Paimon
 
-from .cutting import cut_run, cut_undo
+from .cutting import WHEN, cut_run, cut_undo
 from .small import Copy, in_two_hours, quick_folder, row
 
 HOUR_MS = 3_600_000
@@ -194,7 +194,7 @@ def test_an_adopted_table_keeps_changelogs_as_before_and_its_writers_remove_none
 # ---------------------------------------------------------------- kills
 
 
-@pytest.mark.parametrize("when", ["before", "after"])
+@pytest.mark.parametrize("when", WHEN)
 def test_an_expiry_of_changelogs_is_cut_at_every_write(made: Path, when: When) -> None:
     effects = cut_run(made, native, when)
     assert any("/changelog/changelog-5" in key for _, key in effects)

@@ -18,7 +18,7 @@ from harness.paimon.java_table import JavaTable
 from harness.paimon.shapes import MAIN, Shape
 from harness.paimon.worlds import Paimon
 
-from .cutting import cut_run, cut_undo
+from .cutting import WHEN, cut_run, cut_undo
 from .small import Copy, quick_folder, row
 
 OPTIONS = {"bucket": "1", "consumer.expiration-time": "1 h"}
@@ -94,7 +94,7 @@ def test_without_the_option_it_counts_however_old(both: Paimon, copy: Copy) -> N
     assert plan["expire"] == ["1"]
 
 
-@pytest.mark.parametrize("when", ["before", "after"])
+@pytest.mark.parametrize("when", WHEN)
 def test_an_expiry_is_cut_at_every_write(made: Path, when: When) -> None:
     effects = cut_run(made, all_but_one, when)
     assert any("/consumer/consumer-old" in key for _, key in effects)

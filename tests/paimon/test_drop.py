@@ -31,7 +31,7 @@ from harness.paimon.rows import Rows, java_rows, python_rows
 from harness.paimon.shapes import MAIN, Shape
 from harness.paimon.worlds import Paimon, PaimonWorld
 
-from .cutting import FULL, cut_run, cut_undo
+from .cutting import FULL, WHEN, cut_run, cut_undo
 from .small import Copy, row
 from .test_interference import Before
 from .worlds import Seen, aside, compare, grown, is_sound, table
@@ -189,7 +189,7 @@ def test_a_branch_that_moved_on_since_the_plan_stays(both: Paimon, copy: Copy) -
     assert not copy.missing()
 
 
-@pytest.mark.parametrize("when", ["before", "after"])
+@pytest.mark.parametrize("when", WHEN)
 def test_a_drop_is_cut_at_every_write(made: Path, when: When) -> None:
     effects = cut_run(made, drop_side, when)
     assert any("/branch/branch-side/schema/schema-0" in key for _, key in effects)
@@ -263,7 +263,7 @@ def test_a_tag_of_a_snapshot_that_is_there_takes_no_file_along(copy: Copy) -> No
     assert before.keys() - copy.picture().keys() == {"/tag/tag-short"}
 
 
-@pytest.mark.parametrize("when", ["before", "after"])
+@pytest.mark.parametrize("when", WHEN)
 def test_the_drop_of_a_tag_is_cut_at_every_write(made: Path, when: When) -> None:
     copy = Copy.of(made, "outlived")
     copy.expire()

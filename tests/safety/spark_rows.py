@@ -1,11 +1,10 @@
-"""Reads tables with Spark and Iceberg in a process of its own: python spark_rows.py ASKED.json ANSWER.json.
+"""Reads tables with Spark and Iceberg in a process of its own: python spark_rows.py ASKED.json ANSWER.json JARS.
 
 ASKED is {name: {"metadata": path of the metadata file, "snapshots": [id, …]}}, ANSWER is {name: {id: [row, …]}}.
 """
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import sys
@@ -18,29 +17,24 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import lit
 
-ICEBERG = "1.12.0"
-PACKAGE = f"org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:{ICEBERG}"
-LOCK = Path(tempfile.gettempdir()) / f"firnline-judge-{os.getuid()}.lock"
-"""The one that every test with Iceberg's jar takes: two that resolve it at once spoil each other's cache."""
 
-
-def session() -> SparkSession:
+def session(jars: str) -> SparkSession:
     os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
     settings = {
-        "spark.jars.packages": PACKAGE,
+        "spark.jars": jars,
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.memory": "1g",
         "spark.sql.shuffle.partitions": "1",
+        "spark.sql.codegen.wholeStage": "false",  # the tables are tiny: compiling takes longer than reading
+        "spark.sql.codegen.factoryMode": "NO_CODEGEN",
         "spark.log.level": "ERROR",
     }
     builder = SparkSession.builder.master("local[1]").appName("rows")
     for name, value in settings.items():
         builder = builder.config(name, value)
-    with LOCK.open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        return builder.getOrCreate()
+    return builder.getOrCreate()
 
 
 def rows_of(spark: SparkSession, metadata: Path, snapshots: list[int], folder: Path) -> dict[str, list[int]]:
@@ -59,8 +53,8 @@ def rows_of(spark: SparkSession, metadata: Path, snapshots: list[int], folder: P
     return {snapshot: sorted(rows) for snapshot, rows in found.items()}
 
 
-def answer(asked: dict[str, Any]) -> dict[str, dict[str, list[int]]]:
-    spark = session()
+def answer(asked: dict[str, Any], jars: str) -> dict[str, dict[str, list[int]]]:
+    spark = session(jars)
     with tempfile.TemporaryDirectory() as scratch:
         return {
             name: rows_of(spark, Path(table["metadata"]), table["snapshots"], Path(scratch) / str(number))
@@ -69,4 +63,4 @@ def answer(asked: dict[str, Any]) -> dict[str, dict[str, list[int]]]:
 
 
 if __name__ == "__main__":
-    Path(sys.argv[2]).write_text(json.dumps(answer(json.loads(Path(sys.argv[1]).read_bytes()))))
+    Path(sys.argv[2]).write_text(json.dumps(answer(json.loads(Path(sys.argv[1]).read_bytes()), sys.argv[3])))

@@ -14,10 +14,12 @@ from pathlib import Path
 
 import pytest
 
+from firnline.formats.iceberg.runtime import PACKAGE
 from firnline.testing.faults import CHANGES
 from harness.disks import local
 from harness.operations import operations
 from harness.races import ACTIONS, TAKES_UP_OLD_FILES, race, verbs_of
+from harness.servers.jars import for_spark
 from harness.world import World
 
 FULL = bool(os.environ.get("FIRNLINE_FULL"))
@@ -61,9 +63,8 @@ def test_spark(worlds: dict[str, World], tmp_path: Path) -> None:
         for name, world in worlds.items()
     }
     (tmp_path / "asked.json").write_text(json.dumps(asked))
-    subprocess.run(
-        [sys.executable, str(READER), str(tmp_path / "asked.json"), str(tmp_path / "answer.json")], check=True
-    )
+    files = [str(tmp_path / name) for name in ("asked.json", "answer.json")]
+    subprocess.run([sys.executable, str(READER), *files, for_spark([PACKAGE])], check=True)
     answer = json.loads((tmp_path / "answer.json").read_bytes())
     for name, world in worlds.items():
         assert answer[name] == {str(each): list(rows) for each, rows in world.rows().items()}, name

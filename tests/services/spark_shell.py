@@ -23,6 +23,8 @@ def session(jars: str, catalogs: dict[str, str]) -> SparkSession:
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.memory": "1g",
         "spark.sql.shuffle.partitions": "1",
+        "spark.sql.codegen.wholeStage": "false",  # the tables are tiny: compiling takes longer than reading
+        "spark.sql.codegen.factoryMode": "NO_CODEGEN",
         "spark.log.level": "ERROR",
         "spark.sql.extensions": "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
         **catalogs,

@@ -21,7 +21,7 @@ from firnline.ops.runs.status import RunStatus
 from firnline.policy.parse import Section
 from harness.grounds import Ground
 from harness.servers.fixtures import unique
-from harness.servers.jars import fetch
+from harness.servers.jars import for_spark
 
 pytestmark = pytest.mark.spark
 ICEBERG = "1.12.0"
@@ -76,9 +76,8 @@ def shared(make_ground: Callable[[str], Ground]) -> dict[str, Shared]:
 @pytest.fixture
 def sql(shared: dict[str, Shared], tmp_path: Path) -> Iterator[Sql]:
     """Runs one statement in Spark and returns its rows."""
-    jars = ",".join(sorted(str(path) for path in fetch(JARS).glob("*.jar")))
     settings = {key: value for each in shared.values() for key, value in each.for_spark().items()}
-    command = [sys.executable, str(SHELL), jars, json.dumps(settings)]
+    command = [sys.executable, str(SHELL), for_spark(JARS), json.dumps(settings)]
     said = (tmp_path / "spark.log").open("w+")
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=said, text=True, cwd=tmp_path

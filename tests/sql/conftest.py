@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,7 +14,6 @@ from .lakes import Facts, build, expire
 @pytest.fixture(scope="session")
 def spark() -> SparkSession:
     """The worker's one session, whoever started it."""
-    os.environ.setdefault("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
     started = session()
     started.conf.set("spark.sql.codegen.wholeStage", "false")
     started.conf.set("spark.sql.codegen.factoryMode", "NO_CODEGEN")

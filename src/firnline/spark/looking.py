@@ -11,7 +11,8 @@ import json
 import os
 import platform
 import sysconfig
-from collections.abc import Callable, Sequence
+import zipfile
+from collections.abc import Callable, Iterator, Sequence
 from typing import TypedDict
 
 
@@ -40,11 +41,37 @@ def seen(names: Sequence[str]) -> Seen:
 
 
 def digest(package: str) -> str:
-    """Returns what identifies the code in a folder."""
+    """Returns what identifies the code of a package."""
     known = hashlib.sha256()
-    for folder, folders, names in os.walk(package):
-        folders[:] = sorted(each for each in folders if each not in ("__pycache__", "_packed"))
-        for name in sorted(each for each in names if each.endswith(".py")):
-            with open(os.path.join(folder, name), "rb") as code:
-                known.update(os.path.relpath(code.name, package).encode() + b"\0" + code.read() + b"\0")
+    for name, code in sources(package):
+        known.update(name.encode() + b"\0" + code + b"\0")
     return known.hexdigest()
+
+
+def sources(package: str) -> list[tuple[str, bytes]]:
+    """Returns the modules of a package by their names below it, sorted; what came packed with it is not its code."""
+    every = _in_folder(package) if os.path.isdir(package) else _in_zip(package)
+    return sorted((name, code) for name, code in every if not _APART.intersection(name.split("/")))
+
+
+_APART = frozenset({"__pycache__", "_packed"})
+
+
+def _in_folder(package: str) -> Iterator[tuple[str, bytes]]:
+    for folder, folders, names in os.walk(package):
+        folders[:] = [each for each in folders if each not in _APART]
+        for name in names:
+            if name.endswith(".py"):
+                with open(os.path.join(folder, name), "rb") as code:
+                    yield os.path.relpath(code.name, package).replace(os.sep, "/"), code.read()
+
+
+def _in_zip(package: str) -> Iterator[tuple[str, bytes]]:
+    """Yields what a zip holds at the end of this path: Spark's py-files are one; Python imports from it as it is."""
+    place, inside = os.path.split(package)
+    if not zipfile.is_zipfile(place):
+        return
+    with zipfile.ZipFile(place) as archive:
+        for name in archive.namelist():
+            if name.startswith(f"{inside}/") and name.endswith(".py"):
+                yield name[len(inside) + 1 :], archive.read(name)

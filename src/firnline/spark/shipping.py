@@ -7,6 +7,7 @@ and sent once, as an archive that Spark unpacks beside the task. Nothing of what
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 import os
 import re
@@ -97,7 +98,7 @@ def pack(package: Path, chosen: Iterable[Distribution], digest: str) -> Path:
     half = half_of(folder / stem)
     try:
         with open(create(half, 0o600), "wb") as target:
-            _write(target, (*_code(package), *_installed(chosen)))
+            _write(target, _code(package), _installed(chosen))
         place = folder / f"{stem}-{_digest_of(half)}.tar.gz"
         os.replace(half, place)  # closed before: two drivers may pack at once, and each file is whole under its name
     except BaseException:
@@ -120,17 +121,18 @@ def _digest_of(archive: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _write(target: IO[bytes], files: Iterable[tuple[str, Path]]) -> None:
+def _write(target: IO[bytes], code: Iterable[tuple[str, bytes]], files: Iterable[tuple[str, Path]]) -> None:
     with tarfile.open(fileobj=target, mode="w:gz", compresslevel=1) as archive:
+        for name, text in code:
+            about = tarfile.TarInfo(name)
+            about.size, about.mtime = len(text), int(time.time())  # Python tells a new module from its time, too
+            archive.addfile(about, io.BytesIO(text))
         for name, source in files:
             archive.add(source, name, recursive=False)
 
 
-def _code(package: Path) -> Iterator[tuple[str, Path]]:
-    for source in sorted(package.rglob("*.py")):
-        name = source.relative_to(package).as_posix()
-        if not _UNUSED.search(name):
-            yield name, source
+def _code(package: Path) -> Iterator[tuple[str, bytes]]:
+    return ((name, text) for name, text in looking.sources(str(package)) if not _UNUSED.search(name))
 
 
 def _installed(chosen: Iterable[Distribution]) -> Iterator[tuple[str, Path]]:

@@ -190,11 +190,11 @@ class TogetherContract:
     ) -> None:
         open_to_all = walk_of(three[0], list(three[0].changes)[:2], ObjectStores())
         locked = TableWalk(open_to_all.roots, LockedOut(open_to_all.expand, three[0].location), open_to_all.territory)
-        for walks in ([locked, open_to_all], [open_to_all, locked]):
-            found_of = dict(zip(("first", "second"), of_all(engine, walks), strict=True))
-            of_open = found_of["second" if walks[0] is locked else "first"]
-            assert of_open == alone(engine, open_to_all)
-        kind, _ = of_all(engine, [locked, open_to_all])[0]  # type: ignore[misc]
+        wanted = alone(engine, open_to_all)
+        assert of_all(engine, [open_to_all, locked])[0] == wanted
+        of_locked, of_open = of_all(engine, [locked, open_to_all])
+        assert of_open == wanted
+        kind, _ = of_locked  # type: ignore[misc]
         assert kind is PermanentStoreError
 
     def test_what_one_tables_means_do_not_find_is_opened_by_anothers(
@@ -203,10 +203,10 @@ class TogetherContract:
         """A unit that may be gone is gone for those only who do not find it."""
         seeing = walk_of(three[0], list(three[0].changes)[:2], ObjectStores())
         blind = TableWalk(seeing.roots, Blind(seeing.expand, three[0].location), seeing.territory)
-        for walks in ([blind, seeing], [seeing, blind], [blind, blind, seeing]):
-            answers = of_all(engine, walks)
-            assert [answers[number] for number, walk in enumerate(walks) if walk is seeing] == [alone(engine, seeing)]
-        assert of_all(engine, [blind, seeing])[0] == alone(engine, blind)
+        wanted = alone(engine, seeing)
+        assert of_all(engine, [blind, seeing]) == [alone(engine, blind), wanted]
+        assert of_all(engine, [seeing, blind])[0] == wanted
+        assert of_all(engine, [blind, blind, seeing])[2] == wanted
 
     def test_units_of_two_servers_are_not_one_whatever_they_are_called(self, engine: Engine, tmp_path: Path) -> None:
         """One server was copied to another, and the table went on there by itself under the same names."""
@@ -221,9 +221,10 @@ class TogetherContract:
             replace(walk_of(ours, list(ours.changes)[:2], ObjectStores()), server="here"),
             replace(walk_of(theirs, list(theirs.changes)[:2], there), server="there"),
         ]
-        for some in (walks, walks[::-1]):
-            assert of_all(engine, some) == [alone(engine, walk) for walk in some]
-        assert len({str(answer) for answer in of_all(engine, walks)}) == len(walks)
+        wanted = [alone(engine, walk) for walk in walks]
+        assert of_all(engine, walks) == wanted
+        assert of_all(engine, walks[::-1]) == wanted[::-1]
+        assert len({str(answer) for answer in wanted}) == len(walks)
 
     def test_a_unit_that_comes_too_late_ends_the_walk(self, engine: Engine, three: list[SmallTable]) -> None:
         """Nobody knows what it names, and all of that would look unneeded."""

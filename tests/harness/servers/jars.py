@@ -41,6 +41,15 @@ def fetch(coordinates: Sequence[str]) -> Path:
     return folder
 
 
+def for_spark(coordinates: Sequence[str]) -> str:
+    """Returns the jars of these coordinates as a Spark session takes them: paths, with commas between.
+
+    A session that gets names instead (`spark.jars.packages`) resolves them anew each time, which takes seconds, and two
+    that do so at once spoil each other's cache.
+    """
+    return ",".join(sorted(str(path) for path in fetch(coordinates).glob("*.jar")))
+
+
 def spark_jars(*prefixes: str) -> list[str]:
     """Returns the jars that came with pyspark and whose names begin so."""
     spark = find_spec("pyspark")
