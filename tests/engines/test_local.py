@@ -12,10 +12,11 @@ from firnline.ports.listings import KeyRange
 from firnline.stores.ranges import ObjectRanges
 from firnline.testing.engines import EngineContract
 from firnline.testing.engines_census import CensusContract
+from firnline.testing.engines_looking import LookingContract
 from firnline.testing.engines_together import TogetherContract
 
 
-class TestLocalEngine(EngineContract, TogetherContract, CensusContract):
+class TestLocalEngine(EngineContract, TogetherContract, CensusContract, LookingContract):
     @pytest.fixture
     def engine(self) -> Engine:
         return LocalEngine()

@@ -11,7 +11,7 @@ from firnline.model.files import FileKind, Root, Tally, Totals
 from firnline.model.locations import identity, stem_of
 from firnline.ports.expanding import Expand
 from firnline.ports.listings import KeyRange, ListRanges, ObjectClass, Sort
-from firnline.ports.stores import AsCalled, RealNames
+from firnline.ports.stores import AsCalled, Head, RealNames
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 
 FILE_COLUMNS = ("identity", "key", "size", "kind")
+FAULT_COLUMNS = ("key", "kind", "size", "found")
 
 OUTSIDE = "outside-location"
 NEAR_MISS = "near-miss"
@@ -218,6 +219,15 @@ class Engine(Protocol):
 
         A table that cannot be judged answers with what `survey` would raise, and stops no other. All of them are held
         until each is closed: the caller bounds how many it asks for.
+        """
+        ...
+
+    def faults(self, survey: Survey, store: Head) -> Iterator[pa.RecordBatch]:
+        """Asks the store for every needed file of a survey of this engine, where the engine works.
+
+        Yields those that are missing or have another size than their table says, as batches of FAULT_COLUMNS, each a
+        bounded number of rows, sorted by nothing; `found` is null if nothing is there. Raises StoreError if one cannot
+        be asked for: what is not known is not taken for sound.
         """
         ...
 
