@@ -28,3 +28,19 @@ def test_deletes_use_every_slot_and_share_one_pace(facts: dict[str, Any]) -> Non
     assert said["tasks"] == 5
     assert said["pace"] == pytest.approx(1.0), "together they have the whole pace, and no more"
     assert not said["here"], "none of it in the driver's own process"
+
+
+def test_looks_use_every_slot_and_share_one_pace(facts: dict[str, Any]) -> None:
+    said = facts["looks"]
+    assert said["missing"] == 2_000, "data files that are named and not there"
+    assert said["tasks"] == 5
+    assert set(said["parts"]) == {1 / 5}, "whichever of the five slots asked had a fifth of the pace"
+    assert not said["here"], "none of it in the driver's own process"
+
+
+def test_the_driver_holds_no_more_of_a_larger_table(facts: dict[str, Any]) -> None:
+    """Ten times as many files, of which all are missing and all are needed again. Each one that was held would take
+    some hundred bytes.
+    """
+    said = facts["memory"]
+    assert said["ten times"] - said["some"] < 9 * said["files"] * 10, said

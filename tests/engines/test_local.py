@@ -13,10 +13,11 @@ from firnline.stores.ranges import ObjectRanges
 from firnline.testing.engines import EngineContract
 from firnline.testing.engines_census import CensusContract
 from firnline.testing.engines_looking import LookingContract
+from firnline.testing.engines_reached import ReachedContract
 from firnline.testing.engines_together import TogetherContract
 
 
-class TestLocalEngine(EngineContract, TogetherContract, CensusContract, LookingContract):
+class TestLocalEngine(EngineContract, TogetherContract, CensusContract, LookingContract, ReachedContract):
     @pytest.fixture
     def engine(self) -> Engine:
         return LocalEngine()

@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 from firnline.errors import FirnlineError
 from firnline.local.census import LocalCensus, take
 from firnline.local.listing import Lister, LocalListing
+from firnline.local.reached import LocalReached
 from firnline.local.rows import in_batches, one_per_file, root_rows, split, with_need
 from firnline.local.walk import Files, PassFound, files_of, walk_together
 from firnline.model.files import File, FileKind, Root, Tally, Totals
@@ -103,6 +104,9 @@ class LocalEngine:
                     yield found
                 count += len(batch)
                 self.progress.step("looking at files", count, every)
+
+    def reached(self, *, everywhere: bool = False) -> LocalReached:
+        return LocalReached(everywhere)
 
     def list(self, pieces: Iterable[KeyRange], source: ListRanges) -> LocalListing:
         return Lister(self.threads, self.progress, self.most_listed).listed(pieces, source)

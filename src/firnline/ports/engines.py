@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 FILE_COLUMNS = ("identity", "key", "size", "kind")
 FAULT_COLUMNS = ("key", "kind", "size", "found")
+REACHED_COLUMNS = ("identity", "walk", "by_name")
 
 OUTSIDE = "outside-location"
 NEAR_MISS = "near-miss"
@@ -199,6 +200,27 @@ class Census(Protocol):
     def close(self) -> None: ...
 
 
+class Reached(Protocol):
+    """What walks reached, one after the other. Lives on the engine: the caller asks for few files at a time, by their
+    names, and holds none of the others.
+    """
+
+    def add(self, survey: Survey, walk: int, *, by_name: bool = False) -> None:
+        """Remembers the needed files of a survey of this engine, which may be closed then. `walk` is the number of the
+        walk, larger than those before; `by_name`: its files are found by their last names too.
+        """
+        ...
+
+    def find(self, paths: Collection[str], names: Collection[str]) -> Iterator[pa.RecordBatch]:
+        """Yields the files with one of these bare paths, as batches of REACHED_COLUMNS; and those that are local, or
+        were reached by name, and whose path ends with one of these names.
+
+        Each has the number of the first walk that reached it in one of its rows. Others may be among them, since only
+        marks are compared: the caller compares names.
+        """
+        ...
+
+
 class Engine(Protocol):
     @property
     def name(self) -> str: ...
@@ -228,6 +250,12 @@ class Engine(Protocol):
         Yields those that are missing or have another size than their table says, as batches of FAULT_COLUMNS, each a
         bounded number of rows, sorted by nothing; `found` is null if nothing is there. Raises StoreError if one cannot
         be asked for: what is not known is not taken for sound.
+        """
+        ...
+
+    def reached(self, *, everywhere: bool = False) -> Reached:
+        """Returns a memory of what walks of this engine reach, empty as yet; it lasts as long as it is held.
+        `everywhere`: all files are found by their last names too, not only local ones.
         """
         ...
 

@@ -19,6 +19,7 @@ from firnline.ports.stores import Head
 from firnline.spark.census import SparkCensus, take
 from firnline.spark.faults import faults
 from firnline.spark.listing import SparkListing, list_pieces
+from firnline.spark.reached import SparkReached
 from firnline.spark.roads import two_roads
 from firnline.spark.rounds import walk
 from firnline.spark.settling import settled
@@ -79,6 +80,9 @@ class SparkEngine:
             raise TypeError("a survey of another engine")
         self.progress.step("looking at files on Spark", 0, survey.kept.all.files)
         return faults(survey, store, self.at_once, self.of)
+
+    def reached(self, *, everywhere: bool = False) -> SparkReached:
+        return SparkReached(self.session, everywhere, self.of)
 
     def list(self, pieces: Iterable[KeyRange], source: ListRanges) -> SparkListing:
         self.progress.step("listing on Spark", 0, None)
