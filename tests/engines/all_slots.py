@@ -26,6 +26,7 @@ from firnline.ops.runs.presence import look
 from firnline.ports.delete import DeleteOutcome, Doomed, MaySend, always
 from firnline.ports.engines import Territory
 from firnline.ports.stores import ObjectMeta
+from firnline.spark import streaming
 from firnline.spark.delete import SparkDeleteMany
 from firnline.spark.engine import SparkEngine
 from firnline.spark.session import Session, session
@@ -38,7 +39,7 @@ from firnline.testing.tables import QuickFiles, SmallTable
 SLOTS = 5
 PATIENCE_S = 60.0
 SOME = 12_000
-"""Files of a table: more than one batch of rows that comes from an executor."""
+"""Files of a table."""
 
 FORMAT = IcebergFormat(ObjectStores())
 
@@ -120,8 +121,9 @@ def looks(spark: Session, folder: str) -> dict[str, object]:
 
 def memory(spark: Session, folder: str) -> dict[str, object]:
     """Returns what the driver holds at its peak, in bytes, over a look at all files of a table and a second walk: of a
-    table of some size, and of one that is ten times larger.
+    table of some size, and of one that is ten times larger. Both are larger than what is brought here at a time.
     """
+    streaming._ROWS_PER_JOB = SOME // 4
     held = {}
     for files in (SOME, SOME, 10 * SOME):  # once to warm up
         table = large_table(f"{folder}/{files}-{time.monotonic_ns()}", files)

@@ -15,6 +15,7 @@ from firnline.app.engines import Engines
 from firnline.errors import RefusedForSafety, UnreadableMetadata
 from firnline.formats.iceberg.expand import IcebergExpand
 from firnline.journal import parts
+from firnline.journal.lease import LeaseTimes
 from firnline.model.files import File
 from firnline.ops.runs.status import RunStatus
 from firnline.ports.expanding import Expanded, Together
@@ -41,6 +42,7 @@ def world(quick_folder: Path) -> World:
 def process(world: World, spark_session: SparkSession) -> Process:
     found = world.process()
     found.places.engines = Engines("spark", spark_session)
+    found.places.lease_times = LeaseTimes(skew_ms=0)  # Spark takes its time where others use the processor
     return found
 
 

@@ -27,12 +27,12 @@ from firnline.spark.spread import TASKS, spread_of
 from firnline.spark.streaming import described, streamed
 from firnline.spark.survey import SparkSurvey
 from firnline.stores.objects import ObjectStores
+from firnline.testing.after_survey.looking import LookingContract
+from firnline.testing.after_survey.reached import ReachedContract
 from firnline.testing.censuses import CensusWorld
 from firnline.testing.damage import remove
 from firnline.testing.engines import EngineContract, a_long_life
 from firnline.testing.engines_census import CensusContract
-from firnline.testing.engines_looking import LookingContract
-from firnline.testing.engines_reached import ReachedContract
 from firnline.testing.engines_together import TogetherContract
 from firnline.testing.surveys import expected
 from firnline.testing.surveys import survey as asked

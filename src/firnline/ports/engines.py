@@ -200,7 +200,7 @@ class Census(Protocol):
     def close(self) -> None: ...
 
 
-class Reached(Protocol):
+class ReachedFiles(Protocol):
     """What walks reached, one after the other. Lives on the engine: the caller asks for few files at a time, by their
     names, and holds none of the others.
     """
@@ -253,7 +253,7 @@ class Engine(Protocol):
         """
         ...
 
-    def reached(self, *, everywhere: bool = False) -> Reached:
+    def reached(self, *, everywhere: bool = False) -> ReachedFiles:
         """Returns a memory of what walks of this engine reach, empty as yet; it lasts as long as it is held.
         `everywhere`: all files are found by their last names too, not only local ones.
         """

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from firnline.model.files import File, Root
 from firnline.model.locations import identity, spellings
 from firnline.model.snapshots import snapshot_of
-from firnline.ports.engines import Engine, Reached, Territory
+from firnline.ports.engines import Engine, ReachedFiles, Territory
 from firnline.ports.expanding import Expand
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ class ReachableSincePlan:
     _names: set[str] = field(default_factory=set, init=False)
     _owners: set[bytes] = field(default_factory=set, init=False)
     _newest: int = field(default=0, init=False)
-    _reached: Reached | None = field(default=None, init=False)
+    _reached: ReachedFiles | None = field(default=None, init=False)
 
     def add(self, roots: Iterable[Root], expand: Expand, *, by_name: bool = False) -> None:
         """Walks from these roots, all of which are needed. Raises UnreadableMetadata if a unit cannot be read: then

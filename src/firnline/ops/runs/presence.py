@@ -55,7 +55,8 @@ class Presence:
 def look(engine: Engine, survey: Survey, store: Read, by_name: Sequence[str] = ()) -> Presence:
     """Returns which needed files of a survey are missing or have another size, as the engine finds them.
 
-    Here one batch of faults is held, and the first by name: memory grows neither with the files nor with what is wrong.
+    Here are the faults that come at a time, and the first by name: memory grows neither with the files nor with what
+    is wrong.
     `by_name` are folders of a format that gives no name twice: a file that lies anywhere in them is there, though not
     where its path was derived to be.
     """

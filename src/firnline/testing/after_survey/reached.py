@@ -12,7 +12,7 @@ from firnline.errors import UnreadableMetadata
 from firnline.formats.iceberg.table import IcebergFormat
 from firnline.model.files import FileKind, Root
 from firnline.model.locations import bare_path
-from firnline.ports.engines import REACHED_COLUMNS, Engine, Reached, Territory
+from firnline.ports.engines import REACHED_COLUMNS, Engine, ReachedFiles, Territory
 from firnline.ports.expanding import Expand
 from firnline.stores.objects import ObjectStores
 from firnline.testing.counting import CountingLog
@@ -119,7 +119,7 @@ def _unopened(known: KnownUnits) -> Expand:
 
 def walked(
     engine: Engine, table: SmallTable, snapshots: Collection[int], *, everywhere: bool = False, by_name: bool = False
-) -> Reached:
+) -> ReachedFiles:
     """Returns what the snapshots reach, as the first walk."""
     reached = engine.reached(everywhere=everywhere)
     add(reached, engine, table, snapshots, 1, by_name=by_name)
@@ -127,7 +127,7 @@ def walked(
 
 
 def add(
-    reached: Reached,
+    reached: ReachedFiles,
     engine: Engine,
     table: SmallTable,
     snapshots: Collection[int],
@@ -144,7 +144,7 @@ def add(
         reached.add(survey, number, by_name=by_name)
 
 
-def found(reached: Reached, paths: Iterable[str], names: Collection[str] = ()) -> set[tuple[str, int, bool]]:
+def found(reached: ReachedFiles, paths: Iterable[str], names: Collection[str] = ()) -> set[tuple[str, int, bool]]:
     rows: set[tuple[str, int, bool]] = set()
     for batch in reached.find(list(paths), names):
         assert tuple(batch.schema.names) == REACHED_COLUMNS
