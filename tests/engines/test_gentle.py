@@ -22,6 +22,7 @@ from firnline.ports.catalogs import TableName
 from firnline.ports.delete import Doomed, Fate, always
 from firnline.ports.engines import Territory
 from firnline.ports.listings import KeyRange
+from firnline.spark import slots
 from firnline.spark.delete import SparkDeleteMany
 from firnline.spark.engine import SparkEngine
 from firnline.spark.slots import task_slots
@@ -191,6 +192,15 @@ def test_work_is_spread_over_the_slots_that_are_there_or_are_sure_to_come(
     said: Any = Settings(spark_session, settings)
     assert task_slots(said) == (expected or spark_session.sparkContext.defaultParallelism)
     assert task_slots(said, 1) == 1
+
+
+def test_slots_are_counted_if_the_session_does_not_tell(
+    spark_session: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As a client of Spark Connect does: by what the session makes of a range."""
+    monkeypatch.setattr(slots, "is_remote", lambda: True)
+    monkeypatch.setattr(slots, "side_by_side", lambda session, tasks: tasks)
+    assert task_slots(spark_session) == spark_session.sparkContext.defaultParallelism
 
 
 class Settings:
