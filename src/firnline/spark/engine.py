@@ -16,10 +16,10 @@ from firnline.ports.expanding import Expand
 from firnline.ports.listings import KeyRange, ListRanges, Sort
 from firnline.ports.progress import Progress, Silent
 from firnline.ports.stores import Head
+from firnline.spark.after_survey.faults import faults
+from firnline.spark.after_survey.reached import SparkReached
 from firnline.spark.census import SparkCensus, take
-from firnline.spark.faults import faults
 from firnline.spark.listing import SparkListing, list_pieces
-from firnline.spark.reached import SparkReached
 from firnline.spark.roads import two_roads
 from firnline.spark.rounds import walk
 from firnline.spark.settling import settled
