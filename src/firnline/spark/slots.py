@@ -35,5 +35,6 @@ def _there(session: SparkSession) -> int:
     if not is_remote():
         return session.sparkContext.defaultParallelism
     with named(session, "counting slots"):
-        ((last,),) = session.range(_MOST).agg(F.max(F.spark_partition_id())).collect()
+        tasks = session.range(_MOST).select(F.spark_partition_id().alias("task"))
+        ((last,),) = tasks.agg(F.max("task")).collect()
     return int(last) + 1
