@@ -22,8 +22,10 @@ from firnline.ports.catalogs import TableName
 from firnline.ports.delete import Doomed, Fate, always
 from firnline.ports.engines import Territory
 from firnline.ports.listings import KeyRange
+from firnline.spark import slots
 from firnline.spark.delete import SparkDeleteMany
 from firnline.spark.engine import SparkEngine
+from firnline.spark.slots import task_slots
 from firnline.spark.spread import side_by_side, spread_of
 from firnline.stores.delete import ObjectDelete
 from firnline.stores.ranges import ObjectRanges
@@ -165,6 +167,40 @@ def test_as_many_parts_as_tasks_can_run_at_once(
     said: Any = Settings(spark_session, settings)
     assert side_by_side(said, 1_000) == (known[expected] if expected in known else int(expected))
     assert side_by_side(said, 1) == 1
+
+
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [
+        ({}, None),
+        ({"spark.dynamicAllocation.enabled": "true"}, None),
+        (
+            {
+                "spark.dynamicAllocation.enabled": "true",
+                "spark.dynamicAllocation.maxExecutors": "3",
+                "spark.executor.cores": "4",
+            },
+            12,
+        ),
+        ({"spark.executor.instances": "5", "spark.executor.cores": "4"}, 20),
+    ],
+)
+def test_work_is_spread_over_the_slots_that_are_there_or_are_sure_to_come(
+    spark_session: SparkSession, settings: dict[str, str], expected: int | None
+) -> None:
+    """A task that waits for an executor which never comes would hold back its part of the pace."""
+    said: Any = Settings(spark_session, settings)
+    assert task_slots(said) == (expected or spark_session.sparkContext.defaultParallelism)
+    assert task_slots(said, 1) == 1
+
+
+def test_slots_are_counted_if_the_session_does_not_tell(
+    spark_session: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As a client of Spark Connect does: by what the session makes of a range."""
+    monkeypatch.setattr(slots, "is_remote", lambda: True)
+    monkeypatch.setattr(slots, "side_by_side", lambda session, tasks: tasks)
+    assert task_slots(spark_session) == spark_session.sparkContext.defaultParallelism
 
 
 class Settings:

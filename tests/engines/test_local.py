@@ -10,12 +10,14 @@ from firnline.local.engine import LocalEngine
 from firnline.ports.engines import Engine, ListingTooLarge
 from firnline.ports.listings import KeyRange
 from firnline.stores.ranges import ObjectRanges
+from firnline.testing.after_survey.looking import LookingContract
+from firnline.testing.after_survey.reached import ReachedContract
 from firnline.testing.engines import EngineContract
 from firnline.testing.engines_census import CensusContract
 from firnline.testing.engines_together import TogetherContract
 
 
-class TestLocalEngine(EngineContract, TogetherContract, CensusContract):
+class TestLocalEngine(EngineContract, TogetherContract, CensusContract, LookingContract, ReachedContract):
     @pytest.fixture
     def engine(self) -> Engine:
         return LocalEngine()

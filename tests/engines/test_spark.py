@@ -27,6 +27,8 @@ from firnline.spark.spread import TASKS, spread_of
 from firnline.spark.streaming import described, streamed
 from firnline.spark.survey import SparkSurvey
 from firnline.stores.objects import ObjectStores
+from firnline.testing.after_survey.looking import LookingContract
+from firnline.testing.after_survey.reached import ReachedContract
 from firnline.testing.censuses import CensusWorld
 from firnline.testing.damage import remove
 from firnline.testing.engines import EngineContract, a_long_life
@@ -39,7 +41,7 @@ from firnline.testing.tables import QuickFiles, SmallTable
 pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
 
 
-class TestSparkEngine(EngineContract, TogetherContract, CensusContract):
+class TestSparkEngine(EngineContract, TogetherContract, CensusContract, LookingContract, ReachedContract):
     @pytest.fixture
     def engine(self, spark: Engine) -> Engine:
         return spark

@@ -50,7 +50,7 @@ def test_every_task_has_its_share_of_the_budget(spark_session: SparkSession, mot
     doomed = [Doomed(f"{moto_bucket.uri}/lake/{each}") for each in range(4_000)]
     deleter = Watched(moto_bucket.server.settings, throttle=Throttle(Lanes(defaults={})))
     said = SparkDeleteMany(spark_session).delete_many(doomed, deleter, always)
-    assert deleter.parts == 2
+    assert deleter.parts == spark_session.sparkContext.defaultParallelism
     assert [(each.key, each.fate) for each in said] == [(each.key, Fate.DELETED) for each in doomed]
 
 

@@ -78,7 +78,7 @@ GUARDS = {
         {"firnline.formats.paimon.reading.snapshot.Lasting.ends_ms": _local_end}, ("tag_for_hours", "expire")
     ),
     "a purge spares what is needed again": Guard(
-        {"firnline.ops.reachability.since_plan.ReachableSincePlan.spare": lambda self, key: False},
+        {"firnline.ops.reachability.since_plan.ReachableSincePlan.spared": lambda self, keys: set()},
         ("expire_later", "hold_what_went", "resume"),
     ),
     "a hold on the table stops writers": Guard(

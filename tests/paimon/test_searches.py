@@ -11,10 +11,12 @@ import pytest
 
 from firnline.errors import CollectionForbidden, RefusedForSafety, UnreadableMetadata
 from firnline.formats.paimon.table import PaimonFormat
-from firnline.model.files import File, FileKind
+from firnline.local.engine import LocalEngine
+from firnline.model.files import File, FileKind, Root
 from firnline.model.holds import Hold
 from firnline.model.locations import join
 from firnline.ops.marks.holds import add_hold
+from firnline.ops.orphans.neighbours import EachItsOwn
 from firnline.ops.reachability.since_plan import ReachableSincePlan
 from firnline.stores.objects import ObjectStores
 from firnline.stores.removers import LocalFolders
@@ -82,10 +84,11 @@ def _field(snapshot: Path, name: str) -> str:
 @pytest.mark.parametrize("by_name", [True, False])
 def test_a_name_alone_spares_a_file_where_names_are_unique(aged: Copy, by_name: bool) -> None:
     table_format, name = PaimonFormat(ObjectStores({})), a_name("data-", ".parquet")
-    since_plan = ReachableSincePlan([])
-    since_plan.add([File(FileKind.DATA, f"{aged.table}/p=a/bucket-0/{name}")], table_format.expand, by_name=by_name)
-    assert since_plan.spare(f"file://{aged.table}/p=a/bucket-0/{name}")
-    assert since_plan.spare(f"{aged.table}/p=b/bucket-0/{name}") is by_name
+    since_plan = ReachableSincePlan(LocalEngine)
+    root = Root(File(FileKind.DATA, f"{aged.table}/p=a/bucket-0/{name}"), True)
+    since_plan.add([root], table_format.expand, by_name=by_name)
+    here, there = f"file://{aged.table}/p=a/bucket-0/{name}", f"{aged.table}/p=b/bucket-0/{name}"
+    assert since_plan.spared([here, there]) == ({here, there} if by_name else {here})
 
 
 @pytest.mark.parametrize("damage", ["torn", "missing"])
@@ -111,11 +114,13 @@ def test_a_list_that_only_some_can_do_without_must_be_there(aged: Copy) -> None:
     """A changelog's list may be gone; the same list as that of a snapshot may not, whoever is asked first."""
     table_format = PaimonFormat(ObjectStores({}))
     gone = join(aged.table, "manifest", a_name("manifest-list-"))
-    changes, contents = (File(kind, gone, opens=True) for kind in (FileKind.CHANGES_LIST, FileKind.MANIFEST_LIST))
-    ReachableSincePlan([]).add([changes], table_format.expand)
+    kinds = (FileKind.CHANGES_LIST, FileKind.MANIFEST_LIST)
+    changes, contents = (Root(File(kind, gone, opens=True), True) for kind in kinds)
+    plain = EachItsOwn({}, {}, table_format.expand)
+    ReachableSincePlan(LocalEngine).add([changes], plain)
     for both_ways in ([changes, contents], [contents, changes]):
         with pytest.raises(UnreadableMetadata, match=gone):
-            ReachableSincePlan([]).add(both_ways, table_format.expand)
+            ReachableSincePlan(LocalEngine).add(both_ways, plain)
 
 
 def test_what_may_be_undone_is_needed(aged: Copy) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from itertools import chain
 
@@ -12,15 +13,18 @@ import pyarrow.compute as pc
 from firnline.errors import FirnlineError
 from firnline.local.census import LocalCensus, take
 from firnline.local.listing import Lister, LocalListing
+from firnline.local.reached import LocalReached
 from firnline.local.rows import in_batches, one_per_file, root_rows, split, with_need
 from firnline.local.walk import Files, PassFound, files_of, walk_together
 from firnline.model.files import File, FileKind, Root, Tally, Totals
 from firnline.model.spans import Numbers
-from firnline.ports.engines import FILE_COLUMNS, Elsewhere, Listing, TableWalk, Territory
+from firnline.ports.engines import FILE_COLUMNS, Elsewhere, Listing, Survey, TableWalk, Territory
 from firnline.ports.expanding import Expand, Expanded, Failures, opener
 from firnline.ports.listings import KeyRange, ListRanges, Sort
 from firnline.ports.progress import Progress, Silent
+from firnline.ports.stores import Head
 from firnline.walking.axis import Pass, passes_of
+from firnline.walking.faults import THREADS, faulty
 from firnline.walking.opening import Open, come_too_late
 from firnline.walking.verdicts import KEPT, VICTIM, ByVerdict, judged, verdicts
 
@@ -87,6 +91,22 @@ class LocalEngine:
         found = [self._found(begun) for begun in passes]
         files = [files_of(begun, each.said) for begun, each in zip(passes, found, strict=True)]
         return [_judged(number, walk, files, found) for number, walk in enumerate(walks)]
+
+    def faults(self, survey: Survey, store: Head) -> Iterator[pa.RecordBatch]:
+        """One batch of files is looked at while the next one waits: memory does not grow with them."""
+        if not isinstance(survey, LocalSurvey):
+            raise TypeError("a survey of another engine")
+        count, every = 0, survey.kept.all.files
+        with ThreadPoolExecutor(max(THREADS, self.threads)) as pool:
+            for batch in survey.kept_batches():
+                found = faulty(batch, store, pool)
+                if len(found):
+                    yield found
+                count += len(batch)
+                self.progress.step("looking at files", count, every)
+
+    def reached(self, *, everywhere: bool = False) -> LocalReached:
+        return LocalReached(everywhere)
 
     def list(self, pieces: Iterable[KeyRange], source: ListRanges) -> LocalListing:
         return Lister(self.threads, self.progress, self.most_listed).listed(pieces, source)

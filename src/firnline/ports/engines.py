@@ -11,7 +11,7 @@ from firnline.model.files import FileKind, Root, Tally, Totals
 from firnline.model.locations import identity, stem_of
 from firnline.ports.expanding import Expand
 from firnline.ports.listings import KeyRange, ListRanges, ObjectClass, Sort
-from firnline.ports.stores import AsCalled, RealNames
+from firnline.ports.stores import AsCalled, Head, RealNames
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 
 FILE_COLUMNS = ("identity", "key", "size", "kind")
+FAULT_COLUMNS = ("key", "kind", "size", "found")
+REACHED_COLUMNS = ("identity", "walk", "by_name")
 
 OUTSIDE = "outside-location"
 NEAR_MISS = "near-miss"
@@ -198,6 +200,27 @@ class Census(Protocol):
     def close(self) -> None: ...
 
 
+class ReachedFiles(Protocol):
+    """What walks reached, one after the other. Lives on the engine: the caller asks for few files at a time, by their
+    names, and holds none of the others.
+    """
+
+    def add(self, survey: Survey, walk: int, *, by_name: bool = False) -> None:
+        """Remembers the needed files of a survey of this engine, which may be closed then. `walk` is the number of the
+        walk, larger than those before; `by_name`: its files are found by their last names too.
+        """
+        ...
+
+    def find(self, paths: Collection[str], names: Collection[str]) -> Iterator[pa.RecordBatch]:
+        """Yields the files with one of these bare paths, as batches of REACHED_COLUMNS; and those that are local, or
+        were reached by name, and whose path ends with one of these names.
+
+        Each has the number of the first walk that reached it in one of its rows. Others may be among them, since only
+        marks are compared: the caller compares names.
+        """
+        ...
+
+
 class Engine(Protocol):
     @property
     def name(self) -> str: ...
@@ -218,6 +241,21 @@ class Engine(Protocol):
 
         A table that cannot be judged answers with what `survey` would raise, and stops no other. All of them are held
         until each is closed: the caller bounds how many it asks for.
+        """
+        ...
+
+    def faults(self, survey: Survey, store: Head) -> Iterator[pa.RecordBatch]:
+        """Asks the store for every needed file of a survey of this engine, where the engine works.
+
+        Yields those that are missing or have another size than their table says, as batches of FAULT_COLUMNS, each a
+        bounded number of rows, sorted by nothing; `found` is null if nothing is there. Raises StoreError if one cannot
+        be asked for: what is not known is not taken for sound.
+        """
+        ...
+
+    def reached(self, *, everywhere: bool = False) -> ReachedFiles:
+        """Returns a memory of what walks of this engine reach, empty as yet; it lasts as long as it is held.
+        `everywhere`: all files are found by their last names too, not only local ones.
         """
         ...
 

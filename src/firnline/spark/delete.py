@@ -14,17 +14,24 @@ from pyspark.sql import SparkSession
 
 from firnline.errors import FirnlineError, LeaseHeld
 from firnline.ports.delete import Delete, DeleteOutcome, Doomed, Fate, Lend, MaySend
+from firnline.spark.slots import task_slots
 from firnline.spark.streaming import described
 from firnline.spark.telling import forget_zip_importers, raise_told, told
 
-_KEYS_PER_TASK = 2_000
+_MOST_KEYS = 32_000
+"""Of one call: what the driver holds of a list at a time, with one outcome for each."""
+
+_FEWEST_KEYS = 10
+"""Of a task: a store that asked for less is sent no smaller request."""
+
 _OUTCOME = "key string, fate string, error string"
 
 
 @dataclass(frozen=True, slots=True)
 class SparkDeleteMany:
-    """`at_once` tasks send at a time, and one call brings at most `most` keys; None: as many as serve well. `turn` is
-    one for all that delete in a process: jobs of several tables come one after the other.
+    """`at_once` tasks send at a time, and one call brings at most `most` keys; None: all task slots of the session, and
+    as many keys as serve well. `turn` is one for all that delete in a process: jobs of several tables come one after
+    the other.
     """
 
     session: SparkSession
@@ -35,7 +42,7 @@ class SparkDeleteMany:
 
     @property
     def rows(self) -> int:
-        return min(16 * _KEYS_PER_TASK, self.most or sys.maxsize)
+        return min(_MOST_KEYS, self.most or sys.maxsize)
 
     def delete_many(
         self, doomed: Sequence[Doomed], delete: Delete, may_send: MaySend, lend: Lend | None = None
@@ -54,7 +61,7 @@ class SparkDeleteMany:
             return self._delete_many(doomed, delete, lend)
 
     def _delete_many(self, doomed: Sequence[Doomed], delete: Delete, lend: Lend | None) -> list[DeleteOutcome]:
-        tasks = min(max(1, len(doomed) // _KEYS_PER_TASK), self.at_once or sys.maxsize)
+        tasks = min(max(1, len(doomed) // _FEWEST_KEYS), task_slots(self.session, self.at_once))
         columns = [pa.array([each.key for each in doomed]), pa.array([each.etag for each in doomed], pa.string())]
         rows = self.session.createDataFrame(pa.table(columns, names=list(Doomed._fields))).repartition(tasks)
         until_ms = None if lend is None else _now_ms() + lend()

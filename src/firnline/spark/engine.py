@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
 
+import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from firnline.errors import FirnlineError
 from firnline.model.files import Root
-from firnline.ports.engines import Elsewhere, Listing, TableWalk, Territory
+from firnline.ports.engines import Elsewhere, Listing, Survey, TableWalk, Territory
 from firnline.ports.expanding import Expand
 from firnline.ports.listings import KeyRange, ListRanges, Sort
 from firnline.ports.progress import Progress, Silent
+from firnline.ports.stores import Head
+from firnline.spark.after_survey.faults import faults
+from firnline.spark.after_survey.reached import SparkReached
 from firnline.spark.census import SparkCensus, take
 from firnline.spark.listing import SparkListing, list_pieces
 from firnline.spark.roads import two_roads
@@ -70,6 +74,15 @@ class SparkEngine:
             kinds = frozenset(kind.value for kind in each.expand.order)
             found.append(problem or SparkSurvey(held, number, sums[number], kinds, self.of))
         return found
+
+    def faults(self, survey: Survey, store: Head) -> Iterator[pa.RecordBatch]:
+        if not isinstance(survey, SparkSurvey):
+            raise TypeError("a survey of another engine")
+        self.progress.step("looking at files on Spark", 0, survey.kept.all.files)
+        return faults(survey, store, self.at_once, self.of)
+
+    def reached(self, *, everywhere: bool = False) -> SparkReached:
+        return SparkReached(self.session, everywhere, self.of)
 
     def list(self, pieces: Iterable[KeyRange], source: ListRanges) -> SparkListing:
         self.progress.step("listing on Spark", 0, None)

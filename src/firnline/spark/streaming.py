@@ -79,12 +79,13 @@ def refuse_others(count: int, came: int) -> None:
         )
 
 
-def streamed(rows: DataFrame, count: int, of: str = "") -> Iterator[pa.RecordBatch]:
+def streamed(rows: DataFrame, count: int, of: str = "", *, crowded: bool = False) -> Iterator[pa.RecordBatch]:
     """Yields batches of rows that lie on the cluster one by one. Raises StoreError at the end where they are not
-    `count`.
+    `count`. `crowded`: there may be few partitions, with so many rows each that the driver could not hold those of one.
     """
-    came = 0
-    for row in brought(rows.mapInArrow(_as_messages, "message binary"), count, of):
+    came, jobs = 0, 1 + count // _ROWS_PER_JOB
+    dealt = rows.repartition(jobs) if crowded and jobs > 1 else rows
+    for row in brought(dealt.mapInArrow(_as_messages, "message binary"), count, of):
         for batch in unpacked(row.message).to_batches():
             came += len(batch)
             yield batch

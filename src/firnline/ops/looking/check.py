@@ -12,7 +12,6 @@ from firnline.ports.abilities import LeavesHints, NamesDefinitions
 from firnline.ports.catalogs import TableSource
 from firnline.ports.engines import ChooseEngine, Territory
 from firnline.ports.formats import State
-from firnline.ports.progress import Progress
 from firnline.ports.stores import Read
 
 
@@ -39,7 +38,7 @@ class Checked:
         }
 
 
-def check(source: TableSource, store: Read, choose: ChooseEngine, progress: Progress) -> Checked:
+def check(source: TableSource, store: Read, choose: ChooseEngine) -> Checked:
     """Returns what is missing, of files and of what they are read with, and what leads readers astray.
 
     Raises UnreadableMetadata where a list or manifest itself cannot be read.
@@ -48,7 +47,7 @@ def check(source: TableSource, store: Read, choose: ChooseEngine, progress: Prog
     roots = (Root(file, True, owner) for owner, file in source.format.roots(state))
     engine = choose(state, source.format, "auto")
     with closing(engine.survey(roots, source.format.expand, Territory(None))) as survey:
-        presence = look(store, survey.kept_batches(), progress)
+        presence = look(engine, survey, store)
     also = [*_astray(source, state), *_undefined(source, state)]
     return Checked(state.table, len(state.graph), presence.and_also(also))
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from firnline.errors import ObjectNotFound, RefusedForSafety
 from firnline.journal.events import RECORDS_KEY
 from firnline.journal.runs import Run
+from firnline.model.files import Root
 from firnline.model.locations import identity
 from firnline.model.times import parse_instant
 from firnline.ops.orphans.neighbours import Neighbour, all_tables, expand_of
@@ -48,14 +49,16 @@ class LakeGuard:
         self._refuse_fewer_catalogs(neighbours)
         self._refuse_return(neighbours)
         expand = expand_of(neighbours, self.work.source.format.expand)
-        for each in neighbours:
-            self.since_plan.add(each.needs(now_ms), expand, by_name=each.unique_names)
+        for by_name in (False, True):  # one walk each, however many tables there are
+            asked = [each for each in neighbours if each.unique_names is by_name]
+            needs = (Root(file, True) for each in asked for file in each.needs(now_ms))
+            self.since_plan.add(needs, expand, by_name=by_name)
         self.held.clear()
         self.held.update(_words(neighbours, now_ms, names_of(self.work, self.run)))
 
     def reasons_to_spare(self, lines: Sequence[ListedFile]) -> dict[str, str]:
         self.since_plan.decide()
-        spared = {line.key: SPARED for line in lines if self.since_plan.spare(line.key)}
+        spared = dict.fromkeys(self.since_plan.spared([line.key for line in lines]), SPARED)
         spared |= {line.key: reason for line in lines if (reason := self._held(line.key))}
         spared |= {line.key: reason for line in lines if (reason := self.bounds.forbids(line.key))}
         # A tag is not enough: a writer that repeats its work leaves the same bytes, and with them the same tag.
@@ -64,8 +67,8 @@ class LakeGuard:
             still = pool.map(self._is_still_old, due)
             return spared | {line.key: _CHANGED for line, old in zip(due, still, strict=True) if not old}
 
-    def newly_needed(self, key: str) -> bool:
-        return self.since_plan.newly_needed(key)
+    def newly_needed(self, keys: Sequence[str]) -> set[str]:
+        return self.since_plan.newly_needed(keys)
 
     def _held(self, key: str) -> str | None:
         """Returns why nothing may go from the innermost writers' folder that the object lies in; None where it may."""

@@ -1,127 +1,172 @@
-"""What became reachable since the plan: only units that the plan had not walked as kept are opened."""
+"""What became reachable since the plan: only units that the plan had not walked as kept are opened, by the engine."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import closing
+from dataclasses import dataclass, field
+from functools import cached_property
+from hashlib import sha256
 from typing import TYPE_CHECKING
 
-from firnline.model.files import File, FileKind, Root
+from firnline.model.files import File, Root
 from firnline.model.locations import identity, spellings
 from firnline.model.snapshots import snapshot_of
-from firnline.model.spans import portions
-from firnline.ports.engines import Engine, Territory
-from firnline.ports.expanding import Expand, SideBySide
+from firnline.ports.engines import Engine, ReachedFiles, Territory
+from firnline.ports.expanding import Expand
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
-_THREADS = 8
+    from firnline.walking.known import KnownUnits
 
 
+@dataclass
 class ReachableSincePlan:
-    """Remembers what is needed beyond what the plan had seen. Units never change, so each is opened once.
+    """Watches what is needed beyond what the plan had seen. Units never change, so each is opened once.
 
-    `kept` are the snapshots that the plan kept: all that they need by the units that were walked, it had seen. `real`
-    returns the name that a file has by whatever links it is reached.
+    The walks run on the engine, and what they reach stays there. Here are the names of the roots, which every look
+    reads anyway, and of what is asked about one batch at a time: memory does not grow with the files of the table.
+
+    `walked` are the units that the plan walked as kept, a part of them at a time, and `kept` its snapshots: all that
+    these need by those units, it had seen. `real` returns the name that a file has by whatever links it is reached;
+    `renames` says that it has other names for files that are not local, too.
     """
 
-    def __init__(self, walked: Iterable[str], kept: Iterable[str] = (), real: Callable[[str], str] = str) -> None:
-        self._known = set(walked)
-        self._real = real
-        self._kept = set(kept)
-        self._owners: set[frozenset[str]] = set()
-        self._reached: set[str] = set()
-        self._news: set[str] = set()
-        self._paths: set[str] = set()
-        self._names: set[str] = set()
+    choose: Callable[[], Engine]
+    walked: Iterable[Iterable[str]] = ()
+    kept: Collection[str] = ()
+    real: Callable[[str], str] = str
+    renames: bool = False
+    _look: int = field(default=0, init=False)
+    _decided: int = field(default=0, init=False)
+    _roots: dict[str, int] = field(default_factory=dict, init=False)
+    _paths: set[str] = field(default_factory=set, init=False)
+    _names: set[str] = field(default_factory=set, init=False)
+    _owners: set[bytes] = field(default_factory=set, init=False)
+    _newest: int = field(default=0, init=False)
+    _reached: ReachedFiles | None = field(default=None, init=False)
 
-    def add(self, roots: Iterable[File], expand: Expand, *, by_name: bool = False) -> None:
-        """Walks from these roots. Raises UnreadableMetadata where a unit cannot be read: then nothing may go.
+    def add(self, roots: Iterable[Root], expand: Expand, *, by_name: bool = False) -> None:
+        """Walks from these roots, all of which are needed. Raises UnreadableMetadata if a unit cannot be read: then
+        nothing may go.
 
         `by_name`: the name of what they reach is enough to spare a file, in whatever folder it lies.
         """
-        due: dict[str, File] = {}
-        for file in roots:
-            name = spellings(file.key).identity
-            self.reach(name, by_name)
-            if file.opens and name not in self._known:
-                # A list that must be there for one of them, and may be gone for another, must be there.
-                due[name] = min(due.get(name, file), file, key=lambda each: each.kind)
-        for kind in expand.order:
-            opened = {name: file for name, file in due.items() if file.kind is kind and name not in self._known}
-            with ThreadPoolExecutor(_THREADS) as pool:
-                for portion in portions(opened.values()):
-                    due.update(self._named(expand(portion, SideBySide(pool)).rows, by_name))
-            self._known |= opened.keys()
+        self._look += 1
+        new = (self._new_owners if expand.folds else self._new_units)(roots, by_name)
+        if new:
+            self._newest = self._look
+            self._walk(new, expand, by_name)
 
-    def add_folding(self, roots: Sequence[Root], expand: Expand, engine: Engine) -> None:
-        """Walks from these roots where units can take away what others name.
+    def _walk(self, new: Sequence[Root], expand: Expand, by_name: bool) -> None:
+        """Has the engine walk, and remember what is reached. Where units take nothing away those that are known stay
+        closed, and what was opened now is known from here on.
+        """
+        from firnline.walking.known import Unopened
+
+        opening = expand if expand.folds else Unopened(expand, self._known)
+        if self._reached is None:
+            self._reached = self._engine.reached(everywhere=self.renames)
+        with closing(self._engine.survey(new, opening, Territory(None))) as survey:
+            self._reached.add(survey, self._look, by_name=by_name)
+            for batch in () if expand.folds else survey.kept_batches(expand.order):
+                self._known.add(batch.column("identity").to_pylist())
+
+    @cached_property
+    def _engine(self) -> Engine:
+        return self.choose()
+
+    @cached_property
+    def _known(self) -> KnownUnits:
+        from firnline.walking.known import KnownUnits
+
+        known = KnownUnits()
+        for names in self.walked:
+            known.add(names)
+        return known
+
+    def _new_units(self, roots: Iterable[Root], by_name: bool) -> list[Root]:
+        """Returns the roots that are still to be opened."""
+        due: dict[str, File] = {}
+        for root in roots:
+            name = spellings(root.file.key).identity
+            self._reach(name, by_name)
+            if root.file.opens:
+                # A list that must be there for one of them, and may be gone for another, must be there.
+                due[name] = min(due.get(name, root.file), root.file, key=lambda each: each.kind)
+        return [Root(file, True) for file, known in zip(due.values(), self._known.among(due), strict=True) if not known]
+
+    def _new_owners(self, roots: Iterable[Root], by_name: bool) -> list[Root]:
+        """Returns the roots of owners that are new, where units can take away what others name.
 
         A manifest that was walked for one snapshot says nothing of another: what is dead there may be alive here. So
         each owner is either one that the plan kept, with the very same units, or walked as a whole.
         """
         new: list[Root] = []
         for owner, files in _by_owner(roots).items():
-            names = frozenset(identity(file.key) for file in files)
-            units = {identity(file.key) for file in files if file.opens}
+            names = sorted({identity(file.key) for file in files})
             for name in names:
-                self.reach(name)
-            if names in self._owners or (snapshot_of(owner) in self._kept and units <= self._known):
+                self._reach(name, by_name)
+            digest = sha256("\n".join(names).encode("utf-8", "surrogatepass")).digest()
+            if digest in self._owners or self._was_kept(owner, files):
                 continue
-            self._owners.add(names)
+            self._owners.add(digest)
             new += [Root(file, True, f"{len(self._owners)}") for file in files]
-        if not new:
-            return
-        with closing(engine.survey(new, expand, Territory(None))) as survey:
-            for batch in survey.kept_batches():
-                for name in batch.column("identity").to_pylist():
-                    self.reach(name)
+        return new
 
-    def _named(self, batch: pa.RecordBatch, by_name: bool) -> dict[str, File]:
-        """Returns the deeper units that are new; what the units name is remembered as reached."""
-        rows = zip(
-            *(batch.column(name).to_pylist() for name in ("identity", "key", "size", "kind", "opens")), strict=True
-        )
-        units: dict[str, File] = {}
-        for name, key, size, kind, opens in rows:
-            self.reach(name, by_name)
-            if opens:
-                units[name] = File(FileKind(kind), key, size, opens=True)
-        return units
+    def _was_kept(self, owner: str, files: Sequence[File]) -> bool:
+        units = [identity(file.key) for file in files if file.opens]
+        return snapshot_of(owner) in self.kept and bool(self._known.among(units).all())
 
     def decide(self) -> None:
         """Says that by what was reached so far it is decided what goes: what is reached from here on is news."""
-        self._news.clear()
+        self._decided = self._look
 
-    def reach(self, name: str, by_name: bool = False) -> None:
-        """Remembers an identity as needed, and its paths: under another authority, encoding or link it may be one."""
-        if name not in self._reached:
-            self._news.add(name)
-        self._reached.add(name)
-        self._paths.add(spellings(name).path)
-        real = self._real(name)
-        if real != name:
-            self._paths.add(spellings(real).path)
+    def _reach(self, name: str, by_name: bool) -> None:
+        """Remembers a root as needed, and its paths: under another authority, encoding or link it may be one."""
+        if name not in self._roots:
+            self._roots[name] = self._newest = self._look
+            self._paths.update(self._paths_of(name))
         if by_name:
-            self._names.add(name.rpartition("/")[2])
+            self._names.add(_last(name))
 
-    def newly_needed(self, key: str) -> bool:
-        """Tells whether this very object was reached only after it was decided what goes."""
-        return bool(self._news) and spellings(key).identity in self._news
+    def _paths_of(self, name: str) -> set[str]:
+        return {spellings(name).path, spellings(self.real(name)).path}
 
-    def spare(self, key: str) -> bool:
-        """Tells whether a file on the written list must stay."""
-        if not self._reached:
-            return False
-        if self._names and key.rpartition("/")[2] in self._names:
-            return True
-        name, path = spellings(key)
-        if name in self._reached or path in self._paths:
-            return True
-        real = self._real(name)
-        return real != name and spellings(real).path in self._paths
+    def newly_needed(self, keys: Collection[str]) -> set[str]:
+        """Returns which of these very objects were reached only after it was decided what goes."""
+        if not keys or self._newest <= self._decided:
+            return set()
+        names = {spellings(key).identity: key for key in keys}
+        first = {name: self._roots[name] for name in names if name in self._roots}
+        for name, look, _ in self._found({spellings(name).path for name in names}, ()):
+            if name in names:
+                first[name] = min(look, first.get(name, look))
+        return {names[name] for name, look in first.items() if look > self._decided}
+
+    def spared(self, keys: Collection[str]) -> set[str]:
+        """Returns which files of the written list must stay."""
+        by_path: dict[str, set[str]] = {}
+        by_name: dict[str, set[str]] = {}
+        for key in keys:
+            by_name.setdefault(_last(key), set()).add(key)
+            for path in self._paths_of(spellings(key).identity):
+                by_path.setdefault(path, set()).add(key)
+        found = {key for path in by_path.keys() & self._paths for key in by_path[path]}
+        found |= {key for name in by_name.keys() & self._names for key in by_name[name]}
+        for name, _, is_by_name in self._found(by_path, {_last(path) for path in by_path}):
+            for path in self._paths_of(name):
+                found |= by_path.get(path, set())
+            found |= by_name.get(_last(name), set()) if is_by_name else set()
+        return found
+
+    def _found(self, paths: Collection[str], names: Collection[str]) -> Iterator[tuple[str, int, bool]]:
+        """Yields what walks reached with one of these paths or last names, and perhaps more."""
+        for batch in () if self._reached is None else self._reached.find(paths, names):
+            yield from zip(*(batch.column(each).to_pylist() for each in ("identity", "walk", "by_name")), strict=True)
+
+
+def _last(name: str) -> str:
+    return name.rpartition("/")[2]
 
 
 def _by_owner(roots: Iterable[Root]) -> dict[str, list[File]]:

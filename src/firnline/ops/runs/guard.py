@@ -29,6 +29,7 @@ from firnline.ops.reachability.since_plan import ReachableSincePlan
 from firnline.ops.table.context import TableContext
 from firnline.ops.table.sources import refuse_mirror
 from firnline.ports.abilities import NumberedBranches
+from firnline.ports.engines import Engine
 from firnline.ports.formats import State, TableFormat
 
 SPARED = "needed again: reachable from what the table, a hold or an undoable run names now"
@@ -56,9 +57,9 @@ class Guard(Protocol):
         """Returns which of these files must stay after all, each with the reason. So the others are on their way."""
         ...
 
-    def newly_needed(self, key: str) -> bool:
-        """Tells whether looks since the last `reasons_to_spare` found this very file needed, and none before: it may be
-        gone.
+    def newly_needed(self, keys: Sequence[str]) -> set[str]:
+        """Returns which of these very files looks since the last `reasons_to_spare` found needed, and none before: they
+        may be gone.
         """
         ...
 
@@ -76,7 +77,7 @@ class TableGuard:
     bounds: Bounds = NOWHERE
 
     def __post_init__(self) -> None:
-        self.elsewhere = ReachableSincePlan((), real=self.work.real)
+        self.elsewhere = ReachableSincePlan(self.since_plan.choose, real=self.work.real)
 
     def look_again(self) -> None:
         state = self.work.source.load()
@@ -86,11 +87,7 @@ class TableGuard:
         refuse_emptied(self.work.source.format, state, self.run)
         self._ask_others(state)
         needs = live_roots(self.work, state, now_ms, but=self.run.id.stamp)
-        expand = self.work.source.format.expand
-        if expand.folds:
-            self.since_plan.add_folding(list(needs), expand, self.work.choose(state, self.work.source.format, "auto"))
-        else:
-            self.since_plan.add((root.file for root in needs), expand)
+        self.since_plan.add(needs, self.work.source.format.expand)
 
     def _ask_others(self, state: State) -> None:
         """Reads afresh what other tables need."""
@@ -98,19 +95,17 @@ class TableGuard:
         found = around(self.work, state, everywhere=outside, but=self.run.id.stamp)
         self.bounds = replace(self.work.bounds(state, self.run), holes=found.holes)
         if found.elsewhere is not None:
-            self.elsewhere.add((root.file for root in found.elsewhere.roots), found.elsewhere.expand)
+            self.elsewhere.add(found.elsewhere.roots, found.elsewhere.expand)
         found.refuse_conflict()  # what the other one needs is known by now: the last batch may have taken it
 
     def reasons_to_spare(self, lines: Sequence[ListedFile]) -> dict[str, str]:
         self.since_plan.decide()
         self.elsewhere.decide()
-        doubted = {line.key: why for line in lines if (why := self._doubt(line.key)) is not None}
+        keys = [line.key for line in lines]
+        doubted = {key: why for key in keys if (why := self.bounds.forbids(key)) is not None}
+        doubted |= dict.fromkeys(self.elsewhere.spared(keys), NEEDED_ELSEWHERE)
+        doubted |= dict.fromkeys(self.since_plan.spared(keys), SPARED)
         return doubted | self._young([line for line in lines if line.key not in doubted])
-
-    def _doubt(self, key: str) -> str | None:
-        if self.since_plan.spare(key):
-            return SPARED
-        return NEEDED_ELSEWHERE if self.elsewhere.spare(key) else self.bounds.forbids(key)
 
     def _young(self, lines: Sequence[ListedFile]) -> dict[str, str]:
         """Returns which files are younger than a day, or of no known age, if the list is not sealed: one
@@ -123,8 +118,8 @@ class TableGuard:
             old = pool.map(lambda line: _is_older(self.work, line.key, bound_ms), lines)
             return {line.key: YOUNG for line, is_old in zip(lines, old, strict=True) if not is_old}
 
-    def newly_needed(self, key: str) -> bool:
-        return self.since_plan.newly_needed(key) or self.elsewhere.newly_needed(key)
+    def newly_needed(self, keys: Sequence[str]) -> set[str]:
+        return self.since_plan.newly_needed(keys) | self.elsewhere.newly_needed(keys)
 
 
 def _is_older(work: TableContext, key: str, bound_ms: int) -> bool:
@@ -172,21 +167,29 @@ def reachable_since_plan(work: TableContext, run: Run) -> ReachableSincePlan:
     """Returns what watches for needs beyond those that the plan had walked; for all needs, where nothing but the record
     itself says that it had: a forger could declare every live unit walked.
     """
-    names = names_of(work, run)
+    names, renames = names_of(work, run), bool(_same_places(run))
+
+    def choose() -> Engine:
+        return work.choose(work.source.load(), work.source.format, "auto")
+
     if not run.is_sealed:
-        return ReachableSincePlan((), real=names)
+        return ReachableSincePlan(choose, real=names, renames=renames)
     # A part that was changed since only means that more is walked again: the safe direction.
     parts = read_sound_parts(work.store, run.folder.walked, run.plan["parts"]["walked"])
-    kept = (str(each["snapshot"]) for each in run.plan.get("keep", ()))
-    return ReachableSincePlan((name for table in parts for name in table.column("identity").to_pylist()), kept, names)
+    kept = {str(each["snapshot"]) for each in run.plan.get("keep", ())}
+    return ReachableSincePlan(choose, (each.column("identity").to_pylist() for each in parts), kept, names, renames)
 
 
 def names_of(work: TableContext, run: Run) -> Callable[[str], str]:
     """Returns what makes of an identity the one that files are compared by: where the operator of a search said that
     two places are one they still are, and then it is the real one, by whatever links.
     """
-    same = [(one, other) for one, other in run.plan.get("scope", {}).get("same", ())]
+    same = _same_places(run)
     return (lambda name: work.real(known_as(name, same))) if same else work.real
+
+
+def _same_places(run: Run) -> list[tuple[str, str]]:
+    return [(one, other) for one, other in run.plan.get("scope", {}).get("same", ())]
 
 
 _GONE = (Outcome.DELETED, Outcome.MISSING)
@@ -198,8 +201,8 @@ def refuse_taken_up(work: TableContext, run: Run, guard: Guard, batch: Sequence[
 
     A file that was written anew under its old name is there: then nothing was lost.
     """
-    named = (row.key for row in batch if row.outcome in _GONE and guard.newly_needed(row.key))
-    lost = [key for key in named if not _is_there(work, key)]
+    named = guard.newly_needed([row.key for row in batch if row.outcome in _GONE])
+    lost = [key for key in sorted(named) if not _is_there(work, key)]
     if lost:
         more = f" and {len(lost) - _NAMED:,} more" if len(lost) > _NAMED else ""
         raise TakenUpAgain(

@@ -9,14 +9,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence, Set
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from heapq import nsmallest
 from itertools import islice
 from typing import TYPE_CHECKING
 
 from firnline.errors import ObjectNotFound
 from firnline.ops.runs.plan import Planned
+from firnline.ports.engines import Engine, Survey
 from firnline.ports.formats import TableFormat, UndoWindow
-from firnline.ports.progress import Progress
-from firnline.ports.stores import Head, Read
+from firnline.ports.stores import Read
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -51,23 +52,27 @@ class Presence:
         return replace(self, faults=self.faults + len(found), listed=(*found, *self.listed)[:LISTED])
 
 
-def look(store: Read, batches: Iterable[pa.RecordBatch], progress: Progress, by_name: Sequence[str] = ()) -> Presence:
-    """Returns which files are missing or have another size. Memory does not grow with the files.
+def look(engine: Engine, survey: Survey, store: Read, by_name: Sequence[str] = ()) -> Presence:
+    """Returns which needed files of a survey are missing or have another size, as the engine finds them.
 
+    Here are the faults that come at a time, and the first by name: memory grows neither with the files nor with what
+    is wrong.
     `by_name` are folders of a format that gives no name twice: a file that lies anywhere in them is there, though not
     where its path was derived to be.
     """
-    count = size = faulty = 0
+    every, faulty = survey.kept.all, 0
     listed: list[FileFault] = []
-    for batch in batches:
-        for fault in _not_found_by_name(store, list(_faults(store, batch)), by_name):
-            faulty += 1
-            if len(listed) < LISTED:
-                listed.append(fault)
-        count += len(batch)
-        size += sum(each or 0 for each in batch.column("size").to_pylist())
-        progress.step("looking at files", count)
-    return Presence(count, size, faulty, tuple(listed))
+    for batch in engine.faults(survey, store):
+        found = _not_found_by_name(store, list(_told(batch)), by_name)
+        faulty += len(found)
+        listed = nsmallest(LISTED, [*listed, *found], key=lambda each: each.path)
+    return Presence(every.files, every.bytes, faulty, tuple(listed))
+
+
+def _told(batch: pa.RecordBatch) -> Iterator[FileFault]:
+    for row in batch.to_pylist():
+        problem = MISSING if row["found"] is None else f"has {row['found']} bytes, not {row['size']}"
+        yield FileFault(row["key"], row["kind"], problem)
 
 
 def _not_found_by_name(store: Read, faults: list[FileFault], folders: Sequence[str]) -> list[FileFault]:
@@ -84,24 +89,6 @@ def found_by_name(store: Read, names: Set[str], folders: Sequence[str]) -> set[s
 
 def name_of(key: str) -> str:
     return key.rpartition("/")[2]
-
-
-def _faults(store: Head, batch: pa.RecordBatch) -> Iterator[FileFault]:
-    rows = list(zip(*(batch.column(name).to_pylist() for name in ("key", "kind", "size")), strict=True))
-    with ThreadPoolExecutor(_THREADS) as pool:
-        for (key, kind, _), problem in zip(
-            rows, pool.map(lambda row: _problem(store, row[0], row[2]), rows), strict=True
-        ):
-            if problem:
-                yield FileFault(key, kind, problem)
-
-
-def _problem(store: Head, key: str, size: int | None) -> str | None:
-    try:
-        found = store.head(key).size
-    except ObjectNotFound:
-        return MISSING
-    return None if size is None or found == size else f"has {found} bytes, not {size}"
 
 
 def without_false_promise(planned: Planned, table_format: TableFormat, store: Read) -> Planned:

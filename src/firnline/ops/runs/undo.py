@@ -242,16 +242,15 @@ def _refuse_missing(leased: LeasedRun, removal: Removal) -> None:
         if owner in returning or owner not in present
     )
     hint = "another tool removed them; plan again if the rest may go"
+    engine = work.choose(state, work.source.format, "auto")
     try:
-        survey = work.choose(state, work.source.format, "auto").survey(
-            roots, work.source.format.expand, Territory(None)
-        )
+        survey = engine.survey(roots, work.source.format.expand, Territory(None))
     except UnreadableMetadata as missing:
         raise RefusedForSafety(f"{run.id} cannot be undone: {missing.message}", hint=hint) from missing
     with closing(survey):
         _refuse_foreign(work, run, state, survey)
         by_name = state.owned if work.source.format.unique_names else ()
-        presence = look(work.store, survey.kept_batches(), work.progress, by_name)
+        presence = look(engine, survey, work.store, by_name)
     if presence.faults:
         named = "; ".join(f"{each.path} ({each.problem})" for each in presence.listed[:5])
         raise RefusedForSafety(f"{run.id} cannot be undone, {presence.faults} files are gone: {named}", hint=hint)

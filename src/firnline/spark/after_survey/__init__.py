@@ -1,0 +1,1 @@
+"""What is done on executors with the files of a survey that stayed there."""

@@ -1,0 +1,1 @@
+"""What every engine must do with the files of its surveys."""

@@ -1,0 +1,105 @@
+"""What every engine must do when it looks at files: subclass the contract, say which engine, and pytest runs it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from firnline.errors import StoreError
+from firnline.formats.iceberg.table import IcebergFormat
+from firnline.model.files import Root
+from firnline.ports.engines import FAULT_COLUMNS, Engine, Survey, Territory
+from firnline.ports.stores import Head
+from firnline.stores.objects import ObjectStores
+from firnline.testing.counting import CountingLog
+from firnline.testing.manifests import Item
+from firnline.testing.tables import QuickFiles, SmallTable
+
+Fault = tuple[str, int | None, int | None]
+
+
+class LookingContract:
+    """The contract of Engine.faults. A subclass gives the fixture `engine`; its executors must see local files."""
+
+    @pytest.fixture
+    def engine(self) -> Engine:
+        raise NotImplementedError
+
+    @pytest.fixture
+    def table(self, tmp_path: Path) -> SmallTable:
+        """A table whose files are all there."""
+        table = SmallTable(QuickFiles(), f"file://{tmp_path}/t")
+        table.append(3)
+        table.delete_rows(table.live()[:1])
+        table.append(4)
+        return table
+
+    def test_files_that_are_as_their_table_says_are_no_faults(self, engine: Engine, table: SmallTable) -> None:
+        assert faults(engine, table, ObjectStores()) == {}
+
+    def test_what_is_missing_or_of_another_size_is_told_with_both_sizes(
+        self, engine: Engine, table: SmallTable
+    ) -> None:
+        gone, short, long, *_ = sorted(table.live())
+        Path(gone.removeprefix("file://")).unlink()
+        _fill(short, 0)
+        _fill(long, table.made[long].size + 1)
+        sizes = {path: table.made[path].size for path in (gone, short, long)}
+        assert faults(engine, table, ObjectStores()) == {
+            gone: ("data", sizes[gone], None),
+            short: ("data", sizes[short], 0),
+            long: ("data", sizes[long], sizes[long] + 1),
+        }
+
+    def test_every_needed_file_is_asked_for_once_and_no_other(
+        self, engine: Engine, table: SmallTable, tmp_path: Path
+    ) -> None:
+        counting = CountingLog(ObjectStores(), str(tmp_path / "calls.log"))
+        kept, *expired = sorted(table.changes, reverse=True)
+        assert faults(engine, table, counting, {str(each) for each in expired}) == {}
+        assert counting.calls() == Counter(dict.fromkeys((("head", path) for path in table.reachable(kept)), 1))
+
+    def test_a_store_that_cannot_tell_stops_the_look(self, engine: Engine, table: SmallTable) -> None:
+        """What nobody could look at is not sound."""
+        table.register([Item("tape://drive/x", 5)])
+        with pytest.raises(StoreError, match="tape://"):
+            faults(engine, table, ObjectStores())
+
+    def test_every_look_asks_again(self, engine: Engine, table: SmallTable) -> None:
+        with closing(_survey(engine, table)) as survey:
+            assert not list(engine.faults(survey, ObjectStores()))
+            gone = min(table.live())
+            Path(gone.removeprefix("file://")).unlink()
+            (batch,) = engine.faults(survey, ObjectStores())
+            assert batch.column("key").to_pylist() == [gone]
+
+    def test_a_survey_of_another_engine_is_refused(self, engine: Engine) -> None:
+        with pytest.raises(TypeError, match="another engine"):
+            list(engine.faults(object(), ObjectStores()))  # type: ignore[arg-type]
+
+
+def faults(engine: Engine, table: SmallTable, store: Head, expired: Collection[str] = ()) -> dict[str, Fault]:
+    """Returns what the engine says is wrong with the table's files. What comes twice would be counted twice."""
+    found: dict[str, Fault] = {}
+    with closing(_survey(engine, table, expired)) as survey:
+        for batch in engine.faults(survey, store):
+            assert tuple(batch.schema.names) == FAULT_COLUMNS
+            for row in batch.to_pylist():
+                assert row["key"] not in found
+                found[row["key"]] = (row["kind"], row["size"], row["found"])
+    return found
+
+
+def _survey(engine: Engine, table: SmallTable, expired: Collection[str] = ()) -> Survey:
+    table_format = IcebergFormat(ObjectStores())
+    state = table_format.load("table", table.publish())
+    roots = (Root(file, owner not in expired, owner) for owner, file in table_format.roots(state))
+    return engine.survey(roots, table_format.expand, Territory(None))
+
+
+def _fill(path: str, size: int) -> None:
+    Path(path.removeprefix("file://")).write_bytes(b"x" * size)

@@ -1,0 +1,33 @@
+"""Whether files are as their table says: looked at side by side, on whatever machine an engine works."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from firnline.errors import ObjectNotFound
+from firnline.ports.stores import Head
+
+FAULTS = pa.schema([("key", pa.string()), ("kind", pa.string()), ("size", pa.int64()), ("found", pa.int64())])
+THREADS = 16
+"""Looks under way at a time, in one process: each is a short wait for the store."""
+
+
+def faulty(files: pa.RecordBatch, store: Head, pool: ThreadPoolExecutor) -> pa.RecordBatch:
+    """Returns the files that are missing or have another size, as FAULTS. Raises StoreError if the store cannot tell.
+
+    A file of no known size only has to be there.
+    """
+    found = pa.array(pool.map(lambda key: _size(store, key), files.column("key").to_pylist()), pa.int64())
+    other = pc.fill_null(pc.not_equal(found, files.column("size")), False)
+    columns = [*(files.column(name) for name in FAULTS.names[:-1]), found]
+    return pa.record_batch(columns, schema=FAULTS).filter(pc.or_(pc.is_null(found), other))
+
+
+def _size(store: Head, key: str) -> int | None:
+    try:
+        return store.head(key).size
+    except ObjectNotFound:
+        return None
