@@ -18,7 +18,7 @@ from firnline.spark.packets import LOST, SLICES, UNITS, Packing, each_packet, pa
 from firnline.spark.rounds import Opening
 from firnline.spark.spread import Spread, placed
 from firnline.spark.telling import lost_walks, told_of
-from firnline.spark.travelling import FOLDING, ROWS, Parts, named, tasks_of
+from firnline.spark.travelling import FOLDING, ROWS, Parts, named, tasks_of, to_parts
 from firnline.walking.axis import Axis, WalkMeans
 
 Row = tuple[int, str, str, bool]
@@ -85,6 +85,14 @@ def test_what_is_said_twice_counts_twice_when_it_goes_to_be_judged() -> None:
     assert all(unpacked(data).schema == FOLDING for _, data in each_packet(passed))
     spans = {row["walk"]: row["spans"] for row in rows}
     assert (len(rows), spans) == (2, {0: [0, 2, 0, 2, 1, 3], 1: [10, 12]})
+
+
+def test_a_row_that_nobody_reads_gives_its_place_to_no_other() -> None:
+    rows = pa.RecordBatch.from_pylist([{**INDEX, "identity": f"s3://b/{row}", "fold": 0, "op": 1} for row in range(2)])
+    read_by_two = Spans(*map(numbers, ([1, 1], [0, 9], [1, 10])))
+    for folds in (True, False):
+        gone, _ = to_parts(rows, read_by_two, MEANS.axis, PARTS, folds)
+        assert gone.column("identity").to_pylist() == ["s3://b/1"] * 2
 
 
 def test_a_walk_that_is_lost_is_told_to_every_task_of_the_next_step() -> None:

@@ -18,8 +18,8 @@ from firnline.spark.judged import OTHERS, UNREADABLE, all_folders, each_kind
 from firnline.spark.packets import LOST, packed, packets
 from firnline.spark.settling import Settling
 from firnline.spark.telling import error_of, told, told_of
-from firnline.spark.travelling import FOLDING, KINDS
-from firnline.walking.axis import Axis
+from firnline.spark.travelling import FOLDING, KINDS, PLAIN
+from firnline.walking.axis import BY_RELEASED, Axis
 from firnline.walking.opening import come_too_late
 from firnline.walking.verdicts import ELSEWHERE, KEPT, VERDICTS, VICTIM
 
@@ -108,6 +108,29 @@ def test_what_could_not_be_read_or_was_not_opened_is_never_garbage() -> None:
     found = settled([late, travelling(1, 3, 0, 1, (5, 6))], 2, {1: told(UnreadableMetadata("torn", hint="none"))})
     ends = {row["walk"]: error_of(row["error"]).message for row in found if row["verdict"] == UNREADABLE}
     assert ends == {0: come_too_late().message, 1: "torn"}
+
+
+def test_what_could_not_be_read_is_told_before_any_file() -> None:
+    """Who asks for a few files reads no further than those: without the units that are lost they seem to be victims."""
+    torn = told(UnreadableMetadata("torn", hint="none"))
+    found = settled([travelling(1, 3, 0, 1, (5, 6))], 2, {1: torn})
+    assert [row["verdict"] for row in found] == [UNREADABLE, VERDICTS.index(VICTIM)]
+
+
+@settings(deadline=None)
+@given(st.sets(st.integers(0, 4)), st.sets(st.integers(0, 4)))
+def test_files_of_formats_that_fold_and_that_do_not_meet(own: set[int], theirs: set[int]) -> None:
+    """A table of one kind and the others that need its files may be walked in two passes."""
+    plain = [{**travelling(0, file, 0, 1, (5, 6)), "reach": BY_RELEASED} for file in own]
+    said = [(0, packed(pa.RecordBatch.from_pylist(plain, schema=PLAIN)))] if plain else []
+    folding = [travelling(0, file, 0, 1, (6, 7)) for file in theirs]
+    said += [(0, packed(pa.RecordBatch.from_pylist(folding, schema=FOLDING)))] if folding else []
+    for came in (said, said[::-1]):
+        batches = (packets([0], [slice_], [data]) for slice_, data in came)
+        found = [row for batch in Settling(AXIS, [Territory(None)] * 2)(batches) for row in in_rows(batch)]
+        verdicts = {row["identity"]: row["verdict"] for row in found}
+        expect = {name(file): OTHERS for file in theirs - own} | {name(file): VERDICTS.index(VICTIM) for file in own}
+        assert verdicts == expect | {name(file): VERDICTS.index(ELSEWHERE) for file in own & theirs}
 
 
 def test_folders_that_are_too_many_to_come_with_sums_come_by_themselves() -> None:

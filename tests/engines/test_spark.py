@@ -7,13 +7,14 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 import firnline
 from firnline.errors import FirnlineError, RefusedForSafety, StoreError, UnreadableMetadata, UsageError
@@ -23,6 +24,8 @@ from firnline.model.files import FileKind
 from firnline.ops.runs.plan import roots
 from firnline.ports.engines import OUTSIDE, Engine, Territory
 from firnline.spark.engine import SparkEngine
+from firnline.spark.judged import JUDGED_DDL, JudgedFiles
+from firnline.spark.spool import Spool
 from firnline.spark.spread import TASKS, spread_of
 from firnline.spark.streaming import described, streamed
 from firnline.spark.survey import SparkSurvey
@@ -120,6 +123,52 @@ def test_rows_that_are_not_as_many_as_were_counted_are_no_answer(spark_session: 
     for count in (2, 4):
         with pytest.raises(StoreError, match=f"counted {count} files, and then 3 came"):
             list(streamed(rows, count))
+
+
+def two_tables(spark_session: SparkSession, while_broken: Path) -> DataFrame:
+    """Judged files of two tables, one each. As long as `while_broken` exists, what comes after the first row fails."""
+
+    def judged(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        files = JudgedFiles([False, False])
+        for walk in range(2):
+            key = pa.nulls(1, pa.string())
+            said = {"identity": [f"s3://b/{walk}"], "key": key, "size": [1], "verdict": [1], "kind": [0]}
+            list(files.add(walk, pa.table(said)))
+        yield from files.rest()
+        if while_broken.exists():
+            raise OSError("the executor's disk is gone")
+
+    return spark_session.range(0, 1, 1, 1).mapInArrow(judged, JUDGED_DDL)
+
+
+def test_files_that_could_not_be_brought_for_one_table_come_when_the_next_one_asks(
+    tmp_path: Path, spark_session: SparkSession
+) -> None:
+    broken = tmp_path / "broken"
+    broken.touch()
+    spool = Spool(two_tables(spark_session, broken), 2)
+    with pytest.raises(FirnlineError, match="disk is gone"):
+        list(spool.batches(0, 1, [0], 1, ""))
+    broken.unlink()
+    for walk in range(2):
+        (batch,) = spool.batches(walk, 1, [0], 1, "")
+        assert batch.column("key").to_pylist() == [f"s3://b/{walk}"]
+    spool.close()
+
+
+def test_a_disk_of_this_machine_that_takes_no_files_is_told_and_asked_again(
+    tmp_path: Path, spark_session: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of several tables the first one is told; the next one may find room again."""
+    spool = Spool(two_tables(spark_session, tmp_path / "never"), 2)
+    room = tmp_path / "room"
+    monkeypatch.setattr(tempfile, "tempdir", str(room))
+    with pytest.raises(StoreError, match="a disk of this machine") as refused:
+        list(spool.batches(0, 1, [0], 1, ""))
+    assert "TMPDIR" in refused.value.hint
+    room.mkdir()
+    assert [len(batch) for batch in spool.batches(1, 1, [0], 1, "")] == [1]
+    spool.close()
 
 
 @pytest.mark.parametrize("said", ["0", "-3", "many", "1.5"])

@@ -51,19 +51,21 @@ class Settling:
         keep_freed_memory()
         judged = JudgedFiles([may_be_local(each) for each in self._territories])
         lost: dict[int, str] = {}
+        late: dict[int, str] = {}
         for slice_, of_slice in groupby(chain.from_iterable(map(each_packet, batches)), key=itemgetter(0)):
             if slice_ == LOST:
                 for _, data in of_slice:
                     lost |= lost_walks(data)
+                yield judged_lost(lost)  # before any file: a reader that wants a few may read no further
                 continue
             rows = pa.concat_tables([unpacked(data) for _, data in of_slice], promote_options="default")
             walks, portions = by_number(rows, numbers(rows.column("walk").to_numpy()))
             for walk, portion in zip(walks.tolist(), portions, strict=True):
                 if pc.any(portion.column("opens")).as_py():
-                    lost.setdefault(walk, _LATE)
+                    late[walk] = _LATE
                 yield from judged.add(walk, self._of_walk(walk, portion))
         yield from judged.rest()
-        yield judged_lost(lost)
+        yield judged_lost(late)
 
     def _of_walk(self, walk: int, rows: pa.Table) -> pa.Table:
         """Returns one row per file that the walk reaches, with the verdict on it."""

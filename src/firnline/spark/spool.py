@@ -18,9 +18,9 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from firnline.errors import FirnlineError
+from firnline.errors import FirnlineError, StoreError
 from firnline.spark.judged import FILES, UNREADABLE, OfOneKind
-from firnline.spark.streaming import brought, refuse_others
+from firnline.spark.streaming import brought, described, refuse_others
 
 Asked = tuple[int, tuple[int, ...]]
 """A verdict, and kinds."""
@@ -67,13 +67,23 @@ class Spool:
         return self._files.filter(wanted | (F.col("verdict") == UNREADABLE))
 
     def _bring(self, asked: Asked, of: str) -> _Arrivals:
+        rows = self._chosen(asked)
+        with described(rows.sparkSession, "counting files", of):
+            count = rows.agg(F.sum("count")).collect()[0][0] or 0
+        try:
+            arrivals = _Arrivals(self._place(asked))
+            arrivals.write(brought(rows, count, of))
+        except OSError as problem:
+            raise StoreError(
+                f"files could not be put on a disk of this machine: {problem}", "make room where TMPDIR points"
+            ) from problem
+        return arrivals
+
+    def _place(self, asked: Asked) -> Path:
         if self._folder is None:
             self._folder = TemporaryDirectory(prefix="firnline-files-")
         verdict, kinds = asked
-        arrivals = _Arrivals(Path(self._folder.name, f"{verdict}-{'.'.join(map(str, kinds))}"))
-        rows = self._chosen(asked)
-        arrivals.write(brought(rows, rows.agg(F.sum("count")).collect()[0][0] or 0, of))
-        return arrivals
+        return Path(self._folder.name, f"{verdict}-{'.'.join(map(str, kinds))}")
 
 
 @dataclass(slots=True)
@@ -85,7 +95,7 @@ class _Arrivals:
     problems: dict[int, FirnlineError] = field(default_factory=dict)
 
     def write(self, rows: Iterator[Any]) -> None:
-        self.folder.mkdir()
+        self.folder.mkdir(exist_ok=True)  # where bringing them failed, the next table asks again
         writers: dict[int, pa.ipc.RecordBatchStreamWriter] = {}
         with ExitStack() as opened:
             for row in rows:

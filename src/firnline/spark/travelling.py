@@ -185,7 +185,7 @@ def to_parts(
     begins[1:] = (spans.owner[1:] != spans.owner[:-1]) | (walks[1:] != walks[:-1])
     first = np.flatnonzero(begins)
     of = spans.owner[first]
-    chosen = rows if len(of) == len(rows) else rows.take(pa.array(of))
+    chosen = rows if np.array_equal(of, np.arange(len(rows))) else rows.take(pa.array(of))
     cells = parts.cells(walks[first], paths_of(chosen.column("identity")))
     facts = {name: chosen.column(name) for name in ("identity", "key", "size", "opens")}
     facts |= {"kind": pc.index_in(chosen.column("kind"), KINDS).cast(pa.int8())}
