@@ -13,9 +13,10 @@ from firnline.stores.ranges import ObjectRanges
 from firnline.testing.engines import EngineContract
 from firnline.testing.engines_census import CensusContract
 from firnline.testing.engines_together import TogetherContract
+from firnline.testing.lakes.censuses import CensusesContract
 
 
-class TestLocalEngine(EngineContract, TogetherContract, CensusContract):
+class TestLocalEngine(EngineContract, TogetherContract, CensusContract, CensusesContract):
     @pytest.fixture
     def engine(self) -> Engine:
         return LocalEngine()

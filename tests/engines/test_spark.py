@@ -32,6 +32,7 @@ from firnline.testing.damage import remove
 from firnline.testing.engines import EngineContract, a_long_life
 from firnline.testing.engines_census import CensusContract
 from firnline.testing.engines_together import TogetherContract
+from firnline.testing.lakes.censuses import CensusesContract
 from firnline.testing.surveys import expected
 from firnline.testing.surveys import survey as asked
 from firnline.testing.tables import QuickFiles, SmallTable
@@ -39,7 +40,7 @@ from firnline.testing.tables import QuickFiles, SmallTable
 pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
 
 
-class TestSparkEngine(EngineContract, TogetherContract, CensusContract):
+class TestSparkEngine(EngineContract, TogetherContract, CensusContract, CensusesContract):
     @pytest.fixture
     def engine(self, spark: Engine) -> Engine:
         return spark
