@@ -31,7 +31,7 @@ from firnline.ops.marks.adopt import Adoption, adopt, adoption_of, unaware
 from firnline.ops.marks.holds import add_hold, release_hold
 from firnline.ops.marks.tags import Tagged, add_tag, holds_alone, refuse_no_branch, remove_tag, resolve
 from firnline.ops.orphans.dropped import Dropped
-from firnline.ops.orphans.search import SearchRequest
+from firnline.ops.orphans.rules import SearchRequest
 from firnline.ops.runs.decision import policy_in_force
 from firnline.ops.runs.status import RunStatus
 from firnline.plans.orphans import OrphanPlan

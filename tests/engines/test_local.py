@@ -15,9 +15,12 @@ from firnline.testing.after_survey.reached import ReachedContract
 from firnline.testing.engines import EngineContract
 from firnline.testing.engines_census import CensusContract
 from firnline.testing.engines_together import TogetherContract
+from firnline.testing.lakes.censuses import CensusesContract
 
 
-class TestLocalEngine(EngineContract, TogetherContract, CensusContract, LookingContract, ReachedContract):
+class TestLocalEngine(
+    EngineContract, TogetherContract, CensusContract, CensusesContract, LookingContract, ReachedContract
+):
     @pytest.fixture
     def engine(self) -> Engine:
         return LocalEngine()

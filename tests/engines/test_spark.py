@@ -37,6 +37,7 @@ from firnline.testing.damage import remove
 from firnline.testing.engines import EngineContract, a_long_life
 from firnline.testing.engines_census import CensusContract
 from firnline.testing.engines_together import TogetherContract
+from firnline.testing.lakes.censuses import CensusesContract
 from firnline.testing.surveys import expected
 from firnline.testing.surveys import survey as asked
 from firnline.testing.tables import QuickFiles, SmallTable
@@ -44,7 +45,9 @@ from firnline.testing.tables import QuickFiles, SmallTable
 pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
 
 
-class TestSparkEngine(EngineContract, TogetherContract, CensusContract, LookingContract, ReachedContract):
+class TestSparkEngine(
+    EngineContract, TogetherContract, CensusContract, CensusesContract, LookingContract, ReachedContract
+):
     @pytest.fixture
     def engine(self, spark: Engine) -> Engine:
         return spark

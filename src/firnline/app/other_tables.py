@@ -22,11 +22,6 @@ from firnline.ops.table.context import Registered, TableContext
 from firnline.ports.catalogs import TableName
 from firnline.ports.kits import Kit, Mirroring, Warehouses
 
-Everyone = Callable[[Sequence[str], Sequence[str], bool], Iterable[Registered]]
-"""Lists the tables whose needs count: beside those of the catalogs the tables at some locations, and those around them
-where they may share one of the folders that are searched. The last word is that of `ListTables`.
-"""
-
 
 @dataclass(frozen=True, slots=True)
 class OtherTables:

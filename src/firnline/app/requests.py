@@ -9,7 +9,7 @@ from firnline.app.runs import Leave
 from firnline.app.searches import SearchTerms
 from firnline.model.times import parse_duration, parse_instant
 from firnline.ops.marks.tags import FOREVER
-from firnline.ops.orphans.search import SearchRequest
+from firnline.ops.orphans.rules import SearchRequest
 from firnline.plans.orphans import OrphanPlan
 from firnline.plans.request import Request
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from firnline.app.catalogs import Table, absolute
-from firnline.app.other_tables import Everyone
 from firnline.app.places import Places
 from firnline.app.runs import OUTSIDE_LATER, Leave, Runs
 from firnline.errors import BlastRadiusExceeded, NoSuchTable, UsageError
@@ -18,8 +17,9 @@ from firnline.model.locations import identity
 from firnline.ops.looking.files import check_listing_name, write_listing
 from firnline.ops.orphans.dropped import Dropped, dropped_tables, refuse_moved
 from firnline.ops.orphans.plan import Searched, plan_orphans, save_search
+from firnline.ops.orphans.rules import Rules, SearchRequest
 from firnline.ops.orphans.scope import Prefix, Scope
-from firnline.ops.orphans.search import Means, Rules, SearchRequest
+from firnline.ops.orphans.search import Means, SearchResult, search
 from firnline.ops.runs.decision import policy_in_force
 from firnline.ops.runs.guard import refuse_forbidden
 from firnline.ops.runs.status import RunStatus
@@ -28,7 +28,7 @@ from firnline.plans.orphans import OrphanPlan
 from firnline.plans.request import Request
 from firnline.policy.inherit import Effective
 from firnline.ports.engines import ListingTooLarge
-from firnline.ports.listings import Sort
+from firnline.ports.listings import ListRanges, Sort
 
 if TYPE_CHECKING:
     from firnline.ports.formats import State
@@ -49,11 +49,10 @@ class SearchTerms:
 
 @dataclass(frozen=True, slots=True)
 class Searches:
-    """Searches, and the runs that come of them. `everyone` lists the tables that plans ask; if None, always afresh."""
+    """Searches, and the runs that come of them."""
 
     places: Places
     runs: Runs
-    everyone: Everyone | None = None
 
     def orphans(self, table: Table, asked: SearchRequest, terms: SearchTerms) -> tuple[OrphanPlan, RunStatus | None]:
         """Returns what no table needs of a table's folders or under a prefix, and the run that removes it, if any."""
@@ -64,16 +63,19 @@ class Searches:
             refuse_copy(work.source.name, state)
         scope = Scope((state.location,)) if is_folder else Scope.of_table(state, bool(terms.leave.include_outside))
         alone = () if is_folder or work.source.name.catalog else (work.source.name.name,)
-        # A purge may start from another folder, so what a relative path means is settled now. Tables of the catalogs
-        # count anyway.
-        others = tuple(name.name for name in map(self.places.catalogs.name_of, asked.also) if not name.catalog)
-        return self._searched(work, state, scope, replace(asked, also=(*others, *alone)), terms)
+        return self._searched(work, state, scope, replace(asked, also=(*self.alone(asked), *alone)), terms)
+
+    def alone(self, asked: SearchRequest) -> tuple[str, ...]:
+        """Returns the tables that no catalog has but the operator named; those of catalogs count anyway. A purge may
+        start from another folder, so what a relative path means is settled now.
+        """
+        return tuple(name.name for name in map(self.places.catalogs.name_of, asked.also) if not name.catalog)
 
     def dropped(self, prefix: str) -> list[Dropped]:
         """Returns the folders under a prefix that look like tables and that no configured catalog knows."""
         work = self.places.prefix(prefix)
         folder = work.source.load().location
-        means = self._means(work, Scope((folder,)), SearchRequest(), None)
+        means = self._means(work, (folder,), SearchRequest(), None)
         return dropped_tables(folder, means, work.store)
 
     def purge_dropped(
@@ -95,11 +97,38 @@ class Searches:
     def _searched(
         self, work: TableContext, state: State, scope: Scope, asked: SearchRequest, terms: SearchTerms
     ) -> tuple[OrphanPlan, RunStatus | None]:
-        refuse_forbidden(state, self.places.clock())
-        if terms.files is not None:
-            check_listing_name(Path(terms.files))
-        means = self._means(work, scope, asked, terms.inventory)
-        searched = self._plan_orphans(work, state, scope, asked, means, terms)
+        refuse_before(state, terms, self.places.clock())
+        means = self._means(work, scope.folders, asked, terms.inventory)
+        try:
+            found = search(scope, asked, means)
+        except ListingTooLarge:
+            means = replace(means, engine=self.places.engines.spark(state.table, state.location))
+            found = search(scope, asked, means)
+        return self.carried(work, state, self.planned(work, state, scope, found, asked, means, terms), means, terms)
+
+    def planned(
+        self,
+        work: TableContext,
+        state: State,
+        scope: Scope,
+        found: SearchResult,
+        asked: SearchRequest,
+        means: Means,
+        terms: SearchTerms,
+    ) -> Searched:
+        """Returns the plan for what was found."""
+        effective = policy_in_force(state, work.source.name, self.places.config, Request())
+        said: dict[str, Any] = {
+            "grace_ms": effective.grace.value if terms.grace_ms is None else terms.grace_ms,
+            "cap": effective.blast_radius.value if terms.blast_radius is None else terms.blast_radius,
+            "notes": tuple(self._notes(work, state, scope, terms, effective)),
+        }
+        return plan_orphans(state, scope, found, asked, means, **said)
+
+    def carried(
+        self, work: TableContext, state: State, searched: Searched, means: Means, terms: SearchTerms
+    ) -> tuple[OrphanPlan, RunStatus | None]:
+        """Returns the plan, saved where something would go, and its run; as far as it may go now if that is meant."""
         if terms.files is not None:
             write_listing(searched, Path(terms.files), state.owned)
         if terms.dry_run or not searched.plan.stages:
@@ -112,28 +141,6 @@ class Searches:
         run = str(plan.run)
         return plan, self.runs.advance(run, terms.leave) if meant else self.runs.named(run)
 
-    def _plan_orphans(
-        self,
-        work: TableContext,
-        state: State,
-        scope: Scope,
-        asked: SearchRequest,
-        means: Means,
-        terms: SearchTerms,
-    ) -> Searched:
-        """Returns the plan; made on Spark where one machine met more objects than it should hold."""
-        effective = policy_in_force(state, work.source.name, self.places.config, Request())
-        said: dict[str, Any] = {
-            "grace_ms": effective.grace.value if terms.grace_ms is None else terms.grace_ms,
-            "cap": effective.blast_radius.value if terms.blast_radius is None else terms.blast_radius,
-            "notes": tuple(self._notes(work, state, scope, terms, effective)),
-        }
-        try:
-            return plan_orphans(state, scope, asked, means, **said)
-        except ListingTooLarge:
-            spark = self.places.engines.spark(state.table, state.location)
-            return plan_orphans(state, scope, asked, replace(means, engine=spark), **said)
-
     def _notes(
         self, work: TableContext, state: State, scope: Scope, terms: SearchTerms, effective: Effective
     ) -> Iterator[str]:
@@ -143,22 +150,48 @@ class Searches:
         if terms.leave.include_outside and not effective.include_outside.value:
             yield OUTSIDE_LATER
 
-    def _means(self, work: TableContext, scope: Scope, asked: SearchRequest, inventory: str | Path | None) -> Means:
-        from firnline.formats.sorting import Sorting
-        from firnline.stores.inventory import Inventory
-        from firnline.stores.real_paths import RealPaths
-
-        def make_sort(rules: Rules) -> Sort:
-            told = (rules.cutoff_ms, rules.places, document_names(), rules.others, rules.own, rules.same, rules.by_name)
-            return Sorting(*told, RealPaths(scope.folders).column)
-
+    def _means(
+        self, work: TableContext, folders: tuple[str, ...], asked: SearchRequest, inventory: str | Path | None
+    ) -> Means:
         settings = self.places.stores.settings_of(work.source.name)
-        listed = self.places.stores.ranges(settings)
-        ranges = listed if inventory is None else Inventory(absolute(str(inventory)), settings)
-        live = None if inventory is None else listed
         engine = self.places.engines.choose(work.source.load(), work.source.format, "auto")
-        everyone = partial(self.everyone or self._everyone_now, asked.also, scope.folders)
-        return Means(engine, ranges, everyone, make_sort, self.places.formats(work.store), self.places.clock, live)
+        everyone = partial(self._everyone_now, asked.also, folders)
+        listed = self.places.stores.ranges(settings)
+        ranges, live = ranges_of(listed, inventory, settings)
+        formats = self.places.formats(work.store)
+        return Means(engine, ranges, everyone, sorting_of(folders), formats, self.places.clock, live)
 
     def _everyone_now(self, also: Sequence[str], searched: Sequence[str], afresh: bool) -> Iterable[Registered]:
         return self.places.other_tables.everyone(also, searched)
+
+
+def refuse_before(state: State, terms: SearchTerms, now_ms: int) -> None:
+    """Raises what stops a search before anything is listed."""
+    refuse_forbidden(state, now_ms)
+    if terms.files is not None:
+        check_listing_name(Path(terms.files))
+
+
+def ranges_of(
+    listed: ListRanges, inventory: str | Path | None, settings: Mapping[str, str]
+) -> tuple[ListRanges, ListRanges | None]:
+    """Returns what is listed, and the store itself where that is a written inventory."""
+    from firnline.stores.inventory import Inventory
+
+    return (listed, None) if inventory is None else (Inventory(absolute(str(inventory)), settings), listed)
+
+
+def sorting_of(folders: tuple[str, ...]) -> Callable[[Rules], Sort]:
+    """Returns what makes a sort of rules. What lies in the folders is named by them, by whatever links it is reached;
+    each of their links is looked up once for all sorts.
+    """
+    from firnline.formats.sorting import Sorting
+    from firnline.stores.real_paths import RealPaths
+
+    real = RealPaths(folders).column
+
+    def make_sort(rules: Rules) -> Sort:
+        told = (rules.cutoff_ms, rules.places, document_names(), rules.others, rules.own, rules.same, rules.by_name)
+        return Sorting(*told, real)
+
+    return make_sort

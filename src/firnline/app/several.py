@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from firnline.app.lake_plans import LakePlans
 from firnline.app.lake_runs import AnyPlan, Carried, LakeRuns, Proposed
+from firnline.app.lake_searches import LakeSearches
 from firnline.app.looking import check_table, timeline_of_table
 from firnline.app.many import chosen_tables, on_tables, unless_stopped
-from firnline.app.other_tables import ListedOnce
 from firnline.app.places import Places
 from firnline.app.requests import Moment, instant, request_of, search_of, terms_of
 from firnline.app.run_lists import has_lists
@@ -125,14 +125,13 @@ class Several:
         search = search_of(**{name: said for name, said in asked.items() if name in _OF_SEARCH})
         terms = terms_of(**{name: said for name, said in asked.items() if name not in _OF_SEARCH})
 
-        searches = replace(self.searches, everyone=ListedOnce(self.places.other_tables).everyone)
-
-        def propose(name: TableName) -> Proposed[OrphanPlan]:
-            plan, _ = searches.orphans(name, search, terms)
-            return Proposed(plan, plan.run)
-
         def proposing(saved: list[str]) -> Iterator[TableAnswer[Proposed[OrphanPlan]]]:
-            return self._each(noting(propose, saved), lambda: False)
+            chosen, unread = chosen_tables(self.places, self.named)
+            yield from unread
+            searches = LakeSearches(self.searches, self.at_once)
+            for each in searches.each(chosen, search, terms, lambda plan: saved.extend(filter(None, [plan.run]))):
+                proposed = None if each.value is None else Proposed(each.value, each.value.run)
+                yield TableAnswer(each.table, proposed, each.problem)
 
         return self._carry_out(proposing, confirm, terms.leave)
 

@@ -9,17 +9,21 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from firnline.formats.columns import identities
 from firnline.model.files import FileKind
-from firnline.model.locations import bare_path, known_as, stem_of
+from firnline.model.locations import bare_path, known_as, stem_of, stems_around
 from firnline.ports.listings import LISTED_COLUMNS, SORTED_COLUMNS, ObjectClass, WrittenFolder
 
 _STEM = r"^[^:]+://[^/]*"
 _LAST = r"(?s)^.*/"
+_NAME = r"(?s)[^/]*\z"
+_FEW = 8
+"""So many folders are quicker tried one by one."""
 Patterns = tuple[tuple[str, FileKind], ...]
 """Expressions for whole identities."""
 
@@ -45,12 +49,15 @@ class Sorting:
     real: Callable[[pa.Array], pa.Array] | None = None
 
     def __call__(self, listed: pa.RecordBatch) -> pa.RecordBatch:
-        names = self.names(identities(listed.column("key")))
+        names = self.names(self.identities(listed.column("key")))
         kinds, inside = self._kinds(names)
         columns = [listed.column(name) for name in LISTED_COLUMNS]
         classes = self._classes(listed, names, kinds, inside)
         columns += [names, self.paths(names), classes, _named(names, _anywhere(self.documents), kinds)]
         return pa.record_batch(columns, names=list(SORTED_COLUMNS))
+
+    def identities(self, keys: pa.Array) -> pa.Array:
+        return identities(keys)
 
     def names(self, identities: pa.Array) -> pa.Array:
         for one, other in self.same:
@@ -109,10 +116,28 @@ class Sorting:
         return sorted(merged.items(), key=lambda each: -len(each[0]))
 
     def _under_any(self, names: pa.Array, folders: tuple[str, ...]) -> pa.Array:
+        stems = _stems(folders, self.same)
+        if len(stems) > _FEW:
+            return _in_any(names, stems)
         found = pa.repeat(pa.scalar(False), len(names))
-        for folder in folders:
-            found = pc.or_(found, _under(names, known_as(folder, self.same)))
+        for stem in stems:
+            found = pc.or_(found, pc.starts_with(names, stem))
         return found
+
+
+@lru_cache(maxsize=16)
+def _stems(folders: tuple[str, ...], same: tuple[tuple[str, str], ...]) -> frozenset[str]:
+    """Returns what begins the names of all that lies in the folders. The sorts of all tables of a lake have some
+    folders in common: those of each table.
+    """
+    return frozenset(stem_of(known_as(folder, same)) for folder in folders)
+
+
+def _in_any(names: pa.Array, stems: frozenset[str]) -> pa.Array:
+    """Tells which names begin with any of many stems: each folder of theirs is looked up, and not each stem tried."""
+    folders = pc.replace_substring_regex(names, _NAME, "").dictionary_encode()
+    is_inside = [any(stem in stems for stem in stems_around(each)) for each in folders.dictionary.to_pylist()]
+    return pa.array(is_inside, pa.bool_()).take(folders.indices)
 
 
 def _patterns(place: WrittenFolder, folder: str) -> Patterns:

@@ -32,6 +32,11 @@ class LocalCensus:
         return {each: sums.get(each.value, Tally()) for each in ObjectClass}
 
     @property
+    def newest_ms(self) -> int | None:
+        newest: int | None = pc.max(self.objects.column("modified_ms")).as_py()
+        return newest
+
+    @property
     def victims(self) -> Totals:
         return Totals.of((FileKind(kind), tally) for kind, tally in _sums(self._victims(), "kind").items())
 
@@ -59,12 +64,33 @@ class LocalCensus:
 
 def take(listed: pa.Table, reached: pa.Table, kinds: Sequence[FileKind], sort: Sort) -> LocalCensus:
     """Returns the census of what was listed against all files that roots reach. `kinds`: those of units."""
-    objects = pa.concat_tables([_sorted(listed.slice(0, 0), sort), *_in_parts(listed, sort)])
+    objects = sorted_objects(listed, sort)
+    reached = named(reached, sort)
+    names = objects.column("identity")
+    needed = _is_in(names, reached.filter(reached.column("needed")).column("identity"))
+    same = _is_in(names, reached.column("identity"))
+    near = _is_in(objects.column("path"), reached.column("path"))
+    return counted(objects, (needed, same, near), reached, units_of(reached, kinds))
+
+
+def counted(objects: pa.Table, told: Sequence[pa.Array], reached: pa.Table, units: pa.Table) -> LocalCensus:
+    """Returns the census of sorted objects. Told of each: whether it is needed, whether anything reaches it, and
+    whether anything that is reached has its path.
+    """
+    classed = _classed(objects, *told)
+    return LocalCensus(classed, units, _near_misses(classed, reached))
+
+
+def units_of(reached: pa.Table, kinds: Sequence[FileKind]) -> pa.Table:
+    """Returns those of the files that are units."""
+    return reached.filter(pc.is_in(reached.column("kind"), pa.array([kind.value for kind in kinds], pa.string())))
+
+
+def sorted_objects(listed: pa.Table, sort: Sort) -> pa.Table:
+    """Returns what was listed as it is sorted. Raises StoreError where two rows are one object."""
+    objects = pa.concat_tables(list(_in_parts(listed, sort)) or [_sorted(listed, sort)])
     _refuse_doubles(objects)
-    reached = _named(reached, sort)
-    classed = _classed(objects, reached)
-    is_unit = pc.is_in(reached.column("kind"), pa.array([kind.value for kind in kinds], pa.string()))
-    return LocalCensus(classed, reached.filter(is_unit), _near_misses(classed, reached))
+    return objects
 
 
 def _in_parts(listed: pa.Table, sort: Sort) -> Iterator[pa.Table]:
@@ -77,7 +103,7 @@ def _sorted(listed: pa.Table, sort: Sort) -> pa.Table:
     return pa.Table.from_batches([sort(batch)])
 
 
-def _named(reached: pa.Table, sort: Sort) -> pa.Table:
+def named(reached: pa.Table, sort: Sort) -> pa.Table:
     """Returns what roots reach, each with the name it is compared by and its path."""
     chunks = reached.column("identity").chunks
     names = pa.chunked_array([sort.names(chunk) for chunk in chunks], pa.string())
@@ -86,12 +112,9 @@ def _named(reached: pa.Table, sort: Sort) -> pa.Table:
     return reached.set_column(place, "identity", names).append_column("path", paths)
 
 
-def _classed(objects: pa.Table, reached: pa.Table) -> pa.Table:
+def _classed(objects: pa.Table, needed: pa.Array, same: pa.Array, near: pa.Array) -> pa.Table:
     """Returns the objects in their classes, with `is_reached`."""
-    names, sorted_as = objects.column("identity"), objects.column("class")
-    needed = _is_in(names, reached.filter(reached.column("needed")).column("identity"))
-    same = _is_in(names, reached.column("identity"))
-    near = _is_in(objects.column("path"), reached.column("path"))
+    sorted_as = objects.column("class")
     near_victim = pc.and_(near, pc.equal(sorted_as, ObjectClass.VICTIM.value))
     of = pc.if_else(near_victim, ObjectClass.NEAR_MISS.value, sorted_as)
     of = pc.if_else(same, ObjectClass.ANOTHER_TABLE.value, of)
@@ -106,9 +129,11 @@ def _is_in(values: pa.ChunkedArray, among: pa.ChunkedArray) -> pa.ChunkedArray:
 
 def _near_misses(objects: pa.Table, reached: pa.Table) -> tuple[tuple[str, str], ...]:
     near = objects.filter(pc.equal(objects.column("class"), ObjectClass.NEAR_MISS.value))
+    if not len(near):
+        return ()
     shown = near.sort_by("key").slice(0, NEAR_MISSES_SHOWN)
-    named = reached.filter(_is_in(reached.column("path"), shown.column("path")))
-    keys = dict(zip(named.column("path").to_pylist(), named.column("key").to_pylist(), strict=True))
+    there = reached.filter(_is_in(reached.column("path"), shown.column("path")))
+    keys = dict(zip(there.column("path").to_pylist(), there.column("key").to_pylist(), strict=True))
     pairs = zip(shown.column("key").to_pylist(), shown.column("path").to_pylist(), strict=True)
     return tuple((key, keys[path]) for key, path in pairs)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from itertools import chain
@@ -12,18 +12,20 @@ import pyarrow.compute as pc
 
 from firnline.errors import FirnlineError
 from firnline.local.census import LocalCensus, take
+from firnline.local.censuses import ListedNames, Marked, Matching, take_each
 from firnline.local.listing import Lister, LocalListing
 from firnline.local.reached import LocalReached
 from firnline.local.rows import in_batches, one_per_file, root_rows, split, with_need
 from firnline.local.walk import Files, PassFound, files_of, walk_together
 from firnline.model.files import File, FileKind, Root, Tally, Totals
 from firnline.model.spans import Numbers
-from firnline.ports.engines import FILE_COLUMNS, Elsewhere, Listing, Survey, TableWalk, Territory
+from firnline.ports.engines import FILE_COLUMNS, Elsewhere, Listing, Survey, TableSearch, TableWalk, Territory
 from firnline.ports.expanding import Expand, Expanded, Failures, opener
 from firnline.ports.listings import KeyRange, ListRanges, Sort
 from firnline.ports.progress import Progress, Silent
 from firnline.ports.stores import Head
 from firnline.walking.axis import Pass, passes_of
+from firnline.walking.dealing import Walks, stopped_by
 from firnline.walking.faults import THREADS, faulty
 from firnline.walking.opening import Open, come_too_late
 from firnline.walking.verdicts import KEPT, VICTIM, ByVerdict, judged, verdicts
@@ -117,6 +119,23 @@ class LocalEngine:
         files, _ = self._walk(roots, expand)
         return take(listing.rows, files, expand.order, sort)
 
+    def censuses(
+        self, listing: Listing, searches: Sequence[TableSearch], roots: Iterable[Root], expand: Expand
+    ) -> Iterator[LocalCensus | FirnlineError]:
+        if not isinstance(listing, LocalListing):
+            raise TypeError("a listing of another engine")
+        if not searches:
+            return
+        sort = searches[0].sort
+        names = ListedNames.of(listing.rows, sort)
+        asked = Walks.of(searches, roots, expand)
+        (begun,) = passes_of(asked.walks)
+        found = self._found(begun, Matching(names, sort, expand.order))
+        stopped = [stopped_by(found.problems, asked.common, private) for private in asked.private]
+        marked = Marked(listing.rows, names, files_of(begun, found.said), asked, sort)
+        for problem, census in zip(stopped, take_each(marked, names, searches), strict=True):
+            yield problem or census
+
     def _walk(self, roots: Iterable[Root], expand: Expand) -> tuple[pa.Table, int]:
         """Returns one row per file that the roots reach, and how many units were opened for it.
 
@@ -145,13 +164,13 @@ class LocalEngine:
         for answer in self._opened([expand], due, kind):
             yield with_need(answer.rows, needs[answer.of])
 
-    def _found(self, begun: Pass) -> PassFound:
-        """Returns what the units of a pass say."""
+    def _found(self, begun: Pass, kept: Callable[[Expanded], Expanded] = lambda answer: answer) -> PassFound:
+        """Returns what the units of a pass say, as much of it as `kept` leaves."""
 
         def open_kind(units: pa.Table, kind: FileKind) -> Open:
             def open_some(numbers: Numbers, by: Numbers, failures: Failures) -> Iterator[Expanded]:
                 chosen = units.take(pa.array(numbers))
-                return self._opened(begun.means.expands, chosen, kind, by.tolist(), failures)
+                return map(kept, self._opened(begun.means.expands, chosen, kind, by.tolist(), failures))
 
             return open_some
 

@@ -25,11 +25,6 @@ class LocalListing:
     def all(self) -> Tally:
         return Tally(len(self.rows), pc.sum(self.rows.column("size")).as_py() or 0)
 
-    @property
-    def newest_ms(self) -> int | None:
-        newest: int | None = pc.max(self.rows.column("modified_ms")).as_py()
-        return newest
-
     def close(self) -> None:
         return None
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import NamedTuple
 from urllib.parse import unquote
@@ -59,6 +59,13 @@ def stem_of(text: str) -> str:
     """Returns the identity of a folder with one slash at its end: what all objects in it begin with."""
     name = identity(text)
     return name if name.endswith("/") else name + "/"
+
+
+def stems_around(folder: str) -> Iterator[str]:
+    """Yields the stem of every folder that one lies in, itself the first; a folder is an identity up to a slash."""
+    while folder:
+        yield folder
+        folder = folder[: folder.rstrip("/").rfind("/") + 1]
 
 
 def known_as(text: str, same: Iterable[tuple[str, str]]) -> str:

@@ -82,6 +82,20 @@ class TableWalk:
     server: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class TableSearch:
+    """What a census of several tables is asked of one: which folders of the listing it is about, whose roots are its
+    own, and what an object there is that nothing names. All sorts of one census call objects alike.
+
+    `private` are owners whose roots count here, and in no search that does not name them too.
+    """
+
+    folders: tuple[str, ...]
+    owners: frozenset[str]
+    sort: Sort
+    private: frozenset[str] = frozenset()
+
+
 def root_columns(roots: Iterable[Root]) -> dict[str, list[object]]:
     """Returns the roots as columns, one row each: what every engine starts its walk from."""
     rows = list(roots)
@@ -158,11 +172,6 @@ class Listing(Protocol):
     @property
     def all(self) -> Tally: ...
 
-    @property
-    def newest_ms(self) -> int | None:
-        """The newest time that the store gave any object; None where it gave none."""
-        ...
-
     def close(self) -> None: ...
 
 
@@ -172,6 +181,11 @@ class Census(Protocol):
     @property
     def classes(self) -> Mapping[ObjectClass, Tally]:
         """Tallies that add up to the listing."""
+        ...
+
+    @property
+    def newest_ms(self) -> int | None:
+        """The newest time that the store gave any of the objects; None where it gave none."""
         ...
 
     @property
@@ -273,5 +287,19 @@ class Engine(Protocol):
         says, except that a victim whose path equals that of anything reached is a NEAR_MISS. Raises
         UnreadableMetadata, naming the unit, where anything cannot be opened, and StoreError where the listing names
         one object twice: two rows that look alike are two objects, and nobody could tell which of them is needed.
+        """
+        ...
+
+    def censuses(
+        self, listing: Listing, searches: Sequence[TableSearch], roots: Iterable[Root], expand: Expand
+    ) -> Iterator[Census | FirnlineError]:
+        """Yields what `census` would answer or raise for each search: of the part of the listing that lies in its
+        folders, where the roots of its owners are those that are needed, and those that are private to other searches
+        are left out. What lies in the folders of two is in both.
+
+        All roots are walked once, also those of owners that no search has, and each unit is opened once. Raises
+        UnreadableMetadata where anything cannot be opened, for all of them: it may need any file of any table. What is
+        private stops those searches alone that it counts for. A census is made when it is asked for, so that who is
+        done with one before the next holds one at a time.
         """
         ...

@@ -81,6 +81,10 @@ class Sort(Protocol):
         """
         ...
 
+    def identities(self, keys: pa.Array) -> pa.Array:
+        """Returns the identity of each listed key: where it lies, whatever the operator knows it as."""
+        ...
+
     def names(self, identities: pa.Array) -> pa.Array:
         """Returns each identity as it is compared, `identity` in SORTED_COLUMNS: the operator may know two as one."""
         ...

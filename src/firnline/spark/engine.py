@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import reduce
 
+import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from firnline.errors import FirnlineError
 from firnline.model.files import Root
-from firnline.ports.engines import Elsewhere, Listing, Survey, TableWalk, Territory
+from firnline.ports.engines import Elsewhere, Listing, Survey, TableSearch, TableWalk, Territory
 from firnline.ports.expanding import Expand
 from firnline.ports.listings import KeyRange, ListRanges, Sort
 from firnline.ports.progress import Progress, Silent
 from firnline.ports.stores import Head
 from firnline.spark.after_survey.faults import faults
 from firnline.spark.after_survey.reached import SparkReached
-from firnline.spark.census import SparkCensus, take
+from firnline.spark.census import Asked, SparkCensus, ToTheOne, take
 from firnline.spark.listing import SparkListing, list_pieces
 from firnline.spark.roads import two_roads
 from firnline.spark.rounds import walk
@@ -28,6 +29,7 @@ from firnline.spark.streaming import described
 from firnline.spark.survey import Held, SparkSurvey, summed
 from firnline.spark.travelling import Parts
 from firnline.walking.axis import passes_of
+from firnline.walking.dealing import Dealer, Walks
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,11 +91,29 @@ class SparkEngine:
         return list_pieces(self.session, pieces, source, self.of, self.at_once)
 
     def census(self, listing: Listing, roots: Iterable[Root], expand: Expand, sort: Sort) -> SparkCensus:
+        every = list(roots)
+        starts = ([root for root in every if root.needed is needed] for needed in (True, False))
+        walks = [TableWalk([replace(root, needed=True) for root in some], expand, Territory(None)) for some in starts]
+        asked = Asked([sort], [[0]], [[]], np.ones(len(walks), dtype=bool), ToTheOne())
+        (census,) = self._counted(listing, walks, asked)
+        if isinstance(census, FirnlineError):
+            raise census
+        return census
+
+    def censuses(
+        self, listing: Listing, searches: Sequence[TableSearch], roots: Iterable[Root], expand: Expand
+    ) -> Iterator[SparkCensus | FirnlineError]:
+        of = Walks.of(searches, roots, expand)
+        asked = Asked([each.sort for each in searches], of.needed, of.private, of.common, Dealer(searches))
+        return self._counted(listing, of.walks, asked) if searches else iter(())
+
+    def _counted(
+        self, listing: Listing, walks: Sequence[TableWalk], asked: Asked
+    ) -> Iterator[SparkCensus | FirnlineError]:
         if not isinstance(listing, SparkListing):
             raise TypeError("a listing of another engine")
         with described(self.session, "holding the listing against all needs", self.of):
-            files = self._walk([TableWalk(list(roots), expand, Territory(None))])
-            return take(listing.rows, files, expand.order, sort, self.of)
+            return iter(take(listing.rows, self._walk(walks), walks[0].expand.order, asked, self.of))
 
     def _walk(self, walks: Sequence[TableWalk]) -> DataFrame:
         """Returns one row per table and file that it reaches; nothing is opened before the rows are asked for."""

@@ -52,7 +52,6 @@ class SparkListing:
 
     rows: DataFrame
     all: Tally
-    newest_ms: int | None
 
     def close(self) -> None:
         return None
@@ -71,10 +70,10 @@ def list_pieces(
         spread = session.createDataFrame(table).repartition(tasks)
         paced = shared(source, side_by_side(session, tasks))
         found = spread.mapInArrow(_listing(paced), _ROWS_DDL).localCheckpoint(storageLevel=StorageLevel.DISK_ONLY)
-        sums = found.agg(F.count("key"), F.sum("size"), F.max("modified_ms"), F.max("error")).collect()
-    ((count, size, newest, error),) = sums
+        sums = found.agg(F.count("key"), F.sum("size"), F.max("error")).collect()
+    ((count, size, error),) = sums
     raise_told(error)
-    return SparkListing(found.select(*LISTED_COLUMNS), Tally(count, size or 0), newest)
+    return SparkListing(found.select(*LISTED_COLUMNS), Tally(count, size or 0))
 
 
 class _listing:

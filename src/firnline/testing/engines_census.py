@@ -81,8 +81,9 @@ class CensusContract:
 
     def test_nothing_listed_and_nothing_needed(self, engine: Engine, store: ObjectStores, world: CensusWorld) -> None:
         listing = engine.list([], ObjectRanges())
-        assert (listing.all, listing.newest_ms) == (Tally(), None)
-        answer = counted(listing.all, engine.census(listing, [], IcebergFormat(store).expand, world.sort))
+        census = engine.census(listing, [], IcebergFormat(store).expand, world.sort)
+        assert (listing.all, census.newest_ms) == (Tally(), None)
+        answer = counted(listing.all, census)
         assert (answer.files, answer.victims, answer.documents, answer.units) == ({}, {}, set(), set())
 
     def test_without_roots_age_and_name_decide_alone(
@@ -93,10 +94,11 @@ class CensusContract:
         assert ObjectClass.NEEDED not in answer.files
         assert sum(answer.classes.values(), Tally()) == listing.all
 
-    def test_the_newest_time_is_told(self, engine: Engine, world: CensusWorld) -> None:
+    def test_the_newest_time_is_told(self, engine: Engine, store: ObjectStores, world: CensusWorld) -> None:
         far = YOUNG_MS + 10_000_000_000_000
         world.stray("data/future.parquet", far)
-        assert engine.list([KeyRange(world.table.location)], ObjectRanges()).newest_ms == far
+        listing = engine.list([KeyRange(world.table.location)], ObjectRanges())
+        assert engine.census(listing, [], IcebergFormat(store).expand, world.sort).newest_ms == far
 
     # ---- what counts as needed
 

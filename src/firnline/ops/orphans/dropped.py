@@ -11,8 +11,9 @@ from firnline.errors import FirnlineError, RefusedForSafety
 from firnline.model.files import Tally
 from firnline.model.locations import identity
 from firnline.model.times import format_instant
-from firnline.ops.orphans.neighbours import all_tables, expand_of
-from firnline.ops.orphans.search import Means, Rules, SearchRequest, roots_of
+from firnline.ops.orphans.rules import Rules, SearchRequest
+from firnline.ops.orphans.search import Means, roots_of
+from firnline.ops.orphans.tables_now import TablesNow
 from firnline.ports.engines import Census
 from firnline.ports.formats import State
 from firnline.ports.stores import List
@@ -49,11 +50,10 @@ class Dropped:
 def dropped_tables(prefix: str, means: Means, store: List) -> list[Dropped]:
     """Returns the folders under a prefix that look like tables and are none of any catalog. Changes nothing."""
     listing = means.engine.list(means.ranges.split(prefix, 64), means.ranges)
-    neighbours = all_tables(means.everyone)
-    rules = Rules(SearchRequest().cutoff_ms(means.now()), (), (), (), ())
-    expand = expand_of(neighbours, means.formats.expand)
-    census = means.engine.census(listing, roots_of(neighbours, (), means.now()), expand, means.make_sort(rules))
-    known = {each.state.uuid for each in neighbours}
+    lake = TablesNow.read(means.everyone, SearchRequest(), means.now())
+    sort = means.make_sort(Rules(lake.cutoff_ms, (), (), (), ()))
+    census = means.engine.census(listing, roots_of(lake, ()), lake.expand(means.formats.expand), sort)
+    known = lake.by_uuid
     with ThreadPoolExecutor(_THREADS) as pool:
         last = sorted(_last_metadata(census, means.formats.folder_of).items())
         found = pool.map(lambda each: _evidence(each[0], each[1], means, store), last)

@@ -12,7 +12,7 @@ commit that was never made looks the same as a fork, and only an operator can te
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
@@ -140,18 +140,16 @@ class Lineage:
 
 @dataclass
 class Forks:
-    """The lineages of all known tables, by their uuid."""
+    """The lineages of known tables, which `tables` returns by their uuid: of each that a document is met of."""
 
-    lineages: Mapping[str, Lineage]
-
-    @staticmethod
-    def of(neighbours: Iterable[Neighbour], same: Same, cutoff_ms: int) -> Forks:
-        tables: dict[str, list[Neighbour]] = {}
-        for each in neighbours:
-            tables.setdefault(each.state.uuid, []).append(each)
-        return Forks({uuid: Lineage(each, same, cutoff_ms) for uuid, each in tables.items()})
+    tables: Callable[[str], Sequence[Neighbour]]
+    same: Same
+    cutoff_ms: int
+    lineages: dict[str, Lineage] = field(default_factory=dict)
 
     def add(self, row: Mapping[str, Any], state: State) -> None:
+        if state.uuid not in self.lineages:
+            self.lineages[state.uuid] = Lineage(self.tables(state.uuid), self.same, self.cutoff_ms)
         self.lineages[state.uuid].add(row, state)
 
     def refuse(self, gone: Set[str]) -> None:

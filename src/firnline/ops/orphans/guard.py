@@ -13,7 +13,7 @@ from firnline.model.files import Root
 from firnline.model.locations import identity
 from firnline.model.times import parse_instant
 from firnline.ops.orphans.neighbours import Neighbour, all_tables, expand_of
-from firnline.ops.orphans.search import FLOOR_MS
+from firnline.ops.orphans.rules import FLOOR_MS
 from firnline.ops.reachability.bounds import NOWHERE, Bounds
 from firnline.ops.reachability.live_roots import forbidden
 from firnline.ops.reachability.since_plan import ReachableSincePlan

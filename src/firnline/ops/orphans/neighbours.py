@@ -9,7 +9,7 @@ from functools import cached_property
 
 from firnline.errors import NoSuchTable
 from firnline.model.files import File, FileKind
-from firnline.model.locations import identity, parse_location, within
+from firnline.model.locations import identity, parse_location, stem_of, within
 from firnline.ops.reachability.live_roots import live_roots
 from firnline.ops.table.context import ListTables, Registered, TableContext, read_all
 from firnline.ports.expanding import ROW_COLUMNS, Expand, Expanded, Together, joined, one_order
@@ -135,5 +135,10 @@ def overlap(one: str, other: str) -> bool:
 
 def outermost(folders: Iterable[str]) -> tuple[str, ...]:
     """Returns the folders without those that lie in another one of them, so that nothing is listed twice."""
-    distinct = {identity(folder).rstrip("/"): folder for folder in folders}
-    return tuple(each for name, each in distinct.items() if not any(within(other, name) for other in distinct))
+    distinct = {stem_of(folder): folder for folder in folders}
+    kept: list[str] = []
+    for stem in sorted(distinct):  # what lies in a folder comes right behind it
+        if not kept or not stem.startswith(kept[-1]):
+            kept.append(stem)
+    stays = set(kept)
+    return tuple(folder for stem, folder in distinct.items() if stem in stays)

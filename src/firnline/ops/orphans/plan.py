@@ -13,8 +13,9 @@ from firnline.journal.layout import RecordFolder, RunId
 from firnline.journal.runs import put_plan
 from firnline.model.files import FileKind, Tally
 from firnline.model.removals import Removal
+from firnline.ops.orphans.rules import SearchRequest
 from firnline.ops.orphans.scope import Scope
-from firnline.ops.orphans.search import Means, SearchRequest, SearchResult, search
+from firnline.ops.orphans.search import Means, SearchResult
 from firnline.ops.runs.leased import LeasedRun
 from firnline.ops.runs.plan import blast_radius_refusal
 from firnline.ops.runs.record import write_units, write_victims
@@ -43,6 +44,7 @@ class Searched:
 def plan_orphans(
     state: State,
     scope: Scope,
+    found: SearchResult,
     asked: SearchRequest,
     means: Means,
     *,
@@ -50,8 +52,7 @@ def plan_orphans(
     cap: float,
     notes: tuple[str, ...] = (),
 ) -> Searched:
-    """Returns what would go of a table's folders, or of a prefix. Changes nothing."""
-    found = search(scope, asked, means)
+    """Returns what would go of a table's folders, or of a prefix, by what was found there. Changes nothing."""
     census = found.census
     needed = census.classes.get(ObjectClass.NEEDED, Tally())
     refusal = None if scope.departed else blast_radius_refusal(needed, census.victims.all, cap)
@@ -65,8 +66,8 @@ def plan_orphans(
         listed=found.listed,
         classes=census.classes,
         victims=census.victims,
-        tables=len(found.tables),
-        catalogs=tuple(sorted({each.work.source.name.catalog for each in found.tables} - {""})),
+        tables=found.tables,
+        catalogs=found.catalogs,
         engine=means.engine.name,
         units_opened=census.units_opened,
         stages=stages_of_search(grace_ms, census.victims.all),

@@ -13,62 +13,23 @@ from typing import TYPE_CHECKING
 from firnline.errors import RefusedForSafety
 from firnline.journal.lease import LARGEST_SKEW_MS
 from firnline.model.files import FileKind, Root, Tally
-from firnline.model.locations import join, known_as, within
-from firnline.model.times import DAY_MS, format_duration
-from firnline.ops.orphans.forks import Forks
-from firnline.ops.orphans.neighbours import Neighbour, all_tables, expand_of, outermost, overlap
+from firnline.model.locations import within
+from firnline.model.times import format_duration
+from firnline.ops.orphans.neighbours import Neighbour, outermost, overlap
+from firnline.ops.orphans.pieces import pieces_of
+from firnline.ops.orphans.rules import Rules, SearchRequest
 from firnline.ops.orphans.scope import Scope
-from firnline.ops.orphans.strangers import Departed, Known, refuse_strangers
+from firnline.ops.orphans.strangers import Departed, refuse_strangers
+from firnline.ops.orphans.tables_now import TablesNow, TablesOfSearch
 from firnline.ops.table.context import ListTables
-from firnline.ports.engines import Census, Engine, Listing
+from firnline.ports.engines import Census, Engine
 from firnline.ports.formats import Formats
-from firnline.ports.listings import ListRanges, ObjectClass, Sort, WrittenFolder
+from firnline.ports.listings import ListRanges, ObjectClass, Sort
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-FLOOR_MS = DAY_MS
-"""Never is anything younger than this taken for garbage: a writer may still be about to commit it."""
-DEFAULT_AGE_MS = 3 * DAY_MS
-_PIECES = {"local": 16}
-_MOST_PIECES = 128
-"""Cutting a bucket costs a few requests for each piece: more than threads or tasks can read at once are a waste."""
 _SHOWN = 5
-
-
-@dataclass(frozen=True, slots=True)
-class SearchRequest:
-    """The options of a search. `same` are stems that are one; `dead` are uuids of tables that are known to be gone, and
-    locations of metadata that nobody has any more; `also` locations of tables that no catalog has.
-    """
-
-    older_than_ms: int | None = None
-    same: tuple[tuple[str, str], ...] = ()
-    dead: frozenset[str] = frozenset()
-    also: tuple[str, ...] = ()
-    keep_near_misses: bool = False
-
-    @property
-    def gone(self) -> frozenset[str]:
-        """Those that need nothing: tables by their uuid, metadata by its identity."""
-        return self.dead | {known_as(each, self.same) for each in self.dead if "/" in each}
-
-    def cutoff_ms(self, now_ms: int) -> int:
-        """Returns what a file must be older than; the floor holds whatever was asked for."""
-        asked = now_ms - DEFAULT_AGE_MS if self.older_than_ms is None else self.older_than_ms
-        return min(asked, now_ms - FLOOR_MS)
-
-
-@dataclass(frozen=True, slots=True)
-class Rules:
-    """What a sort is made from: see `ports.listings.Sort`."""
-
-    cutoff_ms: int
-    places: tuple[WrittenFolder, ...]
-    others: tuple[str, ...]
-    own: tuple[str, ...]
-    same: tuple[tuple[str, str], ...]
-    by_name: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,61 +50,75 @@ class Means:
 
 @dataclass(frozen=True, slots=True)
 class SearchResult:
-    """A census, and the tables that it was held against."""
+    """A census, how many tables of which catalogs it was held against, and those whose files it is about."""
 
     census: Census
     listed: Tally
     cutoff_ms: int
-    tables: tuple[Neighbour, ...] = field(repr=False)
+    tables: int
+    catalogs: tuple[str, ...]
     insiders: tuple[Neighbour, ...] = field(repr=False)
 
 
 def search(scope: Scope, asked: SearchRequest, means: Means) -> SearchResult:
     """Returns every object under the scope in its class. Raises, with nothing changed, where anything is doubtful."""
-    listing = _listed(scope, means)
-    now_ms = means.now()
-    _refuse_other_clock(listing, now_ms)
-    neighbours = all_tables(means.everyone)
-    insiders = scope.insiders(neighbours, now_ms)
-    sort = means.make_sort(_rules(scope, asked, means, neighbours, insiders, now_ms))
-    census = means.engine.census(
-        listing,
-        roots_of(neighbours, insiders, now_ms),
-        expand_of(neighbours, means.formats.expand),
-        sort,
-    )
-    _refuse_nothing_of_theirs(scope, census, insiders)
-    gone, departed = asked.gone, Departed(now_ms)
-    if scope.departed is not None:
-        gone |= {scope.departed.uuid}
-        departed.add(scope.departed, means.formats)
-    known = Known.of(neighbours, asked.same, asked.cutoff_ms(now_ms))
-    forks = Forks.of(neighbours, asked.same, asked.cutoff_ms(now_ms))
-    documents = chain(census.document_batches(), _not_listed(scope, means, insiders, known, sort))
-    refuse_strangers(documents, known, forks, gone, departed, means.formats)
-    if not asked.keep_near_misses:
-        _refuse_near_misses(census)
-    return SearchResult(census, listing.all, asked.cutoff_ms(now_ms), tuple(neighbours), tuple(insiders))
+    pieces = pieces_of(dict.fromkeys(scope.folders, 1), means.engine, means.ranges)
+    listing = means.engine.list(pieces, means.ranges)
+    lake = TablesNow.read(means.everyone, asked, means.now())
+    tables = TablesOfSearch(lake, scope)
+    sort = means.make_sort(tables.rules(means.formats))
+    expand = lake.expand(means.formats.expand)
+    census = means.engine.census(listing, roots_of(lake, tables.insiders), expand, sort)
+    return CountedSearch(tables, means.formats, sort, means.live, census).result()
 
 
-def _not_listed(
-    scope: Scope, means: Means, insiders: Sequence[Neighbour], known: Known, sort: Sort
-) -> Iterator[pa.RecordBatch]:
-    """Yields the metadata in the folders of the searched tables that is none of theirs, as the store has it now.
+@dataclass(frozen=True, slots=True)
+class CountedSearch:
+    """A search whose objects are counted, and of which it is still to be seen whether anything is doubtful."""
 
-    An inventory may be of the data alone, or older than the metadata by which another catalog needs that data.
-    """
-    import pyarrow as pa
-    import pyarrow.compute as pc
+    tables: TablesOfSearch
+    formats: Formats
+    sort: Sort
+    live: ListRanges | None
+    census: Census
 
-    if means.live is None:
-        return
-    theirs = pa.array(sorted(set().union(*known.files.values())), pa.string())
-    for folder in outermost(_metadata_folders(scope, insiders)):
-        for piece in means.live.split(folder, 1):
-            for batch in map(sort, means.live.batches(piece)):
-                is_document = pc.fill_null(pc.equal(batch.column("kind"), FileKind.METADATA.value), False)
-                yield batch.filter(pc.and_not(is_document, pc.is_in(batch.column("identity"), value_set=theirs)))
+    def result(self) -> SearchResult:
+        """Returns what was found. Raises where anything is doubtful."""
+        census, scope, lake = self.census, self.tables.scope, self.tables.lake
+        insiders = self.tables.insiders
+        _refuse_other_clock(census.newest_ms, lake.now_ms)
+        _refuse_nothing_of_theirs(scope, census, insiders)
+        self._refuse_strangers()
+        if not lake.asked.keep_near_misses:
+            _refuse_near_misses(census)
+        listed = sum(census.classes.values(), Tally())
+        return SearchResult(census, listed, lake.cutoff_ms, len(self.tables), lake.catalogs, tuple(insiders))
+
+    def _refuse_strangers(self) -> None:
+        scope, lake = self.tables.scope, self.tables.lake
+        gone, departed = lake.asked.gone, Departed(lake.now_ms)
+        if scope.departed is not None:
+            gone |= {scope.departed.uuid}
+            departed.add(scope.departed, self.formats)
+        documents = chain(self.census.document_batches(), self._not_listed())
+        refuse_strangers(documents, self.tables.known, self.tables.forks(), gone, departed, self.formats)
+
+    def _not_listed(self) -> Iterator[pa.RecordBatch]:
+        """Yields the metadata in the folders of the searched tables that is none of theirs, as the store has it now.
+
+        An inventory may be of the data alone, or older than the metadata by which another catalog needs that data.
+        """
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        if self.live is None:
+            return
+        theirs = pa.array(self.tables.known.every_file, pa.string())
+        for folder in outermost(_metadata_folders(self.tables.scope, self.tables.insiders)):
+            for piece in self.live.split(folder, 1):
+                for batch in map(self.sort, self.live.batches(piece)):
+                    is_document = pc.fill_null(pc.equal(batch.column("kind"), FileKind.METADATA.value), False)
+                    yield batch.filter(pc.and_not(is_document, pc.is_in(batch.column("identity"), value_set=theirs)))
 
 
 def _metadata_folders(scope: Scope, insiders: Sequence[Neighbour]) -> Iterator[str]:
@@ -153,38 +128,15 @@ def _metadata_folders(scope: Scope, insiders: Sequence[Neighbour]) -> Iterator[s
     return (each for each in named if any(overlap(each, folder) for folder in scope.folders))
 
 
-def _listed(scope: Scope, means: Means) -> Listing:
-    wanted = _PIECES.get(means.engine.name, _MOST_PIECES)
-    pieces = [piece for folder in scope.folders for piece in means.ranges.split(folder, wanted)]
-    return means.engine.list(pieces, means.ranges)
-
-
-def roots_of(neighbours: Sequence[Neighbour], insiders: Sequence[Neighbour], now_ms: int) -> Iterator[Root]:
+def roots_of(lake: TablesNow, insiders: Sequence[Neighbour]) -> Iterator[Root]:
     """Yields what every table needs: a root of the searched tables is needed, that of any other is another's."""
     inside = {id(each) for each in insiders}
-    return (Root(file, needed=id(each) in inside) for each in neighbours for file in each.needs(now_ms))
+    return (Root(file, id(each) in inside) for each in lake.tables for file in each.needs(lake.now_ms))
 
 
-def _rules(
-    scope: Scope,
-    asked: SearchRequest,
-    means: Means,
-    neighbours: Sequence[Neighbour],
-    insiders: Sequence[Neighbour],
-    now_ms: int,
-) -> Rules:
-    departed = () if scope.departed is None else means.formats.of(scope.departed).places(scope.departed)
-    places = scope.places(insiders, departed)
-    foreign = scope.foreign(neighbours, insiders, places, now_ms)
-    records = {folder for each in neighbours for folder in each.work.own_folders(each.state)}
-    records |= {join(each, "_firnline") for each in scope.folders}
-    by_name = {folder for each in neighbours if each.unique_names for folder in each.state.owned}
-    return Rules(asked.cutoff_ms(now_ms), places, foreign, tuple(sorted(records)), asked.same, tuple(sorted(by_name)))
-
-
-def _refuse_other_clock(listing: Listing, now_ms: int) -> None:
+def _refuse_other_clock(newest_ms: int | None, now_ms: int) -> None:
     """Raises where the store has objects from the future: then this clock is behind, and no age is what it seems."""
-    ahead = 0 if listing.newest_ms is None else listing.newest_ms - now_ms
+    ahead = 0 if newest_ms is None else newest_ms - now_ms
     if ahead > LARGEST_SKEW_MS:
         raise RefusedForSafety(
             f"the store has objects that are {format_duration(ahead)} younger than this machine's clock",

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence, Set
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from firnline.errors import CollectionForbidden, FirnlineError, RefusedForSafety
@@ -26,7 +27,7 @@ _THREADS = 16
 _TORN = "move it away, or repair it; what that table needs would look like garbage"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Known:
     """What is known of all tables by their uuid: their metadata, the folders they write to, and the time of the newest;
     `everywhere` are all those folders. What was written after `cutoff_ms` may be on its way to a commit.
@@ -45,6 +46,21 @@ class Known:
         for each in neighbours:
             known.add(each)
         return known
+
+    def beside(self, own: Sequence[Neighbour]) -> Known:
+        """Returns the same and what is known of some more tables."""
+        by_uuid = (dict(self.files), dict(self.folders), dict(self.newest))
+        known = Known(*by_uuid, set(self.everywhere), self.same, self.cutoff_ms)
+        for each in own:
+            for sets in (known.files, known.folders):
+                sets[each.state.uuid] = set(sets.get(each.state.uuid, ()))
+        for each in own:
+            known.add(each)
+        return known
+
+    @cached_property
+    def every_file(self) -> list[str]:
+        return sorted(set().union(*self.files.values()))
 
     def add(self, each: Neighbour) -> None:
         state, table_format = each.state, each.work.source.format

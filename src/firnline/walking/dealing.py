@@ -1,0 +1,88 @@
+"""Searches of several tables: whose each root is, and in whose folders each listed object lies."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from firnline.errors import FirnlineError
+from firnline.model.files import Root
+from firnline.model.locations import stem_of, stems_around
+from firnline.model.spans import Flags, Numbers, numbers
+from firnline.ports.engines import TableSearch, TableWalk, Territory
+from firnline.ports.expanding import Expand
+
+_NAME = r"(?s)[^/]*\z"
+
+
+@dataclass(frozen=True, slots=True)
+class Walks:
+    """What several searches ask for: one walk of each owner that a search names, and one of all other roots. All are
+    opened by one Expand, so a unit that tables share is opened once.
+
+    `needed` are the walks of each search's own roots, `private` those that count for it and not for all; `common` tells
+    of each walk whether it counts for all.
+    """
+
+    walks: list[TableWalk]
+    needed: list[list[int]]
+    private: list[list[int]]
+    common: Flags
+
+    @staticmethod
+    def of(searches: Sequence[TableSearch], roots: Iterable[Root], expand: Expand) -> Walks:
+        named = dict.fromkeys(owner for each in searches for owner in sorted(each.owners | each.private))
+        walk_of = {owner: number for number, owner in enumerate(named)}
+        starts: list[list[Root]] = [[] for _ in range(len(walk_of) + 1)]
+        for root in roots:
+            starts[walk_of.get(root.owner, len(walk_of))].append(Root(root.file, True))
+        needed, private = (
+            [sorted(walk_of[owner] for owner in some) for some in each]
+            for each in ([search.owners for search in searches], [search.private for search in searches])
+        )
+        common = np.ones(len(starts), dtype=bool)
+        common[sorted({walk for some in private for walk in some})] = False
+        return Walks([TableWalk(each, expand, Territory(None)) for each in starts], needed, private, common)
+
+
+def stopped_by(problems: Mapping[int, FirnlineError], common: Flags, private: Sequence[int]) -> FirnlineError | None:
+    """Returns what keeps a search from being counted, of what walks could not read. Raises what keeps all of them."""
+    for walk, problem in problems.items():
+        if common[walk]:
+            raise problem
+    return next((problems[walk] for walk in private if walk in problems), None)
+
+
+class Dealer:
+    """Deals objects to the searches in whose folders they lie: to each of them where folders lie in one another.
+    Picklable.
+    """
+
+    def __init__(self, searches: Sequence[TableSearch]) -> None:
+        self._by_stem: dict[str, list[int]] = {}
+        for number, search in enumerate(searches):
+            for stem in dict.fromkeys(map(stem_of, search.folders)):
+                self._by_stem.setdefault(stem, []).append(number)
+
+    def __call__(self, identities: pa.Array) -> tuple[Numbers, Numbers]:
+        """Returns the places of objects, and the search that each of them is dealt to: sorted by search, then place."""
+        folders = pc.replace_substring_regex(identities, _NAME, "").dictionary_encode()
+        dealt = [self._searches(folder) for folder in folders.dictionary.to_pylist()]
+        of_folder = numbers(folders.indices.to_numpy(zero_copy_only=False))
+        firsts = np.cumsum([0, *map(len, dealt)])
+        counts = np.diff(firsts)[of_folder]
+        places = np.repeat(np.arange(len(of_folder)), counts)
+        before = np.repeat(np.cumsum(counts) - counts, counts)
+        every = numbers([number for each in dealt for number in each])
+        searches = every[firsts[of_folder[places]] + np.arange(len(places)) - before]
+        order = np.argsort(searches, kind="stable")
+        return places[order], searches[order]
+
+    def _searches(self, folder: str) -> list[int]:
+        """Returns the searches that a folder is in, each once: one may have a folder inside another of its own."""
+        found = (number for stem in stems_around(folder) for number in self._by_stem.get(stem, ()))
+        return sorted(set(found))
