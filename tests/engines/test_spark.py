@@ -129,7 +129,7 @@ def test_rows_that_are_not_as_many_as_were_counted_are_no_answer(spark_session: 
 
 
 def two_tables(spark_session: SparkSession, while_broken: Path) -> DataFrame:
-    """Judged files of two tables, one each. As long as `while_broken` exists, what comes after the first row fails."""
+    """Judged files of two tables, one each. As long as `while_broken` exists, jobs fail after as many as it says."""
 
     def judged(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         files = JudgedFiles([False, False])
@@ -139,16 +139,19 @@ def two_tables(spark_session: SparkSession, while_broken: Path) -> DataFrame:
             list(files.add(walk, pa.table(said)))
         yield from files.rest()
         if while_broken.exists():
-            raise OSError("the executor's disk is gone")
+            if while_broken.read_text() == "0":
+                raise OSError("the executor's disk is gone")
+            while_broken.write_text("0")
 
     return spark_session.range(0, 1, 1, 1).mapInArrow(judged, JUDGED_DDL)
 
 
+@pytest.mark.parametrize("after", ["0", "1"], ids=["while they are counted", "while they come"])
 def test_files_that_could_not_be_brought_for_one_table_come_when_the_next_one_asks(
-    tmp_path: Path, spark_session: SparkSession
+    tmp_path: Path, spark_session: SparkSession, after: str
 ) -> None:
     broken = tmp_path / "broken"
-    broken.touch()
+    broken.write_text(after)
     spool = Spool(two_tables(spark_session, broken), 2)
     with pytest.raises(FirnlineError, match="disk is gone"):
         list(spool.batches(0, 1, [0], 1, ""))
