@@ -17,7 +17,7 @@ pytestmark = pytest.mark.spark
 def facts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     folder = tmp_path_factory.mktemp("slots")
     around = {**surroundings(folder), "PYSPARK_PYTHON": sys.executable}
-    return run_on({}, around, folder, Path(__file__).with_name("all_slots.py"))
+    return run_on({}, around, folder, script=Path(__file__).with_name("all_slots.py"))
 
 
 def test_deletes_use_every_slot_and_share_one_pace(facts: dict[str, Any]) -> None:
