@@ -18,11 +18,11 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from firnline.formats.iceberg.table import IcebergFormat
-from firnline.model.files import File, FileKind
+from firnline.model.files import File
 from firnline.ops.runs.plan import roots
 from firnline.ports.delete import Delete, DeleteOutcome, Doomed, Fate, MaySend, always
 from firnline.ports.engines import Territory
-from firnline.ports.expanding import Expand, Expanded, Together
+from firnline.ports.expanding import Expanded, Together, Wrapping
 from firnline.spark.delete import SparkDeleteMany
 from firnline.spark.engine import SparkEngine
 from firnline.spark.session import Session, session
@@ -56,19 +56,10 @@ def is_first(folder: str, what: str) -> bool:
 
 
 @dataclass(frozen=True)
-class Stumbling:
+class Stumbling(Wrapping):
     """Opens units; a task that meets one for the first time dies of it, or takes its time."""
 
-    expand: Expand
     folder: str
-
-    @property
-    def order(self) -> tuple[FileKind, ...]:
-        return self.expand.order
-
-    @property
-    def folds(self) -> bool:
-        return self.expand.folds
 
     def __call__(self, units: Sequence[File], together: Together = map) -> Expanded:
         if is_first(self.folder, units[0].key):

@@ -20,10 +20,10 @@ import pyarrow as pa
 
 from firnline.caches.seal import Seal, entry_name
 from firnline.errors import FirnlineError
-from firnline.model.files import File, FileKind
+from firnline.model.files import File
 from firnline.model.locations import spellings
 from firnline.ports.cache import Cache
-from firnline.ports.expanding import Expand, Expanded, Together, dependences, end_to_end
+from firnline.ports.expanding import Expanded, Together, Wrapping, dependences, end_to_end
 from firnline.ports.stores import List, ObjectMeta, shared
 from firnline.version import VERSION
 
@@ -148,27 +148,18 @@ _LAYOUT = 3
 
 
 @dataclass(frozen=True, slots=True)
-class CachedExpand:
+class CachedExpand(Wrapping):
     """Opens units and remembers what they name; and recalls it, where the cache has a sealed answer for exactly these
     bytes.
 
     Only for planning: code that is about to delete, or asks whether files are there, reads afresh.
     """
 
-    expand: Expand
     format: str
     cache: Cache
     seal: Seal
     stamps: Stamps
     ttl_s: int
-
-    @property
-    def order(self) -> tuple[FileKind, ...]:
-        return self.expand.order
-
-    @property
-    def folds(self) -> bool:
-        return self.expand.folds
 
     def share(self, parts: int) -> CachedExpand:
         return replace(self, expand=shared(self.expand, parts))

@@ -147,6 +147,21 @@ class Dependent(Expand, Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class Wrapping:
+    """What stands before an Expand and hands on what that one says of itself."""
+
+    expand: Expand
+
+    @property
+    def order(self) -> tuple[FileKind, ...]:
+        return self.expand.order
+
+    @property
+    def folds(self) -> bool:
+        return self.expand.folds
+
+
 def dependences(expand: Expand, units: Sequence[File]) -> list[str | None]:
     """Returns what the answer for each unit depends on beside its name and bytes; None where nobody may remember it."""
     return [expand.depends_on(each) for each in units] if isinstance(expand, Dependent) else [""] * len(units)

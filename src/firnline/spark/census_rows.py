@@ -19,11 +19,10 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from firnline.errors import StoreError
 from firnline.model.files import FileKind
 from firnline.ports.engines import FILE_COLUMNS
 from firnline.ports.listings import VICTIM_COLUMNS, ObjectClass
-from firnline.spark.streaming import streamed
+from firnline.spark.streaming import refuse_others, streamed
 
 OF_ALL = -1
 """Stands for the search of units that count for all."""
@@ -124,10 +123,7 @@ def _counted(batches: Iterator[pa.RecordBatch], count: int) -> Iterator[pa.Recor
     for batch in batches:
         came += len(batch)
         yield batch
-    if came != count:
-        raise StoreError(
-            f"the cluster counted {count:,} files, and then {came:,} came", "an executor may have been lost: plan again"
-        )
+    refuse_others(count, came)
 
 
 def _file(folder: TemporaryDirectory[str], what: str, search: int) -> Path:

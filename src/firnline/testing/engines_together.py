@@ -13,7 +13,7 @@ from firnline.formats.iceberg.table import IcebergFormat
 from firnline.model.files import File, FileKind, Root
 from firnline.ops.runs.plan import roots
 from firnline.ports.engines import Elsewhere, Engine, TableWalk, Territory
-from firnline.ports.expanding import Expand, Expanded, Together
+from firnline.ports.expanding import Expand, Expanded, Together, Wrapping
 from firnline.ports.stores import Get
 from firnline.stores.objects import ObjectStores
 from firnline.testing.counting import CountingLog
@@ -47,21 +47,6 @@ def alone(engine: Engine, walk: TableWalk) -> Answer:
         return found(engine.survey(walk.roots, walk.expand, walk.territory, walk.elsewhere))
     except FirnlineError as problem:
         return type(problem), problem.message
-
-
-@dataclass(frozen=True, slots=True)
-class Wrapping:
-    """What stands before an Expand and hands on what that one says of itself."""
-
-    expand: Expand
-
-    @property
-    def order(self) -> tuple[FileKind, ...]:
-        return self.expand.order
-
-    @property
-    def folds(self) -> bool:
-        return self.expand.folds
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from firnline.model.files import File, FileKind
+from firnline.model.files import File
 from firnline.model.locations import identity
-from firnline.ports.expanding import Expand, Expanded, Remembering, Together, joined
+from firnline.ports.expanding import Expanded, Remembering, Together, Wrapping, joined
 from firnline.ports.stores import shared
 
 MOST_KNOWN = 2_000_000
@@ -61,22 +61,13 @@ def _digests(names: Iterable[str]) -> Pairs:
 
 
 @dataclass(frozen=True, slots=True)
-class Unopened:
+class Unopened(Wrapping):
     """Opens units, but for those that are known: these name only themselves. Picklable if the other Expand is.
 
     Only for units that take nothing away: of a file that one of them removes, another one says nothing.
     """
 
-    expand: Expand
     known: KnownUnits
-
-    @property
-    def order(self) -> tuple[FileKind, ...]:
-        return self.expand.order
-
-    @property
-    def folds(self) -> bool:
-        return self.expand.folds
 
     def share(self, parts: int) -> Unopened:
         return Unopened(shared(self.expand, parts), self.known)
