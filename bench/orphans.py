@@ -30,7 +30,7 @@ from firnline.model.files import File, FileKind, Root
 from firnline.model.locations import identity
 from firnline.model.times import DAY_MS
 from firnline.ops.runs.plan import roots
-from firnline.ports.engines import Engine
+from firnline.ports.engines import Engine, ServerRoots
 from firnline.ports.listings import ObjectClass
 from firnline.spark.engine import SparkEngine
 from firnline.stores.objects import ObjectStores
@@ -84,7 +84,7 @@ def search(engine: Engine, lake: Lake) -> set[str]:
     store, source = ObjectStores(), ObjectRanges()
     listing = engine.list(source.split(lake.location, PIECES), source)
     table_format = IcebergFormat(store)
-    census = engine.census(listing, needs(table_format, lake), table_format.expand, sorting(lake))
+    census = engine.census(listing, [ServerRoots(list(needs(table_format, lake)), table_format.expand)], sorting(lake))
     victims = {each for batch in census.victim_batches() for each in batch.column("identity").to_pylist()}
     assert census.classes[ObjectClass.NEAR_MISS].files == 0
     census.close()

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from firnline.local.engine import LocalEngine
 from firnline.model.files import FileKind, Root
-from firnline.ports.engines import Elsewhere, Engine, TableWalk
+from firnline.ports.engines import Engine, ServerRoots, TableWalk
 from firnline.stores.objects import ObjectStores
 from firnline.testing.damage import SPOILED
 from firnline.testing.engines_together import Answer, alone, of_all, walk_of
@@ -62,7 +62,7 @@ def walks_of(lake: list[Drawn], folder: str) -> list[TableWalk]:
         walk = walk_of(table, sorted(expired), store)
         if walks and drawn.asks:
             theirs = tuple(Root(root.file, True) for root in walks[-1].roots)
-            walk = replace(walk, elsewhere=Elsewhere(theirs, walks[-1].expand))
+            walk = replace(walk, elsewhere=[ServerRoots(theirs, walks[-1].expand)])
         walks.append(replace(walk, entries=number * 1_000))
         made.append(table)
     for table, drawn in zip(made, lake, strict=True):

@@ -15,7 +15,7 @@ from firnline.local.engine import LocalEngine
 from firnline.model.files import Root
 from firnline.model.locations import parse_location
 from firnline.ops.runs.plan import roots
-from firnline.ports.engines import Elsewhere, Engine, Survey, TableWalk, Territory
+from firnline.ports.engines import Engine, ServerRoots, Survey, TableWalk, Territory
 from firnline.ports.formats import State
 from firnline.spark.engine import SparkEngine
 from firnline.spark.session import session
@@ -93,7 +93,7 @@ def test_tables_of_both_formats_are_walked_in_one_pass(both: Paimon, quick_folde
     table.overwrite(table.live()[:1])
     iceberg = walk_of(table, list(table.changes)[:1], ObjectStores())
     theirs = tuple(Root(root.file, True) for root in iceberg.roots)
-    walks += [iceberg, replace(walks[0], elsewhere=Elsewhere(theirs, iceberg.expand))]
+    walks += [iceberg, replace(walks[0], elsewhere=[ServerRoots(theirs, iceberg.expand)])]
     assert of_all(engine, walks) == [alone(LocalEngine(), walk) for walk in walks]
 
 

@@ -13,10 +13,13 @@ from pyiceberg.catalog import load_catalog
 
 from firnline.app.places import places_of
 from firnline.cli.main import run
-from firnline.errors import AccessDenied
+from firnline.errors import AccessDenied, ObjectNotFound
 from firnline.lake import Lake
+from firnline.model.times import DAY_MS
 from firnline.policy.parse import parse_policy
+from firnline.ports.engines import ELSEWHERE
 from firnline.stores.objects import ObjectStores
+from firnline.testing.dated import Clock, dated
 from harness.servers.fixtures import unique
 from harness.servers.process import Server
 from harness.servers.s3 import make_bucket
@@ -34,19 +37,20 @@ class Setup:
         self.home = home
         self.catalogs: dict[str, dict[str, str]] = {}
 
-    def add(self, name: str, server: Server, **more: str) -> Any:
-        """Returns a table with a few snapshots, in a new catalog on the server."""
-        warehouse = make_bucket(server, unique("lake"), versioned=server.name == "moto") + "/warehouse"
+    def add(self, name: str, server: Server, bucket: str = "", table: str = "ns.t", **more: str) -> Any:
+        """Returns a table with a few snapshots, in a new catalog on the server; in a bucket that is there, if named."""
+        there = bucket or make_bucket(server, unique("lake"), versioned=server.name == "moto")
+        warehouse = f"{there}/warehouse"
         where = {"type": "sql", "uri": f"sqlite:///{self.home}/{name}.db", "warehouse": warehouse}
         self.catalogs[name] = {**where, **server.settings}
         theirs = load_catalog(name, **self.catalogs[name])
         theirs.create_namespace("ns")
-        table = theirs.create_table("ns.t", schema=pa.schema([("x", pa.int64())]))
+        made = theirs.create_table(table, schema=pa.schema([("x", pa.int64())]))
         for number in range(4):
-            table.append(pa.table({"x": [number]}))
+            made.append(pa.table({"x": [number]}))
         self.catalogs[name] |= more
         (self.home / ".pyiceberg.yaml").write_text(yaml.safe_dump({"catalog": self.catalogs}))
-        return table
+        return made
 
 
 @pytest.fixture
@@ -125,6 +129,42 @@ def test_what_one_server_can_do_says_nothing_of_another_with_the_same_names(setu
         lake.expire("one.ns.t", **asked)
         with pytest.raises(AccessDenied, match="cannot delete"):
             lake.expire("two.ns.t", **asked)
+
+
+@pytest.mark.parametrize("first", ["moto", "versitygw"])
+def test_two_servers_may_have_buckets_and_objects_of_one_name(
+    setup: Setup, moto_server: Server, versitygw_server: Server, first: str
+) -> None:
+    """Production and its rehearsal. What each table needs is read where it is; what is called alike counts for both."""
+    servers = [moto_server, versitygw_server] if first == "moto" else [versitygw_server, moto_server]
+    (here, there), name = servers, unique("lake")
+    bucket, _ = (make_bucket(server, name) for server in servers)
+    one, two, six = (
+        setup.add(catalog, server, bucket, f"ns.{catalog}")
+        for catalog, server in (("one", here), ("two", there), ("six", here))
+    )
+    lost = f"{one.location()}/data/lost.parquet"
+    shared = one.inspect.files()["file_path"].to_pylist()[0]
+    ObjectStores(here.settings).put(lost, b"a job that failed left it")
+    ObjectStores(there.settings).put(shared, ObjectStores(here.settings).get(shared))
+    for table in (two, six):  # both read a file by the name that the first one's has
+        table.add_files([shared])
+    one.delete("x >= 0")
+    clock = Clock(30 * DAY_MS)
+    lake = dated(Lake(places_of(parse_policy(""), engine="local")), clock)
+    asked: Any = {"older_than": clock(), "retain_last": 1, "blast_radius": 1.0}
+    plan = lake.plan("one.ns.one", **asked).plan
+    assert (plan.refused, plan.spared[ELSEWHERE].files) == (None, 1)
+    assert lake.expire("one.ns.one", **asked, grace="0s").state == "done"
+    for table in ("one.ns.one", "six.ns.six", "two.ns.two"):
+        found, run = lake.orphans(table, blast_radius=1.0, grace="0s", consent=lambda plan: True)
+        assert run is None or run.state == "done"
+        assert found.victims.all.files == (1 if table == "one.ns.one" else 0)
+    for table, server in ((one, here), (two, there), (six, here)):
+        assert len(table.refresh().scan().to_arrow()) == (0 if table is one else 5)
+        assert ObjectStores(server.settings).head(shared).size > 0
+    with pytest.raises(ObjectNotFound):
+        ObjectStores(here.settings).head(lost)
 
 
 def test_check_store_shows_what_was_tried(

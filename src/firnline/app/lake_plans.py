@@ -5,7 +5,7 @@ allows.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from firnline.app.many import on_each
@@ -30,13 +30,15 @@ table has a pass of its own. On Spark a pass costs seconds however small it is; 
 
 @dataclass(frozen=True, slots=True)
 class Drafted:
-    """A table, what is decided of it, about how many files it has, and which server they are on."""
+    """A table, and what is decided of it."""
 
     name: TableName
     work: TableContext
     draft: Draft
-    entries: int
-    server: str
+
+    @property
+    def entries(self) -> int:
+        return 0 if self.draft.walk is None else self.draft.walk.entries
 
     def __str__(self) -> str:
         return str(self.name)
@@ -85,13 +87,8 @@ class LakePlans:
                     yield answer
 
     def _drafted(self, name: TableName, request: Request, others: FindOthers) -> Drafted:
-        from firnline.stores.settings import server_of
-
-        place = self.runs.places.place(name)
-        work = self.runs.places.context_at(place)
-        draft = self.runs.draft(work, request, others)
-        entries = 0 if draft.walk is None else work.source.format.entries(draft.state)
-        return Drafted(name, work, draft, entries, server_of(place.settings))
+        work = self.runs.places.table_context(name)
+        return Drafted(name, work, self.runs.draft(work, request, others))
 
     def _planned(
         self,
@@ -139,9 +136,7 @@ class _Pass:
         return f"{len(self.tables):,} tables"
 
     def surveys(self) -> Sequence[Survey | FirnlineError]:
-        walks = ((each.draft.walk, each) for each in self.tables)
-        asked = (replace(walk, entries=of.entries, server=of.server) for walk, of in walks if walk is not None)
-        return self.engine.surveys(list(asked))
+        return self.engine.surveys([each.draft.walk for each in self.tables if each.draft.walk is not None])
 
 
 def _passes(answers: Sequence[TableAnswer[Drafted]]) -> Iterator[list[TableAnswer[Drafted]]]:

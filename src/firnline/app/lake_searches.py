@@ -49,7 +49,7 @@ Propose = Callable[["OrphanPlan"], None]
 
 @dataclass(frozen=True, slots=True)
 class DraftedSearch:
-    """A table, where it is searched, about how many files it has, and by which settings of which server."""
+    """A table, where it is searched, about how many files it has, and by which settings."""
 
     name: TableName
     work: TableContext
@@ -57,7 +57,6 @@ class DraftedSearch:
     scope: Scope
     entries: int
     settings: Mapping[str, str]
-    server: str
 
     def __str__(self) -> str:
         return str(self.name)
@@ -99,8 +98,6 @@ class LakeSearches:
 
     def _drafted(self, terms: SearchTerms, name: TableName) -> list[DraftedSearch]:
         """Returns the table; none where a location is a folder in which there is no table."""
-        from firnline.stores.settings import server_of
-
         try:
             place = self.searches.places.place(name)
             work = self.searches.places.context_at(place)
@@ -113,7 +110,7 @@ class LakeSearches:
         refuse_before(state, terms, self.searches.places.clock())
         scope = Scope.of_table(state, bool(terms.leave.include_outside))
         entries = work.source.format.entries(state)
-        return [DraftedSearch(name, work, state, scope, entries, place.settings, server_of(place.settings))]
+        return [DraftedSearch(name, work, state, scope, entries, place.settings)]
 
     def _alone(self, asked: SearchRequest, terms: SearchTerms, propose: Propose, name: TableName) -> OrphanPlan:
         plan, _ = self.searches.orphans(name, asked, terms)
@@ -203,7 +200,8 @@ class LakeSearches:
         everyone = partial(ListedOnce(places.other_tables).everyone, asked.also, folders)
         ranges, live = ranges_of(self._listed(drafted), terms.inventory, drafted[0].settings)
         formats = places.formats(drafted[0].work.store)
-        return Means(engine, ranges, everyone, sorting_of(folders), formats, places.clock, live)
+        server = drafted[0].work.server
+        return Means(engine, ranges, everyone, sorting_of(folders), formats, places.clock, server, live)
 
     def _listed(self, drafted: Sequence[DraftedSearch]) -> ListRanges:
         from firnline.stores.by_folder import ByFolder
@@ -254,7 +252,7 @@ def _groups(drafted: Sequence[DraftedSearch]) -> tuple[list[list[DraftedSearch]]
     """
     groups: dict[str, list[DraftedSearch]] = {}
     for each in drafted:
-        groups.setdefault(each.server, []).append(each)
+        groups.setdefault(each.work.server, []).append(each)
     apart = {name for group in groups.values() for name in _led_elsewhere(group)}
     together = ([each for each in group if each.name not in apart] for group in groups.values())
     return [group for group in together if group], apart

@@ -134,6 +134,7 @@ class Places:
 
     def context_at(self, place: TablePlace) -> TableContext:
         from firnline.stores.real_paths import RealPaths
+        from firnline.stores.settings import server_of
 
         return TableContext(
             source=place.source,
@@ -152,6 +153,7 @@ class Places:
             registered=self.other_tables.registered,
             mirrors=self.other_tables.mirrors,
             address=self.catalogs.address_of(place.source.name),
+            server=server_of(place.settings),
             real=RealPaths(),
             sealing=_sealing,
         )

@@ -162,8 +162,9 @@ class Runs:
         if draft.walk is None:
             return self.finished(work, draft, None)
         engine = self.places.engines.choose(draft.state, work.source.format, draft.engine)
-        walk = draft.walk
-        survey = engine.survey(walk.roots, walk.expand, walk.territory, walk.elsewhere)
+        (survey,) = engine.surveys([draft.walk])
+        if isinstance(survey, FirnlineError):
+            raise survey
         return self.finished(work, draft, survey, engine.name)
 
     def draft(self, work: TableContext, request: Request, find: FindOthers = others_now) -> Draft:
@@ -182,7 +183,11 @@ class Runs:
             return count_forgotten(work.source, state, work.store, bound_ms)
 
         remember = places.memory.of(work.store)
-        return draft_plan(work.source, places.config, request, ask_others, places.clock(), remember, forgotten)
+        draft = draft_plan(work.source, places.config, request, ask_others, places.clock(), remember, forgotten)
+        if draft.walk is None:
+            return draft
+        entries = work.source.format.entries(draft.state)
+        return replace(draft, walk=replace(draft.walk, entries=entries, server=work.server))
 
     def finished(self, work: TableContext, draft: Draft, survey: Survey | None, engine: str = "") -> Planned:
         """Returns the plan with what was found of the table's files; None where nothing had to be looked for."""

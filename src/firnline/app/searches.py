@@ -159,7 +159,7 @@ class Searches:
         listed = self.places.stores.ranges(settings)
         ranges, live = ranges_of(listed, inventory, settings)
         formats = self.places.formats(work.store)
-        return Means(engine, ranges, everyone, sorting_of(folders), formats, self.places.clock, live)
+        return Means(engine, ranges, everyone, sorting_of(folders), formats, self.places.clock, work.server, live)
 
     def _everyone_now(self, also: Sequence[str], searched: Sequence[str], afresh: bool) -> Iterable[Registered]:
         return self.places.other_tables.everyone(also, searched)

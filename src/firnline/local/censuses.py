@@ -100,18 +100,20 @@ class Met:
 class Marked:
     """The listing, told of each object who reaches it, and who reaches anything that has its path."""
 
-    def __init__(self, listed: pa.Table, names: ListedNames, files: Files, asked: Walks, sort: Sort) -> None:
-        own = files.reached.where(files.reached.reach > 0)
-        rows = files.rows.take(pa.array(own.rows))
+    def __init__(self, listed: pa.Table, names: ListedNames, files: Sequence[Files], asked: Walks, sort: Sort) -> None:
+        own = [each.reached.where(each.reached.reach > 0) for each in files]
+        parts = zip(files, own, strict=True)
+        rows = pa.concat_tables([each.rows.take(pa.array(reached.rows)) for each, reached in parts])
+        of_walk = np.concatenate([each.walks for each in own])
         needless = pa.repeat(pa.scalar(False), len(rows))
         self._reached = named(rows.append_column("needed", needless).select(ROWS.names), sort)
-        self._of_walk = own.walks
+        self._of_walk = of_walk
         self._listed = (
             listed.combine_chunks()
         )  # taken from hundreds of pieces, each part would look through all of them
         self._asked = asked
-        self._names = Met(names.names, self._reached.column("identity"), own.walks, asked.common)
-        self._paths = Met(names.paths, self._reached.column("path"), own.walks, asked.common)
+        self._names = Met(names.names, self._reached.column("identity"), of_walk, asked.common)
+        self._paths = Met(names.paths, self._reached.column("path"), of_walk, asked.common)
         self._units = self._units_of(np.flatnonzero(asked.common))
 
     def census(self, search: int, places: Numbers, sort: Sort) -> LocalCensus:
@@ -138,7 +140,7 @@ class Marked:
 
     def _units_of(self, walks: Numbers) -> pa.Table:
         """Returns the units that walks reach, each once."""
-        units = units_of(self._reached_by(walks), self._asked.walks[0].expand.order)
+        units = units_of(self._reached_by(walks), self._asked.kinds)
         return one_per_file([units.select(ROWS.names)])
 
     def _reached_by(self, walks: Numbers) -> pa.Table:

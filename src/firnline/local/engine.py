@@ -19,13 +19,13 @@ from firnline.local.rows import in_batches, one_per_file, root_rows, split, with
 from firnline.local.walk import Files, PassFound, files_of, walk_together
 from firnline.model.files import File, FileKind, Root, Tally, Totals
 from firnline.model.spans import Numbers
-from firnline.ports.engines import FILE_COLUMNS, Elsewhere, Listing, Survey, TableSearch, TableWalk, Territory
+from firnline.ports.engines import FILE_COLUMNS, Listing, ServerRoots, Survey, TableSearch, TableWalk, Territory
 from firnline.ports.expanding import Expand, Expanded, Failures, opener
 from firnline.ports.listings import KeyRange, ListRanges, Sort
 from firnline.ports.progress import Progress, Silent
 from firnline.ports.stores import Head
 from firnline.walking.axis import Pass, passes_of
-from firnline.walking.dealing import Walks, stopped_by
+from firnline.walking.dealing import Walks, kinds_of, stopped_by
 from firnline.walking.faults import THREADS, faulty
 from firnline.walking.opening import Open, come_too_late
 from firnline.walking.verdicts import KEPT, VICTIM, ByVerdict, judged, verdicts
@@ -76,11 +76,11 @@ class LocalEngine:
         return "local"
 
     def survey(
-        self, roots: Iterable[Root], expand: Expand, territory: Territory, elsewhere: Elsewhere | None = None
+        self, roots: Iterable[Root], expand: Expand, territory: Territory, elsewhere: Sequence[ServerRoots] = ()
     ) -> LocalSurvey:
-        theirs = None if elsewhere is None else self._walk(elsewhere.roots, elsewhere.expand)[0]
+        theirs = [self._walk(each.roots, each.expand)[0] for each in elsewhere]
         files, opened = self._walk(roots, expand)
-        return LocalSurvey(verdicts(files, territory, theirs), opened)
+        return LocalSurvey(verdicts(files, territory, pa.concat_tables(theirs) if theirs else None), opened)
 
     def surveys(self, walks: Sequence[TableWalk]) -> list[LocalSurvey | FirnlineError]:
         if len(walks) == 1:
@@ -113,14 +113,14 @@ class LocalEngine:
     def list(self, pieces: Iterable[KeyRange], source: ListRanges) -> LocalListing:
         return Lister(self.threads, self.progress, self.most_listed).listed(pieces, source)
 
-    def census(self, listing: Listing, roots: Iterable[Root], expand: Expand, sort: Sort) -> LocalCensus:
+    def census(self, listing: Listing, needs: Sequence[ServerRoots], sort: Sort) -> LocalCensus:
         if not isinstance(listing, LocalListing):
             raise TypeError("a listing of another engine")
-        files, _ = self._walk(roots, expand)
-        return take(listing.rows, files, expand.order, sort)
+        files = [self._walk(each.roots, each.expand)[0] for each in needs]
+        return take(listing.rows, files[0] if len(files) == 1 else one_per_file(files), kinds_of(needs), sort)
 
     def censuses(
-        self, listing: Listing, searches: Sequence[TableSearch], roots: Iterable[Root], expand: Expand
+        self, listing: Listing, searches: Sequence[TableSearch], needs: Sequence[ServerRoots]
     ) -> Iterator[LocalCensus | FirnlineError]:
         if not isinstance(listing, LocalListing):
             raise TypeError("a listing of another engine")
@@ -128,11 +128,13 @@ class LocalEngine:
             return
         sort = searches[0].sort
         names = ListedNames.of(listing.rows, sort)
-        asked = Walks.of(searches, roots, expand)
-        (begun,) = passes_of(asked.walks)
-        found = self._found(begun, Matching(names, sort, expand.order))
-        stopped = [stopped_by(found.problems, asked.common, private) for private in asked.private]
-        marked = Marked(listing.rows, names, files_of(begun, found.said), asked, sort)
+        asked = Walks.of(searches, needs)
+        passes, matching = passes_of(asked.walks), Matching(names, sort, asked.kinds)
+        found = [self._found(begun, matching) for begun in passes]
+        problems = {walk: problem for each in found for walk, problem in each.problems.items()}
+        stopped = [stopped_by(problems, asked.common, private) for private in asked.private]
+        files = [files_of(begun, each.said) for begun, each in zip(passes, found, strict=True)]
+        marked = Marked(listing.rows, names, files, asked, sort)
         for problem, census in zip(stopped, take_each(marked, names, searches), strict=True):
             yield problem or census
 
@@ -205,4 +207,4 @@ def _judged(
     parts = [each.of(number) for each in files]
     rows, theirs = (pa.concat_tables(part[which] for part in parts) for which in (0, 1))
     opened = sum(int(each.opened[number]) for each in found)
-    return LocalSurvey(verdicts(rows, walk.territory, None if walk.elsewhere is None else theirs), opened)
+    return LocalSurvey(verdicts(rows, walk.territory, theirs if walk.elsewhere else None), opened)

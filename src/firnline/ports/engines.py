@@ -57,27 +57,27 @@ class Territory:
 
 
 @dataclass(frozen=True, slots=True)
-class Elsewhere:
-    """What other tables need: where a walk of it starts, and how their units are opened. Nothing of it may go.
-
-    The owner of a root is the name of its table.
+class ServerRoots:
+    """What tables of one server need: where a walk of it starts, and how units are opened there. `server` tells apart
+    stores that may call different objects alike: what is on two of them shares no unit.
     """
 
-    roots: tuple[Root, ...]
+    roots: Sequence[Root]
     expand: Expand
+    server: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class TableWalk:
     """What an engine is asked of one table: where to start, how its units are opened, which victims may go, and what
-    other tables need. `entries` is about how many files it has, 0 where nothing tells: it only spreads the work.
-    `server` tells apart stores that may call different objects alike: tables of two share no unit.
+    other tables need: nothing of that may go. `entries` is about how many files it has, 0 where nothing tells: it only
+    spreads the work. `server` is where it is. `elsewhere` is in one part for each server, and says whose each root is.
     """
 
     roots: Sequence[Root]
     expand: Expand
     territory: Territory
-    elsewhere: Elsewhere | None = None
+    elsewhere: Sequence[ServerRoots] = ()
     entries: int = 0
     server: str = ""
 
@@ -240,7 +240,7 @@ class Engine(Protocol):
     def name(self) -> str: ...
 
     def survey(
-        self, roots: Iterable[Root], expand: Expand, territory: Territory, elsewhere: Elsewhere | None = None
+        self, roots: Iterable[Root], expand: Expand, territory: Territory, elsewhere: Sequence[ServerRoots] = ()
     ) -> Survey:
         """Walks from the roots, opens each unit once and judges every file by reachability.
 
@@ -280,8 +280,8 @@ class Engine(Protocol):
         """
         ...
 
-    def census(self, listing: Listing, roots: Iterable[Root], expand: Expand, sort: Sort) -> Census:
-        """Walks from the roots and puts every listed object into its class.
+    def census(self, listing: Listing, needs: Sequence[ServerRoots], sort: Sort) -> Census:
+        """Walks from the roots, each on its own server, and puts every listed object into its class.
 
         Reached from a needed root: NEEDED; from another root: ANOTHER_TABLE. What no root reaches is what `sort`
         says, except that a victim whose path equals that of anything reached is a NEAR_MISS. Raises
@@ -291,15 +291,15 @@ class Engine(Protocol):
         ...
 
     def censuses(
-        self, listing: Listing, searches: Sequence[TableSearch], roots: Iterable[Root], expand: Expand
+        self, listing: Listing, searches: Sequence[TableSearch], needs: Sequence[ServerRoots]
     ) -> Iterator[Census | FirnlineError]:
         """Yields what `census` would answer or raise for each search: of the part of the listing that lies in its
         folders, where the roots of its owners are those that are needed, and those that are private to other searches
         are left out. What lies in the folders of two is in both.
 
-        All roots are walked once, also those of owners that no search has, and each unit is opened once. Raises
-        UnreadableMetadata where anything cannot be opened, for all of them: it may need any file of any table. What is
-        private stops those searches alone that it counts for. A census is made when it is asked for, so that who is
-        done with one before the next holds one at a time.
+        All roots are walked once, also those of owners that no search has, and each unit of a server is opened once.
+        Raises UnreadableMetadata where anything cannot be opened, for all of them: it may need any file of any table.
+        What is private stops those searches alone that it counts for. A census is made when it is asked for, so that
+        who is done with one before the next holds one at a time.
         """
         ...

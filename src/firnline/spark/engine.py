@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from firnline.errors import FirnlineError
 from firnline.model.files import Root
-from firnline.ports.engines import Elsewhere, Listing, Survey, TableSearch, TableWalk, Territory
+from firnline.ports.engines import Listing, ServerRoots, Survey, TableSearch, TableWalk, Territory
 from firnline.ports.expanding import Expand
 from firnline.ports.listings import KeyRange, ListRanges, Sort
 from firnline.ports.progress import Progress, Silent
@@ -29,7 +29,7 @@ from firnline.spark.streaming import described
 from firnline.spark.survey import Held, SparkSurvey, summed
 from firnline.spark.travelling import Parts
 from firnline.walking.axis import passes_of
-from firnline.walking.dealing import Dealer, Walks
+from firnline.walking.dealing import Dealer, Walks, kinds_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ class SparkEngine:
         return "spark"
 
     def survey(
-        self, roots: Iterable[Root], expand: Expand, territory: Territory, elsewhere: Elsewhere | None = None
+        self, roots: Iterable[Root], expand: Expand, territory: Territory, elsewhere: Sequence[ServerRoots] = ()
     ) -> SparkSurvey:
         (answer,) = self.surveys([TableWalk(list(roots), expand, territory, elsewhere)])
         if isinstance(answer, FirnlineError):
@@ -90,20 +90,20 @@ class SparkEngine:
         self.progress.step("listing on Spark", 0, None)
         return list_pieces(self.session, pieces, source, self.of, self.at_once)
 
-    def census(self, listing: Listing, roots: Iterable[Root], expand: Expand, sort: Sort) -> SparkCensus:
-        every = list(roots)
-        starts = ([root for root in every if root.needed is needed] for needed in (True, False))
-        walks = [TableWalk([replace(root, needed=True) for root in some], expand, Territory(None)) for some in starts]
-        asked = Asked([sort], [[0]], [[]], np.ones(len(walks), dtype=bool), ToTheOne())
+    def census(self, listing: Listing, needs: Sequence[ServerRoots], sort: Sort) -> SparkCensus:
+        pairs = [(needed, part) for part in needs for needed in (True, False)]
+        walks = [_walk_of([root for root in part.roots if root.needed is needed], part) for needed, part in pairs]
+        owners = [number for number, (needed, _) in enumerate(pairs) if needed]
+        asked = Asked([sort], [owners], [[]], np.ones(len(walks), dtype=bool), ToTheOne())
         (census,) = self._counted(listing, walks, asked)
         if isinstance(census, FirnlineError):
             raise census
         return census
 
     def censuses(
-        self, listing: Listing, searches: Sequence[TableSearch], roots: Iterable[Root], expand: Expand
+        self, listing: Listing, searches: Sequence[TableSearch], needs: Sequence[ServerRoots]
     ) -> Iterator[SparkCensus | FirnlineError]:
-        of = Walks.of(searches, roots, expand)
+        of = Walks.of(searches, needs)
         asked = Asked([each.sort for each in searches], of.needed, of.private, of.common, Dealer(searches))
         return self._counted(listing, of.walks, asked) if searches else iter(())
 
@@ -113,7 +113,7 @@ class SparkEngine:
         if not isinstance(listing, SparkListing):
             raise TypeError("a listing of another engine")
         with described(self.session, "holding the listing against all needs", self.of):
-            return iter(take(listing.rows, self._walk(walks), walks[0].expand.order, asked, self.of))
+            return iter(take(listing.rows, self._walk(walks), kinds_of(walks), asked, self.of))
 
     def _walk(self, walks: Sequence[TableWalk]) -> DataFrame:
         """Returns one row per table and file that it reaches; nothing is opened before the rows are asked for."""
@@ -125,3 +125,8 @@ class SparkEngine:
         rows = [walk(self.session, begun, spread, parts) for begun in passes]
         said = reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), rows)
         return settled(said, parts, passes[0].means.axis, [each.territory for each in walks])
+
+
+def _walk_of(roots: Sequence[Root], part: ServerRoots) -> TableWalk:
+    """Returns the walk of some roots of a server, all of which count as needed."""
+    return TableWalk([replace(root, needed=True) for root in roots], part.expand, Territory(None), server=part.server)

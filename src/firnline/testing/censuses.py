@@ -16,7 +16,7 @@ from firnline.formats.sorting import Sorting
 from firnline.model.files import File, FileKind, Root, Tally, Totals
 from firnline.model.locations import join
 from firnline.ops.runs.plan import roots
-from firnline.ports.engines import FILE_COLUMNS, Census, Engine
+from firnline.ports.engines import FILE_COLUMNS, Census, Engine, ServerRoots
 from firnline.ports.listings import VICTIM_COLUMNS, ObjectClass
 from firnline.ports.stores import Get
 from firnline.stores.ranges import ObjectRanges
@@ -97,6 +97,10 @@ class CensusWorld:
             own=(join(self.table.location, "_firnline"),),
         )
 
+    def needs(self, store: Get) -> list[ServerRoots]:
+        """Returns what both tables need, on one server."""
+        return [ServerRoots(list(self.roots(store)), IcebergFormat(store).expand)]
+
     def roots(self, store: Get) -> Iterator[Root]:
         """Yields what both tables need; call `publish` on them first."""
         for table, needed in ((self.table, True), (self.neighbour, False)):
@@ -113,7 +117,9 @@ class CensusWorld:
         listing = engine.list(source.split(self.table.location, pieces), source)
         every = [*self.roots(store), *more]
         try:
-            return counted(listing.all, engine.census(listing, every, IcebergFormat(store).expand, self.sort))
+            return counted(
+                listing.all, engine.census(listing, [ServerRoots(every, IcebergFormat(store).expand)], self.sort)
+            )
         finally:
             listing.close()
 

@@ -225,7 +225,7 @@ class EngineContract:
         gone = table.register([Item(f"file://{path}", 5), Item(f"file://{path}2", 7)])
         table.overwrite(table.live())
         other.register([Item(spelling.format(path), 5), Item(f"file://{tmp_path}/other/data/own", 9)])
-        answer = survey(engine, table, {gone}, store, elsewhere=needed_by(other, store))
+        answer = survey(engine, table, {gone}, store, elsewhere=[needed_by(other, store)])
         assert answer.victims.keys() == table.victims({gone}) - {f"file://{path}"}
         assert answer.spared == {ELSEWHERE: Tally(1, 5)}
         assert not any("/other/" in kept for kept in answer.kept), "what only the other table has does not count here"
@@ -241,7 +241,7 @@ class EngineContract:
         (unit,) = (root.file.key for root in asked.roots)
         Path(unit.removeprefix("file://")).unlink()
         with pytest.raises(UnreadableMetadata, match=re.escape(unit)):
-            survey(engine, table, {gone}, store, elsewhere=asked)
+            survey(engine, table, {gone}, store, elsewhere=[asked])
 
     @pytest.mark.parametrize(
         ("needed", "unneeded"),

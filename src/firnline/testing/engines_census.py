@@ -11,7 +11,7 @@ import pytest
 from firnline.errors import StoreError, UnreadableMetadata
 from firnline.formats.iceberg.table import IcebergFormat
 from firnline.model.files import File, FileKind, Root, Tally
-from firnline.ports.engines import Engine
+from firnline.ports.engines import Engine, ServerRoots
 from firnline.ports.listings import KeyRange, ObjectClass
 from firnline.stores.objects import ObjectStores
 from firnline.stores.ranges import ObjectRanges
@@ -19,6 +19,7 @@ from firnline.testing.censuses import OLD_MS, STRAYS, YOUNG_MS, CensusWorld, cou
 from firnline.testing.counting import CountingLog
 from firnline.testing.damage import remove
 from firnline.testing.engines import a_long_life
+from firnline.testing.engines_together import NamingNothing
 from firnline.testing.manifests import AvroLayout
 from firnline.testing.tables import QuickFiles, SmallTable
 
@@ -81,7 +82,7 @@ class CensusContract:
 
     def test_nothing_listed_and_nothing_needed(self, engine: Engine, store: ObjectStores, world: CensusWorld) -> None:
         listing = engine.list([], ObjectRanges())
-        census = engine.census(listing, [], IcebergFormat(store).expand, world.sort)
+        census = engine.census(listing, [ServerRoots([], IcebergFormat(store).expand)], world.sort)
         assert (listing.all, census.newest_ms) == (Tally(), None)
         answer = counted(listing.all, census)
         assert (answer.files, answer.victims, answer.documents, answer.units) == ({}, {}, set(), set())
@@ -90,7 +91,9 @@ class CensusContract:
         self, engine: Engine, store: ObjectStores, world: CensusWorld
     ) -> None:
         listing = engine.list([KeyRange(world.table.location)], ObjectRanges())
-        answer = counted(listing.all, engine.census(listing, [], IcebergFormat(store).expand, world.sort))
+        answer = counted(
+            listing.all, engine.census(listing, [ServerRoots([], IcebergFormat(store).expand)], world.sort)
+        )
         assert ObjectClass.NEEDED not in answer.files
         assert sum(answer.classes.values(), Tally()) == listing.all
 
@@ -98,7 +101,7 @@ class CensusContract:
         far = YOUNG_MS + 10_000_000_000_000
         world.stray("data/future.parquet", far)
         listing = engine.list([KeyRange(world.table.location)], ObjectRanges())
-        assert engine.census(listing, [], IcebergFormat(store).expand, world.sort).newest_ms == far
+        assert engine.census(listing, [ServerRoots([], IcebergFormat(store).expand)], world.sort).newest_ms == far
 
     # ---- what counts as needed
 
@@ -165,7 +168,19 @@ class CensusContract:
         lost = world.stray("data/lost.parquet")
         listing = engine.list([KeyRange(world.table.location), KeyRange(lost.rpartition("/")[0])], ObjectRanges())
         with pytest.raises(StoreError, match="twice"):
-            engine.census(listing, world.roots(store), IcebergFormat(store).expand, world.sort)
+            engine.census(listing, world.needs(store), world.sort)
+
+    def test_units_of_one_name_on_two_servers_are_two(
+        self, engine: Engine, store: ObjectStores, world: CensusWorld
+    ) -> None:
+        """One of them has empty copies of everything: what the other one's name stays needed, in whatever order."""
+        world.every_stray()
+        (here,) = world.needs(store)
+        there = replace(here, expand=NamingNothing(here.expand), server="there")
+        source = ObjectRanges()
+        for needs in ([here, there], [there, here]):
+            listing = engine.list(source.split(world.table.location, 4), source)
+            assert counted(listing.all, engine.census(listing, needs, world.sort)).classes == world.expected()
 
     # ---- when it looks
 
@@ -175,9 +190,7 @@ class CensusContract:
         listing = engine.list(source.split(world.table.location, 4), source)
         remove(gone.removeprefix("file://"))
         late = world.stray("data/late.parquet")
-        answer = counted(
-            listing.all, engine.census(listing, world.roots(store), IcebergFormat(store).expand, world.sort)
-        )
+        answer = counted(listing.all, engine.census(listing, world.needs(store), world.sort))
         assert gone in answer.victims
         assert late not in answer.victims
         assert late in world.count(engine, store).victims, "the next listing looks again"
@@ -189,10 +202,10 @@ class CensusContract:
         every = list(world.roots(store))
         listing = engine.list(source.split(world.table.location, 4), source)
         expected = world.expected()
-        earlier = engine.census(listing, every, expand, world.sort)
+        earlier = engine.census(listing, [ServerRoots(every, expand)], world.sort)
         remove(_a_manifest(world.table).removeprefix("file://"))
         with pytest.raises(UnreadableMetadata):
-            engine.census(listing, every, expand, world.sort)
+            engine.census(listing, [ServerRoots(every, expand)], world.sort)
         assert counted(listing.all, earlier).classes == expected, "what was found before stays as it was found"
 
     def test_a_sort_that_changes_is_asked_again(self, engine: Engine, store: ObjectStores, world: CensusWorld) -> None:
@@ -201,7 +214,9 @@ class CensusContract:
         listing = engine.list(source.split(world.table.location, 4), source)
         later = replace(world.sort, cutoff_ms=YOUNG_MS + 1)
         answers = [
-            counted(listing.all, engine.census(listing, world.roots(store), expand, sort)).files.get(ObjectClass.VICTIM)
+            counted(
+                listing.all, engine.census(listing, [ServerRoots(list(world.roots(store)), expand)], sort)
+            ).files.get(ObjectClass.VICTIM)
             for sort in (world.sort, later)
         ]
         assert answers == [None, 1]

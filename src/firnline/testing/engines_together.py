@@ -12,7 +12,7 @@ from firnline.errors import FirnlineError, PermanentStoreError, UnreadableMetada
 from firnline.formats.iceberg.table import IcebergFormat
 from firnline.model.files import File, FileKind, Root
 from firnline.ops.runs.plan import roots
-from firnline.ports.engines import Elsewhere, Engine, TableWalk, Territory
+from firnline.ports.engines import Engine, ServerRoots, TableWalk, Territory
 from firnline.ports.expanding import Expand, Expanded, Together, Wrapping
 from firnline.ports.stores import Get
 from firnline.stores.objects import ObjectStores
@@ -25,7 +25,7 @@ Answer = Found | tuple[type[FirnlineError], str]
 """What an engine says of a table, as values; an error by its kind and message."""
 
 
-def walk_of(table: SmallTable, expired: Sequence[int], store: Get, elsewhere: Elsewhere | None = None) -> TableWalk:
+def walk_of(table: SmallTable, expired: Sequence[int], store: Get, elsewhere: Sequence[ServerRoots] = ()) -> TableWalk:
     """Returns what an engine is asked of a table as it is now."""
     table_format = IcebergFormat(store)
     state = table_format.load("table", table.publish())
@@ -47,6 +47,20 @@ def alone(engine: Engine, walk: TableWalk) -> Answer:
         return found(engine.survey(walk.roots, walk.expand, walk.territory, walk.elsewhere))
     except FirnlineError as problem:
         return type(problem), problem.message
+
+
+@dataclass(frozen=True, slots=True)
+class NamingNothing(Wrapping):
+    """Opens units as a server has them on which each is an empty copy: it names itself and nothing below it."""
+
+    def __call__(self, units: Sequence[File], together: Together = map) -> Expanded:
+        import numpy as np
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        found = self.expand(units, together)
+        itself = pc.equal(found.rows.column("key"), pa.array([units[number].key for number in found.of.tolist()]))
+        return Expanded(found.rows.filter(itself), found.of[np.asarray(itself)])
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +175,7 @@ class TogetherContract:
 
     def test_what_another_needs_is_spared_and_must_be_readable(self, engine: Engine, three: list[SmallTable]) -> None:
         keeps = walk_of(three[0], [], ObjectStores())
-        needs = Elsewhere(tuple(Root(root.file, True) for root in keeps.roots), keeps.expand)
+        needs = [ServerRoots([Root(root.file, True) for root in keeps.roots], keeps.expand)]
         expired = list(three[0].changes)[:2]
         walks = [walk_of(three[0], expired, ObjectStores(), needs), walk_of(three[1], expired, ObjectStores())]
         answers = of_all(engine, walks)
@@ -169,6 +183,22 @@ class TogetherContract:
         assert isinstance(answers[0], Found)
         assert not answers[0].victims
         assert answers[0].spared
+
+    def test_what_others_need_is_read_on_the_server_of_each(self, engine: Engine, three: list[SmallTable]) -> None:
+        """Units of two servers have one name, and on one of them name nothing."""
+        keeps = walk_of(three[0], [], ObjectStores())
+        needed = [Root(root.file, True) for root in keeps.roots]
+        there = ServerRoots(needed, NamingNothing(keeps.expand), "there")
+        here = ServerRoots(needed, keeps.expand, "here")
+        expired = list(three[0].changes)[:2]
+        whole = of_all(engine, [walk_of(three[0], expired, ObjectStores(), [here])])
+        for parts in ([there, here], [here, there]):
+            walk = replace(walk_of(three[0], expired, ObjectStores(), parts), server="there")
+            assert of_all(engine, [walk]) == whole
+            assert of_all(engine, [walk, walk_of(three[1], [], ObjectStores())])[:1] == whole
+        assert isinstance(whole[0], Found)
+        assert whole[0].spared
+        assert not whole[0].victims
 
     def test_what_one_tables_means_cannot_open_is_opened_by_anothers(
         self, engine: Engine, three: list[SmallTable]

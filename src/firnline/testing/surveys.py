@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -10,7 +10,7 @@ import pyarrow as pa
 from firnline.formats.iceberg.table import IcebergFormat
 from firnline.model.files import FileKind, Root, Tally, Totals
 from firnline.ops.runs.plan import roots
-from firnline.ports.engines import FILE_COLUMNS, Elsewhere, Engine, Survey, Territory
+from firnline.ports.engines import FILE_COLUMNS, Engine, ServerRoots, Survey, Territory
 from firnline.ports.stores import Get
 from firnline.testing.tables import SmallTable
 
@@ -35,7 +35,7 @@ def survey(
     *,
     outside: bool = False,
     holes: tuple[str, ...] = (),
-    elsewhere: Elsewhere | None = None,
+    elsewhere: Sequence[ServerRoots] = (),
 ) -> Found:
     """Returns what the engine says of the table as it is now. `outside`: files elsewhere may go too."""
     table_format = IcebergFormat(store)
@@ -45,11 +45,11 @@ def survey(
     return found(engine.survey(roots(table_format, state, gone), table_format.expand, territory, elsewhere))
 
 
-def needed_by(table: SmallTable, store: Get) -> Elsewhere:
+def needed_by(table: SmallTable, store: Get, server: str = "") -> ServerRoots:
     """Returns all that a table needs, as another table is asked for it."""
     table_format = IcebergFormat(store)
     state = table_format.load("another", table.publish())
-    return Elsewhere(tuple(Root(file, True) for _, file in table_format.roots(state)), table_format.expand)
+    return ServerRoots([Root(file, True) for _, file in table_format.roots(state)], table_format.expand, server)
 
 
 def found(answer: Survey) -> Found:

@@ -6,7 +6,7 @@ last number of a stretch belongs to nothing, so that spans of two tables never t
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from typing import NamedTuple
@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from firnline.model.files import FileKind, Root
 from firnline.model.spans import Flags, Numbers, SpanEntries, Spans, above_zero, merged, numbers
-from firnline.ports.engines import TableWalk, root_columns, root_numbers
+from firnline.ports.engines import ServerRoots, TableWalk, root_columns, root_numbers
 from firnline.ports.expanding import Expand, one_order
 from firnline.ports.stores import shared
 
@@ -68,7 +68,7 @@ class Stretch(NamedTuple):
     """The numbers of a walk's roots, counted from where its stretch begins."""
 
     own: list[int]
-    others: list[int]
+    others: list[list[int]]
     released: int
     elsewhere: int
     end: int
@@ -76,10 +76,13 @@ class Stretch(NamedTuple):
 
 def _stretch(walk: TableWalk) -> Stretch:
     own, released, elsewhere = _numbered(walk.roots, walk.expand.folds)
-    if walk.elsewhere is None:
-        return Stretch(own, [], released, elsewhere, elsewhere)
-    others, _, count = _numbered(walk.elsewhere.roots, walk.elsewhere.expand.folds)
-    return Stretch(own, [elsewhere + number for number in others], released, elsewhere, elsewhere + count)
+    others: list[list[int]] = []
+    end = elsewhere
+    for each in walk.elsewhere:
+        theirs, _, count = _numbered(each.roots, each.expand.folds)
+        others.append([end + number for number in theirs])
+        end += count
+    return Stretch(own, others, released, elsewhere, end)
 
 
 def _numbered(roots: Sequence[Root], folds: bool) -> tuple[list[int], int, int]:
@@ -144,7 +147,7 @@ def passes_of(walks: Sequence[TableWalk]) -> list[Pass]:
         firsts + numbers([each.released for each in stretches]),
         firsts + numbers([each.elsewhere for each in stretches]),
     )
-    servers = dict.fromkeys(walk.server for walk in walks)
+    servers = dict.fromkeys(each for walk in walks for each in (walk.server, *_servers(walk)))
     found = (_pass(walks, stretches, axis, (server, folds)) for server in servers for folds in (False, True))
     return [each for each in found if each is not None]
 
@@ -158,13 +161,14 @@ def _pass(
     roots: list[Sequence[Root]] = []
     places: list[Numbers] = []
     for first, walk, stretch in zip(axis.kept, walks, stretches, strict=True):
-        for expand, theirs, owners in _parts(walk, stretch):
-            if expand is None or (walk.server, expand.folds) != wanted:
-                by.append(-1)
-                continue
-            by.append(_place(expands, expand))
-            roots.append(theirs)
-            places.append(first + numbers(owners))
+        own = (ServerRoots(walk.roots, walk.expand, walk.server), stretch.own)
+        for parts in ([own], zip(walk.elsewhere, stretch.others, strict=True)):
+            # Of several parts of others one is wanted at most: their servers differ.
+            part = next((each for each in parts if (each[0].server, each[0].expand.folds) == wanted), None)
+            by.append(-1 if part is None else _place(expands, part[0].expand))
+            if part is not None:
+                roots.append(part[0].roots)
+                places.append(first + numbers(part[1]))
     if not expands:
         return None
     starts, spans = _once(list(chain.from_iterable(roots)), np.concatenate(places))
@@ -180,12 +184,14 @@ def _place(expands: list[Expand], expand: Expand) -> int:
     return len(expands) - 1
 
 
-def _parts(walk: TableWalk, stretch: Stretch) -> Iterator[tuple[Expand | None, Sequence[Root], Sequence[int]]]:
-    yield walk.expand, walk.roots, stretch.own
-    if walk.elsewhere is None:
-        yield None, (), ()
-    else:
-        yield walk.elsewhere.expand, walk.elsewhere.roots, stretch.others
+def _servers(walk: TableWalk) -> tuple[str, ...]:
+    """Returns the servers of what others need. Raises ValueError where two parts of it are on one: a unit of either has
+    one way to be opened.
+    """
+    servers = tuple(each.server for each in walk.elsewhere)
+    if len(set(servers)) < len(servers):
+        raise ValueError("what others need comes in one part for each server")
+    return servers
 
 
 def _once(roots: Sequence[Root], owners: Numbers) -> tuple[pa.Table, Spans]:

@@ -10,19 +10,19 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from firnline.errors import FirnlineError
-from firnline.model.files import Root
+from firnline.model.files import FileKind, Root
 from firnline.model.locations import stem_of, stems_around
 from firnline.model.spans import Flags, Numbers, numbers
-from firnline.ports.engines import TableSearch, TableWalk, Territory
-from firnline.ports.expanding import Expand
+from firnline.ports.engines import ServerRoots, TableSearch, TableWalk, Territory
+from firnline.ports.expanding import one_order
 
 _NAME = r"(?s)[^/]*\z"
 
 
 @dataclass(frozen=True, slots=True)
 class Walks:
-    """What several searches ask for: one walk of each owner that a search names, and one of all other roots. All are
-    opened by one Expand, so a unit that tables share is opened once.
+    """What several searches ask for, on each server: one walk of each owner that a search names, and one of all other
+    roots. All of a server are opened by one Expand, so a unit that tables share is opened once.
 
     `needed` are the walks of each search's own roots, `private` those that count for it and not for all; `common` tells
     of each walk whether it counts for all.
@@ -34,19 +34,35 @@ class Walks:
     common: Flags
 
     @staticmethod
-    def of(searches: Sequence[TableSearch], roots: Iterable[Root], expand: Expand) -> Walks:
-        named = dict.fromkeys(owner for each in searches for owner in sorted(each.owners | each.private))
-        walk_of = {owner: number for number, owner in enumerate(named)}
-        starts: list[list[Root]] = [[] for _ in range(len(walk_of) + 1)]
-        for root in roots:
-            starts[walk_of.get(root.owner, len(walk_of))].append(Root(root.file, True))
+    def of(searches: Sequence[TableSearch], needs: Sequence[ServerRoots]) -> Walks:
+        named = sorted({owner for each in searches for owner in each.owners | each.private})
+        walks_of: dict[str, list[int]] = {owner: [] for owner in named}
+        walks: list[TableWalk] = []
+        for part in needs:
+            starts: dict[str | None, list[Root]] = {}
+            for root in part.roots:
+                starts.setdefault(root.owner if root.owner in walks_of else None, []).append(Root(root.file, True))
+            for owner, roots in starts.items() or [(None, list[Root]())]:
+                if owner is not None:
+                    walks_of[owner].append(len(walks))
+                walks.append(TableWalk(roots, part.expand, Territory(None), server=part.server))
         needed, private = (
-            [sorted(walk_of[owner] for owner in some) for some in each]
+            [sorted(walk for owner in some for walk in walks_of[owner]) for some in each]
             for each in ([search.owners for search in searches], [search.private for search in searches])
         )
-        common = np.ones(len(starts), dtype=bool)
+        common = np.ones(len(walks), dtype=bool)
         common[sorted({walk for some in private for walk in some})] = False
-        return Walks([TableWalk(each, expand, Territory(None)) for each in starts], needed, private, common)
+        return Walks(walks, needed, private, common)
+
+    @property
+    def kinds(self) -> tuple[FileKind, ...]:
+        """The kinds of units."""
+        return kinds_of(self.walks)
+
+
+def kinds_of(parts: Iterable[ServerRoots | TableWalk]) -> tuple[FileKind, ...]:
+    """Returns the kinds of units that any part has."""
+    return one_order({each.expand.order for each in parts})
 
 
 def stopped_by(problems: Mapping[int, FirnlineError], common: Flags, private: Sequence[int]) -> FirnlineError | None:

@@ -158,12 +158,12 @@ def _about_file(what: str, case: _Case) -> Explanation:
 
 def _of_others(target: str, case: _Case) -> Iterator[SnapshotAnswer]:
     """Yields the other tables that need the file."""
-    elsewhere = around(case.work, case.state, everywhere=True).elsewhere
-    if elsewhere is not None:
-        roots = ((Needer(root.owner), root.file) for root in elsewhere.roots)
-        found = who_needs(target, roots, elsewhere.expand, case.work.progress)
-        for table in sorted(needer.owner for needer in found):
-            yield SnapshotAnswer(table, None, True, (), ("this table needs it too",), TABLE)
+    found: set[str] = set()
+    for part in around(case.work, case.state, everywhere=True).elsewhere:
+        roots = ((Needer(root.owner), root.file) for root in part.roots)
+        found |= {needer.owner for needer in who_needs(target, roots, part.expand, case.work.progress)}
+    for table in sorted(found):
+        yield SnapshotAnswer(table, None, True, (), ("this table needs it too",), TABLE)
 
 
 def _own(told: Subject | None, case: _Case) -> OwnDocument:

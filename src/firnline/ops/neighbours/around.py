@@ -11,7 +11,7 @@ from firnline.model.files import File, Root
 from firnline.model.locations import stem_of
 from firnline.ops.neighbours.index import Card
 from firnline.ops.neighbours.others import FindOthers, Others, others_now
-from firnline.ops.orphans.neighbours import Neighbour, expand_of
+from firnline.ops.orphans.neighbours import Here, Neighbour, by_server
 from firnline.ops.reachability.live_roots import forbidden, live_roots
 from firnline.ops.runs.decision import policy_in_force
 from firnline.ops.table.context import Registered, TableContext
@@ -20,7 +20,7 @@ from firnline.plans.plan import Conflict
 from firnline.plans.request import Request
 from firnline.policy.values import NONE
 from firnline.ports.catalogs import TableName
-from firnline.ports.engines import Elsewhere
+from firnline.ports.engines import ServerRoots
 from firnline.ports.formats import State
 from firnline.ports.stores import AsCalled, RealNames
 
@@ -68,7 +68,7 @@ class Around:
     asked: int | None
     conflict: Conflict | None = None
     holes: tuple[str, ...] = ()
-    elsewhere: Elsewhere | None = None
+    elsewhere: tuple[ServerRoots, ...] = ()
     notes: tuple[str, ...] = ()
     real: RealNames = field(default_factory=AsCalled)
 
@@ -175,8 +175,8 @@ def _as_called(holes: Sequence[str], state: State, real: RealNames) -> tuple[str
 
 def _elsewhere(
     work: TableContext, lake: Others, mirrors: Sequence[Needed], everywhere: bool, but: str | None
-) -> Elsewhere | None:
-    """Returns what others and `mirrors` need that may be a file of this table; None if there is nothing of the kind."""
+) -> tuple[ServerRoots, ...]:
+    """Returns what others and `mirrors` need that may be a file of this table."""
     now_ms = work.now()
     stems = None if everywhere else lake.mine.owned
     walked = (each for each in lake.walked(now_ms) if each.card.bridges)
@@ -207,12 +207,11 @@ def _all_needs(tables: Sequence[AskedTable], now_ms: int, but: str | None) -> It
     return ((each, file) for each in tables for file in _needs(each, now_ms, but))
 
 
-def _reached_from(work: TableContext, found: Sequence[Needed]) -> Elsewhere | None:
-    if not found:
-        return None
-    owners = {id(each): each for each, _ in found}
-    expand = expand_of([Neighbour(*each.opened()) for each in owners.values()], work.source.format.expand)
-    return Elsewhere(tuple(Root(file, True, str(each.name)) for each, file in found), expand)
+def _reached_from(work: TableContext, found: Sequence[Needed]) -> tuple[ServerRoots, ...]:
+    owners = {id(each): Neighbour(*each.opened()) for each, _ in found}
+    needed = ((owners[id(each)], Root(file, True, str(each.name))) for each, file in found)
+    parts = by_server(list(owners.values()), needed, Here(work.source.format.expand, work.server))
+    return tuple(part for part in parts if part.roots)
 
 
 def _needs(table: AskedTable, now_ms: int, but: str | None) -> Iterator[File]:

@@ -12,7 +12,7 @@ from firnline.model.files import Tally
 from firnline.model.locations import identity
 from firnline.model.times import format_instant
 from firnline.ops.orphans.rules import Rules, SearchRequest
-from firnline.ops.orphans.search import Means, roots_of
+from firnline.ops.orphans.search import Means, needed_by
 from firnline.ops.orphans.tables_now import TablesNow
 from firnline.ports.engines import Census
 from firnline.ports.formats import State
@@ -52,7 +52,7 @@ def dropped_tables(prefix: str, means: Means, store: List) -> list[Dropped]:
     listing = means.engine.list(means.ranges.split(prefix, 64), means.ranges)
     lake = TablesNow.read(means.everyone, SearchRequest(), means.now())
     sort = means.make_sort(Rules(lake.cutoff_ms, (), (), (), ()))
-    census = means.engine.census(listing, roots_of(lake, ()), lake.expand(means.formats.expand), sort)
+    census = means.engine.census(listing, lake.by_server(needed_by(lake, ()), means.here), sort)
     known = lake.by_uuid
     with ThreadPoolExecutor(_THREADS) as pool:
         last = sorted(_last_metadata(census, means.formats.folder_of).items())

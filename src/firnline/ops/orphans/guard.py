@@ -12,7 +12,7 @@ from firnline.journal.runs import Run
 from firnline.model.files import Root
 from firnline.model.locations import identity
 from firnline.model.times import parse_instant
-from firnline.ops.orphans.neighbours import Neighbour, all_tables, expand_of
+from firnline.ops.orphans.neighbours import Here, Neighbour, all_tables, by_server
 from firnline.ops.orphans.rules import FLOOR_MS
 from firnline.ops.reachability.bounds import NOWHERE, Bounds
 from firnline.ops.reachability.live_roots import forbidden
@@ -48,11 +48,12 @@ class LakeGuard:
         neighbours = all_tables(lambda afresh: self.work.everyone(scope["also"], scope["folders"]))
         self._refuse_fewer_catalogs(neighbours)
         self._refuse_return(neighbours)
-        expand = expand_of(neighbours, self.work.source.format.expand)
-        for by_name in (False, True):  # one walk each, however many tables there are
+        here = Here(self.work.source.format.expand, self.work.server)
+        for by_name in (False, True):  # one walk each on a server, however many tables there are
             asked = [each for each in neighbours if each.unique_names is by_name]
-            needs = (Root(file, True) for each in asked for file in each.needs(now_ms))
-            self.since_plan.add(needs, expand, by_name=by_name)
+            needed = ((each, Root(file, True)) for each in asked for file in each.needs(now_ms))
+            for part in by_server(neighbours, needed, here):
+                self.since_plan.add(part.roots, part.expand, by_name=by_name)
         self.held.clear()
         self.held.update(_words(neighbours, now_ms, names_of(self.work, self.run)))
 

@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from firnline.errors import NoSuchTable
-from firnline.model.files import File, FileKind
+from firnline.model.files import File, FileKind, Root
 from firnline.model.locations import identity, parse_location, stem_of, within
 from firnline.ops.reachability.live_roots import live_roots
 from firnline.ops.table.context import ListTables, Registered, TableContext, read_all
+from firnline.ports.engines import ServerRoots
 from firnline.ports.expanding import ROW_COLUMNS, Expand, Expanded, Together, joined, one_order
 from firnline.ports.formats import State
 from firnline.ports.listings import WrittenFolder
@@ -28,6 +29,10 @@ class Neighbour:
     state: State
 
     @property
+    def server(self) -> str:
+        return self.work.server
+
+    @property
     def unique_names(self) -> bool:
         return self.work.source.format.unique_names
 
@@ -37,6 +42,10 @@ class Neighbour:
 
     def needs(self, now_ms: int) -> Iterator[File]:
         return (root.file for root in live_roots(self.work, self.state, now_ms))
+
+
+Needed = tuple[Neighbour, Root]
+"""What a table needs."""
 
 
 def all_tables(everyone: ListTables) -> list[Neighbour]:
@@ -108,8 +117,32 @@ def _plain(found: Expanded) -> Expanded:
     return Expanded(found.rows.select(list(ROW_COLUMNS)), found.of)
 
 
-def expand_of(neighbours: Sequence[Neighbour], otherwise: Expand) -> EachItsOwn:
-    """Returns how units are opened: by the settings of the catalog whose table lives in the same bucket."""
+@dataclass(frozen=True, slots=True)
+class Here:
+    """Where a search or a plan is made: how units are opened that lie where no table does, and on which server."""
+
+    expand: Expand
+    server: str
+
+
+def by_server(tables: Sequence[Neighbour], needed: Iterable[Needed], here: Here) -> tuple[ServerRoots, ...]:
+    """Returns what the tables need, in one part for each server; that of `here` is the first, even if it is empty.
+
+    1. Production and its rehearsal are on two servers, and buckets and objects are called alike.
+    2. One of the tables reads a unit of the other's bucket, by its name.
+    3. If the bucket alone told who opens it: a unit of production would be read as the rehearsal has it, and what it
+       names there would count in place of what is needed here.
+    """
+    parts: dict[str, tuple[list[Neighbour], list[Root]]] = {here.server: ([], [])}
+    for each in tables:
+        parts.setdefault(each.server, ([], []))[0].append(each)
+    for each, root in needed:
+        parts[each.server][1].append(root)
+    return tuple(ServerRoots(roots, _expand_of(some, server, here), server) for server, (some, roots) in parts.items())
+
+
+def _expand_of(neighbours: Sequence[Neighbour], server: str, here: Here) -> EachItsOwn:
+    """Returns how units of a server are opened: by the settings of the catalog whose table lives in the same bucket."""
     means = [(each, each.work.source.format.expand) for each in reversed(neighbours)]
     folders = {
         identity(place.folder).rstrip("/"): expand
@@ -118,8 +151,9 @@ def expand_of(neighbours: Sequence[Neighbour], otherwise: Expand) -> EachItsOwn:
         for place in each.places
         if any(kind in expand.order for _, kind in place.names)
     }
-    anywhere = ((each, expand) for each, expand in means if not each.work.source.format.paths_follow_folder)
+    anywhere = [(each, expand) for each, expand in means if not each.work.source.format.paths_follow_folder]
     stems = {_stem(each.state.location): expand for each, expand in anywhere}
+    otherwise = here.expand if server == here.server or not anywhere else anywhere[-1][1]
     return EachItsOwn(folders, stems, otherwise)
 
 

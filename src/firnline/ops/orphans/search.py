@@ -15,7 +15,7 @@ from firnline.journal.lease import LARGEST_SKEW_MS
 from firnline.model.files import FileKind, Root, Tally
 from firnline.model.locations import within
 from firnline.model.times import format_duration
-from firnline.ops.orphans.neighbours import Neighbour, outermost, overlap
+from firnline.ops.orphans.neighbours import Here, Needed, Neighbour, outermost, overlap
 from firnline.ops.orphans.pieces import pieces_of
 from firnline.ops.orphans.rules import Rules, SearchRequest
 from firnline.ops.orphans.scope import Scope
@@ -36,7 +36,8 @@ _SHOWN = 5
 class Means:
     """What a search works with. None of it can write or delete.
 
-    `live` lists the store itself, where `ranges` are a written inventory; None where they list it already.
+    `server` is that of what is listed; `live` lists the store itself, where `ranges` are a written inventory; None
+    where they list it already.
     """
 
     engine: Engine
@@ -45,7 +46,12 @@ class Means:
     make_sort: Callable[[Rules], Sort]
     formats: Formats
     now: Callable[[], int]
+    server: str
     live: ListRanges | None = None
+
+    @property
+    def here(self) -> Here:
+        return Here(self.formats.expand, self.server)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,8 +73,8 @@ def search(scope: Scope, asked: SearchRequest, means: Means) -> SearchResult:
     lake = TablesNow.read(means.everyone, asked, means.now())
     tables = TablesOfSearch(lake, scope)
     sort = means.make_sort(tables.rules(means.formats))
-    expand = lake.expand(means.formats.expand)
-    census = means.engine.census(listing, roots_of(lake, tables.insiders), expand, sort)
+    needs = lake.by_server(needed_by(lake, tables.insiders), means.here)
+    census = means.engine.census(listing, needs, sort)
     return CountedSearch(tables, means.formats, sort, means.live, census).result()
 
 
@@ -128,10 +134,10 @@ def _metadata_folders(scope: Scope, insiders: Sequence[Neighbour]) -> Iterator[s
     return (each for each in named if any(overlap(each, folder) for folder in scope.folders))
 
 
-def roots_of(lake: TablesNow, insiders: Sequence[Neighbour]) -> Iterator[Root]:
+def needed_by(lake: TablesNow, insiders: Sequence[Neighbour]) -> Iterator[Needed]:
     """Yields what every table needs: a root of the searched tables is needed, that of any other is another's."""
     inside = {id(each) for each in insiders}
-    return (Root(file, id(each) in inside) for each in lake.tables for file in each.needs(lake.now_ms))
+    return ((each, Root(file, id(each) in inside)) for each in lake.tables for file in each.needs(lake.now_ms))
 
 
 def _refuse_other_clock(newest_ms: int | None, now_ms: int) -> None:

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 from firnline.model.files import Root
 from firnline.model.locations import join
 from firnline.ops.orphans.forks import Forks
-from firnline.ops.orphans.neighbours import EachItsOwn, Neighbour, all_tables, expand_of
+from firnline.ops.orphans.neighbours import Here, Needed, Neighbour, all_tables, by_server
 from firnline.ops.orphans.rules import Rules, SearchRequest
 from firnline.ops.orphans.scope import Scope
 from firnline.ops.orphans.strangers import Known
 from firnline.ops.orphans.touching import Touching
 from firnline.ops.table.context import ListTables
-from firnline.ports.expanding import Expand
+from firnline.ports.engines import ServerRoots
 from firnline.ports.formats import Formats
 
 
@@ -54,12 +54,12 @@ class TablesNow:
     def known(self) -> Known:
         return Known.of(self.tables, self.asked.same, self.cutoff_ms)
 
-    def roots(self) -> Iterator[Root]:
+    def needed(self) -> Iterator[Needed]:
         """Yields what these tables need, by their uuid."""
-        return (Root(file, True, each.state.uuid) for each in self.tables for file in each.needs(self.now_ms))
+        return ((each, Root(file, True, each.state.uuid)) for each in self.tables for file in each.needs(self.now_ms))
 
-    def expand(self, otherwise: Expand) -> EachItsOwn:
-        return expand_of((*self.tables, *self.private), otherwise)
+    def by_server(self, needed: Iterable[Needed], here: Here) -> tuple[ServerRoots, ...]:
+        return by_server((*self.tables, *self.private), needed, here)
 
     @cached_property
     def folders(self) -> Touching[Neighbour]:

@@ -9,7 +9,7 @@ from itertools import chain
 
 from firnline.errors import FirnlineError
 from firnline.model.files import Root
-from firnline.ops.orphans.neighbours import Neighbour, all_tables
+from firnline.ops.orphans.neighbours import Needed, Neighbour, all_tables
 from firnline.ops.orphans.pieces import pieces_of
 from firnline.ops.orphans.rules import SearchRequest
 from firnline.ops.orphans.scope import Scope
@@ -43,7 +43,7 @@ class _Ready:
     tables: TablesOfSearch
     sort: Sort
     asked: TableSearch
-    roots: Sequence[Root]
+    needed: Sequence[Needed]
 
 
 def search_together(
@@ -65,8 +65,8 @@ def search_together(
     listing = means.engine.list(pieces_of(folders, means.engine, means.ranges), means.ranges)
     lake, found = _ready(sought, asked, means)
     ready = [each for each in found if isinstance(each, _Ready)]
-    roots = chain(lake.roots(), *(each.roots for each in ready))
-    censuses = means.engine.censuses(listing, [each.asked for each in ready], roots, lake.expand(means.formats.expand))
+    needs = lake.by_server(chain(lake.needed(), *(each.needed for each in ready)), means.here)
+    censuses = means.engine.censuses(listing, [each.asked for each in ready], needs)
     yield from (one if isinstance(one, FirnlineError) else _counted(one, next(censuses), means) for one in found)
 
 
@@ -105,8 +105,8 @@ def _made_ready(
     mine, beside = f"search {number}", f"beside search {number}"
     try:
         sort = means.make_sort(tables.rules(sought.formats))
-        roots = [
-            Root(file, True, mine if each.state.uuid == scope.uuid else beside)
+        needed = [
+            (each, Root(file, True, mine if each.state.uuid == scope.uuid else beside))
             for each in own
             for file in each.needs(lake.now_ms)
         ]
@@ -114,4 +114,4 @@ def _made_ready(
         return problem
     private = frozenset({mine, beside}) if own else frozenset[str]()
     owners = frozenset({str(scope.uuid)}) | (private & {mine})
-    return _Ready(sought, tables, sort, TableSearch(scope.folders, owners, sort, private), roots)
+    return _Ready(sought, tables, sort, TableSearch(scope.folders, owners, sort, private), needed)

@@ -94,8 +94,8 @@ class TableGuard:
         outside = self.work.may_go_outside(state, self.run)
         found = around(self.work, state, everywhere=outside, but=self.run.id.stamp)
         self.bounds = replace(self.work.bounds(state, self.run), holes=found.holes)
-        if found.elsewhere is not None:
-            self.elsewhere.add(found.elsewhere.roots, found.elsewhere.expand)
+        for part in found.elsewhere:
+            self.elsewhere.add(part.roots, part.expand)
         found.refuse_conflict()  # what the other one needs is known by now: the last batch may have taken it
 
     def reasons_to_spare(self, lines: Sequence[ListedFile]) -> dict[str, str]:

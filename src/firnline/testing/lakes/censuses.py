@@ -16,7 +16,7 @@ from firnline.formats.sorting import Sorting
 from firnline.local.engine import LocalEngine
 from firnline.model.files import File, FileKind, Root, Tally
 from firnline.model.locations import join, within
-from firnline.ports.engines import Engine, Listing, TableSearch
+from firnline.ports.engines import Engine, Listing, ServerRoots, TableSearch
 from firnline.ports.expanding import Expand
 from firnline.ports.listings import KeyRange, ObjectClass
 from firnline.ports.stores import Get
@@ -26,6 +26,7 @@ from firnline.testing.censuses import OLD_MS, CensusWorld, Counted, counted
 from firnline.testing.counting import CountingLog
 from firnline.testing.damage import remove
 from firnline.testing.engines import a_long_life
+from firnline.testing.engines_together import NamingNothing
 from firnline.testing.manifests import Content, Item
 from firnline.testing.tables import QuickFiles, SmallTable
 
@@ -58,6 +59,9 @@ class CensusLake:
         pairs = zip(self.worlds, self.owners, strict=True)
         return [*(Root(root.file, True, owner) for world, owner in pairs for root in world.roots(store)), *self.more]
 
+    def needs(self, store: Get) -> list[ServerRoots]:
+        return [ServerRoots(self.roots(store), expand_of(store))]
+
     def outermost(self) -> list[str]:
         places = dict.fromkeys(world.table.location for world in self.worlds)
         return [place for place in places if not any(within(other, place) for other in places)]
@@ -79,7 +83,7 @@ def together(
     asked = lake.searches if searches is None else searches
     listing = listed(engine, lake.outermost())
     try:
-        answers = engine.censuses(listing, asked, lake.roots(store), expand_of(store))
+        answers = engine.censuses(listing, asked, lake.needs(store))
         return [_answer(answer) for answer in answers]
     except FirnlineError as problem:
         return [(type(problem), problem.message)] * len(asked)
@@ -100,7 +104,7 @@ def _alone(search: TableSearch, lake: CensusLake, store: Get, hidden: frozenset[
     every = (root for root in lake.roots(store) if root.owner not in hidden)
     roots = [Root(root.file, root.owner in search.owners) for root in every]
     try:
-        return counted(listing.all, engine.census(listing, roots, expand_of(store), search.sort))
+        return counted(listing.all, engine.census(listing, [ServerRoots(roots, expand_of(store))], search.sort))
     except FirnlineError as problem:
         return type(problem), problem.message
 
@@ -230,20 +234,27 @@ class CensusesContract:
         several.worlds, several.owners, several.more, searches = [], [], roots, several.searches
         before = counting.calls()
         listing = listed(engine, [f"file://{tmp_path}"])
-        answers = [
-            _answer(each) for each in engine.censuses(listing, searches, several.roots(counting), expand_of(counting))
-        ]
+        answers = [_answer(each) for each in engine.censuses(listing, searches, several.needs(counting))]
         opened = Counter({key: n for (verb, key), n in (counting.calls() - before).items() if verb == "get"})
         assert opened
         assert set(opened.values()) == {1}
         assert all(isinstance(answer, Counted) and answer.units_opened == len(opened) for answer in answers)
+
+    def test_units_of_one_name_on_two_servers_are_two(self, engine: Engine, several: CensusLake) -> None:
+        """Every table is on both, and one of them has empty copies of all units."""
+        (here,) = several.needs(ObjectStores())
+        there = replace(here, expand=NamingNothing(here.expand), server="there")
+        for needs in ([here, there], [there, here]):
+            listing = listed(engine, several.outermost())
+            answers = [_answer(each) for each in engine.censuses(listing, several.searches, needs)]
+            assert [_classes(each) for each in answers] == [_classes(each) for each in alone(several, ObjectStores())]
 
     def test_the_newest_time_is_that_of_each_table(self, engine: Engine, several: CensusLake) -> None:
         far = OLD_MS + 10_000_000_000_000
         several.worlds[1].stray("data/future.parquet", far)
         listing = listed(engine, several.outermost())
         store = ObjectStores()
-        found = list(engine.censuses(listing, several.searches, several.roots(store), expand_of(store)))
+        found = list(engine.censuses(listing, several.searches, several.needs(store)))
         newest = [None if isinstance(each, FirnlineError) else each.newest_ms for each in found]
         assert newest[1] == far
         assert all(each is not None and each < far for each in (newest[0], *newest[2:]))
@@ -275,9 +286,7 @@ class CensusesContract:
         lost, source, store = several.worlds[1].stray("data/lost.parquet"), ObjectRanges(), ObjectStores()
         pieces = [*map(KeyRange, several.outermost()), KeyRange(lost.rpartition("/")[0])]
         listing = engine.list(pieces, source)
-        answers = [
-            _answer(each) for each in engine.censuses(listing, several.searches, several.roots(store), expand_of(store))
-        ]
+        answers = [_answer(each) for each in engine.censuses(listing, several.searches, several.needs(store))]
         kind, said = next(_told(answers[1:2]))
         assert kind is StoreError
         assert "twice" in said
@@ -285,7 +294,11 @@ class CensusesContract:
 
     def test_a_listing_of_another_engine_is_refused(self, engine: Engine, several: CensusLake) -> None:
         with pytest.raises(TypeError):
-            list(engine.censuses(object(), several.searches, [], expand_of(ObjectStores())))  # type: ignore[arg-type]
+            list(engine.censuses(object(), several.searches, []))  # type: ignore[arg-type]
+
+
+def _classes(answer: Answer) -> object:
+    return answer.classes if isinstance(answer, Counted) else answer
 
 
 def _told(answers: Sequence[Answer]) -> Iterator[tuple[type[FirnlineError], str]]:
