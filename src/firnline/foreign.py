@@ -24,6 +24,7 @@ _UNSEEN = re.compile(
     "\ud800-\udfff\U000e0000-\U000e007f]"
 )
 """Control characters, those that turn the direction of writing, those without a width, and halves of characters."""
+_BEYOND_ASCII = re.compile("[^\x00-\x7f]")
 
 
 def concealed(text: str) -> str:
@@ -76,6 +77,11 @@ def json_of(value: Any, **form: Any) -> str:
 def harmless_json(text: str) -> str:
     """Returns the very same JSON with such characters, which only texts in it can have, as JSON's own escapes."""
     return _UNSEEN.sub(lambda found: found[0] if found[0] in "\n\t\r" else _escaped(found[0]), text)
+
+
+def ascii_json(text: str) -> str:
+    """Returns the very same JSON for a terminal or a file that has no other letters."""
+    return _BEYOND_ASCII.sub(lambda found: _escaped(found[0]), text)
 
 
 def _escaped(character: str) -> str:

@@ -6,10 +6,11 @@ import json
 import sys
 import time
 from collections.abc import Iterable, Mapping
+from itertools import islice
 from typing import Any, Protocol, TextIO
 
 from firnline.errors import FirnlineError
-from firnline.foreign import harmless, harmless_json
+from firnline.foreign import ascii_json, harmless, harmless_json
 from firnline.plans.pages import Page, number
 from firnline.ports.progress import Progress, Silent
 
@@ -36,19 +37,30 @@ class TextOutput:
 
 class JsonOutput:
     def show(self, page: Page, facts: Mapping[str, Any]) -> None:
-        print(_fitting(sys.stdout, facts, indent=2))
+        _write(sys.stdout, facts, indent=2)
 
     def fail(self, problem: FirnlineError) -> None:
-        print(_fitting(sys.stderr, {"error": problem.to_json()}), file=sys.stderr)
+        _write(sys.stderr, {"error": problem.to_json()})
 
 
-def _fitting(target: TextIO, facts: Mapping[str, Any], indent: int | None = None) -> str:
-    """Returns the facts as JSON, with what the target does not have, or would obey, as JSON's own escapes."""
-    text = harmless_json(json.dumps(facts, indent=indent, ensure_ascii=False))
+_SOME = 8_192
+"""Words of JSON that are written at a time: those of a thousand plans, as one text, would be the most that is held."""
+
+
+def _write(target: TextIO, facts: Mapping[str, Any], indent: int | None = None) -> None:
+    words = json.JSONEncoder(indent=indent, ensure_ascii=False).iterencode(facts)
+    while some := "".join(islice(words, _SOME)):
+        target.write(_fitting(target, some))
+    target.write("\n")
+
+
+def _fitting(target: TextIO, text: str) -> str:
+    """Returns the same JSON, with what the target does not have, or would obey, as JSON's own escapes."""
+    text = harmless_json(text)
     try:
         text.encode(target.encoding or "utf-8")
     except UnicodeEncodeError:
-        return json.dumps(facts, indent=indent)
+        return ascii_json(text)
     return text
 
 
