@@ -54,13 +54,12 @@ class NamingNothing(Wrapping):
     """Opens units as a server has them on which each is an empty copy: it names itself and nothing below it."""
 
     def __call__(self, units: Sequence[File], together: Together = map) -> Expanded:
-        import numpy as np
         import pyarrow as pa
         import pyarrow.compute as pc
 
         found = self.expand(units, together)
         itself = pc.equal(found.rows.column("key"), pa.array([units[number].key for number in found.of.tolist()]))
-        return Expanded(found.rows.filter(itself), found.of[np.asarray(itself)])
+        return Expanded(found.rows.filter(itself), found.of[itself.to_numpy(zero_copy_only=False)])
 
 
 @dataclass(frozen=True, slots=True)
