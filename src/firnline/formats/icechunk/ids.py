@@ -21,7 +21,10 @@ LETTERS: Final = 20
 NAME: Final = rf"[0-9A-HJKMNP-TV-Z]{{{LETTERS - 1}}}[0G]"
 """What the names of such objects look like: of the last letter only one bit is used."""
 
-_ALPHABET: Final = np.frombuffer(b"0123456789ABCDEFGHJKMNPQRSTVWXYZ", np.uint8)
+_LETTERS: Final = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
+_ALPHABET: Final = np.frombuffer(_LETTERS.encode(), np.uint8)
+_FEW: Final = 32
+"""Up to so many ids it is quicker to name them one by one."""
 _NO_LETTER: Final = 255
 _VALUES: Final = np.full(256, _NO_LETTER, np.uint8)
 _VALUES[_ALPHABET] = np.arange(32, dtype=np.uint8)
@@ -42,13 +45,17 @@ def letters_of(ids: Octets) -> Octets:
 
 def names_of(ids: Octets) -> list[str]:
     """Returns the names of ids."""
+    if len(ids) <= _FEW:
+        return [name_of(each.tobytes()) for each in ids]
     letters = letters_of(ids)
     text, width = letters.tobytes().decode("ascii"), letters.shape[1]
     return [text[start : start + width] for start in range(0, len(text), width)]
 
 
 def name_of(identifier: bytes) -> str:
-    return names_of(np.frombuffer(identifier, np.uint8).reshape(1, -1))[0]
+    count = -(-8 * len(identifier) // 5)
+    bits = int.from_bytes(identifier) << (5 * count - 8 * len(identifier))
+    return "".join([_LETTERS[bits >> shift & 31] for shift in range(5 * count - 5, -5, -5)])
 
 
 def ids_of(letters: Octets) -> tuple[Octets, npt.NDArray[np.bool_]]:

@@ -10,9 +10,11 @@ the table it lies; 0 is for a field that is not there. Lists, texts and other ta
 
 from __future__ import annotations
 
+import struct
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Final
+from operator import itemgetter
+from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -52,10 +54,33 @@ class TableLayout:
         return {field.name: number for number, field in enumerate(self.fields)}
 
 
+class TableShape(NamedTuple):
+    """How long tables are, and where in them each field lies; 0 where it is not there."""
+
+    size: int
+    slots: tuple[int, ...]
+
+
+def _refuse_fields(layout: TableLayout, size: int, slots: tuple[int, ...]) -> None:
+    """Raises unless each field lies in the table and none on another, the required ones are there and no reserved."""
+    free = 4
+    for at, field in sorted(zip(slots, layout.fields, strict=True), key=itemgetter(0)):
+        if at and at < free:
+            raise CorruptIcechunk(f"{layout.name}.{field.name} lies on another field")
+        free = at + field.width if at else free
+        if free > size:
+            raise CorruptIcechunk(f"{layout.name}.{field.name} lies outside of its table")
+        if not at and field.required:
+            raise CorruptIcechunk(f"a table has no {layout.name}.{field.name}")
+        if at and field.reserved:
+            raise UnsupportedIcechunk(f"{layout.name}.{field.name} is used, and nobody knows yet for what")
+
+
 class FlatBuffer:
     """The bytes of one buffer."""
 
     def __init__(self, body: bytes) -> None:
+        self._body = body
         self.octets: Octets = np.frombuffer(body, np.uint8)
         self.size = len(body)
 
@@ -64,6 +89,23 @@ class FlatBuffer:
         if self.octets[4:8].tobytes() != IDENTIFIER:
             raise CorruptIcechunk("its buffer is not marked as Icechunk's")
         return FlatTables(self, self.numbers(np.zeros(1, np.int64), "<u4"), layout)
+
+    def shape(self, at: int, layout: TableLayout) -> TableShape:
+        """Returns what a vtable says. Raises unless the fields of its tables are known and lie beside each other in the
+        table. Writers give all tables that have the same fields the same vtable: there are few.
+        """
+        if at < 0 or at & 1 or at + 4 > self.size:
+            raise CorruptIcechunk(f"a table {layout.name} has no vtable")
+        length, size = struct.unpack_from("<HH", self._body, at)
+        if length < 4 or length & 1 or at + length > self.size or size < 4:
+            raise CorruptIcechunk(f"a vtable of {layout.name} has no possible length")
+        offsets = struct.unpack_from(f"<{length // 2 - 2}H", self._body, at + 4)
+        known = len(layout.fields)
+        if any(offsets[known:]):
+            raise UnsupportedIcechunk(f"a table {layout.name} has a field beyond the {known} that are known")
+        slots = offsets[:known] + (0,) * (known - len(offsets))
+        _refuse_fields(layout, size, slots)
+        return TableShape(size, slots)
 
     def numbers(self, at: Numbers, kind: str) -> Numbers:
         """Returns the numbers at these places."""
@@ -87,7 +129,7 @@ class FlatBuffer:
         """Raises unless at each place so many bytes are there, and each is a multiple of `align`."""
         if len(at) and (int(at.min()) < 0 or int(at.max()) > self.size - width):
             raise CorruptIcechunk(f"it leads outside of its {self.size:,} bytes")
-        if align > 1 and np.any(at & (align - 1)):
+        if align > 1 and (at & (align - 1)).any():
             raise CorruptIcechunk("a place in it is not where such a value can lie")
 
 
@@ -119,7 +161,9 @@ class FlatTables:
         vtables = at - buffer.numbers(at, "<i4")
         self._shapes = np.unique(vtables)
         self._shape_of = np.searchsorted(self._shapes, vtables)
-        self._sizes, self._slots = self._read_shapes()
+        shapes = [buffer.shape(at, layout) for at in self._shapes.tolist()]
+        self._sizes = np.array([shape.size for shape in shapes], np.int64)
+        self._slots = np.array([shape.slots for shape in shapes], np.int64).reshape(-1, len(layout.fields))
         buffer.refuse_outside(at + self.sizes, 0, 1)
 
     def __len__(self) -> int:
@@ -215,42 +259,6 @@ class FlatTables:
 
     def _name(self, field: str) -> str:
         return f"{self._layout.name}.{field}"
-
-    def _read_shapes(self) -> tuple[Numbers, Numbers]:
-        """Returns for each vtable how long its tables are, and where in them each field lies; 0 where it is not there.
-        Raises unless the fields lie beside each other in the table, and all of them are known.
-        """
-        lengths = self._buffer.numbers(self._shapes, "<u2")
-        if np.any(lengths < 4) or np.any(lengths & 1):
-            raise CorruptIcechunk(f"a vtable of {self._layout.name} has no possible length")
-        self._buffer.refuse_outside(self._shapes + lengths, 0, 1)
-        sizes = self._buffer.numbers(self._shapes + 2, "<u2")
-        slots = np.zeros((len(self._shapes), len(self._layout.fields)), np.int64)
-        for number in range(int((lengths.max() - 4) // 2) if len(lengths) else 0):
-            there = lengths > 4 + 2 * number
-            offsets = self._buffer.numbers(self._shapes[there] + 4 + 2 * number, "<u2")
-            if number < len(self._layout.fields):
-                slots[there, number] = offsets
-            elif np.any(offsets):
-                raise UnsupportedIcechunk(f"a table {self._layout.name} has a field {number}, which is not known")
-        self._refuse_fields(sizes, slots)
-        return sizes, slots
-
-    def _refuse_fields(self, sizes: Numbers, slots: Numbers) -> None:
-        widths = np.array([field.width for field in self._layout.fields], np.int64)
-        there = slots > 0
-        if np.any(there & ((slots < 4) | (slots + widths > sizes[:, None]))) or np.any(sizes < 4):
-            raise CorruptIcechunk(f"a field of {self._layout.name} lies outside of its table")
-        order = np.argsort(slots, axis=1)
-        begins = np.take_along_axis(slots, order, axis=1)
-        ends = begins + widths[order]
-        if np.any((begins[:, :-1] > 0) & (ends[:, :-1] > begins[:, 1:])):
-            raise CorruptIcechunk(f"fields of {self._layout.name} overlap")
-        for field, present in zip(self._layout.fields, there.T, strict=True):
-            if field.required and not present.all():
-                raise CorruptIcechunk(f"a table has no {self._name(field.name)}")
-            if field.reserved and present.any():
-                raise UnsupportedIcechunk(f"{self._name(field.name)} is used, and nobody knows yet for what")
 
 
 def decoded(text: bytes, name: str) -> str:
