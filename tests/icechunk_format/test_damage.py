@@ -33,9 +33,13 @@ REFUSED = (CorruptIcechunk, UnsupportedIcechunk)
 
 @cache
 def manifests_of(folder: Path) -> list[tuple[bytes, ManifestFile]]:
-    found = read_repository(STORE, str(folder))
-    files = {each for name in found.snapshots for each in snapshot_at(STORE, str(folder), name).manifests}
+    files = {each for name in snapshots_of(folder) for each in snapshot_at(STORE, str(folder), name).manifests}
     return [((folder / "manifests" / each.id).read_bytes(), each) for each in sorted(files, key=lambda each: each.id)]
+
+
+@cache
+def snapshots_of(folder: Path) -> list[str]:
+    return sorted(read_repository(STORE, str(folder)).snapshots)
 
 
 @pytest.fixture
@@ -86,7 +90,7 @@ def test_a_changed_manifest_never_has_fewer_chunks(repositories: list[Path], dat
 @given(data=st.data())
 def test_a_changed_snapshot_never_has_fewer_manifests(repositories: list[Path], data: st.DataObject) -> None:
     folder = data.draw(st.sampled_from(repositories))
-    name = data.draw(st.sampled_from(sorted(read_repository(STORE, str(folder)).snapshots)))
+    name = data.draw(st.sampled_from(snapshots_of(folder)))
     whole = (folder / "snapshots" / name).read_bytes()
     try:
         found = read_snapshot(changed(data, whole), name)

@@ -28,6 +28,10 @@ Flags = npt.NDArray[np.bool_]
 IDENTIFIER: Final = b"Ichk"
 _NUMBERS: Final = {"<u1": 1, "<u2": 2, "<u4": 4, "<i4": 4, "<u8": 8}
 _LARGEST: Final = (1 << 63) - 1
+_ROOT_ENDS: Final = 8
+"""Before everything else: the distance to the first table, and the mark."""
+_LONGEST_FILL: Final = 7
+"""Zeros between two values, so that the next lies on a multiple of 8."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,10 +81,12 @@ def _refuse_fields(layout: TableLayout, size: int, slots: tuple[int, ...]) -> No
 
 
 class FlatBuffer:
-    """The bytes of one buffer."""
+    """The bytes of one buffer. One that is `accounted` notes which of them were read."""
 
-    def __init__(self, body: bytes) -> None:
+    def __init__(self, body: bytes, accounted: bool = False) -> None:
         self._body = body
+        self._accounted = accounted
+        self._read: list[tuple[Numbers, Numbers]] = []
         self.octets: Octets = np.frombuffer(body, np.uint8)
         self.size = len(body)
 
@@ -89,6 +95,26 @@ class FlatBuffer:
         if self.octets[4:8].tobytes() != IDENTIFIER:
             raise CorruptIcechunk("its buffer is not marked as Icechunk's")
         return FlatTables(self, self.numbers(np.zeros(1, np.int64), "<u4"), layout)
+
+    def note(self, starts: Numbers, ends: Numbers) -> None:
+        """Remembers that something lies from each start to its end."""
+        if self._accounted:
+            self._read.append((starts, ends))
+
+    def refuse_unread(self) -> None:
+        """Raises unless everything was read but what fills up the room between two values.
+
+        A list whose length was changed to a smaller one is sound by itself: what it no longer claims, nothing claims.
+        """
+        depth = np.zeros(self.size + 1, np.int64)
+        for starts, ends in self._read:
+            np.add.at(depth, starts, 1)
+            np.add.at(depth, ends, -1)
+        left = np.flatnonzero(np.cumsum(depth[:-1]) == 0)
+        left = left[left >= _ROOT_ENDS]
+        longest = np.diff(np.flatnonzero(np.diff(left, prepend=-2, append=self.size + 2) != 1))
+        if self.octets[left].any() or (longest > _LONGEST_FILL).any():
+            raise CorruptIcechunk("bytes of it belong to nothing: one of its lists may have been longer")
 
     def shape(self, at: int, layout: TableLayout) -> TableShape:
         """Returns what a vtable says. Raises unless the fields of its tables are known and lie beside each other in the
@@ -105,6 +131,7 @@ class FlatBuffer:
             raise UnsupportedIcechunk(f"a table {layout.name} has a field beyond the {known} that are known")
         slots = offsets[:known] + (0,) * (known - len(offsets))
         _refuse_fields(layout, size, slots)
+        self.note(np.array([at]), np.array([at + length]))
         return TableShape(size, slots)
 
     def numbers(self, at: Numbers, kind: str) -> Numbers:
@@ -163,8 +190,9 @@ class FlatTables:
         self._shape_of = np.searchsorted(self._shapes, vtables)
         shapes = [buffer.shape(at, layout) for at in self._shapes.tolist()]
         self._sizes = np.array([shape.size for shape in shapes], np.int64)
-        self._slots = np.array([shape.slots for shape in shapes], np.int64).reshape(-1, len(layout.fields))
+        self._slots = np.array([shape.slots for shape in shapes], np.int64).reshape(len(shapes), len(layout.fields))
         buffer.refuse_outside(at + self.sizes, 0, 1)
+        buffer.note(at, at + self.sizes)
 
     def __len__(self) -> int:
         return len(self._at)
@@ -201,20 +229,23 @@ class FlatTables:
         self._refuse_absent(field)
         return self._buffer.rows(self._places(field), width)
 
-    def vectors(self, field: str, width: int, align: int = 4) -> Vectors:
-        """Returns the lists of the tables; an empty one where the field is not there.
+    def vectors(self, field: str, width: int, align: int = 4, ending: int = 0) -> Vectors:
+        """Returns the lists of the tables; an empty one where the field is not there. So many bytes more end each.
 
         Lists that together take more room than there is share their bytes: no writer makes such, and a small buffer
         could name any number of elements with them.
         """
         there = self.has(field)
         starts, counts = np.zeros(len(self), np.int64), np.zeros(len(self), np.int64)
+        if not there.any():
+            return Vectors(self._buffer, starts, counts)
         heads = self._followed(self._places(field)[there])
         starts[there], counts[there] = heads + 4, self._buffer.numbers(heads, "<u4")
-        self._buffer.refuse_outside(starts + counts * width, 0, 1)
+        self._buffer.refuse_outside((starts + counts * width)[there] + ending, 0, 1)
         self._buffer.refuse_outside(starts[counts > 0], 0, align)
         if int(counts.sum()) * width > self._buffer.size:
             raise CorruptIcechunk(f"lists of {self._name(field)} overlap")
+        self._buffer.note(heads, (starts + counts * width)[there] + ending)
         return Vectors(self._buffer, starts, counts)
 
     def listed_at(self, field: str) -> Numbers:
@@ -234,13 +265,14 @@ class FlatTables:
 
     def texts(self, field: str) -> list[str]:
         """Returns the text of each table; an empty one where the field is not there."""
-        return [decoded(each, self._name(field)) for each in self.vectors(field, 1).whole()]
+        return [decoded(each, self._name(field)) for each in self.vectors(field, 1, ending=1).whole()]
 
     def lists_of_texts(self, field: str) -> list[str]:
         """Returns the texts that the tables list, one list after the other."""
         heads = self.listed_at(field)
         counts = self._buffer.numbers(heads, "<u4")
-        self._buffer.refuse_outside(heads + 4 + counts, 0, 1)
+        self._buffer.refuse_outside(heads + 4 + counts + 1, 0, 1)
+        self._buffer.note(heads, heads + 4 + counts + 1)
         return [decoded(each, self._name(field)) for each in Vectors(self._buffer, heads + 4, counts).whole()]
 
     def _followed(self, at: Numbers) -> Numbers:

@@ -60,6 +60,33 @@ _UPDATE: Final = TableLayout(
 )
 
 
+_METADATA: Final = TableLayout("MetadataItem", (Field("name", required=True), Field("value", required=True)))
+_NAME, _BRANCH = Field("name", required=True), Field("branch", required=True)
+_BEFORE, _NEW = Field("previous_snap_id", WIDTH, required=True), Field("new_snap_id", WIDTH, required=True)
+_UPDATES: Final = tuple(
+    TableLayout(name, fields)
+    for name, fields in (
+        ("RepoInitializedUpdate", ()),
+        ("RepoMigratedUpdate", (Field("from_version", 1), Field("to_version", 1))),
+        ("ConfigChangedUpdate", ()),
+        ("MetadataChangedUpdate", ()),
+        ("TagCreatedUpdate", (_NAME,)),
+        ("TagDeletedUpdate", (_NAME, _BEFORE)),
+        ("BranchCreatedUpdate", (_NAME,)),
+        ("BranchDeletedUpdate", (_NAME, _BEFORE)),
+        ("BranchResetUpdate", (_NAME, _BEFORE)),
+        ("NewCommitUpdate", (_BRANCH, _NEW)),
+        ("CommitAmendedUpdate", (_BRANCH, _BEFORE, _NEW)),
+        ("NewDetachedSnapshotUpdate", (_NEW,)),
+        ("GCRanUpdate", ()),
+        ("ExpirationRanUpdate", ()),
+        ("FeatureFlagChangedUpdate", (Field("id", 2), Field("new_value", 1), Field("is_set", 1))),
+        ("RepoStatusChangedUpdate", (Field("status"),)),
+    )
+)
+"""What can have changed a `repo`, by its number, which counts from 1."""
+
+
 class Availability(IntEnum):
     ONLINE = 0
     READ_ONLY = 1
@@ -110,8 +137,10 @@ class RepoObject:
 
 
 def read_repo(data: bytes) -> RepoObject:
-    """Returns what the object says. Raises CorruptIcechunk where its parts contradict each other."""
-    buffer = FlatBuffer(opened(data, ObjectType.REPO).body)
+    """Returns what the object says. Raises CorruptIcechunk where its parts contradict each other, or where some of it
+    belongs to nothing: no other object says how many tags there are.
+    """
+    buffer = FlatBuffer(opened(data, ObjectType.REPO).body, accounted=True)
     root = buffer.root(_REPO)
     if (spec := int(root.numbers("spec_version", "<u1")[0])) != 2:
         raise UnsupportedIcechunk(f"it says that the repository is of version {spec}")
@@ -124,7 +153,7 @@ def read_repo(data: bytes) -> RepoObject:
     deleted = root.lists_of_texts("deleted_tags")
     _refuse_unsorted([text.encode() for text in deleted], "deleted tags")
     status = root.named("status", _STATUS)
-    return RepoObject(
+    found = RepoObject(
         branches=branches,
         tags=tags,
         deleted_tags=frozenset(deleted),
@@ -136,6 +165,18 @@ def read_repo(data: bytes) -> RepoObject:
         updates=_updates(root),
         earlier=root.texts("repo_before_updates")[0],
     )
+    _pass_over(root, infos)
+    buffer.refuse_unread()
+    return found
+
+
+def _pass_over(root: FlatTables, infos: FlatTables) -> None:
+    """Reads what nobody here asks for, so that all is accounted for."""
+    root.vectors("config", 1)
+    for tables in (root, infos):
+        items = tables.listed("metadata", _METADATA)
+        items.texts("name")
+        items.vectors("value", 1)
 
 
 def _refuse_unsorted(names: list[bytes], what: str) -> None:
@@ -196,9 +237,25 @@ def _flags(buffer: FlatBuffer, root: FlatTables, field: str) -> tuple[int, ...]:
 
 def _updates(root: FlatTables) -> tuple[RepoUpdate, ...]:
     updates = root.listed("latest_updates", _UPDATE)
+    kinds = updates.numbers("update_type_type", "<u1")
+    for kind in sorted(set(kinds.tolist())):
+        _pass_over_updates(updates.picked(np.asarray(kinds == kind)), kind)
     columns = (
-        updates.numbers("update_type_type", "<u1").tolist(),
+        kinds.tolist(),
         updates.numbers("updated_at", "<u8").tolist(),
         updates.texts("backup_path"),
     )
     return tuple(map(RepoUpdate, *columns))
+
+
+def _pass_over_updates(updates: FlatTables, kind: int) -> None:
+    """Reads what updates of one kind say. Raises UnsupportedIcechunk where nobody knows what that is."""
+    if not 1 <= kind <= len(_UPDATES):
+        raise UnsupportedIcechunk(f"it was changed by an update of kind {kind}, which is not known")
+    layout = _UPDATES[kind - 1]
+    found = updates.named("update_type", layout)
+    for field in layout.fields:
+        if field in (_NAME, _BRANCH):
+            found.texts(field.name)
+    if "status" in layout.numbers:
+        found.picked(found.has("status")).named("status", _STATUS).texts("limited_availability_reason")
