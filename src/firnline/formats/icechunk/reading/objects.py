@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from firnline.formats.icechunk import names
 from firnline.formats.icechunk.reading.damage import named
+from firnline.formats.icechunk.reading.history import HistorySnapshot
 from firnline.formats.icechunk.reading.manifest import ChunkRefs, ManifestFile, read_manifest
-from firnline.formats.icechunk.reading.snapshot import SnapshotObject, read_snapshot
+from firnline.formats.icechunk.reading.snapshot import SnapshotObject, read_lineage, read_snapshot
 from firnline.formats.icechunk.reading.transaction import refuse_other_log
 from firnline.model.locations import join
 from firnline.ports.stores import Get
@@ -16,6 +17,13 @@ def snapshot_at(store: Get, location: str, snapshot: str) -> SnapshotObject:
     key = join(location, names.SNAPSHOTS, snapshot)
     with named("snapshot", key):
         return read_snapshot(store.get(key), snapshot)
+
+
+def lineage_at(store: Get, location: str, snapshot: str) -> HistorySnapshot:
+    """Returns what a snapshot of version 1 says of the history. Raises UnreadableMetadata or UnsupportedFormat."""
+    key = join(location, names.SNAPSHOTS, snapshot)
+    with named("snapshot", key):
+        return read_lineage(store.get(key), snapshot)
 
 
 def chunks_at(store: Get, location: str, manifest: ManifestFile) -> ChunkRefs:

@@ -14,6 +14,7 @@ from firnline.formats.icechunk.ids import WIDTH, names_of
 from firnline.formats.icechunk.reading.damage import CorruptIcechunk, UnsupportedIcechunk
 from firnline.formats.icechunk.reading.envelope import ObjectType, opened
 from firnline.formats.icechunk.reading.flat import Field, FlatBuffer, FlatTables, Numbers, TableLayout
+from firnline.formats.icechunk.reading.history import HistorySnapshot
 from firnline.model.snapshots import MAIN
 
 _REPO: Final = TableLayout(
@@ -91,21 +92,6 @@ class Availability(IntEnum):
     ONLINE = 0
     READ_ONLY = 1
     OFFLINE = 2
-
-
-@dataclass(frozen=True, slots=True)
-class HistorySnapshot:
-    """A snapshot's place in the history, and what its writer said of it.
-
-    `pruned` are snapshots that an expiry took out between this one and its parent: their transaction logs are needed
-    to tell what this one changed.
-    """
-
-    id: str
-    parent: str | None
-    flushed_us: int
-    message: str
-    pruned: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

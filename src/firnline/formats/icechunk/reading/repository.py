@@ -13,9 +13,10 @@ from dataclasses import dataclass, field
 from firnline.errors import FirnlineError, NoSuchTable, ObjectNotFound, UnreadableMetadata, UnsupportedFormat
 from firnline.formats.icechunk import names
 from firnline.formats.icechunk.reading.damage import REPAIR, named
-from firnline.formats.icechunk.reading.objects import snapshot_at
+from firnline.formats.icechunk.reading.history import HistorySnapshot
+from firnline.formats.icechunk.reading.objects import lineage_at
 from firnline.formats.icechunk.reading.refs import RefFiles, read_refs, refuse_links, side_by_side
-from firnline.formats.icechunk.reading.repo import HistorySnapshot, RepoObject, read_repo
+from firnline.formats.icechunk.reading.repo import RepoObject, read_repo
 from firnline.model.locations import identity, join, stem_of
 from firnline.model.snapshots import MAIN, Ref, RefKind
 from firnline.ports.stores import List, ObjectMeta, Read
@@ -161,13 +162,9 @@ def _told(store: Read, location: str, name: str) -> HistorySnapshot | FirnlineEr
     to it.
     """
     try:
-        found = snapshot_at(store, location, name)
+        return lineage_at(store, location, name)
     except (UnreadableMetadata, UnsupportedFormat) as trouble:
         return trouble
-    if found.spec != 1:
-        key = join(location, names.SNAPSHOTS, name)
-        return UnsupportedFormat(f"{key} is of version {found.spec}, where refs are of version 1", hint=REPAIR)
-    return HistorySnapshot(found.id, found.parent, found.flushed_us, found.message)
 
 
 def _reachable(

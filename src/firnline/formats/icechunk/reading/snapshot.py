@@ -11,6 +11,7 @@ from firnline.formats.icechunk.ids import WIDTH, Octets, name_of, names_of
 from firnline.formats.icechunk.reading.damage import CorruptIcechunk, UnsupportedIcechunk
 from firnline.formats.icechunk.reading.envelope import ObjectType, opened
 from firnline.formats.icechunk.reading.flat import Field, FlatBuffer, FlatTables, Numbers, TableLayout
+from firnline.formats.icechunk.reading.history import HistorySnapshot
 from firnline.formats.icechunk.reading.manifest import ManifestFile
 
 _SNAPSHOT: Final = TableLayout(
@@ -63,11 +64,8 @@ _STRUCT, _SIZE_AT, _REFS_AT = 32, 16, 24
 class SnapshotObject:
     """What a snapshot's own object says. From version 2 on it does not tell its parent: `repo` does."""
 
-    id: str
     spec: int
-    parent: str | None
-    flushed_us: int
-    message: str
+    history: HistorySnapshot
     manifests: tuple[ManifestFile, ...]
 
 
@@ -78,14 +76,27 @@ def read_snapshot(data: bytes, name: str) -> SnapshotObject:
     envelope = opened(data, ObjectType.SNAPSHOT)
     buffer = FlatBuffer(envelope.body)
     root = buffer.root(_SNAPSHOT)
+    history = _history(root, name)
+    if envelope.spec > 1 and history.parent is not None:
+        raise CorruptIcechunk(f"it names a parent, {history.parent}, which only snapshots of version 1 do")
+    return SnapshotObject(envelope.spec, history, _manifests(buffer, root, envelope.spec))
+
+
+def read_lineage(data: bytes, name: str) -> HistorySnapshot:
+    """Returns what a snapshot of version 1 says of the history, and looks at nothing else of it: what needs its
+    manifests opens it again. Raises CorruptIcechunk unless it is the one of this name.
+    """
+    envelope = opened(data, ObjectType.SNAPSHOT)
+    if envelope.spec != 1:
+        raise UnsupportedIcechunk(f"it is of version {envelope.spec}, where refs are of version 1")
+    return _history(FlatBuffer(envelope.body).root(_SNAPSHOT), name)
+
+
+def _history(root: FlatTables, name: str) -> HistorySnapshot:
     if (own := name_of(root.rows("id", WIDTH).tobytes())) != name:
         raise CorruptIcechunk(f"it says that its id is {own}")
     parent = name_of(root.rows("parent_id", WIDTH).tobytes()) if root.has("parent_id").all() else None
-    if envelope.spec > 1 and parent is not None:
-        raise CorruptIcechunk(f"it names a parent, {parent}, and a snapshot of version {envelope.spec} has none")
-    flushed_us = int(root.numbers("flushed_at", "<u8")[0])
-    manifests = _manifests(buffer, root, envelope.spec)
-    return SnapshotObject(own, envelope.spec, parent, flushed_us, root.texts("message")[0], manifests)
+    return HistorySnapshot(own, parent, int(root.numbers("flushed_at", "<u8")[0]), root.texts("message")[0])
 
 
 def _manifests(buffer: FlatBuffer, root: FlatTables, spec: int) -> tuple[ManifestFile, ...]:
