@@ -152,6 +152,21 @@ def grown(where: Any, seed: int, spec: int, steps: int = 30) -> Growing:
     return found
 
 
+def with_files_of_others(where: Any, spec: int, chunks: int) -> Growing:
+    """Returns a repository of one array whose chunks, but for the first, lie in files of others: so many that version 2
+    compresses their names.
+    """
+    found = Growing(made(where, spec), random.Random(0), spec)
+    session = found.repo.writable_session("main")
+    array = zarr.group(session.store).create_array("a", shape=(chunks * 9,), chunks=(9,), dtype="i8", compressors=None)
+    array[:9] = np.arange(9) + 1
+    for chunk in range(1, chunks):
+        name = f"s3://others/measured/2026/{chunk % 37:05}/file-{chunk}.nc"
+        session.store.set_virtual_ref(f"a/c/{chunk}", name, offset=3, length=7, validate_container=False)
+    session.commit("with files of others")
+    return found
+
+
 def microseconds(moment: datetime) -> int:
     return (moment - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)
 
@@ -204,6 +219,9 @@ def main(out: str) -> None:
                     found.step()
             (where / "answers.json").write_text(json.dumps(answers(found)))
             shrink(where)
+        where = Path(folder, "4")
+        found = with_files_of_others(storage(where), 2, 1_500)
+        (where / "answers.json").write_text(json.dumps(answers(found)))
         archive.add(folder, "recorded", filter=plain)
 
 
