@@ -11,15 +11,17 @@ from pathlib import Path
 from threading import Lock
 
 import icechunk
+import numpy as np
 import pytest
 
 from firnline.errors import UnreadableMetadata, UnsupportedFormat
+from firnline.formats.icechunk import ids
 from firnline.formats.icechunk.reading.repository import IcechunkRepository, read_repository
 from firnline.stores.objects import ObjectStores
 from harness.lanes import by_lane
 
 from .growing import Growing, grown, made, storage
-from .repositories import STORE
+from .repositories import STORE, body_of, packed
 
 
 @dataclass
@@ -163,3 +165,24 @@ def test_a_missing_or_damaged_ancestor_is_refused_by_name(tmp_path: Path) -> Non
     place.unlink()
     with pytest.raises(UnreadableMetadata, match=f"snapshot is missing: .*{ancestor.id}"):
         read_repository(STORE, str(folder))
+
+
+def test_a_snapshot_that_is_its_own_ancestor_is_refused(tmp_path: Path) -> None:
+    folder = tmp_path / "r"
+    world = Growing(made(storage(folder), 1), random.Random(2), 1)
+    world.commit()
+    world.commit()
+    tip, parent, *_ = read_repository(STORE, str(folder)).ancestry(world.repo.lookup_branch("main"))
+    place = folder / "snapshots" / parent.id
+    data = place.read_bytes()
+    first = id_of("1CECHNKREP0F1RSTCMT0")
+    assert body_of(data).count(first) == 1
+    place.write_bytes(packed(data, body_of(data).replace(first, id_of(tip.id))))
+    with pytest.raises(UnreadableMetadata, match="it is its own ancestor"):
+        read_repository(STORE, str(folder))
+
+
+def id_of(name: str) -> bytes:
+    found, known = ids.ids_of(np.frombuffer(name.encode(), np.uint8).reshape(1, -1))
+    assert known.all()
+    return found.tobytes()
