@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+import struct
+from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 
+import numpy as np
 import pytest
 import zstandard
 from hypothesis import HealthCheck, given, settings
@@ -129,6 +131,82 @@ def test_a_changed_log_is_this_log_or_none(small: Path, data: st.DataObject) -> 
         refuse_other_log(changed(data, whole), name)
     except REFUSED:
         return
+
+
+def lowered(whole: bytes) -> Iterator[bytes]:
+    """Yields the object with each number inside of it made smaller, which may be the length of a list."""
+    words = np.frombuffer(body_of(whole)[: len(body_of(whole)) // 4 * 4], "<u4")
+    for at in np.flatnonzero((words > 0) & (words < 4_096)).tolist():
+        for value in {0, int(words[at]) // 2, int(words[at]) - 1}:
+            other = words.copy()
+            other[at] = value
+            yield packed(whole, other.tobytes() + body_of(whole)[4 * len(words) :])
+
+
+def test_no_smaller_number_hides_a_manifest(small: Path) -> None:
+    name = max(snapshots_of(small), key=lambda each: len(read_snapshot(bytes_of(small, each), each).manifests))
+    real = {each.id for each in read_snapshot(bytes_of(small, name), name).manifests}
+    refused = 0
+    for other in lowered(bytes_of(small, name)):
+        try:
+            assert {each.id for each in read_snapshot(other, name).manifests} == real
+        except REFUSED:
+            refused += 1
+    assert refused > 20
+
+
+def bytes_of(folder: Path, snapshot: str) -> bytes:
+    return (folder / "snapshots" / snapshot).read_bytes()
+
+
+def test_no_smaller_number_hides_a_ref_or_a_snapshot(recorded: list[Path]) -> None:
+    tagged = [data for folder in recorded if read_repo(data := (folder / "repo").read_bytes()).tags]
+    whole = min(tagged, key=len)
+    real, refused = read_repo(whole), 0
+    for other in lowered(whole):
+        try:
+            assert counts(read_repo(other)) == counts(real)
+        except REFUSED:
+            refused += 1
+    assert refused > 20
+
+
+def test_no_smaller_number_hides_a_chunk(small: Path) -> None:
+    whole, said = max(manifests_of(small), key=lambda each: each[1].refs)
+    real = read_manifest(whole, said)
+    for other in lowered(whole):
+        try:
+            assert len(read_manifest(other, ManifestFile(said.id, len(other), said.refs)).ids) == len(real.ids)
+        except REFUSED:
+            continue
+
+
+def test_a_reference_that_leads_to_another_one_is_refused(small: Path) -> None:
+    """The list is as long as before, every table of it is sound, and one chunk is not named any more."""
+    whole, said = max(manifests_of(small), key=lambda each: each[1].refs)
+    body = bytearray(body_of(whole))
+    first, second = places_of_refs(bytes(body))[:2]
+    leads_to = second + struct.unpack_from("<I", body, second)[0]
+    struct.pack_into("<I", body, first, leads_to - first)
+    other = packed(whole, bytes(body))
+    with pytest.raises(CorruptIcechunk, match="lie in the same place"):
+        read_manifest(other, ManifestFile(said.id, len(other), said.refs))
+
+
+def places_of_refs(body: bytes) -> list[int]:
+    """Returns where in the body of a manifest the references of the first array begin, read by hand."""
+    arrays = followed(body, field_of(body, followed(body, 0), 1))
+    refs = followed(body, field_of(body, followed(body, arrays + 4), 1))
+    return [refs + 4 + 4 * number for number in range(struct.unpack_from("<I", body, refs)[0])]
+
+
+def followed(body: bytes, at: int) -> int:
+    return int(at + struct.unpack_from("<I", body, at)[0])
+
+
+def field_of(body: bytes, table: int, number: int) -> int:
+    vtable = table - struct.unpack_from("<i", body, table)[0]
+    return int(table + struct.unpack_from("<H", body, vtable + 4 + 2 * number)[0])
 
 
 def put(path: Path, at: int, byte: int) -> bytes:

@@ -92,6 +92,31 @@ def test_whenever_it_changes_it_is_read_as_before_or_as_after(small: Path, tmp_p
         shutil.rmtree(folder)
 
 
+def test_no_moment_of_an_expiry_of_several_branches_is_a_mixture(tmp_path: Path) -> None:
+    """An expiry writes the oldest snapshot that stays of each branch anew: three objects, one after the other."""
+    origin = tmp_path / "origin"
+    world = Growing(made(storage(origin), 1), random.Random(4), 1)
+    for branch in ("main", "develop", "test"):
+        if branch != "main":
+            world.repo.create_branch(branch, world.repo.lookup_branch("main"))
+        for _ in range(2):
+            world.save(world.repo.writable_session(branch))
+    for branch in ("main", "develop", "test"):
+        world.save(world.repo.writable_session(branch))
+    cutoff = world.repo.lookup_snapshot(world.written[-3]).written_at
+    earlier, total = read_repository(STORE, str(origin)), requests(origin)
+    edited = set()
+    for before in range(total + 1):
+        folder = copied(origin, tmp_path, f"r{before}")
+        store = Interrupted(lambda at=folder: reopened(at).repo.expire_snapshots(cutoff), before)
+        found = read_repository(store, str(folder))  # type: ignore[arg-type]
+        later = read_repository(STORE, str(folder))
+        assert same(found, earlier) or same(found, later)
+        edited |= {name for name, each in later.snapshots.items() if each != earlier.snapshots[name]}
+        shutil.rmtree(folder)
+    assert len(edited) == 3
+
+
 def same(one: IcechunkRepository, other: IcechunkRepository) -> bool:
     return (one.branches, one.tags, one.deleted_tags, one.snapshots) == (
         other.branches,
