@@ -51,7 +51,26 @@ def test_the_lock_holds_one_name_and_version_per_line_and_nothing_else() -> None
     lines = (ROOT / "requirements.lock").read_text().splitlines()
     assert [line for line in lines if not LOCKED.fullmatch(line)] == []
     assert lines == sorted(lines)
-    assert len({line.partition("==")[0] for line in lines}) == len(lines)
+    unmarked = [line for line in lines if ";" not in line]
+    assert len({line.partition("==")[0] for line in unmarked}) == len(unmarked)
+
+
+def test_the_lock_has_two_versions_of_a_package_only_for_two_versions_of_python() -> None:
+    lines = (ROOT / "requirements.lock").read_text().splitlines()
+    versions: dict[str, list[str]] = {}
+    for line in lines:
+        versions.setdefault(line.partition("==")[0], []).append(line.partition(" ; ")[2])
+    several = {name: sorted(markers) for name, markers in versions.items() if len(markers) > 1}
+    assert "icechunk" in several
+    assert {name: found for name, found in several.items() if not opposite(*found)} == {}
+
+
+def opposite(*markers: str) -> bool:
+    """Tells whether of two markers exactly one holds for every version of Python."""
+    if len(markers) != 2:
+        return False
+    below, above = markers
+    return below.replace("<", ">=") == above and "<" in below
 
 
 def test_the_lock_covers_every_direct_dependency() -> None:

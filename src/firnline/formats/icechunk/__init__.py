@@ -1,0 +1,1 @@
+"""Icechunk: repositories of Zarr arrays. What is here reads them; nothing of a repository is changed."""
