@@ -40,7 +40,7 @@ def faults(survey: SparkSurvey, store: Head, at_once: int | None, of: str) -> It
         ((count, error),) = found.agg(F.count("key"), F.max("error")).collect()
     raise_told(error)
     if count:
-        yield from streamed(found.select(*FAULT_COLUMNS), count, of, crowded=True)
+        yield from streamed(found.select(*FAULT_COLUMNS), count, of)
 
 
 class _asking:

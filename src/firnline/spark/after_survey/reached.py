@@ -63,7 +63,7 @@ class SparkReached:
             found = _kept(chosen)
             count = found.count()
         if count:
-            yield from streamed(found, count, self._of, crowded=True)
+            yield from streamed(found, count, self._of)
 
     def _wanted(self, column: str, texts: Collection[str]) -> DataFrame:
         table = pa.table({column: marks(pa.array(list(texts), pa.string()))})
