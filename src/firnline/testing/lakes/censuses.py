@@ -226,7 +226,9 @@ class CensusesContract:
         assert answers[0].near_misses == ((near, named[1]),)
         assert taken not in answers[0].victims
 
-    def test_each_unit_is_opened_once(self, engine: Engine, several: CensusLake, tmp_path: Path) -> None:
+    def test_a_unit_that_several_searches_need_is_opened_once(
+        self, engine: Engine, several: CensusLake, tmp_path: Path
+    ) -> None:
         counting = CountingLog(ObjectStores(), str(tmp_path / "calls.log"))
         several.worlds.append(several.worlds[0])
         several.owners.append("another registration")
