@@ -275,14 +275,20 @@ def test_spark_that_cannot_be_started_is_said_so(tmp_path: Path) -> None:
 def test_a_session_whose_strings_have_offsets_of_64_bits_says_the_same(
     tmp_path: Path, spark_session: SparkSession, spark: Engine
 ) -> None:
-    setting = "spark.sql.execution.arrow.useLargeVarTypes"
+    """In small batches, of which some have names in plain letters alone and others have not."""
+    odd = {"useLargeVarTypes": "true", "maxRecordsPerBatch": "3"}
     table, expired = a_long_life(SmallTable(QuickFiles(), f"file://{tmp_path}/t"))
     table.publish()
     world = CensusWorld(table)
     world.every_stray()
-    spark_session.conf.set(setting, "true")
+    for number in range(3):
+        world.stray(f"data/caf\u00e9-{number}.parquet")
+    before = {name: spark_session.conf.get(f"spark.sql.execution.arrow.{name}") for name in odd}
     try:
+        for name, value in odd.items():
+            spark_session.conf.set(f"spark.sql.execution.arrow.{name}", value)
         assert asked(spark, table, expired, ObjectStores(), outside=True) == expected(table, expired)
         assert world.count(spark, ObjectStores()) == world.count(LocalEngine(), ObjectStores())
     finally:
-        spark_session.conf.unset(setting)
+        for name, value in before.items():
+            spark_session.conf.set(f"spark.sql.execution.arrow.{name}", str(value))

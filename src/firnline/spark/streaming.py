@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.utils import is_remote
 
 from firnline.errors import StoreError
-from firnline.spark.packets import packed, unpacked
+from firnline.spark.packets import packed, unpacked, with_short_offsets
 from firnline.spark.telling import forget_zip_importers, in_one_line
 
 _DESCRIPTION = "spark.job.description"
@@ -111,4 +111,4 @@ def on_a_disk(what: str) -> Iterator[None]:
 def _as_messages(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     forget_zip_importers()
     for batch in batches:
-        yield pa.record_batch([pa.array([packed(batch)], pa.binary())], names=["message"])
+        yield pa.record_batch([pa.array([packed(with_short_offsets(batch))], pa.binary())], names=["message"])
