@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import signal
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import count
@@ -304,3 +306,24 @@ def test_what_stops_all_searches_is_told_of_each_also_if_the_first_is_stopped_by
     assert isinstance(first, FirnlineError)
     assert "plan.json" in first.message
     assert all(isinstance(each, UnreadableMetadata) and manifest in each.message for each in others)
+
+
+def test_ctrl_c_ends_a_search_while_folders_are_listed(crowd: Crowd, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those under way come to their end, and no other is begun."""
+    names = [f"t{number}" for number in range(40)]
+    for name in names:
+        crowd.table(name, commits=0)
+    begun: list[str] = []
+    batches = ObjectRanges.batches
+
+    def listing(ranges: ObjectRanges, piece: KeyRange) -> Iterator[Any]:
+        begun.append(piece.folder)
+        if len(begun) == 1:
+            signal.raise_signal(signal.SIGINT)
+        time.sleep(0.3)
+        return batches(ranges, piece)
+
+    monkeypatch.setattr(ObjectRanges, "batches", listing)
+    with pytest.raises(KeyboardInterrupt):
+        searched(crowd, *names, dry_run=True)
+    assert len(begun) < len(names)

@@ -11,7 +11,7 @@ from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING
 
-from firnline.app.many import on_each
+from firnline.app.many import answer_of, on_each
 from firnline.app.other_tables import ListedOnce
 from firnline.app.searches import Searches, SearchTerms, ranges_of, refuse_before, sorting_of
 from firnline.errors import FirnlineError, NoSuchTable
@@ -244,8 +244,7 @@ def _never() -> bool:
 
 def _of_pass(tables: Sequence[DraftedSearch], act: Callable[[], Found]) -> TableAnswer[Found]:
     """Returns what is done for all tables of a pass; or what stopped it."""
-    (answer,) = on_each([_Pass(tables)], lambda _: act(), 1, _never, Silent())
-    return answer
+    return answer_of(_Pass(tables), lambda _: act(), _never)
 
 
 def _take(counted: Iterator[_Counted], window: list[_Counted]) -> None:
