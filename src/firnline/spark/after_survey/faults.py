@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
 from uuid import uuid4
 
 import pyarrow as pa
@@ -25,7 +26,9 @@ _ROWS = pa.schema([*FAULTS, ("looked_at", pa.int64()), ("error", pa.string())])
 _ROWS_DDL = "key string, kind string, size bigint, found bigint, looked_at bigint, error string"
 
 
-def faults(survey: SparkSurvey, store: Head, at_once: int | None, of: str) -> Iterator[pa.RecordBatch]:
+def faults(
+    survey: SparkSurvey, store: Head, at_once: int | None, of: str, turn: AbstractContextManager[object]
+) -> Iterator[pa.RecordBatch]:
     """Yields what is not as it should be, one batch at a time; nothing of the other files comes here.
 
     All slots ask at once, and each task has its part of the pace. What they found is kept by a local checkpoint, so
@@ -34,7 +37,7 @@ def faults(survey: SparkSurvey, store: Head, at_once: int | None, of: str) -> It
     """
     needed = (F.col("verdict") == VERDICTS.index(KEPT)) | (F.col("verdict") == UNREADABLE)
     rows = survey.held.files.filter((F.col("walk") == survey.walk) & needed)
-    with described(rows.sparkSession, f"looking at {survey.kept.all.files:,} files", of):
+    with turn, described(rows.sparkSession, f"looking at {survey.kept.all.files:,} files", of):
         tasks = task_slots(rows.sparkSession, at_once)
         asked = rows.coalesce(tasks).mapInArrow(_asking(shared(store, tasks)), _ROWS_DDL)
         found = asked.localCheckpoint(storageLevel=StorageLevel.DISK_ONLY)
