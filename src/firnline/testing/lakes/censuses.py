@@ -242,7 +242,9 @@ class CensusesContract:
         assert set(opened.values()) == {1}
         assert all(isinstance(answer, Counted) and answer.units_opened == len(opened) for answer in answers)
 
-    def test_units_of_one_name_on_two_servers_are_two(self, engine: Engine, several: CensusLake) -> None:
+    def test_units_of_one_name_on_two_servers_are_two_for_each_search(
+        self, engine: Engine, several: CensusLake
+    ) -> None:
         """Every table is on both, and one of them has empty copies of all units."""
         (here,) = several.needs(ObjectStores())
         there = replace(here, expand=NamingNothing(here.expand), server="there")
