@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -65,3 +65,25 @@ def test_what_returns_nothing_does_not_say_what_it_returns() -> None:
         if (ast.get_docstring(each) or "").startswith("Returns")
     ]
     assert wrong == []
+
+
+def classes(folder: Path) -> Iterator[ast.ClassDef]:
+    trees = (ast.parse(path.read_text()) for path in sorted(folder.rglob("*.py")))
+    return (each for tree in trees for each in tree.body if isinstance(each, ast.ClassDef))
+
+
+def test_no_contract_hides_a_test_of_another() -> None:
+    """A class that keeps several contracts has the first one's test of a name, and the other one's never runs."""
+    contracts = {
+        each.name: {
+            item.name for item in each.body if isinstance(item, ast.FunctionDef) and item.name.startswith("test_")
+        }
+        for each in classes(ROOT / "src" / "firnline" / "testing")
+    }
+    hidden: list[str] = []
+    for each in classes(ROOT / "tests"):
+        kept = [base.id for base in each.bases if isinstance(base, ast.Name) and base.id in contracts]
+        named = Counter(name for base in kept for name in contracts[base])
+        hidden += [f"{each.name}: {name}" for name, count in named.items() if count > 1]
+    assert contracts
+    assert hidden == []

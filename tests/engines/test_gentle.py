@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Barrier
@@ -28,6 +28,7 @@ from firnline.spark.engine import SparkEngine
 from firnline.spark.slots import task_slots
 from firnline.spark.spread import side_by_side, spread_of
 from firnline.stores.delete import ObjectDelete
+from firnline.stores.objects import ObjectStores
 from firnline.stores.ranges import ObjectRanges
 from firnline.stores.throttle import Lanes, Throttle
 from firnline.testing.engines import a_long_life
@@ -73,8 +74,7 @@ def test_a_walk_through_a_paced_store_says_the_same_and_shares_the_pace(
         roots(table_format, state, {str(each) for each in expired}), WatchedExpand(store), Territory(None)
     )
     assert found(survey) == expected(table, expired)
-    cores = spark_session.sparkContext.defaultParallelism
-    assert [("expand", min(len(state.graph), cores))] * 2 == SHARES
+    assert [("expand", spark_session.sparkContext.defaultParallelism)] * 2 == SHARES
 
 
 def test_a_listing_shares_the_pace(spark_session: SparkSession, tmp_path: Path) -> None:
@@ -85,7 +85,55 @@ def test_a_listing_shares_the_pace(spark_session: SparkSession, tmp_path: Path) 
         pieces.append(KeyRange(f"{tmp_path}/{number}"))
     ranges = WatchedRanges(throttle=Throttle(Lanes(limits(f"stores: {{{tmp_path}: {{reads-per-second: 100000}}}}"))))
     assert SparkEngine(spark_session).list(pieces, ranges).all.files == 12
-    assert [("ranges", min(8, spark_session.sparkContext.defaultParallelism))] == SHARES
+    assert [("ranges", spark_session.sparkContext.defaultParallelism)] == SHARES
+
+
+def test_a_job_of_one_task_leaves_to_others_what_is_theirs(spark_session: SparkSession, tmp_path: Path) -> None:
+    """Jobs of several tables run side by side: with its whole pace each, they would be asked for more than was said."""
+    table, slots_there = SmallTable(QuickFiles(), f"file://{tmp_path}/t"), spark_session.sparkContext.defaultParallelism
+    assert slots_there > 1
+    table.append(1)
+    store = places_of(parse_policy(f"stores: {{{tmp_path}: {{reads-per-second: 100000}}}}")).stores.open({})
+    table_format = IcebergFormat(store)
+    state = table_format.load("t", table.publish())
+    SparkEngine(spark_session).survey(roots(table_format, state, frozenset()), WatchedExpand(store), Territory(None))
+    SparkEngine(spark_session).list([KeyRange(f"{tmp_path}/t")], WatchedRanges())
+    assert [*[("expand", slots_there)] * 2, ("ranges", slots_there)] == SHARES
+
+
+def test_jobs_that_read_come_one_after_the_other_where_it_was_said_how_many_requests(
+    spark_session: SparkSession, tmp_path: Path
+) -> None:
+    """Each has that many under way: two at a time would have twice as many."""
+    engines = Engines("spark", spark_session, limits=limits(f"stores: {{{tmp_path}: {{reads-at-once: 1}}}}"))
+    table, taken = SmallTable(QuickFiles(), f"file://{tmp_path}/t"), list[bool]()
+    table.append(2)
+    table_format = IcebergFormat(ObjectStores())
+    state = table_format.load("t", table.publish())
+    engine, other = (engines.spark(name, f"{tmp_path}/{name}") for name in ("t", "other"))
+
+    class Looking(ObjectStores):
+        def share(self, parts: int) -> ObjectStores:
+            taken.append(engines._reading.locked())
+            return ObjectStores()
+
+    class Listing(ObjectRanges):
+        def share(self, parts: int) -> ObjectRanges:
+            taken.append(engines._reading.locked())
+            return ObjectRanges()
+
+    survey = engine.survey(roots(table_format, state, frozenset()), table_format.expand, Territory(None))
+    assert not list(engine.faults(survey, Looking()))
+    assert other.list([KeyRange(state.location)], Listing()).all.files
+    assert taken == [True, True]
+    assert not engines._reading.locked()
+    engines._reading.acquire()
+    with ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(engine.list, [KeyRange(state.location)], Listing())
+        assert not wait([waiting], timeout=1).done
+        assert taken == [True, True], "the other one reads"
+        engines._reading.release()
+        assert waiting.result().all.files
 
 
 def test_no_more_tasks_than_requests_that_may_be_under_way(spark_session: SparkSession) -> None:

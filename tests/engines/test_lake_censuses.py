@@ -3,27 +3,35 @@
 from __future__ import annotations
 
 import os
+import tempfile
+from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
 import firnline
 from firnline.app.places import now_ms
+from firnline.errors import StoreError
 from firnline.local.engine import LocalEngine
 from firnline.model.files import File, FileKind, Root, Tally
 from firnline.model.times import DAY_MS
 from firnline.ports.engines import Engine, TableSearch
+from firnline.spark import streaming
+from firnline.spark.packets import unpacked
 from firnline.stores.objects import ObjectStores
 from firnline.testing.censuses import STRAYS, CensusWorld
 from firnline.testing.damage import SPOILED
 from firnline.testing.lakes.censuses import Answer, CensusLake, alone, together
 from firnline.testing.strategies import Script, scripts
-from firnline.testing.tables import QuickFiles
+from firnline.testing.tables import QuickFiles, SmallTable
 from tests.neighbours.lakes import real_lake
 
 FULL = bool(os.environ.get("FIRNLINE_FULL"))
@@ -127,6 +135,53 @@ def test_one_census_of_a_lake_on_spark_is_that_of_each_table_on_threads(
     assert_alike(
         together(spark, lake, ObjectStores(), searches), alone(lake, ObjectStores(), searches)
     )  # fmt: skip
+
+
+def two_tables(folder: Path, strays: int) -> CensusLake:
+    """Returns a small table with a stray, and one with many."""
+    worlds = []
+    for number, several in enumerate((1, strays)):
+        table = SmallTable(QuickFiles(), f"file://{folder}/{number}")
+        table.append(2)
+        table.publish()
+        worlds.append(CensusWorld(table))
+        for each in range(several):
+            worlds[-1].stray(f"data/left-{each}.parquet")
+    return CensusLake(worlds, ["0", "1"])
+
+
+@pytest.mark.spark
+@pytest.mark.xdist_group("spark")
+def test_orphans_of_one_table_come_to_the_driver_in_several_jobs(
+    spark: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a job brings is held by the driver, so one table's many orphans are not one job's."""
+    a_job, lake, came = 20, two_tables(tmp_path, 200), Counter[int]()
+    bring = streaming.brought
+
+    def brought(rows: DataFrame, count: int, of: str = "") -> Iterator[Any]:
+        parted = rows.coalesce(1 + count // a_job).select(F.spark_partition_id().alias("job"), "message")
+        sizes = Counter[int]()
+        for row in parted.collect():
+            sizes[row.job] += len(unpacked(row.message))
+        came[max(sizes.values(), default=0)] += 1
+        return bring(rows, count, of)
+
+    monkeypatch.setattr(streaming, "_ROWS_PER_JOB", a_job)
+    monkeypatch.setattr(streaming, "brought", brought)
+    assert together(spark, lake, ObjectStores()) == alone(lake, ObjectStores())
+    assert 0 < max(came) < 3 * a_job
+
+
+@pytest.mark.spark
+@pytest.mark.xdist_group("spark")
+def test_a_disk_that_takes_no_rows_is_told(spark: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lake = two_tables(tmp_path, 3)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "gone"))
+    for answer in together(spark, lake, ObjectStores()):
+        assert isinstance(answer, tuple)
+        assert answer[0] is StoreError
+        assert "disk of this machine" in answer[1]
 
 
 @pytest.mark.spark

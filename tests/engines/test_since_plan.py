@@ -132,3 +132,13 @@ def test_units_that_are_forgotten_are_opened_again() -> None:
         False,
         False,
     ]
+
+
+def test_units_that_come_again_take_no_room_from_new_ones() -> None:
+    """Every list of a table names nearly all of its manifests, at each look."""
+    known, old = KnownUnits(most=1_000), [f"file:///t/{number}" for number in range(600)]
+    for look in range(3):
+        known.add(old)
+        known.add([f"file:///new/{look}"])
+    assert len(known) == 603
+    assert known.among([*old, *(f"file:///new/{look}" for look in range(3))]).all()

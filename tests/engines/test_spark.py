@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterable, Iterator
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,7 @@ from firnline.spark.judged import JUDGED_DDL, JudgedFiles
 from firnline.spark.spool import Spool
 from firnline.spark.spread import TASKS, spread_of
 from firnline.spark.streaming import described, streamed
-from firnline.spark.survey import SparkSurvey
+from firnline.spark.survey import Held, SparkSurvey, Sums
 from firnline.stores.objects import ObjectStores
 from firnline.testing.after_survey.looking import LookingContract
 from firnline.testing.after_survey.reached import ReachedContract
@@ -126,6 +127,32 @@ def test_rows_that_are_not_as_many_as_were_counted_are_no_answer(spark_session: 
     for count in (2, 4):
         with pytest.raises(StoreError, match=f"counted {count} files, and then 3 came"):
             list(streamed(rows, count))
+
+
+def test_a_survey_of_which_fewer_files_come_than_were_counted_is_not_looked_at_nor_remembered(
+    spark_session: SparkSession, spark: Engine, tmp_path: Path
+) -> None:
+    """What it held went with an executor, and was walked again. A file that nobody asked for would pass for sound, and
+    one that is not remembered would not be spared.
+    """
+    path = tmp_path / "x"
+    path.write_bytes(b"x")
+
+    def judged(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        files = JudgedFiles([False])
+        key = pa.nulls(1, pa.string())
+        said = {"identity": [f"file://{path}"], "key": key, "size": [1], "verdict": [0], "kind": [0]}
+        list(files.add(0, pa.table(said)))
+        yield from files.rest()
+
+    held = Held(spark_session.range(0, 1, 1, 1).mapInArrow(judged, JUDGED_DDL), 1)
+    for count in (1, 2):
+        survey = SparkSurvey(held, 0, Sums({(0, 0): (count, count, 0)}), frozenset())
+        refused = pytest.raises(StoreError, match="counted 2 files, and then 1 came")
+        with nullcontext() if count == 1 else refused:
+            assert not list(spark.faults(survey, ObjectStores()))
+        with nullcontext() if count == 1 else refused:
+            spark.reached().add(survey, 1)
 
 
 def two_tables(spark_session: SparkSession, while_broken: Path) -> DataFrame:
@@ -248,14 +275,20 @@ def test_spark_that_cannot_be_started_is_said_so(tmp_path: Path) -> None:
 def test_a_session_whose_strings_have_offsets_of_64_bits_says_the_same(
     tmp_path: Path, spark_session: SparkSession, spark: Engine
 ) -> None:
-    setting = "spark.sql.execution.arrow.useLargeVarTypes"
+    """In small batches, of which some have names in plain letters alone and others have not."""
+    odd = {"useLargeVarTypes": "true", "maxRecordsPerBatch": "3"}
     table, expired = a_long_life(SmallTable(QuickFiles(), f"file://{tmp_path}/t"))
     table.publish()
     world = CensusWorld(table)
     world.every_stray()
-    spark_session.conf.set(setting, "true")
+    for number in range(3):
+        world.stray(f"data/caf\u00e9-{number}.parquet")
+    before = {name: spark_session.conf.get(f"spark.sql.execution.arrow.{name}") for name in odd}
     try:
+        for name, value in odd.items():
+            spark_session.conf.set(f"spark.sql.execution.arrow.{name}", value)
         assert asked(spark, table, expired, ObjectStores(), outside=True) == expected(table, expired)
         assert world.count(spark, ObjectStores()) == world.count(LocalEngine(), ObjectStores())
     finally:
-        spark_session.conf.unset(setting)
+        for name, value in before.items():
+            spark_session.conf.set(f"spark.sql.execution.arrow.{name}", str(value))

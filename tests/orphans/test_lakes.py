@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import signal
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import count
@@ -285,3 +287,43 @@ def test_an_inventory_serves_many_tables_as_it_serves_one(crowd: Crowd, tmp_path
     found = searched(crowd, "a", "b", "inner", dry_run=True, inventory=tmp_path / "inventory.parquet")
     assert {name: plan.victims.all.files for name, plan in found.items()} == dict.fromkeys(found, 1)
     assert unlisted in crowd.files()
+
+
+def test_what_stops_all_searches_is_told_of_each_also_if_the_first_is_stopped_by_itself(crowd: Crowd) -> None:
+    """The first answer is there before anything is counted, and a unit that cannot be read is met after it."""
+    for name in ("alone", "a", "b"):
+        crowd.table(name)
+        crowd.stray(f"{name}/data/left.parquet")
+    location = crowd.writers["alone"].place()
+    crowd.pointers.drop("alone")
+    record = crowd.folder / "lake/alone/_firnline/runs/20260101T000000Z-aaaaaa/plan.json"
+    record.parent.mkdir(parents=True)
+    record.write_text("{")
+    manifest = next(iter(crowd.ledger.truths[max(crowd.ledger.truths)].manifests)).path
+    Path(manifest.removeprefix("file://")).unlink()
+    answers = crowd.process().several([location, crowd.name("a"), crowd.name("b")]).orphans(dry_run=True)
+    first, *others = (each.problem for each in answers)
+    assert isinstance(first, FirnlineError)
+    assert "plan.json" in first.message
+    assert all(isinstance(each, UnreadableMetadata) and manifest in each.message for each in others)
+
+
+def test_ctrl_c_ends_a_search_while_folders_are_listed(crowd: Crowd, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those under way come to their end, and no other is begun."""
+    names = [f"t{number}" for number in range(40)]
+    for name in names:
+        crowd.table(name, commits=0)
+    begun: list[str] = []
+    batches = ObjectRanges.batches
+
+    def listing(ranges: ObjectRanges, piece: KeyRange) -> Iterator[Any]:
+        begun.append(piece.folder)
+        if len(begun) == 1:
+            signal.raise_signal(signal.SIGINT)
+        time.sleep(0.3)
+        return batches(ranges, piece)
+
+    monkeypatch.setattr(ObjectRanges, "batches", listing)
+    with pytest.raises(KeyboardInterrupt):
+        searched(crowd, *names, dry_run=True)
+    assert len(begun) < len(names)

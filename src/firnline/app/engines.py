@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from threading import Lock
 from typing import TYPE_CHECKING, Any
@@ -58,6 +59,7 @@ class Engines:
     limits: StoreLimits = field(default_factory=StoreLimits)
     _pays: bool = field(default=False, init=False)
     _deleting: Any = field(default_factory=Lock, init=False, repr=False)
+    _reading: Any = field(default_factory=Lock, init=False, repr=False)
 
     def __post_init__(self) -> None:
         if self.named not in ENGINES:
@@ -115,7 +117,8 @@ class Engines:
 
         said = (self.limits.at_once("reads", each) for each in places)
         at_once = min((each for each in said if each is not None), default=None)
-        return SparkEngine(session(self.session), self.progress, of, at_once)
+        turn = nullcontext() if at_once is None else self._reading
+        return SparkEngine(session(self.session), self.progress, of, at_once, turn)
 
     def delete_many(self, name: TableName, location: str, files: int) -> DeleteMany:
         """Returns who sends the deletes: executors where Spark was asked for or the list is long, else this process;

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from firnline.app.many import on_each
+from firnline.app.many import answer_of, on_each
 from firnline.app.runs import Runs
 from firnline.errors import FirnlineError
 from firnline.ops.neighbours.others import FindOthers, OthersOnce
@@ -120,7 +120,7 @@ class LakePlans:
             groups.setdefault(id(engine), (engine, []))[1].append(each)
         found = {id(each): Surveyed(each, None) for each in drafted}
         for engine, some in groups.values():
-            (answer,) = on_each([_Pass(engine, some)], _Pass.surveys, 1, interrupted, Silent())
+            answer = answer_of(_Pass(engine, some), _Pass.surveys, interrupted)
             for number, each in enumerate(some):
                 survey = answer.problem if answer.value is None else answer.value[number]
                 found[id(each)] = Surveyed(each, survey, engine.name)

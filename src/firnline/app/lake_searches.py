@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import chain, islice
+from itertools import chain
 from typing import TYPE_CHECKING
 
-from firnline.app.many import on_each
+from firnline.app.many import answer_of, on_each
 from firnline.app.other_tables import ListedOnce
 from firnline.app.searches import Searches, SearchTerms, ranges_of, refuse_before, sorting_of
 from firnline.errors import FirnlineError, NoSuchTable
@@ -20,7 +20,7 @@ from firnline.ops.orphans.scope import Scope
 from firnline.ops.orphans.search import Means
 from firnline.ops.orphans.together import Sought, search_together
 from firnline.ops.table.context import refuse_copy
-from firnline.plans.answers import TableAnswer
+from firnline.plans.answers import Found, TableAnswer
 from firnline.ports.engines import ListingTooLarge
 from firnline.ports.progress import Silent
 
@@ -145,7 +145,9 @@ class LakeSearches:
         terms: SearchTerms,
         propose: Propose,
     ) -> Iterator[TableAnswer[OrphanPlan]]:
-        """Yields the plan of each table of a pass. What ends the pass as a whole is told of each of its tables."""
+        """Yields the plan of each table of a pass. What ends the pass as a whole is told of each of its tables that has
+        no answer yet: a unit that cannot be read may be met after the first of them were answered.
+        """
         engine, drafted = some
         wanted = replace(asked, also=self.searches.alone(asked))
 
@@ -159,14 +161,14 @@ class LakeSearches:
             propose(plan)
             return plan
 
-        (begun,) = on_each(
-            [_Pass(drafted)], lambda _: self._counted(engine, drafted, wanted, terms), 1, _never, Silent()
-        )
-        if begun.value is None:
-            yield from (TableAnswer(str(each), problem=begun.problem) for each in drafted)
-            return
-        while window := list(islice(begun.value, _AT_A_TIME)):
+        begun = _of_pass(drafted, lambda: self._counted(engine, drafted, wanted, terms))
+        counted, problem, done = begun.value or iter(()), begun.problem, 0
+        while problem is None and done < len(drafted):
+            window: list[_Counted] = []
+            problem = _of_pass(drafted, partial(_take, counted, window)).problem
             yield from on_each(window, finish, self.at_once, _never, Silent())
+            done += len(window)
+        yield from (TableAnswer(str(each), problem=problem) for each in drafted[done:])
 
     def _counted(
         self, engine: Engine, drafted: Sequence[DraftedSearch], asked: SearchRequest, terms: SearchTerms
@@ -238,6 +240,17 @@ class _Pass:
 def _never() -> bool:
     """Ctrl-C ends the searches at once: nothing is under way that a boundary protects."""
     return False
+
+
+def _of_pass(tables: Sequence[DraftedSearch], act: Callable[[], Found]) -> TableAnswer[Found]:
+    """Returns what is done for all tables of a pass; or what stopped it."""
+    return answer_of(_Pass(tables), lambda _: act(), _never)
+
+
+def _take(counted: Iterator[_Counted], window: list[_Counted]) -> None:
+    """Puts the next few into the window. Those that came before a problem stay there."""
+    while len(window) < _AT_A_TIME and (each := next(counted, None)) is not None:
+        window.append(each)
 
 
 def _begun(found: Iterator[CountedSearch | FirnlineError]) -> Iterator[CountedSearch | FirnlineError]:

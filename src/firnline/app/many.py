@@ -32,24 +32,27 @@ def on_each(
     waited for. Once the operator asked for a stop, those under way come to their end, and each other one is answered
     with Interrupted. A mistake of our own in one table is logged in full, and takes no other with it.
     """
-
-    def answered(item: Item) -> TableAnswer[Found]:
-        if interrupted():
-            return TableAnswer(str(item), problem=Interrupted(f"stopped before {item}"))
-        try:
-            return TableAnswer(str(item), act(item))
-        except FirnlineError as problem:
-            return TableAnswer(str(item), problem=problem)
-        except Exception as bug:
-            logging.getLogger("firnline").exception("%s", item)
-            told = FirnlineError(f"{type(bug).__name__}: {bug}", hint="this is a bug: the log has all of it")
-            return TableAnswer(str(item), problem=told)
-
     interrupted()  # asked here first: a process can begin to listen for Ctrl-C in its main thread only
     with ThreadPoolExecutor(max(1, at_once)) as pool:
-        for done, answer in enumerate(pool.map(answered, items), 1):
+        for done, answer in enumerate(pool.map(lambda item: answer_of(item, act, interrupted), items), 1):
             progress.step("tables", done, len(items))
             yield answer
+
+
+def answer_of(item: Item, act: Callable[[Item], Found], interrupted: Callable[[], bool]) -> TableAnswer[Found]:
+    """Returns the answer for one table, or for some as a whole, in this thread: Ctrl-C ends it at once, while what runs
+    in another thread would be waited for.
+    """
+    if interrupted():
+        return TableAnswer(str(item), problem=Interrupted(f"stopped before {item}"))
+    try:
+        return TableAnswer(str(item), act(item))
+    except FirnlineError as problem:
+        return TableAnswer(str(item), problem=problem)
+    except Exception as bug:
+        logging.getLogger("firnline").exception("%s", item)
+        told = FirnlineError(f"{type(bug).__name__}: {bug}", hint="this is a bug: the log has all of it")
+        return TableAnswer(str(item), problem=told)
 
 
 def on_tables(

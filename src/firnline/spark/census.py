@@ -26,6 +26,7 @@ from firnline.ports.engines import FILE_COLUMNS
 from firnline.ports.listings import SORTED_COLUMNS, VICTIM_COLUMNS, ObjectClass, Sort
 from firnline.spark.census_rows import OF_ALL, OnCluster, OnDisk
 from firnline.spark.judged import each_kind
+from firnline.spark.packets import with_short_offsets
 from firnline.spark.telling import error_of, forget_zip_importers
 from firnline.walking.dealing import stopped_by
 
@@ -273,7 +274,7 @@ class _sorting:
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         forget_zip_importers()
-        for batch in batches:
+        for batch in map(with_short_offsets, batches):
             places, dealt = self._asked.deal(self._asked.sorts[0].identities(batch.column("key")))
             for search in np.unique(dealt).tolist():
                 first, end = np.searchsorted(dealt, [search, search + 1]).tolist()

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import chain, groupby
+from operator import itemgetter
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Lock
@@ -22,7 +23,7 @@ from pyspark.sql import functions as F
 from firnline.model.files import FileKind
 from firnline.ports.engines import FILE_COLUMNS
 from firnline.ports.listings import VICTIM_COLUMNS, ObjectClass
-from firnline.spark.streaming import refuse_others, streamed
+from firnline.spark.streaming import described, on_a_disk, refuse_others, streamed
 
 OF_ALL = -1
 """Stands for the search of units that count for all."""
@@ -56,7 +57,7 @@ class OnDisk:
     """The same rows of several searches. They come when the first is asked for, and go when nobody holds this."""
 
     cluster: OnCluster
-    _folder: TemporaryDirectory[str] | None = field(default=None, init=False, repr=False)
+    _arrived: _Arrived | None = field(default=None, init=False, repr=False)
     _lock: Any = field(default_factory=Lock, init=False, repr=False)
 
     def victims(self, search: int, count: int) -> Iterator[pa.RecordBatch]:
@@ -76,29 +77,46 @@ class OnDisk:
 
     def _read(self, what: str, search: int) -> Iterator[pa.RecordBatch]:
         with self._lock:
-            if self._folder is None:
-                self._folder = self._brought()
-        path = _file(self._folder, what, search)
-        if path.exists():
-            with pa.OSFile(str(path), "rb") as source:
-                yield from pa.ipc.open_stream(source)
+            if self._arrived is None:
+                with on_a_disk("what was found"):
+                    self._arrived = self._brought()
+            arrived = self._arrived
+        return arrived.read(what, search)
 
-    def _brought(self) -> TemporaryDirectory[str]:
-        folder = TemporaryDirectory(prefix="firnline-objects-")
+    def _brought(self) -> _Arrived:
+        arrived = _Arrived()
         is_victim = (F.col("class") == ObjectClass.VICTIM.value).alias("is_victim")
         objects = self.cluster.objects.select("search", is_victim, is_document().alias("is_document"), *VICTIM_COLUMNS)
-        self._bring(folder, "objects", objects.filter("is_victim or is_document"))
-        self._bring(folder, "units", self.cluster.opened)
-        return folder
+        arrived.write("objects", self._streamed(objects.filter("is_victim or is_document")))
+        arrived.write("units", self._streamed(self.cluster.opened))
+        return arrived
 
-    def _bring(self, folder: TemporaryDirectory[str], what: str, rows: DataFrame) -> None:
-        ordered = rows.orderBy("search").persist()
-        try:
-            pieces = _by_search(streamed(ordered, ordered.count(), self.cluster.of))
-            for search, group in groupby(pieces, key=lambda piece: piece[0]):
-                _write(_file(folder, what, search), (piece for _, piece in group))
-        finally:
-            ordered.unpersist()
+    def _streamed(self, rows: DataFrame) -> Iterator[pa.RecordBatch]:
+        """Yields the rows, those of a search in as few runs as there are jobs: one job does not bring a search that
+        the driver could not hold.
+        """
+        with described(rows.sparkSession, "counting what was found", self.cluster.of):
+            count = rows.count()
+        return streamed(rows, count, self.cluster.of, in_order=("search", "identity"))
+
+
+@dataclass(frozen=True, slots=True)
+class _Arrived:
+    """Rows on a disk of this machine, until nobody holds this: files of what one job brought of one search."""
+
+    folder: TemporaryDirectory[str] = field(default_factory=lambda: TemporaryDirectory(prefix="firnline-objects-"))
+    files: dict[tuple[str, int], list[Path]] = field(default_factory=dict)
+
+    def write(self, what: str, batches: Iterator[pa.RecordBatch]) -> None:
+        for search, group in groupby(_by_search(batches), key=itemgetter(0)):
+            files = self.files.setdefault((what, search), [])
+            files.append(Path(self.folder.name, f"{what}-{search}-{len(files)}.arrow"))
+            _write(files[-1], (piece for _, piece in group))
+
+    def read(self, what: str, search: int) -> Iterator[pa.RecordBatch]:
+        for path in self.files.get((what, search), ()):
+            with pa.OSFile(str(path), "rb") as source:
+                yield from pa.ipc.open_stream(source)
 
 
 def _by_search(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[int, pa.RecordBatch]]:
@@ -124,7 +142,3 @@ def _counted(batches: Iterator[pa.RecordBatch], count: int) -> Iterator[pa.Recor
         came += len(batch)
         yield batch
     refuse_others(count, came)
-
-
-def _file(folder: TemporaryDirectory[str], what: str, search: int) -> Path:
-    return Path(folder.name, f"{what}-{search}.arrow")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import reduce
 
@@ -35,13 +36,15 @@ from firnline.walking.dealing import Dealer, Walks, kinds_of
 @dataclass(frozen=True, slots=True)
 class SparkEngine:
     """Runs the pipeline on a session that the caller passes in. `of` is the table, for those who watch Spark; `at_once`
-    is how many requests a store may be sent at a time, where that was said.
+    is how many requests a store may be sent at a time, where that was said. `turn` is one for all engines of a process
+    then: jobs of several tables that ask a store come one after the other, since each has that many under way.
     """
 
     session: SparkSession
     progress: Progress = field(default_factory=Silent)
     of: str = ""
     at_once: int | None = None
+    turn: AbstractContextManager[object] = field(default_factory=nullcontext, repr=False)
 
     @property
     def name(self) -> str:
@@ -61,7 +64,7 @@ class SparkEngine:
         files = self._walk(walks).persist()
         held = Held(files, len(walks))
         try:
-            with described(self.session, "walking, and judging every file", self.of):
+            with self.turn, described(self.session, "walking, and judging every file", self.of):
                 sums = summed(files, len(walks))
             with described(self.session, "looking where folders really are", self.of):
                 doubts = two_roads(files, walks, sums)
@@ -81,14 +84,15 @@ class SparkEngine:
         if not isinstance(survey, SparkSurvey):
             raise TypeError("a survey of another engine")
         self.progress.step("looking at files on Spark", 0, survey.kept.all.files)
-        return faults(survey, store, self.at_once, self.of)
+        return faults(survey, store, self.at_once, self.of, self.turn)
 
     def reached(self, *, everywhere: bool = False) -> SparkReached:
         return SparkReached(self.session, everywhere, self.of)
 
     def list(self, pieces: Iterable[KeyRange], source: ListRanges) -> SparkListing:
         self.progress.step("listing on Spark", 0, None)
-        return list_pieces(self.session, pieces, source, self.of, self.at_once)
+        with self.turn:
+            return list_pieces(self.session, pieces, source, self.of, self.at_once)
 
     def census(self, listing: Listing, needs: Sequence[ServerRoots], sort: Sort) -> SparkCensus:
         pairs = [(needed, part) for part in needs for needed in (True, False)]
@@ -112,7 +116,7 @@ class SparkEngine:
     ) -> Iterator[SparkCensus | FirnlineError]:
         if not isinstance(listing, SparkListing):
             raise TypeError("a listing of another engine")
-        with described(self.session, "holding the listing against all needs", self.of):
+        with self.turn, described(self.session, "holding the listing against all needs", self.of):
             return iter(take(listing.rows, self._walk(walks), kinds_of(walks), asked, self.of))
 
     def _walk(self, walks: Sequence[TableWalk]) -> DataFrame:

@@ -20,7 +20,7 @@ from firnline.errors import FirnlineError
 from firnline.model.files import Tally
 from firnline.ports.listings import LISTED_COLUMNS, KeyRange, ListRanges
 from firnline.ports.stores import shared
-from firnline.spark.spread import side_by_side
+from firnline.spark.spread import paces
 from firnline.spark.streaming import described
 from firnline.spark.telling import forget_zip_importers, raise_told, told
 
@@ -68,7 +68,7 @@ def list_pieces(
     tasks = min(tasks, at_once or tasks)
     with described(session, f"listing {len(asked):,} pieces", of):
         spread = session.createDataFrame(table).repartition(tasks)
-        paced = shared(source, side_by_side(session, tasks))
+        paced = shared(source, paces(session, tasks, at_once))
         found = spread.mapInArrow(_listing(paced), _ROWS_DDL).localCheckpoint(storageLevel=StorageLevel.DISK_ONLY)
         sums = found.agg(F.count("key"), F.sum("size"), F.max("error")).collect()
     ((count, size, error),) = sums

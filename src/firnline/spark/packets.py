@@ -41,6 +41,17 @@ def unpacked(data: bytes) -> pa.Table:
         return stream.read_all()
 
 
+_SHORT = {pa.large_string(): pa.string(), pa.large_binary(): pa.binary()}
+
+
+def with_short_offsets(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Returns the batch with texts as all code here makes them: a session may be set to hand out others
+    (`useLargeVarTypes`), and the batches that one task gives back must be of one kind.
+    """
+    fields = (field.with_type(_SHORT.get(field.type, field.type)) for field in batch.schema)
+    return batch.cast(pa.schema(fields))
+
+
 def packets(targets: Sequence[int], slices: Sequence[int], data: Sequence[bytes]) -> pa.RecordBatch:
     """Returns packets as they travel."""
     columns = zip((targets, slices, data), PACKETS, strict=True)

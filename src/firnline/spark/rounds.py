@@ -69,7 +69,7 @@ class Opening:
     def __init__(
         self, means: WalkMeans, rounds: Sequence[tuple[FileKind, ...]], look: str, spread: Spread, parts: Parts
     ) -> None:
-        self._means = means.share(spread.side_by_side)
+        self._means = means.share(spread.paces)
         self._kinds, *later = rounds
         self._later = tuple(kind.value for kinds in later for kind in kinds)
         self._look = look

@@ -18,9 +18,9 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from firnline.errors import FirnlineError, StoreError
+from firnline.errors import FirnlineError
 from firnline.spark.judged import FILES, UNREADABLE, OfOneKind
-from firnline.spark.streaming import brought, described, refuse_others
+from firnline.spark.streaming import brought, described, on_a_disk, refuse_others
 
 Asked = tuple[int, tuple[int, ...]]
 """A verdict, and kinds."""
@@ -70,13 +70,9 @@ class Spool:
         rows = self._chosen(asked)
         with described(rows.sparkSession, "counting files", of):
             count = rows.agg(F.sum("count")).collect()[0][0] or 0
-        try:
+        with on_a_disk("files"):
             arrivals = _Arrivals(self._place(asked))
             arrivals.write(brought(rows, count, of))
-        except OSError as problem:
-            raise StoreError(
-                f"files could not be put on a disk of this machine: {problem}", "make room where TMPDIR points"
-            ) from problem
         return arrivals
 
     def _place(self, asked: Asked) -> Path:

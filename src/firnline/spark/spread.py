@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from dataclasses import dataclass
 
 import numpy as np
@@ -32,12 +33,12 @@ _OF_A_PART, _MOST_PARTS = 100_000, 4_000
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """`parts` is how many tasks judge files; `side_by_side` how many tasks may open units at once, at most."""
+    """`parts` is how many tasks judge files; `paces` into how many parts the pace is divided, one for each task."""
 
     tasks: int
     threads: int
     parts: int
-    side_by_side: int = 1
+    paces: int = 1
 
 
 def spread_of(
@@ -50,7 +51,20 @@ def spread_of(
     wanted = max(min(units // _FEWEST_UNITS, _ROUNDS * cores), units // _MOST_UNITS, min(cores, units), 1)
     tasks = min(wanted, _number(session, TASKS, wanted), max(1, (at_once or wanted * passes) // passes))
     parts = min(max(tasks, cores, entries // _OF_A_PART), _MOST_PARTS)
-    return Spread(tasks, _number(session, THREADS, _THREADS), parts, side_by_side(session, tasks * passes))
+    return Spread(tasks, _number(session, THREADS, _THREADS), parts, paces(session, tasks * passes, at_once))
+
+
+def paces(session: SparkSession, tasks: int, at_once: int | None) -> int:
+    """Returns into how many parts the pace of a job with so many tasks is divided: one for each slot of the session, or
+    for each task where nobody knows the slots.
+
+    1. Four tables are looked at side by side, and each is a job of one task.
+    2. If each of these tasks had all of its job's pace, the store would be asked for four times as much as was said.
+
+    Where `at_once` was said jobs come one after the other, so only this one's tasks count.
+    """
+    most = side_by_side(session, tasks if at_once else sys.maxsize)
+    return most if most < sys.maxsize else tasks
 
 
 def side_by_side(session: SparkSession, tasks: int) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.utils import is_remote
 
 from firnline.errors import StoreError
-from firnline.spark.packets import packed, unpacked
+from firnline.spark.packets import packed, unpacked, with_short_offsets
 from firnline.spark.telling import forget_zip_importers, in_one_line
 
 _DESCRIPTION = "spark.job.description"
@@ -79,20 +79,36 @@ def refuse_others(count: int, came: int) -> None:
         )
 
 
-def streamed(rows: DataFrame, count: int, of: str = "", *, crowded: bool = False) -> Iterator[pa.RecordBatch]:
+def streamed(rows: DataFrame, count: int, of: str = "", *, in_order: Sequence[str] = ()) -> Iterator[pa.RecordBatch]:
     """Yields batches of rows that lie on the cluster one by one. Raises StoreError at the end where they are not
-    `count`. `crowded`: there may be few partitions, with so many rows each that the driver could not hold those of one.
+    `count`. However few partitions they lie in, a job brings no more than the driver can hold.
+
+    `in_order`: what one job brings is sorted by these columns; which job is next, nothing tells.
     """
     came, jobs = 0, 1 + count // _ROWS_PER_JOB
-    dealt = rows.repartition(jobs) if crowded and jobs > 1 else rows
-    for row in brought(dealt.mapInArrow(_as_messages, "message binary"), count, of):
+    if in_order:
+        rows = rows.repartitionByRange(jobs, *in_order).sortWithinPartitions(*in_order)
+    elif jobs > 1:
+        rows = rows.repartition(jobs)
+    for row in brought(rows.mapInArrow(_as_messages, "message binary"), count, of):
         for batch in unpacked(row.message).to_batches():
             came += len(batch)
             yield batch
     refuse_others(count, came)
 
 
+@contextmanager
+def on_a_disk(what: str) -> Iterator[None]:
+    """Around what is put on a disk of this machine: raises StoreError where that takes no more."""
+    try:
+        yield
+    except OSError as problem:
+        raise StoreError(
+            f"{what} could not be put on a disk of this machine: {problem}", "make room where TMPDIR points"
+        ) from problem
+
+
 def _as_messages(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     forget_zip_importers()
     for batch in batches:
-        yield pa.record_batch([pa.array([packed(batch)], pa.binary())], names=["message"])
+        yield pa.record_batch([pa.array([packed(with_short_offsets(batch))], pa.binary())], names=["message"])

@@ -37,17 +37,20 @@ class KnownUnits:
         return sum(map(len, self._chunks))
 
     def add(self, names: Iterable[str]) -> None:
-        """Remembers these identities, as far as there is room."""
-        new = _digests(names)[: self._most - len(self)]
+        """Remembers these identities, as far as there is room; those that are known take no more of it."""
+        asked = np.unique(_digests(names), axis=0)
+        new = asked[~self._has(asked)][: self._most - len(self)]
         if len(new):
-            self._chunks.append(new[np.argsort(new[:, 0])])
+            self._chunks.append(new)
         if len(self._chunks) > _CHUNKS:
-            every = np.unique(np.concatenate(self._chunks), axis=0)
-            self._chunks = [every]
+            every = np.concatenate(self._chunks)
+            self._chunks = [every[np.argsort(every[:, 0])]]
 
     def among(self, names: Iterable[str]) -> Flags:
         """Tells of each identity whether it is known."""
-        asked = _digests(names)
+        return self._has(_digests(names))
+
+    def _has(self, asked: Pairs) -> Flags:
         found = np.zeros(len(asked), dtype=bool)
         for chunk in self._chunks:
             at = np.minimum(np.searchsorted(chunk[:, 0], asked[:, 0]), len(chunk) - 1)

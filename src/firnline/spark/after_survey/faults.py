@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
 from uuid import uuid4
 
 import pyarrow as pa
@@ -15,32 +16,36 @@ from firnline.ports.engines import FAULT_COLUMNS
 from firnline.ports.stores import Head, shared
 from firnline.spark.judged import UNREADABLE, each_kind
 from firnline.spark.slots import task_slots
-from firnline.spark.streaming import described, streamed
+from firnline.spark.streaming import described, refuse_others, streamed
 from firnline.spark.survey import SparkSurvey
 from firnline.spark.telling import forget_zip_importers, raise_told, told
 from firnline.walking.faults import FAULTS, THREADS, faulty
 from firnline.walking.verdicts import KEPT, VERDICTS
 
-_ROWS = pa.schema([*FAULTS, ("error", pa.string())])
-_ROWS_DDL = "key string, kind string, size bigint, found bigint, error string"
+_ROWS = pa.schema([*FAULTS, ("looked_at", pa.int64()), ("error", pa.string())])
+_ROWS_DDL = "key string, kind string, size bigint, found bigint, looked_at bigint, error string"
 
 
-def faults(survey: SparkSurvey, store: Head, at_once: int | None, of: str) -> Iterator[pa.RecordBatch]:
+def faults(
+    survey: SparkSurvey, store: Head, at_once: int | None, of: str, turn: AbstractContextManager[object]
+) -> Iterator[pa.RecordBatch]:
     """Yields what is not as it should be, one batch at a time; nothing of the other files comes here.
 
     All slots ask at once, and each task has its part of the pace. What they found is kept by a local checkpoint, so
-    that what was counted is what comes, and no file is asked for twice.
+    that what was counted is what comes, and no file is asked for twice. Raises StoreError unless all files were looked
+    at that the survey counted: one that nobody asked for would pass for sound.
     """
     needed = (F.col("verdict") == VERDICTS.index(KEPT)) | (F.col("verdict") == UNREADABLE)
     rows = survey.held.files.filter((F.col("walk") == survey.walk) & needed)
-    with described(rows.sparkSession, f"looking at {survey.kept.all.files:,} files", of):
+    with turn, described(rows.sparkSession, f"looking at {survey.kept.all.files:,} files", of):
         tasks = task_slots(rows.sparkSession, at_once)
         asked = rows.coalesce(tasks).mapInArrow(_asking(shared(store, tasks)), _ROWS_DDL)
         found = asked.localCheckpoint(storageLevel=StorageLevel.DISK_ONLY)
-        ((count, error),) = found.agg(F.count("key"), F.max("error")).collect()
+        ((count, looked_at, error),) = found.agg(F.count("key"), F.sum("looked_at"), F.max("error")).collect()
     raise_told(error)
+    refuse_others(survey.kept.all.files, looked_at or 0)
     if count:
-        yield from streamed(found.select(*FAULT_COLUMNS), count, of, crowded=True)
+        yield from streamed(found.filter("key is not null").select(*FAULT_COLUMNS), count, of)
 
 
 class _asking:
@@ -54,14 +59,14 @@ class _asking:
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         forget_zip_importers()
+        looked_at = 0
         try:
             with ThreadPoolExecutor(THREADS) as pool:
                 for files in (files for batch in batches for one in each_kind(batch) for files in one.batches()):
                     found = faulty(files, self._store, pool)
-                    yield pa.record_batch([*found.columns, pa.nulls(len(found), pa.string())], schema=_ROWS)
+                    said = (pa.nulls(len(found), each.type) for each in list(_ROWS)[len(FAULTS) :])
+                    yield pa.record_batch([*found.columns, *said], schema=_ROWS)
+                    looked_at += len(files)
+            yield pa.RecordBatch.from_pylist([{"looked_at": looked_at}], _ROWS)
         except FirnlineError as problem:
-            yield _telling(told(problem))
-
-
-def _telling(error: str) -> pa.RecordBatch:
-    return pa.record_batch([*(pa.nulls(1, each.type) for each in FAULTS), pa.array([error])], schema=_ROWS)
+            yield pa.RecordBatch.from_pylist([{"error": told(problem)}], _ROWS)

@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 
 from firnline.ports.engines import REACHED_COLUMNS, Survey
 from firnline.spark.judged import UNREADABLE, each_kind
-from firnline.spark.streaming import described, streamed
+from firnline.spark.streaming import described, refuse_others, streamed
 from firnline.spark.survey import SparkSurvey
 from firnline.spark.telling import forget_zip_importers, raise_told
 from firnline.walking.reached import REACHED, marked, marks
@@ -44,8 +44,9 @@ class SparkReached:
         files = survey.held.files.filter((F.col("walk") == survey.walk) & said)
         with described(self._session, "remembering what is needed again", self._of):
             frame = _kept(files.mapInArrow(_marking(walk, by_name, self._everywhere), _ROWS_DDL))
-            ((error,),) = frame.agg(F.max("error")).collect()
+            ((count, error),) = frame.agg(F.count("identity"), F.max("error")).collect()
             raise_told(error)
+            refuse_others(survey.kept.all.files, count)  # one that is missing here would not be spared
             self._frames.append(frame.drop("error"))
             if len(self._frames) > _FRAMES:
                 self._frames = [_kept(_each_once(reduce(DataFrame.unionByName, self._frames)))]
@@ -63,7 +64,7 @@ class SparkReached:
             found = _kept(chosen)
             count = found.count()
         if count:
-            yield from streamed(found, count, self._of, crowded=True)
+            yield from streamed(found, count, self._of)
 
     def _wanted(self, column: str, texts: Collection[str]) -> DataFrame:
         table = pa.table({column: marks(pa.array(list(texts), pa.string()))})

@@ -226,7 +226,9 @@ class CensusesContract:
         assert answers[0].near_misses == ((near, named[1]),)
         assert taken not in answers[0].victims
 
-    def test_each_unit_is_opened_once(self, engine: Engine, several: CensusLake, tmp_path: Path) -> None:
+    def test_a_unit_that_several_searches_need_is_opened_once(
+        self, engine: Engine, several: CensusLake, tmp_path: Path
+    ) -> None:
         counting = CountingLog(ObjectStores(), str(tmp_path / "calls.log"))
         several.worlds.append(several.worlds[0])
         several.owners.append("another registration")
@@ -240,7 +242,9 @@ class CensusesContract:
         assert set(opened.values()) == {1}
         assert all(isinstance(answer, Counted) and answer.units_opened == len(opened) for answer in answers)
 
-    def test_units_of_one_name_on_two_servers_are_two(self, engine: Engine, several: CensusLake) -> None:
+    def test_units_of_one_name_on_two_servers_are_two_for_each_search(
+        self, engine: Engine, several: CensusLake
+    ) -> None:
         """Every table is on both, and one of them has empty copies of all units."""
         (here,) = several.needs(ObjectStores())
         there = replace(here, expand=NamingNothing(here.expand), server="there")
