@@ -327,3 +327,20 @@ def test_ctrl_c_ends_a_search_while_folders_are_listed(crowd: Crowd, monkeypatch
     with pytest.raises(KeyboardInterrupt):
         searched(crowd, *names, dry_run=True)
     assert len(begun) < len(names)
+
+
+def test_of_several_strangers_the_same_one_is_named_each_time(crowd: Crowd) -> None:
+    """Which folder was listed first is chance."""
+    crowd.table("outer")
+    crowd.table("inner", inside="outer/data/inner")
+    for place, name in (("outer/data/inner", "inner"), ("outer", "outer")):
+        writer = crowd.writers[name]
+        strange = crowd.folder / "lake" / place / "metadata" / "00009-strange.metadata.json"
+        text = Path(writer.place().removeprefix("file://")).read_text()
+        strange.write_text(text.replace(writer.document()["table-uuid"], f"strange-{name}"))
+        crowd.set_age(strange, 10)
+    for _ in range(5):
+        found = searched(crowd, "outer", "inner")
+        assert "strange-inner" in str(found["outer"]), "by the alphabet data comes before metadata"
+        with pytest.raises(RefusedForSafety, match="strange-inner"):
+            crowd.process().orphans(crowd.name("outer"), dry_run=True)

@@ -50,7 +50,7 @@ class LocalCensus:
     def document_batches(self) -> Iterator[pa.RecordBatch]:
         is_metadata = pc.equal(self.objects.column("kind"), FileKind.METADATA.value)
         documents = self.objects.filter(pc.and_not(is_metadata, self.objects.column("is_reached")))
-        return _batches(documents, VICTIM_COLUMNS)
+        return _batches(documents.sort_by("identity"), VICTIM_COLUMNS)
 
     def unit_batches(self) -> Iterator[pa.RecordBatch]:
         return _batches(self.units, FILE_COLUMNS)

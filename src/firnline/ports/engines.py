@@ -204,7 +204,9 @@ class Census(Protocol):
         ...
 
     def document_batches(self) -> Iterator[pa.RecordBatch]:
-        """Yields what looks like a table's metadata and no root reaches, whatever its class, as VICTIM_COLUMNS."""
+        """Yields what looks like a table's metadata and no root reaches, whatever its class, as VICTIM_COLUMNS. By its
+        name, as far as a job or this process holds at a time: so the same one stops a search each time.
+        """
         ...
 
     def unit_batches(self) -> Iterator[pa.RecordBatch]:

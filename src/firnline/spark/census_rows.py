@@ -42,7 +42,8 @@ class OnCluster:
         return streamed(victims.select(*VICTIM_COLUMNS), count, self.of)
 
     def documents(self, search: int, count: int) -> Iterator[pa.RecordBatch]:
-        return streamed(self.objects.filter(is_document()).select(*VICTIM_COLUMNS), count, self.of)
+        documents = self.objects.filter(is_document()).select(*VICTIM_COLUMNS)
+        return streamed(documents, count, self.of, in_order=("identity",))
 
     def units(self, search: int, count: int) -> Iterator[pa.RecordBatch]:
         return streamed(self.opened.select(*FILE_COLUMNS), count, self.of)
