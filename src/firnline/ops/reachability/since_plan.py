@@ -130,7 +130,8 @@ class ReachableSincePlan:
             self._names.add(_last(name))
 
     def _paths_of(self, name: str) -> set[str]:
-        return {spellings(name).path, spellings(self.real(name)).path}
+        real = self.real(name)
+        return {spellings(each).path for each in ((name,) if real == name else (name, real))}
 
     def newly_needed(self, keys: Collection[str]) -> set[str]:
         """Returns which of these very objects were reached only after it was decided what goes."""
@@ -145,6 +146,8 @@ class ReachableSincePlan:
 
     def spared(self, keys: Collection[str]) -> set[str]:
         """Returns which files of the written list must stay."""
+        if not self._roots:  # nothing was ever reached
+            return set()
         by_path: dict[str, set[str]] = {}
         by_name: dict[str, set[str]] = {}
         for key in keys:
