@@ -8,7 +8,7 @@ from hypothesis import given
 
 from firnline.formats.icechunk.expiring.ancestry import RefHistory, survivors_since
 from firnline.formats.icechunk.expiring.drawing import WIDTH, drawn
-from firnline.formats.icechunk.expiring.rewriting import rewritten
+from firnline.formats.icechunk.expiring.rewriting import Manner, rewritten
 from firnline.formats.icechunk.reading.history import HistorySnapshot
 from firnline.model.snapshots import MAIN, Ref, RefKind
 
@@ -27,7 +27,7 @@ def test_a_long_row_is_folded() -> None:
     assert found.before == (
         "o 0 1970-01-01 00:00",
         ". 1 1970-01-01 00:01",
-        ": 197 more stay by a ref",
+        ": 197 more are held by a ref",
         ". 199 1970-01-01 03:19",
         ". 200 1970-01-01 03:20 tag v1",
         "x 201 1970-01-01 03:21",
@@ -47,11 +47,19 @@ def test_a_long_row_is_folded() -> None:
         "| o 999 1970-01-01 16:39",
         "| o 1000 1970-01-01 16:40 main",
         ". 1 1970-01-01 00:01",
-        ": 197 more stay by a ref",
+        ": 197 more are held by a ref",
         ". 199 1970-01-01 03:19",
         ". 200 1970-01-01 03:20 tag v1",
         "699 snapshots no ref leads to",
     )
+
+
+def test_what_no_ref_led_to_is_told_apart_from_what_goes() -> None:
+    history = history_of({1: 0, 2: 1, 3: 1}, [Ref(MAIN, RefKind.BRANCH, "2")])
+    for manner in Manner:
+        found = drawn(rewritten(history, survivors_since(history, 2 * MINUTE), manner))
+        assert [line.lstrip("| -")[:3] for line in found.before] == ["o 0", "x 1", "^ 2", "? 3"]
+        assert [line[:3] for line in found.after] == ["o 0", "^ 2", "2 s"]
 
 
 def test_four_in_a_row_are_all_shown() -> None:

@@ -8,10 +8,11 @@ is folded.
 from __future__ import annotations
 
 import unicodedata
+from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass
 from enum import StrEnum
-from itertools import takewhile
+from itertools import accumulate, takewhile
 
 from firnline.foreign import harmless
 from firnline.formats.icechunk.expiring.ancestry import RefHistory
@@ -25,23 +26,20 @@ _UNFOLDED = 4
 """Up to so many snapshots in a row are all shown."""
 
 
-class Fate(StrEnum):
+class Sign(StrEnum):
     """What becomes of a snapshot, as its sign in a drawing."""
 
     STAYS = "o"
     FOLLOWS_ROOT = "^"
     HELD = "."
     GOES = "x"
+    UNREFERENCED = "?"
+    """No ref led to it before either: an expiry does not decide about it, a collection does."""
 
 
-_SAID = {
-    Fate.STAYS: "stays",
-    Fate.FOLLOWS_ROOT: "stays, follows the root now",
-    Fate.HELD: "expired, stays by a ref",
-    Fate.GOES: "goes",
-}
-LEGEND = "   ".join(f"{fate} {said}" for fate, said in _SAID.items())
-_MORE = {Fate.STAYS: "stay", Fate.FOLLOWS_ROOT: "follow the root", Fate.HELD: "stay by a ref", Fate.GOES: "go"}
+LEGEND = "o stays  ^ follows the root now  . expired, held by a ref  x goes  ? had no ref"
+_MORE = {Sign.STAYS: "stay", Sign.HELD: "are held by a ref", Sign.GOES: "go", Sign.UNREFERENCED: "had no ref"}
+"""Said of many in a row. Of what follows the root now there is always something to tell, and no row."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,23 +52,23 @@ class Drawing:
 
 def drawn(rewriting: Rewriting, width: int = WIDTH) -> Drawing:
     """Returns the history before and after, no line wider than a terminal of so many columns."""
-    fates = {name: _fate(name, each, rewriting) for name, each in rewriting.before.snapshots.items()}
+    signs = {name: _sign(name, each, rewriting) for name, each in rewriting.before.snapshots.items()}
     after = rewriting.after.without(rewriting.dangling)
-    before = _Tree.of(rewriting.before, fates, set(rewriting.deleted))
-    left = _Tree.of(after, fates, frozenset())
+    before = _Tree.of(rewriting.before, signs, set(rewriting.deleted))
+    left = _Tree.of(after, signs, frozenset())
     end = [f"{counted(len(rewriting.dangling), 'snapshot')} no ref leads to"] if rewriting.dangling else []
     return Drawing(
         tuple(_cut(line, width) for line in before.lines()), tuple(_cut(line, width) for line in (*left.lines(), *end))
     )
 
 
-def _fate(name: str, snapshot: HistorySnapshot, rewriting: Rewriting) -> Fate:
+def _sign(name: str, snapshot: HistorySnapshot, rewriting: Rewriting) -> Sign:
     if name in rewriting.dangling:
-        return Fate.GOES
+        return Sign.GOES if name in rewriting.released else Sign.UNREFERENCED
     if name in rewriting.parents:
-        return Fate.FOLLOWS_ROOT
+        return Sign.FOLLOWS_ROOT
     stays = name in rewriting.survivors or snapshot.parent is None
-    return Fate.STAYS if stays else Fate.HELD
+    return Sign.STAYS if stays else Sign.HELD
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,10 +79,10 @@ class _Tree:
     children: Mapping[str, list[str]]
     roots: list[str]
     labels: Mapping[str, str]
-    fates: Mapping[str, Fate]
+    signs: Mapping[str, Sign]
 
     @staticmethod
-    def of(history: RefHistory, fates: Mapping[str, Fate], going: Set[Ref]) -> _Tree:
+    def of(history: RefHistory, signs: Mapping[str, Sign], going: Set[Ref]) -> _Tree:
         children: dict[str, list[str]] = {name: [] for name in history.snapshots}
         roots = []
         weights = dict.fromkeys(history.snapshots, 1)
@@ -101,7 +99,7 @@ class _Tree:
         for found in children.values():
             found.sort(key=lambda name: (weights[name], *place(name)))
             found[:-1] = sorted(found[:-1], key=place)
-        return _Tree(history, children, sorted(roots, key=place), _labels(history, going), fates)
+        return _Tree(history, children, sorted(roots, key=place), _labels(history, going), signs)
 
     def lines(self) -> Iterator[str]:
         for root in self.roots:
@@ -121,8 +119,8 @@ class _Tree:
         """Yields a snapshot, and those straight after it if there is nothing to tell of any."""
         yield start
         if self._is_plain(start):
-            same = self.fates[start]
-            yield from takewhile(lambda name: self._is_plain(name) and self.fates[name] is same, self._onward(start))
+            same = self.signs[start]
+            yield from takewhile(lambda name: self._is_plain(name) and self.signs[name] is same, self._onward(start))
 
     def _onward(self, start: str) -> Iterator[str]:
         here = start
@@ -131,21 +129,22 @@ class _Tree:
             yield here
 
     def _is_plain(self, name: str) -> bool:
-        """Tells whether no ref points to a snapshot, and one other comes after it."""
-        return name not in self.labels and len(self.children[name]) == 1
+        """Tells whether no ref points to a snapshot, its parent is the old one, and one other comes after it."""
+        told = name in self.labels or self.signs[name] is Sign.FOLLOWS_ROOT
+        return not told and len(self.children[name]) == 1
 
     def _folded(self, row: list[str], first: str, margin: str) -> Iterator[str]:
         yield self._line(row[0], first)
         if len(row) <= _UNFOLDED:
             yield from (self._line(name, margin) for name in row[1:])
             return
-        yield f"{margin}: {number(len(row) - 2)} more {_MORE[self.fates[row[0]]]}"
+        yield f"{margin}: {number(len(row) - 2)} more {_MORE[self.signs[row[0]]]}"
         yield self._line(row[-1], margin)
 
     def _line(self, name: str, margin: str) -> str:
         at = minute(self.history.snapshots[name].flushed_us // 1000)
         label = self.labels.get(name, "")
-        return f"{margin}{self.fates[name]} {name} {at}" + (f" {label}" if label else "")
+        return f"{margin}{self.signs[name]} {name} {at}" + (f" {label}" if label else "")
 
 
 def _labels(history: RefHistory, going: Set[Ref]) -> dict[str, str]:
@@ -159,13 +158,8 @@ def _labels(history: RefHistory, going: Set[Ref]) -> dict[str, str]:
 
 def _cut(line: str, width: int) -> str:
     """Returns as much of a line as fits: some letters take two columns, and some none."""
-    widths = [_columns(letter) for letter in line]
-    if sum(widths) <= width:
-        return line
-    while line and sum(widths) > width - 1:
-        line = line[:-1]
-        widths.pop()
-    return f"{line}…"
+    ends = list(accumulate(map(_columns, line)))
+    return line if not ends or ends[-1] <= width else f"{line[: bisect_right(ends, width - 1)]}…"
 
 
 def _columns(letter: str) -> int:
