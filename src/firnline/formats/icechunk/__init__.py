@@ -1,1 +1,1 @@
-"""Icechunk: repositories of Zarr arrays. What is here reads them; nothing of a repository is changed."""
+"""Icechunk: repositories of Zarr arrays. What is here reads them and tells what an expiry would do; it changes none."""

@@ -1,0 +1,1 @@
+"""What an expiry makes of a repository's history, told beforehand: pure functions, which change no repository."""
