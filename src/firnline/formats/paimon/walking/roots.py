@@ -7,7 +7,6 @@ from collections.abc import Iterator
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from firnline.formats.avro import decode
 from firnline.formats.opening import opened
 from firnline.formats.paimon import names
 from firnline.formats.paimon.reading import fields
@@ -15,6 +14,7 @@ from firnline.formats.paimon.reading.branches import Branch, SnapshotVersion, br
 from firnline.formats.paimon.reading.ranges import held_in
 from firnline.formats.paimon.reading.snapshot import ListFile, PaimonSnapshot
 from firnline.formats.paimon.reading.state import files_in
+from firnline.formats.paimon.walking.entries import columns_of
 from firnline.model.files import File, FileKind
 from firnline.model.locations import join
 from firnline.model.snapshots import SnapshotId, changes_of
@@ -120,6 +120,6 @@ def _entries(store: Get, snapshot: PaimonSnapshot, location: str) -> int:
     total = 0
     for unit in lists_of(snapshot, location):
         with opened(store, unit) as data:
-            found = decode(data, _COUNTS).batch
+            found, _ = columns_of([data], _COUNTS)
         total += sum(pc.sum(found.column(name)).as_py() or 0 for name in _COUNTS)
     return total
