@@ -65,12 +65,12 @@ class Engines:
         if self.named not in ENGINES:
             raise UsageError(f"unknown engine {self.named!r}", hint=f"one of: {', '.join(ENGINES)}")
 
-    def choose(self, state: State, table_format: TableFormat, named: str) -> Engine:
+    def choose(self, state: State, table_format: TableFormat, named: str, entries: int | None = None) -> Engine:
         """Returns Spark where it was asked for or is at hand, and for large work; a small table must not wait for a
-        session that would only be started for it.
+        session that would only be started for it. `entries` are known already, where given.
         """
         asked = named if self.named == "auto" else self.named
-        if asked == "spark" or (asked == "auto" and (self._at_hand or is_large(state, table_format))):
+        if asked == "spark" or (asked == "auto" and (self._at_hand or is_large(state, table_format, entries))):
             return self.spark(state.table, state.location)
         return self._local(asked, state.location)
 
@@ -142,9 +142,9 @@ class Engines:
         return None if rate is None else int(rate.value) * 60
 
 
-def is_large(state: State, table_format: TableFormat) -> bool:
+def is_large(state: State, table_format: TableFormat, entries: int | None = None) -> bool:
     """Tells whether a walk is worth a Spark session, by what can be known of it beforehand."""
-    return _large(len(state.graph), 0) or _large(0, table_format.entries(state))
+    return _large(len(state.graph), 0) or _large(0, table_format.entries(state) if entries is None else entries)
 
 
 def _large(snapshots: int, files: int) -> bool:

@@ -161,7 +161,7 @@ class Runs:
         draft = self.draft(work, request)
         if draft.walk is None:
             return self.finished(work, draft, None)
-        engine = self.places.engines.choose(draft.state, work.source.format, draft.engine)
+        engine = self.places.engines.choose(draft.state, work.source.format, draft.engine, draft.walk.entries)
         (survey,) = engine.surveys([draft.walk])
         if isinstance(survey, FirnlineError):
             raise survey
