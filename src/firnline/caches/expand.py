@@ -115,15 +115,17 @@ class Stamps:
         ]
 
 
-def look_up(store: List, units: Iterable[File]) -> Stamps:
-    """Returns stamps for what lies beside these units: manifests are written where their lists are.
+def look_up(store: List, units: Iterable[File], also: Iterable[str] = ()) -> Stamps:
+    """Returns stamps for what lies beside these units: most writers put manifests where their lists are. `also` are
+    folders of units that lie elsewhere.
 
     A listing that fails, or that is far longer than the table has units, gives fewer stamps; units without one are
     read as if there were no cache.
     """
     folders = Counter(unit.key.rpartition("/")[0] for unit in units if unit.opens)
     most = max(_FEWEST_LISTED, _LISTED_PER_ROOT * folders.total())
-    return Stamps(islice(_listed(store, [folder for folder, _ in folders.most_common(_MOST_FOLDERS)]), most))
+    wanted = dict.fromkeys([*also, *(folder for folder, _ in folders.most_common(_MOST_FOLDERS))])
+    return Stamps(islice(_listed(store, wanted), most))
 
 
 def _listed(store: List, folders: Iterable[str]) -> Iterator[ObjectMeta]:

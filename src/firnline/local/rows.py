@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 
 from firnline.model.files import FileKind, Root
 from firnline.ports.engines import root_columns
+from firnline.ports.expanding import with_expectations
 from firnline.walking.marks import Marks, marks_of, may_be_alike
 
 _COMPARED = 32_768
@@ -40,8 +41,8 @@ def root_rows(roots: Iterable[Root]) -> pa.Table:
 
 def with_need(batch: pa.RecordBatch, needed: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> pa.Table:
     """Returns the rows that units named, each needed as its unit is."""
-    columns = [*batch.columns, pa.array(needed), pa.nulls(len(batch), pa.int64())]
-    return pa.Table.from_arrays(columns, schema=ROWS)
+    whole = with_expectations(batch).append_column("needed", pa.array(needed))
+    return pa.Table.from_batches([whole.select(ROWS.names)]).cast(ROWS)
 
 
 def one_per_file(parts: Iterable[pa.Table]) -> pa.Table:

@@ -14,7 +14,7 @@ from firnline.errors import FirnlineError
 from firnline.local.rows import ROWS, each_once, numbered, one_per_file
 from firnline.model.files import FileKind
 from firnline.model.spans import Flags, Numbers, Spans, merged, numbers
-from firnline.ports.expanding import Expanded
+from firnline.ports.expanding import Expanded, with_expectations
 from firnline.walking.axis import BY_KEPT, BY_OTHERS, BY_OWN, Pass, Reached, who_reaches
 from firnline.walking.marks import Marks, marks_of
 from firnline.walking.opening import Losses, Open, come_too_late, opened_once
@@ -100,9 +100,8 @@ def _units(due: Said) -> tuple[pa.Table, Spans]:
 
 def _of_units(answer: Expanded, spans: Spans) -> Said:
     """Returns the rows with the spans of their units."""
-    rows = pa.Table.from_batches([answer.rows])
-    rows = rows if "op" in rows.column_names else _added(rows)
-    rows = rows.append_column("expects", pa.nulls(len(rows), pa.int64())).select(_SAID.names).cast(_SAID)
+    rows = pa.Table.from_batches([with_expectations(answer.rows)])
+    rows = (rows if "op" in rows.column_names else _added(rows)).select(_SAID.names).cast(_SAID)
     places, of_unit = spans.of(answer.of)
     return Said(rows, marks_of(rows.column("identity")), Spans(places, spans.start[of_unit], spans.end[of_unit]))
 

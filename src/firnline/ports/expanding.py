@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar, runtime_checkable
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar, runtime_checkable
 
 from firnline.errors import FirnlineError, UnsupportedFormat
 from firnline.model.files import File, FileKind
@@ -31,7 +31,10 @@ class Together(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Expanded:
-    """What some units name, and they themselves: a batch of ROW_COLUMNS, and the number of the unit of each row."""
+    """What some units name, and they themselves: a batch of ROW_COLUMNS, and the number of the unit of each row.
+
+    Rows that name units may have `expects` beside these: what the naming unit says is below each (`File.expects`).
+    """
 
     rows: pa.RecordBatch
     of: np.ndarray[tuple[int], np.dtype[np.int64]]
@@ -69,10 +72,24 @@ def end_to_end(batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
 
     if len(batches) == 1:
         return batches[0]
+    if any(EXPECTS in batch.schema.names for batch in batches):
+        batches = [with_expectations(batch) for batch in batches]
     if not all(map(_identity_is_key, batches)):
         return pa.concat_batches(batches)
     keys = pa.concat_batches([batch.select(batch.schema.names[1:]) for batch in batches])
     return pa.record_batch([keys.column("key"), *keys.columns], schema=batches[0].schema)
+
+
+def unit_of(row: Mapping[str, Any]) -> File:
+    """Returns the unit that a row names."""
+    return File(FileKind(row["kind"]), row["key"], row["size"], opens=True, expects=row.get(EXPECTS))
+
+
+def with_expectations(rows: pa.RecordBatch) -> pa.RecordBatch:
+    """Returns the rows with the column `expects`: empty where the units that name them say nothing of it."""
+    import pyarrow as pa
+
+    return rows if EXPECTS in rows.schema.names else rows.append_column(EXPECTS, pa.nulls(len(rows), pa.int64()))
 
 
 def _identity_is_key(batch: pa.RecordBatch) -> bool:
@@ -168,6 +185,7 @@ def dependences(expand: Expand, units: Sequence[File]) -> list[str | None]:
 
 
 ROW_COLUMNS = ("identity", "key", "size", "kind", "opens")
+EXPECTS = "expects"
 
 
 _PORTIONS = 2

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from firnline.model.files import FileKind
 from firnline.model.spans import Numbers, Spans, merged, numbers
-from firnline.ports.expanding import Expanded
+from firnline.ports.expanding import EXPECTS, Expanded, with_expectations
 from firnline.spark.packets import SLICES
 from firnline.walking.axis import STARTS, Axis
 from firnline.walking.marks import Marks, marks_of
@@ -91,7 +91,7 @@ def _same(units: pa.RecordBatch) -> tuple[Numbers, Numbers]:
 
     Rows of one unit that differ in spelling or size all stay: they are judged where all meet.
     """
-    facts = [name for name in ("identity", "key", "size", "kind", "fold", "op") if name in units.schema.names]
+    facts = [name for name in ("identity", "key", "size", "kind", EXPECTS, "fold", "op") if name in units.schema.names]
     table = pa.Table.from_batches([units.select(facts)]).append_column("row", pa.array(np.arange(len(units))))
     grouped = table.group_by(facts, use_threads=False).aggregate([("row", "min"), ("row", "list")])
     first, rows = (grouped.column(name).combine_chunks() for name in ("row_min", "row_list"))
@@ -101,7 +101,7 @@ def _same(units: pa.RecordBatch) -> tuple[Numbers, Numbers]:
 
 
 def _said(rows: pa.RecordBatch, spans: pa.Array) -> pa.RecordBatch:
-    columns = {**_facts(rows), "spans": spans, "expects": pa.nulls(len(rows), pa.int64())}
+    columns = {**_facts(rows), "spans": spans, EXPECTS: with_expectations(rows).column(EXPECTS)}
     return pa.record_batch([columns[name] for name in ROWS.names], schema=ROWS)
 
 

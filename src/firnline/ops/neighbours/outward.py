@@ -11,10 +11,10 @@ from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
-from firnline.model.files import File, FileKind
+from firnline.model.files import File
 from firnline.model.locations import bare_path, identity, parse_location
 from firnline.ops.neighbours.folders import OwnFolders
-from firnline.ports.expanding import Expand, Expanded, dependences, opener
+from firnline.ports.expanding import Expand, Expanded, dependences, opener, unit_of
 from firnline.ports.stores import RealNames
 
 if TYPE_CHECKING:
@@ -175,7 +175,7 @@ class _Walk:
         for row, number in _rows(answer, answer.rows.column("opens")):
             if row["identity"] != names[number]:
                 due[number].below.append(row["identity"])
-                deeper[row["identity"]] = File(FileKind(row["kind"]), row["key"], row["size"], opens=True)
+                deeper[row["identity"]] = unit_of(row)
         called = answer.rows.column("identity")
         real = self._means.real.column(called)
         for row, number in _rows(answer, _outside(real, self._own)):

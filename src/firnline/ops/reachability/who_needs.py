@@ -7,10 +7,10 @@ from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
-from firnline.model.files import File, FileKind
+from firnline.model.files import File
 from firnline.model.locations import identity
 from firnline.model.spans import portions
-from firnline.ports.expanding import Expand, Expanded
+from firnline.ports.expanding import Expand, Expanded, unit_of
 from firnline.ports.progress import Progress
 
 _THREADS = 8
@@ -55,7 +55,7 @@ def _parents(
                     child = row["identity"]
                     parents.setdefault(child, set()).add(parent)
                     if row["opens"]:
-                        due.setdefault(child, File(FileKind(row["kind"]), row["key"], row["size"], opens=True))
+                        due.setdefault(child, unit_of(row))
                     if child == target:
                         said.append((parent, row.get("fold", 0), row.get("op", 1)))
                 count += len(portion)
