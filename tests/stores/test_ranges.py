@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import pickle
 import time
+import tracemalloc
 from collections.abc import Iterator
 from itertools import count, pairwise
 from pathlib import Path
@@ -232,3 +233,18 @@ def _put_all(root: str, found: set[str]) -> None:
             ObjectStores().put(f"{root}/t/{key}", key.encode())
         except StoreError:
             assert root.startswith("file:")
+
+
+def test_cutting_a_folder_keeps_nothing_of_its_files(tmp_path: Path) -> None:
+    """The driver cuts: a folder of a million chunks must not lie in its memory."""
+    chunks = tmp_path / "chunks"
+    chunks.mkdir()
+    for number in range(5_000):
+        (chunks / f"{number:020}").touch()
+    tracemalloc.start()
+    try:
+        assert ObjectRanges().split(str(tmp_path), 128)
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert most < 200_000

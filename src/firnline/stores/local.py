@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from uuid import uuid4
 
@@ -106,18 +106,28 @@ def folder_names(folder: str, spelled: str) -> list[str]:
         return [each.name for each in _entries(folder, spelled) if _leads_to_a_folder(each)]
 
 
+def inner_folders(folder: str, spelled: str) -> list[str]:
+    """Returns the names of the folders that are directly in a folder. Nothing of its files is kept: there may be
+    millions, and one process asks that cuts them into pieces for others.
+    """
+    with _failing(spelled):
+        return [each.name for each in _entries(folder, spelled, lambda entry: entry.is_dir(follow_symlinks=False))]
+
+
 def _leads_to_a_folder(entry: os.DirEntry[str]) -> bool:
     return entry.is_dir(follow_symlinks=entry.is_symlink())
 
 
-def _entries(folder: str, spelled: str) -> list[os.DirEntry[str]]:
-    """Returns what a folder holds, read to its end before anything is yielded.
+def _entries(
+    folder: str, spelled: str, wanted: Callable[[os.DirEntry[str]], bool] = lambda entry: True
+) -> list[os.DirEntry[str]]:
+    """Returns what a folder holds and is wanted, read to its end before anything is yielded.
 
     A folder that is gone holds nothing.
     """
     try:
         with os.scandir(folder) as found:
-            return [entry for entry in found if _is_object_name(entry.name, spelled)]
+            return [entry for entry in found if _is_object_name(entry.name, spelled) and wanted(entry)]
     except (FileNotFoundError, NotADirectoryError):
         return []
     except OSError as error:

@@ -9,7 +9,7 @@ import pyarrow as pa
 from firnline.ports.listings import KeyRange
 from firnline.ports.stores import ObjectMeta
 from firnline.stores.keys import folder_key
-from firnline.stores.local import folder_contents, folder_names
+from firnline.stores.local import folder_contents, folder_names, inner_folders
 from firnline.stores.pieces import LISTED, by_folders
 
 _ROWS = 10_000
@@ -58,8 +58,7 @@ def _reaches(piece: KeyRange, stem: str) -> bool:
 
 def subfolders(folder: str) -> list[str]:
     spelled = _with_slash(folder)
-    _, folders = folder_contents(folder_key(folder).path, spelled)
-    return [spelled + name for name in folders]
+    return [spelled + name for name in inner_folders(folder_key(folder).path, spelled)]
 
 
 def named_folders(folder: str) -> list[str]:
