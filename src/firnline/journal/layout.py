@@ -24,6 +24,8 @@ from firnline.model.locations import join
 from firnline.model.names import is_location, without_quoted
 
 FOLDER = "_firnline"
+PROPERTIES = f"{FOLDER}/properties.json"
+"""What firnline notes about a table, below its folder, where the format has no properties of its own for that."""
 _STAMPED = re.compile(r".@[0-9]{8}T[0-9]{6}Z-[0-9a-f]{6}\Z", re.DOTALL)
 
 

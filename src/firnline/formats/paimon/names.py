@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from urllib.parse import quote
 
+from firnline.journal.layout import PROPERTIES
 from firnline.model.locations import is_dotted
 
 MAIN = ""
@@ -23,9 +24,6 @@ HINTS = ("snapshot/EARLIEST", "snapshot/LATEST", "changelog/EARLIEST", "changelo
 FOLDERS = ("snapshot", "changelog", "schema", "tag", "consumer")
 LARGEST = (1 << 63) - 1
 """The highest number that a snapshot can have."""
-PROPERTIES = "_firnline/properties.json"
-"""What firnline notes about the table itself: its own options can only be changed by a new schema."""
-
 KEPT_TAG = "firnline-snapshot-"
 """Tags that hold a snapshot below the range of the folder, which a rule of the policy keeps."""
 _KEPT = re.compile(rf"{KEPT_TAG}([0-9]+)(?:@[^/]*)?(?:-[0-9a-f]{{12}})?", re.DOTALL)

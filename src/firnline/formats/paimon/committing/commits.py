@@ -22,7 +22,7 @@ from firnline.formats.paimon.committing.differences import difference, fits, new
 from firnline.formats.paimon.committing.present import files_of_branch, must_be_made_anew
 from firnline.formats.paimon.committing.steps import Carrying, GivenUp
 from firnline.formats.paimon.reading.folder import read_folder
-from firnline.journal.layout import notes_folder
+from firnline.journal.layout import PROPERTIES, notes_folder
 from firnline.model.locations import is_dotted, join
 from firnline.ports.catalogs import Attempt, Step, Still, SwapOutcome, TableName, Version, always
 from firnline.ports.discard import OwnName
@@ -59,7 +59,7 @@ class PaimonCommits:
             "location": step.suggested,
             "table_folder": table.name,
             "id": str(uuid.uuid4()),
-            "note": before.get(names.PROPERTIES),
+            "note": before.get(PROPERTIES),
             "newest": newest_of(before),
         }
         self._refuse_strangers(table.name, found.drops, before)

@@ -13,6 +13,7 @@ from firnline.formats.paimon import names
 from firnline.formats.paimon.committing.differences import newest_of, number_of_snapshot
 from firnline.formats.paimon.reading import fields
 from firnline.formats.paimon.reading.folder import Files, read_folder, written_times
+from firnline.journal.layout import PROPERTIES
 from firnline.model.locations import identity, join, stem_of
 from firnline.ports.stores import List, Read
 
@@ -59,8 +60,8 @@ def must_be_made_anew(store: Read, proof: Mapping[str, Any], begun: str) -> bool
     What is too much here only means that the commit is made anew. `begun` is the note of its beginning.
     """
     files = read_folder(store, proof["table_folder"])
-    noted = (proof.get("note"), proof["puts"].get(names.PROPERTIES))
-    if "note" in proof and files.get(names.PROPERTIES) not in noted:
+    noted = (proof.get("note"), proof["puts"].get(PROPERTIES))
+    if "note" in proof and files.get(PROPERTIES) not in noted:
         return True
     return any(_readers(store, files, proof, begun))
 

@@ -29,6 +29,7 @@ from firnline.formats.paimon.committing.present import (
     rolled_back,
     snapshots_of_branch,
 )
+from firnline.journal.layout import PROPERTIES
 from firnline.model.locations import join
 from firnline.ports.catalogs import Still
 from firnline.ports.retire import Retire
@@ -111,7 +112,7 @@ class Carrying:
         ours, kept = newest_of(proof["puts"]), set[str]()
         reading = next_of_consumers(self.store, proof) if ours else {}
         for path in in_order_of_taking(proof["puts"], branches):
-            if earliest_hint(path) in ahead and path != names.PROPERTIES and self._has_list(path, proof["puts"][path]):
+            if earliest_hint(path) in ahead and path != PROPERTIES and self._has_list(path, proof["puts"][path]):
                 continue  # a tag of ours keeps what nothing else would hold
             branch = names.split_branch(path)[0]
             # Looked at just before each goes, for a rollback may come at any time; what is above one that stays stays.
@@ -194,7 +195,7 @@ class Carrying:
             self._point_at_newest(path)
         elif names.is_hint(path):
             self.store.put(key, data)
-        elif path == names.PROPERTIES:
+        elif path == PROPERTIES:
             self._replace_note(key, data)
         else:
             try:
@@ -233,7 +234,7 @@ class Carrying:
         """Writes the note. A commit may be carried on long after it was made, and a hold may have been noted
         between: then the commit is made anew.
         """
-        present, before = self._present(key), self.proof["replaces"].get(names.PROPERTIES)
+        present, before = self._present(key), self.proof["replaces"].get(PROPERTIES)
         if present == data:
             return
         if present != (None if before is None else before.encode()):

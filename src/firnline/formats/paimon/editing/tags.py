@@ -27,6 +27,7 @@ from firnline.formats.paimon.reading.folder import Files
 from firnline.formats.paimon.reading.ranges import held_in, kept_tag
 from firnline.formats.paimon.reading.snapshot import EASTERNMOST_MS, TAG_CREATED, TAG_RETAINED
 from firnline.formats.paimon.reading.state import files_in, tag_ref_name
+from firnline.journal.layout import PROPERTIES
 from firnline.model.locations import join
 from firnline.model.snapshots import Ref, RefKind
 from firnline.model.times import SECOND_MS
@@ -51,9 +52,9 @@ def amended(files: Mapping[str, str], state: State, amendment: Amendment, now_ms
         options, notes = _options(branches_of(after, state.location), notes, state.location, amendment)
         after |= new_schemas(after, state.location, options, now_ms)
     if notes:
-        after[names.PROPERTIES] = json_of(notes, sort_keys=True, indent=1)
+        after[PROPERTIES] = json_of(notes, sort_keys=True, indent=1)
     else:
-        after.pop(names.PROPERTIES, None)
+        after.pop(PROPERTIES, None)
     return after
 
 
@@ -85,7 +86,7 @@ def _with_before(notes: Mapping[str, str], before: Before) -> dict[str, str]:
 
 
 def _notes(files: Files, state: State, amendment: Amendment) -> dict[str, str]:
-    text, where = files.get(names.PROPERTIES), join(state.location, names.PROPERTIES)
+    text, where = files.get(PROPERTIES), join(state.location, PROPERTIES)
     own = {} if text is None else fields.texts({"own": fields.parse(text, where)}, "own", where)
     written = {**own, **{name: value for name, value in amendment.properties.items() if is_note(name)}}
     return {name: value for name, value in written.items() if name not in amendment.properties_gone}

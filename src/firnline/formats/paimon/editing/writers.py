@@ -18,6 +18,7 @@ from firnline.formats.paimon.reading.folder import Files
 from firnline.formats.paimon.reading.schema import CHANGELOG_OPTIONS, NOTED, changelog_range, schemas_of
 from firnline.formats.paimon.reading.snapshot import PaimonSnapshot
 from firnline.formats.paimon.reading.state import files_in, ref_name
+from firnline.journal.layout import PROPERTIES
 from firnline.model.locations import join
 from firnline.policy.native import LARGEST
 from firnline.ports.formats import State
@@ -39,7 +40,7 @@ def is_note(name: str) -> bool:
 
 def before_hold(properties: Mapping[str, str], location: str) -> Before:
     """Returns what a hold on the table wrote over, by branch and option; nothing where there is no such hold."""
-    where = join(location, names.PROPERTIES)
+    where = join(location, PROPERTIES)
     said = fields.parse(properties.get(BEFORE_HOLD, "{}"), where)
     if not all(isinstance(each, dict) for each in said.values()):
         raise fields.damaged(where, f"{BEFORE_HOLD} is {properties[BEFORE_HOLD]!r}")

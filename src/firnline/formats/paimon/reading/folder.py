@@ -22,6 +22,7 @@ from firnline.errors import NoSuchTable, ObjectNotFound, TableMoved, UnreadableM
 from firnline.formats.paimon import names
 from firnline.formats.paimon.reading import fields
 from firnline.formats.paimon.reading.snapshot import TAG_RETAINED
+from firnline.journal.layout import PROPERTIES
 from firnline.model.locations import identity, join, stem_of
 from firnline.ports.stores import Get, Links, ObjectMeta, Read
 
@@ -42,7 +43,7 @@ def read_folder(store: Read, location: str) -> Files:
         if len(found) == len(wanted):
             if not any(_is_schema(path) for path in found):
                 raise NoSuchTable(f"no Paimon table at {location}", "a table's folder has a folder `schema` in it")
-            return {**found, **_read_all(store, location, [names.PROPERTIES])}
+            return {**found, **_read_all(store, location, [PROPERTIES])}
     raise UnreadableMetadata(
         f"the metadata of {location} changes faster than it can be read", hint="nothing was changed; try again"
     )

@@ -6,14 +6,14 @@ import hashlib
 from collections.abc import Iterator, Mapping
 
 from firnline.errors import UnsupportedFormat
+from firnline.formats.notes import notes_here
 from firnline.formats.paimon import names
 from firnline.formats.paimon.reading import fields
 from firnline.formats.paimon.reading.branches import Branch, SnapshotVersion, branches_of, versions_of
 from firnline.formats.paimon.reading.folder import Files, version_name
 from firnline.formats.paimon.reading.schema import Schema, range_of
 from firnline.formats.paimon.reading.side_objects import CHANGELOG, CONSUMER, consumer_name, consumers_of
-from firnline.history.names import INDEX, PATH
-from firnline.journal.layout import FOLDER, RECORDS
+from firnline.journal.layout import PROPERTIES
 from firnline.model.graph import Graph
 from firnline.model.holds import Pin
 from firnline.model.locations import identity, join, stem_of
@@ -24,8 +24,6 @@ from firnline.policy.periods import LONGEST_AGE_MS
 from firnline.ports.abilities import Subject
 from firnline.ports.formats import Capabilities, FenceKind, State, UndoWindow
 
-_PLACES = (RECORDS, PATH, INDEX)
-_HISTORY = "/history/"
 _SEEN_STORAGES = ("disabled", "table-location", "hadoop-catalog", "hive-catalog")
 """Where Paimon keeps metadata for Iceberg's readers in folders that are always looked at."""
 
@@ -90,18 +88,10 @@ def tag_ref_name(branch: str, tag: str, branches: set[str]) -> str:
 
 def properties_of(files: Files, main: Branch, location: str) -> Mapping[str, str]:
     """Returns the table's options, and what firnline noted beside them."""
-    text = files.get(names.PROPERTIES)
-    where = join(location, names.PROPERTIES)
+    text = files.get(PROPERTIES)
+    where = join(location, PROPERTIES)
     own = {} if text is None else fields.texts({"own": fields.parse(text, where)}, "own", where)
-    return {**main.schema.options, **own, **{name: _here(own[name], location) for name in _PLACES if name in own}}
-
-
-def _here(noted: str, location: str) -> str:
-    """Returns a place that a note puts into a table's own folder as one in this folder: the note may have been copied
-    or moved with it, and what lies in the other folder is another table's.
-    """
-    _, own, below = noted.rstrip("/").rpartition(f"/{FOLDER}")
-    return join(location, FOLDER + below) if own and (not below or below.startswith(_HISTORY)) else noted
+    return {**main.schema.options, **notes_here(own, location)}
 
 
 def _uuid(files: Files) -> str:
