@@ -149,7 +149,7 @@ class LakeSearches:
         no answer yet: a unit that cannot be read may be met after the first of them were answered.
         """
         engine, drafted = some
-        wanted = replace(asked, also=self.searches.alone(asked))
+        wanted = replace(self.searches.bounded(asked), also=self.searches.alone(asked))
 
         def finish(each: _Counted) -> OrphanPlan:
             if isinstance(each.found, FirnlineError):

@@ -29,6 +29,7 @@ from firnline.plans.request import Request
 from firnline.policy.inherit import Effective
 from firnline.ports.engines import ListingTooLarge
 from firnline.ports.listings import ListRanges, Sort
+from firnline.settings import longest_write_ms
 
 if TYPE_CHECKING:
     from firnline.ports.formats import State
@@ -65,6 +66,10 @@ class Searches:
         alone = () if is_folder or work.source.name.catalog else (work.source.name.name,)
         return self._searched(work, state, scope, replace(asked, also=(*self.alone(asked), *alone)), terms)
 
+    def bounded(self, asked: SearchRequest) -> SearchRequest:
+        """Returns the same with what the configuration says of how long a write may take."""
+        return replace(asked, longest_write_ms=longest_write_ms(self.places.config))
+
     def alone(self, asked: SearchRequest) -> tuple[str, ...]:
         """Returns the tables that no catalog has but the operator named; those of catalogs count anyway. A purge may
         start from another folder, so what a relative path means is settled now.
@@ -97,6 +102,7 @@ class Searches:
     def _searched(
         self, work: TableContext, state: State, scope: Scope, asked: SearchRequest, terms: SearchTerms
     ) -> tuple[OrphanPlan, RunStatus | None]:
+        asked = self.bounded(asked)
         refuse_before(state, terms, self.places.clock())
         means = self._means(work, scope.folders, asked, terms.inventory)
         try:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from firnline.errors import PolicyError, UsageError
-from firnline.model.times import parse_duration, parse_instant
+from firnline.model.times import DAY_MS, parse_duration, parse_instant
 from firnline.policy.bounds import FOREVER, HistoryBound
 from firnline.policy.periods import Period
 from firnline.policy.rules import RULE_NAMES, KeepLast, KeepPeriods, KeepTags, KeepWithin, Rule
@@ -16,7 +16,7 @@ OFF = "off"
 ALL = "all"
 
 _WHOLE_NUMBER = re.compile(r"[+-]?[0-9]{1,18}")
-_ID = re.compile(r"-?[0-9]{1,19}")
+_ID = re.compile(r"-?[0-9]{1,19}|[0-9A-Z]{20}|\*")
 _INSTANT = re.compile(r"-?[0-9]{4,}(-|$)")
 """How an instant begins: with a year, or with nothing but digits; a duration has a unit after its first number."""
 _PERCENT = re.compile(r"([0-9]{1,3}(?:\.[0-9]{1,6})?)\s*%")
@@ -123,6 +123,13 @@ def _share(text: str) -> float:
     return float(match[1]) / 100
 
 
+def _longest_write(text: str) -> int:
+    found = _duration(text)
+    if found < SHORTEST_WRITE_MS:
+        raise PolicyError(f"{_shown(text)} is less than a day")
+    return found
+
+
 def _one_of(*allowed: str) -> Callable[[str], str]:
     def parse(text: str) -> str:
         if text not in allowed:
@@ -153,7 +160,12 @@ def _ids(text: str | Sequence[str]) -> frozenset[str]:
     return frozenset(named)
 
 
-TOP_ONLY = ("cache", "trust-snapshots")
+SHORTEST_WRITE_MS = DAY_MS
+"""Nothing younger is ever taken for garbage: a writer may still be about to commit it."""
+LONGEST_WRITE_MS = 3 * DAY_MS
+"""What counts where nobody says how long a write may take."""
+
+TOP_ONLY = ("cache", "longest-write", "trust-snapshots")
 """The settings that count for a whole lake: only the top of a file has them."""
 
 _LISTS = ("shared-with", "trust-snapshots")
@@ -173,6 +185,7 @@ SETTINGS: dict[str, Callable[[Any], Any]] = {
     "sharing": _one_of(LAKE, NONE),
     "shared-with": _sharers,
     "trust-snapshots": _ids,
+    "longest-write": _longest_write,
 }
 """The keys that are not rules, each with its parser."""
 
@@ -191,5 +204,6 @@ _ALLOWED = {
     "cache": "off, disk, a folder, or redis://HOST:PORT/DATABASE",
     "sharing": "lake or none",
     "shared-with": "a list of tables, patterns such as lake.backup.*, or locations",
-    "trust-snapshots": "a list of ids of snapshots",
+    "trust-snapshots": "a list of ids of snapshots, or * for all",
+    "longest-write": "a duration of a day or more, such as 7d",
 }

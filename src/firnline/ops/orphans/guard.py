@@ -12,13 +12,13 @@ from firnline.journal.runs import Run
 from firnline.model.files import Root
 from firnline.model.locations import identity
 from firnline.model.times import parse_instant
-from firnline.ops.orphans.neighbours import Here, Neighbour, all_tables, by_server
-from firnline.ops.orphans.rules import FLOOR_MS
+from firnline.ops.orphans.neighbours import Here, Neighbour, all_tables, by_server, overlap
 from firnline.ops.reachability.bounds import NOWHERE, Bounds
 from firnline.ops.reachability.live_roots import forbidden
 from firnline.ops.reachability.since_plan import ReachableSincePlan
-from firnline.ops.runs.guard import SPARED, ListedFile, names_of, refuse_forbidden
+from firnline.ops.runs.guard import SPARED, ListedFile, names_of, refuse_forbidden, refuse_missing
 from firnline.ops.table.context import TableContext
+from firnline.policy.values import SHORTEST_WRITE_MS
 
 _THREADS = 32
 _CHANGED = "the store says another size or age of it than the list"
@@ -37,6 +37,16 @@ class LakeGuard:
     held: dict[str, str | None] = field(default_factory=dict)
     bounds: Bounds = NOWHERE
 
+    def refuse_unsound(self) -> None:
+        """Looks at the tables whose files were searched."""
+        for each in self._tables():
+            if any(overlap(folder, own) for folder in self.run.plan["scope"]["folders"] for own in each.state.owned):
+                refuse_missing(each.work, each.state)
+
+    def _tables(self) -> Sequence[Neighbour]:
+        scope = self.run.plan["scope"]
+        return all_tables(lambda afresh: self.work.everyone(scope["also"], scope["folders"]))
+
     def look_again(self) -> None:
         now_ms = self.work.now()
         state = self.work.source.load()
@@ -44,8 +54,7 @@ class LakeGuard:
         refuse_forbidden(state, now_ms)
         self._refuse_unsealed_search()
         self.bounds = self.work.bounds(state, self.run)
-        scope = self.run.plan["scope"]
-        neighbours = all_tables(lambda afresh: self.work.everyone(scope["also"], scope["folders"]))
+        neighbours = self._tables()
         self._refuse_fewer_catalogs(neighbours)
         self._refuse_return(neighbours)
         here = Here(self.work.source.format.expand, self.work.server)
@@ -90,7 +99,7 @@ class LakeGuard:
             now = self.work.store.head(line.key)
         except ObjectNotFound:
             return True
-        cutoff_ms = min(parse_instant(self.run.plan["older_than"]), self.work.now() - FLOOR_MS)
+        cutoff_ms = min(parse_instant(self.run.plan["older_than"]), self.work.now() - SHORTEST_WRITE_MS)
         return now.size == line.size and now.modified_ms is not None and 0 < now.modified_ms < cutoff_ms
 
     def _refuse_unsealed_search(self) -> None:

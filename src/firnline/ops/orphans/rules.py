@@ -5,18 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from firnline.model.locations import known_as
-from firnline.model.times import DAY_MS
+from firnline.policy.values import LONGEST_WRITE_MS, SHORTEST_WRITE_MS
 from firnline.ports.listings import WrittenFolder
-
-FLOOR_MS = DAY_MS
-"""Never is anything younger than this taken for garbage: a writer may still be about to commit it."""
-DEFAULT_AGE_MS = 3 * DAY_MS
 
 
 @dataclass(frozen=True, slots=True)
 class SearchRequest:
     """The options of a search. `same` are stems that are one; `dead` are uuids of tables that are known to be gone, and
-    locations of metadata that nobody has any more; `also` locations of tables that no catalog has.
+    locations of metadata that nobody has any more; `also` locations of tables that no catalog has. `longest_write_ms`
+    is how long a write may take, from its first file to its commit: what is younger may be of one that is still open,
+    and stays unless the operator names an instant.
     """
 
     older_than_ms: int | None = None
@@ -24,6 +22,7 @@ class SearchRequest:
     dead: frozenset[str] = frozenset()
     also: tuple[str, ...] = ()
     keep_near_misses: bool = False
+    longest_write_ms: int = LONGEST_WRITE_MS
 
     @property
     def gone(self) -> frozenset[str]:
@@ -32,8 +31,8 @@ class SearchRequest:
 
     def cutoff_ms(self, now_ms: int) -> int:
         """Returns what a file must be older than; the floor holds whatever was asked for."""
-        asked = now_ms - DEFAULT_AGE_MS if self.older_than_ms is None else self.older_than_ms
-        return min(asked, now_ms - FLOOR_MS)
+        asked = now_ms - self.longest_write_ms if self.older_than_ms is None else self.older_than_ms
+        return min(asked, now_ms - SHORTEST_WRITE_MS)
 
 
 @dataclass(frozen=True, slots=True)
