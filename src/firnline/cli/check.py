@@ -36,7 +36,8 @@ def check(
     as_json: options.Json = False,
 ) -> int:
     """Look whether every file that each snapshot of TABLE needs exists, with its size, and whether the table still has
-    the schemas and partition specs to read them with. Exit code 1 if not. Several tables get one line each.
+    the schemas and partition specs to read them with; where snapshots' times can be held against others, also whether
+    they can be right. Exit code 1 if not. Several tables get one line each.
 
     `firnline check store URI` finds out what the store at a location really does: what is permitted, whether its
     conditional writes and deletes can be trusted, its clock, versions and locks. It writes a few small objects of its
@@ -123,3 +124,5 @@ def _blocks(checked: Checked) -> Iterator[Block]:
         return
     yield Line(f"not as the table says: {counted(presence.faults, 'fault')}")
     yield Grid(tuple((each.problem, each.kind, each.path) for each in presence.listed))
+    for hint in dict.fromkeys(each.hint for each in presence.listed if each.hint):
+        yield Line(f"hint: {hint}")

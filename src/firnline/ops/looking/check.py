@@ -1,4 +1,6 @@
-"""Checking a table: every file that each of its snapshots needs exists, with its size, and readers can go by them."""
+"""Checking a table: every file that each of its snapshots needs exists, with its size, readers can go by them,
+and the times of snapshots can be right.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,7 @@ from typing import Any
 
 from firnline.model.files import FileKind, Root
 from firnline.ops.runs.presence import FileFault, Presence, look
-from firnline.ports.abilities import LeavesHints, NamesDefinitions
+from firnline.ports.abilities import ChecksClocks, LeavesHints, NamesDefinitions
 from firnline.ports.catalogs import TableSource
 from firnline.ports.engines import ChooseEngine, Territory
 from firnline.ports.formats import State
@@ -26,7 +28,6 @@ class Checked:
         return self.presence.faults == 0
 
     def to_json(self) -> dict[str, Any]:
-        listed = [{"path": each.path, "kind": each.kind, "problem": each.problem} for each in self.presence.listed]
         return {
             "table": self.table,
             "sound": self.sound,
@@ -34,12 +35,13 @@ class Checked:
             "files": self.presence.looked_at,
             "bytes": self.presence.bytes,
             "faults": self.presence.faults,
-            "listed": listed,
+            "listed": [each.to_json() for each in self.presence.listed],
         }
 
 
 def check(source: TableSource, store: Read, choose: ChooseEngine) -> Checked:
-    """Returns what is missing, of files and of what they are read with, and what leads readers astray.
+    """Returns what is missing, of files and of what they are read with, what leads readers astray, and which snapshots
+    have a time that cannot be right.
 
     Raises UnreadableMetadata where a list or manifest itself cannot be read.
     """
@@ -48,7 +50,7 @@ def check(source: TableSource, store: Read, choose: ChooseEngine) -> Checked:
     engine = choose(state, source.format, "auto")
     with closing(engine.survey(roots, source.format.expand, Territory(None))) as survey:
         presence = look(engine, survey, store)
-    also = [*_astray(source, state), *_undefined(source, state)]
+    also = [*_astray(source, state), *_undefined(source, state), *_wrongly_dated(source, state)]
     return Checked(state.table, len(state.graph), presence.and_also(also))
 
 
@@ -69,3 +71,9 @@ def _undefined(source: TableSource, state: State) -> list[FileFault]:
         )
         for each in table_format.undefined(state)
     ]
+
+
+def _wrongly_dated(source: TableSource, state: State) -> list[FileFault]:
+    table_format = source.format
+    found = table_format.clock_faults(state) if isinstance(table_format, ChecksClocks) else ()
+    return [FileFault(each.where, "clock", each.problem, each.hint) for each in found]

@@ -107,7 +107,7 @@ class _Case:
     @staticmethod
     def of(work: TableContext, request: Request) -> _Case:
         state, now_ms = work.source.load(), work.now()
-        settled = decide_now(state, work.source.name, work.config, request, now_ms)
+        settled = decide_now(work.source.format, state, work.source.name, work.config, request, now_ms)
         table_format, before = work.source.format, dict[str, State]()
         for run, removal in may_come_back(work, state, now_ms):
             before[str(run.id)] = table_format.with_removal(before.get(str(run.id), state), removal)

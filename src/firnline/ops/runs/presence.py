@@ -31,11 +31,16 @@ MISSING = "missing"
 
 @dataclass(frozen=True, slots=True)
 class FileFault:
-    """A file that is not as its table says."""
+    """A file that is not as its table says. A hint says what to do, where that is not to bring it back."""
 
     path: str
     kind: str
     problem: str
+    hint: str = ""
+
+    def to_json(self) -> dict[str, str]:
+        said = {"path": self.path, "kind": self.kind, "problem": self.problem}
+        return {**said, "hint": self.hint} if self.hint else said
 
 
 @dataclass(frozen=True, slots=True)

@@ -67,6 +67,21 @@ def clock_by(store: Head, key: str, machine: Callable[[], int]) -> StoreClock:
     return StoreClock(machine, ahead_ms)
 
 
+def clock_at(store: ReadWrite, root: str, machine: Callable[[], int], discard: Discard | None) -> StoreClock:
+    """Returns the store's clock, by an empty object that is written among the records at `root` and discarded again.
+
+    Raises RefusedForSafety as `clock_by` does.
+    """
+    told = OwnKey(clock_folder(root), f"moment-{secrets.token_hex(16)}")
+    store.put(str(told), b"")
+    try:
+        return clock_by(store, str(told), machine)
+    finally:
+        if discard is not None:
+            with suppress(FirnlineError):  # it is empty, and nobody looks for it
+                discard.discard([told])
+
+
 _HINT = "`firnline check store URI` shows what was tried"
 
 
@@ -341,14 +356,7 @@ class TableContext:
 
     def store_now(self, state: State) -> int:
         """Returns the store's time, for what is written without a lease. Raises RefusedForSafety like `lease`."""
-        told = OwnKey(clock_folder(self.root(state)), f"moment-{secrets.token_hex(16)}")
-        self.store.put(str(told), b"")
-        try:
-            return clock_by(self.store, str(told), self.now)()
-        finally:
-            if self.discard is not None:
-                with suppress(FirnlineError):  # it is empty, and nobody looks for it
-                    self.discard.discard([told])
+        return clock_at(self.store, self.root(state), self.now, self.discard)()
 
 
 def has_uuid(table: Registered, uuid: str) -> bool:

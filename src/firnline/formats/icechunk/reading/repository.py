@@ -19,7 +19,7 @@ from firnline.formats.icechunk.reading.refs import RefFiles, read_refs, refuse_l
 from firnline.formats.icechunk.reading.repo import RepoObject, read_repo
 from firnline.model.locations import identity, join, stem_of
 from firnline.model.snapshots import MAIN, Ref, RefKind
-from firnline.ports.stores import List, ObjectMeta, Read
+from firnline.ports.stores import Head, List, ObjectMeta, Read
 
 _LOOKS = 5
 
@@ -30,7 +30,8 @@ Stamp = tuple[int, int | None, str | None]
 @dataclass(frozen=True, slots=True)
 class IcechunkRepository:
     """Refs and history. In version 1 the snapshots are those that refs lead to; in version 2 all that `repo` lists,
-    which is more where a branch was reset.
+    which is more where a branch was reset. `first_logs` are first snapshots that have a transaction log: those that
+    version 2 made, and none that an upgrade took over.
     """
 
     location: str
@@ -40,6 +41,7 @@ class IcechunkRepository:
     deleted_tags: frozenset[str]
     snapshots: Mapping[str, HistorySnapshot] = field(repr=False)
     repo: RepoObject | None = field(default=None, repr=False)
+    first_logs: frozenset[str] = frozenset()
 
     @property
     def refs(self) -> Iterator[Ref]:
@@ -89,7 +91,17 @@ def _version_2(store: Read, location: str, data: bytes) -> IcechunkRepository:
     with named("history", key):
         repo = read_repo(data)
     _refuse_other_history(store, location, repo)
-    return IcechunkRepository(location, 2, repo.branches, repo.tags, repo.deleted_tags, repo.snapshots, repo)
+    first = (each.id for each in repo.snapshots.values() if each.parent is None)
+    logs = frozenset(each for each in first if _has_log(store, location, each))
+    return IcechunkRepository(location, 2, repo.branches, repo.tags, repo.deleted_tags, repo.snapshots, repo, logs)
+
+
+def _has_log(store: Head, location: str, snapshot: str) -> bool:
+    try:
+        store.head(join(location, names.TRANSACTIONS, snapshot))
+    except ObjectNotFound:
+        return False
+    return True
 
 
 def _refuse_other_history(store: Read, location: str, repo: RepoObject) -> None:
@@ -116,14 +128,14 @@ def _version_1(
 
     `known` is what earlier looks read: an object with the same stamp says the same.
     """
-    stamps = _stamps(store, location)
+    stamps = snapshot_stamps(store, location)
     refs = _refs_if_whole(store, location)
     if refs is None:
         return None
     due = [each for each in stamps.items() if each not in known]
     known.update(zip(due, side_by_side(lambda each: _told(store, location, each[0]), due), strict=True))
     found = _reachable(refs, {name: known[name, stamp] for name, stamp in stamps.items()})
-    later = _stamps(store, location)
+    later = snapshot_stamps(store, location)
     same = all(stamps.get(name) == later.get(name) for name in found)
     if not same or _refs_if_whole(store, location) != refs or _repo_bytes(store, location) is not None:
         return None
@@ -145,7 +157,7 @@ def _refuse_none(refs: RefFiles, location: str) -> None:
         raise UnreadableMetadata(f"{join(location, names.REFS)} has no branch {MAIN}", hint=REPAIR)
 
 
-def _stamps(store: Read, location: str) -> dict[str, Stamp]:
+def snapshot_stamps(store: Read, location: str) -> dict[str, Stamp]:
     """Returns what the store says of each snapshot, by name."""
     folder = join(location, names.SNAPSHOTS)
     refuse_links(store, folder)
