@@ -13,7 +13,7 @@ import pytest
 import firnline
 from firnline.errors import UnsupportedFormat, UsageError
 from firnline.formats.registry import EveryFormat, commits_of, kit_at, kit_named, kit_of_document, kits
-from firnline.ports.kits import GROUP, Committing, Kit, Retiring
+from firnline.ports.kits import GROUP, Committing, CommittingByLibrary, Kit, Retiring
 from firnline.ports.retire import Retire
 from firnline.spark.shipping import distributions, needed
 from firnline.stores.objects import ObjectStores
@@ -43,9 +43,9 @@ def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Install
 
 
 def test_other_packages_are_asked_first_and_iceberg_last(install: Install) -> None:
-    assert [each.name for each in kits()] == ["paimon", "iceberg"]
+    assert [each.name for each in kits()] == ["paimon", "icechunk", "iceberg"]
     install("hoard", "hoard_lake", "class Kit:\n    name = 'hoard'\n\nKIT = Kit()\n")
-    assert [each.name for each in kits()] == ["hoard", "paimon", "iceberg"]
+    assert [each.name for each in kits()] == ["hoard", "paimon", "icechunk", "iceberg"]
 
 
 def test_no_package_takes_the_name_of_a_format_that_is_there(install: Install) -> None:
@@ -83,6 +83,8 @@ def test_what_is_in_a_folder_tells_the_format(tmp_path: Path) -> None:
         ("/w/t/metadata/v1.metadata.json.gz", "iceberg", "/w/t"),
         ("/w/t/schema/schema-3", "paimon", "/w/t"),
         ("/w/t/branch/branch-b/schema/schema-3", "paimon", "/w/t"),
+        ("/w/t/repo", "icechunk", "/w/t"),
+        ("/w/t/refs/branch.main/ref.json", "icechunk", "/w/t"),
         ("/w/t/data/x.parquet", None, "/w/t"),
     ],
 )
@@ -111,9 +113,9 @@ def test_the_port_that_removes_metadata_is_made_for_a_kit_that_needs_it(kit: Kit
         made.append("retire")
         return None  # type: ignore[return-value]
 
-    commits_of(kit, ObjectStores(), retire, "/w/t")
+    commits_of(kit, ObjectStores(), retire, {}, "/w/t")
     assert bool(made) is isinstance(kit, Retiring)
-    assert isinstance(kit, Retiring) is not isinstance(kit, Committing)
+    assert sum(isinstance(kit, each) for each in (Retiring, Committing, CommittingByLibrary)) == 1
 
 
 def test_nothing_else_calls_a_format_by_its_name() -> None:
@@ -122,7 +124,7 @@ def test_nothing_else_calls_a_format_by_its_name() -> None:
         for path in sorted(SOURCE.rglob("*.py"))
         if path.relative_to(SOURCE).parts[0] not in KNOWING
         for node in ast.walk(ast.parse(path.read_text()))
-        if isinstance(node, ast.Constant) and node.value in ("iceberg", "paimon")
+        if isinstance(node, ast.Constant) and node.value in ("iceberg", "icechunk", "paimon")
     ]
     assert not found
 

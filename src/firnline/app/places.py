@@ -103,14 +103,14 @@ class Places:
         settings = self.stores.settings_of(name)
         store = self.stores.open(settings)
         if not name.catalog:
-            return TablePlace(self._at_location(name, store), store, settings)
+            return TablePlace(self._at_location(name, store, settings), store, settings)
         catalog, commits = self.catalogs.open(name.catalog), self.catalogs.settings(name.catalog)
         kit, reading = kit_named(catalog.format), read_only(store)
         table_format, original = kit.format(reading, self.trusted), partial(original_of, kit, reading)
         source = catalog_table(catalog, name, table_format, lambda: _commits(commits, store), original)
         return TablePlace(source, store, settings)
 
-    def _at_location(self, name: TableName, store: ReadWrite) -> LocatedTable:
+    def _at_location(self, name: TableName, store: ReadWrite, settings: Mapping[str, str]) -> LocatedTable:
         """Returns the table in a folder: what lies there tells its format. Where all paths follow from the folder's,
         the folder has one name, by whatever links it was reached.
         """
@@ -120,7 +120,8 @@ class Places:
         kit = kit_at(reading, name.name)
         table_format, folders = kit.format(reading, self.trusted), kit.folder_tables(reading)
         real = TableName.at(without_links(name.name)) if table_format.paths_follow_folder else name
-        commits = partial(commits_of, kit, store, partial(self.stores.retire, real, store), real.name)
+        retire = partial(self.stores.retire, real, store)
+        commits = partial(commits_of, kit, store, retire, settings, real.name)
         located = catalog_table(folders, real, table_format, commits, partial(original_of, kit, reading))
         return replace(located, passed=lambda current: folders.passed(real, current))
 

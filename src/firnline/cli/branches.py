@@ -30,8 +30,8 @@ def branch_drop(
     engine: options.Engine = "auto",
     as_json: options.Json = False,
 ) -> None:
-    """Drop a branch of a Paimon table with its snapshots and tags, and the files that nothing else needs: planned,
-    committed, and purged once grace is over. Until then `undo` brings it back.
+    """Drop a branch of a Paimon or Icechunk table with its snapshots and tags, and the files that nothing else needs:
+    planned, committed, and purged once grace is over. Until then `undo` brings it back; of Icechunk, until the commit.
     """
     lake, radius = lake_of(config, engine, as_json), options.share(blast_radius)
     result = lake.drop_branch(

@@ -17,7 +17,7 @@ from firnline.errors import FirnlineError, Interrupted, UsageError
 
 app = typer.Typer(
     name="firnline",
-    help="Keep the history that matters and safely remove the rest: snapshots of Iceberg and Paimon tables.",
+    help="Keep the history that matters and safely remove the rest: snapshots of Iceberg, Paimon and Icechunk.",
     epilog="Begin with `firnline tables` and `firnline plan TABLE`: both change nothing.",
     no_args_is_help=True,
     rich_markup_mode=None,

@@ -39,7 +39,8 @@ TrustSnapshot = Annotated[
     typer.Option(
         "--trust-snapshot",
         metavar="ID",
-        help="A snapshot whose manifest list is whole although its summary tells of more; repeatable.",
+        help="A snapshot whose manifest list is whole although its summary tells of more, or whose own time counts "
+        "although another clock contradicts it (Icechunk; '*' for all); repeatable.",
     ),
 ]
 OlderThan = Annotated[

@@ -78,7 +78,7 @@ def _carried_blocks(answers: Sequence[AnyCarried]) -> Iterator[Block]:
         yield Line(f"not carried out: {counted(sums['failed'], 'table')}; not counted above")
     deleted = sums["deleted"]
     yield Line(f"deleted now: {counted(deleted['files'], 'file')}, {size(deleted['bytes'])}")
-    yield Hint("`firnline runs` shows each run; `firnline undo RUN` brings one back until its purge starts")
+    yield Hint("`firnline runs` shows each run; `firnline undo RUN` brings one back as long as it can be undone")
     yield Hint("`firnline purge` deletes the files of all of them, once grace is over")
 
 

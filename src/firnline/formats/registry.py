@@ -7,7 +7,7 @@ of a kit is imported before the formats are asked for.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
@@ -19,11 +19,11 @@ from firnline.model.snapshots import SnapshotId
 from firnline.ports.catalogs import Commit
 from firnline.ports.expanding import Expand
 from firnline.ports.formats import State, TableFormat
-from firnline.ports.kits import GROUP, Committing, Kit, Mirroring, Retiring
+from firnline.ports.kits import GROUP, Committing, CommittingByLibrary, Kit, Mirroring, Retiring
 from firnline.ports.retire import Retire
 from firnline.ports.stores import Read, ReadWrite
 
-_BUILT_IN = {"paimon": "firnline.formats.paimon.kit", "iceberg": "firnline.formats.iceberg.kit"}
+_BUILT_IN = {name: f"firnline.formats.{name}.kit" for name in ("paimon", "icechunk", "iceberg")}
 """In the order of asking. Iceberg's is asked last: writers of other formats keep its metadata over their own files."""
 
 
@@ -83,10 +83,14 @@ def document_names() -> tuple[tuple[str, FileKind], ...]:
     return (*known, *STRANGE_NAMES)
 
 
-def commits_of(kit: Kit, store: ReadWrite, retire: Callable[[], Retire], location: str) -> Commit:
+def commits_of(
+    kit: Kit, store: ReadWrite, retire: Callable[[], Retire], settings: Mapping[str, str], location: str
+) -> Commit:
     """Returns the write side of the table in a folder. The port that takes metadata away is made only for a kit that
     has `retiring_commits`. Raises UnsupportedFormat where nothing can be committed.
     """
+    if isinstance(kit, CommittingByLibrary):
+        return kit.library_commits(store, settings, location)
     if isinstance(kit, Retiring):
         return kit.retiring_commits(store, retire(), location)
     if isinstance(kit, Committing):
@@ -123,7 +127,7 @@ class EveryFormat:
         kit = _known(document)
         if kit.known_by_folder:
             raise UnsupportedFormat(
-                f"{document} belongs to a {kit.name} table, which is in no catalog; --also LOCATION names it",
+                f"{document} is of the format {kit.name}, whose tables are in no catalog; --also LOCATION names it",
                 hint="a table of this format is there as long as its folder is",
             )
         return self._format(kit).table_of(document)

@@ -12,13 +12,19 @@ from firnline.model.files import FileKind
 STRANGERS = {
     "Delta Lake": r"_delta_log/(?:_last_checkpoint|[0-9]{20}\.(?:json|checkpoint\.[^/]+))",
     "Apache Hudi": r"\.hoodie/hoodie\.properties",
-    "Icechunk": r"(?:refs/branch\.[^/]+/ref\.json|snapshots/[0-9A-HJKMNP-TV-Z]{20})",
 }
-STRANGE_NAMES = tuple((expression, FileKind.METADATA) for expression in STRANGERS.values())
+_SNAPSHOT = r"snapshots/[0-9A-HJKMNP-TV-Z]{20}"
+"""Of Icechunk. Its refs tell what is needed: where they are gone, only snapshots are left to be noticed."""
+STRANGE_NAMES = tuple((expression, FileKind.METADATA) for expression in (*STRANGERS.values(), _SNAPSHOT))
 
 
 def refuse_stranger(key: str) -> None:
-    """Raises UnsupportedFormat where the name is that of such a format's metadata."""
+    """Raises UnsupportedFormat where the name is that of such a format's metadata, or of a snapshot by itself."""
+    if re.search(f"/{_SNAPSHOT}$", key):
+        raise UnsupportedFormat(
+            f"{key} is a snapshot of Icechunk, and only the refs of its repository tell what is needed",
+            "if they are there, --also LOCATION names the repository; without them nothing in that folder goes",
+        )
     for name, expression in STRANGERS.items():
         if re.search(f"/{expression}$", key):
             raise UnsupportedFormat(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from shlex import quote
 
-from firnline.plans.pages import Block, Grid, Hint, Line, Page, counted, minute, size, tally
+from firnline.plans.pages import Block, Drawn, Grid, Hint, Line, Page, counted, minute, size, tally
 from firnline.plans.plan import Plan
 from firnline.plans.stages import in_words
 from firnline.ports.engines import SPARED_REASONS
@@ -17,6 +17,7 @@ _COLUMNS = ("snapshot", "time (UTC)")
 def explain(plan: Plan, everything: bool = False) -> Page:
     """Returns what a person reads before anything changes; long lists are cut unless `everything` is asked for."""
     every = len(plan.keep) + len(plan.expire) + len(plan.kept_side_objects) + len(plan.expired_side_objects)
+    every = max(every, len(plan.drawing.before) if plan.drawing else 0)
     return Page(tuple(_blocks(plan, every if everything else SHOWN)))
 
 
@@ -26,6 +27,7 @@ def _blocks(plan: Plan, shown: int) -> Iterator[Block]:
     yield Line(f"policy: {plan.policy}")
     yield from _keep(plan, shown)
     yield from _expire(plan, shown)
+    yield from _drawing(plan, shown)
     for number, stage in enumerate(plan.stages, 1):
         yield Line(f"{number}. would {in_words(stage)}")
     yield from _files(plan)
@@ -58,6 +60,19 @@ def _expire(plan: Plan, shown: int) -> Iterator[Block]:
         yield Line(f"expire refs: {', '.join(plan.expire_refs)}")
     yield from _tagged(plan, shown)
     yield from _beside(plan, shown)
+
+
+def _drawing(plan: Plan, shown: int) -> Iterator[Block]:
+    """Yields the history before and after, where a commit rewrites it."""
+    if plan.drawing is None:
+        return
+    for when, lines in (("before", plan.drawing.before), ("after", plan.drawing.after)):
+        yield Line(f"history {when}")
+        more = len(lines) > shown
+        yield Drawn(lines[:shown] if more else lines)
+        if more:
+            yield Line(f"  … and {len(lines) - shown:,} more lines (--list shows them)")
+    yield Line(plan.drawing.legend)
 
 
 def _beside(plan: Plan, shown: int) -> Iterator[Block]:

@@ -63,11 +63,18 @@ class Grid:
 
 
 @dataclass(frozen=True, slots=True)
+class Drawn:
+    """Lines whose columns mean something: every letter of them is as wide as any other."""
+
+    lines: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Hint:
     text: str
 
 
-Block = Line | Grid | Hint
+Block = Line | Grid | Drawn | Hint
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,9 +94,11 @@ class Page:
         return "".join(_block_html(block) for block in self.blocks)
 
 
-def _block_lines(block: Line | Grid) -> list[str]:
+def _block_lines(block: Line | Grid | Drawn) -> list[str]:
     if isinstance(block, Line):
         return [harmless(block.text)]
+    if isinstance(block, Drawn):
+        return [f"  {harmless(line)}" for line in block.lines]
     written = [block.headings, *block.rows] if block.headings else list(block.rows)
     rows = [tuple(map(harmless, row)) for row in written]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
@@ -108,6 +117,8 @@ def _block_html(block: Block) -> str:
     match block:
         case Line(text):
             return f"<p>{escape(text)}</p>"
+        case Drawn(lines):
+            return f"<pre>{escape(chr(10).join(lines))}</pre>"
         case Hint(text):
             return f"<p><em>hint: {escape(text)}</em></p>"
         case Grid(rows, headings, _):

@@ -11,7 +11,7 @@ from firnline.model.files import Tally, Totals
 from firnline.model.snapshots import SnapshotId
 from firnline.model.times import format_instant
 from firnline.plans.stages import Stage, stages_json
-from firnline.ports.abilities import SideObject
+from firnline.ports.abilities import HistoryDrawing, SideObject
 from firnline.ports.formats import UndoWindow
 
 PLAN_VERSION = 1
@@ -48,7 +48,8 @@ class Plan:
     `asked` is how many other tables were asked what they need; None where the operator says that none is to be.
 
     `tagged` are snapshots that stay and yet leave the table's own row, with the tag that will hold each. What the table
-    has beside snapshots and refs stays or goes too. `seen` is what refs that are dropped held, by name.
+    has beside snapshots and refs stays or goes too. `seen` is what refs that are dropped held, by name. `drawing` is
+    the history before and after, of a format whose commits rewrite it.
     """
 
     table: str
@@ -77,6 +78,7 @@ class Plan:
     kept_side_objects: tuple[SideObject, ...] = ()
     expired_side_objects: tuple[SideObject, ...] = ()
     seen: Mapping[str, str] = field(default_factory=dict)
+    drawing: HistoryDrawing | None = None
 
     @property
     def refusal(self) -> FirnlineError | None:
@@ -118,6 +120,7 @@ class Plan:
             "conflict": None if self.conflict is None else self.conflict.why,
             "asked": self.asked,
             "notes": list(self.notes),
+            "drawing": None if self.drawing is None else _drawing_json(self.drawing),
             "run": self.run,
         }
 
@@ -129,6 +132,10 @@ def _kept_json(each: KeptSnapshot) -> dict[str, Any]:
         "refs": list(each.refs),
         "reasons": list(each.reasons),
     }
+
+
+def _drawing_json(drawing: HistoryDrawing) -> dict[str, Any]:
+    return {"before": list(drawing.before), "after": list(drawing.after), "legend": drawing.legend}
 
 
 def _beside_json(each: SideObject) -> dict[str, str]:

@@ -147,7 +147,7 @@ def _commit_in_words(commit: CommitExpiry) -> str:
     more = [counted(commit.refs, "ref")] if commit.refs else []
     more += [f"{commit.side_objects:,} beside them"] if commit.side_objects else []
     also = "".join(f" and {each}" for each in more)
-    how = "in one commit, which its catalog cannot take back" if commit.final else "in one commit"
+    how = "in one commit, which cannot be taken back" if commit.final else "in one commit"
     return f"remove {counted(commit.snapshots, 'snapshot')}{also} from the metadata, {how}{_memory_in_words(commit)}"
 
 

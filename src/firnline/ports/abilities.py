@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol, runtime_checkable
 
 from firnline.model.snapshots import SnapshotId
+from firnline.policy.decide import Decision
 from firnline.ports.formats import Amendment, State
 
 
@@ -64,12 +65,51 @@ class Dropping:
     seen: Mapping[str, str]
 
 
+@dataclass(frozen=True, slots=True)
+class HistoryDrawing:
+    """A history as lines of text, before and after a run; `legend` says what the signs mean."""
+
+    before: tuple[str, ...]
+    after: tuple[str, ...]
+    legend: str
+
+
 class Undefined(NamedTuple):
     """A snapshot, what it was written with that the table's metadata does not have, and where that would stand."""
 
     snapshot: SnapshotId
     what: str
     where: str
+
+
+class ClockFault(NamedTuple):
+    """A snapshot whose own time another contradicts, what is wrong with it, what to do, and where its metadata lies."""
+
+    snapshot: SnapshotId
+    problem: str
+    hint: str
+    where: str
+
+
+@runtime_checkable
+class FitsDecisions(Protocol):
+    """Commits that cannot take out any set of snapshots, such as those that cut all of a table at one instant."""
+
+    def fitted(self, state: State, decision: Decision) -> Decision:
+        """Returns the decision that a commit can bring about: what it cannot take out alone stays, with the reason.
+
+        Raises RefusedForSafety where it would take out what the decision keeps.
+        """
+        ...
+
+
+@runtime_checkable
+class DrawsHistory(Protocol):
+    """Commits that rewrite a history: what follows what is not the same afterwards."""
+
+    def drawing(self, state: State, snapshots: Set[SnapshotId], refs: Set[str]) -> HistoryDrawing:
+        """Returns the history with these snapshots and refs, and what a commit that takes them out leaves."""
+        ...
 
 
 @runtime_checkable
@@ -81,6 +121,18 @@ class SideObjects(Protocol):
 
         None where nothing goes for its own age: then only what follows from these.
         """
+        ...
+
+
+@runtime_checkable
+class UnprovedNames(Protocol):
+    """Units name files by something that no checksum covers. A name that was damaged is that of a file which does not
+    exist; and the file that was meant looks like garbage as soon as nothing else names it.
+    """
+
+    @property
+    def missing_means(self) -> str:
+        """Returns what it may mean that a needed file is not there, in words."""
         ...
 
 
@@ -114,6 +166,16 @@ class ExpiringWriters(Protocol):
 
     def unaware(self, state: State) -> Sequence[str]:
         """Returns the branches on which a job still writes that started before it was told to expire nothing."""
+        ...
+
+
+@runtime_checkable
+class NotesHolds(Protocol):
+    """A hold on a whole table is a note of firnline's own: the format has nothing that other programs would heed."""
+
+    @property
+    def unheeded(self) -> str:
+        """Returns what the operator must know of such a hold, in words."""
         ...
 
 
@@ -183,5 +245,16 @@ class NamesDefinitions(Protocol):
     def undefined(self, state: State) -> Iterator[Undefined]:
         """Yields which schemas or partition specs of snapshots are gone: such a snapshot cannot be read, though every
         file of it is there. Raises UnreadableMetadata where nobody can tell.
+        """
+        ...
+
+
+@runtime_checkable
+class ChecksClocks(Protocol):
+    """Snapshots carry the time of their writer's clock, against which others can be held: the store's, the parent's."""
+
+    def clock_faults(self, state: State) -> Iterator[ClockFault]:
+        """Yields the snapshots whose time cannot be right: every file of them may be there, and yet their age decides
+        wrongly what goes. Raises UnreadableMetadata where nobody can tell.
         """
         ...

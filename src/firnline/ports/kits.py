@@ -95,6 +95,15 @@ class Retiring(Protocol):
 
 
 @runtime_checkable
+class CommittingByLibrary(Protocol):
+    """Tables in a folder that only the format's own library commits to: it reaches the store by itself."""
+
+    def library_commits(self, store: ReadWrite, settings: Mapping[str, str], location: str) -> Commit:
+        """Returns the write side; `settings` are those of the table's store."""
+        ...
+
+
+@runtime_checkable
 class Mirroring(Protocol):
     """Writers that also keep metadata of another format over their own files, for other readers."""
 

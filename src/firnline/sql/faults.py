@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from py4j.protocol import Py4JJavaError
 from pyspark.errors import AnalysisException, ParseException, PySparkException
 
 from firnline.errors import FirnlineError, UsageError
@@ -39,7 +40,7 @@ def understanding() -> Iterator[None]:
     except (AnalysisException, ParseException) as problem:
         _raise_said(problem)
         raise UsageError(_first_line(problem), hint="the statement is Spark SQL; see `firnline tables`") from None
-    except PySparkException as problem:
+    except (PySparkException, Py4JJavaError) as problem:  # the latter from rows that are fetched one by one
         _raise_said(problem)
         message = f"Spark could not run the statement: {_first_line(problem)}"
         raise FirnlineError(

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from firnline.testing.formats import FormatContract, Make, local_path
+from firnline.testing.formats import FormatContract, Make
+from firnline.testing.specimens.tables import local_path
 from firnline.testing.tables import QuickFiles, SmallTable
 
 MARK = {"nobody-knows": {"this": [1, None]}}

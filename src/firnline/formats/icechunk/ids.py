@@ -13,13 +13,12 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from firnline.formats.icechunk.names import LETTERS
+
 Octets = npt.NDArray[np.uint8]
 
 WIDTH: Final = 12
 """Bytes of the id of a snapshot, a manifest or a chunk. A node's has 8."""
-LETTERS: Final = 20
-NAME: Final = rf"[0-9A-HJKMNP-TV-Z]{{{LETTERS - 1}}}[0G]"
-"""What the names of such objects look like: of the last letter only one bit is used."""
 
 _LETTERS: Final = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 _ALPHABET: Final = np.frombuffer(_LETTERS.encode(), np.uint8)

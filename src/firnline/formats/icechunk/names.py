@@ -5,8 +5,11 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from firnline.formats.icechunk.ids import NAME
 from firnline.model.snapshots import RefKind
+
+LETTERS: Final = 20
+NAME: Final = rf"[0-9A-HJKMNP-TV-Z]{{{LETTERS - 1}}}[0G]"
+"""What the names of snapshots, manifests and chunks look like: of the last letter only one bit is used."""
 
 REPO: Final = "repo"
 """From version 2 on: all refs and the history."""
@@ -25,6 +28,7 @@ DELETED: Final = "ref.json.deleted"
 
 _REF_FILE = re.compile(r"(branch|tag)\.([^/]+)/(ref\.json(?:\.deleted)?)", re.DOTALL)
 _NAME = re.compile(NAME)
+_SEEN_TAG = re.compile(r"""[ !$&'()+,\-.0-9:;=@A-Z_a-z]+""")
 _UNFINISHED = re.compile(r"[^/]+/ref\.json(?:\.deleted)?#[0-9]+", re.DOTALL)
 
 
@@ -46,3 +50,21 @@ def is_unfinished(path: str) -> bool:
 def is_object_name(name: str) -> bool:
     """Tells whether a snapshot, manifest or chunk can have this name."""
     return _NAME.fullmatch(name) is not None
+
+
+def is_seen_tag(name: str) -> bool:
+    """Tells whether the library lists a tag of this name wherever it made it. On local files it writes any other letter
+    or sign with percent signs, lists no such tag, and collects what only that one holds.
+    """
+    return _SEEN_TAG.fullmatch(name) is not None
+
+
+DOCUMENTS: Final = (rf"{REPO}", rf"{REFS}/branch\.[^/]+/{re.escape(REF)}")
+"""Ends of the names of objects that name snapshots: where one lies, a repository may."""
+_DOCUMENT = re.compile(rf"(.+)/(?:{'|'.join(DOCUMENTS)})", re.DOTALL)
+
+
+def table_folder(document: str) -> str | None:
+    """Returns the folder of the repository that such an object belongs to, by its name alone."""
+    match = _DOCUMENT.fullmatch(document)
+    return match[1] if match else None

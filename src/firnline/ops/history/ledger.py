@@ -81,7 +81,7 @@ def _lost(
     """
     try:
         base = _base(work, run, detail)
-        settled = decide_now(base, work.source.name, work.config, run.request, run.events[-1].at_ms)
+        settled = decide_now(work.source.format, base, work.source.name, work.config, run.request, run.events[-1].at_ms)
     except FirnlineError:
         return {}
     went = set(settled.decision.expired)

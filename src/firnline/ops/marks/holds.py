@@ -14,8 +14,8 @@ from firnline.ops.runs.change import amend
 from firnline.ops.runs.plan import RESTART
 from firnline.ops.table.context import TableContext
 from firnline.policy.holds import HOLD_PREFIX, format_hold
-from firnline.ports.abilities import ExpiringWriters
-from firnline.ports.formats import Amendment, State
+from firnline.ports.abilities import ExpiringWriters, NotesHolds
+from firnline.ports.formats import Amendment, State, TableFormat, UndoWindow
 
 GC = "gc.enabled"
 GC_BEFORE = "firnline.gc-before-hold"
@@ -121,10 +121,18 @@ def _collect_as_before(state: State, gone: frozenset[str]) -> Amendment:
     return Amendment(properties={GC: before}, properties_gone=gone | {GC_BEFORE})
 
 
+def _stopped(table_format: TableFormat) -> str:
+    if isinstance(table_format, NotesHolds):
+        return table_format.unheeded
+    return _WRITERS_STOPPED if isinstance(table_format, ExpiringWriters) else _STOPPED
+
+
 def _protection(work: TableContext, state: State, hold: Hold) -> str:
     if hold.snapshot is None:
-        by_options = isinstance(work.source.format, ExpiringWriters)
-        return f"the whole table: {_WRITERS_STOPPED if by_options else _STOPPED}"
+        return f"the whole table: {_stopped(work.source.format)}"
     if hold.snapshot in state.graph:
         return f"snapshot {hold.snapshot}: by the tag {hold_tag(hold.name)} with unlimited age"
-    return f"the files of snapshot {hold.snapshot}, which a run took out of the table: undo that run to read it again"
+    held = f"the files of snapshot {hold.snapshot}, which a run took out of the table"
+    if state.capabilities.undo is UndoWindow.BEFORE_COMMIT:
+        return f"{held}: firnline spares them; nothing puts it back, and other tools may collect them"
+    return f"{held}: undo that run to read it again"

@@ -53,7 +53,7 @@ class _Attempt:
         refuse_conflict(work, state)
         now = work.now()
         table_format, request, plan = work.source.format, run.request, run.plan
-        settled = decide_now(state, work.source.name, work.config, request, now)
+        settled = decide_now(table_format, state, work.source.name, work.config, request, now)
         settled = narrowed(settled, table_format, state, request)
         refuse_changed(plan, settled)
         refuse_gone_back(plan, settled, state)

@@ -13,8 +13,9 @@ from firnline.policy.decide import Decision, decide
 from firnline.policy.inherit import Effective, effective, with_native_flags
 from firnline.policy.native import NativeRetention
 from firnline.policy.parse import Section
+from firnline.ports.abilities import FitsDecisions
 from firnline.ports.catalogs import TableName
-from firnline.ports.formats import State
+from firnline.ports.formats import State, TableFormat
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,8 +35,12 @@ class Settled:
         return self.effective.policy.describe(self.native)
 
 
-def decide_now(state: State, name: TableName, config: Section, request: Request, now_ms: int) -> Settled:
-    """Returns what stays in this state of the table, and why. Raises where the table forbids any removal."""
+def decide_now(
+    table_format: TableFormat, state: State, name: TableName, config: Section, request: Request, now_ms: int
+) -> Settled:
+    """Returns what stays in this state of the table, and why. Raises where the table forbids any removal, or its format
+    cannot bring about what the policy asks for.
+    """
     if state.forbidden:
         raise CollectionForbidden(f"nothing of {state.table} may be removed: {state.forbidden}", hint=_way_out(state))
     in_force = policy_in_force(state, name, config, request)
@@ -51,7 +56,14 @@ def decide_now(state: State, name: TableName, config: Section, request: Request,
         holds=_holds_in_force(state, now_ms, at),
         pins=state.pins,
     )
-    return Settled(in_force, native, chosen)
+    return Settled(in_force, native, _fitted(table_format, state, chosen, request))
+
+
+def _fitted(table_format: TableFormat, state: State, chosen: Decision, request: Request) -> Decision:
+    """Returns what a commit can bring about. A run that drops refs takes nothing else, and goes by another decision."""
+    if request.drop or not isinstance(table_format, FitsDecisions):
+        return chosen
+    return table_format.fitted(state, chosen)
 
 
 def _holds_in_force(state: State, now_ms: int, at: int) -> tuple[Hold, ...]:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from shlex import quote
 from typing import NamedTuple, Protocol
@@ -20,16 +21,18 @@ from firnline.errors import CollectionForbidden, ObjectNotFound, RefusedForSafet
 from firnline.journal.outcomes import Outcome, Row
 from firnline.journal.parts import read_sound_parts
 from firnline.journal.runs import Run
+from firnline.model.files import Root
 from firnline.model.locations import known_as
 from firnline.model.times import DAY_MS
 from firnline.ops.neighbours.around import around
 from firnline.ops.reachability.bounds import NOWHERE, Bounds
 from firnline.ops.reachability.live_roots import forbidden, live_roots
 from firnline.ops.reachability.since_plan import ReachableSincePlan
+from firnline.ops.runs.presence import look
 from firnline.ops.table.context import TableContext
 from firnline.ops.table.sources import refuse_mirror
-from firnline.ports.abilities import NumberedBranches
-from firnline.ports.engines import Engine
+from firnline.ports.abilities import NumberedBranches, UnprovedNames
+from firnline.ports.engines import Engine, Territory
 from firnline.ports.formats import State, TableFormat
 
 SPARED = "needed again: reachable from what the table, a hold or an undoable run names now"
@@ -49,6 +52,12 @@ class ListedFile(NamedTuple):
 
 
 class Guard(Protocol):
+    def refuse_unsound(self) -> None:
+        """Raises RefusedForSafety if files are not there that a table needs, of a format where that may mean that
+        others only seem to be garbage. Looks at every file: once for a purge, and not before each batch.
+        """
+        ...
+
     def look_again(self) -> None:
         """Reads afresh whatever might need a file again. Raises where nothing may go now."""
         ...
@@ -78,6 +87,9 @@ class TableGuard:
 
     def __post_init__(self) -> None:
         self.elsewhere = ReachableSincePlan(self.since_plan.choose, real=self.work.real)
+
+    def refuse_unsound(self) -> None:
+        refuse_missing(self.work, self.work.source.load())
 
     def look_again(self) -> None:
         state = self.work.source.load()
@@ -120,6 +132,31 @@ class TableGuard:
 
     def newly_needed(self, keys: Sequence[str]) -> set[str]:
         return self.since_plan.newly_needed(keys) | self.elsewhere.newly_needed(keys)
+
+
+def refuse_missing(work: TableContext, state: State) -> None:
+    """Raises RefusedForSafety if files that a table needs are not there, where its units name them unproved.
+
+    1. A bit of a manifest that stays turns: it names a chunk that nobody wrote, and the one that it named before only
+       by an expired snapshot's manifest.
+    2. That chunk goes with the expired snapshot, although readers of what stays need it.
+
+    Then the name that nobody wrote is not in the store: a purge that looks for every needed file notices.
+    """
+    table_format = work.source.format
+    if not isinstance(table_format, UnprovedNames):
+        return
+    engine = work.choose(state, table_format, "auto")
+    roots = (Root(file, True, owner) for owner, file in table_format.roots(state))
+    with closing(engine.survey(roots, table_format.expand, Territory(None))) as survey:
+        found = look(engine, survey, work.store)
+    if found.faults:
+        first = found.listed[0]
+        raise RefusedForSafety(
+            f"{found.faults:,} files that {state.table} needs are not as its metadata says, such as {first.path} "
+            f"({first.problem}): {table_format.missing_means}",
+            hint=f"nothing was removed; `firnline check {quote(state.table)}` lists them",
+        )
 
 
 def _is_older(work: TableContext, key: str, bound_ms: int) -> bool:

@@ -18,7 +18,7 @@ from firnline.plans.request import Request
 from firnline.plans.stages import CommitExpiry, PurgeVictims, Stage, stages_of_expiry
 from firnline.policy.decide import decide
 from firnline.policy.parse import Section
-from firnline.ports.abilities import Consequences, ExpiringWriters
+from firnline.ports.abilities import Consequences, DrawsHistory, ExpiringWriters, HistoryDrawing
 from firnline.ports.cache import Remember
 from firnline.ports.catalogs import TableSource
 from firnline.ports.engines import Survey, TableWalk, Territory
@@ -94,11 +94,14 @@ def draft_plan(
 ) -> Draft:
     """Returns what a run on the table would take out. Raises, with nothing changed, where anything cannot be read."""
     state = source.load()
-    settled = narrowed(decide_now(state, source.name, config, request, now_ms), source.format, state, request)
+    settled = decide_now(source.format, state, source.name, config, request, now_ms)
+    settled = narrowed(settled, source.format, state, request)
     follows = consequences_of(source.format, state, settled)
     forgets, trouble = _forgets(state, request, settled, count_forgotten)
     plan = _without_files(state, request, settled, follows, forgets)
-    plan = replace(plan, notes=(*_notes(source.format, state), *trouble))
+    plan = replace(
+        plan, notes=(*_notes(source.format, state), *trouble), drawing=_drawing(source.format, state, settled)
+    )
     if not follows.released:
         return Draft(plan, state, request, settled)
     outside = includes_outside(settled.effective, request)
@@ -134,6 +137,14 @@ def _forgets(state: State, request: Request, settled: Settled, count: CountForgo
 
 def _beside_others(plan: Plan, around: Around) -> Plan:
     return replace(plan, asked=around.asked, conflict=around.conflict, notes=(*plan.notes, *around.notes))
+
+
+def _drawing(table_format: TableFormat, state: State, settled: Settled) -> HistoryDrawing | None:
+    """Returns the history before and after, where the commit would rewrite it."""
+    snapshots, refs = set(settled.decision.expired), set(settled.decision.expired_refs)
+    if not isinstance(table_format, DrawsHistory) or not (snapshots or refs):
+        return None
+    return table_format.drawing(state, snapshots, refs)
 
 
 def _notes(table_format: TableFormat, state: State) -> tuple[str, ...]:

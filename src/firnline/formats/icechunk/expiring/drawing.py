@@ -20,6 +20,7 @@ from firnline.formats.icechunk.expiring.rewriting import Rewriting
 from firnline.formats.icechunk.reading.history import HistorySnapshot
 from firnline.model.snapshots import Ref, RefKind
 from firnline.plans.pages import counted, minute, number
+from firnline.ports.abilities import HistoryDrawing
 
 WIDTH = 80
 _UNFOLDED = 4
@@ -42,23 +43,19 @@ _MORE = {Sign.STAYS: "stay", Sign.HELD: "are held by a ref", Sign.GOES: "go", Si
 """Said of many in a row. Of what follows the root now there is always something to tell, and no row."""
 
 
-@dataclass(frozen=True, slots=True)
-class Drawing:
-    """Lines of text. `before` has every snapshot with what becomes of it, `after` those that refs still lead to."""
-
-    before: tuple[str, ...]
-    after: tuple[str, ...]
-
-
-def drawn(rewriting: Rewriting, width: int = WIDTH) -> Drawing:
-    """Returns the history before and after, no line wider than a terminal of so many columns."""
+def drawn(rewriting: Rewriting, width: int = WIDTH) -> HistoryDrawing:
+    """Returns the history before and after, no line wider than a terminal of so many columns: before with every
+    snapshot and what becomes of it, after with those that refs still lead to.
+    """
     signs = {name: _sign(name, each, rewriting) for name, each in rewriting.before.snapshots.items()}
     after = rewriting.after.without(rewriting.dangling)
     before = _Tree.of(rewriting.before, signs, set(rewriting.deleted))
     left = _Tree.of(after, signs, frozenset())
     end = [f"{counted(len(rewriting.dangling), 'snapshot')} no ref leads to"] if rewriting.dangling else []
-    return Drawing(
-        tuple(_cut(line, width) for line in before.lines()), tuple(_cut(line, width) for line in (*left.lines(), *end))
+    return HistoryDrawing(
+        tuple(_cut(line, width) for line in before.lines()),
+        tuple(_cut(line, width) for line in (*left.lines(), *end)),
+        LEGEND,
     )
 
 

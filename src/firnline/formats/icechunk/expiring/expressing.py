@@ -1,22 +1,17 @@
 """Which sets of survivors Icechunk's own expiry can bring about: it knows one threshold for a whole repository.
 
-A rule that keeps one snapshot a month leaves gaps in the middle of a line, and windows of their own for branches ask
-for a threshold each. Both are told here with the snapshots that make it so, for a plan to refuse them.
+Survivors below a gap in a line, and such as are older than what is to go, are told with the snapshots that make it so.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Set
+from collections.abc import Iterator, Set
 from dataclasses import dataclass
 
 from firnline.foreign import harmless
 from firnline.formats.icechunk.expiring.ancestry import RefHistory, footings
 from firnline.model.snapshots import Ref
 from firnline.model.times import format_instant
-from firnline.policy.reasons import Reason
-
-_BY_REF = frozenset({"current", "branch head", "tag", "hold", "pin"})
-"""Reasons that a ref brings: a hold is a tag here. None of them keeps what lies below."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,17 +80,3 @@ def _refused_by_time(history: RefHistory, survivors: Set[str]) -> Iterator[str]:
 
 def _instant(microseconds: int) -> str:
     return format_instant(microseconds // 1000)
-
-
-def ruled_survivors(kept: Mapping[str, tuple[Reason, ...]], history: RefHistory) -> set[str]:
-    """Returns what a decision keeps for more than that a ref points to it.
-
-    What only a ref keeps must be no survivor: on every line above, it would be one below a gap.
-    """
-    pointed = {ref.snapshot for ref in history.refs}
-    return {
-        name
-        for name, reasons in kept.items()
-        if name in history.snapshots
-        if name not in pointed or any(reason.rule not in _BY_REF for reason in reasons)
-    }

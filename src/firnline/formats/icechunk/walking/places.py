@@ -1,0 +1,24 @@
+"""The folders that Icechunk's writers use, and the names that they give: nothing else is ever taken for one of theirs.
+
+Refs, `repo`, the configuration and earlier versions of `repo` are in no such folder: no search takes any of them.
+"""
+
+from __future__ import annotations
+
+from firnline.formats.icechunk import names
+from firnline.model.files import FileKind
+from firnline.model.locations import join
+from firnline.ports.listings import WrittenFolder
+
+FOLDERS = {
+    names.CHUNKS: FileKind.CHUNK,
+    names.MANIFESTS: FileKind.MANIFEST,
+    names.TRANSACTIONS: FileKind.TRANSACTION_LOG,
+    names.SNAPSHOTS: FileKind.SNAPSHOT,
+}
+"""In the order of deletion: what names others goes after what it names."""
+
+
+def places_of(location: str) -> tuple[WrittenFolder, ...]:
+    named = ((join(location, folder), ((names.NAME, kind),)) for folder, kind in FOLDERS.items())
+    return tuple(WrittenFolder(folder, given, whole=True) for folder, given in named)

@@ -1,0 +1,1 @@
+"""Tables that contracts are tried on, and what is done to them."""
