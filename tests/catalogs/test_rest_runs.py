@@ -150,7 +150,7 @@ def test_the_plan_says_so(subject: Subject, capsys: pytest.CaptureFixture[str]) 
     assert view.to_json()["undo"] == "before commit"
     said = str(view)
     assert "1. would first change nothing, undo possible: 1d" in said
-    assert "which its catalog cannot take back" in said
+    assert "which cannot be taken back" in said
     assert "3. would then wait for readers: 1d" in said
     assert command(["expire", subject.table, "--older-than", str(now_ms() + 1), "--blast-radius", "100%", "--yes"]) == 0
     shown = capsys.readouterr().out

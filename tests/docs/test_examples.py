@@ -7,11 +7,14 @@ from typing import Any
 
 import pytest
 
+from firnline.formats.icechunk.clocks import Disagreement
+
 from .pages import GUIDES, ROOT, blocks
 from .shell import CUT, Example, Shell, examples, shape
 
 README = ROOT / "README.md"
 PYTHON = ROOT / "docs" / "guides" / "python.md"
+ICECHUNK = ROOT / "docs" / "guides" / "icechunk.md"
 SHELL_GUIDES = [guide for guide in GUIDES if blocks(guide, "console")]
 
 
@@ -32,6 +35,22 @@ def test_python_examples_run_in_order(small_lake: Path) -> None:
         exec(compile(block, f"{PYTHON.name}, block {number}", "exec"), names)
     assert names["undone"].state == "undone"
     assert (small_lake / "going.parquet").is_file()
+
+
+def test_python_examples_of_icechunk_run_in_order(tmp_path: Path, inside: pytest.MonkeyPatch) -> None:
+    inside.chdir(tmp_path)
+    inside.setenv("PYICEBERG_HOME", str(tmp_path))
+    names: dict[str, Any] = {}
+    for number, block in enumerate(blocks(ICECHUNK, "python"), 1):
+        exec(compile(block, f"{ICECHUNK.name}, block {number}", "exec"), names)
+    assert names["repository"].lookup_branch("main") == names["snapshot"]
+
+
+def test_a_wrong_time_is_told_as_the_page_shows_it() -> None:
+    said_us, minute_us = 1_787_389_200_000_000, 60_000_000
+    slow = Disagreement("a", said_us, said_us + 60 * minute_us)
+    child = Disagreement("a", said_us, said_us + 2 * minute_us, "VY76P925PRY57WFEK410")
+    assert f"{slow.problem}\n{child.problem}\n" in blocks(ICECHUNK, "text")
 
 
 def test_a_block_is_split_into_commands_with_their_output_and_exit_code() -> None:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from firnline.formats.icechunk import ids
-from firnline.formats.icechunk.names import is_object_name
+from firnline.formats.icechunk.names import NAME, is_object_name
 
 LETTERS = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 
@@ -53,7 +53,7 @@ def test_the_names_that_the_format_itself_tells_of() -> None:
 def test_the_expression_and_the_decoder_agree_on_what_is_a_name(name: str) -> None:
     _, known = ids.ids_of(letters(name))
     assert is_object_name(name) == bool(known[0])
-    assert (re.fullmatch(ids.NAME, name) is not None) == bool(known[0])
+    assert (re.fullmatch(NAME, name) is not None) == bool(known[0])
 
 
 @pytest.mark.parametrize("name", ["", "0" * 19, "0" * 21, "0" * 19 + "1", "0" * 19 + "g", "O" * 20, "0" * 19 + "é"])

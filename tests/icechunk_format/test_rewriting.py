@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Set
-
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from firnline.formats.icechunk.expiring.ancestry import RefHistory, survivors_since
-from firnline.formats.icechunk.expiring.expressing import ref_lines, refusals, ruled_survivors, threshold_for
+from firnline.formats.icechunk.expiring.expressing import ref_lines, refusals, threshold_for
 from firnline.formats.icechunk.expiring.rewriting import Manner, rewritten
 from firnline.formats.icechunk.reading.history import HistorySnapshot
 from firnline.model.snapshots import MAIN, Ref, RefKind
-from firnline.policy.reasons import Reason
 
 from .histories import MINUTE, after_ref, history_of, lines_of, random_histories
 
@@ -225,23 +222,6 @@ def test_refs_that_point_to_the_root() -> None:
     expected = {Manner.DESIGNED: (), Manner.VERSION_1: (first,), Manner.VERSION_2: ()}
     for manner, deleted in expected.items():
         assert rewritten(history, survivors_since(history, 4 * MINUTE), manner, {RefKind.TAG}).deleted == deleted
-
-
-def test_what_a_decision_keeps_only_by_a_ref_is_no_survivor() -> None:
-    history = line_of_five(Ref("old", RefKind.TAG, "2"), Ref("month", RefKind.TAG, "1"))
-    window, tag = Reason("keep-within", "7d"), Reason("tag", "old")
-    kept: dict[str, tuple[Reason, ...]] = {
-        "5": (Reason("branch head", MAIN), window),
-        "4": (window,),
-        "2": (tag, Reason("hold", "audit")),
-        "1": (Reason("tag", "month"), Reason("keep-monthly", "#1")),
-        "not listed": (window,),
-    }
-    assert ruled_survivors(kept, history) == {"5", "4", "1"}
-    del kept["1"]
-    survivors: Set[str] = ruled_survivors(kept, history)
-    assert refusals(history, survivors) == []
-    assert refusals(history, kept.keys() & history.snapshots.keys()) != []
 
 
 def recorded_history() -> RefHistory:

@@ -1,0 +1,62 @@
+"""Whole runs on repositories in a bucket: planned, committed by the library, purged and searched."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import icechunk
+import numpy as np
+import pytest
+import zarr
+
+from firnline.ops.runs.status import RunStatus
+from firnline.stores.objects import ObjectStores
+from firnline.testing.dated import Clock
+from firnline.testing.folder_process import FolderProcess
+from harness.servers.fixtures import unique
+from harness.servers.process import Server
+from harness.servers.s3 import make_bucket
+
+from .growing import SPECS, made
+from .test_s3 import in_bucket
+
+
+@pytest.mark.parametrize("spec", SPECS)
+def test_what_expired_is_gone_and_the_rest_reads_the_same(moto_server: Server, spec: int) -> None:
+    bucket = unique("iceruns")
+    make_bucket(moto_server, bucket)
+    repo, location = made(in_bucket(moto_server, bucket), spec), f"s3://{bucket}/lake/r"
+    for number in range(5):
+        commit(repo, number)
+    before = objects(moto_server, location)
+    clock = Clock()
+    process = FolderProcess(clock=clock, settings=moto_server.settings)
+    asked: dict[str, Any] = {"older_than": "2100-01-01T00:00:00Z", "retain_last": 1, "blast_radius": 1.0}
+    plan = process.plan(location, **asked).plan
+    ended = process.expire(location, grace="1h", **asked)
+    while isinstance(ended, RunStatus) and not ended.run.is_finished:
+        clock.advance(2 * 3_600_000)
+        (ended,) = process.resume(location)
+    gone = {key: size for key, size in before.items() if key not in objects(moto_server, location)}
+    assert (len(gone), sum(gone.values())) == (plan.victims.all.files, plan.victims.all.bytes)
+    assert plan.victims.all.files > 8
+    again = icechunk.Repository.open(in_bucket(moto_server, bucket))
+    rows = zarr.open_group(again.readonly_session("main").store, mode="r")["x"][:]
+    assert rows.tolist() == np.full(400, 4).tolist()
+    left = again.garbage_collect(datetime.now(UTC) + timedelta(days=1), dry_run=True)
+    assert (left.chunks_deleted, left.manifests_deleted) == (0, 0)
+    assert process.check(location).sound
+
+
+def commit(repo: Any, number: int) -> None:
+    session = repo.writable_session("main")
+    group = zarr.open_group(session.store, mode="a")
+    array = group["x"] if number else group.create_array("x", shape=(400,), chunks=(100,), dtype="i8", compressors=None)
+    array[:] = number
+    session.commit(f"commit {number}")
+
+
+def objects(server: Server, location: str) -> dict[str, int]:
+    found = ObjectStores(server.settings).list(location)
+    return {each.key: each.size for each in found if "/_firnline/" not in each.key and "/overwritten/" not in each.key}
