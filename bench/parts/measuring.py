@@ -53,9 +53,11 @@ def _own_bytes(process: psutil.Process) -> int:
         return 0
 
 
-def measured(*arguments: object, environment: Mapping[str, str] | None = None) -> dict[str, Any]:
+def measured(
+    *arguments: object, environment: Mapping[str, str] | None = None, program: str = "child.py"
+) -> dict[str, Any]:
     """What the child told: its session, and each round of work. `cold_s`: from its start to its first result."""
-    command = [sys.executable, str(HERE / "child.py"), *map(str, arguments)]
+    command = [sys.executable, str(HERE / program), *map(str, arguments)]
     told = {"PYTHONPATH": str(HERE.parent), "FIRNLINE_CACHE": "off", **(environment or {})}
     begun = time.perf_counter()
     child = subprocess.Popen(
