@@ -50,6 +50,12 @@ def longest_write_ms(config: Section) -> int:
     return LONGEST_WRITE_MS if written is None else written.value
 
 
+def backups_ms(config: Section) -> int | None:
+    """Returns for how long earlier versions of metadata are kept that writers leave behind; None for ever."""
+    written = config.settings.get("backups")
+    return None if written is None else written.value
+
+
 def store_limits(config: Section) -> StoreLimits:
     """Returns what the file lets stores be asked for."""
     return StoreLimits.of(config.stores)

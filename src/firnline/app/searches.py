@@ -29,7 +29,7 @@ from firnline.plans.request import Request
 from firnline.policy.inherit import Effective
 from firnline.ports.engines import ListingTooLarge
 from firnline.ports.listings import ListRanges, Sort
-from firnline.settings import longest_write_ms
+from firnline.settings import backups_ms, longest_write_ms
 
 if TYPE_CHECKING:
     from firnline.ports.formats import State
@@ -67,8 +67,9 @@ class Searches:
         return self._searched(work, state, scope, replace(asked, also=(*self.alone(asked), *alone)), terms)
 
     def bounded(self, asked: SearchRequest) -> SearchRequest:
-        """Returns the same with what the configuration says of how long a write may take."""
-        return replace(asked, longest_write_ms=longest_write_ms(self.places.config))
+        """Returns the same with what the configuration says of ages: of open writes, and of backups."""
+        config = self.places.config
+        return replace(asked, longest_write_ms=longest_write_ms(config), backups_ms=backups_ms(config))
 
     def alone(self, asked: SearchRequest) -> tuple[str, ...]:
         """Returns the tables that no catalog has but the operator named; those of catalogs count anyway. A purge may

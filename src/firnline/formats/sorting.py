@@ -83,11 +83,20 @@ class Sorting:
             ObjectClass.UNKNOWN_KIND: pc.is_null(kinds),
             ObjectClass.UNKNOWN_AGE: pc.invert(aged),
             # Exactly at the cut-off still counts as young: of two readings of a boundary the one that keeps.
-            ObjectClass.YOUNG: pc.fill_null(pc.greater_equal(modified, self.cutoff_ms), True),
+            ObjectClass.YOUNG: pc.fill_null(pc.greater_equal(modified, self._cutoffs(names)), True),
         }
         conditions = pa.StructArray.from_arrays(list(tests.values()), names=[each.value for each in tests])
         answers = [pa.scalar(each.value) for each in (*tests, ObjectClass.VICTIM)]
         return pc.case_when(conditions, *answers)
+
+    def _cutoffs(self, names: pa.Array) -> pa.Scalar | pa.Array:
+        """Returns what each object must be older than; one for all where no folder has its own."""
+        found: pa.Scalar | pa.Array = pa.scalar(self.cutoff_ms)
+        for place in self.places:
+            if place.cutoff_ms is not None and place.cutoff_ms < self.cutoff_ms:
+                here = _under(names, known_as(place.folder, self.same).rstrip("/"))
+                found = pc.if_else(here, place.cutoff_ms, found)
+        return found
 
     def _kinds(self, names: pa.Array) -> tuple[pa.Array, pa.Array]:
         """Returns the kind that each name has in its place, null where no writer would name it so; and whether it is in

@@ -26,6 +26,7 @@ class FileKind(StrEnum):
     STATISTICS = "statistics"
     PARTITION_STATISTICS = "partition-statistics"
     METADATA = "metadata"
+    BACKUP = "backup"
     UNFINISHED = "unfinished"
 
 

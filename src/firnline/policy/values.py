@@ -123,6 +123,11 @@ def _share(text: str) -> float:
     return float(match[1]) / 100
 
 
+def _backups(text: str) -> int | None:
+    """Returns for how long backups are kept; None for ever."""
+    return None if text == FOREVER else _duration(text)
+
+
 def _longest_write(text: str) -> int:
     found = _duration(text)
     if found < SHORTEST_WRITE_MS:
@@ -165,7 +170,7 @@ SHORTEST_WRITE_MS = DAY_MS
 LONGEST_WRITE_MS = 3 * DAY_MS
 """What counts where nobody says how long a write may take."""
 
-TOP_ONLY = ("cache", "longest-write", "trust-snapshots")
+TOP_ONLY = ("backups", "cache", "longest-write", "trust-snapshots")
 """The settings that count for a whole lake: only the top of a file has them."""
 
 _LISTS = ("shared-with", "trust-snapshots")
@@ -186,6 +191,7 @@ SETTINGS: dict[str, Callable[[Any], Any]] = {
     "shared-with": _sharers,
     "trust-snapshots": _ids,
     "longest-write": _longest_write,
+    "backups": _backups,
 }
 """The keys that are not rules, each with its parser."""
 
@@ -206,4 +212,5 @@ _ALLOWED = {
     "shared-with": "a list of tables, patterns such as lake.backup.*, or locations",
     "trust-snapshots": "a list of ids of snapshots, or * for all",
     "longest-write": "a duration of a day or more, such as 7d",
+    "backups": "a duration such as 90d, or forever",
 }

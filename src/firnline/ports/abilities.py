@@ -12,6 +12,7 @@ from typing import NamedTuple, Protocol, runtime_checkable
 from firnline.model.snapshots import SnapshotId
 from firnline.policy.decide import Decision
 from firnline.ports.formats import Amendment, State
+from firnline.ports.listings import WrittenFolder
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +122,15 @@ class SideObjects(Protocol):
 
         None where nothing goes for its own age: then only what follows from these.
         """
+        ...
+
+
+@runtime_checkable
+class KeepsBackups(Protocol):
+    """Writers leave earlier versions of the metadata behind, which no reader of the table needs."""
+
+    def backups(self, state: State) -> WrittenFolder:
+        """Returns the folder of these, and their names. They go by a retention of their own, where one is set."""
         ...
 
 

@@ -35,12 +35,14 @@ class WrittenFolder:
     """A folder that a table writes to, and the names that its writers give: (expression, kind), first match wins.
 
     Without names it is a folder that the table owns and its writers do not use: what is there belongs to others.
-    `whole`: an expression is for all of the path below the folder, and not only for its last part.
+    `whole`: an expression is for all of the path below the folder, and not only for its last part. `cutoff_ms`: what is
+    younger stays, where that is older than the search's own cutoff.
     """
 
     folder: str
     names: tuple[tuple[str, FileKind], ...]
     whole: bool = False
+    cutoff_ms: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

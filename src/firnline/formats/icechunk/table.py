@@ -20,7 +20,7 @@ from firnline.formats.icechunk.state import metadata_of, ref_in, repository_in, 
 from firnline.formats.icechunk.store_times import clock_faults_of, refuse_doubtful_cut
 from firnline.formats.icechunk.versions import place_of
 from firnline.formats.icechunk.walking.expand import IcechunkExpand
-from firnline.formats.icechunk.walking.places import FOLDERS, places_of
+from firnline.formats.icechunk.walking.places import FOLDERS, backups_of, places_of
 from firnline.formats.icechunk.walking.roots import entries_of, roots_of
 from firnline.model.files import File, FileKind
 from firnline.model.removals import Removal
@@ -51,7 +51,7 @@ class IcechunkFormat:
 
     @property
     def purge_order(self) -> tuple[FileKind, ...]:
-        return (*FOLDERS.values(), FileKind.METADATA)
+        return (FileKind.BACKUP, *FOLDERS.values(), FileKind.METADATA)
 
     @property
     def unique_names(self) -> bool:
@@ -106,6 +106,9 @@ class IcechunkFormat:
 
     def places(self, state: State) -> tuple[WrittenFolder, ...]:
         return places_of(state.location)
+
+    def backups(self, state: State) -> WrittenFolder:
+        return backups_of(state.location)
 
     def table_of(self, key: str) -> State | None:
         folder = table_folder(key)

@@ -140,7 +140,7 @@ def _words(neighbours: Sequence[Neighbour], now_ms: int, named: Callable[[str], 
     for each in neighbours:
         reason = forbidden(each.state, now_ms)
         said = None if reason is None else f"nothing of {each.state.table} may be removed now: {reason}"
-        for place in each.places:
+        for place in (*each.places, *each.backups):
             folder = named(f"{identity(place.folder).rstrip('/')}/").rstrip("/")
             words[folder] = words.get(folder) or said
     return words if any(words.values()) else {}

@@ -12,6 +12,7 @@ from firnline.model.files import File, FileKind, Root
 from firnline.model.locations import identity, parse_location, stem_of, within
 from firnline.ops.reachability.live_roots import live_roots
 from firnline.ops.table.context import ListTables, Registered, TableContext, read_all
+from firnline.ports.abilities import KeepsBackups
 from firnline.ports.engines import ServerRoots
 from firnline.ports.expanding import ROW_COLUMNS, Expand, Expanded, Together, joined, one_order
 from firnline.ports.formats import State
@@ -39,6 +40,12 @@ class Neighbour:
     @cached_property
     def places(self) -> tuple[WrittenFolder, ...]:
         return self.work.source.format.places(self.state)
+
+    @property
+    def backups(self) -> tuple[WrittenFolder, ...]:
+        """Where its writers leave earlier versions of metadata, if they do."""
+        table_format = self.work.source.format
+        return (table_format.backups(self.state),) if isinstance(table_format, KeepsBackups) else ()
 
     def needs(self, now_ms: int) -> Iterator[File]:
         return (root.file for root in live_roots(self.work, self.state, now_ms))

@@ -14,7 +14,8 @@ class SearchRequest:
     """The options of a search. `same` are stems that are one; `dead` are uuids of tables that are known to be gone, and
     locations of metadata that nobody has any more; `also` locations of tables that no catalog has. `longest_write_ms`
     is how long a write may take, from its first file to its commit: what is younger may be of one that is still open,
-    and stays unless the operator names an instant.
+    and stays unless the operator names an instant. `backups_ms` is for how long earlier versions of metadata are kept
+    that writers leave behind; None for ever.
     """
 
     older_than_ms: int | None = None
@@ -23,6 +24,7 @@ class SearchRequest:
     also: tuple[str, ...] = ()
     keep_near_misses: bool = False
     longest_write_ms: int = LONGEST_WRITE_MS
+    backups_ms: int | None = None
 
     @property
     def gone(self) -> frozenset[str]:

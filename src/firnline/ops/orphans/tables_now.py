@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from firnline.model.files import Root
@@ -17,6 +17,7 @@ from firnline.ops.orphans.touching import Touching
 from firnline.ops.table.context import ListTables
 from firnline.ports.engines import ServerRoots
 from firnline.ports.formats import Formats
+from firnline.ports.listings import WrittenFolder
 
 
 @dataclass(frozen=True)
@@ -117,10 +118,20 @@ class TablesOfSearch:
     def rules(self, formats: Formats) -> Rules:
         scope, lake = self.scope, self.lake
         departed = () if scope.departed is None else formats.of(scope.departed).places(scope.departed)
-        places = scope.places(self.insiders, departed)
+        places = scope.places(self.insiders, (*departed, *self._backups()))
         foreign = scope.foreign(self._near(), self.insiders, places, lake.now_ms)
         records = {*self._records(), *records_of(self.own), *(join(each, "_firnline") for each in scope.folders)}
         return Rules(lake.cutoff_ms, places, foreign, tuple(sorted(records)), lake.asked.same, lake.by_name)
+
+    def _backups(self) -> Iterator[WrittenFolder]:
+        """Yields where writers of the searched tables leave earlier versions of metadata, if those are not kept for
+        ever.
+        """
+        kept_ms = self.lake.asked.backups_ms
+        if kept_ms is None:
+            return
+        for each in self.insiders:
+            yield from (replace(place, cutoff_ms=self.lake.now_ms - kept_ms) for place in each.backups)
 
     def _near(self) -> Sequence[Neighbour]:
         """Returns the tables with a folder that touches the searched ones: no other one's is the beginning of what is

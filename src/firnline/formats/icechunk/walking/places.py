@@ -1,6 +1,7 @@
 """The folders that Icechunk's writers use, and the names that they give: nothing else is ever taken for one of theirs.
 
-Refs, `repo`, the configuration and earlier versions of `repo` are in no such folder: no search takes any of them.
+Refs, `repo` and the configuration are in no such folder: no search takes any of them. Earlier versions of `repo` go by
+a retention of their own.
 """
 
 from __future__ import annotations
@@ -22,3 +23,9 @@ FOLDERS = {
 def places_of(location: str) -> tuple[WrittenFolder, ...]:
     named = ((join(location, folder), ((names.NAME, kind),)) for folder, kind in FOLDERS.items())
     return tuple(WrittenFolder(folder, given, whole=True) for folder, given in named)
+
+
+def backups_of(location: str) -> WrittenFolder:
+    """Returns where version 2 leaves each `repo` that it replaced. The operations log ends where one is gone."""
+    named = rf"{names.REPO}\.[0-9]+\.{names.NAME}"
+    return WrittenFolder(join(location, names.OVERWRITTEN), ((named, FileKind.BACKUP),), whole=True)
