@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from .growing import grown, storage
+from .growing import LIBRARY, SPECS, grown, storage
 from .repositories import unpacked
 
 
@@ -21,3 +21,12 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("small") / "repo-1"
     grown(storage(folder), 7, 1, steps=20)
     return folder
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Says which library the interpreter has, and which versions of the format it writes."""
+    written = " and ".join(map(str, SPECS))
+    library = ".".join(map(str, LIBRARY))
+    item.user_properties.append(
+        ("count: tests of Icechunk", {f"with icechunk {library}, writing version {written}": 1})
+    )
