@@ -167,7 +167,7 @@ def test_a_table_that_no_catalog_has_is_shown_once_with_its_branches(copy: Copy)
     (found,) = copy.process().dropped(str(copy.folder))
     assert found.folder == copy.table
     assert found.problem is not None
-    assert "paimon table, which is in no catalog" in found.problem
+    assert "whose tables are in no catalog" in found.problem
 
 
 # ---- beside Iceberg

@@ -36,16 +36,7 @@ class LakeGuard:
     since_plan: ReachableSincePlan
     held: dict[str, str | None] = field(default_factory=dict)
     bounds: Bounds = NOWHERE
-
-    def refuse_unsound(self) -> None:
-        """Looks at the tables whose files were searched."""
-        for each in self._tables():
-            if any(overlap(folder, own) for folder in self.run.plan["scope"]["folders"] for own in each.state.owned):
-                refuse_missing(each.work, each.state)
-
-    def _tables(self) -> Sequence[Neighbour]:
-        scope = self.run.plan["scope"]
-        return all_tables(lambda afresh: self.work.everyone(scope["also"], scope["folders"]))
+    is_sound: bool = False
 
     def look_again(self) -> None:
         now_ms = self.work.now()
@@ -54,7 +45,8 @@ class LakeGuard:
         refuse_forbidden(state, now_ms)
         self._refuse_unsealed_search()
         self.bounds = self.work.bounds(state, self.run)
-        neighbours = self._tables()
+        scope = self.run.plan["scope"]
+        neighbours = all_tables(lambda afresh: self.work.everyone(scope["also"], scope["folders"]))
         self._refuse_fewer_catalogs(neighbours)
         self._refuse_return(neighbours)
         here = Here(self.work.source.format.expand, self.work.server)
@@ -63,6 +55,7 @@ class LakeGuard:
             needed = ((each, Root(file, True)) for each in asked for file in each.needs(now_ms))
             for part in by_server(neighbours, needed, here):
                 self.since_plan.add(part.roots, part.expand, by_name=by_name)
+        self._refuse_unsound(neighbours)
         self.held.clear()
         self.held.update(_words(neighbours, now_ms, names_of(self.work, self.run)))
 
@@ -79,6 +72,14 @@ class LakeGuard:
 
     def newly_needed(self, keys: Sequence[str]) -> set[str]:
         return self.since_plan.newly_needed(keys)
+
+    def _refuse_unsound(self, neighbours: Sequence[Neighbour]) -> None:
+        """Raises RefusedForSafety, at the first look, if files are not there that a searched table needs."""
+        folders = self.run.plan["scope"]["folders"]
+        for each in neighbours if not self.is_sound else ():
+            if any(overlap(folder, own) for folder in folders for own in each.state.owned):
+                refuse_missing(each.work, each.state)
+        self.is_sound = True
 
     def _held(self, key: str) -> str | None:
         """Returns why nothing may go from the innermost writers' folder that the object lies in; None where it may."""

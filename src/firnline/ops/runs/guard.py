@@ -52,12 +52,6 @@ class ListedFile(NamedTuple):
 
 
 class Guard(Protocol):
-    def refuse_unsound(self) -> None:
-        """Raises RefusedForSafety if files are not there that a table needs, of a format where that may mean that
-        others only seem to be garbage. Looks at every file: once for a purge, and not before each batch.
-        """
-        ...
-
     def look_again(self) -> None:
         """Reads afresh whatever might need a file again. Raises where nothing may go now."""
         ...
@@ -84,12 +78,10 @@ class TableGuard:
     since_plan: ReachableSincePlan
     elsewhere: ReachableSincePlan = field(init=False)
     bounds: Bounds = NOWHERE
+    is_sound: bool = False
 
     def __post_init__(self) -> None:
         self.elsewhere = ReachableSincePlan(self.since_plan.choose, real=self.work.real)
-
-    def refuse_unsound(self) -> None:
-        refuse_missing(self.work, self.work.source.load())
 
     def look_again(self) -> None:
         state = self.work.source.load()
@@ -100,6 +92,9 @@ class TableGuard:
         self._ask_others(state)
         needs = live_roots(self.work, state, now_ms, but=self.run.id.stamp)
         self.since_plan.add(needs, self.work.source.format.expand)
+        if not self.is_sound:
+            refuse_missing(self.work, state)
+            self.is_sound = True
 
     def _ask_others(self, state: State) -> None:
         """Reads afresh what other tables need."""
@@ -135,7 +130,8 @@ class TableGuard:
 
 
 def refuse_missing(work: TableContext, state: State) -> None:
-    """Raises RefusedForSafety if files that a table needs are not there, where its units name them unproved.
+    """Raises RefusedForSafety if files that a table needs are not there, where its units name them unproved. Looks at
+    every file: at the first look of a purge, and not before each batch.
 
     1. A bit of a manifest that stays turns: it names a chunk that nobody wrote, and the one that it named before only
        by an expired snapshot's manifest.

@@ -100,7 +100,6 @@ def purge_run(leased: LeasedRun, deleter: Deleter, guard: Guard) -> LeasedRun:
     refuse_emptied(work.source.format, state, run)  # while the run can still be undone
     refuse_edited(work.store, run)
     refuse_changed_parts(work.store, run.folder.victims, run.victim_seals)
-    guard.refuse_unsound()
     if run.state is RunState.COMMITTED:
         guard.look_again()  # a purge that may not begin ends no undo
         leased = leased.moved(RunState.PURGING)
