@@ -95,7 +95,7 @@ def test_a_writer_goes_on(moto_server: Server, spec: int) -> None:
             session = repo.writable_session(MAIN)
             zarr.open_group(session.store, mode="a").attrs["count"] = len(written)
             written.append(str(session.commit(f"written {len(written)}")))
-            stop.wait(0.3)
+            stop.wait(1.5)  # longer than a look takes on a busy machine: nobody could read it otherwise
 
     writer = threading.Thread(target=write)
     writer.start()

@@ -19,6 +19,7 @@ from firnline.ops.reachability.since_plan import ReachableSincePlan
 from firnline.ops.runs.guard import SPARED, ListedFile, names_of, refuse_forbidden, refuse_missing
 from firnline.ops.table.context import TableContext
 from firnline.policy.values import SHORTEST_WRITE_MS
+from firnline.ports.abilities import UnprovedNames
 
 _THREADS = 32
 _CHANGED = "the store says another size or age of it than the list"
@@ -47,6 +48,9 @@ class LakeGuard:
         self.bounds = self.work.bounds(state, self.run)
         scope = self.run.plan["scope"]
         neighbours = all_tables(lambda afresh: self.work.everyone(scope["also"], scope["folders"]))
+        if self._has_looked_at_files(neighbours):
+            self.look_again()
+            return
         self._refuse_fewer_catalogs(neighbours)
         self._refuse_return(neighbours)
         here = Here(self.work.source.format.expand, self.work.server)
@@ -55,7 +59,6 @@ class LakeGuard:
             needed = ((each, Root(file, True)) for each in asked for file in each.needs(now_ms))
             for part in by_server(neighbours, needed, here):
                 self.since_plan.add(part.roots, part.expand, by_name=by_name)
-        self._refuse_unsound(neighbours)
         self.held.clear()
         self.held.update(_words(neighbours, now_ms, names_of(self.work, self.run)))
 
@@ -73,13 +76,17 @@ class LakeGuard:
     def newly_needed(self, keys: Sequence[str]) -> set[str]:
         return self.since_plan.newly_needed(keys)
 
-    def _refuse_unsound(self, neighbours: Sequence[Neighbour]) -> None:
-        """Raises RefusedForSafety, at the first look, if files are not there that a searched table needs."""
+    def _has_looked_at_files(self, neighbours: Sequence[Neighbour]) -> bool:
+        """Tells whether files of searched tables had to be looked for, which is done once: it takes its time, so that a
+        commit may have come. Raises RefusedForSafety if some are not there.
+        """
         folders = self.run.plan["scope"]["folders"]
-        for each in neighbours if not self.is_sound else ():
-            if any(overlap(folder, own) for folder in folders for own in each.state.owned):
-                refuse_missing(each.work, each.state)
+        due = [each for each in neighbours if isinstance(each.work.source.format, UnprovedNames) and not self.is_sound]
+        due = [each for each in due if any(overlap(folder, own) for folder in folders for own in each.state.owned)]
+        for each in due:
+            refuse_missing(each.work, each.state)
         self.is_sound = True
+        return bool(due)
 
     def _held(self, key: str) -> str | None:
         """Returns why nothing may go from the innermost writers' folder that the object lies in; None where it may."""

@@ -85,6 +85,10 @@ class TableGuard:
 
     def look_again(self) -> None:
         state = self.work.source.load()
+        if not self.is_sound and isinstance(self.work.source.format, UnprovedNames):
+            refuse_missing(self.work, state)
+            state = self.work.source.load()  # it took its time, and a commit may have come
+        self.is_sound = True
         self.work.same_table(state, self.run)
         now_ms = self.work.now()
         refuse_forbidden(state, now_ms)
@@ -92,9 +96,6 @@ class TableGuard:
         self._ask_others(state)
         needs = live_roots(self.work, state, now_ms, but=self.run.id.stamp)
         self.since_plan.add(needs, self.work.source.format.expand)
-        if not self.is_sound:
-            refuse_missing(self.work, state)
-            self.is_sound = True
 
     def _ask_others(self, state: State) -> None:
         """Reads afresh what other tables need."""
