@@ -174,8 +174,10 @@ def test_a_session_rebases_over_an_expiry(copies: Callable[[], Scene], expire_be
 
 
 def test_a_session_whose_base_was_expired(copies: Callable[[], Scene]) -> None:
-    """Its commit is refused by the library, as it is after the library's own expiry: nothing of anybody is lost."""
-    ends = []
+    """Version 1 of the library refuses its commit, as it does after the library's own expiry; version 2 makes it.
+    Nothing of anybody is lost.
+    """
+    ends, left = [], []
     for scene, by_firnline in ((copies(), True), (copies(), False)):
         writer = OpenWriter(scene.folder)
         writer.run(range(COMMIT))
@@ -191,20 +193,25 @@ def test_a_session_whose_base_was_expired(copies: Callable[[], Scene]) -> None:
             opened(scene.folder).expire_snapshots(datetime.now(UTC) + timedelta(days=1))
         ends.append([outcome_of(partial(writer.session.commit, "plain")), outcome_of(writer.commit)])
         assert writer.own <= objects(scene.folder)
-        assert arrays(scene.folder) == before
+        left.append(arrays(scene.folder))
+        assert left[-1] == before if all(ends[-1]) else left[-1]["y0"] == writer.values["y0"]
         again = OpenWriter(scene.folder, number=1)
         again.run(range(COMMIT + 1))
         assert arrays(scene.folder)["y1"] == again.values["y1"]
         scene.is_sound()
-    assert ends[0] == ends[1]
-    assert all(ends[0])
+    assert (ends[0], left[0]) == (ends[1], left[1])
+    assert all(ends[0]) or is_version_2(scene)
 
 
 def test_a_branch_is_made_of_an_expired_snapshot_before_the_purge(scene: Scene) -> None:
-    """What it needs is spared, and what its session writes stays."""
+    """What it needs is spared, and what its session writes stays. Version 2 knows an expired snapshot no more."""
     expired = [each.id for each in opened(scene.folder).ancestry(branch="main")][2]
     scene.plan()
     scene.go_on()
+    if is_version_2(scene):
+        with pytest.raises(icechunk.IcechunkError):
+            opened(scene.folder).create_branch("again", expired)
+        return
     opened(scene.folder).create_branch("again", expired)
     wanted = arrays(scene.folder, "again")["x"]
     session = opened(scene.folder).writable_session("again")
@@ -231,12 +238,14 @@ def test_a_search_between_a_flush_and_the_ref(scene: Scene, age_ms: int) -> None
 
 @pytest.mark.parametrize("act", ["commit", "flush"])
 def test_an_old_session_commits_between_search_and_purge(scene: Scene, act: str) -> None:
-    """All that it left was found as garbage. The repository is read again before anything goes."""
+    """All that it left was found as garbage, but for what version 2 lists. The repository is read again before anything
+    goes.
+    """
     writer = OpenWriter(scene.folder, OLD_MS)
     writer.run(range(COMMIT))
     flushed = flush(writer) if act == "flush" else None
     plan, _ = scene.search(grace=GRACE)
-    assert plan.victims.all.files >= LITTER + 3
+    assert plan.victims.all.files >= (LITTER if flushed and is_version_2(scene) else LITTER + 3)
     if flushed is None:
         writer.step(COMMIT)
     else:
@@ -244,6 +253,10 @@ def test_an_old_session_commits_between_search_and_purge(scene: Scene, act: str)
     with suppress(FirnlineError):
         scene.go_on()
     writer.is_whole()
+
+
+def is_version_2(scene: Scene) -> bool:
+    return (scene.folder / names.REPO).exists()
 
 
 def flush(writer: OpenWriter) -> str:
