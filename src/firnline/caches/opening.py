@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import secrets
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -14,6 +14,7 @@ from firnline.caches.expand import CachedExpand, look_up
 from firnline.caches.seal import Seal, entry_name, own_secret, shared_secret
 from firnline.errors import UsageError
 from firnline.foreign import is_address
+from firnline.ports.abilities import UnitsElsewhere
 from firnline.ports.cache import CACHE_KEY, REDIS, Cache, Nothing, Remember, Sealed
 from firnline.ports.expanding import Expand
 from firnline.ports.formats import State, TableFormat
@@ -56,19 +57,12 @@ class OpenedCache:
             expand = table_format.expand
             if self.cache is None or self.seal is None:
                 return expand
-            stamps = look_up(store, (file for _, file in table_format.roots(state)), _of_units(table_format, state))
+            also = table_format.unit_folders(state) if isinstance(table_format, UnitsElsewhere) else ()
+            stamps = look_up(store, (file for _, file in table_format.roots(state)), also)
             ttl_s = min(max(window_ms // 1000, _SHORTEST_S), _LONGEST_S)
             return CachedExpand(expand, table_format.name, self.cache, self.seal, stamps, ttl_s)
 
         return remember
-
-
-def _of_units(table_format: TableFormat, state: State) -> Iterator[str]:
-    """Yields the folders in which writers of the format put units and nothing else."""
-    kinds = table_format.expand.order
-    for place in table_format.places(state):
-        if place.names and all(kind in kinds for _, kind in place.names):
-            yield place.folder
 
 
 @dataclass(frozen=True, slots=True)

@@ -147,6 +147,15 @@ class UnprovedNames(Protocol):
 
 
 @runtime_checkable
+class UnitsElsewhere(Protocol):
+    """Units lie in other folders than the roots that name them: a cache has to ask the store about those, too."""
+
+    def unit_folders(self, state: State) -> Sequence[str]:
+        """Returns these folders. Nothing but units lies in them."""
+        ...
+
+
+@runtime_checkable
 class SplitMetadata(Protocol):
     """Metadata in many objects, each about one thing: it goes with that."""
 

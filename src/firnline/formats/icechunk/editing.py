@@ -17,7 +17,7 @@ from firnline.formats.icechunk.reading.repository import IcechunkRepository
 from firnline.formats.icechunk.state import notes_in, ref_in, repository_in, state_of
 from firnline.formats.icechunk.versions import version_name
 from firnline.model.removals import Removal
-from firnline.model.snapshots import Ref, RefKind, SnapshotId
+from firnline.model.snapshots import MAIN, Ref, RefKind, SnapshotId
 from firnline.policy.periods import LONGEST_AGE_MS
 from firnline.ports.abilities import Dropping
 from firnline.ports.formats import Amendment, Edited, State
@@ -25,12 +25,9 @@ from firnline.ports.formats import Amendment, Edited, State
 
 def expired(state: State, snapshots: Set[SnapshotId], refs: Set[str], amendment: Amendment) -> Edited:
     """Returns the repository without these. Raises RefusedForSafety where the library would take others, too."""
-    repository = repository_in(state)
-    gone_refs = [ref_in(state, name) for name in sorted(refs)]
-    without = _of(repository, RefHistory.of(repository).without(refs=gone_refs))
-    due = snapshots & without.snapshots.keys()
-    cut_us = threshold_to_expire(RefHistory.of(without), due, repository.spec) if due else None
-    after = without if cut_us is None else _rewritten(without, cut_us)
+    repository, without = repository_in(state), _without(state, refs)
+    cut_us = _threshold(without, snapshots)
+    after = without if cut_us is None else _of(without, _rewriting(without, cut_us).after)
     _refuse_other(repository, after, snapshots)
     gone = [repository.snapshots[each] for each in sorted(snapshots)]
     removal = Removal(
@@ -43,17 +40,13 @@ def expired(state: State, snapshots: Set[SnapshotId], refs: Set[str], amendment:
 
 def rewriting_of(state: State, snapshots: Set[SnapshotId], refs: Set[str]) -> Rewriting:
     """Returns what a commit that takes these out makes of the history, with the refs that it deletes."""
-    repository = repository_in(state)
-    history, gone = RefHistory.of(repository), [ref_in(state, name) for name in sorted(refs)]
-    left = _of(repository, history.without(refs=gone))
-    due = snapshots & left.snapshots.keys()
-    cut_us = threshold_to_expire(RefHistory.of(left), due, repository.spec) if due else 0
-    found = rewritten(RefHistory.of(left), survivors_since(history, cut_us), manner_of(repository.spec))
+    history, without = RefHistory.of(repository_in(state)), _without(state, refs)
+    found = _rewriting(without, _threshold(without, snapshots) or 0)
     still = found.after.reachable()
     return replace(
         found,
         before=history,
-        deleted=tuple(gone),
+        deleted=tuple(_by_name(state, refs)),
         dangling=frozenset(history.snapshots.keys() - still),
         released=frozenset(history.reachable() - still),
     )
@@ -69,10 +62,8 @@ def _refuse_other(before: IcechunkRepository, after: IcechunkRepository, snapsho
 
 def amended(state: State, amendment: Amendment) -> Edited:
     """Returns the repository with refs made or deleted, and with other notes."""
-    repository = repository_in(state)
-    gone = [ref_in(state, name) for name in sorted(amendment.refs_gone)]
-    without = _of(repository, RefHistory.of(repository).without(refs=gone))
-    return _edited(state, _with_refs(without, state, amendment), amendment, None, Removal())
+    after = _with_refs(_without(state, amendment.refs_gone), state, amendment)
+    return _edited(state, after, amendment, None, Removal())
 
 
 def dropping(state: State, refs: Set[str]) -> Dropping:
@@ -83,12 +74,9 @@ def dropping(state: State, refs: Set[str]) -> Dropping:
     for name in sorted(refs):
         if name not in state.refs:
             raise UsageError(f"{state.table} has no ref {name!r}", hint="`firnline plan TABLE --list` shows them")
-    repository = repository_in(state)
-    gone = [ref_in(state, name) for name in sorted(refs)]
-    if any(ref.kind is RefKind.BRANCH and ref.name == "main" for ref in gone):
+    if any(ref.kind is RefKind.BRANCH and ref.name == MAIN for ref in _by_name(state, refs)):
         raise UsageError("the main branch cannot be dropped", hint="Icechunk's readers begin with it")
-    after = _of(repository, RefHistory.of(repository).without(refs=gone))
-    lost = frozenset(repository.snapshots.keys() - after.snapshots.keys())
+    lost = frozenset(repository_in(state).snapshots.keys() - _without(state, refs).snapshots.keys())
     seen = {name: state.refs[name].snapshot for name in sorted(refs)}
     return Dropping(lost, frozenset(refs), {**seen, **{each: each for each in sorted(lost)}})
 
@@ -106,10 +94,25 @@ def part_of(removal: Removal, snapshots: Set[SnapshotId]) -> Removal:
     return Removal(gone, payload={"snapshots": saved})
 
 
-def _rewritten(repository: IcechunkRepository, cut_us: int) -> IcechunkRepository:
+def _by_name(state: State, refs: Set[str]) -> list[Ref]:
+    return [ref_in(state, name) for name in sorted(refs)]
+
+
+def _without(state: State, refs: Set[str]) -> IcechunkRepository:
+    """Returns the repository without these refs."""
+    repository = repository_in(state)
+    return _of(repository, RefHistory.of(repository).without(refs=_by_name(state, refs)))
+
+
+def _threshold(repository: IcechunkRepository, snapshots: Set[SnapshotId]) -> int | None:
+    """Returns what takes out those of the snapshots that are still there; None where none is."""
+    due = snapshots & repository.snapshots.keys()
+    return threshold_to_expire(RefHistory.of(repository), due, repository.spec) if due else None
+
+
+def _rewriting(repository: IcechunkRepository, cut_us: int) -> Rewriting:
     history = RefHistory.of(repository)
-    found = rewritten(history, survivors_since(history, cut_us), manner_of(repository.spec))
-    return _of(repository, found.after)
+    return rewritten(history, survivors_since(history, cut_us), manner_of(repository.spec))
 
 
 def _of(repository: IcechunkRepository, history: RefHistory) -> IcechunkRepository:

@@ -12,7 +12,7 @@ from firnline.formats.icechunk.committing.properties import read_properties
 from firnline.formats.icechunk.expiring.ancestry import RefHistory
 from firnline.formats.icechunk.expiring.drawing import drawn
 from firnline.formats.icechunk.expiring.fitting import fitted
-from firnline.formats.icechunk.names import table_folder
+from firnline.formats.icechunk.names import MANIFESTS, table_folder
 from firnline.formats.icechunk.objects import snapshot_objects
 from firnline.formats.icechunk.reading.detection import has_repository
 from firnline.formats.icechunk.reading.repository import read_repository
@@ -23,6 +23,7 @@ from firnline.formats.icechunk.walking.expand import IcechunkExpand
 from firnline.formats.icechunk.walking.places import FOLDERS, backups_of, places_of
 from firnline.formats.icechunk.walking.roots import entries_of, roots_of
 from firnline.model.files import File, FileKind
+from firnline.model.locations import join
 from firnline.model.removals import Removal
 from firnline.model.snapshots import SnapshotId
 from firnline.policy.decide import Decision
@@ -106,6 +107,9 @@ class IcechunkFormat:
 
     def places(self, state: State) -> tuple[WrittenFolder, ...]:
         return places_of(state.location)
+
+    def unit_folders(self, state: State) -> tuple[str, ...]:
+        return (join(state.location, MANIFESTS),)
 
     def backups(self, state: State) -> WrittenFolder:
         return backups_of(state.location)

@@ -9,10 +9,10 @@ from firnline.foreign import harmless
 from firnline.formats.icechunk.committing.proofs import ExpiryProof
 from firnline.formats.icechunk.expiring.ancestry import RefHistory, survivors_since
 from firnline.formats.icechunk.expiring.expressing import refusals
-from firnline.formats.icechunk.expiring.rewriting import Manner, rewritten
+from firnline.formats.icechunk.expiring.fitting import manner_of
+from firnline.formats.icechunk.expiring.rewriting import rewritten
 from firnline.formats.icechunk.reading.repository import IcechunkRepository
 
-_MANNERS = {1: Manner.VERSION_1, 2: Manner.VERSION_2}
 _SHOWN = 5
 
 
@@ -36,7 +36,7 @@ def foretold(repository: IcechunkRepository, proof: ExpiryProof) -> Foretold:
     survivors = survivors_since(before, proof.threshold_us)
     if refused := [*(f"{each} is in no history any more" for each in lost), *refusals(before, survivors)]:
         return Foretold(before, frozenset(), False, tuple(refused))
-    return _foretold(repository, before, rewritten(before, survivors, _MANNERS[repository.spec]).after)
+    return _foretold(repository, before, rewritten(before, survivors, manner_of(repository.spec)).after)
 
 
 def _with_refs(repository: IcechunkRepository, proof: ExpiryProof) -> tuple[RefHistory, list[str]]:

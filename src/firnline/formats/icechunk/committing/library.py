@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -95,7 +95,8 @@ def instant(microseconds: int) -> datetime:
 
 
 @contextmanager
-def _reading(location: str) -> Iterator[None]:
+def _telling(told: Callable[[BaseException], FirnlineError]) -> Iterator[None]:
+    """Raises whatever the library raises as the error that is told of it."""
     try:
         yield
     except (FirnlineError, GeneratorExit):
@@ -103,22 +104,20 @@ def _reading(location: str) -> Iterator[None]:
     except BaseException as trouble:
         if not _is_of_library(trouble):
             raise
-        raise StoreError(
+        raise told(trouble) from trouble
+
+
+def _reading(location: str) -> AbstractContextManager[None]:
+    return _telling(
+        lambda trouble: StoreError(
             f"the icechunk library does not read {location}: {_sentence(trouble)}",
             hint="nothing was changed by this; check that the library reaches the same store as firnline",
-        ) from trouble
+        )
+    )
 
 
-@contextmanager
-def _changing(location: str, what: str) -> Iterator[None]:
-    try:
-        yield
-    except (FirnlineError, GeneratorExit):
-        raise
-    except BaseException as trouble:
-        if not _is_of_library(trouble):
-            raise
-        raise _told(trouble, f"{what} in {location}") from trouble
+def _changing(location: str, what: str) -> AbstractContextManager[None]:
+    return _telling(lambda trouble: _told(trouble, f"{what} in {location}"))
 
 
 def _told(trouble: BaseException, what: str) -> FirnlineError:
