@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from threading import Lock
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -27,6 +28,7 @@ from firnline.ports.catalogs import TableName
 from firnline.ports.delete import Doomed, Fate, always
 from firnline.ports.listings import KeyRange
 from firnline.ports.stores import shared
+from firnline.stores import throttle
 from firnline.stores.delete import ObjectDelete
 from firnline.stores.objects import ObjectStores
 from firnline.stores.throttle import LocalBudget, Throttle
@@ -69,8 +71,13 @@ class Naps:
 @pytest.fixture
 def naps(monkeypatch: pytest.MonkeyPatch) -> Naps:
     found = Naps()
-    monkeypatch.setattr(time, "sleep", found.sleep)
+    throttle_sleeps(monkeypatch, found.sleep)
     return found
+
+
+def throttle_sleeps(monkeypatch: pytest.MonkeyPatch, sleep: Callable[[float], None]) -> None:
+    """Only the throttle's: a thread that another test left behind sleeps too, and must not count here."""
+    monkeypatch.setattr(throttle, "time", SimpleNamespace(sleep=sleep, monotonic=time.monotonic))
 
 
 def napping(delete: Any, naps: Naps) -> Any:
@@ -297,9 +304,9 @@ def test_a_lease_waits_behind_no_read(tmp_path: Path, monkeypatch: pytest.Monkey
         found = lake.firnline().places
         work = found.table_context("lake.db.t")
         state = work.source.load()
-        throttle = found.stores._throttle({})
-        lane = throttle.reads(str(tmp_path))
-        throttle.reserve(lane, 3_600)
-        monkeypatch.setattr(time, "sleep", sleep)
-        with throttle.turn(lane), work.lease(state) as (_, lease):
+        line = found.stores._throttle({})
+        lane = line.reads(str(tmp_path))
+        line.reserve(lane, 3_600)
+        throttle_sleeps(monkeypatch, sleep)
+        with line.turn(lane), work.lease(state) as (_, lease):
             assert lease.lend() > 0, "what writes a claim once more"

@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from itertools import pairwise
 from threading import Barrier, Lock
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given
@@ -15,6 +16,7 @@ from hypothesis import strategies as st
 
 from firnline.policy.limits import LARGEST_BATCH, StoreLimits
 from firnline.policy.parse import parse_policy
+from firnline.stores import throttle as throttling
 from firnline.stores.throttle import DEFAULTS, Lane, Lanes, LocalBudget, Throttle, prefix_of
 from harness.curves import WatchedThrottle
 
@@ -197,7 +199,7 @@ def most_at_once(throttle: Throttle) -> int:
 
 def test_a_listing_waits_for_what_it_brought(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = Ticking()
-    monkeypatch.setattr(time, "sleep", clock.wait)
+    monkeypatch.setattr(throttling, "time", SimpleNamespace(sleep=clock.wait))
     throttle = Throttle(lanes("stores: {/disk: {reads-per-second: 1}}"), LocalBudget(clock=clock), clock)
     lane = throttle.reads("/disk/t")
     assert list(throttle.listing(lane, iter([10_000, 500, 600]), lambda page: page)) == [10_000, 500, 600]
