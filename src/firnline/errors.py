@@ -170,3 +170,9 @@ class AlreadyExists(StoreError):
     """A conditional write lost: another writer owns that name, or this very write was retried."""
 
     kind = "already-exists"
+
+
+class ObjectChanged(StoreError):
+    """An object is not as it was read: another writer came first."""
+
+    kind = "object-changed"

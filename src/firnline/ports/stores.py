@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol, Self, TypeVar, runtime_checkable
 
 if TYPE_CHECKING:
@@ -18,6 +18,15 @@ class ObjectMeta:
     size: int
     modified_ms: int | None = None
     etag: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Tagged:
+    """An object as it was read, with what its store tells it apart by from any other of the same name."""
+
+    data: bytes = field(repr=False)
+    tag: str | None = None
+    generation: str | None = None
 
 
 class Get(Protocol):
@@ -74,11 +83,29 @@ class PutIfAbsent(Protocol):
         ...
 
 
+class PutIfMatch(Protocol):
+    """Replacing an object only as it was read. Writers must make sure that no two versions of it are the same bytes:
+    a store may tell versions apart by these alone.
+    """
+
+    def get_tagged(self, key: str) -> Tagged:
+        """Returns the whole object and its tag. Raises ObjectNotFound."""
+        ...
+
+    def put_if_match(self, key: str, data: bytes, seen: Tagged) -> None:
+        """Writes the object where it still is as it was read, or raises ObjectChanged. Of racing callers that read the
+        same, exactly one returns.
+
+        A caller whose answer got lost may see ObjectChanged against its own write: read back.
+        """
+        ...
+
+
 class Read(Get, Head, List, Names, Links, Protocol):
     """Everything that planning may do."""
 
 
-class ReadWrite(Read, Put, PutIfAbsent, Protocol):
+class ReadWrite(Read, Put, PutIfAbsent, PutIfMatch, Protocol):
     """What records and commits are made with. Still cannot delete."""
 
 

@@ -18,13 +18,14 @@ from obstore.exceptions import (
     BaseError,
     InvalidPathError,
     PermissionDeniedError,
+    PreconditionError,
     UnauthenticatedError,
     UnknownConfigurationKeyError,
 )
 from obstore.store import AzureStore, GCSStore, MemoryStore, ObjectStore, from_url
 
-from firnline.errors import AlreadyExists, NoSuchBucket, ObjectNotFound, PermanentStoreError, StoreError
-from firnline.ports.stores import ObjectMeta
+from firnline.errors import AlreadyExists, NoSuchBucket, ObjectChanged, ObjectNotFound, PermanentStoreError, StoreError
+from firnline.ports.stores import ObjectMeta, Tagged
 from firnline.stores.failures import code_in, failure, is_silence, no_bucket, plain, unreachable
 from firnline.stores.keys import Key, object_name
 from firnline.stores.settings import (
@@ -128,6 +129,19 @@ class Buckets:
         with failing(key, missing=NoSuchBucket):
             obstore.put(self.opened(key), object_name(key), data, mode="create", use_multipart=False)
 
+    def get_tagged(self, key: Key) -> Tagged:
+        with self.asking(key):
+            found = obstore.get(self.opened(key), object_name(key))
+            return Tagged(bytes(found.bytes()), found.meta["e_tag"], found.meta["version"])
+
+    def put_if_match(self, key: Key, data: bytes, seen: Tagged) -> None:
+        with failing(key, missing=ObjectChanged):
+            told = {"e_tag": seen.tag, "version": seen.generation}
+            matching: Any = {name: value for name, value in told.items() if value is not None}
+            if not matching:
+                raise PermanentStoreError(f"the store tells no tag of {key.text!r}", "it cannot replace what was read")
+            obstore.put(self.opened(key), object_name(key), data, mode=matching, use_multipart=False)
+
     def opened(self, key: Key, retries: int = 0) -> ObjectStore:
         """Returns the store that holds this key, the same one every time."""
         with self._opening:
@@ -198,6 +212,8 @@ def failing(key: Key, missing: type[StoreError] = ObjectNotFound) -> Iterator[No
         if missing is NoSuchBucket:
             raise no_bucket(key) from error
         raise missing(f"no object {key.text!r}") from error
+    except PreconditionError as error:
+        raise ObjectChanged(f"{key.text!r} was written by another process") from error
     except AlreadyExistsError as error:
         raise AlreadyExists(f"{key.text!r} exists already") from error
     except _HOPELESS as error:

@@ -11,14 +11,15 @@ neither does the rest of a writer that was killed.
 
 from __future__ import annotations
 
+import fcntl
 import os
 import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from uuid import uuid4
 
-from firnline.errors import AlreadyExists, ObjectNotFound, PermanentStoreError, StoreError
-from firnline.ports.stores import ObjectMeta
+from firnline.errors import AlreadyExists, ObjectChanged, ObjectNotFound, PermanentStoreError, StoreError
+from firnline.ports.stores import ObjectMeta, Tagged
 from firnline.stores.keys import Key
 
 _UNFINISHED = re.compile(r"\.firnline-tmp-[0-9a-f]{32}")
@@ -82,6 +83,42 @@ class LocalFiles:
         """
         with _writing(key.text), _written(key.path, data) as unfinished:
             os.link(unfinished, key.path)
+
+    def get_tagged(self, key: Key) -> Tagged:
+        return Tagged(self.get(key))
+
+    def put_if_match(self, key: Key, data: bytes, seen: Tagged) -> None:
+        """Writes the object where its bytes are those that were read.
+
+        No call of the system compares and renames in one step, so writers of this kind take turns: each locks the
+        folder. The system gives the lock back when a process dies. An inode and a time would not tell two versions
+        apart: both are used again within a few milliseconds.
+        """
+        with _failing(key.text), _alone_in(os.path.dirname(key.path), key.text):
+            if self._unlike(key, seen):
+                raise ObjectChanged(f"{key.text!r} was written by another process")
+            with _written(key.path, data) as unfinished:
+                os.rename(unfinished, key.path)
+
+    def _unlike(self, key: Key, seen: Tagged) -> bool:
+        try:
+            return self.get(key) != seen.data
+        except ObjectNotFound:
+            return True
+
+
+@contextmanager
+def _alone_in(folder: str, spelled: str) -> Iterator[None]:
+    """Locks a folder for the time of the block. Raises ObjectChanged if it is gone."""
+    try:
+        handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    except FileNotFoundError as error:
+        raise ObjectChanged(f"{spelled!r} is gone with its folder") from error
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
 
 
 def folder_contents(folder: str, spelled: str) -> tuple[list[ObjectMeta], list[str]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from firnline.ports.stores import ObjectMeta
+from firnline.ports.stores import ObjectMeta, Tagged
 from firnline.stores.buckets import Buckets
 from firnline.stores.keys import Key, folder_key, object_key
 from firnline.stores.local import LocalFiles
@@ -48,6 +48,14 @@ class ObjectStores:
     def put_if_absent(self, key: str, data: bytes) -> None:
         where = object_key(key)
         self._at(where).put_if_absent(where, data)
+
+    def get_tagged(self, key: str) -> Tagged:
+        where = object_key(key)
+        return self._at(where).get_tagged(where)
+
+    def put_if_match(self, key: str, data: bytes, seen: Tagged) -> None:
+        where = object_key(key)
+        self._at(where).put_if_match(where, data, seen)
 
     def _at(self, where: Key) -> LocalFiles | Buckets:
         return self._local if where.scheme == "file" else self._buckets

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from threading import Lock
 
-from firnline.ports.stores import ObjectMeta, Read, ReadWrite
+from firnline.ports.stores import ObjectMeta, Read, ReadWrite, Tagged
 from firnline.stores.wrappers.read_only import ReadOnly
 
 
@@ -49,6 +49,14 @@ class _Noting(ABC):
     def put_if_absent(self, key: str, data: bytes) -> None:
         self._note("put_if_absent", key)
         self._store.put_if_absent(key, data)
+
+    def get_tagged(self, key: str) -> Tagged:
+        self._note("get", key)
+        return self._store.get_tagged(key)
+
+    def put_if_match(self, key: str, data: bytes, seen: Tagged) -> None:
+        self._note("put_if_match", key)
+        self._store.put_if_match(key, data, seen)
 
 
 class Counting(_Noting):

@@ -11,7 +11,7 @@ from pathlib import Path
 from firnline.app.places import now_ms
 from firnline.errors import AlreadyExists
 from firnline.lake import Lake
-from firnline.ports.stores import ObjectMeta, ReadWrite
+from firnline.ports.stores import ObjectMeta, ReadWrite, Tagged
 from firnline.stores import local
 
 
@@ -73,6 +73,13 @@ class Dated:
         except AlreadyExists:  # a try that never got there dates nothing
             self.clock.written[key] = before or 0
             raise
+
+    def get_tagged(self, key: str) -> Tagged:
+        return self.store.get_tagged(key)
+
+    def put_if_match(self, key: str, data: bytes, seen: Tagged) -> None:
+        self.clock.written[key] = self.clock.ahead_ms
+        self.store.put_if_match(key, data, seen)
 
 
 def dated(lake: Lake, clock: Clock, store: type[Dated] = Dated) -> Lake:

@@ -25,7 +25,7 @@ from firnline.errors import FirnlineError, StoreError
 Answer = TypeVar("Answer")
 When = Literal["before", "after"]
 
-CHANGES = frozenset({"put", "put_if_absent", "delete", "discard", "commit"})
+CHANGES = frozenset({"put", "put_if_absent", "put_if_match", "delete", "discard", "commit"})
 """Verbs that leave something behind. Their number in an operation is the number of places where it can be cut."""
 
 

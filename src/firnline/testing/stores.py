@@ -14,10 +14,10 @@ from typing import ClassVar
 
 import pytest
 
-from firnline.errors import AlreadyExists, LeaseHeld, ObjectNotFound, StoreError
+from firnline.errors import AlreadyExists, LeaseHeld, ObjectChanged, ObjectNotFound, StoreError
 from firnline.model.locations import join
 from firnline.ports.delete import Delete, Doomed, Fate
-from firnline.ports.stores import PutIfAbsent, Read, ReadWrite
+from firnline.ports.stores import PutIfAbsent, PutIfMatch, Read, ReadWrite
 
 AWKWARD_NAMES = (
     "a b",
@@ -207,6 +207,35 @@ class StoreContract(ReadContract):
         assert self.raw_get(join(root, "x")) == b"first"
         assert [found.key for found in store.list(root)] == [join(root, "x")]
 
+    def test_what_was_read_is_replaced(self, store: ReadWrite, root: str) -> None:
+        self.raw_put(join(root, "x"), b"first")
+        seen = store.get_tagged(join(root, "x"))
+        assert seen.data == b"first"
+        store.put_if_match(join(root, "x"), b"second", seen)
+        assert self.raw_get(join(root, "x")) == b"second"
+
+    def test_what_changed_since_it_was_read_is_not_replaced(self, store: ReadWrite, root: str) -> None:
+        self.raw_put(join(root, "x"), b"first")
+        seen = store.get_tagged(join(root, "x"))
+        store.put(join(root, "x"), b"other")
+        with pytest.raises(ObjectChanged, match="x"):
+            store.put_if_match(join(root, "x"), b"second", seen)
+        assert self.raw_get(join(root, "x")) == b"other"
+
+    def test_nothing_is_replaced_where_nothing_is(self, store: ReadWrite, root: str) -> None:
+        self.raw_put(join(root, "deep", "x"), b"first")
+        seen = store.get_tagged(join(root, "deep", "x"))
+        for missing in ("deep/y", "gone/x"):
+            with pytest.raises(ObjectNotFound):
+                store.get_tagged(join(root, missing))
+            with pytest.raises(ObjectChanged):
+                store.put_if_match(join(root, missing), b"second", seen)
+        assert [found.key for found in store.list(root)] == [join(root, "deep", "x")]
+
+    def test_of_racing_threads_that_read_the_same_one_replaces(self, store: ReadWrite, root: str) -> None:
+        with ThreadPoolExecutor(RACERS) as racers:
+            self._count_up(racers, store, join(root, "x"))
+
     def test_of_racing_threads_one_returns(self, store: ReadWrite, root: str) -> None:
         with ThreadPoolExecutor(RACERS) as racers:
             self._race(racers, store, root)
@@ -227,6 +256,15 @@ class StoreContract(ReadContract):
             assert len(winners) == 1
             assert self.raw_get(key) == b"%d" % winners[0]
 
+    def _count_up(self, racers: Executor, store: ReadWrite, key: str) -> None:
+        """Each racer adds one, again and again: a lost condition would lose one."""
+        if self.loses_races:
+            pytest.skip(self.loses_races)
+        self.raw_put(key, b"0")
+        for entry in [racers.submit(_add_one, store, key, ROUNDS) for _ in range(RACERS)]:
+            entry.result()
+        assert self.raw_get(key) == b"%d" % (RACERS * ROUNDS)
+
     def _watch(self, writers: Executor, store: ReadWrite, key: str) -> None:
         store.put(key, bytes(1 << 20))
         writing = writers.submit(_rewrite, store, key)
@@ -243,6 +281,10 @@ class SharedStoreContract(StoreContract):
     def test_of_racing_processes_one_returns(self, store: ReadWrite, root: str) -> None:
         with _processes() as racers:
             self._race(racers, store, root)
+
+    def test_of_racing_processes_that_read_the_same_one_replaces(self, store: ReadWrite, root: str) -> None:
+        with _processes() as racers:
+            self._count_up(racers, store, join(root, "x"))
 
     def test_a_reader_in_another_process_sees_all_or_nothing(self, store: ReadWrite, root: str) -> None:
         with _processes() as writers:
@@ -264,6 +306,16 @@ def _try_put(store: PutIfAbsent, key: str, data: bytes) -> bool:
     except AlreadyExists:
         return False
     return True
+
+
+def _add_one(store: PutIfMatch, key: str, times: int) -> None:
+    while times:
+        seen = store.get_tagged(key)
+        try:
+            store.put_if_match(key, b"%d" % (int(seen.data) + 1), seen)
+        except ObjectChanged:
+            continue
+        times -= 1
 
 
 def _rewrite(store: ReadWrite, key: str) -> None:

@@ -7,12 +7,19 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
 from typing import TypeVar
 
-from firnline.errors import AlreadyExists, ObjectNotFound, OutcomeUnknown, PermanentStoreError, StoreError
+from firnline.errors import (
+    AlreadyExists,
+    ObjectChanged,
+    ObjectNotFound,
+    OutcomeUnknown,
+    PermanentStoreError,
+    StoreError,
+)
 from firnline.patience import Patience
-from firnline.ports.stores import ObjectMeta, ReadWrite, shared
+from firnline.ports.stores import ObjectMeta, ReadWrite, Tagged, shared
 
 Answer = TypeVar("Answer")
-_FINAL = (ObjectNotFound, AlreadyExists, PermanentStoreError)
+_FINAL = (ObjectNotFound, AlreadyExists, ObjectChanged, PermanentStoreError)
 
 
 class Retrying:
@@ -46,6 +53,15 @@ class Retrying:
 
     def put(self, key: str, data: bytes) -> None:
         persist(lambda: self._store.put(key, data), self._patience)
+
+    def get_tagged(self, key: str) -> Tagged:
+        return persist(lambda: self._store.get_tagged(key), self._patience)
+
+    def put_if_match(self, key: str, data: bytes, seen: Tagged) -> None:
+        """Writes the object where it is as it was read. A try whose answer got lost makes the next one fail against it:
+        ObjectChanged then says no more than that the caller has to read again.
+        """
+        persist(lambda: self._store.put_if_match(key, data, seen), self._patience)
 
     def put_if_absent(self, key: str, data: bytes) -> None:
         """Writes the object unless it exists, and finds out by reading back where an answer got lost.
