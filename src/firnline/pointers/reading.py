@@ -1,0 +1,85 @@
+"""Reading pointers: one file, or all that lie in a folder."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from firnline.errors import ObjectNotFound, UnreadableMetadata
+from firnline.model.locations import join
+from firnline.pointers.document import LARGEST, Pointer, parse_pointer, too_large
+from firnline.pointers.names import FOLDER, SUFFIX, PointerName, read_name
+from firnline.pointers.ordinals import ordinal_ms
+from firnline.ports.stores import Read, ReadWrite, Tagged
+
+
+@dataclass(frozen=True, slots=True)
+class FoundPointer:
+    """A pointer, the file that it was read from and how that was; `named` is what the file's name says, if anything."""
+
+    key: str
+    pointer: Pointer
+    seen: Tagged = field(repr=False)
+
+    @property
+    def name(self) -> str:
+        return self.key.rpartition("/")[2]
+
+    @property
+    def named(self) -> PointerName | None:
+        return read_name(self.name)
+
+
+def read_pointer(store: Read, key: str) -> FoundPointer:
+    """Returns the pointer in a file. Raises ObjectNotFound; UnreadableMetadata for what is none, or far too large."""
+    size = store.head(key).size
+    if size > LARGEST:
+        raise UnreadableMetadata(f"{key} is no pointer: {too_large(size).message}")
+    data = store.get(key)
+    return FoundPointer(key, parse_pointer(data, key), Tagged(data))
+
+
+def read_to_replace(store: ReadWrite, key: str) -> FoundPointer | None:
+    """Returns the pointer in a file, ready to be replaced; None where there is no file."""
+    try:
+        seen = store.get_tagged(key)
+    except ObjectNotFound:
+        return None
+    return FoundPointer(key, parse_pointer(seen.data, key), seen)
+
+
+def pointer_names(store: Read, folder: str) -> list[str]:
+    """Returns the names of the files in a folder that are pointers by their names' end."""
+    return sorted(name for name in store.names(folder) if name.endswith(SUFFIX))
+
+
+def newest_names(names: list[str]) -> list[str]:
+    """Returns the names without those of a log that a later one of the same table and branch follows: no reader goes
+    by them.
+    """
+    newest: dict[object, tuple[int, str]] = {}
+    others: list[str] = []
+    for name in names:
+        told = read_name(name)
+        if told is None or told.ordinal is None:
+            others.append(name)
+        else:
+            newest[told.subject] = max(newest.get(told.subject, (0, "")), (ordinal_ms(told.ordinal), name))
+    return sorted([*others, *(name for _, name in newest.values())])
+
+
+def pointers_in(store: Read, folder: str) -> Iterator[FoundPointer]:
+    """Yields the pointers in a folder, of each log the newest. Raises UnreadableMetadata where a file that is one by
+    its name cannot be read. One that goes meanwhile is left out.
+    """
+    for name in newest_names(pointer_names(store, folder)):
+        try:
+            yield read_pointer(store, join(folder, name))
+        except ObjectNotFound:
+            continue
+
+
+def pointers_of(store: Read, location: str) -> Iterator[FoundPointer]:
+    """Yields the pointers that readers of a table's folder find: beside its data, and in the folder for pointers."""
+    yield from pointers_in(store, location)
+    yield from pointers_in(store, join(location, FOLDER))
