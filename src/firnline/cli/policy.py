@@ -68,6 +68,9 @@ def _settings(effective: Effective) -> Iterator[tuple[str, Setting[Any]]]:
     yield "records", effective.records
     yield "sharing", effective.sharing
     yield "shared-with", effective.shared_with
+    yield "pointers", effective.pointers
+    yield "pointer-branches", effective.pointer_branches
+    yield "pointer-links", effective.pointer_links
 
 
 def _row(name: str, setting: Setting[Any]) -> tuple[str, ...]:
@@ -83,9 +86,9 @@ def _facts(name: str, setting: Setting[Any]) -> dict[str, Any]:
 def _said(name: str, value: Any) -> str:
     if value is None:
         return "in the table's folder" if name == "records" else "off"
-    if name == "grace":
+    if name in ("grace", "pointer-links"):
         return format_duration(value)
-    if name == "shared-with":
+    if name in ("shared-with", "pointer-branches"):
         return ", ".join(value) or "none"
     return f"{value:.0%}" if name == "blast-radius" else str(value)
 

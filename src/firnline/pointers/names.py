@@ -38,7 +38,7 @@ class Naming(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Subject:
+class PointedBranch:
     """What a pointer speaks of: one branch of one table."""
 
     namespace: tuple[str, ...]
@@ -64,16 +64,16 @@ def unescaped(text: str) -> str:
     return plain.encode("latin-1").decode("utf-8")
 
 
-def by_identifier(subject: Subject) -> str:
+def by_identifier(subject: PointedBranch) -> str:
     return _checked(f"{subject.stem}_{escaped(subject.branch)}{SUFFIX}")
 
 
-def by_ordinal(subject: Subject, ordinal: str) -> str:
+def by_ordinal(subject: PointedBranch, ordinal: str) -> str:
     branch = "" if subject.branch == MAIN else f"_{escaped(subject.branch)}"
     return _checked(f"{subject.stem}{branch}_{ordinal}{SUFFIX}")
 
 
-def by_uuid(subject: Subject, guid: str) -> str:
+def by_uuid(subject: PointedBranch, guid: str) -> str:
     """Returns the name of a file that stays when the table is renamed: then it goes on under its first name."""
     return _checked(f"{subject.stem}_{guid}{branch_end(subject.branch)}{SUFFIX}")
 
@@ -95,7 +95,7 @@ def _checked(name: str) -> str:
 class PointerName:
     """The name of a pointer's file, read back. One of an entry in a log has an ordinal, one after a uuid has that."""
 
-    subject: Subject
+    subject: PointedBranch
     ordinal: str | None = None
     guid: str | None = None
 
@@ -118,11 +118,11 @@ def _of_parts(parts: list[str]) -> PointerName | None:
     if _ORDINAL.fullmatch(parts[-1]):
         branch = unescaped(parts[2]) if len(parts) == 4 else MAIN
         ordinal_ms(parts[-1])
-        return PointerName(Subject(namespace, table, branch), ordinal=parts[-1])
+        return PointerName(PointedBranch(namespace, table, branch), ordinal=parts[-1])
     if is_uuid(parts[2]):
         branch = unescaped(parts[3]) if len(parts) == 4 else MAIN
-        return PointerName(Subject(namespace, table, branch), guid=parts[2])
-    return PointerName(Subject(namespace, table, unescaped(parts[2]))) if len(parts) == 3 else None
+        return PointerName(PointedBranch(namespace, table, branch), guid=parts[2])
+    return PointerName(PointedBranch(namespace, table, unescaped(parts[2]))) if len(parts) == 3 else None
 
 
 def is_uuid(text: str) -> bool:

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 from firnline.errors import PolicyError, UsageError
 from firnline.model.names import written
+from firnline.model.snapshots import MAIN
 from firnline.model.times import DAY_MS
 from firnline.policy.bounds import HistoryBound
 from firnline.policy.native import NativeRetention, Range
@@ -169,6 +170,9 @@ _DEFAULTS: dict[str, Setting[Any]] = {
     "history": Setting(None, _DEFAULT),
     "sharing": Setting(LAKE, _DEFAULT),
     "shared-with": Setting((), _DEFAULT),
+    "pointers": Setting(None, _DEFAULT),
+    "pointer-branches": Setting((MAIN,), _DEFAULT),
+    "pointer-links": Setting(30 * DAY_MS, _DEFAULT),
 }
 
 
@@ -186,6 +190,9 @@ class Effective:
     history: Setting[HistoryBound | None]
     sharing: Setting[str]
     shared_with: Setting[tuple[str, ...]]
+    pointers: Setting[str | None]
+    pointer_branches: Setting[tuple[str, ...]]
+    pointer_links: Setting[int]
 
 
 def effective(
@@ -218,6 +225,9 @@ def effective(
         history=settings["history"],
         sharing=settings["sharing"],
         shared_with=settings["shared-with"],
+        pointers=settings["pointers"],
+        pointer_branches=settings["pointer-branches"],
+        pointer_links=settings["pointer-links"],
     )
 
 

@@ -152,6 +152,19 @@ def _sharers(text: str | Sequence[str]) -> tuple[str, ...]:
     return names
 
 
+def _pointers(text: str) -> str | None:
+    """Returns how the pointers of a table are named; None where it has none."""
+    return None if text == OFF else _one_of("identifier", "ordinal", "uuid")(text)
+
+
+def _branches(text: str | Sequence[str]) -> tuple[str, ...]:
+    """Returns patterns of branches."""
+    names = _several(text)
+    if not all(names):
+        raise PolicyError("a name of a branch must not be empty")
+    return names
+
+
 def _truth(text: str) -> bool:
     return _one_of("true", "false")(text) == "true"
 
@@ -173,7 +186,7 @@ LONGEST_WRITE_MS = 3 * DAY_MS
 TOP_ONLY = ("backups", "cache", "longest-write", "trust-snapshots")
 """The settings that count for a whole lake: only the top of a file has them."""
 
-_LISTS = ("shared-with", "trust-snapshots")
+_LISTS = ("pointer-branches", "shared-with", "trust-snapshots")
 """The settings that take several values."""
 
 LAKE, NONE = "lake", "none"
@@ -192,6 +205,9 @@ SETTINGS: dict[str, Callable[[Any], Any]] = {
     "trust-snapshots": _ids,
     "longest-write": _longest_write,
     "backups": _backups,
+    "pointers": _pointers,
+    "pointer-branches": _branches,
+    "pointer-links": _duration,
 }
 """The keys that are not rules, each with its parser."""
 
@@ -213,4 +229,7 @@ _ALLOWED = {
     "trust-snapshots": "a list of ids of snapshots, or * for all",
     "longest-write": "a duration of a day or more, such as 7d",
     "backups": "a duration such as 90d, or forever",
+    "pointers": "identifier, ordinal, uuid, or off",
+    "pointer-branches": "a list of branches or patterns, such as [main, release-*]",
+    "pointer-links": "a duration such as 30d",
 }

@@ -229,10 +229,14 @@ class HistoryField(Protocol):
 
 @runtime_checkable
 class KeepsVersions(Protocol):
-    """Earlier versions of a table's metadata can be read again, as long as nobody clears them away."""
+    """A table's whole metadata is one object, which a pointer can name; earlier versions can be read again, as long as
+    nobody clears them away.
+    """
 
-    def earlier(self, state: State) -> Sequence[str]:
-        """Returns the locations of the versions before this one, oldest first, as far as its log tells."""
+    def versions(self, state: State) -> Sequence[tuple[str, int]]:
+        """Returns where each version lies, and when it was written: oldest first, as far as its log tells, and this one
+        last.
+        """
         ...
 
 

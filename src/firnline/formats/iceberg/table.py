@@ -75,10 +75,14 @@ class IcebergFormat:
 
     def metadata_files(self, state: State) -> Iterator[str]:
         yield state.fence
-        yield from self.earlier(state)
+        yield from (place for place, _ in self.versions(state)[:-1])
 
-    def earlier(self, state: State) -> list[str]:
-        return [entry["metadata-file"] for entry in state.document.get("metadata-log") or ()]
+    def versions(self, state: State) -> list[tuple[str, int]]:
+        logged = state.document.get("metadata-log") or ()
+        return [
+            *((each["metadata-file"], each["timestamp-ms"]) for each in logged),
+            (state.fence, self.written_ms(state)),
+        ]
 
     def places(self, state: State) -> tuple[WrittenFolder, ...]:
         return places_of(state.location, state.properties)

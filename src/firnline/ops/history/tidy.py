@@ -88,7 +88,7 @@ def _texts(work: TableContext, state: State) -> Iterator[bytes]:
     yield from (_said(run) for run in work.recorded(state) if run.state in _ON_THEIR_WAY)
     table_format, left = work.source.format, MOST_READ
     # Without earlier versions the present pointer is the only one, and many files would be read in vain.
-    for key in (state.fence, *table_format.earlier(state)) if isinstance(table_format, KeepsVersions) else ():
+    for key, _ in reversed(table_format.versions(state)) if isinstance(table_format, KeepsVersions) else ():
         with suppress(ObjectNotFound):
             left -= work.store.head(key).size
             if left < 0:

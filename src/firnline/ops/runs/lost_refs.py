@@ -110,8 +110,8 @@ def _has_some(state: State, removal: Removal) -> bool:
 def _earlier(source: TableSource, state: State) -> Iterator[State]:
     """Yields the versions before this one, newest first, each read when it is asked for; none where none is kept."""
     table_format = source.format
-    log = table_format.earlier(state) if isinstance(table_format, KeepsVersions) else ()
-    return (_read(source, place) for place in reversed(log))
+    log = table_format.versions(state)[:-1] if isinstance(table_format, KeepsVersions) else ()
+    return (_read(source, place) for place, _ in reversed(log))
 
 
 def _read(source: TableSource, place: str) -> State:

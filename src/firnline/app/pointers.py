@@ -1,0 +1,149 @@
+"""Pointers of the lake's tables: published, repaired, and resolved without a catalog."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from firnline.app.catalogs import absolute
+from firnline.errors import FirnlineError, RefusedForSafety
+from firnline.model.names import parts_of
+from firnline.model.times import format_instant
+from firnline.ops.pointers.keeping import PointerKeeper, PointerPolicy, PointerStatus
+from firnline.ops.pointers.truth import Behind, behind
+from firnline.pointers.resolving import ResolvedPointer, Wanted, resolve, table_folder
+from firnline.policy.inherit import effective
+from firnline.ports.catalogs import TableName
+
+if TYPE_CHECKING:
+    from firnline.app.places import Places
+    from firnline.ports.formats import State
+
+
+@dataclass(frozen=True, slots=True)
+class SyncedTable:
+    """What became of the pointers of one table; or why nothing did."""
+
+    table: str
+    pointers: tuple[PointerStatus, ...] = ()
+    problem: FirnlineError | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        told = {"table": self.table, "pointers": [_facts(each) for each in self.pointers]}
+        return told if self.problem is None else {**told, "error": self.problem.to_json()}
+
+
+@dataclass(frozen=True, slots=True)
+class OpenedPath:
+    """A table found without its catalog: its metadata, by which pointer, and how old that is. `behind` is how far the
+    pointer is behind its catalog, where that can be asked; None where it cannot, or where it is not behind.
+    """
+
+    found: ResolvedPointer
+    state: State = field(repr=False)
+    age_ms: int
+    catalog: str | None = None
+    behind: Behind | None = None
+
+    @property
+    def metadata(self) -> str:
+        return self.found.pointer.metadata_file_path
+
+    def to_json(self) -> dict[str, Any]:
+        pointer = self.found.pointer
+        return {
+            "metadata": self.metadata,
+            "pointer": self.found.key,
+            "followed": list(self.found.followed),
+            "table": pointer.table_identifier,
+            "uuid": pointer.guid,
+            "branch": pointer.branch,
+            "ordinal": pointer.ordinal,
+            "age_ms": self.age_ms,
+            "catalog": self.catalog,
+            "behind": None if self.behind is None else _behind_facts(self.behind),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Pointers:
+    """The pointers of every table."""
+
+    places: Places
+
+    def policy(self, name: TableName) -> PointerPolicy | None:
+        """Returns what firnline.yaml says of a table's pointers; None where it asks for none."""
+        if not name.catalog:
+            return None
+        return PointerPolicy.of(effective(self.places.config, name.catalog, name.namespace, name.name))
+
+    def sync(self, tables: Iterable[TableName], take_over: bool = False) -> list[SyncedTable]:
+        """Returns what was repaired, table by table. One that fails does not stop the others."""
+        return [self._synced(each, take_over) for each in tables if self.policy(each) is not None]
+
+    def publish(self, name: TableName) -> list[PointerStatus]:
+        """Returns the pointers of a table, moved on to what its catalog says; none where no policy asks for them."""
+        policy = self.policy(name)
+        return [] if policy is None else self._keeper(name, policy).publish()
+
+    def resolve(self, path: str, wanted: Wanted, outside: bool = False) -> OpenedPath:
+        """Returns the table at a path, by its pointer alone. Raises RefusedForSafety where the metadata that it names
+        is another table's.
+        """
+        where = absolute(path)
+        store = self.places.stores.reading(table_folder(where))
+        found = resolve(store, where, wanted, outside=outside)
+        pointer = found.pointer
+        source = self.places.source(pointer.metadata_file_path)
+        state = source.format.load(pointer.metadata_file_path, pointer.metadata_file_path)
+        if state.uuid != pointer.guid:
+            raise RefusedForSafety(
+                f"{found.key} names the metadata of the table {state.uuid}, and says that it is {pointer.guid}",
+                hint="`firnline pointers sync` writes what the catalog says",
+            )
+        catalog, late = self._behind(found)
+        return OpenedPath(found, state, found.age_ms(self.places.clock()), catalog, late)
+
+    def _behind(self, found: ResolvedPointer) -> tuple[str | None, Behind | None]:
+        """Returns the catalog that a pointer was published from, if it can be asked, and how far it is behind."""
+        pointer = found.pointer
+        for catalog in self.places.catalogs.configured if pointer.published_by else ():
+            name = TableName.of_parts(catalog, parts_of(pointer.table_identifier))
+            if self.places.catalogs.address_of(name) == pointer.published_by:
+                source = self.places.source(name)
+                return catalog, behind(source.format, source.load(), pointer)
+        return None, None
+
+    def _synced(self, name: TableName, take_over: bool) -> SyncedTable:
+        policy = self.policy(name)
+        try:
+            found = [] if policy is None else self._keeper(name, policy, take_over).sync()
+        except FirnlineError as problem:
+            return SyncedTable(str(name), problem=problem)
+        return SyncedTable(str(name), tuple(found))
+
+    def _keeper(self, name: TableName, policy: PointerPolicy, take_over: bool = False) -> PointerKeeper:
+        work = self.places.table_context(name)
+        retire = self.places.stores.retire(name, work.store)
+        return PointerKeeper(work, policy, retire, partial(self._uuid_of, name.catalog), take_over)
+
+    def _uuid_of(self, catalog: str, parts: tuple[str, ...]) -> str:
+        return self.places.source(TableName.of_parts(catalog, parts)).load().uuid
+
+
+def _facts(status: PointerStatus) -> dict[str, Any]:
+    told = status.was_behind
+    return {
+        "pointer": status.key,
+        "outcome": status.outcome,
+        "branch": status.branch,
+        "metadata": status.metadata,
+        "ordinal": status.ordinal,
+        "was_behind": None if told is None else _behind_facts(told),
+    }
+
+
+def _behind_facts(told: Behind) -> dict[str, Any]:
+    return {"commits": told.commits, "since": format_instant(told.since_ms)}

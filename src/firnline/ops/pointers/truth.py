@@ -1,0 +1,73 @@
+"""What a catalog says of a table, as its pointers need it; and how far behind that a pointer is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from firnline.errors import RefusedForSafety
+from firnline.model.locations import identity
+from firnline.ops.table.context import TableContext
+from firnline.pointers.document import Pointer
+from firnline.pointers.publishing import Truth
+from firnline.ports.abilities import KeepsVersions
+from firnline.ports.formats import State, TableFormat
+
+
+@dataclass(frozen=True, slots=True)
+class Behind:
+    """How far a pointer is behind: so many commits, None if the table does not name that version any more; and since
+    when, as far as the table tells.
+    """
+
+    commits: int | None
+    since_ms: int
+
+
+def truth_of(work: TableContext, state: State) -> Truth:
+    """Returns what is to be published. Raises RefusedForSafety for a format whose state is not in one file."""
+    table_format, name = work.source.format, work.source.name
+    if not name.catalog or not isinstance(table_format, KeepsVersions):
+        raise RefusedForSafety(
+            f"{name} can have no pointers",
+            hint="they are for tables of Iceberg that a catalog has; write `pointers: off`",
+        )
+    return Truth(
+        namespace=name.namespace,
+        table=name.name,
+        guid=state.uuid,
+        location=state.location,
+        metadata=state.fence,
+        committed_ms=table_format.written_ms(state),
+        address=work.address,
+    )
+
+
+def asking(work: TableContext) -> Asking:
+    return Asking(work, work.source.load)
+
+
+@dataclass
+class Asking:
+    """Asks the catalog of a table again and again; `state` is what it said last."""
+
+    work: TableContext
+    load: Callable[[], State]
+    state: State | None = field(default=None, init=False)
+
+    def __call__(self) -> Truth:
+        self.state = self.load()
+        return truth_of(self.work, self.state)
+
+
+def behind(table_format: TableFormat, state: State, pointer: Pointer) -> Behind | None:
+    """Returns how far a pointer is behind; None if it names the current version, or speaks of another table."""
+    versions = table_format.versions(state) if isinstance(table_format, KeepsVersions) else []
+    names = [identity(place) for place, _ in versions]
+    told = identity(pointer.metadata_file_path)
+    if not names or told == names[-1] or pointer.guid != state.uuid:
+        return None
+    if told not in names:
+        return Behind(None, versions[0][1])
+    at = len(names) - 1 - names[::-1].index(told)
+    return Behind(len(names) - 1 - at, versions[at + 1][1])
