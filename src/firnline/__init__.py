@@ -13,9 +13,10 @@ from firnline.arrival import use_packed
 from firnline.version import VERSION
 
 if TYPE_CHECKING:
+    from firnline.app.pointers import OpenedPath
     from firnline.lake import Lake
 
-__all__ = ["__version__", "open"]
+__all__ = ["__version__", "open", "open_path"]
 __version__ = VERSION
 use_packed(__path__[0])
 
@@ -25,3 +26,8 @@ def open(config: str | None = None, **options: Any) -> Lake:
     from firnline.lake import open_lake
 
     return open_lake(config, **options)
+
+
+def open_path(path: str, **options: Any) -> OpenedPath:
+    """Returns the table in a folder by its pointer, without any catalog; `options` are those of `Lake.open_path`."""
+    return open().open_path(path, **options)

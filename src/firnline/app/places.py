@@ -107,8 +107,17 @@ class Places:
         catalog, commits = self.catalogs.open(name.catalog), self.catalogs.settings(name.catalog)
         kit, reading = kit_named(catalog.format), read_only(store)
         table_format, original = kit.format(reading, self.trusted), partial(original_of, kit, reading)
-        source = catalog_table(catalog, name, table_format, lambda: _commits(commits, store), original)
+        publishing = partial(self._publishing, name)
+        source = catalog_table(catalog, name, table_format, lambda: publishing(_commits(commits, store)), original)
         return TablePlace(source, store, settings)
+
+    def _publishing(self, name: TableName, commits: Commit) -> Commit:
+        """Returns the commits of a table; where a policy asks for pointers, these follow each of them."""
+        from firnline.app.pointers import Pointers
+        from firnline.ops.pointers.inline import PublishingCommit
+
+        pointers = Pointers(self)
+        return commits if pointers.policy(name) is None else PublishingCommit(commits, pointers.publish)
 
     def _at_location(self, name: TableName, store: ReadWrite, settings: Mapping[str, str]) -> LocatedTable:
         """Returns the table in a folder: what lies there tells its format. Where all paths follow from the folder's,

@@ -10,7 +10,22 @@ from typing import Annotated
 import typer
 
 from firnline import __version__
-from firnline.cli import branches, check, doctor, history, iam, marks, orphans, plan, policy, runs, sql, tables, why
+from firnline.cli import (
+    branches,
+    check,
+    doctor,
+    history,
+    iam,
+    marks,
+    orphans,
+    plan,
+    pointers,
+    policy,
+    runs,
+    sql,
+    tables,
+    why,
+)
 from firnline.cli.output import Output, output_for
 from firnline.cli.process import leave_whole, leaving, settle_in
 from firnline.errors import FirnlineError, Interrupted, UsageError
@@ -34,6 +49,7 @@ sql.register(app)
 orphans.register(app)
 marks.register(app)
 branches.register(app)
+pointers.register(app)
 iam.register(app)
 doctor.register(app)
 

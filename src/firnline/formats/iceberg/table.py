@@ -79,10 +79,8 @@ class IcebergFormat:
 
     def versions(self, state: State) -> list[tuple[str, int]]:
         logged = state.document.get("metadata-log") or ()
-        return [
-            *((each["metadata-file"], each["timestamp-ms"]) for each in logged),
-            (state.fence, self.written_ms(state)),
-        ]
+        earlier = ((each["metadata-file"], _time_in(each, "timestamp-ms")) for each in logged)
+        return [*earlier, (state.fence, _time_in(state.document, "last-updated-ms"))]
 
     def places(self, state: State) -> tuple[WrittenFolder, ...]:
         return places_of(state.location, state.properties)
@@ -173,6 +171,12 @@ def _removal_of(taken: edit.Taken) -> Removal:
 
 def _taken_by(removal: Removal) -> edit.Taken:
     return {**removal.payload, "snapshots": list(removal.snapshots)}
+
+
+def _time_in(document: Mapping[str, Any], key: str) -> int:
+    """Returns an instant that is only told, and nothing goes by it: 0 where a writer left it out."""
+    value = document.get(key)
+    return value if isinstance(value, int) else 0
 
 
 def _successor(state: State, edited: dict[str, Any], now_ms: int) -> Edited:

@@ -9,6 +9,7 @@ from firnline.errors import RefusedForSafety
 from firnline.model.locations import identity
 from firnline.ops.table.context import TableContext
 from firnline.pointers.document import Pointer
+from firnline.pointers.names import is_uuid
 from firnline.pointers.publishing import Truth
 from firnline.ports.abilities import KeepsVersions
 from firnline.ports.formats import State, TableFormat
@@ -31,6 +32,10 @@ def truth_of(work: TableContext, state: State) -> Truth:
         raise RefusedForSafety(
             f"{name} can have no pointers",
             hint="they are for tables of Iceberg that a catalog has; write `pointers: off`",
+        )
+    if not is_uuid(state.uuid):
+        raise RefusedForSafety(
+            f"{name} has no uuid of its own, and a pointer needs one", hint="a table of version 2 has one; upgrade it"
         )
     return Truth(
         namespace=name.namespace,

@@ -1,0 +1,112 @@
+"""`firnline pointers`: files beside tables that name their current metadata, for readers without a catalog."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from firnline.cli import options
+from firnline.cli.output import exit_code_of, output_for
+from firnline.model.snapshots import MAIN
+from firnline.model.times import SECOND_MS, format_duration, format_instant
+from firnline.plans.pages import Block, Grid, Hint, Line, Page, counted, shortened
+
+if TYPE_CHECKING:
+    from firnline.app.pointers import OpenedPath, SyncedTable
+    from firnline.ops.pointers.truth import Behind
+
+pointers_app = typer.Typer(help="Publish and read pointers to tables' current metadata.", no_args_is_help=True)
+_ASK = "no policy asks for pointers: write `pointers: identifier` into firnline.yaml, for all or for a table"
+
+
+def register(app: typer.Typer) -> None:
+    app.add_typer(pointers_app, name="pointers")
+
+
+@pointers_app.command("sync")
+def sync(
+    tables: options.TablesArg = None,
+    take_over: Annotated[
+        bool, typer.Option("--take-over", help="Replace pointers that were published from another catalog.")
+    ] = False,
+    config: options.Config = None,
+    as_json: options.Json = False,
+) -> int:
+    """Bring the pointers of TABLES, or of every table, to what their catalogs say, and tell what was stale."""
+    from firnline.lake import open_lake
+
+    done = open_lake(config).sync_pointers(tables, take_over=take_over)
+    output = output_for(as_json)
+    output.show(Page(tuple(_synced(done))), {"tables": [each.to_json() for each in done]})
+    for each in done:
+        if each.problem is not None:
+            output.fail(each.problem)
+    return exit_code_of(each.problem for each in done)
+
+
+def _synced(done: Sequence[SyncedTable]) -> Iterator[Block]:
+    rows = [row for each in done for row in _rows(each)]
+    if not rows:
+        yield Line("no pointers")
+        yield Hint(_ASK)
+        return
+    yield Grid(tuple(rows), ("table", "branch", "was behind", "pointer", "outcome"))
+    stale = sum(pointer.was_behind is not None for each in done for pointer in each.pointers)
+    yield Line(f"{counted(len(done), 'table')}, {counted(stale, 'pointer')} stale")
+
+
+def _rows(synced: SyncedTable) -> Iterator[tuple[str, ...]]:
+    if synced.problem is not None:
+        yield synced.table, "", "", "", f"failed: {shortened(synced.problem.message)}"
+    for each in synced.pointers:
+        late = "" if each.was_behind is None else _behind(each.was_behind)
+        yield synced.table, each.branch, late, each.key.rpartition("/")[2], each.outcome
+
+
+def _behind(late: Behind) -> str:
+    commits = "more commits than its log tells" if late.commits is None else counted(late.commits, "commit")
+    return f"{commits}, since {format_instant(late.since_ms)}"
+
+
+@pointers_app.command("resolve")
+def resolve(
+    path: Annotated[str, typer.Argument(metavar="PATH", help="A table's folder, or a pointer's own file.")],
+    table: Annotated[str | None, typer.Option("--table", help="The table, as NAMESPACE.NAME.")] = None,
+    uuid: Annotated[str | None, typer.Option("--uuid", help="The table, by its uuid.")] = None,
+    branch: Annotated[str, typer.Option("--branch", help="The branch.")] = MAIN,
+    outside: Annotated[
+        bool, typer.Option("--allow-outside", help="Also if the metadata lies outside of PATH.")
+    ] = False,
+    config: options.Config = None,
+    as_json: options.Json = False,
+) -> None:
+    """Print the current metadata file of the table at PATH, by its pointer: no catalog is needed."""
+    from firnline.lake import open_lake
+
+    found = open_lake(config).open_path(path, table=table, uuid=uuid, branch=branch, allow_outside=outside)
+    output_for(as_json).show(_resolved(found), found.to_json())
+
+
+def _resolved(found: OpenedPath) -> Page:
+    pointer = found.found.pointer
+    rows = [
+        ("table", pointer.table_identifier),
+        ("uuid", pointer.guid),
+        ("branch", pointer.branch),
+        ("ordinal", pointer.ordinal),
+        ("age", format_duration(found.age_ms // SECOND_MS * SECOND_MS)),
+        ("catalog", "not asked" if found.catalog is None else found.catalog),
+        ("behind", _standing(found)),
+        ("pointer", found.found.key),
+        *(("by way of", each) for each in found.found.followed),
+        ("metadata", found.metadata),
+    ]
+    return Page((Grid(tuple(rows)),))
+
+
+def _standing(found: OpenedPath) -> str:
+    if found.catalog is None:
+        return "not known without its catalog"
+    return "not behind" if found.behind is None else _behind(found.behind)

@@ -1,0 +1,342 @@
+"""Pointers of real tables: what readers find after commits, renames, drops, in shared folders and two environments."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from pyiceberg.catalog.sql import SqlCatalog
+from pyiceberg.table import StaticTable
+
+from firnline.errors import NoSuchTable, RefusedForSafety, UnreadableMetadata, UsageError
+from firnline.model.times import DAY_MS
+from firnline.pointers.document import parse_pointer
+from firnline.testing.dated import Clock, dated
+from tests.neighbours.lakes import COLUMN, RealLake, real_lake
+
+NAMINGS = ("identifier", "ordinal", "uuid")
+
+
+@pytest.fixture
+def lake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[RealLake]:
+    with real_lake(tmp_path, monkeypatch) as found:
+        yield found
+
+
+@pytest.fixture(params=NAMINGS)
+def naming(request: pytest.FixtureRequest, lake: RealLake) -> str:
+    lake.policy = f"pointers: {request.param}"
+    return str(request.param)
+
+
+def folder(lake: RealLake, name: str) -> Path:
+    return Path(lake.table(name).location().removeprefix("file://"))
+
+
+def files(place: Path) -> list[str]:
+    """Returns the pointers in a table's folder; times are left out."""
+    found = sorted(each.relative_to(place).as_posix() for each in place.rglob("*.ver"))
+    return [re.sub(r"[0-9]{8}T[0-9.]+[0-9]", "TIME", each) for each in found]
+
+
+def sync(lake: RealLake, **options: Any) -> list[tuple[str, str]]:
+    """Returns what became of which pointer."""
+    done = lake.firnline().sync_pointers(**options)
+    for each in done:
+        if each.problem is not None:
+            raise each.problem
+    return [(each.key.rpartition("/")[2], each.outcome) for table in done for each in table.pointers]
+
+
+def read(lake: RealLake, place: Path, **asked: Any) -> list[int]:
+    """Returns the rows that a reader without a catalog finds."""
+    found = lake.firnline().open_path(str(place), **asked)
+    return sorted(StaticTable.from_metadata(found.metadata).scan().to_arrow().column(COLUMN).to_pylist())
+
+
+def test_nothing_is_published_unless_a_policy_asks(lake: RealLake) -> None:
+    lake.create("t")
+    lake.append("t", 1)
+    assert sync(lake) == []
+    lake.expire("t")
+    assert files(folder(lake, "t")) == []
+
+
+def test_a_table_is_read_without_its_catalog(lake: RealLake, naming: str) -> None:
+    lake.create("t")
+    lake.append("t", 1)
+    assert [outcome for _, outcome in sync(lake)] == ["new"]
+    guid = lake.table("t").metadata.table_uuid
+    assert (
+        files(folder(lake, "t"))
+        == {
+            "identifier": ["db_t_main.ver"],
+            "ordinal": ["_pointers/db_t_TIME.ver", "_pointers/db_t_main.ver"],
+            "uuid": [f"_pointers/db_t_{guid}.ver"],
+        }[naming]
+    )
+    for asked in ({}, {"table": "db.t"}, {"uuid": str(guid)}):
+        assert read(lake, folder(lake, "t"), **asked) == [1]
+    found = lake.firnline().open_path(str(folder(lake, "t")))
+    assert found.metadata == lake.table("t").metadata_location
+    assert (found.catalog, found.behind) == ("lake", None)
+
+
+def test_what_was_missed_is_told_and_repaired(lake: RealLake, naming: str) -> None:
+    lake.create("t")
+    sync(lake)
+    for number in range(3):
+        lake.append("t", number)
+    found = lake.firnline().open_path(str(folder(lake, "t")))
+    assert found.behind is not None
+    assert found.behind.commits == 3
+    (synced,) = lake.firnline().sync_pointers()
+    (pointer,) = synced.pointers
+    assert (pointer.outcome, pointer.was_behind) == ("moved on", found.behind)
+    assert read(lake, folder(lake, "t")) == [0, 1, 2]
+    assert sync(lake) == [(pointer.key.rpartition("/")[2], "unchanged")]
+
+
+def test_own_commits_are_followed_at_once(lake: RealLake, naming: str) -> None:
+    lake.create("t")
+    for number in range(3):
+        lake.append("t", number)
+    run = lake.expire("t", grace="1h")
+    assert read(lake, folder(lake, "t")) == [0, 1, 2]
+    found = lake.firnline().open_path(str(folder(lake, "t")))
+    assert found.metadata == lake.table("t").metadata_location
+    lake.firnline().undo(str(run.id))
+    lake.firnline().hold("lake.db.t", "audit", why="x")
+    found = lake.firnline().open_path(str(folder(lake, "t")))
+    assert (found.metadata, found.behind) == (lake.table("t").metadata_location, None)
+
+
+def test_a_pointer_that_cannot_be_written_does_not_fail_the_commit(
+    lake: RealLake, caplog: pytest.LogCaptureFixture
+) -> None:
+    lake.policy = "pointers: identifier"
+    lake.create("t")
+    lake.append("t", 1)
+    (folder(lake, "t") / "db_t_main.ver").write_text("not a pointer")
+    lake.firnline().tag("lake.db.t", "kept")
+    assert "kept" in lake.table("t").metadata.refs
+    assert "were not published" in caplog.text
+
+
+def test_what_vanished_is_published_again(lake: RealLake, naming: str) -> None:
+    lake.create("t")
+    lake.append("t", 1)
+    sync(lake)
+    for each in folder(lake, "t").rglob("*.ver"):
+        each.unlink()
+    with pytest.raises(NoSuchTable):
+        lake.firnline().open_path(str(folder(lake, "t")))
+    sync(lake)
+    assert read(lake, folder(lake, "t")) == [1]
+
+
+def test_a_renamed_table_is_found_by_both_names(lake: RealLake, naming: str) -> None:
+    lake.create("t")
+    lake.append("t", 1)
+    sync(lake)
+    place = folder(lake, "t")
+    lake.catalog.rename_table("db.t", "db.new")
+    lake.append("new", 2)
+    sync(lake)
+    assert read(lake, place) == [1, 2]
+    assert read(lake, place, table="db.new") == [1, 2]
+    if naming == "uuid":
+        assert len(files(place)) == 1, "the same file goes on"
+        return
+    found = lake.firnline().open_path(str(place), table="db.t")
+    assert found.metadata == lake.table("new").metadata_location
+    assert [Path(each).name for each in found.found.followed] != []
+    sync(lake)
+    assert read(lake, place, table="db.t") == [1, 2], "a link stays a link"
+
+
+def test_links_end_when_their_time_is_over(lake: RealLake) -> None:
+    lake.policy = "pointers: ordinal\npointer-links: 7d"
+    lake.create("t")
+    sync(lake)
+    place = folder(lake, "t")
+    lake.catalog.rename_table("db.t", "db.new")
+    sync(lake)
+    assert "_pointers/db_t_main.ver" in files(place)
+    clock = Clock()
+    clock.ahead_ms = 8 * DAY_MS
+    done = dated(lake.firnline(), clock).sync_pointers()
+    assert {each.outcome for table in done for each in table.pointers} == {"unchanged", "expired"}
+    assert files(place) == ["_pointers/db_new_TIME.ver", "_pointers/db_new_main.ver"]
+    assert read(lake, place) == []
+
+
+def test_old_entries_of_a_log_go_and_the_newest_stays(lake: RealLake) -> None:
+    lake.policy = "pointers: ordinal\npointer-links: 1d"
+    lake.create("t")
+    for number in range(4):
+        lake.append("t", number)
+        sync(lake)
+    assert len(files(folder(lake, "t"))) == 5
+    clock = Clock()
+    clock.ahead_ms = 2 * DAY_MS
+    dated(lake.firnline(), clock).sync_pointers()
+    assert files(folder(lake, "t")) == ["_pointers/db_t_TIME.ver", "_pointers/db_t_main.ver"]
+    assert read(lake, folder(lake, "t")) == [0, 1, 2, 3]
+
+
+def test_a_table_made_again_in_the_same_folder_is_told_apart_by_its_uuid(lake: RealLake, naming: str) -> None:
+    lake.create("t")
+    lake.append("t", 1)
+    sync(lake)
+    place, before = folder(lake, "t"), str(lake.table("t").metadata.table_uuid)
+    lake.catalog.drop_table("db.t")
+    lake.create("t")
+    lake.append("t", 2)
+    assert folder(lake, "t") == place
+    sync(lake)
+    assert read(lake, place) == [2]
+    assert read(lake, place, table="db.t") == [2]
+    assert read(lake, place, uuid=str(lake.table("t").metadata.table_uuid)) == [2]
+    with pytest.raises(NoSuchTable):
+        lake.firnline().open_path(str(place), uuid=before)
+
+
+def test_several_tables_in_one_folder_have_their_own(lake: RealLake, naming: str) -> None:
+    place = f"file://{lake.folder}/shared"
+    for name, rows in (("b_c", 1), ("c", 2)):
+        lake.catalog.create_table(f"db.{name}", lake.create(f"like_{name}").schema(), location=place)
+        lake.append(name, rows)
+    lake.catalog.create_namespace("db_b")
+    lake.catalog.create_table("db_b.c", lake.table("c").schema(), location=place)
+    sync(lake)
+    shared = Path(place.removeprefix("file://"))
+    assert read(lake, shared, table="db.b_c") == [1]
+    assert read(lake, shared, table="db.c") == [2]
+    assert read(lake, shared, table="db_b.c") == []
+    with pytest.raises(UsageError, match="pointers of 3 tables"):
+        lake.firnline().open_path(str(shared))
+
+
+def test_another_environment_with_the_same_name_is_refused(
+    lake: RealLake, naming: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lake.create("t")
+    lake.append("t", 1)
+    sync(lake)
+    place = folder(lake, "t")
+    settings = {"type": "sql", "uri": f"sqlite:///{lake.folder}/dev.db", "warehouse": f"file://{lake.folder}/warehouse"}
+    dev = SqlCatalog("lake", **settings)
+    dev.create_namespace("db")
+    dev.create_table("db.t", lake.table("t").schema(), location=lake.table("t").location())
+    (lake.folder / ".pyiceberg.yaml").write_text(yaml.safe_dump({"catalog": {"lake": settings}}))
+    try:
+        if naming == "uuid":
+            sync(lake)
+            with pytest.raises(UsageError, match="2 tables"):
+                lake.firnline().open_path(str(place))
+            return
+        with pytest.raises(RefusedForSafety, match="another catalog"):
+            sync(lake)
+        assert read(lake, place) == [1], "the first one's readers see what they saw"
+        sync(lake, take_over=True)
+        assert read(lake, place) == []
+    finally:
+        dev.close()
+
+
+def test_branches_that_are_asked_for_have_their_own(lake: RealLake, naming: str) -> None:
+    lake.policy += "\npointer-branches: [main, release-*]"
+    lake.create("t")
+    lake.append("t", 1)
+    table = lake.table("t")
+    head = table.current_snapshot()
+    assert head is not None
+    table.manage_snapshots().create_branch(head.snapshot_id, "release-1").commit()
+    table.manage_snapshots().create_branch(head.snapshot_id, "dev").commit()
+    sync(lake)
+    found = lake.firnline().open_path(str(folder(lake, "t")), branch="release-1")
+    assert (found.found.pointer.branch, found.metadata) == ("release-1", lake.table("t").metadata_location)
+    with pytest.raises(NoSuchTable):
+        lake.firnline().open_path(str(folder(lake, "t")), branch="dev")
+
+
+# ---------------------------------------------------------------- bad input
+
+
+def put(place: Path, name: str, **changed: Any) -> None:
+    document = {
+        "version": 1,
+        "table_identifier": "db.t",
+        "guid": "123e4567-e89b-12d3-a456-426614174000",
+        "metadata_file_path": f"file://{place}/metadata/x.metadata.json",
+        "Ordinal": "20240128T153045",
+        **changed,
+    }
+    place.mkdir(parents=True, exist_ok=True)
+    (place / name).write_text(json.dumps(document))
+
+
+def test_a_circle_of_links_ends(lake: RealLake, tmp_path: Path) -> None:
+    put(tmp_path / "t", "db_t_main.ver", renamed_to="db_u_main.ver")
+    put(tmp_path / "t", "db_u_main.ver", renamed_to="db_t_main.ver")
+    with pytest.raises(UnreadableMetadata, match="in a circle"):
+        lake.firnline().open_path(str(tmp_path / "t"), table="db.t")
+
+
+def test_a_long_way_of_links_ends(lake: RealLake, tmp_path: Path) -> None:
+    for number in range(20):
+        put(tmp_path / "t", f"db_t{number}_main.ver", renamed_to=f"db_t{number + 1}_main.ver")
+    with pytest.raises(UnreadableMetadata, match="more than 8"):
+        lake.firnline().open_path(str(tmp_path / "t"), table="db.t0")
+
+
+def test_metadata_elsewhere_is_not_read_unless_allowed(lake: RealLake, tmp_path: Path) -> None:
+    lake.create("t")
+    lake.append("t", 1)
+    table = lake.table("t")
+    put(
+        tmp_path / "x",
+        "db_t_main.ver",
+        metadata_file_path=table.metadata_location,
+        guid=str(table.metadata.table_uuid),
+    )
+    with pytest.raises(RefusedForSafety, match="which is not in"):
+        lake.firnline().open_path(str(tmp_path / "x"))
+    assert read(lake, tmp_path / "x", allow_outside=True) == [1]
+
+
+def test_another_tables_metadata_is_refused(lake: RealLake) -> None:
+    lake.policy = "pointers: identifier"
+    lake.create("t")
+    sync(lake)
+    place = folder(lake, "t")
+    file = place / "db_t_main.ver"
+    told = json.loads(file.read_text())
+    file.write_text(json.dumps({**told, "guid": "123e4567-e89b-12d3-a456-426614174000"}))
+    with pytest.raises(RefusedForSafety, match="names the metadata of the table"):
+        lake.firnline().open_path(str(place))
+
+
+def test_a_huge_file_is_not_read(lake: RealLake, tmp_path: Path) -> None:
+    (tmp_path / "t").mkdir()
+    (tmp_path / "t" / "db_t_main.ver").write_bytes(b" " * 10_000_000)
+    with pytest.raises(UnreadableMetadata, match="10,000,000 bytes"):
+        lake.firnline().open_path(str(tmp_path / "t"))
+
+
+def test_keys_of_others_in_a_pointer_outlive_the_next_commit(lake: RealLake) -> None:
+    lake.policy = "pointers: identifier"
+    lake.create("t")
+    sync(lake)
+    file = folder(lake, "t") / "db_t_main.ver"
+    file.write_text(json.dumps({**json.loads(file.read_text()), "owner": "sales"}))
+    lake.append("t", 1)
+    sync(lake)
+    found = parse_pointer(file.read_bytes(), "x")
+    assert (found.others, found.metadata_file_path) == ({"owner": "sales"}, lake.table("t").metadata_location)
