@@ -29,5 +29,5 @@ def open(config: str | None = None, **options: Any) -> Lake:
 
 
 def open_path(path: str, **options: Any) -> OpenedPath:
-    """Returns the table in a folder by its pointer, without any catalog; `options` are those of `Lake.open_path`."""
-    return open().open_path(path, **options)
+    """Returns the table in a folder by its pointer, without a catalog; `options` are those of `Pointers.open_path`."""
+    return open().pointers.open_path(path, **options)

@@ -14,14 +14,14 @@ from firnline.app.doctor import examine
 from firnline.app.looking import check_table, timeline_of_table
 from firnline.app.many import AT_ONCE
 from firnline.app.places import Places, places_of
-from firnline.app.pointers import OpenedPath, Pointers, SyncedTable
+from firnline.app.pointers import Pointers
 from firnline.app.requests import Moment, age_ms, instant, request_of, search_of, terms_of
 from firnline.app.runs import Leave, PlanView, Runs
 from firnline.app.searches import Searches
 from firnline.app.several import Several
 from firnline.errors import FirnlineError, UnreadableMetadata
 from firnline.model.holds import Hold
-from firnline.model.snapshots import MAIN, RefKind
+from firnline.model.snapshots import RefKind
 from firnline.ops.history.reading import check_plot_name, expired_snapshots, write_plot
 from firnline.ops.history.timeline import Span, Timeline
 from firnline.ops.looking.check import Checked
@@ -38,7 +38,6 @@ from firnline.ops.runs.status import RunStatus
 from firnline.plans.orphans import OrphanPlan
 from firnline.plans.plan import Plan
 from firnline.plans.request import Request
-from firnline.pointers.resolving import Wanted
 from firnline.policy.inherit import Effective
 from firnline.policy.parse import Section
 from firnline.ports.catalogs import TableName
@@ -149,35 +148,10 @@ class Lake:
 
         return Statements(self.places, self.file)
 
-    # ---- pointers
-
     @cached_property
-    def _pointers(self) -> Pointers:
+    def pointers(self) -> Pointers:
+        """Files beside tables that name their current metadata: `sync`, `watch`, and `open_path` without a catalog."""
         return Pointers(self.places)
-
-    def sync_pointers(self, tables: Iterable[str] | None = None, *, take_over: bool = False) -> list[SyncedTable]:
-        """Returns the pointers of tables, brought to what their catalogs say: of names, patterns, or of every table if
-        None, where a policy asks for them. `take_over` replaces those that were published from another catalog.
-        """
-        catalogs = self.places.catalogs
-        chosen = catalogs.tables() if not tables else catalogs.chosen(list(tables))
-        return self._pointers.sync(chosen, take_over)
-
-    def open_path(
-        self,
-        path: str,
-        *,
-        table: str | None = None,
-        uuid: str | None = None,
-        branch: str = MAIN,
-        allow_outside: bool = False,
-    ) -> OpenedPath:
-        """Returns the table in a folder by its pointer, without any catalog: where its metadata is, and how old.
-
-        Raises NoSuchTable, UsageError where several may be meant, and RefusedForSafety where the metadata lies outside
-        of the folder or is another table's.
-        """
-        return self._pointers.resolve(path, Wanted(table, uuid, branch), allow_outside)
 
     # ---- marks on a table
 

@@ -46,7 +46,7 @@ def files(place: Path) -> list[str]:
 
 def sync(lake: RealLake, **options: Any) -> list[tuple[str, str]]:
     """Returns what became of which pointer."""
-    done = lake.firnline().sync_pointers(**options)
+    done = lake.firnline().pointers.sync(**options)
     for each in done:
         if each.problem is not None:
             raise each.problem
@@ -55,7 +55,7 @@ def sync(lake: RealLake, **options: Any) -> list[tuple[str, str]]:
 
 def read(lake: RealLake, place: Path, **asked: Any) -> list[int]:
     """Returns the rows that a reader without a catalog finds."""
-    found = lake.firnline().open_path(str(place), **asked)
+    found = lake.firnline().pointers.open_path(str(place), **asked)
     return sorted(StaticTable.from_metadata(found.metadata).scan().to_arrow().column(COLUMN).to_pylist())
 
 
@@ -82,7 +82,7 @@ def test_a_table_is_read_without_its_catalog(lake: RealLake, naming: str) -> Non
     )
     for asked in ({}, {"table": "db.t"}, {"uuid": str(guid)}):
         assert read(lake, folder(lake, "t"), **asked) == [1]
-    found = lake.firnline().open_path(str(folder(lake, "t")))
+    found = lake.firnline().pointers.open_path(str(folder(lake, "t")))
     assert found.metadata == lake.table("t").metadata_location
     assert (found.catalog, found.behind) == ("lake", None)
 
@@ -92,10 +92,10 @@ def test_what_was_missed_is_told_and_repaired(lake: RealLake, naming: str) -> No
     sync(lake)
     for number in range(3):
         lake.append("t", number)
-    found = lake.firnline().open_path(str(folder(lake, "t")))
+    found = lake.firnline().pointers.open_path(str(folder(lake, "t")))
     assert found.behind is not None
     assert found.behind.commits == 3
-    (synced,) = lake.firnline().sync_pointers()
+    (synced,) = lake.firnline().pointers.sync()
     (pointer,) = synced.pointers
     assert (pointer.outcome, pointer.was_behind) == ("moved on", found.behind)
     assert read(lake, folder(lake, "t")) == [0, 1, 2]
@@ -108,11 +108,11 @@ def test_own_commits_are_followed_at_once(lake: RealLake, naming: str) -> None:
         lake.append("t", number)
     run = lake.expire("t", grace="1h")
     assert read(lake, folder(lake, "t")) == [0, 1, 2]
-    found = lake.firnline().open_path(str(folder(lake, "t")))
+    found = lake.firnline().pointers.open_path(str(folder(lake, "t")))
     assert found.metadata == lake.table("t").metadata_location
     lake.firnline().undo(str(run.id))
     lake.firnline().hold("lake.db.t", "audit", why="x")
-    found = lake.firnline().open_path(str(folder(lake, "t")))
+    found = lake.firnline().pointers.open_path(str(folder(lake, "t")))
     assert (found.metadata, found.behind) == (lake.table("t").metadata_location, None)
 
 
@@ -135,7 +135,7 @@ def test_what_vanished_is_published_again(lake: RealLake, naming: str) -> None:
     for each in folder(lake, "t").rglob("*.ver"):
         each.unlink()
     with pytest.raises(NoSuchTable):
-        lake.firnline().open_path(str(folder(lake, "t")))
+        lake.firnline().pointers.open_path(str(folder(lake, "t")))
     sync(lake)
     assert read(lake, folder(lake, "t")) == [1]
 
@@ -153,7 +153,7 @@ def test_a_renamed_table_is_found_by_both_names(lake: RealLake, naming: str) -> 
     if naming == "uuid":
         assert len(files(place)) == 1, "the same file goes on"
         return
-    found = lake.firnline().open_path(str(place), table="db.t")
+    found = lake.firnline().pointers.open_path(str(place), table="db.t")
     assert found.metadata == lake.table("new").metadata_location
     assert [Path(each).name for each in found.found.followed] != []
     sync(lake)
@@ -170,7 +170,7 @@ def test_links_end_when_their_time_is_over(lake: RealLake) -> None:
     assert "_pointers/db_t_main.ver" in files(place)
     clock = Clock()
     clock.ahead_ms = 8 * DAY_MS
-    done = dated(lake.firnline(), clock).sync_pointers()
+    done = dated(lake.firnline(), clock).pointers.sync()
     assert {each.outcome for table in done for each in table.pointers} == {"unchanged", "expired"}
     assert files(place) == ["_pointers/db_new_TIME.ver", "_pointers/db_new_main.ver"]
     assert read(lake, place) == []
@@ -185,7 +185,7 @@ def test_old_entries_of_a_log_go_and_the_newest_stays(lake: RealLake) -> None:
     assert len(files(folder(lake, "t"))) == 5
     clock = Clock()
     clock.ahead_ms = 2 * DAY_MS
-    dated(lake.firnline(), clock).sync_pointers()
+    dated(lake.firnline(), clock).pointers.sync()
     assert files(folder(lake, "t")) == ["_pointers/db_t_TIME.ver", "_pointers/db_t_main.ver"]
     assert read(lake, folder(lake, "t")) == [0, 1, 2, 3]
 
@@ -204,7 +204,7 @@ def test_a_table_made_again_in_the_same_folder_is_told_apart_by_its_uuid(lake: R
     assert read(lake, place, table="db.t") == [2]
     assert read(lake, place, uuid=str(lake.table("t").metadata.table_uuid)) == [2]
     with pytest.raises(NoSuchTable):
-        lake.firnline().open_path(str(place), uuid=before)
+        lake.firnline().pointers.open_path(str(place), uuid=before)
 
 
 def test_several_tables_in_one_folder_have_their_own(lake: RealLake, naming: str) -> None:
@@ -220,7 +220,7 @@ def test_several_tables_in_one_folder_have_their_own(lake: RealLake, naming: str
     assert read(lake, shared, table="db.c") == [2]
     assert read(lake, shared, table="db_b.c") == []
     with pytest.raises(UsageError, match="pointers of 3 tables"):
-        lake.firnline().open_path(str(shared))
+        lake.firnline().pointers.open_path(str(shared))
 
 
 def test_another_environment_with_the_same_name_is_refused(
@@ -239,7 +239,7 @@ def test_another_environment_with_the_same_name_is_refused(
         if naming == "uuid":
             sync(lake)
             with pytest.raises(UsageError, match="2 tables"):
-                lake.firnline().open_path(str(place))
+                lake.firnline().pointers.open_path(str(place))
             return
         with pytest.raises(RefusedForSafety, match="another catalog"):
             sync(lake)
@@ -260,10 +260,10 @@ def test_branches_that_are_asked_for_have_their_own(lake: RealLake, naming: str)
     table.manage_snapshots().create_branch(head.snapshot_id, "release-1").commit()
     table.manage_snapshots().create_branch(head.snapshot_id, "dev").commit()
     sync(lake)
-    found = lake.firnline().open_path(str(folder(lake, "t")), branch="release-1")
+    found = lake.firnline().pointers.open_path(str(folder(lake, "t")), branch="release-1")
     assert (found.found.pointer.branch, found.metadata) == ("release-1", lake.table("t").metadata_location)
     with pytest.raises(NoSuchTable):
-        lake.firnline().open_path(str(folder(lake, "t")), branch="dev")
+        lake.firnline().pointers.open_path(str(folder(lake, "t")), branch="dev")
 
 
 # ---------------------------------------------------------------- bad input
@@ -286,14 +286,14 @@ def test_a_circle_of_links_ends(lake: RealLake, tmp_path: Path) -> None:
     put(tmp_path / "t", "db_t_main.ver", renamed_to="db_u_main.ver")
     put(tmp_path / "t", "db_u_main.ver", renamed_to="db_t_main.ver")
     with pytest.raises(UnreadableMetadata, match="in a circle"):
-        lake.firnline().open_path(str(tmp_path / "t"), table="db.t")
+        lake.firnline().pointers.open_path(str(tmp_path / "t"), table="db.t")
 
 
 def test_a_long_way_of_links_ends(lake: RealLake, tmp_path: Path) -> None:
     for number in range(20):
         put(tmp_path / "t", f"db_t{number}_main.ver", renamed_to=f"db_t{number + 1}_main.ver")
     with pytest.raises(UnreadableMetadata, match="more than 8"):
-        lake.firnline().open_path(str(tmp_path / "t"), table="db.t0")
+        lake.firnline().pointers.open_path(str(tmp_path / "t"), table="db.t0")
 
 
 def test_metadata_elsewhere_is_not_read_unless_allowed(lake: RealLake, tmp_path: Path) -> None:
@@ -307,7 +307,7 @@ def test_metadata_elsewhere_is_not_read_unless_allowed(lake: RealLake, tmp_path:
         guid=str(table.metadata.table_uuid),
     )
     with pytest.raises(RefusedForSafety, match="which is not in"):
-        lake.firnline().open_path(str(tmp_path / "x"))
+        lake.firnline().pointers.open_path(str(tmp_path / "x"))
     assert read(lake, tmp_path / "x", allow_outside=True) == [1]
 
 
@@ -320,14 +320,14 @@ def test_another_tables_metadata_is_refused(lake: RealLake) -> None:
     told = json.loads(file.read_text())
     file.write_text(json.dumps({**told, "guid": "123e4567-e89b-12d3-a456-426614174000"}))
     with pytest.raises(RefusedForSafety, match="names the metadata of the table"):
-        lake.firnline().open_path(str(place))
+        lake.firnline().pointers.open_path(str(place))
 
 
 def test_a_huge_file_is_not_read(lake: RealLake, tmp_path: Path) -> None:
     (tmp_path / "t").mkdir()
     (tmp_path / "t" / "db_t_main.ver").write_bytes(b" " * 10_000_000)
     with pytest.raises(UnreadableMetadata, match="10,000,000 bytes"):
-        lake.firnline().open_path(str(tmp_path / "t"))
+        lake.firnline().pointers.open_path(str(tmp_path / "t"))
 
 
 def test_keys_of_others_in_a_pointer_outlive_the_next_commit(lake: RealLake) -> None:

@@ -135,23 +135,23 @@ def lives(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, naming: str, at: int,
     with real_lake(tmp_path, monkeypatch) as lake:
         lake.policy = f"pointers: {naming}"
         lake.create("t")
-        lake.firnline().sync_pointers()
+        lake.firnline().pointers.sync()
         lake.catalog.rename_table("db.t", "db.new")
         lake.append("new", 1)
         dying = lake.firnline()
         opened, fault = dying.places.stores.open, Dying(at, when=when)
         vars(dying.places.stores)["open"] = lambda settings: FaultyStore(opened(settings), fault)
         try:
-            dying.sync_pointers()
+            dying.pointers.sync()
             survived = True
         except Died:
             survived = False
-        (synced,) = lake.firnline().sync_pointers()
+        (synced,) = lake.firnline().pointers.sync()
         assert synced.problem is None
-        again = lake.firnline().sync_pointers()
+        again = lake.firnline().pointers.sync()
         assert {each.outcome for table in again for each in table.pointers} <= {"unchanged"}
         for asked in ({}, {"table": "db.new"}, *([] if naming == "uuid" else [{"table": "db.t"}])):
-            found = lake.firnline().open_path(lake.table("new").location(), **asked)
+            found = lake.firnline().pointers.open_path(lake.table("new").location(), **asked)
             assert found.metadata == lake.table("new").metadata_location
         return survived
 

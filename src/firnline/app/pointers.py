@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from firnline.app.catalogs import absolute
 from firnline.errors import FirnlineError, RefusedForSafety
 from firnline.model.names import parts_of
+from firnline.model.snapshots import MAIN
 from firnline.model.times import format_instant
 from firnline.ops.pointers.keeping import PointerKeeper, PointerPolicy, PointerStatus
 from firnline.ops.pointers.truth import Behind, behind
@@ -19,6 +20,7 @@ from firnline.ports.catalogs import TableName
 
 if TYPE_CHECKING:
     from firnline.app.places import Places
+    from firnline.app.pointer_watch import PointerWatch
     from firnline.ports.formats import State
 
 
@@ -79,22 +81,51 @@ class Pointers:
             return None
         return PointerPolicy.of(effective(self.places.config, name.catalog, name.namespace, name.name))
 
-    def sync(self, tables: Iterable[TableName], take_over: bool = False) -> list[SyncedTable]:
-        """Returns what was repaired, table by table. One that fails does not stop the others."""
-        return [self._synced(each, take_over) for each in tables if self.policy(each) is not None]
+    def sync(self, tables: Iterable[str] | None = None, *, take_over: bool = False) -> list[SyncedTable]:
+        """Returns the pointers of tables, brought to what their catalogs say: of names, patterns, or of every table if
+        None, where a policy asks for them. `take_over` replaces those that were published from another catalog. A table
+        that fails does not stop the others.
+        """
+        catalogs = self.places.catalogs
+        chosen = catalogs.chosen(list(tables)) if tables else catalogs.tables()
+        return [self.sync_one(each, take_over) for each in chosen if self.policy(each) is not None]
+
+    def watch(self) -> PointerWatch:
+        """Returns what publishes whatever moved on since its last look at the configured catalogs."""
+        from firnline.app.pointer_watch import PointerWatch
+
+        return PointerWatch(self)
+
+    def sync_one(self, name: TableName, take_over: bool = False) -> SyncedTable:
+        """Returns the pointers of a table, and of whatever it was called before, as its catalog says."""
+        return self._done(name, lambda keeper: keeper.sync(), take_over)
+
+    def publish_one(self, name: TableName) -> SyncedTable:
+        """Returns the pointers of a table, moved on; the rest of its folder is not looked at."""
+        return self._done(name, lambda keeper: keeper.publish())
 
     def publish(self, name: TableName) -> list[PointerStatus]:
         """Returns the pointers of a table, moved on to what its catalog says; none where no policy asks for them."""
         policy = self.policy(name)
         return [] if policy is None else self._keeper(name, policy).publish()
 
-    def resolve(self, path: str, wanted: Wanted, outside: bool = False) -> OpenedPath:
-        """Returns the table at a path, by its pointer alone. Raises RefusedForSafety where the metadata that it names
-        is another table's.
+    def open_path(
+        self,
+        path: str,
+        *,
+        table: str | None = None,
+        uuid: str | None = None,
+        branch: str = MAIN,
+        allow_outside: bool = False,
+    ) -> OpenedPath:
+        """Returns the table in a folder by its pointer, without any catalog: where its metadata is, and how old.
+
+        Raises NoSuchTable, UsageError where several may be meant, and RefusedForSafety where the metadata lies outside
+        of the folder or is another table's.
         """
         where = absolute(path)
         store = self.places.stores.reading(table_folder(where))
-        found = resolve(store, where, wanted, outside=outside)
+        found = resolve(store, where, Wanted(table, uuid, branch), outside=allow_outside)
         pointer = found.pointer
         source = self.places.source(pointer.metadata_file_path)
         state = source.format.load(pointer.metadata_file_path, pointer.metadata_file_path)
@@ -116,10 +147,12 @@ class Pointers:
                 return catalog, behind(source.format, source.load(), pointer)
         return None, None
 
-    def _synced(self, name: TableName, take_over: bool) -> SyncedTable:
+    def _done(
+        self, name: TableName, act: Callable[[PointerKeeper], list[PointerStatus]], take_over: bool = False
+    ) -> SyncedTable:
         policy = self.policy(name)
         try:
-            found = [] if policy is None else self._keeper(name, policy, take_over).sync()
+            found = [] if policy is None else act(self._keeper(name, policy, take_over))
         except FirnlineError as problem:
             return SyncedTable(str(name), problem=problem)
         return SyncedTable(str(name), tuple(found))

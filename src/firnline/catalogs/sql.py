@@ -6,7 +6,7 @@ ever creates a table or a file, so looking at a catalog provably changes nothing
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 
 import sqlalchemy as sa
@@ -123,14 +123,24 @@ class SqlCatalog:
 
     def pointers(self) -> Iterator[tuple[TableName, str | None]]:
         with self._reading() as connection:
+            return iter(self._located(connection, self._rows(connection)))
+
+    def watched(self) -> Callable[[], Sequence[tuple[TableName, str | None]]]:
+        with self._reading() as connection:
             rows = self._rows(connection)
-            columns = rows.table.c
-            query = sa.select(columns.table_namespace, columns.table_name, columns.metadata_location).where(rows.mine)
-            found = [
-                (TableName(self._name, levels_of(space), name), place)
-                for space, name, place in connection.execute(query)
-            ]
-        return iter(found)
+
+        def look() -> Sequence[tuple[TableName, str | None]]:
+            with self._reading() as connection:
+                return self._located(connection, rows)
+
+        return look
+
+    def _located(self, connection: sa.Connection, rows: CatalogRows) -> list[tuple[TableName, str | None]]:
+        columns = rows.table.c
+        query = sa.select(columns.table_namespace, columns.table_name, columns.metadata_location).where(rows.mine)
+        return [
+            (TableName(self._name, levels_of(space), name), place) for space, name, place in connection.execute(query)
+        ]
 
     def locate(self, table: TableName) -> str:
         with self._reading() as connection:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import json
+import os
+import time
 from collections.abc import Iterator, Sequence
+from itertools import count
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from firnline.cli import options
-from firnline.cli.output import exit_code_of, output_for
+from firnline.cli.output import Output, exit_code_of, output_for
 from firnline.model.snapshots import MAIN
-from firnline.model.times import SECOND_MS, format_duration, format_instant
+from firnline.model.times import SECOND_MS, format_duration, format_instant, parse_duration
 from firnline.plans.pages import Block, Grid, Hint, Line, Page, counted, shortened
 
 if TYPE_CHECKING:
@@ -37,7 +41,7 @@ def sync(
     """Bring the pointers of TABLES, or of every table, to what their catalogs say, and tell what was stale."""
     from firnline.lake import open_lake
 
-    done = open_lake(config).sync_pointers(tables, take_over=take_over)
+    done = open_lake(config).pointers.sync(tables, take_over=take_over)
     output = output_for(as_json)
     output.show(Page(tuple(_synced(done))), {"tables": [each.to_json() for each in done]})
     for each in done:
@@ -70,6 +74,57 @@ def _behind(late: Behind) -> str:
     return f"{commits}, since {format_instant(late.since_ms)}"
 
 
+@pointers_app.command("watch")
+def watch(
+    every: Annotated[str, typer.Option("--every", metavar="DURATION", help="How long to wait between looks.")] = "10s",
+    looks: Annotated[int | None, typer.Option("--looks", help="Stop after so many looks.")] = None,
+    config: options.Config = None,
+    as_json: options.Json = False,
+) -> None:
+    """Publish whatever moves on in the configured catalogs, until Ctrl-C: one query for each SQL catalog and look."""
+    from firnline.lake import open_lake
+
+    pause_s, watching, output = (
+        parse_duration(every) / SECOND_MS,
+        open_lake(config).pointers.watch(),
+        output_for(as_json),
+    )
+    for number in count(1):
+        for each in watching.look():
+            _tell(output, each, as_json)
+        for problem in watching.unread.values():
+            output.fail(problem)
+        if number == looks:
+            return
+        time.sleep(pause_s)
+
+
+@pointers_app.command("listen")
+def listen(
+    host: Annotated[str, typer.Option("--host", help="The address to listen at.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option("--port", help="The port to listen at.")] = 8181,
+    config: options.Config = None,
+    as_json: options.Json = False,
+) -> None:
+    """Publish tables that a catalog's messages name, until Ctrl-C; each must bring FIRNLINE_LISTEN_TOKEN, if it is set."""
+    from firnline.app.pointer_listener import listener
+    from firnline.lake import open_lake
+
+    server = listener(open_lake(config).pointers, host, port, os.environ.get("FIRNLINE_LISTEN_TOKEN"))
+    at = f"http://{host}:{server.server_address[1]}"
+    output_for(as_json).show(Page((Line(f"listening at {at}"),)), {"listening": at})
+    with server:
+        server.serve_forever()
+
+
+def _tell(output: Output, done: SyncedTable, as_json: bool) -> None:
+    """Shows one table at once; as JSON one line each, so that a program can follow."""
+    if as_json:
+        print(json.dumps(done.to_json()), flush=True)
+        return
+    output.show(Page((Grid(tuple(_rows(done))),)), done.to_json())
+
+
 @pointers_app.command("resolve")
 def resolve(
     path: Annotated[str, typer.Argument(metavar="PATH", help="A table's folder, or a pointer's own file.")],
@@ -85,7 +140,7 @@ def resolve(
     """Print the current metadata file of the table at PATH, by its pointer: no catalog is needed."""
     from firnline.lake import open_lake
 
-    found = open_lake(config).open_path(path, table=table, uuid=uuid, branch=branch, allow_outside=outside)
+    found = open_lake(config).pointers.open_path(path, table=table, uuid=uuid, branch=branch, allow_outside=outside)
     output_for(as_json).show(_resolved(found), found.to_json())
 
 

@@ -82,6 +82,17 @@ class Catalog(Protocol):
         ...
 
 
+@runtime_checkable
+class WatchedInOneQuery(Protocol):
+    """A catalog that can be looked at again and again at the price of one query."""
+
+    def watched(self) -> Callable[[], Sequence[tuple[TableName, str | None]]]:
+        """Returns what yields the same as `pointers`, each time in one query. How the database names things is asked
+        here and not again: whatever decides what is needed asks `pointers`.
+        """
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Version:
     """One version of a table's metadata: where it lies and what it says."""

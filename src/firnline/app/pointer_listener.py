@@ -1,0 +1,134 @@
+"""An HTTP listener for catalogs that tell of commits. What a message says is never published: it only names tables, and
+the catalog is asked.
+
+    POST /  {"table": "lake.sales.customer"}
+    POST /  {"tables": ["lake.sales.customer", "lake.sales.orders"]}
+
+The answer says what became of each pointer. A message without the token, where there is one, is refused.
+"""
+
+from __future__ import annotations
+
+import hmac
+import ipaddress
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+from firnline.app.pointers import Pointers
+from firnline.errors import FirnlineError, UsageError
+
+LARGEST_MESSAGE = 64 * 1024
+MOST_TABLES = 100
+_SLOWEST_S = 10
+"""For a client that sends nothing: it holds a thread for so long."""
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """An answer: a status of HTTP, and what to say."""
+
+    status: int
+    facts: dict[str, Any]
+
+
+def hear(pointers: Pointers, message: bytes) -> Heard:
+    """Returns what became of the tables that a message names. Whatever is wrong with it is an answer, too."""
+    try:
+        names = _names(message)
+    except UsageError as problem:
+        return Heard(400, {"error": problem.to_json()})
+    done: list[dict[str, Any]] = []
+    status = 200
+    for each in names:
+        try:
+            synced = pointers.publish_one(pointers.places.catalogs.name_of(each))
+            done.append(synced.to_json())
+            status = status if synced.problem is None else 409
+        except FirnlineError as problem:
+            done.append({"table": each, "pointers": [], "error": problem.to_json()})
+            status = 404
+    return Heard(status, {"tables": done})
+
+
+def _names(message: bytes) -> list[str]:
+    try:
+        found = json.loads(message)
+    except (ValueError, RecursionError):
+        raise UsageError("the message is not JSON", hint=_SHAPE) from None
+    named = found.get("tables", [found.get("table")]) if isinstance(found, dict) else None
+    if not isinstance(named, list) or not named or not all(isinstance(each, str) and each for each in named):
+        raise UsageError("the message names no table", hint=_SHAPE)
+    if len(named) > MOST_TABLES:
+        raise UsageError(f"the message names {len(named)} tables, and may name {MOST_TABLES}", hint="send several")
+    return list(dict.fromkeys(named))
+
+
+_SHAPE = 'write {"table": "CATALOG.NAMESPACE.NAME"}'
+
+
+def listener(pointers: Pointers, host: str, port: int, token: str | None) -> ThreadingHTTPServer:
+    """Returns a server that is bound and not yet serving. Raises UsageError for an address that others can reach, if
+    there is no token: whoever reaches it could keep the catalog busy.
+    """
+    if token is None and not _is_local(host):
+        raise UsageError(
+            f"{host} can be reached from outside, and there is no token",
+            hint="set FIRNLINE_LISTEN_TOKEN, or use 127.0.0.1",
+        )
+
+    class Handler(_Handler):
+        allowed = staticmethod(lambda given: token is None or hmac.compare_digest(given.encode(), token.encode()))
+        answer = staticmethod(lambda message: hear(pointers, message))
+
+    try:
+        return ThreadingHTTPServer((host, port), Handler)
+    except OSError as error:
+        raise UsageError(f"cannot listen at {host}:{port}: {error.strerror}", hint="choose another --port") from error
+
+
+def _is_local(host: str) -> bool:
+    try:
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+class _Handler(BaseHTTPRequestHandler):
+    """One message after another."""
+
+    allowed: Callable[[str], bool]
+    answer: Callable[[bytes], Heard]
+    timeout = _SLOWEST_S
+    server_version = "firnline"
+    sys_version = ""
+
+    def do_POST(self) -> None:
+        self._say(self._heard())
+
+    def _heard(self) -> Heard:
+        if not self.allowed(self.headers.get("Authorization", "").removeprefix("Bearer ")):
+            return _refused(401, "the token is missing or wrong")
+        length = self.headers.get("Content-Length", "")
+        if not length.isdecimal():
+            return _refused(411, "the message has no length")
+        if int(length) > LARGEST_MESSAGE:
+            return _refused(413, f"a message has at most {LARGEST_MESSAGE} bytes")
+        return self.answer(self.rfile.read(int(length)))
+
+    def _say(self, heard: Heard) -> None:
+        body = json.dumps(heard.facts).encode()
+        self.send_response(heard.status)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Says nothing: what is published is told by the command."""
+
+
+def _refused(status: int, why: str) -> Heard:
+    return Heard(status, {"error": {"kind": "refused", "message": why, "hint": ""}})

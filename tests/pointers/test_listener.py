@@ -1,0 +1,98 @@
+"""Messages of a catalog: they name tables, and what the catalog says is published."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from threading import Thread
+from typing import Any
+from urllib.error import HTTPError
+from urllib.request import Request, urlopen
+
+import pytest
+
+from firnline.app.pointer_listener import LARGEST_MESSAGE, listener
+from firnline.errors import UsageError
+from tests.neighbours.lakes import RealLake, real_lake
+
+TOKEN = "not to be guessed"
+
+
+@pytest.fixture
+def lake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[RealLake]:
+    with real_lake(tmp_path, monkeypatch) as found:
+        found.policy = "pointers: identifier"
+        yield found
+
+
+@pytest.fixture
+def at(lake: RealLake) -> Iterator[str]:
+    server = listener(lake.firnline().pointers, "127.0.0.1", 0, TOKEN)
+    thread = Thread(target=server.serve_forever)
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_address[1]}/"
+    server.shutdown()
+    server.server_close()
+    thread.join()
+
+
+def post(at: str, message: bytes, token: str = TOKEN) -> tuple[int, Any]:
+    asked = Request(at, message, {"Authorization": f"Bearer {token}"}, method="POST")
+    try:
+        with urlopen(asked) as answer:
+            return answer.status, json.load(answer)
+    except HTTPError as refused:
+        return refused.code, json.load(refused)
+
+
+def test_a_message_brings_the_pointer_to_the_truth(lake: RealLake, at: str) -> None:
+    lake.create("t")
+    for number in range(3):
+        lake.append("t", number)
+        status, said = post(at, json.dumps({"table": "lake.db.t", "metadata": "file:///etc/passwd"}).encode())
+        assert (status, len(said["tables"][0]["pointers"])) == (200, 1)
+        found = lake.firnline().pointers.open_path(lake.table("t").location())
+        assert found.metadata == lake.table("t").metadata_location, "what a message says is not believed"
+
+
+@pytest.mark.parametrize(
+    ("message", "status"),
+    [
+        (b"", 400),
+        (b"{", 400),
+        (b"[" * 60_000, 400),
+        (b"[]", 400),
+        (b"{}", 400),
+        (b'{"table": 7}', 400),
+        (b'{"tables": []}', 400),
+        (json.dumps({"tables": [f"lake.db.t{number}" for number in range(101)]}).encode(), 400),
+        (b'{"table": "lake.db.nobody"}', 404),
+        (b'{"table": "nowhere.db.t"}', 404),
+        (b" " * (LARGEST_MESSAGE + 1), 413),
+    ],
+)
+def test_garbage_gets_an_answer(lake: RealLake, at: str, message: bytes, status: int) -> None:
+    lake.create("t")
+    assert post(at, message)[0] == status
+    assert post(at, b'{"table": "lake.db.t"}')[0] == 200
+
+
+def test_one_bad_table_does_not_stop_the_others(lake: RealLake, at: str) -> None:
+    lake.create("t")
+    status, said = post(at, b'{"tables": ["lake.db.nobody", "lake.db.t"]}')
+    assert status == 404
+    assert [("error" in each, len(each["pointers"])) for each in said["tables"]] == [(True, 0), (False, 1)]
+
+
+def test_nothing_goes_without_the_token(lake: RealLake, at: str) -> None:
+    lake.create("t")
+    for wrong in ("", "x", TOKEN + "x", "ä"):
+        assert post(at, b'{"table": "lake.db.t"}', wrong.encode("utf-8").decode("latin-1"))[0] == 401
+    assert not list(Path(lake.table("t").location().removeprefix("file://")).rglob("*.ver"))
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "10.0.0.1", "example.org"])
+def test_no_open_door_without_a_token(lake: RealLake, host: str) -> None:
+    with pytest.raises(UsageError, match="no token"):
+        listener(lake.firnline().pointers, host, 0, None)
