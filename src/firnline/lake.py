@@ -14,7 +14,7 @@ from firnline.app.doctor import examine
 from firnline.app.looking import check_table, timeline_of_table
 from firnline.app.many import AT_ONCE
 from firnline.app.places import Places, places_of
-from firnline.app.pointers import Pointers
+from firnline.app.pointers import LakePointers
 from firnline.app.requests import Moment, age_ms, instant, request_of, search_of, terms_of
 from firnline.app.runs import Leave, PlanView, Runs
 from firnline.app.searches import Searches
@@ -149,9 +149,9 @@ class Lake:
         return Statements(self.places, self.file)
 
     @cached_property
-    def pointers(self) -> Pointers:
+    def pointers(self) -> LakePointers:
         """Files beside tables that name their current metadata: `sync`, `watch`, and `open_path` without a catalog."""
-        return Pointers(self.places)
+        return LakePointers(self.places)
 
     # ---- marks on a table
 

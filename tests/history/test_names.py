@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from firnline.catalogs.rest.commits import updates_of
-from firnline.history.names import INDEX, PATH, Pointer, folder_of, is_of_table
+from firnline.history.names import INDEX, PATH, HistoryPointer, folder_of, is_of_table
 from firnline.ports.formats import State, UndoWindow
 from harness.world import World
 
@@ -25,7 +25,7 @@ def on_a_server(state: State) -> State:
 
 
 def test_a_server_that_applies_updates_is_told_by_the_property_alone(world: World, state: State) -> None:
-    amendment = Pointer("s3://b/x.json").amendment(on_a_server(state))
+    amendment = HistoryPointer("s3://b/x.json").amendment(on_a_server(state))
     assert amendment.expired_path is None
     edited = world.process().places.source(world.table).format.amend(state, amendment, world.clock())
     assert {"action": "set-properties", "updates": {PATH: "s3://b/x.json"}} in updates_of(
@@ -34,10 +34,10 @@ def test_a_server_that_applies_updates_is_told_by_the_property_alone(world: Worl
 
 
 def test_an_index_that_is_not_needed_any_more_is_taken_away(state: State) -> None:
-    assert Pointer("p").amendment(state).properties_gone == frozenset()
+    assert HistoryPointer("p").amendment(state).properties_gone == frozenset()
     before = replace(state, properties={**state.properties, INDEX: "i"})
-    assert Pointer("p").amendment(before).properties_gone == {INDEX}
-    assert Pointer("p", "j").amendment(before).properties_gone == frozenset()
+    assert HistoryPointer("p").amendment(before).properties_gone == {INDEX}
+    assert HistoryPointer("p", "j").amendment(before).properties_gone == frozenset()
 
 
 def test_a_file_is_known_by_its_folder_wherever_the_table_lay(state: State, tmp_path: Path) -> None:

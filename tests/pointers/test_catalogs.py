@@ -1,4 +1,4 @@
-"""Pointers that follow the commits of a program which uses PyIceberg."""
+"""LakePointers that follow the commits of a program which uses PyIceberg."""
 
 from __future__ import annotations
 

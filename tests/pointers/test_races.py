@@ -16,9 +16,9 @@ from firnline.errors import ObjectNotFound, StoreError
 from firnline.patience import Patience
 from firnline.pointers.names import Naming
 from firnline.pointers.ordinals import ordinal_ms
-from firnline.pointers.publishing import Publisher, Truth
+from firnline.pointers.publishing import CatalogTruth, Publisher
 from firnline.pointers.reading import newest_names, pointer_names, read_pointer
-from firnline.ports.stores import ReadWrite, Tagged
+from firnline.ports.stores import ReadWrite, TaggedObject
 from firnline.stores.objects import ObjectStores
 from firnline.stores.wrappers.retry import Retrying
 from firnline.testing.faults import Died, Dying, When
@@ -40,13 +40,13 @@ class Ledger:
         self.location = location
         self.number = 0
 
-    def __call__(self) -> Truth:
+    def __call__(self) -> CatalogTruth:
         number = self.number
         time.sleep(random.uniform(0, 0.004))  # the answer is on its way, and others go on meanwhile
         metadata = f"{self.location}/metadata/{number:05d}-x.metadata.json"
         # A clock that stands still, then jumps back: order must not come from it.
         committed = 1_700_000_000_000 + (number % 7) * 1_000 - (number // 100) * 50_000
-        return Truth(("db",), "t", GUID, self.location, metadata, committed, "sql:here")
+        return CatalogTruth(("db",), "t", GUID, self.location, metadata, committed, "sql:here")
 
 
 def version_in(path: str) -> int:
@@ -173,7 +173,7 @@ class LostAnswers(ObjectStores):
 
     lost = 2
 
-    def put_if_match(self, key: str, data: bytes, seen: Tagged) -> None:
+    def put_if_match(self, key: str, data: bytes, seen: TaggedObject) -> None:
         super().put_if_match(key, data, seen)
         if self.lost:
             self.lost -= 1

@@ -15,7 +15,8 @@ from firnline.stores.buckets import Buckets, memory
 from firnline.stores.delete import ObjectDelete
 from firnline.stores.keys import object_key
 from firnline.stores.objects import ObjectStores
-from firnline.testing.stores import DeleteContract, SideDoor, StoreContract
+from firnline.testing.deletes import DeleteContract
+from firnline.testing.stores import SideDoor, StoreContract
 
 KEYS = {"s3.access-key-id": "somebody", "s3.secret-access-key": "a secret"}
 

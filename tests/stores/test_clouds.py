@@ -19,7 +19,8 @@ from firnline.ports.stores import ReadWrite
 from firnline.stores.delete import ObjectDelete
 from firnline.stores.objects import ObjectStores
 from firnline.stores.wrappers.retry import Retrying
-from firnline.testing.stores import DeleteContract, SharedStoreContract, SideDoor
+from firnline.testing.deletes import DeleteContract
+from firnline.testing.stores import SharedStoreContract, SideDoor
 from harness.servers.fixtures import NOT_HERE
 
 

@@ -23,9 +23,9 @@ from firnline.stores.wrappers.paced import Paced
 from firnline.stores.wrappers.read_only import ReadOnly
 from firnline.stores.wrappers.retry import Retrying
 from firnline.testing.counting import Counting, CountingLog
+from firnline.testing.deletes import DeleteContract
 from firnline.testing.stores import (
     AWKWARD_NAMES,
-    DeleteContract,
     ReadContract,
     SharedStoreContract,
     SideDoor,

@@ -13,7 +13,8 @@ from firnline.ports.stores import ReadWrite
 from firnline.stores.delete import ObjectDelete
 from firnline.stores.objects import ObjectStores
 from firnline.stores.wrappers.retry import Retrying
-from firnline.testing.stores import AWKWARD_NAMES, DeleteContract, SharedStoreContract, SideDoor
+from firnline.testing.deletes import DeleteContract
+from firnline.testing.stores import AWKWARD_NAMES, SharedStoreContract, SideDoor
 from harness.servers.process import Server
 from harness.servers.s3 import client, make_bucket
 

@@ -13,7 +13,7 @@ import pytest
 
 from firnline.errors import AlreadyExists, ObjectNotFound, OutcomeUnknown, PermanentStoreError, StoreError
 from firnline.patience import Patience
-from firnline.ports.stores import ObjectMeta, ReadWrite, Tagged
+from firnline.ports.stores import ObjectMeta, ReadWrite, TaggedObject
 from firnline.stores.objects import ObjectStores
 from firnline.stores.wrappers.read_only import ReadOnly
 from firnline.stores.wrappers.retry import Retrying
@@ -66,11 +66,11 @@ class Faulty:
         self.store.put_if_absent(key, data)
         self._break(self.after)
 
-    def get_tagged(self, key: str) -> Tagged:
+    def get_tagged(self, key: str) -> TaggedObject:
         self._break(self.before)
         return self.store.get_tagged(key)
 
-    def put_if_match(self, key: str, data: bytes, seen: Tagged) -> None:
+    def put_if_match(self, key: str, data: bytes, seen: TaggedObject) -> None:
         self._break(self.before)
         self.store.put_if_match(key, data, seen)
         self._break(self.after)

@@ -113,10 +113,10 @@ class Places:
 
     def _publishing(self, name: TableName, commits: Commit) -> Commit:
         """Returns the commits of a table; where a policy asks for pointers, these follow each of them."""
-        from firnline.app.pointers import Pointers
+        from firnline.app.pointers import LakePointers
         from firnline.ops.pointers.inline import PublishingCommit
 
-        pointers = Pointers(self)
+        pointers = LakePointers(self)
         return commits if pointers.policy(name) is None else PublishingCommit(commits, pointers.publish)
 
     def _at_location(self, name: TableName, store: ReadWrite, settings: Mapping[str, str]) -> LocatedTable:

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-from firnline.app.pointers import Pointers
+from firnline.app.pointers import LakePointers
 from firnline.errors import FirnlineError, UsageError
 
 LARGEST_MESSAGE = 64 * 1024
@@ -34,7 +34,7 @@ class Heard:
     facts: dict[str, Any]
 
 
-def hear(pointers: Pointers, message: bytes) -> Heard:
+def hear(pointers: LakePointers, message: bytes) -> Heard:
     """Returns what became of the tables that a message names. Whatever is wrong with it is an answer, too."""
     try:
         names = _names(message)
@@ -69,9 +69,9 @@ def _names(message: bytes) -> list[str]:
 _SHAPE = 'write {"table": "CATALOG.NAMESPACE.NAME"}'
 
 
-def listener(pointers: Pointers, host: str, port: int, token: str | None) -> ThreadingHTTPServer:
+def listener(pointers: LakePointers, host: str, port: int, token: str | None) -> ThreadingHTTPServer:
     """Returns a server that is bound and not yet serving. Raises UsageError for an address that others can reach, if
-    there is no token: whoever reaches it could keep the catalog busy.
+    there is no token: a stranger could keep the catalog busy.
     """
     if token is None and not _is_local(host):
         raise UsageError(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from firnline.app.pointers import Pointers, SyncedTable
+from firnline.app.pointers import LakePointers, SyncedTable
 from firnline.errors import FirnlineError
 from firnline.ports.catalogs import TableName, WatchedInOneQuery
 
@@ -21,7 +21,7 @@ class PointerWatch:
     is tried again at the next look.
     """
 
-    pointers: Pointers
+    pointers: LakePointers
     _known: dict[TableName, str] = field(default_factory=dict, init=False, repr=False)
     _wanted: dict[TableName, bool] = field(default_factory=dict, init=False, repr=False)
     _looks: dict[str, Look] = field(default_factory=dict, init=False, repr=False)

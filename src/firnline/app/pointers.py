@@ -1,4 +1,4 @@
-"""Pointers of the lake's tables: published, repaired, and resolved without a catalog."""
+"""LakePointers of the lake's tables: published, repaired, and resolved without a catalog."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class OpenedPath:
 
 
 @dataclass(frozen=True, slots=True)
-class Pointers:
+class LakePointers:
     """The pointers of every table."""
 
     places: Places

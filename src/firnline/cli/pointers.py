@@ -106,7 +106,7 @@ def listen(
     config: options.Config = None,
     as_json: options.Json = False,
 ) -> None:
-    """Publish tables that a catalog's messages name, until Ctrl-C; each must bring FIRNLINE_LISTEN_TOKEN, if it is set."""
+    """Publish tables that a catalog's messages name, until Ctrl-C; each brings FIRNLINE_LISTEN_TOKEN if that is set."""
     from firnline.app.pointer_listener import listener
     from firnline.lake import open_lake
 

@@ -28,7 +28,7 @@ _UNSAFE = re.compile(r"[^0-9A-Za-z-]")
 
 
 @dataclass(frozen=True, slots=True)
-class Pointer:
+class HistoryPointer:
     """What the table says: the newest list, and the index of what is older."""
 
     path: str
@@ -52,9 +52,9 @@ class Pointer:
         )
 
 
-def pointer_of(state: State) -> Pointer | None:
+def pointer_of(state: State) -> HistoryPointer | None:
     path = state.properties.get(PATH)
-    return Pointer(path, state.properties.get(INDEX)) if path else None
+    return HistoryPointer(path, state.properties.get(INDEX)) if path else None
 
 
 def home_of(state: State) -> str:

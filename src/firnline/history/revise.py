@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from firnline.history.listing import Entry, bytes_of, id_of, in_order, text_of, time_of
-from firnline.history.names import Pointer, new_index_name, new_list_name, segment_name
+from firnline.history.names import HistoryPointer, new_index_name, new_list_name, segment_name
 from firnline.history.opening import Segment, digest_of, index_bytes
 from firnline.model.locations import join
 from firnline.model.snapshots import SnapshotId
@@ -72,7 +72,7 @@ def _may_change(segment: Segment, wish: Wish, times: Sequence[int]) -> bool:
     return touched or (wish.bound_ms is not None and segment.first_ms <= wish.bound_ms)
 
 
-def laid_out(revision: Revision, folder: str, longest: int) -> tuple[Pointer, dict[str, bytes]]:
+def laid_out(revision: Revision, folder: str, longest: int) -> tuple[HistoryPointer, dict[str, bytes]]:
     """Returns the pointer, and the objects that have to be there before a table may say it."""
     *cut_off, newest = _cut(_written(revision.newest), longest)
     objects: dict[str, bytes] = {}
@@ -85,7 +85,7 @@ def laid_out(revision: Revision, folder: str, longest: int) -> tuple[Pointer, di
         objects[index] = index_bytes(sorted(segments, key=lambda each: (each.first_ms, each.last_ms)))
     path = join(folder, new_list_name())
     objects[path] = bytes_of(text for _, text in newest)
-    return Pointer(path, index), objects
+    return HistoryPointer(path, index), objects
 
 
 _Written = list[tuple[int, str]]

@@ -38,7 +38,7 @@ _TRIES = 50
 
 
 @dataclass(frozen=True, slots=True)
-class Truth:
+class CatalogTruth:
     """What a catalog says of a table now. `address` tells the catalog from others; `committed_ms` is when the metadata
     was written, by its writer's clock.
     """
@@ -56,7 +56,7 @@ class Truth:
         return written((*self.namespace, self.table))
 
 
-Ask = Callable[[], Truth]
+Ask = Callable[[], CatalogTruth]
 """Asks the catalog. Raises NoSuchTable where the table is gone."""
 
 
@@ -103,7 +103,7 @@ class Publisher:
                 continue  # another publisher came first, or an answer got lost: what stands there now is read again
         raise StoreError(f"{key} was written by others in each of {_TRIES} tries", hint="try again")
 
-    def _settled(self, key: str, seen: FoundPointer | None, truth: Truth) -> Publication:
+    def _settled(self, key: str, seen: FoundPointer | None, truth: CatalogTruth) -> Publication:
         before = None if seen is None else seen.pointer
         if before is not None and not self.take_over:
             refuse_strange(key, before, truth)
@@ -129,7 +129,7 @@ class Publisher:
         except AlreadyExists:
             return
 
-    def _key(self, truth: Truth) -> str:
+    def _key(self, truth: CatalogTruth) -> str:
         subject = PointedBranch(truth.namespace, truth.table, self.branch)
         folder = folder_of(truth.location, self.naming)
         if self.naming is not Naming.UUID:
@@ -148,25 +148,25 @@ def folder_of(location: str, naming: Naming) -> str:
     return location if naming is Naming.IDENTIFIER else join(location, FOLDER)
 
 
-def _home(truth: Truth) -> tuple[str, ...]:
+def _home(truth: CatalogTruth) -> tuple[str, ...]:
     return (*truth.namespace, truth.table, truth.guid, truth.location)
 
 
-def says(pointer: Pointer, truth: Truth) -> bool:
+def says(pointer: Pointer, truth: CatalogTruth) -> bool:
     """Tells whether a pointer says what the catalog says."""
     same = pointer.guid == truth.guid and identity(pointer.metadata_file_path) == identity(truth.metadata)
     named = pointer.table_identifier == truth.identifier and pointer.published_by == truth.address
     return same and named and not pointer.is_over
 
 
-def pointer_to(truth: Truth, branch: str, before: Pointer | None) -> Pointer:
+def pointer_to(truth: CatalogTruth, branch: str, before: Pointer | None) -> Pointer:
     """Returns what to write: unknown keys of the file stay, if it speaks of the same table."""
     others = before.others if before is not None and before.guid == truth.guid else {}
     ordinal = later(truth.committed_ms, None if before is None else before.ordinal)
     return Pointer(truth.identifier, truth.guid, truth.metadata, ordinal, branch, truth.address, others=others)
 
 
-def refuse_strange(key: str, before: Pointer, truth: Truth) -> None:
+def refuse_strange(key: str, before: Pointer, truth: CatalogTruth) -> None:
     """Raises RefusedForSafety unless the file was written for this very catalog: another environment may have a table
     of the same name over the same folder, and each would take the other's readers along.
 

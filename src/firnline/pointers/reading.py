@@ -10,7 +10,7 @@ from firnline.model.locations import join
 from firnline.pointers.document import LARGEST, Pointer, parse_pointer, too_large
 from firnline.pointers.names import FOLDER, SUFFIX, PointerName, read_name
 from firnline.pointers.ordinals import ordinal_ms
-from firnline.ports.stores import Read, ReadWrite, Tagged
+from firnline.ports.stores import Read, ReadWrite, TaggedObject
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +19,7 @@ class FoundPointer:
 
     key: str
     pointer: Pointer
-    seen: Tagged = field(repr=False)
+    seen: TaggedObject = field(repr=False)
 
     @property
     def name(self) -> str:
@@ -36,7 +36,7 @@ def read_pointer(store: Read, key: str) -> FoundPointer:
     if size > LARGEST:
         raise UnreadableMetadata(f"{key} is no pointer: {too_large(size).message}")
     data = store.get(key)
-    return FoundPointer(key, parse_pointer(data, key), Tagged(data))
+    return FoundPointer(key, parse_pointer(data, key), TaggedObject(data))
 
 
 def read_to_replace(store: ReadWrite, key: str) -> FoundPointer | None:

@@ -21,7 +21,7 @@ class ObjectMeta:
 
 
 @dataclass(frozen=True, slots=True)
-class Tagged:
+class TaggedObject:
     """An object as it was read, with what its store tells it apart by from any other of the same name."""
 
     data: bytes = field(repr=False)
@@ -88,11 +88,11 @@ class PutIfMatch(Protocol):
     a store may tell versions apart by these alone.
     """
 
-    def get_tagged(self, key: str) -> Tagged:
+    def get_tagged(self, key: str) -> TaggedObject:
         """Returns the whole object and its tag. Raises ObjectNotFound."""
         ...
 
-    def put_if_match(self, key: str, data: bytes, seen: Tagged) -> None:
+    def put_if_match(self, key: str, data: bytes, seen: TaggedObject) -> None:
         """Writes the object where it still is as it was read, or raises ObjectChanged. Of racing callers that read the
         same, exactly one returns.
 

@@ -25,7 +25,7 @@ from obstore.exceptions import (
 from obstore.store import AzureStore, GCSStore, MemoryStore, ObjectStore, from_url
 
 from firnline.errors import AlreadyExists, NoSuchBucket, ObjectChanged, ObjectNotFound, PermanentStoreError, StoreError
-from firnline.ports.stores import ObjectMeta, Tagged
+from firnline.ports.stores import ObjectMeta, TaggedObject
 from firnline.stores.failures import code_in, failure, is_silence, no_bucket, plain, unreachable
 from firnline.stores.keys import Key, object_name
 from firnline.stores.settings import (
@@ -129,12 +129,12 @@ class Buckets:
         with failing(key, missing=NoSuchBucket):
             obstore.put(self.opened(key), object_name(key), data, mode="create", use_multipart=False)
 
-    def get_tagged(self, key: Key) -> Tagged:
+    def get_tagged(self, key: Key) -> TaggedObject:
         with self.asking(key):
             found = obstore.get(self.opened(key), object_name(key))
-            return Tagged(bytes(found.bytes()), found.meta["e_tag"], found.meta["version"])
+            return TaggedObject(bytes(found.bytes()), found.meta["e_tag"], found.meta["version"])
 
-    def put_if_match(self, key: Key, data: bytes, seen: Tagged) -> None:
+    def put_if_match(self, key: Key, data: bytes, seen: TaggedObject) -> None:
         with failing(key, missing=ObjectChanged):
             told = {"e_tag": seen.tag, "version": seen.generation}
             matching: Any = {name: value for name, value in told.items() if value is not None}

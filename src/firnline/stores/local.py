@@ -19,7 +19,7 @@ from contextlib import contextmanager, suppress
 from uuid import uuid4
 
 from firnline.errors import AlreadyExists, ObjectChanged, ObjectNotFound, PermanentStoreError, StoreError
-from firnline.ports.stores import ObjectMeta, Tagged
+from firnline.ports.stores import ObjectMeta, TaggedObject
 from firnline.stores.keys import Key
 
 _UNFINISHED = re.compile(r"\.firnline-tmp-[0-9a-f]{32}")
@@ -84,10 +84,10 @@ class LocalFiles:
         with _writing(key.text), _written(key.path, data) as unfinished:
             os.link(unfinished, key.path)
 
-    def get_tagged(self, key: Key) -> Tagged:
-        return Tagged(self.get(key))
+    def get_tagged(self, key: Key) -> TaggedObject:
+        return TaggedObject(self.get(key))
 
-    def put_if_match(self, key: Key, data: bytes, seen: Tagged) -> None:
+    def put_if_match(self, key: Key, data: bytes, seen: TaggedObject) -> None:
         """Writes the object where its bytes are those that were read.
 
         No call of the system compares and renames in one step, so writers of this kind take turns: each locks the
@@ -100,7 +100,7 @@ class LocalFiles:
             with _written(key.path, data) as unfinished:
                 os.rename(unfinished, key.path)
 
-    def _unlike(self, key: Key, seen: Tagged) -> bool:
+    def _unlike(self, key: Key, seen: TaggedObject) -> bool:
         try:
             return self.get(key) != seen.data
         except ObjectNotFound:

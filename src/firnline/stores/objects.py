@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from firnline.ports.stores import ObjectMeta, Tagged
+from firnline.ports.stores import ObjectMeta, TaggedObject
 from firnline.stores.buckets import Buckets
 from firnline.stores.keys import Key, folder_key, object_key
 from firnline.stores.local import LocalFiles
@@ -49,11 +49,11 @@ class ObjectStores:
         where = object_key(key)
         self._at(where).put_if_absent(where, data)
 
-    def get_tagged(self, key: str) -> Tagged:
+    def get_tagged(self, key: str) -> TaggedObject:
         where = object_key(key)
         return self._at(where).get_tagged(where)
 
-    def put_if_match(self, key: str, data: bytes, seen: Tagged) -> None:
+    def put_if_match(self, key: str, data: bytes, seen: TaggedObject) -> None:
         where = object_key(key)
         self._at(where).put_if_match(where, data, seen)
 

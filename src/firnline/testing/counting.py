@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from threading import Lock
 
-from firnline.ports.stores import ObjectMeta, Read, ReadWrite, Tagged
+from firnline.ports.stores import ObjectMeta, Read, ReadWrite, TaggedObject
 from firnline.stores.wrappers.read_only import ReadOnly
 
 
@@ -50,11 +50,11 @@ class _Noting(ABC):
         self._note("put_if_absent", key)
         self._store.put_if_absent(key, data)
 
-    def get_tagged(self, key: str) -> Tagged:
+    def get_tagged(self, key: str) -> TaggedObject:
         self._note("get", key)
         return self._store.get_tagged(key)
 
-    def put_if_match(self, key: str, data: bytes, seen: Tagged) -> None:
+    def put_if_match(self, key: str, data: bytes, seen: TaggedObject) -> None:
         self._note("put_if_match", key)
         self._store.put_if_match(key, data, seen)
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from firnline.app.places import now_ms
 from firnline.errors import AlreadyExists
 from firnline.lake import Lake
-from firnline.ports.stores import ObjectMeta, ReadWrite, Tagged
+from firnline.ports.stores import ObjectMeta, ReadWrite, TaggedObject
 from firnline.stores import local
 
 
@@ -74,10 +74,10 @@ class Dated:
             self.clock.written[key] = before or 0
             raise
 
-    def get_tagged(self, key: str) -> Tagged:
+    def get_tagged(self, key: str) -> TaggedObject:
         return self.store.get_tagged(key)
 
-    def put_if_match(self, key: str, data: bytes, seen: Tagged) -> None:
+    def put_if_match(self, key: str, data: bytes, seen: TaggedObject) -> None:
         self.clock.written[key] = self.clock.ahead_ms
         self.store.put_if_match(key, data, seen)
 

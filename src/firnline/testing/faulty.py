@@ -12,7 +12,7 @@ from firnline.ports.delete import Delete, DeleteOutcome, Doomed, Fate, MaySend, 
 from firnline.ports.discard import Discard, OwnKey
 from firnline.ports.formats import Amendment, UndoWindow
 from firnline.ports.retire import Retire
-from firnline.ports.stores import ObjectMeta, ReadWrite, Tagged
+from firnline.ports.stores import ObjectMeta, ReadWrite, TaggedObject
 from firnline.testing.faults import Answer, Fault, PortRequest, no_answer
 
 
@@ -42,10 +42,10 @@ class FaultyStore:
     def put_if_absent(self, key: str, data: bytes) -> None:
         self._sent("put_if_absent", key, lambda: self.store.put_if_absent(key, data))
 
-    def get_tagged(self, key: str) -> Tagged:
+    def get_tagged(self, key: str) -> TaggedObject:
         return self._sent("get", key, lambda: self.store.get_tagged(key))
 
-    def put_if_match(self, key: str, data: bytes, seen: Tagged) -> None:
+    def put_if_match(self, key: str, data: bytes, seen: TaggedObject) -> None:
         self._sent("put_if_match", key, lambda: self.store.put_if_match(key, data, seen))
 
     def _sent(self, verb: str, key: str, send: Callable[[], Answer]) -> Answer:

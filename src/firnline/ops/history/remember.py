@@ -7,7 +7,7 @@ from typing import Any
 
 from firnline.errors import UnreadableMetadata
 from firnline.history.listing import Entry, id_of, time_of
-from firnline.history.names import Pointer, folder_of, pointer_of
+from firnline.history.names import HistoryPointer, folder_of, pointer_of
 from firnline.history.opening import History, Segment, newest, open_history, read_segment
 from firnline.history.revise import LONGEST_LIST, Wish, laid_out, revise
 from firnline.journal.layout import RunId
@@ -101,6 +101,6 @@ class RunHistory:
 
 def _folder(state: State) -> str:
     """Returns where the next files go: beside the present ones, while those lie where the table lies."""
-    pointer: Pointer | None = pointer_of(state)
+    pointer: HistoryPointer | None = pointer_of(state)
     own = folder_of(state)
     return pointer.folder if pointer is not None and within(own.rpartition("/")[0], pointer.path) else own

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 
 from firnline.errors import FirnlineError, ObjectNotFound, RefusedForSafety, StoreError, UnreadableMetadata
-from firnline.history.names import Pointer, home_of, is_of_table, pointer_of
+from firnline.history.names import HistoryPointer, home_of, is_of_table, pointer_of
 from firnline.history.opening import read_index
 from firnline.inflate import gunzipped
 from firnline.journal.events import RunState
@@ -52,18 +52,18 @@ def tidy(work: TableContext, state: State) -> None:
             work.discard.discard([OwnKey(pointer.folder, name) for name in sorted(unneeded)])
 
 
-def _is_here(state: State, pointer: Pointer) -> bool:
+def _is_here(state: State, pointer: HistoryPointer) -> bool:
     """Tells whether the history is this table's, and with it: of a table that was copied or moved, files in the old
     place may be named by versions that are not seen from here.
     """
     return is_of_table(state, pointer.path) and within(home_of(state), pointer.path)
 
 
-def _listed(work: TableContext, pointer: Pointer) -> set[str]:
+def _listed(work: TableContext, pointer: HistoryPointer) -> set[str]:
     return {each.name for each in own_keys(pointer.folder, work.store.list(pointer.folder), OwnName.HISTORY)}
 
 
-def _needed(work: TableContext, pointer: Pointer) -> set[str]:
+def _needed(work: TableContext, pointer: HistoryPointer) -> set[str]:
     named = [pointer.path] if pointer.index is None else [pointer.path, pointer.index, *_segments(work, pointer.index)]
     return {key.rpartition("/")[2] for key in named}
 
@@ -72,7 +72,7 @@ def _segments(work: TableContext, index: str) -> list[str]:
     return [each.key for each in read_index(work.store, index)]
 
 
-def _named_elsewhere(work: TableContext, state: State, pointer: Pointer, names: set[str]) -> set[str]:
+def _named_elsewhere(work: TableContext, state: State, pointer: HistoryPointer, names: set[str]) -> set[str]:
     """Returns which of the names any version of the metadata holds, or a run whose try may still be on its way.
 
     Versions are searched as text: nobody needs their snapshots here.

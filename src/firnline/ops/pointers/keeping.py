@@ -19,7 +19,7 @@ from firnline.ops.pointers.truth import Asking, Behind, asking, behind, truth_of
 from firnline.ops.table.context import TableContext
 from firnline.pointers.names import Naming, PointedBranch, by_identifier, read_name
 from firnline.pointers.ordinals import ordinal_ms
-from firnline.pointers.publishing import Publication, Publisher, Truth, ended, folder_of
+from firnline.pointers.publishing import CatalogTruth, Publication, Publisher, ended, folder_of
 from firnline.pointers.reading import FoundPointer, newest_names, pointer_names, read_to_replace
 from firnline.policy.inherit import Effective
 from firnline.ports.formats import State
@@ -111,13 +111,13 @@ class PointerKeeper:
         done = [*self._ended(folder, newest, truth), *self._without_old(folder, sorted({*names} - {*newest}), truth)]
         return [each for each in done if each is not None]
 
-    def _ended(self, folder: str, names: list[str], truth: Truth) -> Iterator[PointerStatus | None]:
+    def _ended(self, folder: str, names: list[str], truth: CatalogTruth) -> Iterator[PointerStatus | None]:
         for name in names:
             found = read_to_replace(self.work.store, join(folder, name))
             if found is not None and found.pointer.published_by == truth.address:
                 yield self._settled(found, truth)
 
-    def _settled(self, found: FoundPointer, truth: Truth) -> PointerStatus | None:
+    def _settled(self, found: FoundPointer, truth: CatalogTruth) -> PointerStatus | None:
         pointer = found.pointer
         if pointer.expires_at is not None:
             return self._expired(found, parse_instant(pointer.expires_at))
@@ -148,7 +148,7 @@ class PointerKeeper:
             return None
         return PointerStatus(found.key, "expired", found.pointer.branch)
 
-    def _without_old(self, folder: str, names: list[str], truth: Truth) -> Iterator[PointerStatus | None]:
+    def _without_old(self, folder: str, names: list[str], truth: CatalogTruth) -> Iterator[PointerStatus | None]:
         """Yields the entries of logs that are older than links live: each has a later one."""
         for name in names:
             told = read_name(name)

@@ -10,7 +10,7 @@ from firnline.model.locations import identity
 from firnline.ops.table.context import TableContext
 from firnline.pointers.document import Pointer
 from firnline.pointers.names import is_uuid
-from firnline.pointers.publishing import Truth
+from firnline.pointers.publishing import CatalogTruth
 from firnline.ports.abilities import KeepsVersions
 from firnline.ports.formats import State, TableFormat
 
@@ -25,7 +25,7 @@ class Behind:
     since_ms: int
 
 
-def truth_of(work: TableContext, state: State) -> Truth:
+def truth_of(work: TableContext, state: State) -> CatalogTruth:
     """Returns what is to be published. Raises RefusedForSafety for a format whose state is not in one file."""
     table_format, name = work.source.format, work.source.name
     if not name.catalog or not isinstance(table_format, KeepsVersions):
@@ -37,7 +37,7 @@ def truth_of(work: TableContext, state: State) -> Truth:
         raise RefusedForSafety(
             f"{name} has no uuid of its own, and a pointer needs one", hint="a table of version 2 has one; upgrade it"
         )
-    return Truth(
+    return CatalogTruth(
         namespace=name.namespace,
         table=name.name,
         guid=state.uuid,
@@ -60,7 +60,7 @@ class Asking:
     load: Callable[[], State]
     state: State | None = field(default=None, init=False)
 
-    def __call__(self) -> Truth:
+    def __call__(self) -> CatalogTruth:
         self.state = self.load()
         return truth_of(self.work, self.state)
 

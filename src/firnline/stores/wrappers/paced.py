@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from firnline.ports.stores import ObjectMeta, ReadWrite, Tagged, shared
+from firnline.ports.stores import ObjectMeta, ReadWrite, TaggedObject, shared
 from firnline.stores.throttle import Lane, Throttle
 
 
@@ -45,11 +45,11 @@ class Paced:
     def put_if_absent(self, key: str, data: bytes) -> None:
         self._store.put_if_absent(key, data)
 
-    def get_tagged(self, key: str) -> Tagged:
+    def get_tagged(self, key: str) -> TaggedObject:
         with self._throttle.asking(self._beside(key)):
             return self._store.get_tagged(key)
 
-    def put_if_match(self, key: str, data: bytes, seen: Tagged) -> None:
+    def put_if_match(self, key: str, data: bytes, seen: TaggedObject) -> None:
         self._store.put_if_match(key, data, seen)
 
     def _beside(self, key: str) -> Lane:

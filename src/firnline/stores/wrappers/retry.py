@@ -16,7 +16,7 @@ from firnline.errors import (
     StoreError,
 )
 from firnline.patience import Patience
-from firnline.ports.stores import ObjectMeta, ReadWrite, Tagged, shared
+from firnline.ports.stores import ObjectMeta, ReadWrite, TaggedObject, shared
 
 Answer = TypeVar("Answer")
 _FINAL = (ObjectNotFound, AlreadyExists, ObjectChanged, PermanentStoreError)
@@ -54,10 +54,10 @@ class Retrying:
     def put(self, key: str, data: bytes) -> None:
         persist(lambda: self._store.put(key, data), self._patience)
 
-    def get_tagged(self, key: str) -> Tagged:
+    def get_tagged(self, key: str) -> TaggedObject:
         return persist(lambda: self._store.get_tagged(key), self._patience)
 
-    def put_if_match(self, key: str, data: bytes, seen: Tagged) -> None:
+    def put_if_match(self, key: str, data: bytes, seen: TaggedObject) -> None:
         """Writes the object where it is as it was read. A try whose answer got lost makes the next one fail against it:
         ObjectChanged then says no more than that the caller has to read again.
         """
