@@ -269,6 +269,15 @@ class NamesDefinitions(Protocol):
 
 
 @runtime_checkable
+class KeepsLogs(Protocol):
+    """Snapshots have transaction logs, which no walk opens: they name no files, and writers read them."""
+
+    def unreadable_logs(self, state: State) -> Iterator[tuple[str, str]]:
+        """Yields the needed logs that are there and cannot be read, each with the reason."""
+        ...
+
+
+@runtime_checkable
 class ChecksClocks(Protocol):
     """Snapshots carry the time of their writer's clock, against which others can be held: the store's, the parent's."""
 

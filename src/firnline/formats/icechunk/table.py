@@ -12,6 +12,7 @@ from firnline.formats.icechunk.committing.properties import read_properties
 from firnline.formats.icechunk.expiring.ancestry import RefHistory
 from firnline.formats.icechunk.expiring.drawing import drawn
 from firnline.formats.icechunk.expiring.fitting import fitted
+from firnline.formats.icechunk.logs import unreadable_logs
 from firnline.formats.icechunk.names import MANIFESTS, table_folder
 from firnline.formats.icechunk.objects import snapshot_objects
 from firnline.formats.icechunk.reading.detection import has_repository
@@ -135,6 +136,9 @@ class IcechunkFormat:
         if found.expired:
             refuse_doubtful_cut(self.store, repository, found.expired, self.trusted)
         return found
+
+    def unreadable_logs(self, state: State) -> Iterator[tuple[str, str]]:
+        return unreadable_logs(self.store, repository_in(state))
 
     def clock_faults(self, state: State) -> Iterator[ClockFault]:
         return clock_faults_of(self.store, repository_in(state))
