@@ -105,6 +105,17 @@ class FitsDecisions(Protocol):
 
 
 @runtime_checkable
+class DoubtsTimes(Protocol):
+    """What goes is decided by times that writers' clocks gave, which other clocks may contradict."""
+
+    def refuse_doubtful(self, state: State, snapshots: Set[SnapshotId]) -> None:
+        """Raises RefusedForSafety if snapshots may be younger than they seem, of these that are to go. It asks the
+        store: for those who act, and not for every answer.
+        """
+        ...
+
+
+@runtime_checkable
 class DrawsHistory(Protocol):
     """Commits that rewrite a history: what follows what is not the same afterwards."""
 

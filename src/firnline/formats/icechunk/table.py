@@ -132,10 +132,10 @@ class IcechunkFormat:
     def fitted(self, state: State, decision: Decision) -> Decision:
         repository = repository_in(state)
         gone = [ref_in(state, name) for name in decision.expired_refs]
-        found = fitted(decision, RefHistory.of(repository), gone, repository.spec)
-        if found.expired:
-            refuse_doubtful_cut(self.store, repository, found.expired, self.trusted)
-        return found
+        return fitted(decision, RefHistory.of(repository), gone, repository.spec)
+
+    def refuse_doubtful(self, state: State, snapshots: Set[SnapshotId]) -> None:
+        refuse_doubtful_cut(self.store, repository_in(state), snapshots, self.trusted)
 
     def unreadable_logs(self, state: State) -> Iterator[tuple[str, str]]:
         return unreadable_logs(self.store, repository_in(state))
