@@ -25,9 +25,11 @@ from firnline.formats.icechunk import names
 from firnline.formats.icechunk.ids import ids_of
 from firnline.formats.icechunk.names import LETTERS
 from firnline.model.times import DAY_MS, format_instant
+from firnline.ops.runs.guard import FEW_LOOKS
 from firnline.ops.runs.status import RunStatus
 from firnline.ports.listings import ObjectClass
 from firnline.testing.dated import Clock, date
+from firnline.testing.faults import CountingFault
 from firnline.testing.folder_process import FolderProcess
 from harness.lanes import by_lane
 
@@ -231,6 +233,15 @@ def written(world: World, branch: str, number: int) -> None:
     session.commit(f"commit {number}")
 
 
+def filled(world: World, chunks: int) -> None:
+    """Makes an array of so many chunks on main, none of which may lie inside of a manifest."""
+    session = world.opened.writable_session("main")
+    group = zarr.open_group(session.store, mode="a")
+    array = group.create_array("many", shape=(100 * chunks,), chunks=(100,), dtype="i8", compressors=None)
+    array[:] = np.arange(1, 100 * chunks + 1)
+    session.commit("many chunks")
+
+
 def spoil(folder: Path, snapshot: str, chunks: Set[str]) -> None:
     """Turns a bit of one of these ids in the manifest of a snapshot, which says how long the manifest is then."""
     letters = np.frombuffer(min(chunks).encode(), np.uint8).reshape(1, LETTERS)
@@ -258,22 +269,32 @@ def search(process: FolderProcess, clock: Clock, world: World) -> None:
     process.orphans(world.location, **MEANT)
 
 
+@pytest.mark.parametrize("many", [0, FEW_LOOKS])
 @pytest.mark.parametrize("act", [expire_all, search])
 def test_a_chunk_that_a_damaged_manifest_no_longer_names_is_not_purged(
-    tmp_path: Path, act: Callable[[FolderProcess, Clock, World], None]
+    tmp_path: Path, act: Callable[[FolderProcess, Clock, World], None], many: int
 ) -> None:
-    """A bit of an id turns, in a manifest that stays. The chunk that it meant is named by an expired one alone."""
+    """A bit of an id turns, in a manifest that stays. The chunk that it meant is named by an expired one alone.
+
+    Where there are many files, they are listed, and only the one that is not there is asked for.
+    """
     folder = tmp_path / "r"
     world = World(folder, Growing(made(storage(folder), SPECS[0]), random.Random(0), SPECS[0]))
+    if many:
+        filled(world, many)
+    begun = needed(world.location, {world.opened.lookup_branch("main")})
     written(world, "main", 0)
     written(world, "main", 1)
     tip, older = (each.id for each in list(world.opened.ancestry(branch="main"))[:2])
     after, first = (needed(world.location, {each}) for each in (tip, older))
-    shared = after.chunks.keys() & first.chunks.keys()
-    assert len(shared) == 5
+    shared = after.chunks.keys() & first.chunks.keys() - begun.chunks.keys()
+    assert (len(shared), len(after.chunks)) == (5, 6 + many)
     spoil(folder, tip, shared)
     before, clock = world.disk(), Clock()
-    process = FolderProcess(clock=clock)
+    asked = CountingFault()
+    process = FolderProcess(asked, clock=clock)
     with pytest.raises(RefusedForSafety, match="a manifest may be damaged"):
         act(process, clock, world)
+    looks = [each for each in asked.trace if each[0] == "head" and f"/{names.CHUNKS}/" in each[1]]
+    assert len(looks) == (1 if many else len(after.chunks))
     assert world.disk().keys() >= {path for path in before if f"/{names.CHUNKS}/" in path}

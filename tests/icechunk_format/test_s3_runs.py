@@ -10,9 +10,11 @@ import numpy as np
 import pytest
 import zarr
 
+from firnline.ops.runs.guard import FEW_LOOKS
 from firnline.ops.runs.status import RunStatus
 from firnline.stores.objects import ObjectStores
 from firnline.testing.dated import Clock
+from firnline.testing.faults import CountingFault
 from firnline.testing.folder_process import FolderProcess
 from harness.servers.fixtures import unique
 from harness.servers.process import Server
@@ -47,6 +49,28 @@ def test_what_expired_is_gone_and_the_rest_reads_the_same(moto_server: Server, s
     left = again.garbage_collect(datetime.now(UTC) + timedelta(days=1), dry_run=True)
     assert (left.chunks_deleted, left.manifests_deleted) == (0, 0)
     assert process.check(location).sound
+
+
+def test_many_needed_objects_are_listed_before_a_purge(moto_server: Server) -> None:
+    """None of them is asked for by itself: a listing names objects in a bucket exactly as the manifests do."""
+    bucket = unique("icelisted")
+    make_bucket(moto_server, bucket)
+    repo, location = made(in_bucket(moto_server, bucket), SPECS[0]), f"s3://{bucket}/lake/r"
+    session = repo.writable_session("main")
+    group = zarr.open_group(session.store, mode="a")
+    many = group.create_array("many", shape=(100 * FEW_LOOKS,), chunks=(100,), dtype="i8", compressors=None)
+    many[:] = np.arange(1, 100 * FEW_LOOKS + 1)
+    session.commit("many chunks")
+    for number in range(2):
+        commit(repo, number)
+    clock, asked = Clock(), CountingFault()
+    process = FolderProcess(asked, clock=clock, settings=moto_server.settings)
+    ended = process.expire(location, grace="1h", older_than="2100-01-01T00:00:00Z", retain_last=1, blast_radius=1.0)
+    while isinstance(ended, RunStatus) and not ended.run.is_finished:
+        clock.advance(2 * 3_600_000)
+        (ended,) = process.resume(location)
+    assert sum("/chunks/" in key for key in objects(moto_server, location)) == FEW_LOOKS + 4
+    assert [key for verb, key in asked.trace if verb == "head" and "/chunks/" in key] == []
 
 
 def commit(repo: Any, number: int) -> None:

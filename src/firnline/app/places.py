@@ -166,6 +166,7 @@ class Places:
             server=server_of(place.settings),
             real=RealPaths(),
             sealing=_sealing,
+            ranges=self.stores.ranges(place.settings),
         )
 
     def searchable(self, table: Table) -> TableContext:

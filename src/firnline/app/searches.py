@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from firnline.app.catalogs import Table, absolute
 from firnline.app.places import Places
 from firnline.app.runs import OUTSIDE_LATER, Leave, Runs
-from firnline.errors import BlastRadiusExceeded, NoSuchTable, UsageError
+from firnline.errors import BlastRadiusExceeded, NoSuchTable, RefusedForSafety, UsageError
 from firnline.formats.registry import document_names
 from firnline.model.locations import identity
 from firnline.ops.looking.files import check_listing_name, write_listing
@@ -90,6 +90,11 @@ class Searches:
         """Returns what would go of one dropped table, and the run that removes it, if any."""
         named = {identity(each.folder): each for each in self.dropped(prefix)}
         chosen = named.get(identity(folder).rstrip("/"))
+        if chosen is not None and chosen.problem is not None:
+            raise RefusedForSafety(
+                f"nothing of {chosen.folder} can be purged: {chosen.problem}",
+                hint="nothing was changed; what is purged here was in a catalog once, and can be read",
+            )
         if chosen is None or chosen.uuid is None:
             known = ", ".join(each.folder for each in named.values()) or "none"
             raise UsageError(f"{folder} is no dropped table under {prefix}", hint=f"there are: {known}")

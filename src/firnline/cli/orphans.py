@@ -185,7 +185,8 @@ def _listed(found: list[Dropped]) -> Iterator[Block]:
     )
     yield Grid(rows, ("folder", "uuid", "files", "bytes", "newest"), right=frozenset({2, 3}))
     yield from (Line(f"{each.folder}: {each.problem}") for each in found if each.problem)
-    yield Hint("a catalog that is not configured here may know it; --purge FOLDER removes one")
+    if any(each.problem is None for each in found):
+        yield Hint("a catalog that is not configured here may know it; --purge FOLDER removes one")
 
 
 def _age(each: Dropped) -> str:

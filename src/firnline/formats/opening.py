@@ -10,42 +10,24 @@ from contextlib import contextmanager
 import numpy as np
 import pyarrow as pa
 
-from firnline.errors import FirnlineError, ObjectNotFound, UnreadableMetadata, UnsupportedFormat
-from firnline.formats.avro import CorruptAvro, UnsupportedAvro
+from firnline.errors import UnreadableMetadata
+from firnline.formats.avro import CorruptAvro
+from firnline.formats.damage import REPAIR, named
 from firnline.model.files import File
 from firnline.ports.stores import Get
-
-REPAIR = "nothing was changed; without it nobody can tell which files are needed"
 
 
 class Doubt(CorruptAvro):
     """A unit can be read, and says less than the table says of it: only the operator can tell which is right."""
 
+    told = "is in doubt"
+
 
 @contextmanager
 def opened(store: Get, unit: File) -> Iterator[bytes]:
     """Hands out the unit's bytes. Raises UnreadableMetadata where it is missing, cut short or, inside, not decoded."""
-    with named(unit):
+    with named(unit.kind, unit.key):
         yield _whole(unit, store.get(unit.key))
-
-
-@contextmanager
-def named(unit: File) -> Iterator[None]:
-    """Raises every trouble of the unit with its name."""
-    try:
-        yield
-    except ObjectNotFound as missing:
-        raise UnreadableMetadata(f"{unit.kind} is missing: {unit.key}", hint=REPAIR) from missing
-    except Doubt as doubt:
-        raise UnreadableMetadata(f"{unit.kind} is in doubt: {unit.key}: {doubt}", hint=REPAIR) from doubt
-    except UnsupportedAvro as strange:
-        raise UnsupportedFormat(f"{unit.kind} is not understood: {unit.key}: {strange}", hint=REPAIR) from strange
-    except CorruptAvro as damage:
-        raise UnreadableMetadata(f"{unit.kind} is damaged: {unit.key}: {damage}", hint=REPAIR) from damage
-    except MemoryError:
-        raise UnreadableMetadata(f"{unit.kind} does not fit into memory: {unit.key}", hint=REPAIR) from None
-    except FirnlineError as known:
-        raise type(known)(f"{unit.kind} {unit.key}: {known.message}", known.hint) from known
 
 
 def _whole(unit: File, data: bytes) -> bytes:

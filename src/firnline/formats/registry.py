@@ -127,8 +127,9 @@ class EveryFormat:
         kit = _known(document)
         if kit.known_by_folder:
             raise UnsupportedFormat(
-                f"{document} is of the format {kit.name}, whose tables are in no catalog; --also LOCATION names it",
-                hint="a table of this format is there as long as its folder is",
+                f"{document} is of the format {kit.name}, whose tables are in no catalog: one is there as "
+                "long as its folder is, and never counts as dropped",
+                hint="--also LOCATION of `firnline orphans` names it",
             )
         return self._format(kit).table_of(document)
 

@@ -26,7 +26,7 @@ from firnline.ports.progress import Progress, Silent
 from firnline.ports.stores import Head
 from firnline.walking.axis import Pass, passes_of
 from firnline.walking.dealing import Walks, kinds_of, stopped_by
-from firnline.walking.faults import THREADS, faulty
+from firnline.walking.faults import THREADS, faulty, unproved
 from firnline.walking.opening import Open, come_too_late
 from firnline.walking.verdicts import KEPT, VICTIM, ByVerdict, judged, verdicts
 
@@ -94,13 +94,19 @@ class LocalEngine:
         files = [files_of(begun, each.said) for begun, each in zip(passes, found, strict=True)]
         return [_judged(number, walk, files, found) for number, walk in enumerate(walks)]
 
-    def faults(self, survey: Survey, store: Head) -> Iterator[pa.RecordBatch]:
+    def faults(self, survey: Survey, store: Head, listed: Listing | None = None) -> Iterator[pa.RecordBatch]:
         """One batch of files is looked at while the next one waits: memory does not grow with them."""
         if not isinstance(survey, LocalSurvey):
             raise TypeError("a survey of another engine")
-        count, every = 0, survey.kept.all.files
+        if not isinstance(listed, LocalListing | None):
+            raise TypeError("a listing of another engine")
+        due = judged(survey.files, KEPT, FILE_COLUMNS)
+        if listed is not None:
+            due = due.filter(unproved(due.column("size"), listed.sizes_of(due.column("key"))))
+        every = survey.kept.all.files
+        count = every - len(due)
         with ThreadPoolExecutor(max(THREADS, self.threads)) as pool:
-            for batch in survey.kept_batches():
+            for batch in in_batches(due, BATCH_ROWS):
                 found = faulty(batch, store, pool)
                 if len(found):
                     yield found

@@ -25,6 +25,10 @@ class LocalListing:
     def all(self) -> Tally:
         return Tally(len(self.rows), pc.sum(self.rows.column("size")).as_py() or 0)
 
+    def sizes_of(self, keys: pa.ChunkedArray) -> pa.ChunkedArray:
+        """Returns the size of each of these objects, null where it was not listed."""
+        return self.rows.column("size").take(pc.index_in(keys, value_set=self.rows.column("key")))
+
     def close(self) -> None:
         return None
 

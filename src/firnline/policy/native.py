@@ -71,6 +71,7 @@ class NativeRetention:
     """The table's defaults. `older_than_ms` (a fixed instant, from a flag) replaces `max_snapshot_age_ms`.
 
     `ranges`, by branch, where the format keeps an unbroken range of each: then nothing else here decides on snapshots.
+    `is_written`: the format has a place for them; else nobody but firnline knows them.
     """
 
     max_snapshot_age_ms: int
@@ -78,6 +79,7 @@ class NativeRetention:
     max_ref_age_ms: int = LONGEST_AGE_MS
     older_than_ms: int | None = None
     ranges: Mapping[str, Range] | None = None
+    is_written: bool = True
 
     def cutoff(self, now_ms: int) -> int:
         """Returns the instant before which snapshots may go; a snapshot exactly at it stays."""

@@ -77,5 +77,6 @@ class Policy:
         """Returns the policy in English, each rule with its source."""
         if self.is_native:
             detail = f": {native.describe()}" if native else ""
-            return f"the table's own retention{detail}"
+            told = "the table's own retention" if native is None or native.is_written else "no rule is written"
+            return told + detail
         return "keep " + ", ".join(f"{setting.value} ({setting.source})" for setting in self.rules)

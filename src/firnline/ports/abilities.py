@@ -105,6 +105,17 @@ class FitsDecisions(Protocol):
 
 
 @runtime_checkable
+class DoubtsTimes(Protocol):
+    """What goes is decided by times that writers' clocks gave, which other clocks may contradict."""
+
+    def refuse_doubtful(self, state: State, snapshots: Set[SnapshotId]) -> None:
+        """Raises RefusedForSafety if snapshots may be younger than they seem, of these that are to go. It asks the
+        store: for those who act, and not for every answer.
+        """
+        ...
+
+
+@runtime_checkable
 class DrawsHistory(Protocol):
     """Commits that rewrite a history: what follows what is not the same afterwards."""
 
@@ -269,6 +280,15 @@ class NamesDefinitions(Protocol):
         """Yields which schemas or partition specs of snapshots are gone: such a snapshot cannot be read, though every
         file of it is there. Raises UnreadableMetadata where nobody can tell.
         """
+        ...
+
+
+@runtime_checkable
+class KeepsLogs(Protocol):
+    """Snapshots have transaction logs, which no walk opens: they name no files, and writers read them."""
+
+    def unreadable_logs(self, state: State) -> Iterator[tuple[str, str]]:
+        """Yields the needed logs that are there and cannot be read, each with the reason."""
         ...
 
 

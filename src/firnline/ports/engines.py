@@ -260,8 +260,10 @@ class Engine(Protocol):
         """
         ...
 
-    def faults(self, survey: Survey, store: Head) -> Iterator[pa.RecordBatch]:
-        """Asks the store for every needed file of a survey of this engine, where the engine works.
+    def faults(self, survey: Survey, store: Head, listed: Listing | None = None) -> Iterator[pa.RecordBatch]:
+        """Asks the store for every needed file of a survey of this engine, where the engine works; but for none that a
+        listing of this engine has by the same key and with the size that its table says: a page of a listing costs a
+        request, and tells of a thousand files.
 
         Yields those that are missing or have another size than their table says, as batches of FAULT_COLUMNS, each a
         bounded number of rows, sorted by nothing; `found` is null if nothing is there. Raises StoreError if one cannot

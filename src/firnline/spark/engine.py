@@ -18,7 +18,7 @@ from firnline.ports.expanding import Expand
 from firnline.ports.listings import KeyRange, ListRanges, Sort
 from firnline.ports.progress import Progress, Silent
 from firnline.ports.stores import Head
-from firnline.spark.after_survey.faults import faults
+from firnline.spark.after_survey.faults import Looking
 from firnline.spark.after_survey.reached import SparkReached
 from firnline.spark.census import Asked, SparkCensus, ToTheOne, take
 from firnline.spark.listing import SparkListing, list_pieces
@@ -80,11 +80,13 @@ class SparkEngine:
             found.append(problem or SparkSurvey(held, number, sums[number], kinds, self.of))
         return found
 
-    def faults(self, survey: Survey, store: Head) -> Iterator[pa.RecordBatch]:
+    def faults(self, survey: Survey, store: Head, listed: Listing | None = None) -> Iterator[pa.RecordBatch]:
         if not isinstance(survey, SparkSurvey):
             raise TypeError("a survey of another engine")
+        if not isinstance(listed, SparkListing | None):
+            raise TypeError("a listing of another engine")
         self.progress.step("looking at files on Spark", 0, survey.kept.all.files)
-        return faults(survey, store, self.at_once, self.of, self.turn)
+        return Looking(survey, self.at_once, self.of, self.turn).faults(store, listed)
 
     def reached(self, *, everywhere: bool = False) -> SparkReached:
         return SparkReached(self.session, everywhere, self.of)

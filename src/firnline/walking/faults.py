@@ -26,6 +26,15 @@ def faulty(files: pa.RecordBatch, store: Head, pool: ThreadPoolExecutor) -> pa.R
     return pa.record_batch(columns, schema=FAULTS).filter(pc.or_(pc.is_null(found), other))
 
 
+def unproved(sizes: pa.ChunkedArray, listed: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Returns which files a listing does not show to be as their table says; only these have to be asked for. `sizes`
+    are those that the table says, `listed` those that the listing has; either is null where nothing is known.
+
+    An empty object may be the marker of a folder, which is listed without its slash: it proves nothing.
+    """
+    return pc.invert(pc.fill_null(pc.and_(pc.equal(listed, sizes), pc.greater(listed, 0)), False))
+
+
 def _size(store: Head, key: str) -> int | None:
     try:
         return store.head(key).size

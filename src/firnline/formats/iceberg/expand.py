@@ -15,10 +15,11 @@ import pyarrow.compute as pc
 from firnline.errors import FirnlineError, UnsupportedFormat
 from firnline.formats.avro import CorruptAvro, decode_many
 from firnline.formats.columns import ROW_SCHEMA, first_dotted, identities
+from firnline.formats.damage import named
 from firnline.formats.iceberg import fields
 from firnline.formats.iceberg.counts import Numbers, claim_of, refuse_cut
 from firnline.formats.iceberg.names import dotted, plain_path
-from firnline.formats.opening import named, opened, required, sizes_of
+from firnline.formats.opening import opened, required, sizes_of
 from firnline.model.files import File, FileKind
 from firnline.model.snapshots import SnapshotId
 from firnline.ports.expanding import Expanded, Together, end_to_end, joined
@@ -112,7 +113,7 @@ class IcebergExpand:
 
 def _alone(unit: File, data: bytes) -> Expanded:
     """Returns what one unit names. Whatever is wrong with it is told with its name."""
-    with named(unit):
+    with named(unit.kind, unit.key):
         return _expanded([unit], [data])
 
 

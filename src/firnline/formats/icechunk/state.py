@@ -41,7 +41,7 @@ def state_of(repository: IcechunkRepository, notes: Mapping[str, str], table: st
         graph=Graph(map(_snapshot, repository.snapshots.values())),
         current=repository.branches[MAIN],
         refs={ref.name: ref for ref in _refs(repository)},
-        native=NativeRetention(LONGEST_AGE_MS, 1, LONGEST_AGE_MS),
+        native=NativeRetention(LONGEST_AGE_MS, 1, LONGEST_AGE_MS, is_written=False),
         capabilities=Capabilities(FenceKind.NONE, UndoWindow.BEFORE_COMMIT),
         properties=properties,
         document={"repository": repository, "properties": dict(notes)},

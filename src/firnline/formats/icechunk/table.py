@@ -12,6 +12,7 @@ from firnline.formats.icechunk.committing.properties import read_properties
 from firnline.formats.icechunk.expiring.ancestry import RefHistory
 from firnline.formats.icechunk.expiring.drawing import drawn
 from firnline.formats.icechunk.expiring.fitting import fitted
+from firnline.formats.icechunk.logs import unreadable_logs
 from firnline.formats.icechunk.names import MANIFESTS, table_folder
 from firnline.formats.icechunk.objects import snapshot_objects
 from firnline.formats.icechunk.reading.detection import has_repository
@@ -131,10 +132,13 @@ class IcechunkFormat:
     def fitted(self, state: State, decision: Decision) -> Decision:
         repository = repository_in(state)
         gone = [ref_in(state, name) for name in decision.expired_refs]
-        found = fitted(decision, RefHistory.of(repository), gone, repository.spec)
-        if found.expired:
-            refuse_doubtful_cut(self.store, repository, found.expired, self.trusted)
-        return found
+        return fitted(decision, RefHistory.of(repository), gone, repository.spec)
+
+    def refuse_doubtful(self, state: State, snapshots: Set[SnapshotId]) -> None:
+        refuse_doubtful_cut(self.store, repository_in(state), snapshots, self.trusted)
+
+    def unreadable_logs(self, state: State) -> Iterator[tuple[str, str]]:
+        return unreadable_logs(self.store, repository_in(state))
 
     def clock_faults(self, state: State) -> Iterator[ClockFault]:
         return clock_faults_of(self.store, repository_in(state))

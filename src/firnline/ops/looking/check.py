@@ -10,7 +10,7 @@ from typing import Any
 
 from firnline.model.files import FileKind, Root
 from firnline.ops.runs.presence import FileFault, Presence, look
-from firnline.ports.abilities import ChecksClocks, LeavesHints, NamesDefinitions
+from firnline.ports.abilities import ChecksClocks, KeepsLogs, LeavesHints, NamesDefinitions
 from firnline.ports.catalogs import TableSource
 from firnline.ports.engines import ChooseEngine, Territory
 from firnline.ports.formats import State
@@ -40,8 +40,8 @@ class Checked:
 
 
 def check(source: TableSource, store: Read, choose: ChooseEngine) -> Checked:
-    """Returns what is missing, of files and of what they are read with, what leads readers astray, and which snapshots
-    have a time that cannot be right.
+    """Returns what is missing, of files and of what they are read with, what leads readers astray, which transaction
+    logs are damaged, and which snapshots have a time that cannot be right.
 
     Raises UnreadableMetadata where a list or manifest itself cannot be read.
     """
@@ -50,7 +50,8 @@ def check(source: TableSource, store: Read, choose: ChooseEngine) -> Checked:
     engine = choose(state, source.format, "auto")
     with closing(engine.survey(roots, source.format.expand, Territory(None))) as survey:
         presence = look(engine, survey, store)
-    also = [*_astray(source, state), *_undefined(source, state), *_wrongly_dated(source, state)]
+    also = [*_astray(source, state), *_undefined(source, state), *_spoiled(source, state)]
+    also += _wrongly_dated(source, state)
     return Checked(state.table, len(state.graph), presence.and_also(also))
 
 
@@ -71,6 +72,12 @@ def _undefined(source: TableSource, state: State) -> list[FileFault]:
         )
         for each in table_format.undefined(state)
     ]
+
+
+def _spoiled(source: TableSource, state: State) -> list[FileFault]:
+    table_format = source.format
+    found = table_format.unreadable_logs(state) if isinstance(table_format, KeepsLogs) else ()
+    return [FileFault(path, FileKind.TRANSACTION_LOG.value, problem) for path, problem in found]
 
 
 def _wrongly_dated(source: TableSource, state: State) -> list[FileFault]:

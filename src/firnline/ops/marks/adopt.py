@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from firnline.errors import UsageError
 from firnline.model.snapshots import Ref
 from firnline.ops.runs.change import amend
 from firnline.ops.runs.decision import policy_in_force
@@ -30,15 +31,18 @@ class Adoption:
 
 
 def adoption_of(work: TableContext, state: State) -> tuple[Amendment, tuple[Adoption, ...]]:
-    """Returns what would be written, and the same for people to read. Retention is only ever lengthened."""
+    """Returns what would be written, and the same for people to read. Retention is only ever lengthened.
+
+    Raises UsageError where the format has none: what cannot be written must not pass for written.
+    """
+    table_format = work.source.format
+    if not isinstance(table_format, ExpiringWriters | LengthensRetention):
+        raise _nothing_to_adopt(state)
     policy = policy_in_force(state, work.source.name, work.config, Request()).policy
     if policy.is_native:
         return Amendment(), ()
-    table_format = work.source.format
     if isinstance(table_format, ExpiringWriters):
         return _of_writers(state, table_format.expiry_off(state))
-    if not isinstance(table_format, LengthensRetention):
-        return Amendment(), ()
     wanted = table_format.lengthened(state, longest_age(policy), most_snapshots(policy), policy.tag_patterns)
     properties = wanted.properties.items()
     shown = [Adoption(name, state.properties.get(name, "(default)"), value) for name, value in properties]
@@ -46,6 +50,13 @@ def adoption_of(work: TableContext, state: State) -> tuple[Amendment, tuple[Adop
         Adoption(f"{ref.kind} {ref.name}", _retention(state.refs[ref.name]), _retention(ref)) for ref in wanted.refs
     ]
     return wanted, tuple(shown)
+
+
+def _nothing_to_adopt(state: State) -> UsageError:
+    return UsageError(
+        f"{state.table} cannot be adopted: the format {state.format} has no retention that others go by",
+        hint="nothing was changed; who else expires such a table heeds refs alone: a hold or a tag keeps a snapshot",
+    )
 
 
 def _of_writers(state: State, quiet: Mapping[str, str]) -> tuple[Amendment, tuple[Adoption, ...]]:

@@ -24,7 +24,7 @@ from firnline.ops.history.remember import RunHistory
 from firnline.ops.history.tidy import clear_notes, tidy
 from firnline.ops.neighbours.around import refuse_conflict
 from firnline.ops.runs.change import change, fence_off, version_of
-from firnline.ops.runs.decision import decide_now
+from firnline.ops.runs.decision import decide_to_act
 from firnline.ops.runs.drop import going_beside, narrowed, planned_beside, refuse_changed, refuse_gone_back
 from firnline.ops.runs.leased import LeasedRun
 from firnline.ops.runs.lost_refs import refuse_lost_refs, what_landed
@@ -53,7 +53,7 @@ class _Attempt:
         refuse_conflict(work, state)
         now = work.now()
         table_format, request, plan = work.source.format, run.request, run.plan
-        settled = decide_now(table_format, state, work.source.name, work.config, request, now)
+        settled = decide_to_act(table_format, state, work.source.name, work.config, request, now)
         settled = narrowed(settled, table_format, state, request)
         refuse_changed(plan, settled)
         refuse_gone_back(plan, settled, state)

@@ -13,7 +13,7 @@ from firnline.policy.decide import Decision, decide
 from firnline.policy.inherit import Effective, effective, with_native_flags
 from firnline.policy.native import NativeRetention
 from firnline.policy.parse import Section
-from firnline.ports.abilities import FitsDecisions
+from firnline.ports.abilities import DoubtsTimes, FitsDecisions
 from firnline.ports.catalogs import TableName
 from firnline.ports.formats import State, TableFormat
 
@@ -57,6 +57,19 @@ def decide_now(
         pins=state.pins,
     )
     return Settled(in_force, native, _fitted(table_format, state, chosen, request))
+
+
+def decide_to_act(
+    table_format: TableFormat, state: State, name: TableName, config: Section, request: Request, now_ms: int
+) -> Settled:
+    """Returns the same for a plan or a commit. Raises RefusedForSafety, too, where the ages of what goes are in doubt:
+    that is asked of the store, so who only explains does without.
+    """
+    settled = decide_now(table_format, state, name, config, request, now_ms)
+    going = frozenset(settled.decision.expired)
+    if going and not request.drop and isinstance(table_format, DoubtsTimes):
+        table_format.refuse_doubtful(state, going)
+    return settled
 
 
 def _fitted(table_format: TableFormat, state: State, chosen: Decision, request: Request) -> Decision:

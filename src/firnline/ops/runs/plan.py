@@ -11,7 +11,7 @@ from firnline.model.files import Root, Tally, Totals
 from firnline.model.snapshots import MAIN, SnapshotId
 from firnline.model.times import MINUTE_MS
 from firnline.ops.neighbours.around import Around
-from firnline.ops.runs.decision import Settled, decide_now, includes_outside
+from firnline.ops.runs.decision import Settled, decide_to_act, includes_outside
 from firnline.ops.runs.drop import consequences_of, narrowed
 from firnline.plans.plan import ExpiredSnapshot, KeptSnapshot, Plan
 from firnline.plans.request import Request
@@ -94,7 +94,7 @@ def draft_plan(
 ) -> Draft:
     """Returns what a run on the table would take out. Raises, with nothing changed, where anything cannot be read."""
     state = source.load()
-    settled = decide_now(source.format, state, source.name, config, request, now_ms)
+    settled = decide_to_act(source.format, state, source.name, config, request, now_ms)
     settled = narrowed(settled, source.format, state, request)
     follows = consequences_of(source.format, state, settled)
     forgets, trouble = _forgets(state, request, settled, count_forgotten)

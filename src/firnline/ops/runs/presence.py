@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from firnline.errors import ObjectNotFound
 from firnline.ops.runs.plan import Planned
-from firnline.ports.engines import Engine, Survey
+from firnline.ports.engines import Engine, Listing, Survey
 from firnline.ports.formats import TableFormat, UndoWindow
 from firnline.ports.stores import Read
 
@@ -57,17 +57,19 @@ class Presence:
         return replace(self, faults=self.faults + len(found), listed=(*found, *self.listed)[:LISTED])
 
 
-def look(engine: Engine, survey: Survey, store: Read, by_name: Sequence[str] = ()) -> Presence:
+def look(
+    engine: Engine, survey: Survey, store: Read, by_name: Sequence[str] = (), listing: Listing | None = None
+) -> Presence:
     """Returns which needed files of a survey are missing or have another size, as the engine finds them.
 
     Here are the faults that come at a time, and the first by name: memory grows neither with the files nor with what
     is wrong.
     `by_name` are folders of a format that gives no name twice: a file that lies anywhere in them is there, though not
-    where its path was derived to be.
+    where its path was derived to be. What is in the listing as it should be is not asked for.
     """
     every, faulty = survey.kept.all, 0
     listed: list[FileFault] = []
-    for batch in engine.faults(survey, store):
+    for batch in engine.faults(survey, store, listing):
         found = _not_found_by_name(store, list(_told(batch)), by_name)
         faulty += len(found)
         listed = nsmallest(LISTED, [*listed, *found], key=lambda each: each.path)

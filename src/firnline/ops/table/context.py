@@ -27,6 +27,7 @@ from firnline.ports.catalogs import TableName, WritableTable
 from firnline.ports.discard import Discard, OwnKey
 from firnline.ports.engines import ChooseEngine
 from firnline.ports.formats import State
+from firnline.ports.listings import ListRanges
 from firnline.ports.probe import StoreVerdicts
 from firnline.ports.progress import Progress, Silent
 from firnline.ports.stores import AsCalled, Head, ReadWrite, RealNames
@@ -187,6 +188,7 @@ class TableContext:
     of its files. `real` returns the name that a file has by whatever links it is reached.
     `include_outside` is what the operator says in this very moment about files outside the table's own folders, None
     where the configuration decides; `sealing` returns with what records are sealed, made where there was none yet.
+    `ranges` lists the table's store in pieces, None where files can only be asked for one by one.
     """
 
     source: WritableTable
@@ -208,6 +210,7 @@ class TableContext:
     server: str = ""
     real: RealNames = field(default_factory=AsCalled)
     sealing: Callable[[bool], Sealing] = lambda make: UNSEALED
+    ranges: ListRanges | None = None
     include_outside: bool | None = None
 
     def root(self, state: State) -> str:

@@ -12,9 +12,11 @@ import pytest
 from firnline.errors import StoreError
 from firnline.formats.iceberg.table import IcebergFormat
 from firnline.model.files import Root
-from firnline.ports.engines import FAULT_COLUMNS, Engine, Survey, Territory
+from firnline.ports.engines import FAULT_COLUMNS, Engine, Listing, Survey, Territory
+from firnline.ports.listings import KeyRange
 from firnline.ports.stores import Head
 from firnline.stores.objects import ObjectStores
+from firnline.stores.ranges import ObjectRanges
 from firnline.testing.counting import CountingLog
 from firnline.testing.manifests import Item
 from firnline.testing.tables import QuickFiles, SmallTable
@@ -77,16 +79,50 @@ class LookingContract:
             (batch,) = engine.faults(survey, ObjectStores())
             assert batch.column("key").to_pylist() == [gone]
 
-    def test_a_survey_of_another_engine_is_refused(self, engine: Engine) -> None:
-        with pytest.raises(TypeError, match="another engine"):
+    def test_a_survey_of_another_engine_is_refused(self, engine: Engine, table: SmallTable) -> None:
+        with pytest.raises(TypeError, match="survey of another engine"):
             list(engine.faults(object(), ObjectStores()))  # type: ignore[arg-type]
+        with closing(_survey(engine, table)) as survey, pytest.raises(TypeError, match="listing of another engine"):
+            list(engine.faults(survey, ObjectStores(), object()))  # type: ignore[arg-type]
+
+    def test_a_listing_tells_the_same_as_to_ask_for_every_file(
+        self, engine: Engine, table: SmallTable, tmp_path: Path
+    ) -> None:
+        """Missing, short, long, empty, outside of what was listed, and spelled in another way: only the doubtful are
+        asked for.
+        """
+        counting = CountingLog(ObjectStores(), str(tmp_path / "calls.log"))
+        gone, short, empty, *_ = sorted(table.live())
+        outside, elsewhere = (f"file://{tmp_path}/outside/{name}.parquet" for name in ("there", "gone"))
+        respelled = f"file:{tmp_path}/t/data/respelled.parquet"
+        Path(tmp_path / "outside").mkdir()
+        for path in (outside, respelled):
+            Path(path.partition(":")[2].replace("///", "/")).write_bytes(b"12345")
+        table.register([Item(each, 5) for each in (outside, elsewhere, respelled)])
+        Path(gone.removeprefix("file://")).unlink()
+        _fill(short, 1)
+        _fill(empty, 0)
+        one_by_one = faults(engine, table, ObjectStores())
+        listed = engine.list([KeyRange(table.location)], ObjectRanges())
+        assert faults(engine, table, counting, listed=listed) == one_by_one
+        assert one_by_one.keys() == {gone, short, empty, elsewhere}
+        assert counting.calls() == Counter(
+            dict.fromkeys((("head", each) for each in (gone, short, empty, outside, elsewhere, respelled)), 1)
+        )
+
+    def test_an_empty_listing_proves_nothing(self, engine: Engine, table: SmallTable, tmp_path: Path) -> None:
+        Path(min(table.live()).removeprefix("file://")).unlink()
+        listed = engine.list([KeyRange(f"file://{tmp_path}/nothing")], ObjectRanges())
+        assert faults(engine, table, ObjectStores(), listed=listed).keys() == {min(table.live())}
 
 
-def faults(engine: Engine, table: SmallTable, store: Head, expired: Collection[str] = ()) -> dict[str, Fault]:
+def faults(
+    engine: Engine, table: SmallTable, store: Head, expired: Collection[str] = (), listed: Listing | None = None
+) -> dict[str, Fault]:
     """Returns what the engine says is wrong with the table's files. What comes twice would be counted twice."""
     found: dict[str, Fault] = {}
     with closing(_survey(engine, table, expired)) as survey:
-        for batch in engine.faults(survey, store):
+        for batch in engine.faults(survey, store, listed):
             assert tuple(batch.schema.names) == FAULT_COLUMNS
             for row in batch.to_pylist():
                 assert row["key"] not in found

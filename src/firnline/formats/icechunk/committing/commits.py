@@ -18,14 +18,13 @@ What others see meanwhile:
 
 from __future__ import annotations
 
-import json
 import uuid
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-from firnline.errors import AlreadyExists, ObjectNotFound, OutcomeUnknown, RefusedForSafety, StoreError
+from firnline.errors import OutcomeUnknown, RefusedForSafety, StoreError
+from firnline.formats.commit_notes import CommitNotes, CommitStage
 from firnline.formats.icechunk.committing.access import refuse_old_library
 from firnline.formats.icechunk.committing.carrying import Abandoned, RepositoryChange
 from firnline.formats.icechunk.committing.foretelling import foretold, unlike
@@ -35,13 +34,10 @@ from firnline.formats.icechunk.committing.properties import read_properties
 from firnline.formats.icechunk.reading.repository import IcechunkRepository, read_repository
 from firnline.formats.icechunk.versions import place_of, version_name
 from firnline.journal.layout import notes_folder
-from firnline.model.locations import join
 from firnline.model.snapshots import MAIN, RefKind
 from firnline.ports.catalogs import Attempt, Step, Still, SwapOutcome, TableName, Version, always
 from firnline.ports.formats import Amendment
 from firnline.ports.stores import ReadWrite
-
-_BEGUN, _DONE, _GIVEN_UP = "begun", "done", "given-up"
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,17 +63,18 @@ class IcechunkCommits:
 
     def commit(self, attempt: Attempt) -> SwapOutcome:
         proof = proof_in(attempt.proof, self.location)
-        if self._noted(proof, _GIVEN_UP):
+        notes = self._notes(proof)
+        if notes.has(CommitStage.GIVEN_UP):
             return SwapOutcome.LOST
-        if self._noted(proof, _DONE):
+        if notes.has(CommitStage.DONE):
             return SwapOutcome.DONE
         now = read_repository(self.store, self.location)
-        if not self._noted(proof, _BEGUN) and not self._is_at(now, attempt.proof["base"]):
+        if not notes.has(CommitStage.BEGUN) and not self._is_at(now, attempt.proof["base"]):
             return SwapOutcome.LOST
         opened = self._open(now)  # what the library cannot do is told before anything is noted
         try:
-            self._note(proof, _BEGUN)
-            self._carry_out(RepositoryChange(self.store, now, opened, proof, attempt.still, self._begun_ms(proof)))
+            notes.put(CommitStage.BEGUN)
+            self._carry_out(RepositoryChange(self.store, now, opened, proof, attempt.still, notes.begun_ms()))
         except (StoreError, OutcomeUnknown):
             return SwapOutcome.UNKNOWN
         except Abandoned as abandoned:
@@ -92,14 +89,15 @@ class IcechunkCommits:
         expires nothing that the library would not expire by the same threshold as the repository is now.
         """
         found = proof_in(proof, self.location)
-        if self._noted(found, _DONE):
+        notes = self._notes(found)
+        if notes.has(CommitStage.DONE):
             return True
-        if not self._noted(found, _BEGUN) or self._noted(found, _GIVEN_UP):
+        if not notes.has(CommitStage.BEGUN) or notes.has(CommitStage.GIVEN_UP):
             return False
         here = read_repository(self.store, self.location)
         try:
             opened = self._open(here)
-            self._carry_out(RepositoryChange(self.store, here, opened, found, still, self._begun_ms(found)))
+            self._carry_out(RepositoryChange(self.store, here, opened, found, still, notes.begun_ms()))
         except Abandoned as abandoned:
             if abandoned.serious:
                 raise self._refusal(abandoned) from abandoned
@@ -119,9 +117,9 @@ class IcechunkCommits:
         try:
             change.carry_out()
         except Abandoned:
-            self._note(change.proof, _GIVEN_UP)
+            self._notes(change.proof).put(CommitStage.GIVEN_UP)
             raise
-        self._note(change.proof, _DONE)
+        self._notes(change.proof).put(CommitStage.DONE)
 
     def _open(self, now: IcechunkRepository) -> LibraryRepository:
         """Returns the repository as the library opens it. Raises RefusedForSafety where that is another one, or where
@@ -148,22 +146,8 @@ class IcechunkCommits:
             hint="no object was deleted; refs that it had made or deleted before stay so; plan again",
         )
 
-    def _note(self, proof: ExpiryProof, what: str) -> None:
-        with suppress(AlreadyExists):
-            self.store.put_if_absent(self._note_key(proof, what), json.dumps({"commit": proof.id}).encode())
-
-    def _noted(self, proof: ExpiryProof, what: str) -> bool:
-        try:
-            self.store.head(self._note_key(proof, what))
-        except ObjectNotFound:
-            return False
-        return True
-
-    def _begun_ms(self, proof: ExpiryProof) -> int:
-        return self.store.head(self._note_key(proof, _BEGUN)).modified_ms or 0
-
-    def _note_key(self, proof: ExpiryProof, what: str) -> str:
-        return join(self.notes, f"{proof.id}.{what}")
+    def _notes(self, proof: ExpiryProof) -> CommitNotes:
+        return CommitNotes(self.store, self.location, proof.id)
 
 
 def _refuse_untrue(repository: IcechunkRepository, proof: ExpiryProof) -> None:

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from firnline.errors import RefusedForSafety
+from firnline.formats.commit_notes import is_commit
 from firnline.formats.icechunk import names
 from firnline.formats.icechunk.committing.library import instant
 from firnline.formats.icechunk.committing.properties import is_notes
 from firnline.formats.icechunk.reading.repository import IcechunkRepository
 from firnline.model.snapshots import MAIN, Ref, RefKind
 from firnline.ports.catalogs import Step
-from firnline.ports.discard import OwnName
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +109,7 @@ def proof_in(record: Mapping[str, Any], location: str) -> ExpiryProof:
 
 def _strange(proof: ExpiryProof) -> Iterator[str]:
     """Yields what is wrong with a proof."""
-    if not OwnName.NOTE.names(f"{proof.id}.begun"):
+    if not is_commit(proof.id):
         yield f"the commit {proof.id!r}"
     if proof.threshold_us is not None:
         if type(proof.threshold_us) is not int:

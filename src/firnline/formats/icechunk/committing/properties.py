@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from firnline.errors import AlreadyExists, ObjectNotFound, UnreadableMetadata
 from firnline.foreign import json_bytes
-from firnline.formats.icechunk.reading.damage import REPAIR
+from firnline.formats.damage import REPAIR
 from firnline.journal.layout import PROPERTIES
 from firnline.model.locations import join
 from firnline.ports.stores import Get, ReadWrite

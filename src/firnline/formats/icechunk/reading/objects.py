@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from firnline.formats.damage import named
 from firnline.formats.icechunk import names
-from firnline.formats.icechunk.reading.damage import named
 from firnline.formats.icechunk.reading.history import HistorySnapshot
 from firnline.formats.icechunk.reading.manifest import ChunkRefs, ManifestFile, read_manifest
 from firnline.formats.icechunk.reading.snapshot import SnapshotObject, read_lineage, read_snapshot

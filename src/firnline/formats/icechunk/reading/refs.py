@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from firnline.errors import UnsupportedFormat
+from firnline.formats.damage import REPAIR, named
 from firnline.formats.icechunk import names
-from firnline.formats.icechunk.reading.damage import REPAIR, CorruptIcechunk, named
+from firnline.formats.icechunk.reading.damage import CorruptIcechunk
 from firnline.model.locations import identity, join, stem_of
 from firnline.model.snapshots import RefKind
 from firnline.ports.stores import Get, Links, List, Read

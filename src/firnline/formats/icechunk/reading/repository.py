@@ -11,8 +11,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from firnline.errors import FirnlineError, NoSuchTable, ObjectNotFound, UnreadableMetadata, UnsupportedFormat
+from firnline.formats.damage import REPAIR, named
 from firnline.formats.icechunk import names
-from firnline.formats.icechunk.reading.damage import REPAIR, named
 from firnline.formats.icechunk.reading.history import HistorySnapshot
 from firnline.formats.icechunk.reading.objects import lineage_at
 from firnline.formats.icechunk.reading.refs import RefFiles, read_refs, refuse_links, side_by_side

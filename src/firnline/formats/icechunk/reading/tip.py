@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from firnline.errors import NoSuchTable, ObjectNotFound, UsageError
+from firnline.formats.damage import named
 from firnline.formats.icechunk import names
-from firnline.formats.icechunk.reading.damage import named
 from firnline.formats.icechunk.reading.history import HistorySnapshot
 from firnline.formats.icechunk.reading.objects import lineage_at
 from firnline.formats.icechunk.reading.refs import snapshot_in

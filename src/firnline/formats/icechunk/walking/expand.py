@@ -15,9 +15,9 @@ import numpy as np
 import pyarrow as pa
 
 from firnline.formats.columns import ROW_SCHEMA, identities
+from firnline.formats.damage import named
 from firnline.formats.icechunk import names
 from firnline.formats.icechunk.ids import letters_of
-from firnline.formats.icechunk.reading.damage import named
 from firnline.formats.icechunk.reading.manifest import ChunkRefs, ManifestFile, read_manifest
 from firnline.formats.icechunk.reading.snapshot import read_snapshot
 from firnline.model.files import File, FileKind
@@ -26,7 +26,6 @@ from firnline.ports.expanding import EXPECTS, Expanded, Together, joined
 from firnline.ports.stores import Get, shared
 
 _ROWS = ROW_SCHEMA.append(pa.field(EXPECTS, pa.int64()))
-_TOLD = {FileKind.SNAPSHOT: "snapshot", FileKind.MANIFEST: "manifest"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +36,7 @@ class IcechunkExpand:
 
     @property
     def order(self) -> tuple[FileKind, ...]:
-        return tuple(_TOLD)
+        return (FileKind.SNAPSHOT, FileKind.MANIFEST)
 
     @property
     def folds(self) -> bool:
@@ -50,7 +49,7 @@ class IcechunkExpand:
         return joined(([number], each) for number, each in enumerate(together(self._opened, units)))
 
     def _opened(self, unit: File) -> Expanded:
-        with named(_TOLD[unit.kind], unit.key):
+        with named(unit.kind, unit.key):
             data = self.store.get(unit.key)
             below = _manifests(unit, data) if unit.kind is FileKind.SNAPSHOT else _chunks(unit, data)
         rows = pa.concat_batches([_itself(unit, len(data)), below])

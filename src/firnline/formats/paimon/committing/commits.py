@@ -9,28 +9,25 @@ range begins with, and then everything is put back.
 
 from __future__ import annotations
 
-import json
 import uuid
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from firnline.errors import AlreadyExists, ObjectNotFound, OutcomeUnknown, RefusedForSafety, StoreError
+from firnline.errors import OutcomeUnknown, RefusedForSafety, StoreError
+from firnline.formats.commit_notes import CommitNotes, CommitStage, is_commit
 from firnline.formats.paimon import names
 from firnline.formats.paimon.committing.differences import difference, fits, newest_of
 from firnline.formats.paimon.committing.present import files_of_branch, must_be_made_anew
 from firnline.formats.paimon.committing.steps import Carrying, GivenUp
 from firnline.formats.paimon.reading.folder import read_folder
 from firnline.journal.layout import PROPERTIES, notes_folder
-from firnline.model.locations import is_dotted, join
+from firnline.model.locations import is_dotted
 from firnline.ports.catalogs import Attempt, Step, Still, SwapOutcome, TableName, Version, always
-from firnline.ports.discard import OwnName
 from firnline.ports.formats import Amendment
 from firnline.ports.retire import Retire
 from firnline.ports.stores import ReadWrite
 
-_BEGUN, _DONE, _GIVEN_UP = "begun", "done", "given-up"
 _MOVED = ("takes", "puts", "replaces", "stays")
 
 
@@ -67,15 +64,16 @@ class PaimonCommits:
 
     def commit(self, attempt: Attempt) -> SwapOutcome:
         proof = attempt.proof
-        if self._noted(proof, _GIVEN_UP):
+        notes = self._notes(proof)
+        if notes.has(CommitStage.GIVEN_UP):
             return SwapOutcome.LOST
-        if not self._noted(proof, _BEGUN):
+        if not notes.has(CommitStage.BEGUN):
             now = read_folder(self.store, proof["table_folder"])
             if not fits(attempt.step.base.document["files"], now, proof["drops"]):
                 return SwapOutcome.LOST
             self._refuse_bare(Carrying(self.store, self.retirer, proof, attempt.still))
             try:
-                self._note(proof, _BEGUN)
+                notes.put(CommitStage.BEGUN)
             except (StoreError, OutcomeUnknown):
                 return SwapOutcome.UNKNOWN
         try:
@@ -96,11 +94,12 @@ class PaimonCommits:
         The proof comes from a record, which is no authority: it moves metadata files of this table, whatever it says.
         """
         proof = self._bound(proof)
-        if self._noted(proof, _DONE):
+        notes = self._notes(proof)
+        if notes.has(CommitStage.DONE):
             return True
-        if not self._noted(proof, _BEGUN) or self._noted(proof, _GIVEN_UP):
+        if not notes.has(CommitStage.BEGUN) or notes.has(CommitStage.GIVEN_UP):
             return False
-        if must_be_made_anew(self.store, proof, _note_key(proof, _BEGUN)):
+        if must_be_made_anew(self.store, proof, notes.begun_ms()):
             return self._give_up(Carrying(self.store, self.retirer, proof, still))
         return self._carry_out(proof, still)
 
@@ -109,7 +108,7 @@ class PaimonCommits:
         moved = (str(path) for each in _MOVED for path in proof.get(each) or ())
         strange = [path for path in moved if not names.is_metadata(path)]
         strange += [branch for branch in map(str, proof.get("drops") or ()) if is_dotted(names.branch_folder(branch))]
-        if strange or not OwnName.NOTE.names(f"{proof['id']}.{_BEGUN}"):
+        if strange or not is_commit(proof["id"]):
             raise RefusedForSafety(
                 f"the record of a commit to {self.folder} names {[*strange, proof['id']][0]}, which no commit writes",
                 hint="nothing was changed; the record was edited, or is forged",
@@ -127,12 +126,12 @@ class PaimonCommits:
             carrying.carry_out()
         except GivenUp:
             return self._give_up(carrying)
-        self._note(proof, _DONE)
+        self._notes(proof).put(CommitStage.DONE)
         return True
 
     def _give_up(self, carrying: Carrying) -> bool:
         carrying.give_up()
-        self._note(carrying.proof, _GIVEN_UP)
+        self._notes(carrying.proof).put(CommitStage.GIVEN_UP)
         return False
 
     def _refuse_bare(self, carrying: Carrying) -> None:
@@ -158,17 +157,5 @@ class PaimonCommits:
                     hint="nothing was changed; a write may be under way, or left them behind",
                 )
 
-    def _note(self, proof: Mapping[str, Any], what: str) -> None:
-        with suppress(AlreadyExists):
-            self.store.put_if_absent(_note_key(proof, what), json.dumps({"commit": proof["id"]}).encode())
-
-    def _noted(self, proof: Mapping[str, Any], what: str) -> bool:
-        try:
-            self.store.head(_note_key(proof, what))
-        except ObjectNotFound:
-            return False
-        return True
-
-
-def _note_key(proof: Mapping[str, Any], what: str) -> str:
-    return join(notes_folder(proof["table_folder"]), f"{proof['id']}.{what}")
+    def _notes(self, proof: Mapping[str, Any]) -> CommitNotes:
+        return CommitNotes(self.store, proof["table_folder"], proof["id"])

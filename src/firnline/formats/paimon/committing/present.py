@@ -8,7 +8,6 @@ import re
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
-from firnline.errors import ObjectNotFound
 from firnline.formats.paimon import names
 from firnline.formats.paimon.committing.differences import newest_of, number_of_snapshot
 from firnline.formats.paimon.reading import fields
@@ -53,26 +52,27 @@ def rolled_back(store: List, proof: Mapping[str, Any], gone: Collection[str]) ->
     return found
 
 
-def must_be_made_anew(store: Read, proof: Mapping[str, Any], begun: str) -> bool:
+def must_be_made_anew(store: Read, proof: Mapping[str, Any], begun_ms: int) -> bool:
     """Tells whether a commit that was cut must not be carried on: a hold was noted, or a consumer began to read what
     goes.
 
-    What is too much here only means that the commit is made anew. `begun` is the note of its beginning.
+    What is too much here only means that the commit is made anew. It was begun at `begun_ms`, by the
+    store's clock.
     """
     files = read_folder(store, proof["table_folder"])
     noted = (proof.get("note"), proof["puts"].get(PROPERTIES))
     if "note" in proof and files.get(PROPERTIES) not in noted:
         return True
-    return any(_readers(store, files, proof, begun))
+    return any(_readers(store, files, proof, begun_ms))
 
 
-def _readers(store: Read, files: Files, proof: Mapping[str, Any], begun: str) -> Iterator[str]:
+def _readers(store: Read, files: Files, proof: Mapping[str, Any], begun_ms: int) -> Iterator[str]:
     """Yields the consumers that read from a snapshot on that goes, and those that were to go and were moved since."""
-    since_ms, written = _written_ms(store, begun), written_times(store, proof["table_folder"], files)
+    written = written_times(store, proof["table_folder"], files)
     taken = newest_of(proof["takes"])
     highest = {branch: number for branch, number in taken.items() if branch not in proof.get("drops", ())}
     for path, number in _consumers(files):
-        if path in proof["takes"] and written.get(path, since_ms) < since_ms:
+        if path in proof["takes"] and written.get(path, begun_ms) < begun_ms:
             continue
         if number <= highest.get(names.split_branch(path)[0], -1):
             yield path
@@ -97,13 +97,6 @@ def _consumers(files: Files) -> Iterator[tuple[str, int]]:
         known = names.named(names.split_branch(path)[1])
         if known is not None and known[0] == "consumer":
             yield path, fields.whole(fields.parse(text, path), "nextSnapshot", path)
-
-
-def _written_ms(store: Read, key: str) -> int:
-    try:
-        return store.head(key).modified_ms or 0
-    except ObjectNotFound:
-        return 0
 
 
 _NUMBER = re.compile(r"[+-]?\d{1,1000}")

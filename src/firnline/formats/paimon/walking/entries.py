@@ -15,7 +15,8 @@ from firnline.errors import UnreadableMetadata, UnsupportedFormat
 from firnline.formats.avro import CorruptAvro, decode_many
 from firnline.formats.avro.gather import encoded
 from firnline.formats.columns import ROW_SCHEMA, first_dotted, identities
-from firnline.formats.opening import REPAIR, required, sizes_of
+from firnline.formats.damage import REPAIR
+from firnline.formats.opening import required, sizes_of
 from firnline.formats.paimon.walking.layout import (
     ENTRY_COLUMNS,
     EntryFolders,

@@ -12,7 +12,8 @@ import pyarrow as pa
 from firnline.errors import FirnlineError, ObjectNotFound, UnreadableMetadata
 from firnline.formats.avro import CorruptAvro
 from firnline.formats.columns import identities
-from firnline.formats.opening import named, opened
+from firnline.formats.damage import named
+from firnline.formats.opening import opened
 from firnline.formats.paimon.walking.entries import (
     ENTRY_SCHEMA,
     Named,
@@ -110,7 +111,7 @@ class PaimonExpand:
         return joined(([number], each) for number, each in enumerate(alone))
 
     def _alone(self, location: str, unit: File, data: bytes) -> Expanded:
-        with named(unit):
+        with named(unit.kind, unit.key):
             return self._expanded(location, [unit], [data])
 
     def _expanded(self, location: str, units: Sequence[File], contents: Sequence[bytes]) -> Expanded:

@@ -19,7 +19,8 @@ import pyarrow.compute as pc
 from firnline.errors import UnreadableMetadata, UnsupportedFormat
 from firnline.formats.avro import encoded_texts
 from firnline.formats.avro.gather import EMPTY
-from firnline.formats.opening import REPAIR, required
+from firnline.formats.damage import REPAIR
+from firnline.formats.opening import required
 from firnline.formats.paimon.reading import fields
 from firnline.formats.paimon.reading.schema import Schema, Type
 from firnline.formats.paimon.walking.partitions import DEFAULT_NAME, folder_name, partition_values, value_text
