@@ -29,5 +29,5 @@ def open(config: str | None = None, **options: Any) -> Lake:
 
 
 def open_path(path: str, **options: Any) -> OpenedPath:
-    """Returns the table in a folder by its pointer, without a catalog; `options` as `LakePointers.open_path` has them."""
+    """Returns the table in a folder by its pointer, without a catalog; options as in `LakePointers.open_path`."""
     return open().pointers.open_path(path, **options)

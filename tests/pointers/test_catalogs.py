@@ -1,4 +1,4 @@
-"""LakePointers that follow the commits of a program which uses PyIceberg."""
+"""Pointers that follow the commits of a program which uses PyIceberg."""
 
 from __future__ import annotations
 

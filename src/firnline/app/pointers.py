@@ -1,4 +1,4 @@
-"""LakePointers of the lake's tables: published, repaired, and resolved without a catalog."""
+"""Pointers of the lake's tables: published, repaired, and resolved without a catalog."""
 
 from __future__ import annotations
 
