@@ -30,7 +30,7 @@ from firnline.formats.icechunk.committing.access import refuse_old_library
 from firnline.formats.icechunk.committing.carrying import Abandoned, RepositoryChange
 from firnline.formats.icechunk.committing.foretelling import foretold, unlike
 from firnline.formats.icechunk.committing.library import LibraryRepository
-from firnline.formats.icechunk.committing.proofs import ExpiryProof, proof_in, proof_of
+from firnline.formats.icechunk.committing.proofs import ExpiryProof, proof_in, proof_of, refuse_paths
 from firnline.formats.icechunk.committing.properties import read_properties
 from firnline.formats.icechunk.reading.repository import IcechunkRepository, read_repository
 from firnline.formats.icechunk.versions import place_of, version_name
@@ -72,6 +72,7 @@ class IcechunkCommits:
         if self._noted(proof, _DONE):
             return SwapOutcome.DONE
         now = read_repository(self.store, self.location)
+        refuse_paths(proof, now.spec, self.location)
         if not self._noted(proof, _BEGUN) and not self._is_at(now, attempt.proof["base"]):
             return SwapOutcome.LOST
         opened = self._open(now)  # what the library cannot do is told before anything is noted
@@ -97,6 +98,7 @@ class IcechunkCommits:
         if not self._noted(found, _BEGUN) or self._noted(found, _GIVEN_UP):
             return False
         here = read_repository(self.store, self.location)
+        refuse_paths(found, here.spec, self.location)
         try:
             opened = self._open(here)
             self._carry_out(RepositoryChange(self.store, here, opened, found, still, self._begun_ms(found)))
