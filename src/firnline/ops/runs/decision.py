@@ -12,7 +12,7 @@ from firnline.plans.request import Request
 from firnline.policy.decide import Decision, decide
 from firnline.policy.inherit import Effective, effective, with_native_flags
 from firnline.policy.native import NativeRetention
-from firnline.policy.parse import Section
+from firnline.policy.parse import Section, longest_write_ms
 from firnline.ports.abilities import FitsDecisions
 from firnline.ports.catalogs import TableName
 from firnline.ports.formats import State, TableFormat
@@ -56,14 +56,10 @@ def decide_now(
         holds=_holds_in_force(state, now_ms, at),
         pins=state.pins,
     )
-    return Settled(in_force, native, _fitted(table_format, state, chosen, request))
-
-
-def _fitted(table_format: TableFormat, state: State, chosen: Decision, request: Request) -> Decision:
-    """Returns what a commit can bring about. A run that drops refs takes nothing else, and goes by another decision."""
-    if request.drop or not isinstance(table_format, FitsDecisions):
-        return chosen
-    return table_format.fitted(state, chosen)
+    if not request.drop and isinstance(table_format, FitsDecisions):
+        # A run that drops refs takes nothing else, and goes by another decision.
+        chosen = table_format.fitted(state, chosen, now_ms - longest_write_ms(config))
+    return Settled(in_force, native, chosen)
 
 
 def _holds_in_force(state: State, now_ms: int, at: int) -> tuple[Hold, ...]:

@@ -35,10 +35,11 @@ def _logged(repository: IcechunkRepository, each: HistorySnapshot) -> tuple[Snap
 
 def _of_lines(repository: IcechunkRepository) -> Iterator[tuple[SnapshotId, SnapshotId]]:
     """Yields each snapshot below a ref's, once, after the snapshot of the first ref that leads to it: `main` is the
-    first of all, and never goes.
+    first of all, and never goes. Then those below the ends that no ref leads to, of which the youngest goes last.
     """
     told: set[SnapshotId] = set()
-    tips = [repository.branches[MAIN], *(ref.snapshot for ref in repository.refs)]
+    young = sorted(repository.snapshots.values(), key=lambda each: -each.flushed_us)
+    tips = [repository.branches[MAIN], *(ref.snapshot for ref in repository.refs), *(each.id for each in young)]
     for tip in tips:
         for each in repository.ancestry(tip):
             if each.id in told:
