@@ -41,11 +41,12 @@ def _of_lines(repository: IcechunkRepository) -> Iterator[tuple[SnapshotId, Snap
     young = sorted(repository.snapshots.values(), key=lambda each: -each.flushed_us)
     tips = [repository.branches[MAIN], *(ref.snapshot for ref in repository.refs), *(each.id for each in young)]
     for tip in tips:
-        for each in repository.ancestry(tip):
-            if each.id in told:
-                break
-            told.add(each.id)
-            yield from ((tip, logged) for logged in _logged(repository, each))
+        here = repository.snapshots.get(tip)
+        while here is not None and here.id not in told:
+            told.add(here.id)
+            yield from ((tip, logged) for logged in _logged(repository, here))
+            # What a hold brings back of a removal may come without its parent.
+            here = repository.snapshots.get(here.parent or "")
 
 
 def _log(repository: IcechunkRepository, snapshot: SnapshotId) -> File:
