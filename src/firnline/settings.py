@@ -9,7 +9,6 @@ from firnline.errors import PolicyError
 from firnline.own_files import own_cache, own_config
 from firnline.policy.limits import StoreLimits
 from firnline.policy.parse import Section, parse_policy
-from firnline.policy.values import LONGEST_WRITE_MS
 
 NAME = "firnline.yaml"
 
@@ -42,12 +41,6 @@ def trusted_snapshots(config: Section) -> frozenset[str]:
     """Returns the snapshots whose manifest lists the file says are whole, whatever their summaries say."""
     written = config.settings.get("trust-snapshots")
     return frozenset() if written is None else written.value
-
-
-def longest_write_ms(config: Section) -> int:
-    """Returns how long a write may take, from its first file to its commit."""
-    written = config.settings.get("longest-write")
-    return LONGEST_WRITE_MS if written is None else written.value
 
 
 def backups_ms(config: Section) -> int | None:

@@ -17,6 +17,8 @@ from firnline.policy.reasons import Reason
 
 from .histories import MINUTE, SAMPLE_THRESHOLD, history_of, random_histories, sample
 
+NOBODY = 1 << 62
+"""No session is open."""
 RULE = (Reason("keep-within", "7d"),)
 NUMBERS = st.sets(st.integers(0, 14).map(str))
 SPECS = st.sampled_from([1, 2])
@@ -34,7 +36,7 @@ def test_nothing_that_is_to_stay_goes_and_the_commit_does_just_that(
     history: RefHistory, kept: set[str], spec: int
 ) -> None:
     decision = decided(history, kept)
-    found = fitted(decision, history, (), spec)
+    found = fitted(decision, history, (), spec, NOBODY)
     reached = history.reachable()
     assert not set(found.expired) & decision.kept.keys() & reached
     assert set(found.expired) & reached <= set(decision.expired)
@@ -66,10 +68,10 @@ def line_of_five(*refs: Ref) -> RefHistory:
 @pytest.mark.parametrize("spec", [1, 2])
 def test_thinning_in_the_middle_keeps_all_that_lies_above(spec: int) -> None:
     history = line_of_five()
-    cut = fitted(decided(history, {"4", "3"}), history, (), spec)
+    cut = fitted(decided(history, {"4", "3"}), history, (), spec, NOBODY)
     assert cut.expired == ("1", "2")
     # One a month: 1 is to stay, and what lies above it is to go. All from 1 on would have to stay.
-    thinned = fitted(decided(history, {"4", "1"}), history, (), spec)
+    thinned = fitted(decided(history, {"4", "1"}), history, (), spec, NOBODY)
     assert thinned.expired == ()
     assert [str(reason) for reason in thinned.kept["2"]] == [
         "threshold, all lines are cut at one instant, 1970-01-01T00:01:00.000Z"
@@ -80,7 +82,7 @@ def test_thinning_in_the_middle_keeps_all_that_lies_above(spec: int) -> None:
 def test_what_another_branch_keeps_for_longer_keeps_the_young_of_all(spec: int) -> None:
     refs = [Ref(MAIN, RefKind.BRANCH, "2"), Ref("b", RefKind.BRANCH, "6")]
     history = history_of({1: 0, 2: 1, 3: 0, 4: 3, 5: 4, 6: 5}, refs)
-    found = fitted(decided(history, {"4"}), history, (), spec)
+    found = fitted(decided(history, {"4"}), history, (), spec, NOBODY)
     assert found.expired == ("1", "3")
     assert "threshold" in str(found.kept["5"][0])
 
@@ -88,7 +90,7 @@ def test_what_another_branch_keeps_for_longer_keeps_the_young_of_all(spec: int) 
 @pytest.mark.parametrize("spec", [1, 2])
 def test_an_old_tag_or_branch_does_not_move_the_threshold(spec: int) -> None:
     history = line_of_five(Ref("old", RefKind.TAG, "1"), Ref("stale", RefKind.BRANCH, "2"))
-    found = fitted(decided(history, {"4"}), history, (), spec)
+    found = fitted(decided(history, {"4"}), history, (), spec, NOBODY)
     assert found.expired == ("3",)
 
 
@@ -97,7 +99,7 @@ def test_a_root_with_a_later_clock_is_refused() -> None:
     late = HistorySnapshot("0", None, 9 * MINUTE, "first")
     odd = RefHistory({**history.snapshots, "0": late}, history.refs)
     with pytest.raises(RefusedForSafety, match="0 is the first snapshot"):
-        fitted(decided(odd, {"4"}), odd, (), 1)
+        fitted(decided(odd, {"4"}), odd, (), 1, NOBODY)
 
 
 def test_a_clock_that_ran_back_is_refused() -> None:
@@ -105,13 +107,13 @@ def test_a_clock_that_ran_back_is_refused() -> None:
     back = HistorySnapshot("4", "3", 1 * MINUTE, "a clock that was behind")
     odd = RefHistory({**history.snapshots, "4": back}, history.refs)
     with pytest.raises(RefusedForSafety, match="3 is to stay below 4"):
-        fitted(decided(odd, {"3"}), odd, (), 1)
+        fitted(decided(odd, {"3"}), odd, (), 1, NOBODY)
 
 
 @pytest.mark.parametrize("spec", [1, 2])
 def test_the_designs_sample(spec: int) -> None:
     kept = survivors_since(sample(), SAMPLE_THRESHOLD)
-    found = fitted(decided(sample(), kept), sample(), (), spec)
+    found = fitted(decided(sample(), kept), sample(), (), spec, NOBODY)
     assert set(found.expired) == {"1", "2", "4", "6", "7"}
 
 
@@ -119,4 +121,4 @@ def test_refs_that_go_take_what_only_they_hold() -> None:
     gone = Ref("b", RefKind.BRANCH, "4")
     history = history_of({1: 0, 2: 1, 3: 0, 4: 3}, [Ref(MAIN, RefKind.BRANCH, "2"), gone])
     decision = Decision({"0": RULE, "1": RULE, "2": RULE}, ("3", "4"), ("b",), 0)
-    assert fitted(decision, history, [gone], 1).expired == ("3", "4")
+    assert fitted(decision, history, [gone], 1, NOBODY).expired == ("3", "4")

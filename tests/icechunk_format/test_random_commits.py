@@ -13,8 +13,11 @@ import icechunk
 import pytest
 
 from firnline.errors import RefusedForSafety
+from firnline.formats.icechunk import names
 from firnline.model.snapshots import MAIN, Ref, RefKind
+from firnline.model.times import HOUR_MS
 from firnline.ports.catalogs import Step, SwapOutcome
+from firnline.testing.dated import date
 from harness.lanes import by_lane
 
 from .growing import SPECS, storage
@@ -24,6 +27,16 @@ from .test_commits import is_done
 from .test_library_expiry import grown
 
 SEEDS = range(by_lane(6, 30, 300))
+
+
+def grown_long_ago(folder: Path, seed: int, spec: int) -> Stepped:
+    """Returns a random repository whose snapshots are an hour old for the store: on version 1 a young one that no ref
+    leads to looks like a commit that was cut off with its branch, and stops every commit that deletes it.
+    """
+    made = Stepped(grown(folder, seed, spec), [])
+    for path in (folder / names.SNAPSHOTS).iterdir():
+        date(path, path.stat().st_mtime * 1000 - HOUR_MS)
+    return made
 
 
 def random_step(made: Stepped, choice: random.Random) -> Step:
@@ -41,7 +54,7 @@ def random_step(made: Stepped, choice: random.Random) -> Step:
 @pytest.mark.parametrize("seed", SEEDS)
 def test_a_random_commit_is_cut_and_carried_on(tmp_path: Path, seed: int, spec: int) -> None:
     choice = random.Random(seed)
-    made = Stepped(grown(tmp_path / "r", seed, spec), [])
+    made = grown_long_ago(tmp_path / "r", seed, spec)
     step = random_step(made, choice)
     attempt = attempt_at(made.writing(), step)
     record = json.loads(json.dumps(attempt.proof))
@@ -68,7 +81,7 @@ def test_others_work_while_a_random_commit_is_cut(tmp_path: Path, seed: int, spe
     the commit is done or given up, never in between for ever.
     """
     choice = random.Random(seed)
-    made = Stepped(grown(tmp_path / "r", seed, spec), [])
+    made = grown_long_ago(tmp_path / "r", seed, spec)
     attempt = attempt_at(made.writing(), random_step(made, choice))
     cut = Countdown(choice.randint(1, 5))
     with suppress(Died):

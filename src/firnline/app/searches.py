@@ -27,9 +27,10 @@ from firnline.ops.table.context import Registered, TableContext, refuse_copy
 from firnline.plans.orphans import OrphanPlan
 from firnline.plans.request import Request
 from firnline.policy.inherit import Effective
+from firnline.policy.parse import longest_write_ms
 from firnline.ports.engines import ListingTooLarge
 from firnline.ports.listings import ListRanges, Sort
-from firnline.settings import backups_ms, longest_write_ms
+from firnline.settings import backups_ms
 
 if TYPE_CHECKING:
     from firnline.ports.formats import State

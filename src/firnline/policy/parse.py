@@ -13,7 +13,7 @@ from firnline.errors import PolicyError
 from firnline.policy.limits import LIMITS, parse_limit, parse_place
 from firnline.policy.policy import Level, Setting, Source
 from firnline.policy.rules import RULE_NAMES, Rule
-from firnline.policy.values import SETTINGS, TOP_ONLY, parse_rule, parse_setting
+from firnline.policy.values import LONGEST_WRITE_MS, SETTINGS, TOP_ONLY, parse_rule, parse_setting
 
 if TYPE_CHECKING:
     import yaml
@@ -40,6 +40,12 @@ def written_values(section: Section, setting: str) -> Iterator[Any]:
         yield section.settings[setting].value
     for inner in section.inside.values():
         yield from written_values(inner, setting)
+
+
+def longest_write_ms(config: Section) -> int:
+    """Returns how long a write may take, from its first file to its commit."""
+    written = config.settings.get("longest-write")
+    return LONGEST_WRITE_MS if written is None else written.value
 
 
 _STORES = "stores"

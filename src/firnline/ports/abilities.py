@@ -96,8 +96,9 @@ class ClockFault(NamedTuple):
 class FitsDecisions(Protocol):
     """Commits that cannot take out any set of snapshots, such as those that cut all of a table at one instant."""
 
-    def fitted(self, state: State, decision: Decision) -> Decision:
-        """Returns the decision that a commit can bring about: what it cannot take out alone stays, with the reason.
+    def fitted(self, state: State, decision: Decision, open_since_ms: int) -> Decision:
+        """Returns the decision that a commit can bring about: what it cannot take out alone stays, with the reason. So
+        does what was written since an instant and no ref leads to: its writer may be about to make one.
 
         Raises RefusedForSafety where it would take out what the decision keeps.
         """
@@ -300,4 +301,14 @@ class ChecksClocks(Protocol):
         """Yields the snapshots whose time cannot be right: every file of them may be there, and yet their age decides
         wrongly what goes. Raises UnreadableMetadata where nobody can tell.
         """
+        ...
+
+
+@runtime_checkable
+class OpenSessions(Protocol):
+    """Writers that go on from the version that they opened, also once it has expired: they may name its files again."""
+
+    @property
+    def outlived(self) -> str:
+        """Returns what becomes of a writer that is open for longer than the files of what it opened are there."""
         ...

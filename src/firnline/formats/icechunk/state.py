@@ -6,8 +6,10 @@ import hashlib
 from collections.abc import Iterator, Mapping
 
 from firnline.errors import UnsupportedFormat
+from firnline.foreign import harmless
 from firnline.formats.icechunk import names
 from firnline.formats.icechunk.reading.history import HistorySnapshot
+from firnline.formats.icechunk.reading.repo import Availability
 from firnline.formats.icechunk.reading.repository import IcechunkRepository
 from firnline.formats.icechunk.versions import version_name
 from firnline.formats.notes import notes_here
@@ -48,7 +50,7 @@ def state_of(repository: IcechunkRepository, notes: Mapping[str, str], table: st
         owned=(repository.location,),
         holds=holds,
         pins=tuple(Pin(each.id, _FIRST) for each in repository.snapshots.values() if each.parent is None),
-        forbidden=unreadable(holds) or _forbidden(properties),
+        forbidden=unreadable(holds) or _forbidden(properties) or _not_online(repository),
     )
 
 
@@ -105,6 +107,15 @@ def _uuid(repository: IcechunkRepository) -> str:
 def _forbidden(properties: Mapping[str, str]) -> str | None:
     collects = properties.get(_COLLECT, "true").lower() == "true"
     return None if collects else f"the note {_COLLECT} is not true"
+
+
+def _not_online(repository: IcechunkRepository) -> str | None:
+    """Returns why the repository's own status forbids every removal: the library's collection heeds it, too."""
+    repo = repository.repo
+    if repo is None or repo.availability is Availability.ONLINE:
+        return None
+    why = f" ({harmless(repo.limited_because)})" if repo.limited_because else ""
+    return f"its status is {repo.availability.name.lower().replace('_', '-')}{why}"
 
 
 def metadata_of(repository: IcechunkRepository) -> Iterator[str]:

@@ -72,6 +72,10 @@ class IcechunkFormat:
     def unheeded(self) -> str:
         return "firnline removes nothing; the library's own expiry and collection do not read this note"
 
+    @property
+    def outlived(self) -> str:
+        return "a session that is open for longer may commit names of chunks that are gone (reindex_array, shift_array)"
+
     def load(self, table: str, metadata_location: str) -> State:
         """Returns the repository as it is. Raises TableMoved where another version was named: none is kept."""
         place, version = place_of(metadata_location)
@@ -129,10 +133,10 @@ class IcechunkFormat:
     def written_ms(self, state: State) -> int:
         return max(each.timestamp_ms for each in state.graph)
 
-    def fitted(self, state: State, decision: Decision) -> Decision:
+    def fitted(self, state: State, decision: Decision, open_since_ms: int) -> Decision:
         repository = repository_in(state)
         gone = [ref_in(state, name) for name in decision.expired_refs]
-        return fitted(decision, RefHistory.of(repository), gone, repository.spec)
+        return fitted(decision, RefHistory.of(repository), gone, repository.spec, open_since_ms * 1000)
 
     def refuse_doubtful(self, state: State, snapshots: Set[SnapshotId]) -> None:
         refuse_doubtful_cut(self.store, repository_in(state), snapshots, self.trusted)

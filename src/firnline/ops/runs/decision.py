@@ -12,7 +12,7 @@ from firnline.plans.request import Request
 from firnline.policy.decide import Decision, decide
 from firnline.policy.inherit import Effective, effective, with_native_flags
 from firnline.policy.native import NativeRetention
-from firnline.policy.parse import Section
+from firnline.policy.parse import Section, longest_write_ms
 from firnline.ports.abilities import DoubtsTimes, FitsDecisions
 from firnline.ports.catalogs import TableName
 from firnline.ports.formats import State, TableFormat
@@ -56,7 +56,7 @@ def decide_now(
         holds=_holds_in_force(state, now_ms, at),
         pins=state.pins,
     )
-    return Settled(in_force, native, _fitted(table_format, state, chosen, request))
+    return Settled(in_force, native, _fitted(table_format, state, chosen, request, now_ms - longest_write_ms(config)))
 
 
 def decide_to_act(
@@ -72,11 +72,13 @@ def decide_to_act(
     return settled
 
 
-def _fitted(table_format: TableFormat, state: State, chosen: Decision, request: Request) -> Decision:
+def _fitted(
+    table_format: TableFormat, state: State, chosen: Decision, request: Request, open_since_ms: int
+) -> Decision:
     """Returns what a commit can bring about. A run that drops refs takes nothing else, and goes by another decision."""
     if request.drop or not isinstance(table_format, FitsDecisions):
         return chosen
-    return table_format.fitted(state, chosen)
+    return table_format.fitted(state, chosen, open_since_ms)
 
 
 def _holds_in_force(state: State, now_ms: int, at: int) -> tuple[Hold, ...]:

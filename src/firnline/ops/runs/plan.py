@@ -9,16 +9,17 @@ from shlex import quote
 from firnline.errors import UnreadableMetadata
 from firnline.model.files import Root, Tally, Totals
 from firnline.model.snapshots import MAIN, SnapshotId
-from firnline.model.times import MINUTE_MS
+from firnline.model.times import MINUTE_MS, format_duration
 from firnline.ops.neighbours.around import Around
 from firnline.ops.runs.decision import Settled, decide_to_act, includes_outside
 from firnline.ops.runs.drop import consequences_of, narrowed
 from firnline.plans.plan import ExpiredSnapshot, KeptSnapshot, Plan
 from firnline.plans.request import Request
-from firnline.plans.stages import CommitExpiry, PurgeVictims, Stage, stages_of_expiry
+from firnline.plans.stages import AwaitGrace, CommitExpiry, PurgeVictims, Stage, stages_of_expiry
 from firnline.policy.decide import decide
-from firnline.policy.parse import Section
-from firnline.ports.abilities import Consequences, DrawsHistory, ExpiringWriters, HistoryDrawing
+from firnline.policy.parse import Section, longest_write_ms
+from firnline.policy.policy import Level
+from firnline.ports.abilities import Consequences, DrawsHistory, ExpiringWriters, HistoryDrawing, OpenSessions
 from firnline.ports.cache import Remember
 from firnline.ports.catalogs import TableSource
 from firnline.ports.engines import Survey, TableWalk, Territory
@@ -102,6 +103,7 @@ def draft_plan(
     plan = replace(
         plan, notes=(*_notes(source.format, state), *trouble), drawing=_drawing(source.format, state, settled)
     )
+    plan = _after_sessions(plan, source.format, request, settled, longest_write_ms(config))
     if not follows.released:
         return Draft(plan, state, request, settled)
     outside = includes_outside(settled.effective, request)
@@ -213,6 +215,25 @@ def _grace_ms(state: State, request: Request, settled: Settled) -> int:
     asked_ms = settled.effective.grace.value if request.grace_ms is None else request.grace_ms
     alone = request.sole_writer or state.capabilities.fence is not FenceKind.NONE
     return asked_ms if alone else max(asked_ms, SHORTEST_GRACE_MS)
+
+
+def _after_sessions(plan: Plan, table_format: TableFormat, request: Request, settled: Settled, longest_ms: int) -> Plan:
+    """Returns the plan that deletes nothing before every session is over that may have been opened on what goes; with a
+    note instead where the operator said how long to wait.
+
+    1. A session is opened. Others commit over what it was opened on, and that expires.
+    2. The session gives chunks of its own base another place in an array, and writes none.
+    3. A purge takes these chunks: nothing that the repository lists needs them.
+    4. The session commits on top of the others, and the branch names chunks that are gone.
+    """
+    waits_ms = next((each.grace_ms for each in plan.stages if isinstance(each, AwaitGrace)), longest_ms)
+    if request.sole_writer or not isinstance(table_format, OpenSessions) or waits_ms >= longest_ms:
+        return plan
+    if request.grace_ms is not None or settled.effective.grace.source.level is not Level.DEFAULT:
+        note = f"grace is shorter than longest-write, {format_duration(longest_ms)}: {table_format.outlived}"
+        return replace(plan, notes=(*plan.notes, note))
+    waiting = (replace(each, grace_ms=longest_ms) if isinstance(each, AwaitGrace) else each for each in plan.stages)
+    return replace(plan, stages=tuple(waiting))
 
 
 def _stages(state: State, request: Request, settled: Settled, side_objects: int, forgets: int) -> tuple[Stage, ...]:

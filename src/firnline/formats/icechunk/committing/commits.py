@@ -29,7 +29,7 @@ from firnline.formats.icechunk.committing.access import refuse_old_library
 from firnline.formats.icechunk.committing.carrying import Abandoned, RepositoryChange
 from firnline.formats.icechunk.committing.foretelling import foretold, unlike
 from firnline.formats.icechunk.committing.library import LibraryRepository
-from firnline.formats.icechunk.committing.proofs import ExpiryProof, proof_in, proof_of
+from firnline.formats.icechunk.committing.proofs import ExpiryProof, proof_in, proof_of, refuse_paths
 from firnline.formats.icechunk.committing.properties import read_properties
 from firnline.formats.icechunk.reading.repository import IcechunkRepository, read_repository
 from firnline.formats.icechunk.versions import place_of, version_name
@@ -69,6 +69,7 @@ class IcechunkCommits:
         if notes.has(CommitStage.DONE):
             return SwapOutcome.DONE
         now = read_repository(self.store, self.location)
+        refuse_paths(proof, now.spec, self.location)
         if not notes.has(CommitStage.BEGUN) and not self._is_at(now, attempt.proof["base"]):
             return SwapOutcome.LOST
         opened = self._open(now)  # what the library cannot do is told before anything is noted
@@ -95,6 +96,7 @@ class IcechunkCommits:
         if not notes.has(CommitStage.BEGUN) or notes.has(CommitStage.GIVEN_UP):
             return False
         here = read_repository(self.store, self.location)
+        refuse_paths(found, here.spec, self.location)
         try:
             opened = self._open(here)
             self._carry_out(RepositoryChange(self.store, here, opened, found, still, notes.begun_ms()))

@@ -107,6 +107,18 @@ def proof_in(record: Mapping[str, Any], location: str) -> ExpiryProof:
     return found
 
 
+def refuse_paths(proof: ExpiryProof, spec: int, location: str) -> None:
+    """Raises RefusedForSafety for a ref of version 1 with a slash in its name: there a name is part of a path, and
+    could lead out of the refs. Version 2 gives such names, as git does.
+    """
+    refs = (*proof.delete, *proof.refs) if spec == 1 else ()
+    for ref in (each for each in refs if "/" in each.name):
+        raise RefusedForSafety(
+            f"the record of a commit to {location} names the {ref.kind} {ref.name!r}, which no commit does",
+            hint="nothing was changed; the record was edited, or is forged",
+        )
+
+
 def _strange(proof: ExpiryProof) -> Iterator[str]:
     """Yields what is wrong with a proof."""
     if not is_commit(proof.id):
@@ -119,12 +131,13 @@ def _strange(proof: ExpiryProof) -> Iterator[str]:
     yield from (f"the snapshot {each!r}" for each in snapshots if not names.is_object_name(each))
     refs = (*proof.delete, *proof.create, *proof.refs)
     yield from (f"the {ref.kind} {ref.name!r} at {ref.snapshot!r}" for ref in refs if not _is_sound(ref))
+    yield from (f"the {ref.kind} {ref.name!r} to be made" for ref in proof.create if "/" in ref.name)
     yield from (f"the branch {MAIN} to be deleted" for ref in proof.delete if _is_main(ref))
     yield from (f"notes {each!r}" for each in (proof.note, proof.properties or {}) if not is_notes(each))
 
 
 def _is_sound(ref: Ref) -> bool:
-    return bool(ref.name) and "/" not in ref.name and names.is_object_name(ref.snapshot)
+    return bool(ref.name) and names.is_object_name(ref.snapshot)
 
 
 def _is_main(ref: Ref) -> bool:

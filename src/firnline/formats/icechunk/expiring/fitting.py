@@ -27,8 +27,11 @@ def manner_of(spec: int) -> Manner:
     return Manner.VERSION_1 if spec == 1 else Manner.VERSION_2
 
 
-def fitted(decision: Decision, history: RefHistory, expired_refs: Iterable[Ref], spec: int) -> Decision:
-    """Returns the decision with all that one threshold can take out, and not a snapshot more.
+def fitted(
+    decision: Decision, history: RefHistory, expired_refs: Iterable[Ref], spec: int, open_since_us: int
+) -> Decision:
+    """Returns the decision with all that one threshold can take out, and not a snapshot more; nor one that was flushed
+    since `open_since_us` and has no ref yet.
 
     Raises RefusedForSafety where it would take one that a rule keeps.
     """
@@ -42,9 +45,24 @@ def fitted(decision: Decision, history: RefHistory, expired_refs: Iterable[Ref],
     survivors = {each.id for each in kept if each.parent} - {ref.snapshot for ref in left.refs}
     # What a ref points to stays by that alone, however old it is: it never moves the threshold.
     cut_us = min((each.flushed_us for each in kept if each.id in survivors), default=1 + max(going))
+    cut_us = min([cut_us, *_flushed_since(history, open_since_us)])
     gone = gone_after(_cut(left, cut_us, spec), spec)
     _refuse_more(gone, survivors)
     return _with(decision, history, gone | lost, cut_us)
+
+
+def _flushed_since(history: RefHistory, open_since_us: int) -> list[int]:
+    """Returns when snapshots were written that no ref leads to, of those that may be of a session that is still open.
+
+    1. A session of version 2 flushes: `repo` lists its snapshot, and no ref leads to it before the session makes one.
+    2. Others commit. A threshold that takes one of their snapshots takes the flushed one, which is older.
+    3. A purge deletes all that the session wrote. In version 1 nothing lists such a snapshot, and no expiry finds it.
+
+    What a reset or an amendment left looks the same, and goes once it is as old.
+    """
+    reached = history.reachable()
+    loose = (each for name, each in history.snapshots.items() if name not in reached and each.parent)
+    return [each.flushed_us for each in loose if each.flushed_us >= open_since_us]
 
 
 def threshold_to_expire(history: RefHistory, gone: Set[SnapshotId], spec: int) -> int:

@@ -35,16 +35,18 @@ def _logged(repository: IcechunkRepository, each: HistorySnapshot) -> tuple[Snap
 
 def _of_lines(repository: IcechunkRepository) -> Iterator[tuple[SnapshotId, SnapshotId]]:
     """Yields each snapshot below a ref's, once, after the snapshot of the first ref that leads to it: `main` is the
-    first of all, and never goes.
+    first of all, and never goes. Then those below the ends that no ref leads to, of which the youngest goes last.
     """
     told: set[SnapshotId] = set()
-    tips = [repository.branches[MAIN], *(ref.snapshot for ref in repository.refs)]
+    young = sorted(repository.snapshots.values(), key=lambda each: -each.flushed_us)
+    tips = [repository.branches[MAIN], *(ref.snapshot for ref in repository.refs), *(each.id for each in young)]
     for tip in tips:
-        for each in repository.ancestry(tip):
-            if each.id in told:
-                break
-            told.add(each.id)
-            yield from ((tip, logged) for logged in _logged(repository, each))
+        here = repository.snapshots.get(tip)
+        while here is not None and here.id not in told:
+            told.add(here.id)
+            yield from ((tip, logged) for logged in _logged(repository, here))
+            # What a hold brings back of a removal may come without its parent.
+            here = repository.snapshots.get(here.parent or "")
 
 
 def _log(repository: IcechunkRepository, snapshot: SnapshotId) -> File:
