@@ -13,7 +13,7 @@ from firnline.arrival import use_packed
 from firnline.version import VERSION
 
 if TYPE_CHECKING:
-    from firnline.app.pointers import OpenedPath
+    from firnline.app.pointers.verbs import OpenedPath
     from firnline.lake import Lake
 
 __all__ = ["__version__", "open", "open_path"]

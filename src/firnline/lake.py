@@ -14,7 +14,7 @@ from firnline.app.doctor import examine
 from firnline.app.looking import check_table, timeline_of_table
 from firnline.app.many import AT_ONCE
 from firnline.app.places import Places, places_of
-from firnline.app.pointers import LakePointers
+from firnline.app.pointers.verbs import LakePointers
 from firnline.app.requests import Moment, age_ms, instant, request_of, search_of, terms_of
 from firnline.app.runs import Leave, PlanView, Runs
 from firnline.app.searches import Searches

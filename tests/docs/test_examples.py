@@ -15,7 +15,8 @@ from .shell import CUT, Example, Shell, examples, shape
 README = ROOT / "README.md"
 PYTHON = ROOT / "docs" / "guides" / "python.md"
 ICECHUNK = ROOT / "docs" / "guides" / "icechunk.md"
-SHELL_GUIDES = [guide for guide in GUIDES if blocks(guide, "console")]
+POINTERS = ROOT / "docs" / "guides" / "pointers.md"
+SHELL_GUIDES = [guide for guide in GUIDES if blocks(guide, "console") and guide != POINTERS]
 
 
 @pytest.mark.parametrize("guide", [README, *SHELL_GUIDES], ids=lambda path: path.stem)
@@ -27,6 +28,16 @@ def test_shell_examples_print_what_the_page_shows(
     for example in shown:
         shell.run(example)
     assert len(shown) >= 5
+
+
+def test_pointers_are_published_where_the_policy_of_the_page_asks(
+    small_lake: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (policy, *_) = blocks(POINTERS, "yaml")
+    Path("firnline.yaml").write_text(policy)
+    for block in blocks(POINTERS, "console"):
+        for example in examples(block):
+            Shell(small_lake, capsys).run(example)
 
 
 def test_python_examples_run_in_order(small_lake: Path) -> None:

@@ -16,7 +16,7 @@ from firnline.model.files import FileKind, Root
 from firnline.ports.engines import Engine, ServerRoots, TableWalk
 from firnline.stores.objects import ObjectStores
 from firnline.testing.damage import SPOILED
-from firnline.testing.engines_together import Answer, alone, of_all, walk_of
+from firnline.testing.lakes.engines import Answer, alone, of_all, walk_of
 from firnline.testing.strategies import Script, scripts
 from firnline.testing.tables import QuickFiles, SmallTable
 

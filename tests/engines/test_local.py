@@ -14,8 +14,8 @@ from firnline.testing.after_survey.looking import LookingContract
 from firnline.testing.after_survey.reached import ReachedContract
 from firnline.testing.engines import EngineContract
 from firnline.testing.engines_census import CensusContract
-from firnline.testing.engines_together import TogetherContract
 from firnline.testing.lakes.censuses import CensusesContract
+from firnline.testing.lakes.engines import TogetherContract
 
 
 class TestLocalEngine(

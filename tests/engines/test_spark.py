@@ -37,8 +37,8 @@ from firnline.testing.censuses import CensusWorld
 from firnline.testing.damage import remove
 from firnline.testing.engines import EngineContract, a_long_life
 from firnline.testing.engines_census import CensusContract
-from firnline.testing.engines_together import TogetherContract
 from firnline.testing.lakes.censuses import CensusesContract
+from firnline.testing.lakes.engines import TogetherContract
 from firnline.testing.surveys import expected
 from firnline.testing.surveys import survey as asked
 from firnline.testing.tables import QuickFiles, SmallTable

@@ -20,7 +20,7 @@ from firnline.ports.formats import State
 from firnline.spark.engine import SparkEngine
 from firnline.spark.session import session
 from firnline.stores.objects import ObjectStores
-from firnline.testing.engines_together import alone, of_all, walk_of
+from firnline.testing.lakes.engines import alone, of_all, walk_of
 from firnline.testing.tables import QuickFiles, SmallTable
 from harness.paimon.layout import CHANGELOG
 from harness.paimon.worlds import Paimon, PaimonWorld, grow

@@ -12,7 +12,7 @@ from urllib.request import Request, urlopen
 
 import pytest
 
-from firnline.app.pointer_listener import LARGEST_MESSAGE, listener
+from firnline.app.pointers.listener import LARGEST_MESSAGE, listener
 from firnline.errors import UsageError
 from tests.neighbours.lakes import RealLake, real_lake
 

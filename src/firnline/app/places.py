@@ -113,7 +113,7 @@ class Places:
 
     def _publishing(self, name: TableName, commits: Commit) -> Commit:
         """Returns the commits of a table; where a policy asks for pointers, these follow each of them."""
-        from firnline.app.pointers import LakePointers
+        from firnline.app.pointers.verbs import LakePointers
         from firnline.ops.pointers.inline import PublishingCommit
 
         pointers = LakePointers(self)

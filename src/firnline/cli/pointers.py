@@ -18,7 +18,7 @@ from firnline.model.times import SECOND_MS, format_duration, format_instant, par
 from firnline.plans.pages import Block, Grid, Hint, Line, Page, counted, shortened
 
 if TYPE_CHECKING:
-    from firnline.app.pointers import OpenedPath, SyncedTable
+    from firnline.app.pointers.verbs import OpenedPath, SyncedTable
     from firnline.ops.pointers.truth import Behind
 
 pointers_app = typer.Typer(help="Publish and read pointers to tables' current metadata.", no_args_is_help=True)
@@ -107,7 +107,7 @@ def listen(
     as_json: options.Json = False,
 ) -> None:
     """Publish tables that a catalog's messages name, until Ctrl-C; each brings FIRNLINE_LISTEN_TOKEN if that is set."""
-    from firnline.app.pointer_listener import listener
+    from firnline.app.pointers.listener import listener
     from firnline.lake import open_lake
 
     server = listener(open_lake(config).pointers, host, port, os.environ.get("FIRNLINE_LISTEN_TOKEN"))

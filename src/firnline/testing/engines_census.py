@@ -19,7 +19,7 @@ from firnline.testing.censuses import OLD_MS, STRAYS, YOUNG_MS, CensusWorld, cou
 from firnline.testing.counting import CountingLog
 from firnline.testing.damage import remove
 from firnline.testing.engines import a_long_life
-from firnline.testing.engines_together import NamingNothing
+from firnline.testing.lakes.engines import NamingNothing
 from firnline.testing.manifests import AvroLayout
 from firnline.testing.tables import QuickFiles, SmallTable
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-from firnline.app.pointers import LakePointers
+from firnline.app.pointers.verbs import LakePointers
 from firnline.errors import FirnlineError, UsageError
 
 LARGEST_MESSAGE = 64 * 1024

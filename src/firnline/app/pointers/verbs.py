@@ -20,7 +20,7 @@ from firnline.ports.catalogs import TableName
 
 if TYPE_CHECKING:
     from firnline.app.places import Places
-    from firnline.app.pointer_watch import PointerWatch
+    from firnline.app.pointers.watch import PointerWatch
     from firnline.ports.formats import State
 
 
@@ -92,7 +92,7 @@ class LakePointers:
 
     def watch(self) -> PointerWatch:
         """Returns what publishes whatever moved on since its last look at the configured catalogs."""
-        from firnline.app.pointer_watch import PointerWatch
+        from firnline.app.pointers.watch import PointerWatch
 
         return PointerWatch(self)
 

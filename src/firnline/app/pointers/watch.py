@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from firnline.app.pointers import LakePointers, SyncedTable
+from firnline.app.pointers.verbs import LakePointers, SyncedTable
 from firnline.errors import FirnlineError
 from firnline.ports.catalogs import TableName, WatchedInOneQuery
 

@@ -1,0 +1,1 @@
+"""Pointers of the lake's tables: who publishes them, and when."""
