@@ -340,3 +340,25 @@ def test_keys_of_others_in_a_pointer_outlive_the_next_commit(lake: RealLake) -> 
     sync(lake)
     found = parse_pointer(file.read_bytes(), "x")
     assert (found.others, found.metadata_file_path) == ({"owner": "sales"}, lake.table("t").metadata_location)
+
+
+def test_a_reader_does_without_the_catalog(lake: RealLake, naming: str) -> None:
+    lake.create("t")
+    lake.append("t", 1)
+    sync(lake)
+    place, told = folder(lake, "t"), lake.table("t").metadata_location
+    lake.catalog.close()
+    (lake.folder / "catalog.db").unlink()
+    found = lake.firnline().pointers.open_path(str(place))
+    assert (found.metadata, found.catalog, found.behind) == (told, None, None)
+    (lake.folder / ".pyiceberg.yaml").unlink()
+    assert lake.firnline().pointers.open_path(str(place)).metadata == told
+
+
+def test_a_policy_that_cannot_be_read_is_that_tables_problem(lake: RealLake) -> None:
+    lake.policy = "pointers: identifier\ncatalogs: {lake: {namespaces: {db: {tables: {customr: {pointers: 'off'}}}}}}"
+    for name in ("customer", "good"):
+        lake.create(name)
+    done = {each.table: each.problem for each in lake.firnline().pointers.sync()}
+    assert done["lake.db.good"] is None
+    assert "customr" in str(done["lake.db.customer"])

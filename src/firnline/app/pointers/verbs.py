@@ -88,7 +88,14 @@ class LakePointers:
         """
         catalogs = self.places.catalogs
         chosen = catalogs.chosen(list(tables)) if tables else catalogs.tables()
-        return [self.sync_one(each, take_over) for each in chosen if self.policy(each) is not None]
+        return [self.sync_one(each, take_over) for each in chosen if self.is_wanted(each)]
+
+    def is_wanted(self, name: TableName) -> bool:
+        """Tells whether a policy asks for pointers of the table; also if nobody can tell: then that is its problem."""
+        try:
+            return self.policy(name) is not None
+        except FirnlineError:
+            return True
 
     def watch(self) -> PointerWatch:
         """Returns what publishes whatever moved on since its last look at the configured catalogs."""
@@ -138,20 +145,26 @@ class LakePointers:
         return OpenedPath(found, state, found.age_ms(self.places.clock()), catalog, late)
 
     def _behind(self, found: ResolvedPointer) -> tuple[str | None, Behind | None]:
-        """Returns the catalog that a pointer was published from, if it can be asked, and how far it is behind."""
+        """Returns the catalog that a pointer was published from, if it can be asked, and how far it is behind. One that
+        does not answer is none: a reader does without.
+        """
         pointer = found.pointer
         for catalog in self.places.catalogs.configured if pointer.published_by else ():
             name = TableName.of_parts(catalog, parts_of(pointer.table_identifier))
-            if self.places.catalogs.address_of(name) == pointer.published_by:
+            if self.places.catalogs.address_of(name) != pointer.published_by:
+                continue
+            try:
                 source = self.places.source(name)
                 return catalog, behind(source.format, source.load(), pointer)
+            except FirnlineError:
+                return None, None
         return None, None
 
     def _done(
         self, name: TableName, act: Callable[[PointerKeeper], list[PointerStatus]], take_over: bool = False
     ) -> SyncedTable:
-        policy = self.policy(name)
         try:
+            policy = self.policy(name)
             found = [] if policy is None else act(self._keeper(name, policy, take_over))
         except FirnlineError as problem:
             return SyncedTable(str(name), problem=problem)

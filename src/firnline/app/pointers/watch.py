@@ -59,7 +59,7 @@ class PointerWatch:
 
     def _is_wanted(self, name: TableName) -> bool:
         if name not in self._wanted:
-            self._wanted[name] = self.pointers.policy(name) is not None
+            self._wanted[name] = self.pointers.is_wanted(name)
         return self._wanted[name]
 
     def _listed(self, catalog: str) -> Iterable[tuple[TableName, str | None]]:
