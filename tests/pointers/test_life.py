@@ -362,3 +362,30 @@ def test_a_policy_that_cannot_be_read_is_that_tables_problem(lake: RealLake) -> 
     done = {each.table: each.problem for each in lake.firnline().pointers.sync()}
     assert done["lake.db.good"] is None
     assert "customr" in str(done["lake.db.customer"])
+
+
+def test_readers_that_know_only_the_hint_find_the_table(lake: RealLake, naming: str) -> None:
+    lake.policy += "\nversion-hint: true"
+    lake.create("t")
+    place = lake.table("t").location()
+    for number in range(3):
+        lake.append("t", number)
+        sync(lake)
+        found = StaticTable.from_metadata(place).scan().to_arrow().column(COLUMN).to_pylist()
+        assert sorted(found) == list(range(number + 1))
+    lake.expire("t")
+    assert StaticTable.from_metadata(place).metadata_location == lake.table("t").metadata_location
+
+
+def test_another_tables_hint_is_left_alone(lake: RealLake) -> None:
+    lake.policy = "pointers: identifier\nversion-hint: true"
+    place = f"file://{lake.folder}/shared"
+    schema = lake.create("like").schema()
+    for number, name in enumerate(("one", "two")):
+        lake.catalog.create_table(f"db.{name}", schema, location=place)
+        lake.append(name, number)
+    done = {each.table: each.problem for each in lake.firnline().pointers.sync()}
+    assert done["lake.db.one"] is None
+    assert "another table's" in str(done["lake.db.two"])
+    assert StaticTable.from_metadata(place).scan().to_arrow().column(COLUMN).to_pylist() == [0]
+    assert read(lake, lake.folder / "shared", table="db.two") == [1], "its pointer was published all the same"

@@ -71,6 +71,7 @@ def _settings(effective: Effective) -> Iterator[tuple[str, Setting[Any]]]:
     yield "pointers", effective.pointers
     yield "pointer-branches", effective.pointer_branches
     yield "pointer-links", effective.pointer_links
+    yield "version-hint", effective.version_hint
 
 
 def _row(name: str, setting: Setting[Any]) -> tuple[str, ...]:

@@ -34,7 +34,7 @@ from firnline.pointers.ordinals import later
 from firnline.pointers.reading import FoundPointer, pointer_names, read_to_replace
 from firnline.ports.stores import ReadWrite
 
-_TRIES = 50
+TRIES = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +90,7 @@ class Publisher:
     def publish(self, ask: Ask) -> Publication:
         """Returns the pointer as it is now. Raises RefusedForSafety where another catalog's table has the same name."""
         first = ask()  # tells no more than where the file is: what is published is asked for after that was read
-        for _ in range(_TRIES):
+        for _ in range(TRIES):
             key = self._key(first)
             seen = read_to_replace(self.store, key)
             truth = ask()
@@ -101,7 +101,7 @@ class Publisher:
                 return self._settled(key, seen, truth)
             except (ObjectChanged, AlreadyExists, OutcomeUnknown):
                 continue  # another publisher came first, or an answer got lost: what stands there now is read again
-        raise StoreError(f"{key} was written by others in each of {_TRIES} tries", hint="try again")
+        raise StoreError(f"{key} was written by others in each of {TRIES} tries", hint="try again")
 
     def _settled(self, key: str, seen: FoundPointer | None, truth: CatalogTruth) -> Publication:
         before = None if seen is None else seen.pointer

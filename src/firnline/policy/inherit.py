@@ -173,6 +173,7 @@ _DEFAULTS: dict[str, Setting[Any]] = {
     "pointers": Setting(None, _DEFAULT),
     "pointer-branches": Setting((MAIN,), _DEFAULT),
     "pointer-links": Setting(30 * DAY_MS, _DEFAULT),
+    "version-hint": Setting(False, _DEFAULT),
 }
 
 
@@ -193,6 +194,7 @@ class Effective:
     pointers: Setting[str | None]
     pointer_branches: Setting[tuple[str, ...]]
     pointer_links: Setting[int]
+    version_hint: Setting[bool]
 
 
 def effective(
@@ -228,6 +230,7 @@ def effective(
         pointers=settings["pointers"],
         pointer_branches=settings["pointer-branches"],
         pointer_links=settings["pointer-links"],
+        version_hint=settings["version-hint"],
     )
 
 

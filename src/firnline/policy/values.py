@@ -208,6 +208,7 @@ SETTINGS: dict[str, Callable[[Any], Any]] = {
     "pointers": _pointers,
     "pointer-branches": _branches,
     "pointer-links": _duration,
+    "version-hint": _truth,
 }
 """The keys that are not rules, each with its parser."""
 
@@ -232,4 +233,5 @@ _ALLOWED = {
     "pointers": "identifier, ordinal, uuid, or off",
     "pointer-branches": "a list of branches or patterns, such as [main, release-*]",
     "pointer-links": "a duration such as 30d",
+    "version-hint": "true or false",
 }

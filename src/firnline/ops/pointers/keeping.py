@@ -17,9 +17,10 @@ from firnline.model.snapshots import MAIN, RefKind
 from firnline.model.times import format_instant, parse_instant
 from firnline.ops.pointers.truth import Asking, Behind, asking, behind, truth_of
 from firnline.ops.table.context import TableContext
+from firnline.pointers.hints import HintPublisher
 from firnline.pointers.names import Naming, PointedBranch, by_identifier, read_name
 from firnline.pointers.ordinals import ordinal_ms
-from firnline.pointers.publishing import CatalogTruth, Publication, Publisher, ended, folder_of
+from firnline.pointers.publishing import CatalogTruth, Publication, Published, Publisher, ended, folder_of
 from firnline.pointers.reading import FoundPointer, newest_names, pointer_names, read_to_replace
 from firnline.policy.inherit import Effective
 from firnline.ports.formats import State
@@ -32,12 +33,13 @@ UuidOf = Callable[[tuple[str, ...]], str]
 @dataclass(frozen=True, slots=True)
 class PointerPolicy:
     """What a policy says of a table's pointers: how they are named, of which branches there are some, and how long one
-    stays whose table has another name or is gone.
+    stays whose table has another name or is gone; and whether there is a hint, too.
     """
 
     naming: Naming
     branches: tuple[str, ...]
     links_ms: int
+    hint: bool = False
 
     @staticmethod
     def of(effective: Effective) -> PointerPolicy | None:
@@ -45,7 +47,8 @@ class PointerPolicy:
         naming = effective.pointers.value
         if naming is None:
             return None
-        return PointerPolicy(Naming(naming), effective.pointer_branches.value, effective.pointer_links.value)
+        branches, links = effective.pointer_branches.value, effective.pointer_links.value
+        return PointerPolicy(Naming(naming), branches, links, effective.version_hint.value)
 
     def chosen(self, state: State) -> list[str]:
         """Returns the branches of the table that have a pointer; main has one before its first commit, too."""
@@ -86,7 +89,9 @@ class PointerKeeper:
         ask = asking(self.work)
         ask()
         found = [self._publish(branch, ask) for branch in self.policy.chosen(_last(ask))]
-        return [*found, *(self.tidy() if any(each.outcome == "new" for each in found) else ())]
+        if self.policy.hint:
+            found.append(self._hint(ask))
+        return [*found, *(self.tidy() if any(each.outcome == Published.NEW for each in found) else ())]
 
     def sync(self) -> list[PointerStatus]:
         """Returns the same, with whatever else lies in the folder ended or taken away."""
@@ -98,6 +103,14 @@ class PointerKeeper:
         publisher = Publisher(self.work.store, self.policy.naming, branch, self.take_over)
         done = publisher.publish(ask)
         return _told(done, self.work, _last(ask))
+
+    def _hint(self, ask: Asking) -> PointerStatus:
+        key, outcome = HintPublisher(self.work.store, self._is_ours).publish(ask)
+        return PointerStatus(key, outcome, MAIN, _last(ask).fence)
+
+    def _is_ours(self, place: str, guid: str) -> bool:
+        found = self.work.source.format.table_of(place)
+        return found is None or found.uuid == guid
 
     def tidy(self) -> list[PointerStatus]:
         """Returns what was ended or taken away: pointers of earlier names and of dropped tables, old entries of a

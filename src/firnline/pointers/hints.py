@@ -1,0 +1,82 @@
+"""`version-hint.text`, for readers that know only that: DuckDB, PyIceberg's StaticTable, Hadoop's tables.
+
+It lies beside the metadata and has the current file's name without its end. A folder has one, whatever number of tables
+is in it: another table's is left alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from firnline.errors import AlreadyExists, ObjectChanged, ObjectNotFound, OutcomeUnknown, RefusedForSafety, StoreError
+from firnline.model.locations import join
+from firnline.pointers.publishing import TRIES, Ask, CatalogTruth, Published
+from firnline.ports.stores import ReadWrite, TaggedObject
+
+HINT = "version-hint.text"
+_END = ".metadata.json"
+_LONGEST = 1_024
+
+IsOurs = Callable[[str, str], bool]
+"""Tells whether a metadata file, by its location, is gone or speaks of the table with this uuid."""
+
+
+@dataclass(frozen=True, slots=True)
+class HintPublisher:
+    """Keeps a table's hint at what the catalog says, by the rule of pointers: read, ask, replace as it was read."""
+
+    store: ReadWrite
+    is_ours: IsOurs
+
+    def publish(self, ask: Ask) -> tuple[str, Published]:
+        """Returns the file and what became of it. Raises RefusedForSafety where it leads to another table."""
+        key = hint_key(ask())
+        for _ in range(TRIES):
+            seen = self._seen(key)
+            truth = ask()
+            if hint_key(truth) != key:
+                key = hint_key(truth)
+                continue
+            try:
+                return key, self._written(key, seen, truth)
+            except (ObjectChanged, AlreadyExists, OutcomeUnknown):
+                continue  # another publisher came first, or an answer got lost: what stands there now is read again
+        raise StoreError(f"{key} was written by others in each of {TRIES} tries", hint="try again")
+
+    def _written(self, key: str, seen: TaggedObject | None, truth: CatalogTruth) -> Published:
+        text = _text(truth).encode()
+        if seen is None:
+            self.store.put_if_absent(key, text)
+            return Published.NEW
+        if seen.data == text:
+            return Published.UNCHANGED
+        self._refuse_strange(key, seen.data, truth)
+        self.store.put_if_match(key, text, seen)
+        return Published.MOVED_ON
+
+    def _seen(self, key: str) -> TaggedObject | None:
+        try:
+            return self.store.get_tagged(key)
+        except ObjectNotFound:
+            return None
+
+    def _refuse_strange(self, key: str, data: bytes, truth: CatalogTruth) -> None:
+        named = data[:_LONGEST].decode("utf-8", errors="replace").strip()
+        name = f"v{named}" if named.isdecimal() else named
+        if not self.is_ours(join(key.rpartition("/")[0], name + _END), truth.guid):
+            raise RefusedForSafety(
+                f"{key} leads to {name}{_END}, which is another table's", hint="turn `version-hint` off for this table"
+            )
+
+
+def hint_key(truth: CatalogTruth) -> str:
+    return join(truth.metadata.rpartition("/")[0], HINT)
+
+
+def _text(truth: CatalogTruth) -> str:
+    """Returns what the hint says. Raises RefusedForSafety for a name that readers of hints do not find."""
+    name = truth.metadata.rpartition("/")[2]
+    if not name.endswith(_END):
+        raise RefusedForSafety(f"no hint can lead to {name}", hint="turn `version-hint` off for this table")
+    return name.removesuffix(_END)
