@@ -82,7 +82,7 @@ class Lineage:
 
     @cached_property
     def _pointed(self) -> set[SnapshotId]:
-        """The snapshots that pointers lead to: all of them stays, whoever went on from there."""
+        """The snapshots that pointers lead to: every file of these stays, so none of them is in danger."""
         return {found.snapshot for each in self.tables for found in each.pointed if found.snapshot is not None}
 
     @property
