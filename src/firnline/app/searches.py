@@ -20,6 +20,7 @@ from firnline.ops.orphans.plan import Searched, plan_orphans, save_search
 from firnline.ops.orphans.rules import Rules, SearchRequest
 from firnline.ops.orphans.scope import Prefix, Scope
 from firnline.ops.orphans.search import Means, SearchResult, search
+from firnline.ops.reachability.pointed import refuse_pointed
 from firnline.ops.runs.decision import policy_in_force
 from firnline.ops.runs.guard import refuse_forbidden
 from firnline.ops.runs.status import RunStatus
@@ -104,6 +105,7 @@ class Searches:
         if departed is None:
             raise NoSuchTable(f"{chosen.metadata} is gone", hint="search again")
         refuse_moved(departed, chosen.folder)
+        refuse_pointed(self.places.formats(work.store).of(departed), departed)
         return self._searched(work, work.source.load(), Scope((departed.location,), departed=departed), asked, terms)
 
     def _searched(

@@ -18,7 +18,7 @@ ORPHANS = "orphans"
 """What the record of such a run calls itself."""
 
 _WORDS = {
-    ObjectClass.NEEDED: "needed by a snapshot, a ref, a hold or an undoable run",
+    ObjectClass.NEEDED: "needed by a snapshot, a ref, a hold, a pointer or an undoable run",
     ObjectClass.ANOTHER_TABLE: "needed by another table, or in its folder",
     ObjectClass.OWN_RECORDS: "firnline's own records",
     ObjectClass.YOUNG: "too young: a writer may still be about to commit it",

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol, runtime_checkable
 
+from firnline.model.files import File
 from firnline.model.snapshots import SnapshotId
 from firnline.policy.decide import Decision
 from firnline.ports.formats import Amendment, State
@@ -73,6 +74,36 @@ class HistoryDrawing:
     before: tuple[str, ...]
     after: tuple[str, ...]
     legend: str
+
+
+@dataclass(frozen=True, slots=True)
+class FolderPointer:
+    """A file in a table's folder that names a version of its metadata, for readers without a catalog."""
+
+    key: str
+    guid: str
+    metadata: str
+    branch: str
+
+    @property
+    def name(self) -> str:
+        return self.key.rpartition("/")[2]
+
+    def is_of(self, uuid: str) -> bool:
+        """Tells whether it speaks of the table with this uuid: one folder may have pointers of several."""
+        return self.guid == uuid.lower()
+
+
+@dataclass(frozen=True, slots=True)
+class PointedVersion:
+    """What readers find who go by a pointer: a metadata object, in it a snapshot, None where it has none, and the files
+    that this names. `trouble` says why they cannot read it; what is there of it is needed all the same.
+    """
+
+    pointer: FolderPointer
+    snapshot: SnapshotId | None = None
+    files: tuple[File, ...] = ()
+    trouble: str = ""
 
 
 class Undefined(NamedTuple):
@@ -248,6 +279,23 @@ class KeepsVersions(Protocol):
     def versions(self, state: State) -> Sequence[tuple[str, int]]:
         """Returns where each version lies, and when it was written: oldest first, as far as its log tells, and this one
         last.
+        """
+        ...
+
+
+@runtime_checkable
+class ReadByPointers(Protocol):
+    """One metadata object says all of a table: a small file in its folder can name it to readers without a catalog."""
+
+    def pointers(self, state: State) -> Sequence[FolderPointer]:
+        """Returns the pointers in the table's folder, also those of other tables. Raises UnreadableMetadata where one
+        cannot be read: nobody can tell what its readers need.
+        """
+        ...
+
+    def version_behind(self, state: State, pointer: FolderPointer) -> PointedVersion:
+        """Returns what readers of a pointer in the table's folder find. Raises where it is there and cannot be read, or
+        lies where none of this table's metadata is.
         """
         ...
 

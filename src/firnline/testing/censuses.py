@@ -18,7 +18,7 @@ from firnline.model.locations import join
 from firnline.ops.runs.plan import roots
 from firnline.ports.engines import FILE_COLUMNS, Census, Engine, ServerRoots
 from firnline.ports.listings import VICTIM_COLUMNS, ObjectClass
-from firnline.ports.stores import Get
+from firnline.ports.stores import Read
 from firnline.stores.ranges import ObjectRanges
 from firnline.testing.tables import SmallTable
 
@@ -97,11 +97,11 @@ class CensusWorld:
             own=(join(self.table.location, "_firnline"),),
         )
 
-    def needs(self, store: Get) -> list[ServerRoots]:
+    def needs(self, store: Read) -> list[ServerRoots]:
         """Returns what both tables need, on one server."""
         return [ServerRoots(list(self.roots(store)), IcebergFormat(store).expand)]
 
-    def roots(self, store: Get) -> Iterator[Root]:
+    def roots(self, store: Read) -> Iterator[Root]:
         """Yields what both tables need; call `publish` on them first."""
         for table, needed in ((self.table, True), (self.neighbour, False)):
             if table is not None and table.documents:
@@ -111,7 +111,7 @@ class CensusWorld:
                 for path in (*table.documents, table.hint):
                     yield Root(File(FileKind.METADATA, path), needed)
 
-    def count(self, engine: Engine, store: Get, more: Iterable[Root] = (), pieces: int = 4) -> Counted:
+    def count(self, engine: Engine, store: Read, more: Iterable[Root] = (), pieces: int = 4) -> Counted:
         """Returns what the engine says of the world as it is now."""
         source = ObjectRanges()
         listing = engine.list(source.split(self.table.location, pieces), source)

@@ -11,7 +11,7 @@ from firnline.formats.iceberg.table import IcebergFormat
 from firnline.model.files import FileKind, Root, Tally, Totals
 from firnline.ops.runs.plan import roots
 from firnline.ports.engines import FILE_COLUMNS, Engine, ServerRoots, Survey, Territory
-from firnline.ports.stores import Get
+from firnline.ports.stores import Read
 from firnline.testing.tables import SmallTable
 
 
@@ -31,7 +31,7 @@ def survey(
     engine: Engine,
     table: SmallTable,
     expired: Collection[int],
-    store: Get,
+    store: Read,
     *,
     outside: bool = False,
     holes: tuple[str, ...] = (),
@@ -45,7 +45,7 @@ def survey(
     return found(engine.survey(roots(table_format, state, gone), table_format.expand, territory, elsewhere))
 
 
-def needed_by(table: SmallTable, store: Get, server: str = "") -> ServerRoots:
+def needed_by(table: SmallTable, store: Read, server: str = "") -> ServerRoots:
     """Returns all that a table needs, as another table is asked for it."""
     table_format = IcebergFormat(store)
     state = table_format.load("another", table.publish())

@@ -13,15 +13,16 @@ from firnline.formats.iceberg.definitions import refuse_lost_sources, undefined_
 from firnline.formats.iceberg.document import Document, document_bytes, document_in, read_metadata, successor_name
 from firnline.formats.iceberg.expand import IcebergExpand, roots_of
 from firnline.formats.iceberg.names import places_of
+from firnline.formats.iceberg.pointed import BehindPointer, folder_pointers
 from firnline.formats.iceberg.retention import lengthened
 from firnline.formats.iceberg.state import LastRead, state_of, with_bridges
 from firnline.model.files import File, FileKind
 from firnline.model.removals import Removal
 from firnline.model.snapshots import SnapshotId
-from firnline.ports.abilities import Undefined
+from firnline.ports.abilities import FolderPointer, PointedVersion, Undefined
 from firnline.ports.formats import Amendment, Edited, State
 from firnline.ports.listings import WrittenFolder
-from firnline.ports.stores import Get
+from firnline.ports.stores import Read
 
 _PURGE_ORDER = (
     FileKind.DATA,
@@ -43,7 +44,7 @@ class IcebergFormat:
     `trusted` are the snapshots whose manifest lists the operator vouches for.
     """
 
-    store: Get
+    store: Read
     trusted: frozenset[SnapshotId] = frozenset()
     last: LastRead = field(default_factory=LastRead, compare=False, repr=False)
 
@@ -81,6 +82,12 @@ class IcebergFormat:
         logged = state.document.get("metadata-log") or ()
         earlier = ((each["metadata-file"], _time_in(each, "timestamp-ms")) for each in logged)
         return [*earlier, (state.fence, _time_in(state.document, "last-updated-ms"))]
+
+    def pointers(self, state: State) -> list[FolderPointer]:
+        return list(folder_pointers(self.store, state.location))
+
+    def version_behind(self, state: State, pointer: FolderPointer) -> PointedVersion:
+        return BehindPointer(self.store, state, pointer, self.trusted).version()
 
     def places(self, state: State) -> tuple[WrittenFolder, ...]:
         return places_of(state.location, state.properties)

@@ -81,7 +81,8 @@ def _lost(
     """
     try:
         base = _base(work, run, detail)
-        settled = decide_now(work.source.format, base, work.source.name, work.config, run.request, run.events[-1].at_ms)
+        at_ms, name = run.events[-1].at_ms, work.source.name
+        settled = decide_now(work.source.format, base, name, work.config, run.request, at_ms, pointed=())
     except FirnlineError:
         return {}
     went = set(settled.decision.expired)

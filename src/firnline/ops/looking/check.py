@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from firnline.model.files import FileKind, Root
+from firnline.ops.reachability.pointed import PUBLISH_AGAIN, pointed_versions
 from firnline.ops.runs.presence import FileFault, Presence, look
 from firnline.ports.abilities import ChecksClocks, KeepsLogs, LeavesHints, NamesDefinitions
 from firnline.ports.catalogs import TableSource
@@ -50,8 +51,8 @@ def check(source: TableSource, store: Read, choose: ChooseEngine) -> Checked:
     engine = choose(state, source.format, "auto")
     with closing(engine.survey(roots, source.format.expand, Territory(None))) as survey:
         presence = look(engine, survey, store)
-    also = [*_astray(source, state), *_undefined(source, state), *_spoiled(source, state)]
-    also += _wrongly_dated(source, state)
+    also = [*_astray(source, state), *_ill_pointed(source, state), *_undefined(source, state)]
+    also += [*_spoiled(source, state), *_wrongly_dated(source, state)]
     return Checked(state.table, len(state.graph), presence.and_also(also))
 
 
@@ -59,6 +60,12 @@ def _astray(source: TableSource, state: State) -> list[FileFault]:
     table_format = source.format
     found = table_format.misleading(state) if isinstance(table_format, LeavesHints) else ()
     return [FileFault(path, "hint", problem) for path, problem in found]
+
+
+def _ill_pointed(source: TableSource, state: State) -> list[FileFault]:
+    """Returns the pointers whose readers find nothing, or something else than they were told."""
+    found = [each for each in pointed_versions(source.format, state) if each.trouble]
+    return [FileFault(each.pointer.key, "pointer", each.trouble, PUBLISH_AGAIN) for each in found]
 
 
 def _undefined(source: TableSource, state: State) -> list[FileFault]:

@@ -64,31 +64,32 @@ _STRIKE = (Need(Verb.DELETE, PlaceKind.UNFINISHED),)
 _FOLLOW = (Need(Verb.LIST, PlaceKind.UNFINISHED), Need(Verb.GET, PlaceKind.UNFINISHED))
 _PURGE = (Need(Verb.DELETE, PlaceKind.FILES),)
 _SEARCH = (Need(Verb.LIST, PlaceKind.FILES),)
-_REMEMBER = (Need(Verb.LIST, PlaceKind.METADATA),)
+_DECIDE = (*_READ, *_SEARCH)
+"""Pointers in the table's folder keep snapshots: who may not list it cannot tell whether there are any."""
 _INSPECT = (Need(Verb.INSPECT, PlaceKind.FILES),)
 
 _READING = Uses(_READ, CatalogUse.READ)
 _TELL_TIME = (Need(Verb.PUT, PlaceKind.RECORDS), Need(Verb.GET, PlaceKind.RECORDS))
 _MARKING = Uses((*_READ, *_WRITE, *_TELL_TIME), CatalogUse.COMMIT, _TIDY)
-_CARRYING = Uses((*_READ, *_WRITE, *_RECORD, *_TIDY, *_PURGE, *_ENTER, *_STRIKE), CatalogUse.COMMIT, _INSPECT)
+_CARRYING = Uses((*_DECIDE, *_WRITE, *_RECORD, *_TIDY, *_PURGE, *_ENTER, *_STRIKE), CatalogUse.COMMIT, _INSPECT)
 _PURGING = (*_RECORD, *_TIDY, *_PURGE)
 _SEARCHING = Uses((*_LOOK, *_SEARCH, *_PURGING, *_ENTER, *_STRIKE), CatalogUse.READ, _INSPECT)
 
 COMMANDS: dict[str, Uses] = {
     "tables": Uses((), CatalogUse.READ),
-    "plan": Uses(_READ, CatalogUse.READ, _REMEMBER),
-    "why": Uses((*_READ, *_RECORDED), CatalogUse.READ),
-    "expire": Uses(_CARRYING.needs, CatalogUse.COMMIT, (*_REMEMBER, *_INSPECT)),
+    "plan": Uses(_DECIDE, CatalogUse.READ),
+    "why": Uses((*_DECIDE, *_RECORDED), CatalogUse.READ),
+    "expire": _CARRYING,
     "commit": _CARRYING,
-    "purge": Uses((*_READ, *_PURGING, *_FOLLOW, *_STRIKE), CatalogUse.READ, (*_INSPECT, *_ENTER)),
+    "purge": Uses((*_DECIDE, *_PURGING, *_FOLLOW, *_STRIKE), CatalogUse.READ, (*_INSPECT, *_ENTER)),
     "undo": Uses((*_LOOK, *_WRITE, *_RECORD), CatalogUse.COMMIT, (*_TIDY, *_STRIKE)),
     "resume": Uses((*_CARRYING.needs, *_FOLLOW), CatalogUse.COMMIT, _INSPECT),
     "runs": Uses((*_READ, *_RECORDED, *_FOLLOW), CatalogUse.READ),
-    "check": Uses(_LOOK, CatalogUse.READ),
+    "check": Uses((*_LOOK, *_SEARCH), CatalogUse.READ),
     "history": Uses((*_READ, *_RECORDED), CatalogUse.READ),
     "orphans": _SEARCHING,
     "dropped": _SEARCHING,
-    "sql": Uses((*_LOOK, *_RECORDED), CatalogUse.READ),
+    "sql": Uses((*_LOOK, *_SEARCH, *_RECORDED), CatalogUse.READ),
     "adopt": _MARKING,
     "policy show": _READING,
     "policy check": Uses((), CatalogUse.READ),
@@ -130,7 +131,6 @@ ACTIONS: dict[str, dict[Verb, tuple[str, ...]]] = {
 """What each store calls each verb."""
 
 HELPS = {
-    Verb.LIST: "plans remember what manifests name, and open only what is new",
     Verb.PUT: "an unfinished run that is on no list is entered again",
     Verb.DELETE: "claims that have ended, and what was written to learn the store's time, are cleared away",
     Verb.INSPECT: "a bucket that keeps versions or locks objects is noticed before the commit",

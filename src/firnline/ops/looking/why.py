@@ -16,17 +16,18 @@ from firnline.model.snapshots import SnapshotId, changes_of, snapshot_of
 from firnline.model.times import format_instant
 from firnline.ops.neighbours.around import around
 from firnline.ops.reachability.live_roots import may_come_back
+from firnline.ops.reachability.pointed import pointed_versions
 from firnline.ops.reachability.who_needs import Needer, who_needs
 from firnline.ops.runs.decision import Settled, decide_now
 from firnline.ops.runs.drop import consequences_of
 from firnline.ops.table.context import TableContext
 from firnline.plans.request import Request
 from firnline.policy.why import explain_expired
-from firnline.ports.abilities import Consequences, SideObject, SplitMetadata, Subject
+from firnline.ports.abilities import Consequences, PointedVersion, SideObject, SplitMetadata, Subject
 from firnline.ports.formats import State
 
 OWN_METADATA = "the table's own metadata"
-SNAPSHOT, CHANGELOG, RUN, TABLE = "snapshot", "changelog", "run", "table"
+SNAPSHOT, CHANGELOG, RUN, TABLE, POINTER = "snapshot", "changelog", "run", "table", "pointer"
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,8 +35,8 @@ class SnapshotAnswer:
     """Why one snapshot stays, or why nothing keeps it.
 
     `kind` is who needs a file: the snapshot itself, the changelog that outlives it, a run that took it out and may
-    put it back, or another table, which then stands in the snapshot's place. A snapshot that was left as a changelog
-    alone may have no known time.
+    put it back, readers of a pointer, or another table, which then stands in the snapshot's place. A snapshot that was
+    left as a changelog alone may have no known time.
     """
 
     snapshot: SnapshotId
@@ -103,15 +104,17 @@ class _Case:
     settled: Settled
     follows: Consequences
     before: dict[str, State]
+    pointed: tuple[PointedVersion, ...]
 
     @staticmethod
     def of(work: TableContext, request: Request) -> _Case:
         state, now_ms = work.source.load(), work.now()
-        settled = decide_now(work.source.format, state, work.source.name, work.config, request, now_ms)
+        pointed = pointed_versions(work.source.format, state)
+        settled = decide_now(work.source.format, state, work.source.name, work.config, request, now_ms, pointed)
         table_format, before = work.source.format, dict[str, State]()
         for run, removal in may_come_back(work, state, now_ms):
             before[str(run.id)] = table_format.with_removal(before.get(str(run.id), state), removal)
-        return _Case(work, state, settled, consequences_of(table_format, state, settled), before)
+        return _Case(work, state, settled, consequences_of(table_format, state, settled), before, pointed)
 
     def roots(self) -> Iterator[tuple[Needer, File]]:
         """Yields the roots of the table, and those of owners that only a run may bring back."""
@@ -121,6 +124,8 @@ class _Case:
         for run, state in self.before.items():
             found = self.work.source.format.roots(state)
             yield from ((Needer(owner, run), file) for owner, file in found if owner not in known)
+        for each in self.pointed:
+            yield from ((Needer(str(each.snapshot), pointer=each.pointer.name), file) for file in each.files)
 
     def side_objects(self, kind: str, name: str) -> tuple[SideObject, bool] | None:
         """Returns something that the table has beside snapshots, and whether it stays; None where it has no such."""
@@ -150,6 +155,10 @@ def _about_file(what: str, case: _Case) -> Explanation:
         if identity(path) == identity(each):
             told = table_format.subject_of(state, each) if isinstance(table_format, SplitMetadata) else None
             return Explanation(state.table, path, (), _own(told, case))
+    for version in case.pointed:
+        if identity(path) == identity(version.pointer.metadata):
+            named = OwnDocument(f"metadata that the pointer {version.pointer.name} names")
+            return Explanation(state.table, path, (), named)
     needers = who_needs(identity(path), case.roots(), table_format.expand, case.work.progress)
     if not needers and path != what and not Path(path).exists():
         raise UsageError(f"{what!r} is no file here and none of {state.table}", hint="name the file by its whole path")
@@ -213,7 +222,10 @@ def _newest_first(answers: Iterable[SnapshotAnswer]) -> tuple[SnapshotAnswer, ..
 def _answers(needers: Iterable[Needer], case: _Case) -> Iterator[SnapshotAnswer]:
     for needer in needers:
         snapshot = snapshot_of(needer.owner)
-        if needer.run:
+        if needer.pointer:
+            reason = f"readers of the pointer {needer.pointer} need it"
+            yield SnapshotAnswer(snapshot, None, True, (), (reason,), POINTER)
+        elif needer.run:
             yield _of_run(snapshot, needer.run, case)
         elif needer.owner == snapshot:
             if snapshot in case.state.graph:

@@ -101,7 +101,7 @@ LookUp = Callable[[List, Iterable[File]], StampsOf]
 
 _THREADS = 8
 _TRIES = 3
-_LAYOUT = 1
+_LAYOUT = 2
 """Counts up whenever what was remembered before would be read wrongly, or would be wrong now."""
 _UNIQUE = re.compile(r"[0-9a-f]{8}-?(?:[0-9a-f]{4}-?){3}[0-9a-f]{12}[^/]*$", re.IGNORECASE)
 """Names of metadata that no writer gives twice."""

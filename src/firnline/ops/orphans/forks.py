@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from firnline.errors import FirnlineError, ObjectNotFound, RefusedForSafety
@@ -55,6 +56,7 @@ class Lineage:
         log = self._log_of(state)
         self.logs[row["identity"]] = log
         strange = {each for each in state.graph.by_id if not any(each in table.state.graph for table in self.tables)}
+        strange -= self._pointed
         if strange:
             found: dict[SnapshotId, tuple[str, ...]] = dict.fromkeys(strange, ())
             for owner, file in self._format.roots(state):
@@ -77,6 +79,11 @@ class Lineage:
             readable = self._readable({each: claim.strange[each] for each in left})
             if readable is not None:
                 yield claim, readable
+
+    @cached_property
+    def _pointed(self) -> set[SnapshotId]:
+        """The snapshots that pointers lead to: every file of these stays, so none of them is in danger."""
+        return {found.snapshot for each in self.tables for found in each.pointed if found.snapshot is not None}
 
     @property
     def _format(self) -> TableFormat:

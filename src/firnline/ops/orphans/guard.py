@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from itertools import chain
 
 from firnline.errors import ObjectNotFound, RefusedForSafety
 from firnline.journal.events import RECORDS_KEY
@@ -12,7 +13,7 @@ from firnline.journal.runs import Run
 from firnline.model.files import Root
 from firnline.model.locations import identity
 from firnline.model.times import parse_instant
-from firnline.ops.orphans.neighbours import Here, Neighbour, all_tables, by_server, overlap
+from firnline.ops.orphans.neighbours import Here, Neighbour, PointedByStrangers, all_tables, by_server, overlap
 from firnline.ops.reachability.bounds import NOWHERE, Bounds
 from firnline.ops.reachability.live_roots import forbidden
 from firnline.ops.reachability.since_plan import ReachableSincePlan
@@ -56,7 +57,8 @@ class LakeGuard:
         here = Here(self.work.source.format.expand, self.work.server)
         for by_name in (False, True):  # one walk each on a server, however many tables there are
             asked = [each for each in neighbours if each.unique_names is by_name]
-            needed = ((each, Root(file, True)) for each in asked for file in each.needs(now_ms))
+            own = ((each, file) for each in asked for file in each.needs(now_ms))
+            needed = ((each, Root(file, True)) for each, file in chain(own, PointedByStrangers(asked).needs()))
             for part in by_server(neighbours, needed, here):
                 self.since_plan.add(part.roots, part.expand, by_name=by_name)
         self.held.clear()

@@ -11,8 +11,9 @@ from firnline.errors import NoSuchTable
 from firnline.model.files import File, FileKind, Root
 from firnline.model.locations import identity, parse_location, stem_of, within
 from firnline.ops.reachability.live_roots import live_roots
+from firnline.ops.reachability.pointed import folder_pointers, needed_files, versions_behind
 from firnline.ops.table.context import ListTables, Registered, TableContext, read_all
-from firnline.ports.abilities import KeepsBackups
+from firnline.ports.abilities import FolderPointer, KeepsBackups, PointedVersion
 from firnline.ports.engines import ServerRoots
 from firnline.ports.expanding import ROW_COLUMNS, Expand, Expanded, Together, joined, one_order
 from firnline.ports.formats import State
@@ -47,12 +48,50 @@ class Neighbour:
         table_format = self.work.source.format
         return (table_format.backups(self.state),) if isinstance(table_format, KeepsBackups) else ()
 
+    @cached_property
+    def pointers(self) -> tuple[FolderPointer, ...]:
+        """All that are in its folder, also those of other tables."""
+        return folder_pointers(self.work.source.format, self.state)
+
+    @cached_property
+    def pointed(self) -> tuple[PointedVersion, ...]:
+        """What its own pointers lead to."""
+        return self.behind(each for each in self.pointers if each.is_of(self.state.uuid))
+
+    def behind(self, pointers: Iterable[FolderPointer]) -> tuple[PointedVersion, ...]:
+        return versions_behind(self.work.source.format, self.state, pointers)
+
     def needs(self, now_ms: int) -> Iterator[File]:
-        return (root.file for root in live_roots(self.work, self.state, now_ms))
+        return (root.file for root in live_roots(self.work, self.state, now_ms, pointed=self.pointed))
 
 
 Needed = tuple[Neighbour, Root]
 """What a table needs."""
+
+
+@dataclass(frozen=True)
+class PointedByStrangers:
+    """What pointers lead to that lie in a known table's folder and are none of its own, nor of another known table
+    there: a table that was dropped and made again left them, or a catalog has it that nobody configured.
+    """
+
+    tables: Sequence[Neighbour]
+
+    @cached_property
+    def found(self) -> list[tuple[Neighbour, PointedVersion]]:
+        """Each folder is asked once, however many tables share it."""
+        by_folder: dict[str, list[Neighbour]] = {}
+        for each in self.tables:
+            by_folder.setdefault(stem_of(each.state.location), []).append(each)
+        return [(some[0], version) for some in by_folder.values() for version in self._in_folder(some)]
+
+    @staticmethod
+    def _in_folder(tables: Sequence[Neighbour]) -> tuple[PointedVersion, ...]:
+        strange = (each for each in tables[0].pointers if not any(each.is_of(table.state.uuid) for table in tables))
+        return tables[0].behind(strange)
+
+    def needs(self) -> Iterator[tuple[Neighbour, File]]:
+        return ((each, file) for each, version in self.found for file in needed_files([version]))
 
 
 def all_tables(everyone: ListTables) -> list[Neighbour]:

@@ -6,11 +6,12 @@ So a file that was committed while the listing ran is seen as needed, and one th
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import TYPE_CHECKING
 
-from firnline.errors import RefusedForSafety
+from firnline.errors import ObjectNotFound, RefusedForSafety
 from firnline.journal.lease import LARGEST_SKEW_MS
 from firnline.model.files import FileKind, Root, Tally
 from firnline.model.locations import within
@@ -24,7 +25,7 @@ from firnline.ops.orphans.tables_now import TablesNow, TablesOfSearch
 from firnline.ops.table.context import ListTables
 from firnline.ports.engines import Census, Engine
 from firnline.ports.formats import Formats
-from firnline.ports.listings import ListRanges, ObjectClass, Sort
+from firnline.ports.listings import LISTED_COLUMNS, ListRanges, ObjectClass, Sort
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -73,7 +74,8 @@ def search(scope: Scope, asked: SearchRequest, means: Means) -> SearchResult:
     lake = TablesNow.read(means.everyone, asked, means.now())
     tables = TablesOfSearch(lake, scope)
     sort = means.make_sort(tables.rules(means.formats))
-    needs = lake.by_server(needed_by(lake, tables.insiders), means.here)
+    needed = chain(needed_by(lake, tables.insiders), needed_by_strangers(lake))
+    needs = lake.by_server(needed, means.here)
     census = means.engine.census(listing, needs, sort)
     return CountedSearch(tables, means.formats, sort, means.live, census).result()
 
@@ -106,7 +108,7 @@ class CountedSearch:
         if scope.departed is not None:
             gone |= {scope.departed.uuid}
             departed.add(scope.departed, self.formats)
-        documents = chain(self.census.document_batches(), self._not_listed())
+        documents = chain(self.census.document_batches(), self._not_listed(), self._pointed())
         refuse_strangers(documents, self.tables.known, self.tables.forks(), gone, departed, self.formats)
 
     def _not_listed(self) -> Iterator[pa.RecordBatch]:
@@ -114,17 +116,34 @@ class CountedSearch:
 
         An inventory may be of the data alone, or older than the metadata by which another catalog needs that data.
         """
+        if self.live is None:
+            return
+        for folder in outermost(_metadata_folders(self.tables.scope, self.tables.insiders)):
+            for piece in self.live.split(folder, 1):
+                yield from map(self._strange, self.live.batches(piece))
+
+    def _pointed(self) -> Iterator[pa.RecordBatch]:
+        """Yields the metadata that pointers name and that is none of a known table's log.
+
+        It is needed, so no census shows it as a stranger's. But the pointer may be one of a table that nobody counted:
+        of that, all but the snapshot that it leads to would go.
+        """
+        import pyarrow as pa
+
+        named = [found for each, key in self.tables.pointed() for found in _listed(each, key)]
+        if named:
+            types = (pa.string(), pa.int64(), pa.int64(), pa.string())
+            columns = [pa.array([row[at] for row in named], types[at]) for at in range(len(LISTED_COLUMNS))]
+            yield self._strange(pa.record_batch(columns, names=list(LISTED_COLUMNS)))
+
+    def _strange(self, listed: pa.RecordBatch) -> pa.RecordBatch:
+        """Returns the metadata among listed objects that no known table names."""
         import pyarrow as pa
         import pyarrow.compute as pc
 
-        if self.live is None:
-            return
-        theirs = pa.array(self.tables.known.every_file, pa.string())
-        for folder in outermost(_metadata_folders(self.tables.scope, self.tables.insiders)):
-            for piece in self.live.split(folder, 1):
-                for batch in map(self.sort, self.live.batches(piece)):
-                    is_document = pc.fill_null(pc.equal(batch.column("kind"), FileKind.METADATA.value), False)
-                    yield batch.filter(pc.and_not(is_document, pc.is_in(batch.column("identity"), value_set=theirs)))
+        batch, theirs = self.sort(listed), pa.array(self.tables.known.every_file, pa.string())
+        is_document = pc.fill_null(pc.equal(batch.column("kind"), FileKind.METADATA.value), False)
+        return batch.filter(pc.and_not(is_document, pc.is_in(batch.column("identity"), value_set=theirs)))
 
 
 def _metadata_folders(scope: Scope, insiders: Sequence[Neighbour]) -> Iterator[str]:
@@ -138,6 +157,18 @@ def needed_by(lake: TablesNow, insiders: Sequence[Neighbour]) -> Iterator[Needed
     """Yields what every table needs: a root of the searched tables is needed, that of any other is another's."""
     inside = {id(each) for each in insiders}
     return ((each, Root(file, id(each) in inside)) for each in lake.tables for file in each.needs(lake.now_ms))
+
+
+def needed_by_strangers(lake: TablesNow) -> Iterator[Needed]:
+    """Yields what pointers of tables that nobody counted lead to. Whether they may be there at all is asked later."""
+    return ((each, Root(file, True)) for each, file in lake.strangers.needs())
+
+
+def _listed(table: Neighbour, key: str) -> Iterator[tuple[str, int, int | None, str | None]]:
+    """Yields an object as a listing would show it; nothing where it is gone."""
+    with suppress(ObjectNotFound):
+        found = table.work.store.head(key)
+        yield key, found.size, found.modified_ms, found.etag
 
 
 def _refuse_other_clock(newest_ms: int | None, now_ms: int) -> None:

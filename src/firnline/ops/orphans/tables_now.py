@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import chain
 
 from firnline.model.files import Root
-from firnline.model.locations import join
+from firnline.model.locations import join, known_as
 from firnline.ops.orphans.forks import Forks
-from firnline.ops.orphans.neighbours import Here, Needed, Neighbour, all_tables, by_server
+from firnline.ops.orphans.neighbours import Here, Needed, Neighbour, PointedByStrangers, all_tables, by_server
 from firnline.ops.orphans.rules import Rules, SearchRequest
 from firnline.ops.orphans.scope import Scope
 from firnline.ops.orphans.strangers import Known
@@ -56,8 +57,18 @@ class TablesNow:
         return Known.of(self.tables, self.asked.same, self.cutoff_ms)
 
     def needed(self) -> Iterator[Needed]:
-        """Yields what these tables need, by their uuid."""
-        return ((each, Root(file, True, each.state.uuid)) for each in self.tables for file in each.needs(self.now_ms))
+        """Yields what these tables need, by their uuid, and what pointers of strangers in their folders lead to."""
+        own = ((each, file) for each in self.tables for file in each.needs(self.now_ms))
+        return ((each, Root(file, True, each.state.uuid)) for each, file in chain(own, self.strangers.needs()))
+
+    @cached_property
+    def strangers(self) -> PointedByStrangers:
+        return PointedByStrangers(self.tables)
+
+    @cached_property
+    def pointed(self) -> Touching[tuple[Neighbour, str]]:
+        """The metadata that pointers name, by its folder, each with the table in whose folder the pointer is."""
+        return pointed_documents(self.tables, self.strangers, self.asked)
 
     def by_server(self, needed: Iterable[Needed], here: Here) -> tuple[ServerRoots, ...]:
         return by_server((*self.tables, *self.private), needed, here)
@@ -112,6 +123,18 @@ class TablesOfSearch:
     def known(self) -> Known:
         return self.lake.known.beside(self.own) if self.own else self.lake.known
 
+    @cached_property
+    def strangers(self) -> PointedByStrangers:
+        return PointedByStrangers(self.own)
+
+    def pointed(self) -> list[tuple[Neighbour, str]]:
+        """Returns the metadata that pointers name and that lies where the search looks, each with the table in whose
+        folder the pointer is.
+        """
+        own = pointed_documents(self.own, self.strangers, self.lake.asked)
+        folders = [known_as(each, self.lake.asked.same) for each in self.scope.folders]
+        return [*self.lake.pointed(folders), *own(folders)]
+
     def forks(self) -> Forks:
         return Forks(self.of, self.lake.asked.same, self.lake.cutoff_ms)
 
@@ -145,6 +168,14 @@ class TablesOfSearch:
     @property
     def _asks_all(self) -> bool:
         return bool(self.lake.asked.same) or self.scope.uuid is None
+
+
+def pointed_documents(
+    tables: Sequence[Neighbour], strangers: PointedByStrangers, asked: SearchRequest
+) -> Touching[tuple[Neighbour, str]]:
+    own = ((each, version) for each in tables for version in each.pointed)
+    named = ((each, version.pointer.metadata) for each, version in chain(own, strangers.found))
+    return Touching([(known_as(key, asked.same).rpartition("/")[0], (each, key)) for each, key in named])
 
 
 def records_of(tables: Sequence[Neighbour]) -> Sequence[str]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import chain
 
 from firnline.errors import FirnlineError
-from firnline.model.files import Root
+from firnline.model.files import File, Root
 from firnline.ops.orphans.neighbours import Needed, Neighbour, all_tables
 from firnline.ops.orphans.pieces import pieces_of
 from firnline.ops.orphans.rules import SearchRequest
@@ -96,6 +96,10 @@ def _own_tables(sought: Sought) -> tuple[Neighbour, ...] | FirnlineError:
         return problem
 
 
+def _needs(tables: Sequence[Neighbour], now_ms: int) -> Iterator[tuple[Neighbour, File]]:
+    return ((each, file) for each in tables for file in each.needs(now_ms))
+
+
 def _made_ready(
     number: int, sought: Sought, lake: TablesNow, own: tuple[Neighbour, ...] | FirnlineError, means: Means
 ) -> _Ready | FirnlineError:
@@ -107,8 +111,7 @@ def _made_ready(
         sort = means.make_sort(tables.rules(sought.formats))
         needed = [
             (each, Root(file, True, mine if each.state.uuid == scope.uuid else beside))
-            for each in own
-            for file in each.needs(lake.now_ms)
+            for each, file in chain(_needs(own, lake.now_ms), tables.strangers.needs())
         ]
     except FirnlineError as problem:
         return problem

@@ -2,29 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from shlex import quote
 
 from firnline.errors import RefusedForSafety
 from firnline.journal.runs import Run
 from firnline.model.files import File, FileKind, Root
 from firnline.model.removals import Removal
+from firnline.ops.reachability.pointed import pointed_versions, roots_beyond
 from firnline.ops.table.context import TableContext
 from firnline.ops.table.sources import mirrored
 from firnline.policy.holds import unreadable
+from firnline.ports.abilities import PointedVersion
 from firnline.ports.formats import State, TableFormat
 
 
-def live_roots(work: TableContext, state: State, now_ms: int, but: str | None = None) -> Iterator[Root]:
-    """Yields the roots of all snapshots on all branches and tags, staged ones too, the metadata that the table names,
-    and what undoable runs or holds may bring back; `but` is the stamp of a run that does not count.
+def live_roots(
+    work: TableContext,
+    state: State,
+    now_ms: int,
+    but: str | None = None,
+    pointed: Sequence[PointedVersion] | None = None,
+) -> Iterator[Root]:
+    """Yields the roots of all snapshots on all branches and tags, staged ones too, the metadata that the table or its
+    pointers name, and what undoable runs or holds may bring back; `but` is the stamp of a run that does not count.
+    `pointed` is what the pointers lead to, where that was read a moment ago.
     """
     _refuse_unreadable_hold(state)
     table_format = work.source.format
     present = _by_owner(table_format, state)
     yield from (Root(file, True, owner) for owner, files in present.items() for file in files)
+    versions = pointed_versions(table_format, state) if pointed is None else pointed
     metadata = (*table_format.metadata_files(state), *work.source.passed(state.fence))
-    yield from (Root(File(FileKind.METADATA, name), True) for name in metadata)
+    named = (*metadata, *(each.pointer.metadata for each in versions))
+    yield from (Root(File(FileKind.METADATA, name), True) for name in named)
+    yield from roots_beyond(versions, {file for files in present.values() for file in files})
     for number, (_, removal) in enumerate(may_come_back(work, state, now_ms, but)):
         revived = _by_owner(table_format, table_format.with_removal(state, removal))
         changed = {owner: files for owner, files in revived.items() if present.get(owner) != files}

@@ -17,10 +17,13 @@ _THREADS = 8
 
 
 class Needer(NamedTuple):
-    """An owner among those of a format's roots. `run` took it out and may put it back; none where the table has it."""
+    """An owner among those of a format's roots. `run` took it out and may put it back; none where the table has it.
+    `pointer` leads readers to it, whether the table has it or not.
+    """
 
     owner: str
     run: str = ""
+    pointer: str = ""
 
 
 def who_needs(target: str, roots: Iterable[tuple[Needer, File]], expand: Expand, progress: Progress) -> set[Needer]:

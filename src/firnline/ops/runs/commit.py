@@ -23,6 +23,7 @@ from firnline.ops.history.ledger import note_expired
 from firnline.ops.history.remember import RunHistory
 from firnline.ops.history.tidy import clear_notes, tidy
 from firnline.ops.neighbours.around import refuse_conflict
+from firnline.ops.reachability.pointed import pointed_versions
 from firnline.ops.runs.change import change, fence_off, version_of
 from firnline.ops.runs.decision import decide_to_act
 from firnline.ops.runs.drop import going_beside, narrowed, planned_beside, refuse_changed, refuse_gone_back
@@ -53,7 +54,8 @@ class _Attempt:
         refuse_conflict(work, state)
         now = work.now()
         table_format, request, plan = work.source.format, run.request, run.plan
-        settled = decide_to_act(table_format, state, work.source.name, work.config, request, now)
+        pointed = pointed_versions(table_format, state)
+        settled = decide_to_act(table_format, state, work.source.name, work.config, request, now, pointed)
         settled = narrowed(settled, table_format, state, request)
         refuse_changed(plan, settled)
         refuse_gone_back(plan, settled, state)

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from shlex import quote
 
 from firnline.errors import CollectionForbidden
 from firnline.model.holds import Hold
+from firnline.ops.reachability.pointed import pins_of
 from firnline.plans.request import Request
 from firnline.policy.decide import Decision, decide
 from firnline.policy.inherit import Effective, effective, with_native_flags
 from firnline.policy.native import NativeRetention
 from firnline.policy.parse import Section, longest_write_ms
-from firnline.ports.abilities import DoubtsTimes, FitsDecisions
+from firnline.ports.abilities import DoubtsTimes, FitsDecisions, PointedVersion
 from firnline.ports.catalogs import TableName
 from firnline.ports.formats import State, TableFormat
 
@@ -36,10 +37,16 @@ class Settled:
 
 
 def decide_now(
-    table_format: TableFormat, state: State, name: TableName, config: Section, request: Request, now_ms: int
+    table_format: TableFormat,
+    state: State,
+    name: TableName,
+    config: Section,
+    request: Request,
+    now_ms: int,
+    pointed: Sequence[PointedVersion],
 ) -> Settled:
-    """Returns what stays in this state of the table, and why. Raises where the table forbids any removal, or its format
-    cannot bring about what the policy asks for.
+    """Returns what stays in this state of the table, and why; `pointed` is what its pointers lead to now. Raises where
+    the table forbids any removal, or its format cannot bring about what the policy asks for.
     """
     if state.forbidden:
         raise CollectionForbidden(f"nothing of {state.table} may be removed: {state.forbidden}", hint=_way_out(state))
@@ -54,18 +61,24 @@ def decide_now(
         in_force.policy,
         now_ms=at,
         holds=_holds_in_force(state, now_ms, at),
-        pins=state.pins,
+        pins=(*state.pins, *pins_of(pointed)),
     )
     return Settled(in_force, native, _fitted(table_format, state, chosen, request, now_ms - longest_write_ms(config)))
 
 
 def decide_to_act(
-    table_format: TableFormat, state: State, name: TableName, config: Section, request: Request, now_ms: int
+    table_format: TableFormat,
+    state: State,
+    name: TableName,
+    config: Section,
+    request: Request,
+    now_ms: int,
+    pointed: Sequence[PointedVersion],
 ) -> Settled:
     """Returns the same for a plan or a commit. Raises RefusedForSafety, too, where the ages of what goes are in doubt:
     that is asked of the store, so who only explains does without.
     """
-    settled = decide_now(table_format, state, name, config, request, now_ms)
+    settled = decide_now(table_format, state, name, config, request, now_ms, pointed)
     going = frozenset(settled.decision.expired)
     if going and not request.drop and isinstance(table_format, DoubtsTimes):
         table_format.refuse_doubtful(state, going)

@@ -36,7 +36,7 @@ from firnline.ports.abilities import NumberedBranches, UnprovedNames
 from firnline.ports.engines import Engine, Listing, ListingTooLarge, Survey, Territory
 from firnline.ports.formats import State, TableFormat
 
-SPARED = "needed again: reachable from what the table, a hold or an undoable run names now"
+SPARED = "needed again: reachable from what the table, a hold, a pointer or an undoable run names now"
 NEEDED_ELSEWHERE = "another table needs it now"
 YOUNG = "younger than a day, and the list that names it is not sealed with your key"
 _THREADS = 32

@@ -11,6 +11,7 @@ from firnline.model.files import Root, Tally, Totals
 from firnline.model.snapshots import MAIN, SnapshotId
 from firnline.model.times import MINUTE_MS, format_duration
 from firnline.ops.neighbours.around import Around
+from firnline.ops.reachability.pointed import pointed_versions, roots_beyond, troubles_of
 from firnline.ops.runs.decision import Settled, decide_to_act, includes_outside
 from firnline.ops.runs.drop import consequences_of, narrowed
 from firnline.plans.plan import ExpiredSnapshot, KeptSnapshot, Plan
@@ -95,13 +96,16 @@ def draft_plan(
 ) -> Draft:
     """Returns what a run on the table would take out. Raises, with nothing changed, where anything cannot be read."""
     state = source.load()
-    settled = decide_to_act(source.format, state, source.name, config, request, now_ms)
+    pointed = pointed_versions(source.format, state)
+    settled = decide_to_act(source.format, state, source.name, config, request, now_ms, pointed)
     settled = narrowed(settled, source.format, state, request)
     follows = consequences_of(source.format, state, settled)
     forgets, trouble = _forgets(state, request, settled, count_forgotten)
     plan = _without_files(state, request, settled, follows, forgets)
     plan = replace(
-        plan, notes=(*_notes(source.format, state), *trouble), drawing=_drawing(source.format, state, settled)
+        plan,
+        notes=(*_notes(source.format, state), *troubles_of(pointed), *trouble),
+        drawing=_drawing(source.format, state, settled),
     )
     plan = _after_sessions(plan, source.format, request, settled, longest_write_ms(config))
     if not follows.released:
@@ -111,7 +115,8 @@ def draft_plan(
     territory = Territory(None if outside else state.owned, around.holes, around.real)
     expand = remember(source.format, state, window_ms(state, settled))
     starts = list(roots(source.format, state, follows.released))
-    walk = TableWalk(starts, expand, territory, around.elsewhere)
+    kept_for_readers = roots_beyond(pointed, {root.file for root in starts if root.needed})
+    walk = TableWalk([*starts, *kept_for_readers], expand, territory, around.elsewhere)
     return Draft(plan, state, request, settled, walk, around)
 
 

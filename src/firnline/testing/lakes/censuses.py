@@ -19,7 +19,7 @@ from firnline.model.locations import join, within
 from firnline.ports.engines import Engine, Listing, ServerRoots, TableSearch
 from firnline.ports.expanding import Expand
 from firnline.ports.listings import KeyRange, ObjectClass
-from firnline.ports.stores import Get
+from firnline.ports.stores import Read
 from firnline.stores.objects import ObjectStores
 from firnline.stores.ranges import ObjectRanges
 from firnline.testing.censuses import OLD_MS, CensusWorld, Counted, counted
@@ -54,12 +54,12 @@ class CensusLake:
             for world, owner in pairs
         ]
 
-    def roots(self, store: Get) -> list[Root]:
+    def roots(self, store: Read) -> list[Root]:
         """Returns what every table needs, by its owner."""
         pairs = zip(self.worlds, self.owners, strict=True)
         return [*(Root(root.file, True, owner) for world, owner in pairs for root in world.roots(store)), *self.more]
 
-    def needs(self, store: Get) -> list[ServerRoots]:
+    def needs(self, store: Read) -> list[ServerRoots]:
         return [ServerRoots(self.roots(store), expand_of(store))]
 
     def outermost(self) -> list[str]:
@@ -77,7 +77,7 @@ def listed(engine: Engine, folders: Sequence[str]) -> Listing:
 
 
 def together(
-    engine: Engine, lake: CensusLake, store: Get, searches: Sequence[TableSearch] | None = None
+    engine: Engine, lake: CensusLake, store: Read, searches: Sequence[TableSearch] | None = None
 ) -> list[Answer]:
     """Returns what the engine says of each table when one census is taken of all."""
     asked = lake.searches if searches is None else searches
@@ -89,7 +89,7 @@ def together(
         return [(type(problem), problem.message)] * len(asked)
 
 
-def alone(lake: CensusLake, store: Get, searches: Sequence[TableSearch] | None = None) -> list[Answer]:
+def alone(lake: CensusLake, store: Read, searches: Sequence[TableSearch] | None = None) -> list[Answer]:
     """Returns what is said of each when a listing and a census are made for every one: by threads, whose answer to one
     is that of every engine.
     """
@@ -98,7 +98,7 @@ def alone(lake: CensusLake, store: Get, searches: Sequence[TableSearch] | None =
     return [_alone(search, lake, store, hidden - search.private) for search in asked]
 
 
-def _alone(search: TableSearch, lake: CensusLake, store: Get, hidden: frozenset[str]) -> Answer:
+def _alone(search: TableSearch, lake: CensusLake, store: Read, hidden: frozenset[str]) -> Answer:
     engine = LocalEngine()
     listing = listed(engine, search.folders)
     every = (root for root in lake.roots(store) if root.owner not in hidden)
@@ -109,7 +109,7 @@ def _alone(search: TableSearch, lake: CensusLake, store: Get, hidden: frozenset[
         return type(problem), problem.message
 
 
-def expand_of(store: Get) -> Expand:
+def expand_of(store: Read) -> Expand:
     return IcebergFormat(store).expand
 
 

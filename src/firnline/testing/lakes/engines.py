@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -14,7 +14,7 @@ from firnline.model.files import File, FileKind, Root
 from firnline.ops.runs.plan import roots
 from firnline.ports.engines import Engine, ServerRoots, TableWalk, Territory
 from firnline.ports.expanding import Expand, Expanded, Together, Wrapping
-from firnline.ports.stores import Get
+from firnline.ports.stores import ObjectMeta, Read
 from firnline.stores.objects import ObjectStores
 from firnline.testing.counting import CountingLog
 from firnline.testing.damage import remove
@@ -25,7 +25,7 @@ Answer = Found | tuple[type[FirnlineError], str]
 """What an engine says of a table, as values; an error by its kind and message."""
 
 
-def walk_of(table: SmallTable, expired: Sequence[int], store: Get, elsewhere: Sequence[ServerRoots] = ()) -> TableWalk:
+def walk_of(table: SmallTable, expired: Sequence[int], store: Read, elsewhere: Sequence[ServerRoots] = ()) -> TableWalk:
     """Returns what an engine is asked of a table as it is now."""
     table_format = IcebergFormat(store)
     state = table_format.load("table", table.publish())
@@ -116,6 +116,20 @@ class AnotherServer:
 
     def get(self, key: str) -> bytes:
         return ObjectStores().get(key.replace(self.called, self.really))
+
+    def head(self, key: str) -> ObjectMeta:
+        return replace(ObjectStores().head(key.replace(self.called, self.really)), key=key)
+
+    def list(self, prefix: str) -> Iterator[ObjectMeta]:
+        found = ObjectStores().list(prefix.replace(self.called, self.really))
+        return (replace(each, key=each.key.replace(self.really, self.called)) for each in found)
+
+    def names(self, folder: str) -> Sequence[str]:
+        return ObjectStores().names(folder.replace(self.called, self.really))
+
+    def links(self, folder: str) -> Sequence[str]:
+        found = ObjectStores().links(folder.replace(self.called, self.really))
+        return [each.replace(self.really, self.called) for each in found]
 
     def put(self, key: str, data: bytes) -> None:
         QuickFiles().put(key.replace(self.called, self.really), data)

@@ -1,0 +1,101 @@
+"""What readers find who open a table by a pointer in its folder: an old version of it, if nobody published a newer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Set
+from dataclasses import dataclass, replace
+
+from firnline.errors import ObjectNotFound, RefusedForSafety
+from firnline.formats.iceberg.document import document_in
+from firnline.formats.iceberg.expand import roots_of
+from firnline.formats.iceberg.state import state_of
+from firnline.model.files import File
+from firnline.model.locations import identity, within
+from firnline.model.snapshots import MAIN, SnapshotId
+from firnline.pointers.reading import pointers_of
+from firnline.ports.abilities import FolderPointer, PointedVersion
+from firnline.ports.formats import State
+from firnline.ports.stores import Read
+
+
+def folder_pointers(store: Read, location: str) -> Iterator[FolderPointer]:
+    """Yields the pointers in a folder. One that says that its table was dropped leads nobody to any file.
+
+    One that says that its table was renamed still counts: who knows only the keys of the proposal goes by its path.
+    """
+    for found in pointers_of(store, location):
+        told = found.pointer
+        if told.dropped_at is None:
+            yield FolderPointer(found.key, told.guid, told.metadata_file_path, told.branch)
+
+
+@dataclass(frozen=True, slots=True)
+class BehindPointer:
+    """Opens the version that a pointer names, of the table at hand or of another in its folder."""
+
+    store: Read
+    state: State
+    pointer: FolderPointer
+    trusted: Set[SnapshotId]
+
+    def version(self) -> PointedVersion:
+        """Returns what readers find. Raises UnreadableMetadata where it is there and cannot be read."""
+        self._refuse_outside()
+        found = self._metadata()
+        if found is None:
+            return self._troubled(f"names metadata that is not there: {self.pointer.metadata}")
+        head, trouble = self._head(found)
+        files = tuple(file for owner, file in roots_of(found, self.trusted) if owner == head)
+        gone = {file.key for file in files if file.opens and not self._is_there(file)}
+        if gone:
+            trouble = f"names snapshot {head}, of which {min(gone)} is gone"
+        # What is gone cannot be opened. As a name it still counts: a purge that took it just now has to notice.
+        named = tuple(replace(file, opens=False) if file.key in gone else file for file in files)
+        return self._troubled(trouble, head, named) if trouble else PointedVersion(self.pointer, head, named)
+
+    def _refuse_outside(self) -> None:
+        """Raises RefusedForSafety unless the path is in a folder of the table: a pointer is anybody's word, and must
+        not make us read any file of this machine.
+        """
+        log = (str(entry["metadata-file"]) for entry in self.state.document.get("metadata-log") or ())
+        folders = (*self.state.owned, *(each.rpartition("/")[0] for each in (self.state.fence, *log)))
+        if not any(within(folder, self.pointer.metadata) for folder in folders):
+            raise RefusedForSafety(
+                f"the pointer {self.pointer.key} names {self.pointer.metadata}, which lies in no folder of "
+                f"{self.state.table}: nobody can tell what its readers need",
+                hint="`firnline pointers sync` publishes it again; or remove the file, if no reader goes by it",
+            )
+
+    def _metadata(self) -> State | None:
+        """Returns the version; None where it is gone. The one that is current was read a moment ago."""
+        where = self.pointer.metadata
+        if identity(where) == identity(self.state.fence):
+            return self.state
+        try:
+            data = self.store.get(where)
+        except ObjectNotFound:
+            return None
+        return state_of(document_in(data, where), self.state.table, where)
+
+    def _head(self, found: State) -> tuple[SnapshotId | None, str]:
+        """Returns the snapshot that readers get, and what is wrong with the pointer. Who does not know the branch reads
+        the current one.
+        """
+        ref, trouble = found.refs.get(self.pointer.branch), ""
+        if not self.pointer.is_of(found.uuid):
+            trouble = f"names metadata of another table, {found.uuid}: {found.fence}"
+        elif ref is None and self.pointer.branch != MAIN:
+            trouble = f"names the branch {self.pointer.branch}, which its metadata does not have: {found.fence}"
+        return (found.current if ref is None else ref.snapshot), trouble
+
+    def _is_there(self, file: File) -> bool:
+        try:
+            self.store.head(file.key)
+        except ObjectNotFound:
+            return False
+        return True
+
+    def _troubled(
+        self, trouble: str, snapshot: SnapshotId | None = None, files: tuple[File, ...] = ()
+    ) -> PointedVersion:
+        return PointedVersion(self.pointer, snapshot, files, f"the pointer {self.pointer.key} {trouble}")
