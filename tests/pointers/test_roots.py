@@ -18,14 +18,14 @@ from firnline.model.files import FileKind
 from firnline.model.locations import join
 from firnline.model.times import DAY_MS
 from firnline.pointers.document import Pointer
-from firnline.pointers.names import FOLDER, Subject, by_identifier
+from firnline.pointers.names import FOLDER, PointedBranch, by_identifier
 from firnline.pointers.ordinals import ordinal_at
 from firnline.testing.counting import Counting
 from firnline.testing.dated import Clock, dated
 from tests.neighbours.lakes import COLUMN, RealLake
 
 TABLE = "lake.db.a"
-NAME = by_identifier(Subject(("db",), "a"))
+NAME = by_identifier(PointedBranch(("db",), "a"))
 EXPIRE: dict[str, Any] = {"retain_last": 1, "grace": "0s", "blast_radius": 1.0}
 
 
@@ -143,7 +143,7 @@ def test_a_pointer_of_a_branch_keeps_the_head_of_that_branch(lake: RealLake) -> 
     metadata = lake.table("a").metadata_location
     lake.overwrite("a", 3)
     lake.table("a").manage_snapshots().remove_branch("audit").commit()
-    pointer = publish(lake, metadata, name=by_identifier(Subject(("db",), "a", "audit")), branch="audit")
+    pointer = publish(lake, metadata, name=by_identifier(PointedBranch(("db",), "a", "audit")), branch="audit")
     expire(lake)
     opened = StaticTable.from_metadata(metadata)
     assert sorted(opened.scan(snapshot_id=head).to_arrow().column(COLUMN).to_pylist()) == [1, 2]
