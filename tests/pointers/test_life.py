@@ -389,3 +389,66 @@ def test_another_tables_hint_is_left_alone(lake: RealLake) -> None:
     assert "another table's" in str(done["lake.db.two"])
     assert StaticTable.from_metadata(place).scan().to_arrow().column(COLUMN).to_pylist() == [0]
     assert read(lake, lake.folder / "shared", table="db.two") == [1], "its pointer was published all the same"
+
+
+def test_a_link_is_kept_up_to_date_for_readers_who_do_not_follow_it(lake: RealLake) -> None:
+    lake.policy = "pointers: identifier"
+    lake.create("t")
+    sync(lake)
+    old = folder(lake, "t") / "db_t_main.ver"
+    lake.catalog.rename_table("db.t", "db.new")
+    for number in range(2):
+        lake.append("new", number)
+        sync(lake)
+        told = parse_pointer(old.read_bytes(), "x")
+        assert (told.renamed_to, told.table_identifier) == ("db_new_main.ver", "db.t")
+        assert told.metadata_file_path == lake.table("new").metadata_location
+    assert sync(lake) == [("db_new_main.ver", "unchanged")]
+
+
+def test_a_name_that_is_in_use_again_is_no_link_any_more(lake: RealLake, naming: str) -> None:
+    lake.create("t")
+    lake.append("t", 1)
+    sync(lake)
+    place = folder(lake, "t")
+    for there in ("new", "t"):
+        lake.catalog.rename_table(*(("db.t", "db.new") if there == "new" else ("db.new", "db.t")))
+        lake.append(there, 2)
+        sync(lake)
+    assert read(lake, place) == read(lake, place, table="db.t") == [1, 2, 2]
+    assert lake.firnline().pointers.open_path(str(place), table="db.t").found.followed == ()
+
+
+def test_a_table_that_is_registered_twice_has_two_pointers(lake: RealLake) -> None:
+    lake.policy = "pointers: identifier"
+    lake.create("one")
+    lake.catalog.register_table("db.two", lake.table("one").metadata_location)
+    sync(lake)
+    assert {outcome for _, outcome in sync(lake)} == {"unchanged"}
+    assert files(folder(lake, "one")) == ["db_one_main.ver", "db_two_main.ver"]
+
+
+def test_pointers_of_another_naming_and_of_gone_branches_end(lake: RealLake) -> None:
+    lake.policy = "pointers: identifier\npointer-links: 7d\npointer-branches: ['*']"
+    lake.create("t")
+    lake.append("t", 1)
+    table = lake.table("t")
+    head = table.current_snapshot()
+    assert head is not None
+    table.manage_snapshots().create_branch(head.snapshot_id, "dev").commit()
+    sync(lake)
+    place = folder(lake, "t")
+    assert files(place) == ["db_t_dev.ver", "db_t_main.ver"]
+    lake.table("t").manage_snapshots().remove_branch("dev").commit()
+    lake.policy = lake.policy.replace("identifier", "uuid")
+    assert ("db_t_dev.ver", "dropped") in sync(lake)
+    with pytest.raises(NoSuchTable, match="was dropped"):
+        lake.firnline().pointers.open_path(str(place / "db_t_dev.ver"))
+    lake.append("t", 2)
+    sync(lake)
+    told = parse_pointer((place / "db_t_main.ver").read_bytes(), "x")
+    assert told.metadata_file_path == lake.table("t").metadata_location, "it goes on until its end"
+    clock = Clock()
+    clock.ahead_ms = 8 * DAY_MS
+    dated(lake.firnline(), clock).pointers.sync()
+    assert files(place) == [f"_pointers/db_t_{lake.table('t').metadata.table_uuid}.ver"]

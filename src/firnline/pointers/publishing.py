@@ -12,7 +12,7 @@ smaller ordinal, and no reader takes it for the newest.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
 
 from firnline.errors import AlreadyExists, ObjectChanged, OutcomeUnknown, RefusedForSafety, StoreError
@@ -179,15 +179,4 @@ def refuse_strange(key: str, before: Pointer, truth: CatalogTruth) -> None:
         f"{key} was published from {whose}, for {before.table_identifier} with the uuid {before.guid}; "
         f"this one is {truth.identifier} with {truth.guid}",
         hint="give each environment its own folder, or `pointers: uuid`; if this catalog took over, add --take-over",
-    )
-
-
-def ended(before: Pointer, expires_at: str, *, renamed_to: str | None = None, dropped_at: str | None = None) -> Pointer:
-    """Returns a pointer that leads on to another file, or says that its table is gone; its ordinal counts up."""
-    return replace(
-        before,
-        ordinal=later(0, before.ordinal),
-        renamed_to=renamed_to,
-        dropped_at=dropped_at,
-        expires_at=expires_at,
     )

@@ -12,7 +12,8 @@ from firnline.errors import FirnlineError, RefusedForSafety
 from firnline.model.names import parts_of
 from firnline.model.snapshots import MAIN
 from firnline.model.times import format_instant
-from firnline.ops.pointers.keeping import PointerKeeper, PointerPolicy, PointerStatus
+from firnline.ops.pointers.keeping import PointerKeeper
+from firnline.ops.pointers.policy import PointerPolicy, PointerStatus
 from firnline.ops.pointers.truth import Behind, behind
 from firnline.pointers.resolving import ResolvedPointer, Wanted, resolve, table_folder
 from firnline.policy.inherit import effective

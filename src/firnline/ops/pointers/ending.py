@@ -1,0 +1,144 @@
+"""The end of pointers: of an earlier name, of a dropped table or branch, of another naming; old entries of a log.
+
+A file of an earlier name leads on to the new one, and one of a table that is gone says so. Until its time is over, the
+first is kept at what the catalog says, for readers who do not follow links. Only files that were published from this
+very catalog are touched.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass, replace
+
+from firnline.errors import NoSuchTable, ObjectChanged
+from firnline.model.locations import join
+from firnline.model.names import parts_of
+from firnline.model.times import format_instant, parse_instant
+from firnline.ops.pointers.policy import PointerPolicy, PointerStatus
+from firnline.ops.pointers.truth import truth_of
+from firnline.ops.table.context import TableContext
+from firnline.pointers.document import Pointer
+from firnline.pointers.names import FOLDER, Naming, PointedBranch, PointerName, by_identifier
+from firnline.pointers.ordinals import later, ordinal_ms
+from firnline.pointers.publishing import CatalogTruth, folder_of
+from firnline.pointers.reading import FoundPointer, newest_names, pointer_names, read_to_replace
+from firnline.ports.formats import State
+from firnline.ports.retire import Retire
+
+UuidOf = Callable[[tuple[str, ...]], str]
+"""Returns the uuid of the table that a name, level by level, has in the same catalog. Raises NoSuchTable."""
+
+
+@dataclass(frozen=True, slots=True)
+class PointerEnds:
+    """Ends the pointers in a table's folder that are none of its `current` files."""
+
+    work: TableContext
+    policy: PointerPolicy
+    retire: Retire
+    uuid_of: UuidOf
+    current: Collection[str]
+
+    def settle(self) -> Iterator[PointerStatus]:
+        """Yields what was ended, brought up to date or taken away."""
+        state = self.work.source.load()
+        for folder in (state.location, join(state.location, FOLDER)):
+            names = pointer_names(self.work.store, folder)
+            newest = newest_names(names)
+            for name in names:
+                done = self._settled(join(folder, name), state, is_newest=name in newest)
+                if done is not None:
+                    yield done
+
+    def _settled(self, key: str, state: State, is_newest: bool) -> PointerStatus | None:
+        """Returns what became of a file. The first look decides whether there is anything to do; then the file is read
+        again, the catalog asked after that, and the file replaced as it was read: the name may be in use again.
+        """
+        if key in self.current or not self._is_due(self._read(key), state, is_newest):
+            return None
+        found = self._read(key)
+        now = self.work.source.load()
+        if found is None or not self._is_due(found, now, is_newest):
+            return None
+        return self._taken(found) if self._is_over(found, is_newest) else self._replaced(found, now)
+
+    def _read(self, key: str) -> FoundPointer | None:
+        return read_to_replace(self.work.store, key)
+
+    def _is_due(self, found: FoundPointer | None, state: State, is_newest: bool) -> bool:
+        if found is None or found.pointer.published_by != self.work.address:
+            return False
+        return self._is_over(found, is_newest) or (is_newest and self._next(found, state) is not None)
+
+    def _is_over(self, found: FoundPointer, is_newest: bool) -> bool:
+        """Tells whether the time of a file is over: its own, or that of an entry which later ones follow."""
+        pointer = found.pointer
+        if pointer.expires_at is not None:
+            return self.work.now() > parse_instant(pointer.expires_at)
+        return not is_newest and self.work.now() > ordinal_ms(pointer.ordinal) + self.policy.links_ms
+
+    def _next(self, found: FoundPointer, state: State) -> Pointer | None:
+        """Returns what the file has to say; None where it says so already, or is no matter of this table's."""
+        truth, pointer = truth_of(self.work, state), found.pointer
+        if pointer.guid != truth.guid:
+            return self._dropped(pointer) if pointer.dropped_at is None and self._is_gone(pointer) else None
+        if pointer.branch not in self.policy.chosen(state):
+            return self._dropped(pointer) if pointer.dropped_at is None else None
+        if self._is_entry(found.named, truth) or self._is_another_name(pointer, truth):
+            return None
+        told = replace(
+            pointer,
+            metadata_file_path=truth.metadata,
+            renamed_to=self._link(found, truth),
+            dropped_at=None,
+            expires_at=pointer.expires_at or self._end(),
+        )
+        return None if told == pointer else replace(told, ordinal=later(truth.committed_ms, pointer.ordinal))
+
+    def _is_entry(self, named: PointerName | None, truth: CatalogTruth) -> bool:
+        """Tells whether a name is that of the newest entry in the table's own log."""
+        if self.policy.naming is not Naming.ORDINAL or named is None or named.ordinal is None:
+            return False
+        return (named.subject.namespace, named.subject.table) == (truth.namespace, truth.table)
+
+    def _is_another_name(self, pointer: Pointer, truth: CatalogTruth) -> bool:
+        """Tells whether the catalog has the same table under the pointer's name, too: it is registered twice."""
+        return pointer.table_identifier != truth.identifier and not self._is_gone(pointer)
+
+    def _link(self, found: FoundPointer, truth: CatalogTruth) -> str | None:
+        """Returns the file beside it that goes on; None where there is none of a known name."""
+        beside = found.key.rpartition("/")[0] == folder_of(truth.location, self.policy.naming).rstrip("/")
+        if not beside or self.policy.naming is Naming.UUID:
+            return None
+        return by_identifier(PointedBranch(truth.namespace, truth.table, found.pointer.branch))
+
+    def _is_gone(self, pointer: Pointer) -> bool:
+        try:
+            return self.uuid_of(parts_of(pointer.table_identifier)) != pointer.guid
+        except NoSuchTable:
+            return True
+
+    def _dropped(self, pointer: Pointer) -> Pointer:
+        ordinal = later(0, pointer.ordinal)
+        now = format_instant(self.work.now())
+        return replace(pointer, ordinal=ordinal, renamed_to=None, dropped_at=now, expires_at=self._end())
+
+    def _end(self) -> str:
+        return format_instant(self.work.now() + self.policy.links_ms)
+
+    def _replaced(self, found: FoundPointer, state: State) -> PointerStatus | None:
+        told = self._next(found, state)
+        if told is None:
+            return None
+        try:
+            self.work.store.put_if_match(found.key, told.to_bytes(), found.seen)
+        except ObjectChanged:
+            return None  # another publisher saw the same, or the name is in use again: the next look tells
+        leads = f"leads to {told.renamed_to}" if told.renamed_to else "ends"
+        outcome = "dropped" if told.dropped_at else leads
+        return PointerStatus(found.key, outcome, told.branch, told.metadata_file_path, told.ordinal)
+
+    def _taken(self, found: FoundPointer) -> PointerStatus | None:
+        if not self.retire.retire(found.key, found.seen.data):
+            return None
+        return PointerStatus(found.key, "expired", found.pointer.branch)
