@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from firnline.history.listing import Entry, bytes_of, in_order, parse_list, read_list, text_of
-from firnline.history.names import Pointer
+from firnline.history.names import HistoryPointer
 from firnline.history.opening import read_index, read_segment
 from firnline.history.revise import Wish, laid_out, revise
 
@@ -50,7 +50,7 @@ steps = st.lists(
 )
 
 
-def stored(store: Objects, pointer: Pointer | None) -> list[Any]:
+def stored(store: Objects, pointer: HistoryPointer | None) -> list[Any]:
     if pointer is None:
         return []
     older = () if pointer.index is None else read_index(store, pointer.index)
@@ -81,7 +81,7 @@ def test_a_history_is_what_the_model_says(life: list[tuple[str, set[int], int]],
         _check_lists(store, pointer, longest)
 
 
-def _check_lists(store: Objects, pointer: Pointer, longest: int) -> None:
+def _check_lists(store: Objects, pointer: HistoryPointer, longest: int) -> None:
     """Raises where the pointer's list is no plain list, or longer than it may be: one entry may be, alone."""
     simple = json.loads(store.get(pointer.path))
     size = sum(len(json.dumps(each, separators=(",", ":"), ensure_ascii=False)) for each in simple)
