@@ -71,7 +71,7 @@ def test_unknown_keys_are_kept() -> None:
     ],
 )
 def test_what_is_not_understood_is_told_with_the_file(changed: dict[str, Any], said: str) -> None:
-    with pytest.raises((UnreadableMetadata, UsageError), match=said):
+    with pytest.raises(UnreadableMetadata, match=rf"x\.ver is no pointer: .*{said}"):
         read(**changed)
 
 
@@ -85,6 +85,7 @@ def test_what_is_not_understood_is_told_with_the_file(changed: dict[str, Any], s
         (b"[" * 100_000, "not JSON"),
         (b'{"version": 1, "version": 1}', "written twice"),
         (b" " * (LARGEST + 1), "1,048,577 bytes"),
+        (b'{"version": 1, "x": "\\ud800"}', "surrogates not allowed"),
     ],
 )
 def test_garbage_is_refused(data: bytes, said: str) -> None:
@@ -93,8 +94,9 @@ def test_garbage_is_refused(data: bytes, said: str) -> None:
     assert "s3://b/t/x.ver is no pointer" in told.value.message
 
 
+ODD = ("main", "20240128T153045", GUID)
 NAMES = st.text(min_size=1, max_size=12).filter(lambda text: max(text) < "\ud800" or min(text) > "\udfff")
-BRANCHES = st.builds(PointedBranch, st.lists(NAMES, max_size=3).map(tuple), NAMES, NAMES | st.just("main"))
+BRANCHES = st.builds(PointedBranch, st.lists(NAMES, max_size=3).map(tuple), NAMES, NAMES | st.sampled_from(ODD))
 ORDINALS = st.integers(0, 253_402_300_799_999).map(ordinal_at)
 
 
@@ -146,6 +148,18 @@ def test_ordinals_count_up_whatever_the_clocks_say(times: list[int]) -> None:
         told.append(later(1_700_000_000_000 + each, told[-1] if told else None))
     assert told == sorted(set(told)), "texts sort as they were given"
     assert [ordinal_ms(each) for each in told] == sorted({ordinal_ms(each) for each in told})
+
+
+def test_a_time_that_no_ordinal_can_say_is_told() -> None:
+    for ms, before in ((1_700_000_000_000_000, None), (0, "99991231T235959.999")):
+        with pytest.raises(UnreadableMetadata, match="no time of a commit"):
+            later(ms, before)
+
+
+def test_branches_that_are_called_like_ordinals_are_no_log() -> None:
+    branches = [PointedBranch(("a",), "b", f"{year}0101T000000") for year in (2023, 2024)]
+    names = [each for branch in branches for each in (by_identifier(branch), by_uuid(branch, GUID))]
+    assert newest_names(names) == sorted(names)
 
 
 def test_of_a_log_the_newest_counts() -> None:

@@ -199,6 +199,9 @@ def test_a_table_made_again_in_the_same_folder_is_told_apart_by_its_uuid(lake: R
     lake.create("t")
     lake.append("t", 2)
     assert folder(lake, "t") == place
+    found = lake.firnline().pointers.open_path(str(place))
+    assert (found.catalog, found.found.pointer.guid) == ("lake", before)
+    assert found.behind is not None, "it still leads to the table that was dropped"
     sync(lake)
     assert read(lake, place) == [2]
     assert read(lake, place, table="db.t") == [2]

@@ -94,5 +94,6 @@ def test_nothing_goes_without_the_token(lake: RealLake, at: str) -> None:
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "10.0.0.1", "example.org"])
 def test_no_open_door_without_a_token(lake: RealLake, host: str) -> None:
-    with pytest.raises(UsageError, match="no token"):
-        listener(lake.firnline().pointers, host, 0, None)
+    for token in (None, ""):
+        with pytest.raises(UsageError, match="no token"):
+            listener(lake.firnline().pointers, host, 0, token)

@@ -270,6 +270,18 @@ def test_a_pointer_of_another_table_keeps_no_snapshot_of_this_one(lake: RealLake
     assert len(lake.table("a").snapshots()) == 1
 
 
+def test_a_pointer_beside_a_table_without_a_uuid_counts(lake: RealLake) -> None:
+    """Tables of version 1 may have none, and a pointer always has one: nobody can say that it is another's."""
+    metadata = grown(lake, **{"format-version": "1"})
+    for file in bare(metadata).parent.glob("*.metadata.json"):
+        said = json.loads(file.read_text())
+        said.pop("table-uuid")
+        file.write_text(json.dumps(said))
+    pointer = publish(lake, metadata, guid=str(uuid4()))
+    expire(lake)
+    assert read_by(pointer) == [1, 2]
+
+
 def in_the_same_folder(lake: RealLake) -> tuple[str, str]:
     """Drops `a` and makes it again in its folder; returns the last metadata of the first one, and its uuid."""
     lake.create("a")

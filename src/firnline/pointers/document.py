@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
 
-from firnline.errors import UnreadableMetadata
+from firnline.errors import BadTimestamp, UnreadableMetadata
 from firnline.model.locations import is_dotted, parse_location
 from firnline.model.snapshots import MAIN
 from firnline.model.times import parse_instant
@@ -55,14 +55,18 @@ class Pointer:
         return {**dict(zip(_NEEDED, needed, strict=True)), **told, **self.others}
 
     def to_bytes(self) -> bytes:
-        return (json.dumps(self.to_json(), indent=2, ensure_ascii=False) + "\n").encode()
+        return _bytes(self.to_json())
+
+
+def _bytes(told: Mapping[str, Any]) -> bytes:
+    return (json.dumps(told, indent=2, ensure_ascii=False) + "\n").encode()
 
 
 def parse_pointer(data: bytes, where: str) -> Pointer:
     """Returns the pointer in a file. Raises UnreadableMetadata, with the file and what is wrong with it."""
     try:
         return _pointer(_object(data))
-    except UnreadableMetadata as problem:
+    except (UnreadableMetadata, BadTimestamp) as problem:
         raise UnreadableMetadata(f"{where} is no pointer: {problem.message}", hint=problem.hint or _HINT) from None
 
 
@@ -74,6 +78,7 @@ def _object(data: bytes) -> dict[str, Any]:
         raise too_large(len(data))
     try:
         found = json.loads(data.decode("utf-8"), object_pairs_hook=_once)
+        _bytes(found)  # half of a character, or lists in lists: unknown keys are kept, so what is read must be writable
     except (ValueError, RecursionError) as error:
         raise UnreadableMetadata(f"it is not JSON: {error}") from None
     if not isinstance(found, dict):

@@ -65,12 +65,11 @@ def unescaped(text: str) -> str:
 
 
 def by_identifier(subject: PointedBranch) -> str:
-    return _checked(f"{subject.stem}_{escaped(subject.branch)}{SUFFIX}")
+    return _checked(f"{subject.stem}_{_of_branch(subject.branch)}{SUFFIX}")
 
 
 def by_ordinal(subject: PointedBranch, ordinal: str) -> str:
-    branch = "" if subject.branch == MAIN else f"_{escaped(subject.branch)}"
-    return _checked(f"{subject.stem}{branch}_{ordinal}{SUFFIX}")
+    return _checked(f"{subject.stem}{branch_end(subject.branch)}_{ordinal}{SUFFIX}")
 
 
 def by_uuid(subject: PointedBranch, guid: str) -> str:
@@ -79,7 +78,15 @@ def by_uuid(subject: PointedBranch, guid: str) -> str:
 
 
 def branch_end(branch: str) -> str:
-    return "" if branch == MAIN else f"_{escaped(branch)}"
+    return "" if branch == MAIN else f"_{_of_branch(branch)}"
+
+
+def _of_branch(branch: str) -> str:
+    """Returns a branch as a part of a name. One that is called like an ordinal or a uuid has its first letter escaped:
+    else its file would be read as an old entry of main's log, which keeps nothing and is cleaned away.
+    """
+    part = escaped(branch)
+    return f"~{ord(part[0]):02X}{part[1:]}" if _ORDINAL.fullmatch(part) or is_uuid(part) else part
 
 
 def _checked(name: str) -> str:

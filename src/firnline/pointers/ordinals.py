@@ -9,11 +9,17 @@ from firnline.errors import UnreadableMetadata
 
 _ORDINAL = re.compile(r"([0-9]{8}T[0-9]{6})(?:\.([0-9]{3}))?")
 _SECONDS = "%Y%m%dT%H%M%S"
+_SHAPE = "an ordinal is a time such as 20240128T153045"
 
 
 def ordinal_at(ms: int) -> str:
-    """Returns the ordinal of an instant: `20240128T153045.123`."""
-    moment = datetime.fromtimestamp(ms // 1000, UTC)
+    """Returns the ordinal of an instant: `20240128T153045.123`. Raises UnreadableMetadata after the year 9999: a
+    writer may count microseconds, and anybody may write a pointer of the last day.
+    """
+    try:
+        moment = datetime.fromtimestamp(ms // 1000, UTC)
+    except (ValueError, OverflowError, OSError):
+        raise UnreadableMetadata(f"{ms} milliseconds are no time of a commit", hint=_SHAPE) from None
     return f"{moment.year:04d}{moment:%m%dT%H%M%S}.{ms % 1000:03d}"
 
 
@@ -25,7 +31,7 @@ def ordinal_ms(text: str) -> int:
     except ValueError:
         moment = None
     if match is None or moment is None:
-        raise UnreadableMetadata(f"{text[:40]!r} is no ordinal", hint="an ordinal is a time such as 20240128T153045")
+        raise UnreadableMetadata(f"{text[:40]!r} is no ordinal", hint=_SHAPE)
     return round(moment.timestamp()) * 1000 + int(match[2] or 0)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol, runtime_checkable
+from uuid import UUID
 
 from firnline.model.files import File
 from firnline.model.snapshots import SnapshotId
@@ -90,8 +91,20 @@ class FolderPointer:
         return self.key.rpartition("/")[2]
 
     def is_of(self, uuid: str) -> bool:
-        """Tells whether it speaks of the table with this uuid: one folder may have pointers of several."""
-        return self.guid == uuid.lower()
+        """Tells whether it speaks of the table with this uuid: one folder may have pointers of several.
+
+        A table of version 1 may have no uuid, and a pointer always has a guid that somebody made up. Then any in the
+        folder may be this table's, and what it names has to stay.
+        """
+        return self.guid == uuid.lower() or not _is_uuid(uuid)
+
+
+def _is_uuid(text: str) -> bool:
+    try:
+        UUID(text)
+    except ValueError:
+        return False
+    return True
 
 
 @dataclass(frozen=True, slots=True)

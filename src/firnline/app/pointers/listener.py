@@ -71,16 +71,16 @@ _SHAPE = 'write {"table": "CATALOG.NAMESPACE.NAME"}'
 
 def listener(pointers: LakePointers, host: str, port: int, token: str | None) -> ThreadingHTTPServer:
     """Returns a server that is bound and not yet serving. Raises UsageError for an address that others can reach, if
-    there is no token: a stranger could keep the catalog busy.
+    there is no token, or an empty one: a stranger could keep the catalog busy.
     """
-    if token is None and not _is_local(host):
+    if not token and not _is_local(host):
         raise UsageError(
             f"{host} can be reached from outside, and there is no token",
             hint="set FIRNLINE_LISTEN_TOKEN, or use 127.0.0.1",
         )
 
     class Handler(_Handler):
-        allowed = staticmethod(lambda given: token is None or hmac.compare_digest(given.encode(), token.encode()))
+        allowed = staticmethod(lambda given: not token or hmac.compare_digest(given.encode(), token.encode()))
         answer = staticmethod(lambda message: hear(pointers, message))
 
     try:

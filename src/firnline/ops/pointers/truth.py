@@ -66,11 +66,13 @@ class Asking:
 
 
 def behind(table_format: TableFormat, state: State, pointer: Pointer) -> Behind | None:
-    """Returns how far a pointer is behind; None if it names the current version, or speaks of another table."""
+    """Returns how far a pointer is behind; None if it names the current version. One of a table that was dropped and
+    made again is behind by more than the new table's log can tell.
+    """
     versions = table_format.versions(state) if isinstance(table_format, KeepsVersions) else []
     names = [identity(place) for place, _ in versions]
     told = identity(pointer.metadata_file_path)
-    if not names or told == names[-1] or pointer.guid != state.uuid:
+    if not names or told == names[-1]:
         return None
     if told not in names:
         return Behind(None, versions[0][1])
