@@ -95,8 +95,8 @@ def test_garbage_is_refused(data: bytes, said: str) -> None:
 
 
 ODD = ("main", "20240128T153045", GUID)
-NAMES = st.text(min_size=1, max_size=12).filter(lambda text: max(text) < "\ud800" or min(text) > "\udfff")
-BRANCHES = st.builds(PointedBranch, st.lists(NAMES, max_size=3).map(tuple), NAMES, NAMES | st.sampled_from(ODD))
+NAMES = st.text(min_size=1, max_size=4).filter(lambda text: max(text) < "\ud800" or min(text) > "\udfff")
+BRANCHES = st.builds(PointedBranch, st.lists(NAMES, max_size=2).map(tuple), NAMES, NAMES | st.sampled_from(ODD))
 ORDINALS = st.integers(0, 253_402_300_799_999).map(ordinal_at)
 
 

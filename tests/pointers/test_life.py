@@ -455,3 +455,49 @@ def test_pointers_of_another_naming_and_of_gone_branches_end(lake: RealLake) -> 
     clock.ahead_ms = 8 * DAY_MS
     dated(lake.firnline(), clock).pointers.sync()
     assert files(place) == [f"_pointers/db_t_{lake.table('t').metadata.table_uuid}.ver"]
+
+
+def test_what_went_further_is_not_led_back(lake: RealLake) -> None:
+    """A table was registered twice, one registration went on, and was dropped: the other is an older state."""
+    lake.policy = "pointers: identifier"
+    lake.create("one")
+    lake.append("one", 1)
+    lake.catalog.register_table("db.two", lake.table("one").metadata_location)
+    lake.append("one", 2)
+    sync(lake)
+    place, newest = folder(lake, "one"), lake.table("one").metadata_location
+    lake.catalog.drop_table("db.one")
+    sync(lake)
+    told = parse_pointer((place / "db_one_main.ver").read_bytes(), "x")
+    assert (told.metadata_file_path, told.renamed_to) == (newest, None)
+    assert told.dropped_at is not None
+
+
+def test_a_neighbour_in_the_folder_says_nothing_of_a_table_that_was_renamed(lake: RealLake) -> None:
+    lake.policy = "pointers: identifier"
+    place = f"file://{lake.folder}/shared"
+    schema = lake.create("like").schema()
+    for number, name in enumerate(("one", "two")):
+        lake.catalog.create_table(f"db.{name}", schema, location=place)
+        lake.append(name, number)
+    sync(lake)
+    lake.catalog.rename_table("db.one", "db.new")
+    sync(lake, tables=["lake.db.two"])
+    assert read(lake, lake.folder / "shared", table="db.one") == [0]
+    sync(lake)
+    assert read(lake, lake.folder / "shared", table="db.one") == [0]
+
+
+def test_a_branch_that_nobody_asks_for_any_more_is_not_said_to_be_dropped(lake: RealLake) -> None:
+    lake.policy = "pointers: identifier\npointer-branches: [main, dev]"
+    lake.create("t")
+    lake.append("t", 1)
+    table = lake.table("t")
+    head = table.current_snapshot()
+    assert head is not None
+    table.manage_snapshots().create_branch(head.snapshot_id, "dev").commit()
+    sync(lake)
+    lake.policy = "pointers: identifier\npointer-branches: [dev]"
+    lake.append("t", 2)
+    assert ("db_t_main.ver", "ends") in sync(lake)
+    assert read(lake, folder(lake, "t"), table="db.t") == [1, 2]

@@ -11,8 +11,9 @@ from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, replace
 
 from firnline.errors import NoSuchTable, ObjectChanged
-from firnline.model.locations import join
+from firnline.model.locations import identity, join
 from firnline.model.names import parts_of
+from firnline.model.snapshots import MAIN
 from firnline.model.times import format_instant, parse_instant
 from firnline.ops.pointers.policy import PointerPolicy, PointerStatus
 from firnline.ops.pointers.truth import truth_of
@@ -20,8 +21,9 @@ from firnline.ops.table.context import TableContext
 from firnline.pointers.document import Pointer
 from firnline.pointers.names import FOLDER, Naming, PointedBranch, PointerName, by_identifier
 from firnline.pointers.ordinals import later, ordinal_ms
-from firnline.pointers.publishing import CatalogTruth, folder_of
+from firnline.pointers.publishing import CatalogTruth
 from firnline.pointers.reading import FoundPointer, newest_names, pointer_names, read_to_replace
+from firnline.ports.abilities import KeepsVersions
 from firnline.ports.formats import State
 from firnline.ports.retire import Retire
 
@@ -80,10 +82,10 @@ class PointerEnds:
     def _next(self, found: FoundPointer, state: State) -> Pointer | None:
         """Returns what the file has to say; None where it says so already, or is no matter of this table's."""
         truth, pointer = truth_of(self.work, state), found.pointer
-        if pointer.guid != truth.guid:
-            return self._dropped(pointer) if pointer.dropped_at is None and self._is_gone(pointer) else None
-        if pointer.branch not in self.policy.chosen(state):
+        if self._is_no_more(pointer, state, truth):
             return self._dropped(pointer) if pointer.dropped_at is None else None
+        if pointer.guid != truth.guid:
+            return None
         if self._is_entry(found.named, truth) or self._is_another_name(pointer, truth):
             return None
         told = replace(
@@ -94,6 +96,27 @@ class PointerEnds:
             expires_at=pointer.expires_at or self._end(),
         )
         return None if told == pointer else replace(told, ordinal=later(truth.committed_ms, pointer.ordinal))
+
+    def _is_no_more(self, pointer: Pointer, state: State, truth: CatalogTruth) -> bool:
+        """Tells whether a pointer leads to what is gone: another table that had this very name, a branch, or a
+        registration that went further than the one which is left. Of other tables nothing is said here: one that this
+        catalog does not have under the pointer's name may have another name.
+        """
+        if pointer.guid != truth.guid:
+            return pointer.table_identifier == truth.identifier
+        if pointer.branch != MAIN and pointer.branch not in state.refs:
+            return True
+        return pointer.table_identifier != truth.identifier and self._went_further(pointer, state, truth)
+
+    def _went_further(self, pointer: Pointer, state: State, truth: CatalogTruth) -> bool:
+        """Tells whether a pointer of another name leads to what this table never was. Its own log tells, as far back as
+        that goes, and then the times; as long as the catalog has that name, nothing is over.
+        """
+        table_format = self.work.source.format
+        versions = table_format.versions(state) if isinstance(table_format, KeepsVersions) else ()
+        known = {identity(place) for place, _ in versions}
+        later_than_this = ordinal_ms(pointer.ordinal) > truth.committed_ms
+        return identity(pointer.metadata_file_path) not in known and later_than_this and self._is_gone(pointer)
 
     def _is_entry(self, named: PointerName | None, truth: CatalogTruth) -> bool:
         """Tells whether a name is that of the newest entry in the table's own log."""
@@ -107,10 +130,8 @@ class PointerEnds:
 
     def _link(self, found: FoundPointer, truth: CatalogTruth) -> str | None:
         """Returns the file beside it that goes on; None where there is none of a known name."""
-        beside = found.key.rpartition("/")[0] == folder_of(truth.location, self.policy.naming).rstrip("/")
-        if not beside or self.policy.naming is Naming.UUID:
-            return None
-        return by_identifier(PointedBranch(truth.namespace, truth.table, found.pointer.branch))
+        name = by_identifier(PointedBranch(truth.namespace, truth.table, found.pointer.branch))
+        return name if join(found.key.rpartition("/")[0], name) in self.current else None
 
     def _is_gone(self, pointer: Pointer) -> bool:
         try:
