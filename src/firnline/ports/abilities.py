@@ -93,7 +93,7 @@ class FolderPointer:
     def is_of(self, uuid: str) -> bool:
         """Tells whether it speaks of the table with this uuid: one folder may have pointers of several.
 
-        A table of version 1 may have no uuid, and a pointer always has a guid that somebody made up. Then any in the
+        A table of version 1 may have no uuid, and a pointer always has a guid of its own. Then any in the
         folder may be this table's, and what it names has to stay.
         """
         return self.guid == uuid.lower() or not _is_uuid(uuid)

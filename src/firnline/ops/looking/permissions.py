@@ -74,6 +74,8 @@ _MARKING = Uses((*_READ, *_WRITE, *_TELL_TIME), CatalogUse.COMMIT, _TIDY)
 _CARRYING = Uses((*_DECIDE, *_WRITE, *_RECORD, *_TIDY, *_PURGE, *_ENTER, *_STRIKE), CatalogUse.COMMIT, _INSPECT)
 _PURGING = (*_RECORD, *_TIDY, *_PURGE)
 _SEARCHING = Uses((*_LOOK, *_SEARCH, *_PURGING, *_ENTER, *_STRIKE), CatalogUse.READ, _INSPECT)
+_PUBLISHING = Uses((*_LOOK, *_SEARCH, Need(Verb.PUT, PlaceKind.FILES)), CatalogUse.READ, _PURGE)
+"""Pointers lie in the table's folder. Without the help those of an earlier name stay when their time is over."""
 
 COMMANDS: dict[str, Uses] = {
     "tables": Uses((), CatalogUse.READ),
@@ -100,6 +102,10 @@ COMMANDS: dict[str, Uses] = {
     "hold add": _MARKING,
     "hold list": _READING,
     "hold release": _MARKING,
+    "pointers sync": _PUBLISHING,
+    "pointers watch": _PUBLISHING,
+    "pointers listen": _PUBLISHING,
+    "pointers resolve": Uses((*_LOOK, *_SEARCH), CatalogUse.READ),
     "doctor": Uses((*_READ, *_PURGING), CatalogUse.READ, _INSPECT),
     "iam": Uses((), CatalogUse.NONE),
 }
@@ -132,7 +138,7 @@ ACTIONS: dict[str, dict[Verb, tuple[str, ...]]] = {
 
 HELPS = {
     Verb.PUT: "an unfinished run that is on no list is entered again",
-    Verb.DELETE: "claims that have ended, and what was written to learn the store's time, are cleared away",
+    Verb.DELETE: "claims and pointers that have ended, and what told the store's time, are cleared away",
     Verb.INSPECT: "a bucket that keeps versions or locks objects is noticed before the commit",
 }
 CATALOG_WORDS = {

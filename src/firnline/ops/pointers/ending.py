@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, replace
 
-from firnline.errors import NoSuchTable, ObjectChanged
+from firnline.errors import NoSuchTable, ObjectChanged, StoreError
 from firnline.model.locations import identity, join
 from firnline.model.names import parts_of
 from firnline.model.snapshots import MAIN
@@ -160,6 +160,9 @@ class PointerEnds:
         return PointerStatus(found.key, outcome, told.branch, told.metadata_file_path, told.ordinal)
 
     def _taken(self, found: FoundPointer) -> PointerStatus | None:
-        if not self.retire.retire(found.key, found.seen.data):
-            return None
+        try:
+            if not self.retire.retire(found.key, found.seen.data):
+                return None
+        except StoreError as problem:
+            return PointerStatus(found.key, f"stays: {problem}", found.pointer.branch)
         return PointerStatus(found.key, "expired", found.pointer.branch)
