@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from firnline.errors import AlreadyExists, ObjectChanged, ObjectNotFound, OutcomeUnknown, RefusedForSafety, StoreError
+from firnline.errors import ObjectNotFound, RefusedForSafety
 from firnline.model.locations import join
-from firnline.pointers.publishing import TRIES, Ask, CatalogTruth, Published
+from firnline.pointers.publishing import Ask, CatalogTruth, Published, in_order
 from firnline.ports.stores import ReadWrite, TaggedObject
 
 HINT = "version-hint.text"
@@ -31,29 +31,18 @@ class HintPublisher:
 
     def publish(self, ask: Ask) -> tuple[str, Published]:
         """Returns the file and what became of it. Raises RefusedForSafety where it leads to another table."""
-        key = hint_key(ask())
-        for _ in range(TRIES):
-            seen = self._seen(key)
-            truth = ask()
-            if hint_key(truth) != key:
-                key = hint_key(truth)
-                continue
-            try:
-                return key, self._written(key, seen, truth)
-            except (ObjectChanged, AlreadyExists, OutcomeUnknown):
-                continue  # another publisher came first, or an answer got lost: what stands there now is read again
-        raise StoreError(f"{key} was written by others in each of {TRIES} tries", hint="try again")
+        return in_order(ask, hint_key, hint_key, self._seen, self._written)
 
-    def _written(self, key: str, seen: TaggedObject | None, truth: CatalogTruth) -> Published:
+    def _written(self, key: str, seen: TaggedObject | None, truth: CatalogTruth) -> tuple[str, Published]:
         text = _text(truth).encode()
         if seen is None:
             self.store.put_if_absent(key, text)
-            return Published.NEW
+            return key, Published.NEW
         if seen.data == text:
-            return Published.UNCHANGED
+            return key, Published.UNCHANGED
         self._refuse_strange(key, seen.data, truth)
         self.store.put_if_match(key, text, seen)
-        return Published.MOVED_ON
+        return key, Published.MOVED_ON
 
     def _seen(self, key: str) -> TaggedObject | None:
         try:

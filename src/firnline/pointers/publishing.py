@@ -14,6 +14,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import partial
+from typing import TypeVar
 
 from firnline.errors import AlreadyExists, ObjectChanged, OutcomeUnknown, RefusedForSafety, StoreError
 from firnline.model.locations import identity, join
@@ -34,7 +36,9 @@ from firnline.pointers.ordinals import later
 from firnline.pointers.reading import FoundPointer, pointer_names, read_to_replace
 from firnline.ports.stores import ReadWrite
 
-TRIES = 50
+_TRIES = 50
+Seen = TypeVar("Seen")
+Done = TypeVar("Done")
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +62,32 @@ class CatalogTruth:
 
 Ask = Callable[[], CatalogTruth]
 """Asks the catalog. Raises NoSuchTable where the table is gone."""
+
+
+def in_order(
+    ask: Ask,
+    home: Callable[[CatalogTruth], object],
+    key_of: Callable[[CatalogTruth], str],
+    read: Callable[[str], Seen],
+    write: Callable[[str, Seen, CatalogTruth], Done],
+) -> Done:
+    """Returns what `write` does with a file as it was read and what the catalog said after that, again where another
+    publisher came first. `home` is what of the catalog's word tells where the file is. Raises StoreError where others
+    always come first.
+    """
+    first = ask()  # tells no more than where the file is: what is published is asked for after that was read
+    for _ in range(_TRIES):
+        key = key_of(first)
+        seen = read(key)
+        truth = ask()
+        if home(truth) != home(first):
+            first = truth
+            continue
+        try:
+            return write(key, seen, truth)
+        except (ObjectChanged, AlreadyExists, OutcomeUnknown):
+            continue  # another publisher came first, or an answer got lost: what stands there now is read again
+    raise StoreError(f"{key} was written by others in each of {_TRIES} tries", hint="try again")
 
 
 class Published(StrEnum):
@@ -89,19 +119,7 @@ class Publisher:
 
     def publish(self, ask: Ask) -> Publication:
         """Returns the pointer as it is now. Raises RefusedForSafety where another catalog's table has the same name."""
-        first = ask()  # tells no more than where the file is: what is published is asked for after that was read
-        for _ in range(TRIES):
-            key = self._key(first)
-            seen = read_to_replace(self.store, key)
-            truth = ask()
-            if _home(truth) != _home(first):
-                first = truth
-                continue
-            try:
-                return self._settled(key, seen, truth)
-            except (ObjectChanged, AlreadyExists, OutcomeUnknown):
-                continue  # another publisher came first, or an answer got lost: what stands there now is read again
-        raise StoreError(f"{key} was written by others in each of {TRIES} tries", hint="try again")
+        return in_order(ask, _home, self._key, partial(read_to_replace, self.store), self._settled)
 
     def _settled(self, key: str, seen: FoundPointer | None, truth: CatalogTruth) -> Publication:
         before = None if seen is None else seen.pointer

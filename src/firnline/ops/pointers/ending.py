@@ -59,10 +59,12 @@ class PointerEnds:
         if key in self.current or not self._is_due(self._read(key), state, is_newest):
             return None
         found = self._read(key)
-        now = self.work.source.load()
-        if found is None or not self._is_due(found, now, is_newest):
+        if found is None or found.pointer.published_by != self.work.address:
             return None
-        return self._taken(found) if self._is_over(found, is_newest) else self._replaced(found, now)
+        if self._is_over(found, is_newest):
+            return self._taken(found)
+        told = self._next(found, self.work.source.load()) if is_newest else None
+        return None if told is None else self._replaced(found, told)
 
     def _read(self, key: str) -> FoundPointer | None:
         return read_to_replace(self.work.store, key)
@@ -147,10 +149,7 @@ class PointerEnds:
     def _end(self) -> str:
         return format_instant(self.work.now() + self.policy.links_ms)
 
-    def _replaced(self, found: FoundPointer, state: State) -> PointerStatus | None:
-        told = self._next(found, state)
-        if told is None:
-            return None
+    def _replaced(self, found: FoundPointer, told: Pointer) -> PointerStatus | None:
         try:
             self.work.store.put_if_match(found.key, told.to_bytes(), found.seen)
         except ObjectChanged:

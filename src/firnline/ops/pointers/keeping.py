@@ -8,7 +8,7 @@ from firnline.errors import RefusedForSafety
 from firnline.model.snapshots import MAIN
 from firnline.ops.pointers.ending import PointerEnds, UuidOf
 from firnline.ops.pointers.policy import PointerPolicy, PointerStatus
-from firnline.ops.pointers.truth import Asking, asking, behind
+from firnline.ops.pointers.truth import Asking, behind
 from firnline.ops.table.context import TableContext
 from firnline.pointers.hints import HintPublisher
 from firnline.pointers.publishing import Publication, Published, Publisher
@@ -39,7 +39,7 @@ class PointerKeeper:
         return [*found, *self._ended(found)]
 
     def _published(self) -> list[PointerStatus]:
-        ask = asking(self.work)
+        ask = Asking(self.work)
         ask()
         found = [self._publish(branch, ask) for branch in self.policy.chosen(_last(ask))]
         return [*found, self._hint(ask)] if self.policy.hint else found

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from firnline.errors import RefusedForSafety
@@ -48,20 +47,15 @@ def truth_of(work: TableContext, state: State) -> CatalogTruth:
     )
 
 
-def asking(work: TableContext) -> Asking:
-    return Asking(work, work.source.load)
-
-
 @dataclass
 class Asking:
     """Asks the catalog of a table again and again; `state` is what it said last."""
 
     work: TableContext
-    load: Callable[[], State]
     state: State | None = field(default=None, init=False)
 
     def __call__(self) -> CatalogTruth:
-        self.state = self.load()
+        self.state = self.work.source.load()
         return truth_of(self.work, self.state)
 
 
