@@ -10,14 +10,13 @@ cannot be written is warned of and does not fail the commit: `firnline pointers 
 
 from __future__ import annotations
 
-import logging
 from typing import TYPE_CHECKING, Any
 
 from pyiceberg.catalog.rest import RestCatalog
 from pyiceberg.catalog.sql import SqlCatalog
 
-from firnline.errors import FirnlineError
 from firnline.lake import open_lake
+from firnline.ops.pointers.inline import warn_of_unpublished
 from firnline.ports.catalogs import TableName
 
 if TYPE_CHECKING:
@@ -48,11 +47,8 @@ class _Publishing:
         return table
 
     def _publish(self, parts: tuple[str, ...]) -> None:
-        try:
-            open_lake().pointers.publish(TableName.of_parts(self.name, parts))
-        except FirnlineError as problem:
-            told = ".".join(parts)
-            logging.getLogger("firnline").warning("the pointers of %s were not published: %s", told, problem)
+        name = TableName.of_parts(self.name, parts)
+        warn_of_unpublished(name, lambda: open_lake().pointers.publish(name))
 
 
 class PublishingSqlCatalog(_Publishing, SqlCatalog):

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,46 +15,16 @@ from firnline.errors import NoSuchTable, RefusedForSafety, UnreadableMetadata, U
 from firnline.model.times import DAY_MS
 from firnline.pointers.document import parse_pointer
 from firnline.testing.dated import Clock, dated
-from tests.neighbours.lakes import COLUMN, RealLake, real_lake
+from tests.neighbours.lakes import COLUMN, RealLake
+from tests.pointers.seen import files, folder, read, sync
 
 NAMINGS = ("identifier", "ordinal", "uuid")
-
-
-@pytest.fixture
-def lake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[RealLake]:
-    with real_lake(tmp_path, monkeypatch) as found:
-        yield found
 
 
 @pytest.fixture(params=NAMINGS)
 def naming(request: pytest.FixtureRequest, lake: RealLake) -> str:
     lake.policy = f"pointers: {request.param}"
     return str(request.param)
-
-
-def folder(lake: RealLake, name: str) -> Path:
-    return Path(lake.table(name).location().removeprefix("file://"))
-
-
-def files(place: Path) -> list[str]:
-    """Returns the pointers in a table's folder; times are left out."""
-    found = sorted(each.relative_to(place).as_posix() for each in place.rglob("*.ver"))
-    return [re.sub(r"[0-9]{8}T[0-9.]+[0-9]", "TIME", each) for each in found]
-
-
-def sync(lake: RealLake, **options: Any) -> list[tuple[str, str]]:
-    """Returns what became of which pointer."""
-    done = lake.firnline().pointers.sync(**options)
-    for each in done:
-        if each.problem is not None:
-            raise each.problem
-    return [(each.key.rpartition("/")[2], each.outcome) for table in done for each in table.pointers]
-
-
-def read(lake: RealLake, place: Path, **asked: Any) -> list[int]:
-    """Returns the rows that a reader without a catalog finds."""
-    found = lake.firnline().pointers.open_path(str(place), **asked)
-    return sorted(StaticTable.from_metadata(found.metadata).scan().to_arrow().column(COLUMN).to_pylist())
 
 
 def test_nothing_is_published_unless_a_policy_asks(lake: RealLake) -> None:
@@ -387,8 +355,8 @@ def test_another_tables_hint_is_left_alone(lake: RealLake) -> None:
     for number, name in enumerate(("one", "two")):
         lake.catalog.create_table(f"db.{name}", schema, location=place)
         lake.append(name, number)
-    done = {each.table: each.problem for each in lake.firnline().pointers.sync()}
-    assert done["lake.db.one"] is None
+    done = {each.table: each.problems for each in lake.firnline().pointers.sync()}
+    assert done["lake.db.one"] == ()
     assert "another table's" in str(done["lake.db.two"])
     assert StaticTable.from_metadata(place).scan().to_arrow().column(COLUMN).to_pylist() == [0]
     assert read(lake, lake.folder / "shared", table="db.two") == [1], "its pointer was published all the same"

@@ -60,11 +60,12 @@ def test_a_table_that_fails_stops_no_other_and_is_tried_again(lake: RealLake) ->
     broken.write_text("{")
     firnline = lake.firnline()
     watching = firnline.pointers.watch()
-    done = {each.table: each.problem for each in watching.look()}
-    assert done["lake.db.good"] is None
-    assert done["lake.db.bad"] is not None
+    done = {each.table: each.problems for each in watching.look()}
+    assert done["lake.db.good"] == ()
+    assert len(done["lake.db.bad"]) == 1
+    assert list(watching.look()) == [], "told once"
     broken.unlink()
-    assert [(each.table, each.problem) for each in watching.look()] == [("lake.db.bad", None)]
+    assert [(each.table, each.problems) for each in watching.look()] == [("lake.db.bad", ())]
 
 
 def test_a_look_is_one_query(lake: RealLake, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -117,7 +117,7 @@ class Places:
         from firnline.ops.pointers.inline import PublishingCommit
 
         pointers = LakePointers(self)
-        return commits if pointers.policy(name) is None else PublishingCommit(commits, pointers.publish)
+        return PublishingCommit(commits, pointers.publish) if pointers.policy(name).is_on else commits
 
     def _at_location(self, name: TableName, store: ReadWrite, settings: Mapping[str, str]) -> LocatedTable:
         """Returns the table in a folder: what lies there tells its format. Where all paths follow from the folder's,

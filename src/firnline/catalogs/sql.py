@@ -126,12 +126,18 @@ class SqlCatalog:
             return iter(self._located(connection, self._rows(connection)))
 
     def watched(self) -> Callable[[], Sequence[tuple[TableName, str | None]]]:
-        with self._reading() as connection:
-            rows = self._rows(connection)
+        """Returns a look that asks once how the rows are spelled. In a database without any, the next one may be
+        spelled otherwise: then it is asked again.
+        """
+        known: list[CatalogRows] = []
 
         def look() -> Sequence[tuple[TableName, str | None]]:
             with self._reading() as connection:
-                return self._located(connection, rows)
+                rows = known[0] if known else self._rows(connection)
+                found = self._located(connection, rows)
+            if found and not known:
+                known.append(rows)
+            return found
 
         return look
 

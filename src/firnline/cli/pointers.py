@@ -44,10 +44,10 @@ def sync(
     done = open_lake(config).pointers.sync(tables, take_over=take_over)
     output = output_for(as_json)
     output.show(Page(tuple(_synced(done))), {"tables": [each.to_json() for each in done]})
-    for each in done:
-        if each.problem is not None:
-            output.fail(each.problem)
-    return exit_code_of(each.problem for each in done)
+    problems = [problem for each in done for problem in each.problems]
+    for problem in problems:
+        output.fail(problem)
+    return exit_code_of(problems)
 
 
 def _synced(done: Sequence[SyncedTable]) -> Iterator[Block]:
@@ -66,7 +66,8 @@ def _rows(synced: SyncedTable) -> Iterator[tuple[str, ...]]:
         yield synced.table, "", "", "", f"failed: {shortened(synced.problem.message)}"
     for each in synced.pointers:
         late = "" if each.was_behind is None else _behind(each.was_behind)
-        yield synced.table, each.branch, late, each.key.rpartition("/")[2], each.outcome
+        why = "" if each.problem is None else f": {shortened(each.problem.message)}"
+        yield synced.table, each.branch, late, each.key.rpartition("/")[2], each.outcome + why
 
 
 def _behind(late: Behind) -> str:

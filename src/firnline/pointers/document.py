@@ -18,8 +18,14 @@ VERSION = 1
 LARGEST = 1 << 20
 """Bytes: no pointer comes near, and one object must not fill a reader's memory."""
 
+PUBLISH_AGAIN = "`firnline pointers sync` publishes it again; or remove the file, if no reader goes by it"
+
 _NEEDED = ("version", "table_identifier", "guid", "metadata_file_path", "Ordinal")
 _OWN = ("branch", "published_by", "renamed_to", "dropped_at", "expires_at")
+
+
+class NoPointer(UnreadableMetadata):
+    """The file names no metadata at all: whatever it is, no reader gets anywhere by it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,10 +73,8 @@ def parse_pointer(data: bytes, where: str) -> Pointer:
     try:
         return _pointer(_object(data))
     except (UnreadableMetadata, BadTimestamp) as problem:
-        raise UnreadableMetadata(f"{where} is no pointer: {problem.message}", hint=problem.hint or _HINT) from None
-
-
-_HINT = "publish it again with `firnline pointers sync`; or remove the file, if no reader goes by it"
+        kind = NoPointer if isinstance(problem, NoPointer) else UnreadableMetadata
+        raise kind(f"{where} is no pointer: {problem.message}", hint=problem.hint or PUBLISH_AGAIN) from None
 
 
 def _object(data: bytes) -> dict[str, Any]:
@@ -80,14 +84,16 @@ def _object(data: bytes) -> dict[str, Any]:
         found = json.loads(data.decode("utf-8"), object_pairs_hook=_once)
         _bytes(found)  # half of a character, or lists in lists: unknown keys are kept, so what is read must be writable
     except (ValueError, RecursionError) as error:
-        raise UnreadableMetadata(f"it is not JSON: {error}") from None
+        raise NoPointer(f"it is not JSON: {error}") from None
     if not isinstance(found, dict):
-        raise UnreadableMetadata("it is JSON, but no object")
+        raise NoPointer("it is JSON, but no object")
+    if "metadata_file_path" not in found:
+        raise NoPointer("metadata_file_path is missing")
     return found
 
 
-def too_large(size: int) -> UnreadableMetadata:
-    return UnreadableMetadata(f"it has {size:,} bytes, and a pointer at most {LARGEST:,}")
+def too_large(size: int) -> NoPointer:
+    return NoPointer(f"it has {size:,} bytes, and a pointer at most {LARGEST:,}")
 
 
 def _once(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:

@@ -19,7 +19,9 @@ _END = ".metadata.json"
 _LONGEST = 1_024
 
 IsOurs = Callable[[str, str], bool]
-"""Tells whether a metadata file, by its location, is gone or speaks of the table with this uuid."""
+"""Tells whether a metadata file, by its location, is gone or is a version of the table with this uuid, and of no other
+registration of it.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +33,7 @@ class HintPublisher:
 
     def publish(self, ask: Ask) -> tuple[str, Published]:
         """Returns the file and what became of it. Raises RefusedForSafety where it leads to another table."""
-        return in_order(ask, hint_key, hint_key, self._seen, self._written)
+        return in_order(ask, _key, _key, self._seen, self._written)
 
     def _written(self, key: str, seen: TaggedObject | None, truth: CatalogTruth) -> tuple[str, Published]:
         text = _text(truth).encode()
@@ -59,8 +61,12 @@ class HintPublisher:
             )
 
 
-def hint_key(truth: CatalogTruth) -> str:
-    return join(truth.metadata.rpartition("/")[0], HINT)
+def hint_key(metadata: str) -> str:
+    return join(metadata.rpartition("/")[0], HINT)
+
+
+def _key(truth: CatalogTruth) -> str:
+    return hint_key(truth.metadata)
 
 
 def _text(truth: CatalogTruth) -> str:

@@ -110,10 +110,13 @@ class Publication:
 
 @dataclass(frozen=True, slots=True)
 class Publisher:
-    """Publishes one branch of one table. `take_over` lets it replace a pointer that was taken from another catalog."""
+    """Publishes one branch of one table. `take_over` lets it replace a pointer that was taken from another catalog;
+    `is_registered` tells whether the catalog has a pointer's table under the pointer's name.
+    """
 
     store: ReadWrite
     naming: Naming
+    is_registered: Callable[[Pointer], bool]
     branch: str = MAIN
     take_over: bool = False
 
@@ -125,6 +128,8 @@ class Publisher:
         before = None if seen is None else seen.pointer
         if before is not None and not self.take_over:
             refuse_strange(key, before, truth)
+        if before is not None:
+            self._refuse_another_name(key, before, truth)
         if seen is not None and says(seen.pointer, truth):
             self._enter(key, seen.pointer)
             return Publication(key, Published.UNCHANGED, seen.pointer, before)
@@ -135,6 +140,17 @@ class Publisher:
             self.store.put_if_match(key, told.to_bytes(), seen.seen)
         self._enter(key, told)
         return Publication(key, Published.NEW if before is None else Published.MOVED_ON, told, before)
+
+    def _refuse_another_name(self, key: str, before: Pointer, truth: CatalogTruth) -> None:
+        """Raises RefusedForSafety if the file speaks of another name that the table still has: it is registered twice,
+        each registration goes its own way, and readers would be led from one to the other and back.
+        """
+        is_other = before.guid == truth.guid and before.table_identifier != truth.identifier
+        if is_other and not before.is_over and self.is_registered(before):
+            raise RefusedForSafety(
+                f"{key} speaks of {before.table_identifier}; {truth.identifier} is the same table, registered twice",
+                hint="drop one of the registrations, or have pointers named by `identifier`: each name has its own",
+            )
 
     def _enter(self, key: str, pointer: Pointer) -> None:
         """Writes the log's entry of what the file says, where there is a log and not this entry."""

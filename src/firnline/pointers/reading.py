@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from firnline.errors import ObjectNotFound, UnreadableMetadata
+from firnline.errors import ObjectNotFound
 from firnline.model.locations import join
-from firnline.pointers.document import LARGEST, Pointer, parse_pointer, too_large
+from firnline.model.names import written
+from firnline.pointers.document import LARGEST, PUBLISH_AGAIN, NoPointer, Pointer, parse_pointer, too_large
 from firnline.pointers.names import FOLDER, SUFFIX, PointerName, read_name
 from firnline.pointers.ordinals import ordinal_ms
 from firnline.ports.stores import Read, ReadWrite, TaggedObject
@@ -29,12 +30,21 @@ class FoundPointer:
     def named(self) -> PointerName | None:
         return read_name(self.name)
 
+    @property
+    def is_named_well(self) -> bool:
+        """Whether the file has the name that firnline would give it, or one that says nothing."""
+        told, pointer = self.named, self.pointer
+        if told is None or told.ordinal is None:
+            return True
+        subject = (written((*told.subject.namespace, told.subject.table)), told.subject.branch)
+        return subject == (pointer.table_identifier, pointer.branch)
+
 
 def read_pointer(store: Read, key: str) -> FoundPointer:
     """Returns the pointer in a file. Raises ObjectNotFound; UnreadableMetadata for what is none, or far too large."""
     size = store.head(key).size
     if size > LARGEST:
-        raise UnreadableMetadata(f"{key} is no pointer: {too_large(size).message}")
+        raise NoPointer(f"{key} is no pointer: {too_large(size).message}", hint=PUBLISH_AGAIN)
     data = store.get(key)
     return FoundPointer(key, parse_pointer(data, key), TaggedObject(data))
 
@@ -72,11 +82,41 @@ def pointers_in(store: Read, folder: str) -> Iterator[FoundPointer]:
     """Yields the pointers in a folder, of each log the newest. Raises UnreadableMetadata where a file that is one by
     its name cannot be read. One that goes meanwhile is left out.
     """
-    for name in newest_names(pointer_names(store, folder)):
-        try:
-            yield read_pointer(store, join(folder, name))
-        except ObjectNotFound:
-            continue
+    names = pointer_names(store, folder)
+    for name in newest_names(names):
+        for found in _read_if_pointer(store, folder, name):
+            yield from (found,) if found.is_named_well else _newest_in(store, folder, names, found)
+
+
+def _read_if_pointer(store: Read, folder: str, name: str) -> Iterator[FoundPointer]:
+    """Yields the pointer in a file; nothing where it is gone, or of another program: no name and no content of ours."""
+    try:
+        yield read_pointer(store, join(folder, name))
+    except ObjectNotFound:
+        return
+    except NoPointer:
+        if read_name(name) is not None:
+            raise
+
+
+def _newest_in(store: Read, folder: str, names: list[str], found: FoundPointer) -> Iterator[FoundPointer]:
+    """Yields the newest of each log among files that one name is read from. A program that does not escape gives the
+    logs of `a_b` + `c` and `a` + `b_c` the same names: what counts is what the files say.
+    """
+    newest: dict[object, tuple[int, FoundPointer]] = {}
+    log = [name for name in names if _is_in_one_log(name, found)]
+    for each in (each for name in log for each in _read_if_pointer(store, folder, name)):
+        told = each.pointer
+        subject, at = (told.table_identifier, told.guid, told.branch), ordinal_ms(told.ordinal)
+        newest[subject] = max(newest.get(subject, (0, each)), (at, each), key=lambda pair: pair[0])
+    return (each for _, each in newest.values())
+
+
+def _is_in_one_log(name: str, found: FoundPointer) -> bool:
+    told, other = read_name(name), found.named
+    if told is None or other is None or other.ordinal is None:
+        return name == found.name
+    return told.ordinal is not None and told.subject == other.subject
 
 
 def pointers_of(store: Read, location: str) -> Iterator[FoundPointer]:

@@ -110,13 +110,15 @@ def _is_uuid(text: str) -> bool:
 @dataclass(frozen=True, slots=True)
 class PointedVersion:
     """What readers find who go by a pointer: a metadata object, in it a snapshot, None where it has none, and the files
-    that this names. `trouble` says why they cannot read it; what is there of it is needed all the same.
+    that this names. `trouble` says why they cannot read it; what is there of it is needed all the same. `is_outside`:
+    its metadata lies where none of this table's is, and was not read.
     """
 
     pointer: FolderPointer
     snapshot: SnapshotId | None = None
     files: tuple[File, ...] = ()
     trouble: str = ""
+    is_outside: bool = False
 
 
 class Undefined(NamedTuple):
@@ -307,8 +309,8 @@ class ReadByPointers(Protocol):
         ...
 
     def version_behind(self, state: State, pointer: FolderPointer) -> PointedVersion:
-        """Returns what readers of a pointer in the table's folder find. Raises where it is there and cannot be read, or
-        lies where none of this table's metadata is.
+        """Returns what readers of a pointer in the table's folder find; nothing is read where none of this table's
+        metadata lies. Raises where it is there and cannot be read.
         """
         ...
 

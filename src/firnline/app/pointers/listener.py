@@ -46,7 +46,7 @@ def hear(pointers: LakePointers, message: bytes) -> Heard:
         try:
             synced = pointers.publish_one(pointers.places.catalogs.name_of(each))
             done.append(synced.to_json())
-            status = status if synced.problem is None else 409
+            status = 409 if synced.problems else status
         except FirnlineError as problem:
             done.append({"table": each, "pointers": [], "error": problem.to_json()})
             status = 404

@@ -27,11 +27,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class SyncedTable:
-    """What became of the pointers of one table; or why nothing did."""
+    """What became of the pointers of one table, or of a catalog that cannot be read; or why nothing did."""
 
     table: str
     pointers: tuple[PointerStatus, ...] = ()
     problem: FirnlineError | None = None
+
+    @property
+    def problems(self) -> tuple[FirnlineError, ...]:
+        """Of the table as a whole, and of each pointer."""
+        own = (each.problem for each in self.pointers)
+        return tuple(each for each in (self.problem, *own) if each is not None)
 
     def to_json(self) -> dict[str, Any]:
         told = {"table": self.table, "pointers": [_facts(each) for each in self.pointers]}
@@ -76,25 +82,34 @@ class LakePointers:
 
     places: Places
 
-    def policy(self, name: TableName) -> PointerPolicy | None:
-        """Returns what firnline.yaml says of a table's pointers; None where it asks for none."""
-        if not name.catalog:
-            return None
+    def policy(self, name: TableName) -> PointerPolicy:
+        """Returns what firnline.yaml says of a table's pointers."""
         return PointerPolicy.of(effective(self.places.config, name.catalog, name.namespace, name.name))
 
     def sync(self, tables: Iterable[str] | None = None, *, take_over: bool = False) -> list[SyncedTable]:
-        """Returns the pointers of tables, brought to what their catalogs say: of names, patterns, or of every table if
-        None, where a policy asks for them. `take_over` replaces those that were published from another catalog. A table
-        that fails does not stop the others.
+        """Returns the pointers of tables, brought to what their catalogs say: of names and patterns, or of every table
+        of which a policy speaks. Those that are to have none lose theirs in the time that links have. `take_over`
+        replaces those that were published from another catalog. Neither a table that fails nor a catalog stops the
+        others.
         """
         catalogs = self.places.catalogs
-        chosen = catalogs.chosen(list(tables)) if tables else catalogs.tables()
-        return [self.sync_one(each, take_over) for each in chosen if self.is_wanted(each)]
+        if tables:
+            return [self.sync_one(each, take_over) for each in catalogs.chosen(list(tables)) if each.catalog]
+        listed, unread = catalogs.readable()
+        done = [self.sync_one(each, take_over) for each in listed if self._is_spoken_of(each)]
+        return [*done, *(SyncedTable(name, problem=problem) for name, problem in unread.items())]
+
+    def _is_spoken_of(self, name: TableName) -> bool:
+        """Tells whether a policy speaks of the table's pointers; also if nobody can tell: then that is its problem."""
+        try:
+            return self.policy(name).is_said
+        except FirnlineError:
+            return True
 
     def is_wanted(self, name: TableName) -> bool:
-        """Tells whether a policy asks for pointers of the table; also if nobody can tell: then that is its problem."""
+        """Tells whether a policy asks for pointers of the table; also if nobody can tell."""
         try:
-            return self.policy(name) is not None
+            return self.policy(name).is_on
         except FirnlineError:
             return True
 
@@ -115,7 +130,7 @@ class LakePointers:
     def publish(self, name: TableName) -> list[PointerStatus]:
         """Returns the pointers of a table, moved on to what its catalog says; none where no policy asks for them."""
         policy = self.policy(name)
-        return [] if policy is None else self._keeper(name, policy).publish()
+        return self._keeper(name, policy).publish() if policy.is_on else []
 
     def open_path(
         self,
@@ -165,8 +180,7 @@ class LakePointers:
         self, name: TableName, act: Callable[[PointerKeeper], list[PointerStatus]], take_over: bool = False
     ) -> SyncedTable:
         try:
-            policy = self.policy(name)
-            found = [] if policy is None else act(self._keeper(name, policy, take_over))
+            found = act(self._keeper(name, self.policy(name), take_over))
         except FirnlineError as problem:
             return SyncedTable(str(name), problem=problem)
         return SyncedTable(str(name), tuple(found))
@@ -189,6 +203,7 @@ def _facts(status: PointerStatus) -> dict[str, Any]:
         "metadata": status.metadata,
         "ordinal": status.ordinal,
         "was_behind": None if told is None else _behind_facts(told),
+        **({} if status.problem is None else {"error": status.problem.to_json()}),
     }
 
 

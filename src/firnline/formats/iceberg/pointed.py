@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Set
 from dataclasses import dataclass, replace
 
-from firnline.errors import ObjectNotFound, RefusedForSafety
+from firnline.errors import ObjectNotFound
 from firnline.formats.iceberg.document import document_in
 from firnline.formats.iceberg.expand import roots_of
 from firnline.formats.iceberg.state import state_of
@@ -40,7 +40,12 @@ class BehindPointer:
 
     def version(self) -> PointedVersion:
         """Returns what readers find. Raises UnreadableMetadata where it is there and cannot be read."""
-        self._refuse_outside()
+        if self._is_outside():
+            return PointedVersion(
+                self.pointer,
+                trouble=self._words(f"names {self.pointer.metadata}, which lies in no folder of {self.state.table}"),
+                is_outside=True,
+            )
         found = self._metadata()
         if found is None:
             return self._troubled(f"names metadata that is not there: {self.pointer.metadata}")
@@ -53,18 +58,13 @@ class BehindPointer:
         named = tuple(replace(file, opens=False) if file.key in gone else file for file in files)
         return self._troubled(trouble, head, named) if trouble else PointedVersion(self.pointer, head, named)
 
-    def _refuse_outside(self) -> None:
-        """Raises RefusedForSafety unless the path is in a folder of the table: a pointer is anybody's word, and must
-        not make us read any file of this machine.
+    def _is_outside(self) -> bool:
+        """Tells whether the path is in no folder of the table: a pointer is anybody's word, and must not make us read
+        any file of this machine.
         """
         log = (str(entry["metadata-file"]) for entry in self.state.document.get("metadata-log") or ())
         folders = (*self.state.owned, *(each.rpartition("/")[0] for each in (self.state.fence, *log)))
-        if not any(within(folder, self.pointer.metadata) for folder in folders):
-            raise RefusedForSafety(
-                f"the pointer {self.pointer.key} names {self.pointer.metadata}, which lies in no folder of "
-                f"{self.state.table}: nobody can tell what its readers need",
-                hint="`firnline pointers sync` publishes it again; or remove the file, if no reader goes by it",
-            )
+        return not any(within(folder, self.pointer.metadata) for folder in folders)
 
     def _metadata(self) -> State | None:
         """Returns the version; None where it is gone. The one that is current was read a moment ago."""
@@ -98,4 +98,7 @@ class BehindPointer:
     def _troubled(
         self, trouble: str, snapshot: SnapshotId | None = None, files: tuple[File, ...] = ()
     ) -> PointedVersion:
-        return PointedVersion(self.pointer, snapshot, files, f"the pointer {self.pointer.key} {trouble}")
+        return PointedVersion(self.pointer, snapshot, files, self._words(trouble))
+
+    def _words(self, trouble: str) -> str:
+        return f"the pointer {self.pointer.key} {trouble}"

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from firnline.model.files import FileKind, Root
-from firnline.ops.reachability.pointed import PUBLISH_AGAIN, pointed_versions
+from firnline.ops.reachability.pointed import pointed_versions
 from firnline.ops.runs.presence import FileFault, Presence, look
+from firnline.pointers.document import PUBLISH_AGAIN
 from firnline.ports.abilities import ChecksClocks, KeepsLogs, LeavesHints, NamesDefinitions
 from firnline.ports.catalogs import TableSource
 from firnline.ports.engines import ChooseEngine, Territory

@@ -292,7 +292,8 @@ class Index:
             raise StoreError(f"{name} cannot be asked what it needs: {problem.message}", problem.hint) from problem
         raise RefusedForSafety(
             f"nobody can tell which files {name} needs: {problem.message}",
-            hint=f"repair or drop it; or say `sharing: none` for {name} in firnline.yaml, if it shares no file",
+            hint=f"{problem.hint or 'repair or drop it'}; or say `sharing: none` for {name} in firnline.yaml, if it "
+            "shares no file",
         ) from problem
 
 

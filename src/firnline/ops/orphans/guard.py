@@ -58,7 +58,9 @@ class LakeGuard:
         for by_name in (False, True):  # one walk each on a server, however many tables there are
             asked = [each for each in neighbours if each.unique_names is by_name]
             own = ((each, file) for each in asked for file in each.needs(now_ms))
-            needed = ((each, Root(file, True)) for each, file in chain(own, PointedByStrangers(asked).needs()))
+            strangers = PointedByStrangers(asked)
+            strangers.refuse_outside(scope["folders"])
+            needed = ((each, Root(file, True)) for each, file in chain(own, strangers.needs()))
             for part in by_server(neighbours, needed, here):
                 self.since_plan.add(part.roots, part.expand, by_name=by_name)
         self.held.clear()

@@ -11,7 +11,13 @@ from firnline.errors import NoSuchTable
 from firnline.model.files import File, FileKind, Root
 from firnline.model.locations import identity, parse_location, stem_of, within
 from firnline.ops.reachability.live_roots import live_roots
-from firnline.ops.reachability.pointed import folder_pointers, needed_files, versions_behind
+from firnline.ops.reachability.pointed import (
+    folder_pointers,
+    needed_files,
+    own_versions,
+    refuse_outside,
+    versions_behind,
+)
 from firnline.ops.table.context import ListTables, Registered, TableContext, read_all
 from firnline.ports.abilities import FolderPointer, KeepsBackups, PointedVersion
 from firnline.ports.engines import ServerRoots
@@ -56,7 +62,7 @@ class Neighbour:
     @cached_property
     def pointed(self) -> tuple[PointedVersion, ...]:
         """What its own pointers lead to."""
-        return self.behind(each for each in self.pointers if each.is_of(self.state.uuid))
+        return own_versions(self.work.source.format, self.state, self.pointers)
 
     def behind(self, pointers: Iterable[FolderPointer]) -> tuple[PointedVersion, ...]:
         return versions_behind(self.work.source.format, self.state, pointers)
@@ -92,6 +98,13 @@ class PointedByStrangers:
 
     def needs(self) -> Iterator[tuple[Neighbour, File]]:
         return ((each, file) for each, version in self.found for file in needed_files([version]))
+
+    def refuse_outside(self, folders: Sequence[str]) -> None:
+        """Raises RefusedForSafety if one in these folders leads to metadata elsewhere. In other folders that is no
+        matter of a search here: what any stranger far away needs, nobody can know.
+        """
+        here = (version for _, version in self.found if any(within(each, version.pointer.key) for each in folders))
+        refuse_outside(here)
 
 
 def all_tables(everyone: ListTables) -> list[Neighbour]:

@@ -108,6 +108,8 @@ class CountedSearch:
         if scope.departed is not None:
             gone |= {scope.departed.uuid}
             departed.add(scope.departed, self.formats)
+        for each in (lake.strangers, self.tables.strangers):
+            each.refuse_outside(scope.folders)
         documents = chain(self.census.document_batches(), self._not_listed(), self._pointed())
         refuse_strangers(documents, self.tables.known, self.tables.forks(), gone, departed, self.formats)
 

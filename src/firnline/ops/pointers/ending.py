@@ -7,19 +7,18 @@ very catalog are touched.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 
-from firnline.errors import NoSuchTable, ObjectChanged, StoreError
+from firnline.errors import ObjectChanged, StoreError, UnreadableMetadata
 from firnline.model.locations import identity, join
-from firnline.model.names import parts_of
 from firnline.model.snapshots import MAIN
 from firnline.model.times import format_instant, parse_instant
 from firnline.ops.pointers.policy import PointerPolicy, PointerStatus
-from firnline.ops.pointers.truth import truth_of
+from firnline.ops.pointers.truth import UuidOf, is_registered, truth_of
 from firnline.ops.table.context import TableContext
-from firnline.pointers.document import Pointer
-from firnline.pointers.names import FOLDER, Naming, PointedBranch, PointerName, by_identifier
+from firnline.pointers.document import NoPointer, Pointer
+from firnline.pointers.names import FOLDER, Naming, PointedBranch, PointerName, by_identifier, read_name
 from firnline.pointers.ordinals import later, ordinal_ms
 from firnline.pointers.publishing import CatalogTruth
 from firnline.pointers.reading import FoundPointer, newest_names, pointer_names, read_to_replace
@@ -27,19 +26,19 @@ from firnline.ports.abilities import KeepsVersions
 from firnline.ports.formats import State
 from firnline.ports.retire import Retire
 
-UuidOf = Callable[[tuple[str, ...]], str]
-"""Returns the uuid of the table that a name, level by level, has in the same catalog. Raises NoSuchTable."""
-
 
 @dataclass(frozen=True, slots=True)
 class PointerEnds:
-    """Ends the pointers in a table's folder that are none of its `current` files."""
+    """Ends the pointers in a table's folder that are none of its `current` files. `take_over` is for those of this
+    table, too, that were published from another catalog.
+    """
 
     work: TableContext
     policy: PointerPolicy
     retire: Retire
     uuid_of: UuidOf
     current: Collection[str]
+    take_over: bool = False
 
     def settle(self) -> Iterator[PointerStatus]:
         """Yields what was ended, brought up to date or taken away."""
@@ -48,18 +47,37 @@ class PointerEnds:
             names = pointer_names(self.work.store, folder)
             newest = newest_names(names)
             for name in names:
-                done = self._settled(join(folder, name), state, is_newest=name in newest)
-                if done is not None:
-                    yield done
+                yield from self._tried(join(folder, name), state, is_newest=name in newest)
+
+    def trim(self) -> Iterator[PointerStatus]:
+        """Yields the entries of the table's own log that were taken away: what each publication adds, one takes out."""
+        state = self.work.source.load()
+        folder = join(state.location, FOLDER)
+        names = pointer_names(self.work.store, folder)
+        for name in sorted({*names} - {*newest_names(names)}):
+            if self._is_entry(read_name(name), truth_of(self.work, state)):
+                yield from self._tried(join(folder, name), state, is_newest=False)
+
+    def _tried(self, key: str, state: State, is_newest: bool) -> Iterator[PointerStatus]:
+        """Yields what became of a file, if anything. One that cannot be read is told and does not stop the others."""
+        try:
+            done = self._settled(key, state, is_newest)
+        except UnreadableMetadata as problem:
+            done = PointerStatus.failed(key, MAIN, problem)
+        if done is not None:
+            yield done
 
     def _settled(self, key: str, state: State, is_newest: bool) -> PointerStatus | None:
         """Returns what became of a file. The first look decides whether there is anything to do; then the file is read
         again, the catalog asked after that, and the file replaced as it was read: the name may be in use again.
         """
-        if key in self.current or not self._is_due(self._read(key), state, is_newest):
+        named = read_name(key.rpartition("/")[2])
+        if key in self.current or (not is_newest and named is not None and not self._is_past(named.ordinal)):
+            return None
+        if not self._is_due(self._read(key), state, is_newest):
             return None
         found = self._read(key)
-        if found is None or found.pointer.published_by != self.work.address:
+        if found is None or not self._is_ours(found.pointer, state):
             return None
         if self._is_over(found, is_newest):
             return self._taken(found)
@@ -67,10 +85,23 @@ class PointerEnds:
         return None if told is None else self._replaced(found, told)
 
     def _read(self, key: str) -> FoundPointer | None:
-        return read_to_replace(self.work.store, key)
+        """Returns the pointer; None where there is none, or a file of another program that only ends like one."""
+        try:
+            return read_to_replace(self.work.store, key)
+        except NoPointer:
+            if read_name(key.rpartition("/")[2]) is None:
+                return None
+            raise
+
+    def _is_ours(self, pointer: Pointer, state: State) -> bool:
+        return pointer.published_by == self.work.address or (self.take_over and pointer.guid == state.uuid)
+
+    def _is_past(self, ordinal: str | None) -> bool:
+        """Tells whether an entry of a log is older than links live."""
+        return ordinal is None or self.work.now() > ordinal_ms(ordinal) + self.policy.links_ms
 
     def _is_due(self, found: FoundPointer | None, state: State, is_newest: bool) -> bool:
-        if found is None or found.pointer.published_by != self.work.address:
+        if found is None or not self._is_ours(found.pointer, state):
             return False
         return self._is_over(found, is_newest) or (is_newest and self._next(found, state) is not None)
 
@@ -79,7 +110,7 @@ class PointerEnds:
         pointer = found.pointer
         if pointer.expires_at is not None:
             return self.work.now() > parse_instant(pointer.expires_at)
-        return not is_newest and self.work.now() > ordinal_ms(pointer.ordinal) + self.policy.links_ms
+        return not is_newest and self._is_past(pointer.ordinal)
 
     def _next(self, found: FoundPointer, state: State) -> Pointer | None:
         """Returns what the file has to say; None where it says so already, or is no matter of this table's."""
@@ -93,6 +124,7 @@ class PointerEnds:
         told = replace(
             pointer,
             metadata_file_path=truth.metadata,
+            published_by=truth.address,
             renamed_to=self._link(found, truth),
             dropped_at=None,
             expires_at=pointer.expires_at or self._end(),
@@ -136,15 +168,19 @@ class PointerEnds:
         return name if join(found.key.rpartition("/")[0], name) in self.current else None
 
     def _is_gone(self, pointer: Pointer) -> bool:
-        try:
-            return self.uuid_of(parts_of(pointer.table_identifier)) != pointer.guid
-        except NoSuchTable:
-            return True
+        return not is_registered(self.uuid_of, pointer)
 
     def _dropped(self, pointer: Pointer) -> Pointer:
         ordinal = later(0, pointer.ordinal)
         now = format_instant(self.work.now())
-        return replace(pointer, ordinal=ordinal, renamed_to=None, dropped_at=now, expires_at=self._end())
+        return replace(
+            pointer,
+            ordinal=ordinal,
+            published_by=self.work.address,
+            renamed_to=None,
+            dropped_at=now,
+            expires_at=self._end(),
+        )
 
     def _end(self) -> str:
         return format_instant(self.work.now() + self.policy.links_ms)

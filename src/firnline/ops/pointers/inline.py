@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from firnline.errors import FirnlineError
+from firnline.ops.pointers.policy import PointerStatus
 from firnline.ports.catalogs import Attempt, Commit, Step, Still, SwapOutcome, TableName, Version, always
 from firnline.ports.formats import Amendment
 
@@ -19,7 +20,7 @@ class PublishingCommit:
     """
 
     commits: Commit
-    publish: Callable[[TableName], object]
+    publish: Callable[[TableName], Sequence[PointerStatus]]
 
     def prepare(self, table: TableName, step: Step) -> Attempt:
         return self.commits.prepare(table, step)
@@ -37,7 +38,14 @@ class PublishingCommit:
         return self.commits.fence(proofs, now)
 
     def _published(self, table: TableName) -> None:
-        try:
-            self.publish(table)
-        except FirnlineError as problem:
-            logging.getLogger("firnline").warning("the pointers of %s were not published: %s", table, problem)
+        warn_of_unpublished(table, lambda: self.publish(table))
+
+
+def warn_of_unpublished(table: object, publish: Callable[[], Sequence[PointerStatus]]) -> None:
+    """Publishes, and warns of whatever went wrong: the commit before is done, and no error may say that it is not."""
+    try:
+        problems = [each.problem for each in publish() if each.problem is not None]
+    except FirnlineError as problem:
+        problems = [problem]
+    for each in problems:
+        logging.getLogger("firnline").warning("the pointers of %s were not published: %s", table, each)

@@ -5,32 +5,40 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
+from firnline.errors import FirnlineError
 from firnline.model.snapshots import MAIN, RefKind
 from firnline.ops.pointers.truth import Behind
 from firnline.pointers.names import Naming
 from firnline.policy.inherit import Effective
+from firnline.policy.policy import Level
 from firnline.ports.formats import State
+
+FAILED = "failed"
 
 
 @dataclass(frozen=True, slots=True)
 class PointerPolicy:
-    """What a policy says of a table's pointers: how they are named, of which branches there are some, and how long one
-    stays whose table has another name or is gone; and whether there is a hint, too.
+    """What a policy says of a table's pointers: how they are named, None if there are to be none; of which branches
+    there are some, and how long one stays whose table has another name or is gone; and whether there is a hint, too.
+    `is_said` tells whether any of the policy's levels speaks of pointers.
     """
 
-    naming: Naming
+    naming: Naming | None
     branches: tuple[str, ...]
     links_ms: int
     hint: bool = False
+    is_said: bool = True
 
     @staticmethod
-    def of(effective: Effective) -> PointerPolicy | None:
-        """Returns what is in force; None where no policy asks for pointers."""
-        naming = effective.pointers.value
-        if naming is None:
-            return None
+    def of(effective: Effective) -> PointerPolicy:
+        naming, is_said = effective.pointers.value, effective.pointers.source.level is not Level.DEFAULT
         branches, links = effective.pointer_branches.value, effective.pointer_links.value
-        return PointerPolicy(Naming(naming), branches, links, effective.version_hint.value)
+        hint = effective.version_hint.value
+        return PointerPolicy(Naming(naming) if naming else None, branches, links, hint, is_said)
+
+    @property
+    def is_on(self) -> bool:
+        return self.naming is not None
 
     def chosen(self, state: State) -> list[str]:
         """Returns the branches of the table that have a pointer; main has one before its first commit, too."""
@@ -44,7 +52,7 @@ class PointerPolicy:
 
 @dataclass(frozen=True, slots=True)
 class PointerStatus:
-    """What became of one pointer. `was_behind` tells how stale it was found."""
+    """What became of one pointer. `was_behind` tells how stale it was found, `problem` why nothing became of it."""
 
     key: str
     outcome: str
@@ -52,3 +60,8 @@ class PointerStatus:
     metadata: str | None = None
     ordinal: str | None = None
     was_behind: Behind | None = None
+    problem: FirnlineError | None = None
+
+    @staticmethod
+    def failed(key: str, branch: str, problem: FirnlineError) -> PointerStatus:
+        return PointerStatus(key, FAILED, branch, problem=problem)

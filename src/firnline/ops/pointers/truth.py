@@ -2,16 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from firnline.errors import RefusedForSafety
+from firnline.errors import NoSuchTable, RefusedForSafety
 from firnline.model.locations import identity
+from firnline.model.names import parts_of
 from firnline.ops.table.context import TableContext
 from firnline.pointers.document import Pointer
 from firnline.pointers.names import is_uuid
 from firnline.pointers.publishing import CatalogTruth
 from firnline.ports.abilities import KeepsVersions
 from firnline.ports.formats import State, TableFormat
+
+UuidOf = Callable[[tuple[str, ...]], str]
+"""Returns the uuid of the table that a name, level by level, has in the same catalog. Raises NoSuchTable."""
+
+
+def is_registered(uuid_of: UuidOf, pointer: Pointer) -> bool:
+    """Tells whether the catalog has the pointer's table under the pointer's name."""
+    try:
+        return uuid_of(parts_of(pointer.table_identifier)) == pointer.guid
+    except NoSuchTable:
+        return False
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,17 +14,30 @@ from collections.abc import Iterable, Iterator, Set
 from firnline.errors import RefusedForSafety
 from firnline.model.files import File, FileKind, Root
 from firnline.model.holds import Pin
+from firnline.pointers.document import PUBLISH_AGAIN
 from firnline.ports.abilities import FolderPointer, PointedVersion, ReadByPointers
 from firnline.ports.formats import State, TableFormat
-
-PUBLISH_AGAIN = "`firnline pointers sync` publishes it again; or remove the file, if no reader goes by it"
 
 
 def pointed_versions(table_format: TableFormat, state: State) -> tuple[PointedVersion, ...]:
     """Returns what the table's own pointers lead to, read just now. Raises where one cannot be read."""
-    return versions_behind(
-        table_format, state, (each for each in folder_pointers(table_format, state) if each.is_of(state.uuid))
-    )
+    return own_versions(table_format, state, folder_pointers(table_format, state))
+
+
+def own_versions(
+    table_format: TableFormat, state: State, pointers: Iterable[FolderPointer]
+) -> tuple[PointedVersion, ...]:
+    """Returns what those of the pointers lead to that are the table's own. Raises where one cannot be read."""
+    found = versions_behind(table_format, state, (each for each in pointers if each.is_of(state.uuid)))
+    refuse_outside(found)
+    return found
+
+
+def refuse_outside(versions: Iterable[PointedVersion]) -> None:
+    """Raises RefusedForSafety if metadata was not read because it lies elsewhere: what it names may lie here."""
+    for each in versions:
+        if each.is_outside:
+            raise RefusedForSafety(f"{each.trouble}: nobody can tell what its readers need", hint=PUBLISH_AGAIN)
 
 
 def folder_pointers(table_format: TableFormat, state: State) -> tuple[FolderPointer, ...]:
@@ -35,6 +48,7 @@ def folder_pointers(table_format: TableFormat, state: State) -> tuple[FolderPoin
 def versions_behind(
     table_format: TableFormat, state: State, pointers: Iterable[FolderPointer]
 ) -> tuple[PointedVersion, ...]:
+    """Returns what pointers lead to, in the table's folder, of whichever table they are."""
     if not isinstance(table_format, ReadByPointers):
         return ()
     return tuple(table_format.version_behind(state, each) for each in pointers)
@@ -69,5 +83,5 @@ def refuse_pointed(table_format: TableFormat, departed: State) -> None:
         if each.is_of(departed.uuid):
             raise RefusedForSafety(
                 f"the pointer {each.key} still leads readers to the dropped table {departed.uuid}",
-                hint="remove that file, or have it say that the table was dropped: `firnline pointers sync`",
+                hint="remove that file, if no reader goes by it any more",
             )

@@ -1,0 +1,184 @@
+"""Pointers that nobody asks for any more, registrations that diverge, and what cleans up when nobody says sync."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import yaml
+from pyiceberg.catalog.sql import SqlCatalog
+
+from firnline.app.places import now_ms
+from firnline.errors import RefusedForSafety
+from firnline.model.times import DAY_MS, HOUR_MS
+from firnline.pointers.document import parse_pointer
+from firnline.testing.dated import Clock, dated
+from tests.neighbours.lakes import RealLake, rows
+from tests.pointers.seen import files, folder, read, sync
+
+LINKS = "\npointer-links: 7d"
+
+
+def pins(lake: RealLake) -> list[str]:
+    plan = lake.firnline().plan("lake.db.t", older_than=now_ms(), retain_last=1, blast_radius=1.0).plan
+    return [reason for each in plan.keep for reason in each.reasons if "pointer" in reason]
+
+
+def grown(lake: RealLake) -> Path:
+    lake.create("t")
+    lake.append("t", 1)
+    sync(lake)
+    lake.overwrite("t", 2)
+    return folder(lake, "t")
+
+
+@pytest.mark.parametrize("naming", ["identifier", "ordinal", "uuid"])
+def test_pointers_that_are_turned_off_go_on_for_a_while_and_end(lake: RealLake, naming: str) -> None:
+    lake.policy = f"pointers: {naming}{LINKS}"
+    place = grown(lake)
+    lake.policy = f"pointers: 'off'{LINKS}"
+    assert pins(lake), "nobody took it away, and readers may go by it"
+    assert {outcome for _, outcome in sync(lake)} == {"ends"}
+    assert read(lake, place) == [2], "until its end it says what the catalog says"
+    assert sync(lake) == []
+    dated(lake.firnline(), Clock(8 * DAY_MS)).pointers.sync()
+    assert files(place) == []
+    assert pins(lake) == []
+
+
+def test_a_policy_that_says_nothing_any_more_ends_those_of_named_tables(lake: RealLake) -> None:
+    lake.policy = "pointers: identifier"
+    place = grown(lake)
+    lake.policy = ""
+    assert lake.firnline().pointers.sync() == []
+    assert sync(lake, tables=["lake.db.t"]) == [("db_t_main.ver", "ends")]
+    assert parse_pointer((place / "db_t_main.ver").read_bytes(), "x").expires_at is not None
+
+
+def test_links_of_a_catalog_that_was_taken_over_end(lake: RealLake) -> None:
+    lake.policy = f"pointers: identifier{LINKS}"
+    lake.create("t")
+    lake.append("t", 1)
+    sync(lake)
+    lake.catalog.rename_table("db.t", "db.u")
+    sync(lake)
+    place = folder(lake, "u")
+    with moved_to_another_catalog(lake, "u") as catalog:
+        catalog.load_table("db.u").append(rows(2))
+        sync(lake, take_over=True)
+        assert read(lake, place, table="db.u") == [1, 2]
+        assert read(lake, place, table="db.t") == [1, 2]
+        dated(lake.firnline(), Clock(8 * DAY_MS)).pointers.sync()
+        assert files(place) == ["db_u_main.ver"]
+
+
+def moved_to_another_catalog(lake: RealLake, name: str) -> SqlCatalog:
+    """Returns another catalog, now configured in place of the lake's, that has the table in the same folder."""
+    settings = {"type": "sql", "uri": f"sqlite:///{lake.folder}/dev.db", "warehouse": f"file://{lake.folder}/warehouse"}
+    other = SqlCatalog("lake", **settings)
+    other.create_namespace("db")
+    other.register_table(f"db.{name}", lake.table(name).metadata_location)
+    (lake.folder / ".pyiceberg.yaml").write_text(yaml.safe_dump({"catalog": {"lake": settings}}))
+    return other
+
+
+@pytest.mark.parametrize("naming", ["identifier", "uuid"])
+def test_two_registrations_that_diverged_do_not_lead_readers_to_and_fro(lake: RealLake, naming: str) -> None:
+    lake.policy = f"pointers: {naming}\nversion-hint: true"
+    lake.create("t")
+    lake.append("t", 1)
+    sync(lake)
+    lake.catalog.register_table("db.u", lake.table("t").metadata_location)
+    lake.append("t", 2)
+    sync(lake, tables=["lake.db.t"])
+    lake.append("u", 3)
+    place = folder(lake, "t")
+    hint = place / "metadata" / "version-hint.text"
+    for name in ("u", "t", "u"):
+        (done,) = lake.firnline().pointers.sync([f"lake.db.{name}"])
+        assert bool(done.problems) == (name == "u")
+        assert hint.read_text() in lake.table("t").metadata_location
+        if naming == "uuid":
+            assert read(lake, place) == [1, 2]
+    told = [str(each) for each in done.problems]
+    assert any("another table's" in each for each in told), "the hint"
+    assert any("registered twice" in each for each in told) == (naming == "uuid")
+    lake.catalog.drop_table("db.t")
+    sync(lake)
+    assert read(lake, place, table="db.u") == [1, 3], "a rename looks the same, and is none"
+
+
+def test_a_log_is_trimmed_by_what_makes_it_grow(lake: RealLake) -> None:
+    lake.policy = f"pointers: ordinal{LINKS}"
+    place = grown(lake)
+    clock = Clock()
+    firnline = dated(lake.firnline(), clock)
+    (name,) = firnline.places.catalogs.chosen(["lake.db.t"])
+    firnline.pointers.publish(name)
+    assert len(files(place)) == 3, "the guard and two entries"
+    clock.ahead_ms = 8 * DAY_MS
+    lake.append("t", 3)
+    done = firnline.pointers.publish(name)
+    assert [each.outcome for each in done].count("expired") == 2
+    assert len(files(place)) == 2
+
+
+def test_a_watch_cleans_up_once_a_day(lake: RealLake) -> None:
+    lake.policy = f"pointers: identifier{LINKS}"
+    lake.create("t")
+    sync(lake)
+    lake.catalog.rename_table("db.t", "db.u")
+    place = folder(lake, "u")
+    clock = Clock()
+    watching = dated(lake.firnline(), clock).pointers.watch()
+    list(watching.look())
+    assert files(place) == ["db_t_main.ver", "db_u_main.ver"]
+    clock.ahead_ms = 23 * HOUR_MS
+    assert list(watching.look()) == []
+    lake.append("u", 1)
+    list(watching.look())
+    told = parse_pointer((place / "db_t_main.ver").read_bytes(), "x")
+    assert told.metadata_file_path != lake.table("u").metadata_location
+    clock.ahead_ms = 25 * HOUR_MS
+    list(watching.look())
+    assert read(lake, place / "db_t_main.ver") == [1], "the link is up to date"
+    clock.ahead_ms = 9 * DAY_MS
+    list(watching.look())
+    assert files(place) == ["db_u_main.ver"]
+
+
+def test_what_a_hint_is_refused_for_does_not_keep_links(lake: RealLake) -> None:
+    lake.policy = f"pointers: identifier\nversion-hint: true{LINKS}"
+    lake.create("t")
+    sync(lake)
+    place = folder(lake, "t")
+    lake.create("other")
+    strange = Path(lake.table("other").metadata_location.removeprefix("file://"))
+    (place / "metadata" / strange.name).write_bytes(strange.read_bytes())
+    (place / "metadata" / "version-hint.text").write_text(strange.name.removesuffix(".metadata.json"))
+    lake.catalog.rename_table("db.t", "db.u")
+    (done,) = lake.firnline().pointers.sync(["lake.db.u"])
+    assert [type(each) for each in done.problems] == [RefusedForSafety]
+    assert "leads to db_u_main.ver" in {each.outcome for each in done.pointers}
+
+
+def test_a_catalog_that_cannot_be_listed_stops_no_other(lake: RealLake) -> None:
+    lake.policy = "pointers: identifier"
+    lake.create("t")
+    config = lake.folder / ".pyiceberg.yaml"
+    settings = yaml.safe_load(config.read_text())
+    settings["catalog"]["away"] = {"type": "sql", "uri": f"sqlite:///{lake.folder}/none/away.db", "warehouse": "/w"}
+    config.write_text(yaml.safe_dump(settings))
+    done = {each.table: len(each.problems) for each in lake.firnline().pointers.sync()}
+    assert done == {"lake.db.t": 0, "away": 1}
+
+
+def test_a_watch_of_an_empty_catalog_finds_rows_of_whatever_spelling(lake: RealLake) -> None:
+    lake.policy = "pointers: identifier"
+    watching = lake.firnline().pointers.watch()
+    assert list(watching.look()) == []
+    other = SqlCatalog("Lake", **lake.catalog.properties)
+    other.create_namespace("db")
+    other.create_table("db.t", rows(1).schema)
+    other.close()
+    assert [each.table for each in watching.look()] == ["lake.db.t"]
