@@ -179,6 +179,9 @@ def test_two_names_for_one_catalog_are_not_two_registrations() -> None:
     one, other = (CatalogSettings(name, "rest", at, {"warehouse": "w", "token": name}) for name in ("a", "b"))
     assert one.address == other.address
     assert one.address != CatalogSettings("a", "rest", at, {"warehouse": "v"}).address
+    assert one.address == CatalogSettings("a", "rest", f"{at}/", {"warehouse": "w"}).address
+    accounts = {CatalogSettings("a", "glue", "", {"glue.id": each}).address for each in ("1", "2")}
+    assert len(accounts) == 2
     rows = {CatalogSettings(name, "sql", "sqlite:///x.db").address for name in ("a", "b")}
     assert len(rows) == 2
     assert not any("127" in each.address for each in (one, other))

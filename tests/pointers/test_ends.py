@@ -182,3 +182,27 @@ def test_a_watch_of_an_empty_catalog_finds_rows_of_whatever_spelling(lake: RealL
     other.create_table("db.t", rows(1).schema)
     other.close()
     assert [each.table for each in watching.look()] == ["lake.db.t"]
+
+
+def test_a_log_is_read_where_the_name_of_the_table_ends(lake: RealLake) -> None:
+    """Another naming: the old file ends, and only a sync takes it along; the log goes on with each commit."""
+    lake.policy = "pointers: identifier"
+    place = grown(lake)
+    lake.policy = "pointers: ordinal"
+    sync(lake)
+    lake.append("t", 3)
+    firnline = lake.firnline()
+    firnline.pointers.publish(firnline.places.catalogs.name_of("lake.db.t"))
+    assert read(lake, place, table="db.t") == [2, 3]
+    uuid = str(lake.table("t").metadata.table_uuid)
+    assert read(lake, place, uuid=uuid.upper()) == [2, 3]
+
+
+def test_a_huge_file_under_a_pointers_name_is_not_read_before_it_is_replaced(lake: RealLake) -> None:
+    lake.policy = "pointers: identifier"
+    place = grown(lake)
+    told = (place / "db_t_main.ver").read_text()
+    (place / "db_t_main.ver").write_text(told + " " * (2 << 20))
+    (done,) = lake.firnline().pointers.sync()
+    assert "2,09" in str(done.problems[0])
+    assert len((place / "db_t_main.ver").read_text()) > 2 << 20

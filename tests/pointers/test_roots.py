@@ -18,6 +18,7 @@ from firnline.model.files import FileKind
 from firnline.model.locations import join
 from firnline.model.times import DAY_MS
 from firnline.pointers.document import Pointer
+from firnline.pointers.hints import HINT
 from firnline.pointers.names import FOLDER, PointedBranch, by_identifier
 from firnline.pointers.ordinals import ordinal_at
 from firnline.testing.counting import Counting
@@ -357,7 +358,7 @@ def test_a_file_is_told_to_be_there_for_readers_of_a_pointer(lake: RealLake) -> 
     assert "pointer" in {each.kind for each in told.needed_by}
 
 
-def test_a_table_without_pointers_costs_two_requests(lake: RealLake) -> None:
+def test_a_table_without_pointers_costs_three_requests(lake: RealLake) -> None:
     grown(lake)
     firnline, location = lake.firnline(), lake.table("a").location()
     opened, made = firnline.places.stores.open, list[Counting]()
@@ -370,3 +371,33 @@ def test_a_table_without_pointers_costs_two_requests(lake: RealLake) -> None:
     firnline.plan(TABLE, older_than=now_ms(), **EXPIRE)
     asked = sum((each.calls() for each in made), Counter[tuple[str, str]]())
     assert [asked["names", folder] for folder in (location, join(location, FOLDER))] == [1, 1]
+    assert asked["head", join(location, "metadata", HINT)] == 1
+
+
+def test_a_stale_hint_keeps_what_its_readers_find(lake: RealLake) -> None:
+    metadata = grown(lake)
+    hint = bare(metadata).parent / HINT
+    hint.write_text(bare(metadata).name.removesuffix(".metadata.json"))
+    plan = lake.firnline().plan(TABLE, older_than=now_ms(), **EXPIRE).plan
+    kept = {each.id: each.reasons for each in plan.keep}
+    assert f"pin pointer {HINT}" in kept[first_snapshot(metadata)]
+    expire(lake)
+    search(later(lake))
+    found = StaticTable.from_metadata(lake.table("a").location()).scan().to_arrow()
+    assert sorted(found.column(COLUMN).to_pylist()) == [1, 2]
+
+
+@pytest.mark.parametrize("said", ["3", "", "../../elsewhere", "x" * 5_000], ids=["number", "empty", "path", "long"])
+def test_a_hint_that_names_no_file_keeps_nothing(lake: RealLake, said: str) -> None:
+    metadata = grown(lake)
+    (bare(metadata).parent / HINT).write_text(said)
+    plan = lake.firnline().plan(TABLE, older_than=now_ms(), **EXPIRE).plan
+    assert first_snapshot(metadata) in {each.id for each in plan.expire}
+
+
+def test_a_hint_to_what_is_gone_is_told_and_stops_nothing(lake: RealLake) -> None:
+    metadata = grown(lake)
+    (bare(metadata).parent / HINT).write_text("00009-gone")
+    planned = lake.firnline().plan(TABLE, older_than=now_ms(), **EXPIRE).plan
+    assert any(HINT in each and "not there" in each for each in planned.notes)
+    expire(lake)

@@ -23,6 +23,7 @@ _COMMITTED = "sql (SQLite or PostgreSQL), rest, and tables named by their path"
 Opened = TypeVar("Opened", bound=Catalog)
 _opened: dict[object, Any] = {}
 _lock = Lock()
+_TELLING = ("prefix", "glue.id", "glue.region", "glue.endpoint", "client.region")
 _TYPE_OF_SCHEME = {"sqlite": "sql", "postgresql": "sql", "http": "rest", "https": "rest", "thrift": "hive"}
 
 
@@ -43,17 +44,18 @@ class CatalogSettings:
     def address(self) -> str:
         """What tells this catalog from others: equal for two names of one catalog, and no secret shows in it.
 
-        A SQL catalog's name is in its rows; a server tells its catalogs apart by warehouse and prefix.
+        A SQL catalog's name is in its rows; a server tells its catalogs apart by warehouse and prefix, and one that has
+        no address of its own by account and region.
         """
         own = self.stored or self.name if self.kind == "sql" else self.properties.get("warehouse", "")
-        parts = (self.kind, self._place, own, self.properties.get("prefix", ""))
+        parts = (self.kind, self._place, own, *(self.properties.get(each, "") for each in _TELLING))
         return sha256("\n".join(parts).encode("utf-8", "surrogatepass")).hexdigest()
 
     @property
     def _place(self) -> str:
         """The server or database, by whichever user: passwords change, and differ between machines."""
         if self.kind != "sql":
-            return self.uri
+            return self.uri.rstrip("/")
         from firnline.catalogs.connections import database_of
 
         return repr(database_of(self.uri))

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from firnline.errors import ObjectNotFound, RefusedForSafety
 from firnline.model.locations import join
 from firnline.pointers.publishing import Ask, CatalogTruth, Published, in_order
-from firnline.ports.stores import ReadWrite, TaggedObject
+from firnline.ports.stores import Read, ReadWrite, TaggedObject
 
 HINT = "version-hint.text"
 _END = ".metadata.json"
@@ -53,12 +53,31 @@ class HintPublisher:
             return None
 
     def _refuse_strange(self, key: str, data: bytes, truth: CatalogTruth) -> None:
-        named = data[:_LONGEST].decode("utf-8", errors="replace").strip()
-        name = f"v{named}" if named.isdecimal() else named
-        if not self.is_ours(join(key.rpartition("/")[0], name + _END), truth.guid):
+        place = hinted(key, data)
+        if not self.is_ours(place, truth.guid):
             raise RefusedForSafety(
-                f"{key} leads to {name}{_END}, which is another table's", hint="turn `version-hint` off for this table"
+                f"{key} leads to {place}, which is another table's", hint="turn `version-hint` off for this table"
             )
+
+
+def hinted(key: str, data: bytes) -> str:
+    """Returns the metadata file that a hint names: by its name without the end, or by a number."""
+    named = data[:_LONGEST].decode("utf-8", errors="replace").strip()
+    return join(key.rpartition("/")[0], (f"v{named}" if named.isdecimal() else named) + _END)
+
+
+def read_hint(store: Read, metadata: str) -> tuple[str, str] | None:
+    """Returns the hint beside a metadata file and what it names; None where it names no file. A number is a path
+    table's: its readers begin there and go on to the newest.
+    """
+    key = hint_key(metadata)
+    try:
+        data = store.get(key) if store.head(key).size <= _LONGEST else b""
+    except ObjectNotFound:
+        return None
+    named = data.decode("utf-8", errors="replace").strip()
+    is_name = bool(named) and "/" not in named and not named.isdecimal()
+    return (key, hinted(key, data)) if is_name else None
 
 
 def hint_key(metadata: str) -> str:

@@ -42,20 +42,26 @@ class FoundPointer:
 
 def read_pointer(store: Read, key: str) -> FoundPointer:
     """Returns the pointer in a file. Raises ObjectNotFound; UnreadableMetadata for what is none, or far too large."""
-    size = store.head(key).size
-    if size > LARGEST:
-        raise NoPointer(f"{key} is no pointer: {too_large(size).message}", hint=PUBLISH_AGAIN)
+    _refuse_large(store, key)
     data = store.get(key)
     return FoundPointer(key, parse_pointer(data, key), TaggedObject(data))
 
 
 def read_to_replace(store: ReadWrite, key: str) -> FoundPointer | None:
-    """Returns the pointer in a file, ready to be replaced; None where there is no file."""
+    """Returns the pointer in a file, ready to be replaced; None where there is no file. Raises UnreadableMetadata."""
     try:
+        _refuse_large(store, key)
         seen = store.get_tagged(key)
     except ObjectNotFound:
         return None
     return FoundPointer(key, parse_pointer(seen.data, key), seen)
+
+
+def _refuse_large(store: Read, key: str) -> None:
+    """Raises before anything is read: what lies under the name of a pointer may be anything."""
+    size = store.head(key).size
+    if size > LARGEST:
+        raise NoPointer(f"{key} is no pointer: {too_large(size).message}", hint=PUBLISH_AGAIN)
 
 
 def pointer_names(store: Read, folder: str) -> list[str]:

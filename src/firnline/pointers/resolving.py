@@ -87,7 +87,7 @@ def _start(store: Read, folder: str, wanted: Wanted) -> FoundPointer:
     subject = wanted.subject
     if subject is not None:
         named = _of_subject(store, folder, subject)
-        if named is not None:
+        if named is not None and named.pointer.expires_at is None:
             return named
     candidates = [each for each in pointers_of(store, folder) if wanted.fits(each) and _is_named(each, wanted.table)]
     return _only(folder, candidates, wanted)

@@ -148,7 +148,7 @@ class LakePointers:
         """
         where = absolute(path)
         store = self.places.stores.reading(table_folder(where))
-        found = resolve(store, where, Wanted(table, uuid, branch), outside=allow_outside)
+        found = resolve(store, where, Wanted(table, uuid.lower() if uuid else None, branch), outside=allow_outside)
         pointer = found.pointer
         source = self.places.source(pointer.metadata_file_path)
         state = source.format.load(pointer.metadata_file_path, pointer.metadata_file_path)

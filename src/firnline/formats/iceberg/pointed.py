@@ -12,21 +12,47 @@ from firnline.formats.iceberg.state import state_of
 from firnline.model.files import File
 from firnline.model.locations import identity, within
 from firnline.model.snapshots import MAIN, SnapshotId
+from firnline.pointers.hints import read_hint
 from firnline.pointers.reading import pointers_of
 from firnline.ports.abilities import FolderPointer, PointedVersion
 from firnline.ports.formats import State
 from firnline.ports.stores import Read
 
 
-def folder_pointers(store: Read, location: str) -> Iterator[FolderPointer]:
-    """Yields the pointers in a folder. One that says that its table was dropped leads nobody to any file.
+def folder_pointers(store: Read, state: State) -> Iterator[FolderPointer]:
+    """Yields the pointers in a table's folder, and its hint. One that says that its table was dropped leads nobody to
+    any file.
 
     One that says that its table was renamed still counts: who knows only the keys of the proposal goes by its path.
     """
-    for found in pointers_of(store, location):
+    yield from _hint(store, state)
+    for found in pointers_of(store, state.location):
         told = found.pointer
         if told.dropped_at is None:
             yield FolderPointer(found.key, told.guid, told.metadata_file_path, told.branch)
+
+
+def _hint(store: Read, state: State) -> Iterator[FolderPointer]:
+    """Yields the hint beside the table's metadata where that names another version. Whose it is, its metadata tells: a
+    folder of several tables has one hint.
+    """
+    read = read_hint(store, state.fence)
+    if read is None or identity(read[1]) == identity(state.fence):
+        return
+    key, place = read
+    found = _version(store, state, place)
+    yield FolderPointer(key, state.uuid if found is None else found.uuid, place, MAIN)
+
+
+def _version(store: Read, state: State, place: str) -> State | None:
+    """Returns the version in a metadata file; None where that is gone. The current one was read a moment ago."""
+    if identity(place) == identity(state.fence):
+        return state
+    try:
+        data = store.get(place)
+    except ObjectNotFound:
+        return None
+    return state_of(document_in(data, place), state.table, place)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +72,7 @@ class BehindPointer:
                 trouble=self._words(f"names {self.pointer.metadata}, which lies in no folder of {self.state.table}"),
                 is_outside=True,
             )
-        found = self._metadata()
+        found = _version(self.store, self.state, self.pointer.metadata)
         if found is None:
             return self._troubled(f"names metadata that is not there: {self.pointer.metadata}")
         head, trouble = self._head(found)
@@ -65,17 +91,6 @@ class BehindPointer:
         log = (str(entry["metadata-file"]) for entry in self.state.document.get("metadata-log") or ())
         folders = (*self.state.owned, *(each.rpartition("/")[0] for each in (self.state.fence, *log)))
         return not any(within(folder, self.pointer.metadata) for folder in folders)
-
-    def _metadata(self) -> State | None:
-        """Returns the version; None where it is gone. The one that is current was read a moment ago."""
-        where = self.pointer.metadata
-        if identity(where) == identity(self.state.fence):
-            return self.state
-        try:
-            data = self.store.get(where)
-        except ObjectNotFound:
-            return None
-        return state_of(document_in(data, where), self.state.table, where)
 
     def _head(self, found: State) -> tuple[SnapshotId | None, str]:
         """Returns the snapshot that readers get, and what is wrong with the pointer. Who does not know the branch reads

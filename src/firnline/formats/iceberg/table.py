@@ -84,7 +84,7 @@ class IcebergFormat:
         return [*earlier, (state.fence, _time_in(state.document, "last-updated-ms"))]
 
     def pointers(self, state: State) -> list[FolderPointer]:
-        return list(folder_pointers(self.store, state.location))
+        return list(folder_pointers(self.store, state))
 
     def version_behind(self, state: State, pointer: FolderPointer) -> PointedVersion:
         return BehindPointer(self.store, state, pointer, self.trusted).version()
