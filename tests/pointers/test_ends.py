@@ -36,7 +36,7 @@ def grown(lake: RealLake) -> Path:
 def test_pointers_that_are_turned_off_go_on_for_a_while_and_end(lake: RealLake, naming: str) -> None:
     lake.policy = f"pointers: {naming}{LINKS}"
     place = grown(lake)
-    lake.policy = f"pointers: 'off'{LINKS}"
+    lake.policy = f"pointers: off{LINKS}"
     assert pins(lake), "nobody took it away, and readers may go by it"
     assert {outcome for _, outcome in sync(lake)} == {"ends"}
     assert read(lake, place) == [2], "until its end it says what the catalog says"

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+import socket
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from threading import Thread
 from typing import Any
@@ -12,7 +15,8 @@ from urllib.request import Request, urlopen
 
 import pytest
 
-from firnline.app.pointers.listener import LARGEST_MESSAGE, listener
+from firnline.app.pointers.listener import LARGEST_MESSAGE, MOST_CLIENTS, listener
+from firnline.app.pointers.verbs import SyncedTable
 from firnline.errors import UsageError
 from tests.neighbours.lakes import RealLake, real_lake
 
@@ -27,8 +31,13 @@ def lake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[RealLake]:
 
 
 @pytest.fixture
-def at(lake: RealLake) -> Iterator[str]:
-    server = listener(lake.firnline().pointers, "127.0.0.1", 0, TOKEN)
+def told() -> list[SyncedTable]:
+    return []
+
+
+@pytest.fixture
+def at(lake: RealLake, told: list[SyncedTable]) -> Iterator[str]:
+    server = listener(lake.firnline().pointers, "127.0.0.1", 0, TOKEN, told.append)
     thread = Thread(target=server.serve_forever)
     thread.start()
     yield f"http://127.0.0.1:{server.server_address[1]}/"
@@ -46,7 +55,7 @@ def post(at: str, message: bytes, token: str = TOKEN) -> tuple[int, Any]:
         return refused.code, json.load(refused)
 
 
-def test_a_message_brings_the_pointer_to_the_truth(lake: RealLake, at: str) -> None:
+def test_a_message_brings_the_pointer_to_the_truth(lake: RealLake, at: str, told: list[SyncedTable]) -> None:
     lake.create("t")
     for number in range(3):
         lake.append("t", number)
@@ -54,6 +63,7 @@ def test_a_message_brings_the_pointer_to_the_truth(lake: RealLake, at: str) -> N
         assert (status, len(said["tables"][0]["pointers"])) == (200, 1)
         found = lake.firnline().pointers.open_path(lake.table("t").location())
         assert found.metadata == lake.table("t").metadata_location, "what a message says is not believed"
+    assert [each.table for each in told] == ["lake.db.t"] * 3
 
 
 @pytest.mark.parametrize(
@@ -96,4 +106,50 @@ def test_nothing_goes_without_the_token(lake: RealLake, at: str) -> None:
 def test_no_open_door_without_a_token(lake: RealLake, host: str) -> None:
     for token in (None, ""):
         with pytest.raises(UsageError, match="no token"):
-            listener(lake.firnline().pointers, host, 0, token)
+            listener(lake.firnline().pointers, host, 0, token, print)
+
+
+def test_clients_that_say_nothing_are_as_many_as_there_are_places(lake: RealLake, at: str) -> None:
+    lake.create("t")
+    host, port = at.removeprefix("http://").rstrip("/").split(":")
+    silent = [socket.create_connection((host, int(port))) for _ in range(MOST_CLIENTS + 5)]
+    try:
+        shut = [each for each in silent if _is_shut(each)]
+        assert len(shut) == 5
+    finally:
+        for each in silent:
+            each.close()
+    assert eventually(lambda: post(at, b'{"table": "lake.db.t"}')[0] == 200)
+
+
+def _is_shut(client: socket.socket) -> bool:
+    client.settimeout(0.2)
+    try:
+        return client.recv(1) == b""
+    except TimeoutError:
+        return False
+    except ConnectionResetError:
+        return True
+
+
+def eventually(holds: Callable[[], bool]) -> bool:
+    """Returns whether it holds within some seconds: a place is free again when its thread has noticed."""
+    for _ in range(50):
+        with suppress(OSError):
+            if holds():
+                return True
+        time.sleep(0.1)
+    return False
+
+
+def test_a_client_that_drips_is_not_waited_for(lake: RealLake, at: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("firnline.app.pointers.listener._SLOWEST_S", 1)
+    host, port = at.removeprefix("http://").rstrip("/").split(":")
+    with socket.create_connection((host, int(port))) as client:
+        client.sendall(f"POST / HTTP/1.0\r\nAuthorization: Bearer {TOKEN}\r\nContent-Length: 999\r\n\r\n".encode())
+        for _ in range(8):
+            with suppress(OSError):
+                client.sendall(b" ")
+            time.sleep(0.25)
+        client.settimeout(5)
+        assert b"408" in client.recv(100)

@@ -53,7 +53,7 @@ class Stand(RealLake):
                 f"lake.db.{name}", f"hold-{number}-{len(self.table(name).properties)}", why="a commit of firnline's"
             )
         if self.publisher == "listener":
-            hear(lake.pointers, json.dumps({"table": f"lake.db.{name}"}).encode())
+            hear(lake.pointers, json.dumps({"table": f"lake.db.{name}"}).encode(), print)
 
     def found(self, place: str, **asked: str) -> list[int]:
         """Returns the rows that a reader finds by the folder alone."""

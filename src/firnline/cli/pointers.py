@@ -111,9 +111,10 @@ def listen(
     from firnline.app.pointers.listener import listener
     from firnline.lake import open_lake
 
-    server = listener(open_lake(config).pointers, host, port, os.environ.get("FIRNLINE_LISTEN_TOKEN"))
+    output, token = output_for(as_json), os.environ.get("FIRNLINE_LISTEN_TOKEN")
+    server = listener(open_lake(config).pointers, host, port, token, lambda done: _tell(output, done, as_json))
     at = f"http://{host}:{server.server_address[1]}"
-    output_for(as_json).show(Page((Line(f"listening at {at}"),)), {"listening": at})
+    output.show(Page((Line(f"listening at {at}"),)), {"listening": at})
     with server:
         server.serve_forever()
 

@@ -12,18 +12,25 @@ from __future__ import annotations
 import hmac
 import ipaddress
 import json
+import socket
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import BoundedSemaphore, Timer
 from typing import Any
 
-from firnline.app.pointers.verbs import LakePointers
+from firnline.app.pointers.verbs import LakePointers, SyncedTable
 from firnline.errors import FirnlineError, UsageError
 
 LARGEST_MESSAGE = 64 * 1024
 MOST_TABLES = 100
+MOST_CLIENTS = 32
 _SLOWEST_S = 10
-"""For a client that sends nothing: it holds a thread for so long."""
+"""For a whole message: a client that sends a byte now and then holds a thread no longer than one that sends nothing."""
+
+Tell = Callable[[SyncedTable], None]
+"""Is told of each table that a message named, from whichever thread."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +41,7 @@ class Heard:
     facts: dict[str, Any]
 
 
-def hear(pointers: LakePointers, message: bytes) -> Heard:
+def hear(pointers: LakePointers, message: bytes, tell: Tell) -> Heard:
     """Returns what became of the tables that a message names. Whatever is wrong with it is an answer, too."""
     try:
         names = _names(message)
@@ -45,6 +52,7 @@ def hear(pointers: LakePointers, message: bytes) -> Heard:
     for each in names:
         try:
             synced = pointers.publish_one(pointers.places.catalogs.name_of(each))
+            tell(synced)
             done.append(synced.to_json())
             status = 409 if synced.problems else status
         except FirnlineError as problem:
@@ -69,7 +77,7 @@ def _names(message: bytes) -> list[str]:
 _SHAPE = 'write {"table": "CATALOG.NAMESPACE.NAME"}'
 
 
-def listener(pointers: LakePointers, host: str, port: int, token: str | None) -> ThreadingHTTPServer:
+def listener(pointers: LakePointers, host: str, port: int, token: str | None, tell: Tell) -> ThreadingHTTPServer:
     """Returns a server that is bound and not yet serving. Raises UsageError for an address that others can reach, if
     there is no token, or an empty one: a stranger could keep the catalog busy.
     """
@@ -81,10 +89,10 @@ def listener(pointers: LakePointers, host: str, port: int, token: str | None) ->
 
     class Handler(_Handler):
         allowed = staticmethod(lambda given: not token or hmac.compare_digest(given.encode(), token.encode()))
-        answer = staticmethod(lambda message: hear(pointers, message))
+        answer = staticmethod(lambda message: hear(pointers, message, tell))
 
     try:
-        return ThreadingHTTPServer((host, port), Handler)
+        return _Server((host, port), Handler)
     except OSError as error:
         raise UsageError(f"cannot listen at {host}:{port}: {error.strerror}", hint="choose another --port") from error
 
@@ -96,14 +104,48 @@ def _is_local(host: str) -> bool:
         return False
 
 
+class _Server(ThreadingHTTPServer):
+    """Serves so many clients at once; further ones find the door shut, and may come again."""
+
+    def __init__(self, *bound: Any) -> None:
+        self._places = BoundedSemaphore(MOST_CLIENTS)
+        super().__init__(*bound)
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        if self._places.acquire(blocking=False):
+            super().process_request(request, client_address)
+        else:
+            self.shutdown_request(request)
+
+    def process_request_thread(self, request: Any, client_address: Any) -> None:
+        try:
+            super().process_request_thread(request, client_address)
+        finally:
+            self._places.release()
+
+
 class _Handler(BaseHTTPRequestHandler):
-    """One message after another."""
+    """One message for each connection."""
 
     allowed: Callable[[str], bool]
     answer: Callable[[bytes], Heard]
     timeout = _SLOWEST_S
     server_version = "firnline"
     sys_version = ""
+
+    def setup(self) -> None:
+        super().setup()
+        self._end = Timer(_SLOWEST_S, self._stop_reading)
+        self._end.daemon = True
+        self._end.start()
+
+    def finish(self) -> None:
+        self._end.cancel()
+        super().finish()
+
+    def _stop_reading(self) -> None:
+        with suppress(OSError):  # the client may be gone
+            self.connection.shutdown(socket.SHUT_RD)
 
     def do_POST(self) -> None:
         self._say(self._heard())
@@ -116,7 +158,8 @@ class _Handler(BaseHTTPRequestHandler):
             return _refused(411, "the message has no length")
         if int(length) > LARGEST_MESSAGE:
             return _refused(413, f"a message has at most {LARGEST_MESSAGE} bytes")
-        return self.answer(self.rfile.read(int(length)))
+        message = self.rfile.read(int(length))
+        return self.answer(message) if len(message) == int(length) else _refused(408, "the message did not come whole")
 
     def _say(self, heard: Heard) -> None:
         body = json.dumps(heard.facts).encode()
@@ -127,7 +170,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, format: str, *args: Any) -> None:
-        """Says nothing: what is published is told by the command."""
+        """Says nothing: what is published is told of by `tell`."""
 
 
 def _refused(status: int, why: str) -> Heard:
