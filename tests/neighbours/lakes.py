@@ -43,6 +43,13 @@ class RealLake:
     def overwrite(self, name: str, *numbers: int) -> None:
         self.table(name).overwrite(rows(*numbers))
 
+    def branch(self, name: str, branch: str) -> None:
+        """Makes a branch at the current snapshot."""
+        table = self.table(name)
+        head = table.current_snapshot()
+        assert head is not None, "a branch needs a snapshot"
+        table.manage_snapshots().create_branch(head.snapshot_id, branch).commit()
+
     def read(self, name: str) -> list[int]:
         """Returns the rows of the current snapshot as PyIceberg reads them: raises where a file of it is gone."""
         return sorted(self.table(name).scan().to_arrow().column(COLUMN).to_pylist())

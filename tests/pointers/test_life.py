@@ -158,6 +158,41 @@ def test_old_entries_of_a_log_go_and_the_newest_stays(lake: RealLake) -> None:
     assert read(lake, folder(lake, "t")) == [0, 1, 2, 3]
 
 
+def from_a_clock_ahead(lake: RealLake, name: str) -> None:
+    """Makes the newest entry of a log one from a clock that was ahead, and lets the file beside the log vanish."""
+    (guard,) = folder(lake, name).glob("_pointers/*_main.ver")
+    entry = max(each for each in guard.parent.iterdir() if each != guard)
+    ahead = {**json.loads(entry.read_text()), "Ordinal": "20990101T000000.000"}
+    (guard.parent / f"db_{name}_20990101T000000.000.ver").write_text(json.dumps(ahead))
+    guard.unlink()
+
+
+def test_a_log_counts_on_from_its_newest_entry(lake: RealLake) -> None:
+    lake.policy = "pointers: ordinal"
+    lake.create("t")
+    lake.append("t", 1)
+    sync(lake)
+    from_a_clock_ahead(lake, "t")
+    lake.append("t", 2)
+    assert sync(lake) == [("db_t_main.ver", "new")]
+    assert read(lake, folder(lake, "t")) == [1, 2]
+    assert max(each.name for each in folder(lake, "t").glob("_pointers/*T*.ver")) == "db_t_20990101T000000.001.ver"
+    assert sync(lake) == [("db_t_main.ver", "unchanged")]
+
+
+def test_a_log_without_the_file_beside_it_is_still_its_catalogs_own(lake: RealLake) -> None:
+    lake.policy = "pointers: ordinal"
+    lake.create("t")
+    sync(lake)
+    (entry,) = folder(lake, "t").glob("_pointers/*T*.ver")
+    entry.write_text(json.dumps({**json.loads(entry.read_text()), "published_by": "sql:elsewhere"}))
+    (folder(lake, "t") / "_pointers" / "db_t_main.ver").unlink()
+    with pytest.raises(RefusedForSafety, match="another catalog"):
+        sync(lake)
+    sync(lake, take_over=True)
+    assert lake.firnline().pointers.open_path(str(folder(lake, "t"))).catalog == "lake"
+
+
 def test_a_table_made_again_in_the_same_folder_is_told_apart_by_its_uuid(lake: RealLake, naming: str) -> None:
     lake.create("t")
     lake.append("t", 1)
@@ -225,11 +260,8 @@ def test_branches_that_are_asked_for_have_their_own(lake: RealLake, naming: str)
     lake.policy += "\npointer-branches: [main, release-*]"
     lake.create("t")
     lake.append("t", 1)
-    table = lake.table("t")
-    head = table.current_snapshot()
-    assert head is not None
-    table.manage_snapshots().create_branch(head.snapshot_id, "release-1").commit()
-    table.manage_snapshots().create_branch(head.snapshot_id, "dev").commit()
+    for branch in ("release-1", "dev"):
+        lake.branch("t", branch)
     sync(lake)
     found = lake.firnline().pointers.open_path(str(folder(lake, "t")), branch="release-1")
     assert (found.found.pointer.branch, found.metadata) == ("release-1", lake.table("t").metadata_location)
@@ -403,10 +435,7 @@ def test_pointers_of_another_naming_and_of_gone_branches_end(lake: RealLake) -> 
     lake.policy = "pointers: identifier\npointer-links: 7d\npointer-branches: ['*']"
     lake.create("t")
     lake.append("t", 1)
-    table = lake.table("t")
-    head = table.current_snapshot()
-    assert head is not None
-    table.manage_snapshots().create_branch(head.snapshot_id, "dev").commit()
+    lake.branch("t", "dev")
     sync(lake)
     place = folder(lake, "t")
     assert files(place) == ["db_t_dev.ver", "db_t_main.ver"]
@@ -460,10 +489,7 @@ def test_a_branch_that_nobody_asks_for_any_more_is_not_said_to_be_dropped(lake: 
     lake.policy = "pointers: identifier\npointer-branches: [main, dev]"
     lake.create("t")
     lake.append("t", 1)
-    table = lake.table("t")
-    head = table.current_snapshot()
-    assert head is not None
-    table.manage_snapshots().create_branch(head.snapshot_id, "dev").commit()
+    lake.branch("t", "dev")
     sync(lake)
     lake.policy = "pointers: identifier\npointer-branches: [dev]"
     lake.append("t", 2)

@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 
 Answer = tuple[int, bytes]
 Change = Callable[[str, str, bytes, Answer], Answer]
+METHODS = ("GET", "PUT", "POST", "DELETE", "HEAD")
 _HOP = ("connection", "transfer-encoding", "content-length", "host", "expect")
 
 
@@ -19,12 +20,20 @@ def as_it_is(method: str, path: str, body: bytes, answer: Answer) -> Answer:
     return answer
 
 
+def nothing(method: str, path: str) -> None:
+    return
+
+
 @dataclass
 class Careless:
-    """`forgets`: request headers that never arrive. `change` sees each request and its answer, and may replace it."""
+    """`forgets`: request headers that never arrive, with requests of any method or of some. `before` is told of each
+    request that is about to be passed on; `change` sees each request and its answer, and may replace it.
+    """
 
     url: str = ""
     forgets: tuple[str, ...] = ()
+    forgets_of: tuple[str, ...] = METHODS
+    before: Callable[[str, str], None] = nothing
     change: Change = as_it_is
     bodies: list[tuple[str, str, bytes]] = field(default_factory=list)
 
@@ -38,7 +47,9 @@ def careless(target: str) -> Iterator[Careless]:
 
         def _pass_on(self) -> None:
             body = self.rfile.read(int(self.headers.get("content-length", 0)))
-            kept = {k: v for k, v in self.headers.items() if k.lower() not in (*_HOP, *told.forgets)}
+            forgotten = told.forgets if self.command in told.forgets_of else ()
+            kept = {k: v for k, v in self.headers.items() if k.lower() not in (*_HOP, *forgotten)}
+            told.before(self.command, self.path)
             back = http.client.HTTPConnection(urlsplit(target).netloc, timeout=30)
             back.request(self.command, self.path, body, {**kept, "Content-Length": str(len(body))})
             got = back.getresponse()

@@ -172,6 +172,13 @@ class TestPermissions:
             refuse_unfit(found, deletes=True)
         refuse_unfit(replace(found), deletes=False)
 
+    def test_a_condition_that_may_not_be_tried_leaves_nothing(self, strict: Server) -> None:
+        probe = self.probed(strict, ["s3:ListBucket", "s3:GetObject", "s3:PutObject"])
+        found = probe.conditional_delete("s3://permissions/pointed/_pointers")
+        assert found.verdict is Verdict.NO
+        enforce(strict, on=False)
+        assert list(ObjectStores(strict.settings).list("s3://permissions/pointed")) == []
+
     def test_delete_of_records_only_is_found(self, strict: Server) -> None:
         everything = ["s3:ListBucket", "s3:GetObject", "s3:PutObject", "s3:DeleteObject"]
         probe = self.probed(strict, everything, within="t/_firnline/*")

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import fcntl
+import os
 from pathlib import Path
+from threading import Thread
 
 import pytest
 
+from firnline.errors import StoreError
 from firnline.stores.objects import ObjectStores
 from firnline.stores.removers import ObjectRetire
-from harness.servers.fixtures import Bucket
+from harness.servers.fixtures import Bucket, unique
+from harness.servers.process import Server
+from harness.servers.s3 import make_bucket
+
+from .careless import careless
 
 
 class Overtaken(ObjectStores):
@@ -46,3 +54,76 @@ def test_what_is_meant_goes_and_what_differs_or_is_gone_is_left_alone(place: tup
     assert store.get(key) == b"meant"
     retirer.retire(key, b"meant")
     assert not list(store.list(key.rpartition("/")[0]))
+
+
+Place = tuple[dict[str, str], str]
+
+
+@pytest.fixture(params=["local", "moto_server", "versitygw_server"])
+def shared(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
+    if request.param == "local":
+        return {}, f"file://{tmp_path}/t/x.ver"
+    server: Server = request.getfixturevalue(request.param)
+    return dict(server.settings), f"{make_bucket(server, unique('retire'))}/t/x.ver"
+
+
+def test_only_what_is_as_it_was_read_is_removed(shared: Place) -> None:
+    settings, key = shared
+    store, retirer = ObjectStores(settings), ObjectRetire(ObjectStores(settings), settings)
+    store.put(key, b"old")
+    seen = store.get_tagged(key)
+    assert retirer.retires_as_read(key.rpartition("/")[0])
+    store.put_if_match(key, b"new", seen)
+    assert not retirer.retire_as_read(key, seen)
+    assert store.get(key) == b"new"
+    assert retirer.retire_as_read(key, store.get_tagged(key))
+    assert not list(store.list(key.rpartition("/")[0])), "nothing is left of the question, either"
+    retirer.retire_as_read(key, seen)
+
+
+def test_a_publisher_that_replaces_a_file_is_waited_for(tmp_path: Path) -> None:
+    """On local files no call compares and unlinks in one step: a file that is replaced in between would be gone."""
+    file, store = tmp_path / "x.ver", ObjectStores()
+    file.write_bytes(b"old")
+    seen, told = store.get_tagged(str(file)), list[bool]()
+    publisher = os.open(tmp_path, os.O_RDONLY)
+    fcntl.flock(publisher, fcntl.LOCK_EX)
+    remover = Thread(target=lambda: told.append(ObjectRetire(store).retire_as_read(str(file), seen)))
+    remover.start()
+    remover.join(0.5)
+    (tmp_path / "next").write_bytes(b"new")
+    (tmp_path / "next").rename(file)
+    os.close(publisher)
+    remover.join()
+    assert (told, file.read_bytes()) == ([False], b"new")
+
+
+def test_a_name_that_is_used_again_while_the_delete_is_on_its_way_stays(moto_server: Server) -> None:
+    key = f"{make_bucket(moto_server, unique('retire'))}/t/x.ver"
+    store = ObjectStores(moto_server.settings)
+    store.put(key, b"old")
+    with careless(moto_server.url) as server:
+
+        def use_again(method: str, path: str) -> None:
+            if method == "DELETE" and path.partition("?")[0].endswith("/t/x.ver"):
+                store.put(key, b"new")
+
+        server.before = use_again
+        settings = {**moto_server.settings, "s3.endpoint": server.url}
+        retirer = ObjectRetire(store, settings)
+        assert retirer.retires_as_read(key.rpartition("/")[0])
+        assert not retirer.retire_as_read(key, store.get_tagged(key))
+    assert store.get(key) == b"new"
+
+
+def test_a_store_that_ignores_the_condition_is_not_asked(moto_server: Server) -> None:
+    key = f"{make_bucket(moto_server, unique('retire'))}/t/x.ver"
+    store = ObjectStores(moto_server.settings)
+    store.put(key, b"old")
+    with careless(moto_server.url) as server:
+        server.forgets = ("if-match",)
+        retirer = ObjectRetire(store, {**moto_server.settings, "s3.endpoint": server.url})
+        assert not retirer.retires_as_read(key.rpartition("/")[0])
+        with pytest.raises(StoreError, match="not only as it was read"):
+            retirer.retire_as_read(key, store.get_tagged(key))
+    assert store.get(key) == b"old"

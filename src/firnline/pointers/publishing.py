@@ -6,7 +6,7 @@ new or newer; and where another publisher came between, nothing is written and a
 Ordinals count up at each write, so that no two versions of a file are the same bytes.
 
 A log has the file named after its table beside it, and that one goes first: an entry that is written late has the
-smaller ordinal, and no reader takes it for the newest.
+smaller ordinal, and no reader takes it for the newest. Where that file is gone, the newest entry stands for it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
-from functools import partial
 from typing import TypeVar
 
 from firnline.errors import AlreadyExists, ObjectChanged, OutcomeUnknown, RefusedForSafety, StoreError
@@ -33,10 +32,12 @@ from firnline.pointers.names import (
     read_name,
 )
 from firnline.pointers.ordinals import later
-from firnline.pointers.reading import FoundPointer, pointer_names, read_to_replace
+from firnline.pointers.reading import FoundPointer, newest_names, pointer_names, read_to_replace
 from firnline.ports.stores import ReadWrite
 
 _TRIES = 50
+_Last = tuple[FoundPointer | None, Pointer | None]
+"""The file as it was read, and what was published last."""
 Seen = TypeVar("Seen")
 Done = TypeVar("Done")
 
@@ -100,7 +101,7 @@ class Published(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Publication:
-    """A pointer that says what the catalog said. `before` is what it said until now, if it was there."""
+    """A pointer that says what the catalog said. `before` is what was published until now, if anything was."""
 
     key: str
     outcome: Published
@@ -122,10 +123,30 @@ class Publisher:
 
     def publish(self, ask: Ask) -> Publication:
         """Returns the pointer as it is now. Raises RefusedForSafety where another catalog's table has the same name."""
-        return in_order(ask, _home, self._key, partial(read_to_replace, self.store), self._settled)
+        return in_order(ask, _home, self._key, self._read, self._settled)
 
-    def _settled(self, key: str, seen: FoundPointer | None, truth: CatalogTruth) -> Publication:
-        before = None if seen is None else seen.pointer
+    def _read(self, key: str) -> _Last:
+        """Returns the file, and what was published last: what it says, or the newest entry of its log. Without that a
+        log whose file is gone would begin anew by a commit's time, and its readers would stay at a later entry, from a
+        clock that was ahead.
+        """
+        seen = read_to_replace(self.store, key)
+        return seen, self._last_entry(key) if seen is None else seen.pointer
+
+    def _last_entry(self, key: str) -> Pointer | None:
+        folder, _, name = key.rpartition("/")
+        told = read_name(name)
+        if self.naming is not Naming.ORDINAL or told is None:
+            return None
+        for each in newest_names(pointer_names(self.store, folder)):
+            entry = read_name(each)
+            if entry is not None and entry.ordinal is not None and entry.subject == told.subject:
+                found = read_to_replace(self.store, join(folder, each))
+                return None if found is None else found.pointer
+        return None
+
+    def _settled(self, key: str, last: _Last, truth: CatalogTruth) -> Publication:
+        seen, before = last
         if before is not None and not self.take_over:
             refuse_strange(key, before, truth)
         if before is not None:
@@ -139,7 +160,7 @@ class Publisher:
         else:
             self.store.put_if_match(key, told.to_bytes(), seen.seen)
         self._enter(key, told)
-        return Publication(key, Published.NEW if before is None else Published.MOVED_ON, told, before)
+        return Publication(key, Published.NEW if seen is None else Published.MOVED_ON, told, before)
 
     def _refuse_another_name(self, key: str, before: Pointer, truth: CatalogTruth) -> None:
         """Raises RefusedForSafety if the file speaks of another name that the table still has: it is registered twice,

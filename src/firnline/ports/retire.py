@@ -1,8 +1,12 @@
-"""Taking a table's own metadata out of its folder, for formats whose commits are files that come and go."""
+"""Taking a table's own metadata out of its folder, for formats whose commits are files that come and go, and pointers
+whose time is over.
+"""
 
 from __future__ import annotations
 
 from typing import Protocol
+
+from firnline.ports.stores import TaggedObject
 
 
 class Retire(Protocol):
@@ -12,6 +16,21 @@ class Retire(Protocol):
 
         One that is gone, or says something else by now, is another writer's and left alone. Raises StoreError
         where nobody can tell whether it is gone.
+        """
+        ...
+
+    def retires_as_read(self, folder: str) -> bool:
+        """Tells whether the store of a folder compares and removes in one step. It is asked, with an object of our own
+        that is gone again afterwards: one ignores the condition and removes. Raises StoreError where it does not tell.
+        """
+        ...
+
+    def retire_as_read(self, key: str, seen: TaggedObject) -> bool:
+        """Removes an object where it still is as it was read, in one step; tells whether it did, as far as
+        the store tells it from one that was gone already.
+
+        Of this and a write that replaces what was read, one takes place. Raises StoreError, with nothing removed,
+        where the store was not seen to do it in one step.
         """
         ...
 

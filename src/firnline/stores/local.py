@@ -94,7 +94,7 @@ class LocalFiles:
         folder. The system gives the lock back when a process dies. An inode and a time would not tell two versions
         apart: both are used again within a few milliseconds.
         """
-        with _failing(key.text), _alone_in(os.path.dirname(key.path), key.text):
+        with _failing(key.text), alone_in(os.path.dirname(key.path), key.text):
             if self._unlike(key, seen):
                 raise ObjectChanged(f"{key.text!r} was written by another process")
             with _written(key.path, data) as unfinished:
@@ -108,7 +108,7 @@ class LocalFiles:
 
 
 @contextmanager
-def _alone_in(folder: str, spelled: str) -> Iterator[None]:
+def alone_in(folder: str, spelled: str) -> Iterator[None]:
     """Locks a folder for the time of the block. Raises ObjectChanged if it is gone."""
     try:
         handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)

@@ -103,7 +103,7 @@ class Trial:
             get=get,
             put=put,
             put_if_absent=self._put_if_absent() if put else _not_tried,
-            if_match_delete=self._if_match() if put else _not_tried,
+            if_match_delete=self.if_match() if put else _not_tried,
             delete=self._delete(put, doomed),
             clock=clock,
             surroundings=surroundings,
@@ -165,7 +165,7 @@ class Trial:
             return yes(f"an object that exists was not replaced; of {RACERS} racing writers one won")
         return no(f"of {RACERS} racing writers {winners} won")
 
-    def _if_match(self) -> ProbeAnswer:
+    def if_match(self) -> ProbeAnswer:
         """Tries a delete with a stale ETag, which must leave the object, and one with its own, which must not."""
         key = object_key(self._new("condition"))
         if key.scheme != "s3":
@@ -275,13 +275,27 @@ class StoreProbe:
         remote = [each for each in doomed if parse_location(each).scheme not in _OF_ITSELF]
         if not remote and parse_location(folder).scheme in _OF_ITSELF:
             return _trusted(folder, surroundings)
-        trial = Trial(join(folder, "probe", secrets.token_hex(8)), self._properties, self._buckets)
+        trial = self._trial(folder)
         if parse_location(folder).scheme in _OF_ITSELF:
             return replace(_trusted(folder, surroundings), delete=trial.delete_in(remote))
         try:
             return trial.run(folder, remote, surroundings, self._now)
         finally:
             trial.clean_up()
+
+    def conditional_delete(self, folder: str) -> ProbeAnswer:
+        """Tells whether a delete with an ETag spares any other object. Writes one and removes it again, or writes none
+        where that is not permitted: each question would leave one behind.
+        """
+        trial = self._trial(folder)
+        permitted = trial.delete_in([folder])
+        try:
+            return trial.if_match() if permitted else permitted
+        finally:
+            trial.clean_up()
+
+    def _trial(self, folder: str) -> Trial:
+        return Trial(join(folder, "probe", secrets.token_hex(8)), self._properties, self._buckets)
 
 
 def _trusted(place: str, surroundings: Surroundings) -> StoreVerdicts:

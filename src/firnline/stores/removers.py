@@ -8,12 +8,14 @@ import os
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
-from firnline.errors import ObjectNotFound, StoreError
-from firnline.ports.delete import Doomed, Fate
+from firnline.errors import ObjectChanged, ObjectNotFound, PermanentStoreError, StoreError
+from firnline.ports.delete import DeleteOutcome, Doomed, Fate
 from firnline.ports.discard import OwnKey
-from firnline.ports.stores import Read
+from firnline.ports.stores import Read, TaggedObject
 from firnline.stores.delete import ObjectDelete
-from firnline.stores.keys import folder_key
+from firnline.stores.keys import Key, folder_key, object_key
+from firnline.stores.local import LocalFiles, alone_in
+from firnline.stores.probe import StoreProbe
 from firnline.stores.throttle import Throttle
 
 
@@ -51,7 +53,10 @@ class ObjectRetire:
         self, store: Read, properties: Mapping[str, str] | None = None, throttle: Throttle | None = None
     ) -> None:
         self._store = store
+        self._properties = properties
         self._delete = ObjectDelete(properties, throttle=throttle)
+        self._delete_as_read = ObjectDelete(properties, throttle=throttle, conditional=True)
+        self._honours: dict[tuple[str, str], bool] = {}
         self._folders = LocalFolders()
 
     def retire(self, key: str, data: bytes) -> bool:
@@ -62,12 +67,49 @@ class ObjectRetire:
         except ObjectNotFound:
             return False
         (outcome,) = self._delete.delete([Doomed(key, tag)])
-        if outcome.fate is Fate.FAILED:
-            raise StoreError(f"cannot remove {key}: {outcome.error}", hint="`firnline resume` goes on with it")
-        return outcome.fate is Fate.DELETED
+        return _told(outcome)
+
+    def retires_as_read(self, folder: str) -> bool:
+        where = folder_key(folder)
+        if where.scheme == "file":
+            return True
+        if where.home not in self._honours:
+            self._honours[where.home] = bool(StoreProbe(self._properties).conditional_delete(folder))
+        return self._honours[where.home]
+
+    def retire_as_read(self, key: str, seen: TaggedObject) -> bool:
+        where = object_key(key)
+        if where.scheme == "file":
+            return _unlinked(where, seen)
+        if not self._honours.get(where.home) or seen.tag is None:
+            raise PermanentStoreError(f"the store would remove {key}, but not only as it was read")
+        (outcome,) = self._delete_as_read.delete([Doomed(key, seen.tag)])
+        return _told(outcome)
 
     def retire_folder(self, folder: str) -> None:
         self._folders.remove_hollow(folder)
+
+
+def _told(outcome: DeleteOutcome) -> bool:
+    if outcome.fate is Fate.FAILED:
+        raise StoreError(f"cannot remove {outcome.key}: {outcome.error}", hint="`firnline resume` goes on with it")
+    return outcome.fate is Fate.DELETED
+
+
+def _unlinked(key: Key, seen: TaggedObject) -> bool:
+    """Removes a local file if its bytes are those that were read; tells whether it did. Writers that replace what they
+    read lock the folder, so none comes between; one that creates the file finds its name taken until it is gone.
+    """
+    try:
+        with alone_in(os.path.dirname(key.path), key.text):
+            if LocalFiles().get(key) != seen.data:
+                return False
+            os.unlink(key.path)
+    except (ObjectChanged, ObjectNotFound, FileNotFoundError):
+        return False
+    except OSError as error:
+        raise StoreError(f"cannot remove {key.text!r}: {error.strerror}") from error
+    return True
 
 
 class OwnDiscard:

@@ -165,6 +165,15 @@ class FaultyRetire:
         send = PortRequest("delete", key, lambda: self.retirer.retire(key, data), lambda: silence("delete", key))
         return self.fault.pass_on(send)
 
+    def retires_as_read(self, folder: str) -> bool:
+        return self.retirer.retires_as_read(folder)
+
+    def retire_as_read(self, key: str, seen: TaggedObject) -> bool:
+        send = PortRequest(
+            "delete", key, lambda: self.retirer.retire_as_read(key, seen), lambda: silence("delete", key)
+        )
+        return self.fault.pass_on(send)
+
     def retire_folder(self, folder: str) -> None:
         act = PortRequest(
             "delete", folder, lambda: self.retirer.retire_folder(folder), lambda: silence("delete", folder)

@@ -22,6 +22,7 @@ from firnline.pointers.names import FOLDER, Naming, PointedBranch, PointerName, 
 from firnline.pointers.ordinals import later, ordinal_ms
 from firnline.pointers.publishing import CatalogTruth
 from firnline.pointers.reading import FoundPointer, newest_names, pointer_names, read_to_replace
+from firnline.pointers.resolving import table_folder
 from firnline.ports.abilities import KeepsVersions
 from firnline.ports.formats import State
 from firnline.ports.retire import Retire
@@ -196,8 +197,30 @@ class PointerEnds:
 
     def _taken(self, found: FoundPointer) -> PointerStatus | None:
         try:
-            if not self.retire.retire(found.key, found.seen.data):
-                return None
+            is_gone = self._removed(found)
         except StoreError as problem:
             return PointerStatus(found.key, f"stays: {problem}", found.pointer.branch)
-        return PointerStatus(found.key, "expired", found.pointer.branch)
+        if is_gone is None:
+            return self._emptied(found)
+        return PointerStatus(found.key, "expired", found.pointer.branch) if is_gone else None
+
+    def _removed(self, found: FoundPointer) -> bool | None:
+        """Tells whether a file was taken away; None where the store cannot take it away only as it was read. Its name
+        may be in use again at this very moment, and then it is another file. No publisher gives the name of an entry
+        that later ones follow again, so for that one a look just before is enough, on any store.
+        """
+        if found.pointer.expires_at is None:
+            return self.retire.retire(found.key, found.seen.data)
+        if not self.retire.retires_as_read(join(table_folder(found.key), FOLDER)):
+            return None
+        return self.retire.retire_as_read(found.key, found.seen)
+
+    def _emptied(self, found: FoundPointer) -> PointerStatus | None:
+        """Lets a file that cannot be taken away lead nowhere: its readers are told that the name is gone, as they
+        would be without it, and it keeps nothing. Its end stays in the past, so that no sync makes it a link again.
+        """
+        pointer = found.pointer
+        if pointer.dropped_at is not None:
+            return None
+        done = self._replaced(found, replace(self._dropped(pointer), expires_at=pointer.expires_at))
+        return None if done is None else replace(done, outcome="expired, leads nowhere")
