@@ -154,6 +154,7 @@ def _counts(path: Path) -> bool:
 WAYS: dict[str, Callable[[Any, Path, int], Callable[[], Found]]] = {
     "own-plan": firnline_plan,
     "own-expire": firnline_expire,
+    "plain-plan": firnline_plan,
     "firnline-plan": firnline_plan,
     "firnline-count": firnline_count,
     "iceberg-plan": iceberg_plan,
@@ -174,7 +175,7 @@ def session_for(way: str, warehouse: str, memory: str) -> SparkSession | None:
     if not way.startswith("own-"):
         from parts.session import started
 
-        return started(Path(warehouse), memory)
+        return started(Path(warehouse), memory, plain=way.startswith("plain-"))
     settle_in()
     return None
 
@@ -198,7 +199,7 @@ def main() -> None:
         ran = stages_of(spark, seen) if spark else []
         seen = 1 + max((each["stage"] for each in ran), default=-1)
         answer = {"seconds": round(ended - start, 2), "cpu_s": round(used - spent, 1), "stages": ran, **told()}
-        if ran and way == "firnline-plan":
+        if ran and way in ("firnline-plan", "plain-plan"):
             answer["phases"] = phases_on_spark(ran)
         print(json.dumps({**answer, "after_s": round(time.perf_counter() - ended, 2)}), flush=True)
     if spark:

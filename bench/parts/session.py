@@ -1,4 +1,4 @@
-"""One Spark session with the same settings for whoever is measured."""
+"""A Spark session with the same settings for every tool that is measured."""
 
 from __future__ import annotations
 
@@ -15,12 +15,13 @@ ICEBERG = "org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.12.0"
 CORES = 2
 
 
-def started(warehouse: Path, memory: str) -> SparkSession:
-    """A session with Iceberg's runtime and a Hadoop catalog over the warehouse."""
+def started(warehouse: Path, memory: str, *, plain: bool = False) -> SparkSession:
+    """A session with Iceberg's runtime and a Hadoop catalog over the warehouse; a plain one has neither, as those that
+    firnline starts itself: what comes with the runtime costs each plan of a session some tenths of a second.
+    """
     os.environ["PYSPARK_PYTHON"] = sys.executable
     os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
     settings = {
-        "spark.jars.packages": ICEBERG,
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.memory": memory,
         "spark.ui.enabled": "false",
@@ -28,13 +29,20 @@ def started(warehouse: Path, memory: str) -> SparkSession:
         "spark.log.level": "ERROR",
         "spark.sql.shuffle.partitions": str(4 * CORES),
         "spark.sql.execution.arrow.maxRecordsPerBatch": "65536",
+    }
+    theirs = {} if plain else _iceberg(warehouse)
+    return SparkSession.builder.master(f"local[{CORES}]").config(map={**settings, **theirs}).getOrCreate()
+
+
+def _iceberg(warehouse: Path) -> dict[str, str]:
+    return {
+        "spark.jars.packages": ICEBERG,
         "spark.sql.extensions": "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
         "spark.sql.catalog.lake": "org.apache.iceberg.spark.SparkCatalog",
         "spark.sql.catalog.lake.type": "hadoop",
         "spark.sql.catalog.lake.warehouse": str(warehouse),
         "spark.sql.catalog.lake.cache-enabled": "false",
     }
-    return SparkSession.builder.master(f"local[{CORES}]").config(map=settings).getOrCreate()
 
 
 def stages(spark: SparkSession, first: int) -> list[dict[str, Any]]:
