@@ -36,8 +36,8 @@ SPARK_FLOORS = {"A": (3.0, 1.5), "B": (1.5, 1.5)}
 """Of a plan on Spark, which firnline chooses for larger tables, against that part."""
 
 THREADS_CEILING = 1.5
-"""Of a plan on Spark against the same plan on threads of the same cores: at most, in a plain session that is in use. The
-record has the same of a session with Iceberg's runtime, whose rules look at every query.
+"""Of a plan on Spark against the same plan on threads of the same cores: at most, in a plain session that is in use.
+The record has the same of a session with Iceberg's runtime, whose rules look at every query.
 """
 
 WHOLE_FLOORS = {"A": (6.0, 6.0)}
