@@ -32,6 +32,17 @@ def grown(lake: RealLake) -> Path:
     return folder(lake, "t")
 
 
+def test_pointers_that_are_turned_on_again_do_not_end(lake: RealLake) -> None:
+    lake.policy = "pointers: identifier"
+    place = grown(lake)
+    sync(lake)
+    lake.policy = "pointers: off"
+    sync(lake)
+    lake.policy = "pointers: identifier"
+    assert sync(lake) == [("db_t_main.ver", "moved on")]
+    assert parse_pointer((place / "db_t_main.ver").read_bytes(), "x").expires_at is None
+
+
 @pytest.mark.parametrize("naming", ["identifier", "ordinal", "uuid"])
 def test_pointers_that_are_turned_off_go_on_for_a_while_and_end(lake: RealLake, naming: str) -> None:
     lake.policy = f"pointers: {naming}{LINKS}"
