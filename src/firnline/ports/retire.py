@@ -29,8 +29,8 @@ class Retire(Protocol):
         """Removes an object where it still is as it was read, in one step; tells whether it did, as far as
         the store tells it from one that was gone already.
 
-        Of this and a write that replaces what was read, one takes place. Raises StoreError, with nothing removed,
-        where the store was not seen to do it in one step.
+        What a write put in the place of the object that was read is never taken. Raises StoreError, with nothing
+        removed, where the store was not seen to do it in one step.
         """
         ...
 
