@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -16,6 +17,8 @@ from firnline.formats.avro.gather import to_arrow
 from firnline.formats.avro.kernel import FAULTS, MAX_DEPTH
 from firnline.formats.avro.program import Program, compile_program
 from firnline.inflate import believable
+
+Cells = np.ndarray[tuple[int, int], np.dtype[Any]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +74,7 @@ def _decoded(
 ) -> tuple[pa.RecordBatch, int]:
     """The rows of files with one schema and codec, end to end, and how many they are."""
     program = compile_program(writer.schema, tuple(columns.items()))
-    blocks = expand(packed, writer.codec, min(max_bytes, MAX_BYTES, believable(sum(map(len, packed.pieces)))), codecs)
+    blocks = expand(packed, writer.codec, block_limit(packed, max_bytes), codecs)
     rows = blocks.rows(program.width)
     batch = pa.RecordBatch.from_arrays(_columns(blocks, rows, program, engine), schema=program.arrow)
     return batch, rows
@@ -79,6 +82,15 @@ def _decoded(
 
 def _columns(blocks: Blocks, rows: int, program: Program, engine: KernelEngine) -> list[pa.Array]:
     """Run the program over all blocks at once and gather each column."""
+    values, lengths = run(blocks, rows, program, engine)
+    return [
+        to_arrow(column, blocks.data, values[number], lengths[number], engine)
+        for number, column in enumerate(program.columns)
+    ]
+
+
+def run(blocks: Blocks, rows: int, program: Program, engine: KernelEngine) -> tuple[Cells, Cells]:
+    """Of each column and row a number, or a place in the blocks' bytes; and a length, -1 for null."""
     width = len(program.columns)
     value = np.zeros(width * rows, dtype=np.int64)
     length = np.full(width * rows, -1, dtype=np.int32)
@@ -90,8 +102,9 @@ def _columns(blocks: Blocks, rows: int, program: Program, engine: KernelEngine) 
     )  # fmt: skip
     if fault:
         raise CorruptAvro(f"record {told[0]}: {FAULTS[fault]}")
-    values, lengths = value.reshape(width, rows), length.reshape(width, rows)
-    return [
-        to_arrow(column, blocks.data, values[number], lengths[number], engine)
-        for number, column in enumerate(program.columns)
-    ]
+    return value.reshape(width, rows), length.reshape(width, rows)
+
+
+def block_limit(packed: Packed, max_bytes: int) -> int:
+    """How many bytes blocks may hold once inflated."""
+    return min(max_bytes, MAX_BYTES, believable(sum(map(len, packed.pieces))))

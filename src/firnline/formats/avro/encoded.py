@@ -1,4 +1,6 @@
-"""Arrays that a column holds as they are encoded: their items, read one by one. Most readers never look inside."""
+"""Values as they are encoded: arrays, whose items are read one by one, numbers and texts. Most readers never look
+inside.
+"""
 
 from __future__ import annotations
 
@@ -78,3 +80,17 @@ def _sound(place: int) -> int:
     if place < 0:
         raise CorruptAvro(FAULTS[place])
     return place
+
+
+def varint(number: int) -> bytes:
+    """Returns a number as Avro writes it: its sign in the last bit, and seven bits a byte."""
+    rest, out = (number << 1) ^ (number >> 63), bytearray()
+    while rest > 0x7F:
+        out.append(rest & 0x7F | 0x80)
+        rest >>= 7
+    return bytes([*out, rest])
+
+
+def sized(data: bytes) -> bytes:
+    """Returns a text, or bytes, as Avro writes them: their length comes first."""
+    return varint(len(data)) + data

@@ -10,6 +10,7 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
+from firnline.formats.avro.encoded import varint
 from firnline.formats.avro.engine import KernelEngine
 from firnline.formats.avro.faults import CorruptAvro
 from firnline.formats.avro.program import Column
@@ -22,17 +23,8 @@ EMPTY = b"\x00"
 def encoded(texts: Iterable[str]) -> bytes:
     """Returns an array of texts as Avro encodes it, in one block: what `encoded_texts` reads."""
     items = [text.encode() for text in texts]
-    block = [_varint(len(items)), *(part for item in items for part in (_varint(len(item)), item))] if items else []
+    block = [varint(len(items)), *(part for item in items for part in (varint(len(item)), item))] if items else []
     return b"".join([*block, EMPTY])
-
-
-def _varint(size: int) -> bytes:
-    """Returns a size as Avro writes it: doubled, since its last bit is a sign, and seven bits a byte."""
-    rest, out = size * 2, bytearray()
-    while rest > 0x7F:
-        out.append(rest & 0x7F | 0x80)
-        rest >>= 7
-    return bytes([*out, rest])
 
 
 _FLOATS: Final = {"float": np.dtype("<f4"), "double": np.dtype("<f8")}

@@ -61,14 +61,16 @@ class Program:
 
 
 @functools.lru_cache(maxsize=256)
-def compile_program(schema: bytes, wanted: Wanted) -> Program:
-    """The program; kept, because the manifests of a table nearly all have the same schema."""
+def compile_program(schema: bytes, wanted: Wanted, encoded: bool = False) -> Program:
+    """The program; kept, because the manifests of a table nearly all have the same schema. `encoded`: of every column
+    the place and the length of what encodes it, whatever type it has.
+    """
     columns = tuple(Column(name, kind) for name, kind in wanted)
     for column in columns:
         if not any(column.type in types for types in ACCEPTED.values()):
             raise TypeError(f"column {column.name}: no Avro type is read as {column.type}")
     root = parse_schema(schema)
-    assembler = _Assembler(columns)
+    assembler = _Assembler(columns, encoded)
     assembler.take(root, _tree(columns))
     assembler.finish()
     return Program(np.array(assembler.code, dtype=np.int64), columns, width_of(root), pa.schema(list(wanted)))
@@ -96,6 +98,7 @@ class _Assembler:
     """Emits instructions. A skipped record becomes a routine, written once: code grows as the schema does."""
 
     columns: tuple[Column, ...]
+    encoded: bool = False
     code: list[int] = field(default_factory=list)
     label: int = 0  # nothing before this address may still be changed: something jumps here
     calls: list[tuple[int, Record]] = field(default_factory=list)
@@ -129,6 +132,8 @@ class _Assembler:
                 self._union(branches, lambda each: self.take(each, want))
             case Record(), dict():
                 self._project(node, want)
+            case ((Plain() | Fixed() | Enum() | Repeated()), int()) if self.encoded:
+                self._take_encoded(node, want)
             case ((Plain() | Fixed() | Enum()), int()):
                 self._take_leaf(node, self.columns[want], want)
             case Repeated(), int() if self.columns[want].type in _BYTES:
@@ -148,8 +153,8 @@ class _Assembler:
         else:
             self._emit(op.TAKE_FIXED, number, width_of(node))
 
-    def _take_encoded(self, node: Repeated, number: int) -> None:
-        """Skips an array or map, and notes where it lies: few files have one that is not empty."""
+    def _take_encoded(self, node: Leaf | Repeated, number: int) -> None:
+        """Skips a value, and notes where it lies. Of arrays and maps few files have one that is not empty."""
         self.columns[number].source = node
         self._emit(op.TAKE_FIXED, number, 0)
         self._skip(node)

@@ -1,0 +1,73 @@
+"""An Avro file with some values replaced and every other byte of its records as its writer wrote it.
+
+Decoding and encoding anew would lose what a reader does not know: the order and blocks of maps, fields of later
+versions, ways to write a number. So places are found as for decoding, and bytes are put in there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from firnline.formats.avro.codecs import MAX_BYTES, Blocks, codecs_for, expand
+from firnline.formats.avro.decoding import Cells, block_limit, run
+from firnline.formats.avro.encoded import sized, varint
+from firnline.formats.avro.engine import Way, engine_for
+from firnline.formats.avro.framing import find_blocks, read_header
+from firnline.formats.avro.kernel import SYNC_BYTES
+from firnline.formats.avro.packing import packed_by
+from firnline.formats.avro.program import compile_program
+
+Rewrite = Callable[[bytes], bytes]
+"""Returns what stands in the place of a value, both as Avro encodes it."""
+
+
+class _Cut(NamedTuple):
+    start: int
+    end: int
+    rewrite: Rewrite
+
+
+def splice(data: bytes, rewrites: Mapping[str, Rewrite], *, way: Way = "auto", max_bytes: int = MAX_BYTES) -> bytes:
+    """Returns the file with the values of some fields, by their dotted names, as they are rewritten. A field that the
+    file does not have, and a null, has no value. The header, with schema and codec, stays as it is.
+
+    Raises CorruptAvro as `decode` does.
+    """
+    header, engine = read_header(data), engine_for(len(data), way)
+    [(writer, packed)] = find_blocks([data], engine)
+    program = compile_program(writer.schema, tuple((name, pa.binary()) for name in rewrites), encoded=True)
+    blocks = expand(packed, writer.codec, block_limit(packed, max_bytes), codecs_for(way))
+    places, lengths = run(blocks, blocks.rows(program.width), program, engine)
+    cuts = _cuts(places, lengths, list(rewrites.values()))
+    sync, pack = data[header.body - SYNC_BYTES : header.body], packed_by(writer.codec)
+    pieces = [data[: header.body]]
+    for count, block in _spliced(blocks, cuts):
+        pieces += (varint(count), sized(pack(block)), sync)
+    return b"".join(pieces)
+
+
+def _cuts(places: Cells, lengths: Cells, rewrites: list[Rewrite]) -> Iterator[_Cut]:
+    """Yields the values in the order in which they lie."""
+    column, row = np.nonzero(lengths >= 0)
+    starts = places[column, row]
+    order = np.argsort(starts, kind="stable")
+    ends = starts + lengths[column, row]
+    found = zip(starts[order].tolist(), ends[order].tolist(), column[order].tolist(), strict=True)
+    return (_Cut(start, end, rewrites[number]) for start, end, number in found)
+
+
+def _spliced(blocks: Blocks, cuts: Iterator[_Cut]) -> Iterator[tuple[int, bytes]]:
+    """Yields each block's number of records and its bytes."""
+    bounds = zip(blocks.starts.tolist(), blocks.ends.tolist(), blocks.counts.tolist(), strict=True)
+    cut = next(cuts, None)
+    for start, end, count in bounds:
+        pieces: list[bytes] = []
+        at = start
+        while cut is not None and cut.start < end:
+            pieces += (blocks.data[at : cut.start], cut.rewrite(blocks.data[cut.start : cut.end]))
+            at, cut = cut.end, next(cuts, None)
+        yield count, b"".join([*pieces, blocks.data[at:end]])
