@@ -321,13 +321,16 @@ def test_a_commit_at_any_request(copies: Callable[[], Scene], act: str) -> None:
 
 @dataclass
 class Watching(Acting):
-    """Acts as `Acting` does. `sighted` are the names of what was deleted after the refs were read again."""
+    """Acts as `Acting` does. `sighted` are the names of what was deleted after the repository was read again: `repo` is
+    asked for, and then links are looked for. Whoever only wants to know whether there is a repository does the first.
+    """
 
     sighted: set[str] = field(default_factory=set, init=False)
+    _is_begun: bool = field(default=False, init=False)
 
     def _watch(self, verb: str, key: str) -> None:
-        ref = self.before is not None and verb == "get" and key.endswith(("/ref.json", "/repo"))
-        self._looked = self._looked or ref
+        self._looked = self._looked or (self._is_begun and verb == "links")
+        self._is_begun = self.before is not None and verb == "get" and key.endswith("/repo")
         if verb == "delete" and self._looked:
             self.sighted.add(os.path.basename(key))
 
