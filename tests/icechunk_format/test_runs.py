@@ -25,7 +25,7 @@ from firnline.formats.icechunk import names
 from firnline.formats.icechunk.ids import ids_of
 from firnline.formats.icechunk.names import LETTERS
 from firnline.model.times import DAY_MS, format_instant
-from firnline.ops.runs.guard import FEW_LOOKS
+from firnline.ops.runs.presence import FEW_LOOKS
 from firnline.ops.runs.status import RunStatus
 from firnline.ports.listings import ObjectClass
 from firnline.testing.dated import Clock, date
