@@ -21,22 +21,11 @@ from firnline.model.files import FileKind
 from firnline.testing.folder_process import FolderProcess
 
 from .growing import LIBRARY, SPECS, made, storage
-from .open_writing import GRACE, LATER, Scene, commit, copied, objects, old_repository, opened, put
+from .open_writing import GRACE, LATER, Scene, commit, objects, opened, put
 from .repositories import needed
 
 VALUE = 3
 """What the chunk holds that only a virtual reference leads to, once its snapshot expired."""
-
-
-@pytest.fixture(scope="module", params=SPECS)
-def old(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> tuple[Path, set[str]]:
-    folder = tmp_path_factory.mktemp("lent") / "r"
-    return folder, old_repository(folder, request.param)
-
-
-@pytest.fixture
-def scene(old: tuple[Path, set[str]], tmp_path: Path) -> Scene:
-    return copied(*old, tmp_path / "r")
 
 
 def lent(scene: Scene) -> Path:

@@ -25,7 +25,7 @@ from firnline.testing.faults import Acting, CountingFault, Fault
 from harness.lanes import by_lane
 
 from .growing import LIBRARY
-from .open_writing import HISTORY, OpenWriter, Scene, commit, copied, objects, old_repository, opened
+from .open_writing import HISTORY, OpenWriter, Scene, commit, objects, old_repository, opened
 from .repositories import STORE
 from .test_one_moment import Interrupted
 
@@ -36,7 +36,7 @@ Tips = dict[str, list[int]]
 
 
 @pytest.fixture(scope="module")
-def old(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, set[str]]:
+def written(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, set[str]]:
     """A repository of version 1 whose tag and second branch lead to the middle of its line."""
     folder = tmp_path_factory.mktemp("first") / "r"
     litter = old_repository(folder, 1)
@@ -45,17 +45,6 @@ def old(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, set[str]]:
     opened(folder).create_branch("side", line[3])
     commit(folder, 6, 61, "side")
     return folder, litter
-
-
-@pytest.fixture
-def scenes(old: tuple[Path, set[str]], tmp_path: Path) -> Callable[[], Scene]:
-    numbers = iter(range(10_000))
-    return lambda: copied(*old, tmp_path / str(next(numbers)))
-
-
-@pytest.fixture
-def scene(scenes: Callable[[], Scene]) -> Scene:
-    return scenes()
 
 
 def upgrade(folder: Path, clean: bool = True) -> None:
@@ -89,14 +78,14 @@ def places_of(counting: CountingFault) -> list[int]:
 
 @pytest.mark.parametrize("clean", [True, False])
 @pytest.mark.parametrize("act", ["expire", "search"])
-def test_an_upgrade_at_any_request(scenes: Callable[[], Scene], act: str, clean: bool) -> None:
-    first, counting = scenes(), CountingFault()
+def test_an_upgrade_at_any_request(copies: Callable[[], Scene], act: str, clean: bool) -> None:
+    first, counting = copies(), CountingFault()
     wanted, before = tips(first.folder), len(objects(first.folder))
     carried(first, act, counting)
     assert tips(first.folder) == wanted
     ended = []
     for at in places_of(counting):
-        scene = scenes()
+        scene = copies()
         acting = Acting(at, lambda: upgrade(scene.folder, clean))  # noqa: B023
         with suppress(FirnlineError):
             carried(scene, act, acting)
@@ -212,9 +201,9 @@ def test_a_search_beside_refs_that_an_upgrade_left(scene: Scene) -> None:
     assert tips(scene.folder) == wanted
 
 
-def test_a_repository_is_one_at_every_moment_of_its_upgrade(scenes: Callable[[], Scene]) -> None:
+def test_a_repository_is_one_at_every_moment_of_its_upgrade(copies: Callable[[], Scene]) -> None:
     for at in range(4):
-        scene = scenes()
+        scene = copies()
         store = Interrupted(lambda: upgrade(scene.folder), at)  # noqa: B023
         assert has_repository(store, scene.location), at  # type: ignore[arg-type]
         assert has_repository(STORE, scene.location)
