@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from .growing import LIBRARY, SPECS, grown, storage
+from .open_writing import Scene, copied, old_repository
 from .repositories import unpacked
 
 
@@ -21,6 +23,25 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("small") / "repo-1"
     grown(storage(folder), 7, 1, steps=20)
     return folder
+
+
+@pytest.fixture(scope="session", params=SPECS)
+def written(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> tuple[Path, set[str]]:
+    """A repository with an old history, and the chunks that a session left in it. A module may have another one."""
+    folder = tmp_path_factory.mktemp("open") / "r"
+    return folder, old_repository(folder, request.param)
+
+
+@pytest.fixture
+def copies(written: tuple[Path, set[str]], tmp_path: Path) -> Callable[[], Scene]:
+    """Makes a copy at every call."""
+    numbers = iter(range(10_000))
+    return lambda: copied(*written, tmp_path / str(next(numbers)))
+
+
+@pytest.fixture
+def scene(copies: Callable[[], Scene]) -> Scene:
+    return copies()
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -118,6 +119,23 @@ class OpenWriter:
         assert found["x"][:50] == [HISTORY] * 10 + [each for each in range(1, HISTORY) for _ in range(10)]
 
 
+def flush(writer: OpenWriter) -> str:
+    """Returns the snapshot that a session flushed, which no ref leads to yet."""
+    before = objects(writer.folder)
+    flushed = str(writer.session.flush("not yet"))
+    writer.made(objects(writer.folder) - before)
+    return flushed
+
+
+def outcome_of(act: Callable[[], object]) -> str:
+    """Returns how the library ended: the kind of its error, or nothing."""
+    try:
+        act()
+    except (icechunk.IcechunkError, icechunk.ConflictError) as error:
+        return type(error).__name__
+    return ""
+
+
 @dataclass
 class Scene:
     """A repository with an old history and the chunks that a writer of long ago left behind."""
@@ -153,6 +171,10 @@ class Scene:
     def is_sound(self) -> None:
         listed = self.process().check(self.location).presence.listed
         assert {each.kind for each in listed} <= {"clock"}  # objects that a test made older than they say
+
+
+def is_version_2(scene: Scene) -> bool:
+    return (scene.folder / names.REPO).exists()
 
 
 def old_repository(folder: Path, spec: int) -> set[str]:

@@ -118,6 +118,15 @@ def test_a_changed_repo_never_has_fewer_snapshots(recorded: list[Path], data: st
     assert set(found.snapshots) - set(real.snapshots) or set(found.snapshots) == set(real.snapshots)
 
 
+def test_no_list_stands_for_another(recorded: list[Path]) -> None:
+    """One bit, and the list of deleted tags, which is empty, was that of the branches."""
+    whole = (recorded[4] / "repo").read_bytes()
+    body = bytearray(body_of(whole))
+    body[52] ^= 4
+    with pytest.raises(CorruptIcechunk, match="two of its lists lie in the same place"):
+        read_repo(packed(whole, bytes(body)))
+
+
 def counts(repo: RepoObject) -> tuple[int, ...]:
     return len(repo.snapshots), len(repo.branches), len(repo.tags), len(repo.deleted_tags)
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from functools import partial
-from pathlib import Path
 
 import icechunk
 import pytest
 
 from firnline.model.times import DAY_MS, HOUR_MS
 
-from .growing import LIBRARY, SPECS
+from .growing import LIBRARY
 from .open_writing import (
     COMMIT,
     GRACE,
@@ -20,23 +19,12 @@ from .open_writing import (
     Scene,
     arrays,
     commit,
-    copied,
+    flush,
+    is_version_2,
     objects,
-    old_repository,
     opened,
+    outcome_of,
 )
-from .test_open_writers import flush, is_version_2, outcome_of
-
-
-@pytest.fixture(scope="module", params=SPECS)
-def old(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> tuple[Path, set[str]]:
-    folder = tmp_path_factory.mktemp("bases") / "r"
-    return folder, old_repository(folder, request.param)
-
-
-@pytest.fixture
-def scene(old: tuple[Path, set[str]], tmp_path: Path) -> Scene:
-    return copied(*old, tmp_path / "r")
 
 
 def flushed_before_others(scene: Scene) -> tuple[OpenWriter, str]:

@@ -14,7 +14,6 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from itertools import combinations_with_replacement
-from pathlib import Path
 
 import icechunk
 import pytest
@@ -26,7 +25,6 @@ from firnline.policy.values import SHORTEST_WRITE_MS
 from firnline.testing.faults import Acting, CountingFault, Fault
 from harness.lanes import by_lane
 
-from .growing import SPECS
 from .open_writing import (
     COMMIT,
     GRACE,
@@ -35,10 +33,11 @@ from .open_writing import (
     Scene,
     arrays,
     commit,
-    copied,
+    flush,
+    is_version_2,
     objects,
-    old_repository,
     opened,
+    outcome_of,
     put,
 )
 
@@ -46,23 +45,6 @@ YOUNG_MS = SHORTEST_WRITE_MS - 3 * HOUR_MS
 OLD_MS = 10 * DAY_MS
 SEEDS = range(by_lane(2, 6, 100))
 SAMPLES = by_lane(4, 10, 1000)
-
-
-@pytest.fixture(scope="module", params=SPECS)
-def written(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> tuple[Path, set[str]]:
-    folder = tmp_path_factory.mktemp("open") / "r"
-    return folder, old_repository(folder, request.param)
-
-
-@pytest.fixture
-def copies(written: tuple[Path, set[str]], tmp_path: Path) -> Callable[[], Scene]:
-    numbers = iter(range(10_000))
-    return lambda: copied(*written, tmp_path / str(next(numbers)))
-
-
-@pytest.fixture
-def scene(copies: Callable[[], Scene]) -> Scene:
-    return copies()
 
 
 # ---------------------------------------------------------------- between the steps of a writer
@@ -138,15 +120,6 @@ def test_plan_commit_and_purge_of_an_expiry_at_any_steps(copies: Callable[[], Sc
 
 
 # ---------------------------------------------------------------- others commit too
-
-
-def outcome_of(act: Callable[[], object]) -> str:
-    """Returns how the library ended: the kind of its error, or nothing."""
-    try:
-        act()
-    except (icechunk.IcechunkError, icechunk.ConflictError) as error:
-        return type(error).__name__
-    return ""
 
 
 @pytest.mark.parametrize("expire_before_others", [True, False])
@@ -255,17 +228,6 @@ def test_an_old_session_commits_between_search_and_purge(scene: Scene, act: str)
     writer.is_whole()
 
 
-def is_version_2(scene: Scene) -> bool:
-    return (scene.folder / names.REPO).exists()
-
-
-def flush(writer: OpenWriter) -> str:
-    before = objects(writer.folder)
-    flushed = str(writer.session.flush("not yet"))
-    writer.made(objects(writer.folder) - before)
-    return flushed
-
-
 # ---------------------------------------------------------------- in the middle of a run
 
 
@@ -321,13 +283,16 @@ def test_a_commit_at_any_request(copies: Callable[[], Scene], act: str) -> None:
 
 @dataclass
 class Watching(Acting):
-    """Acts as `Acting` does. `sighted` are the names of what was deleted after the refs were read again."""
+    """Acts as `Acting` does. `sighted` are the names of what was deleted after the repository was read again: `repo` is
+    asked for, and then links are looked for. Whoever only wants to know whether there is a repository does the first.
+    """
 
     sighted: set[str] = field(default_factory=set, init=False)
+    _is_begun: bool = field(default=False, init=False)
 
     def _watch(self, verb: str, key: str) -> None:
-        ref = self.before is not None and verb == "get" and key.endswith(("/ref.json", "/repo"))
-        self._looked = self._looked or ref
+        self._looked = self._looked or (self._is_begun and verb == "links")
+        self._is_begun = self.before is not None and verb == "get" and key.endswith("/repo")
         if verb == "delete" and self._looked:
             self.sighted.add(os.path.basename(key))
 

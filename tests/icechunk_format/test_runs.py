@@ -24,8 +24,9 @@ from firnline.errors import RefusedForSafety
 from firnline.formats.icechunk import names
 from firnline.formats.icechunk.ids import ids_of
 from firnline.formats.icechunk.names import LETTERS
+from firnline.formats.icechunk.reading.repository import read_repository
 from firnline.model.times import DAY_MS, format_instant
-from firnline.ops.runs.guard import FEW_LOOKS
+from firnline.ops.runs.presence import FEW_LOOKS
 from firnline.ops.runs.status import RunStatus
 from firnline.ports.listings import ObjectClass
 from firnline.testing.dated import Clock, date
@@ -34,7 +35,7 @@ from firnline.testing.folder_process import FolderProcess
 from harness.lanes import by_lane
 
 from .growing import SPECS, Growing, grown, made, microseconds, storage
-from .repositories import body_of, needed, packed
+from .repositories import STORE, body_of, needed, packed, referenced
 
 SEEDS = range(int(os.environ.get("FIRNLINE_ICECHUNK_RUNS", str(by_lane(4, 12, 200)))))
 FOLDERS = (names.CHUNKS, names.MANIFESTS, names.SNAPSHOTS, names.TRANSACTIONS)
@@ -192,8 +193,30 @@ def test_expired_and_searched_the_library_finds_nothing(world: World) -> None:
     process.orphans(world.location, **MEANT)
     left = world.collected(datetime.now(UTC) + timedelta(days=1))
     assert (left.chunks_deleted, left.manifests_deleted) == (0, 0)
-    if world.growing.spec == 1:
-        assert (left.snapshots_deleted, left.transaction_logs_deleted) == (0, 0)
+    assert (left.snapshots_deleted, left.transaction_logs_deleted) == (0, 0)
+
+
+def test_what_the_library_still_finds_was_left_to_it_by_the_plan(world: World) -> None:
+    """Version 2 lists what resets and amends left. What of it is younger than the threshold stays, with that reason;
+    the library's collection takes it, and all that only it needs. In version 1 there is no such thing.
+    """
+    clock = Clock(ahead_ms=4 * DAY_MS)
+    process = FolderProcess(clock=clock)
+    asked: dict[str, Any] = {"older_than": "2100-01-01T00:00:00Z", "retain_last": 3}
+    plan = process.plan(world.location, **ALL, **asked).plan
+    if plan.expire:
+        purged(process, clock, world, **asked)
+    world.age()
+    process.orphans(world.location, **MEANT)
+    found = read_repository(STORE, world.location)
+    left = found.snapshots.keys() - referenced(found)
+    told = {each.id: each for each in plan.keep}
+    assert all(not told[each].refs and "threshold" in str(told[each].reasons) for each in left)
+    theirs = needed(world.location, left)
+    before = world.disk().keys()
+    world.opened.garbage_collect(datetime.now(UTC) + timedelta(days=1))
+    gone = {Path(path).name for path in before - world.disk().keys()}
+    assert left <= gone <= left | theirs.manifests.keys() | theirs.chunks.keys()
 
 
 def test_a_branch_that_is_dropped_takes_what_only_it_held(tmp_path: Path) -> None:

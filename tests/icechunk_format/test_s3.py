@@ -19,11 +19,11 @@ from harness.servers.s3 import make_bucket
 from .growing import SPECS, answers, grown
 
 
-def in_bucket(server: Server, bucket: str) -> Any:
+def in_bucket(server: Server, bucket: str, prefix: str = "lake/r") -> Any:
     settings = server.settings
     return icechunk.s3_storage(
         bucket=bucket,
-        prefix="lake/r",
+        prefix=prefix,
         region=settings["s3.region"],
         endpoint_url=settings["s3.endpoint"],
         access_key_id=settings["s3.access-key-id"],

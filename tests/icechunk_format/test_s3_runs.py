@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import zarr
 
-from firnline.ops.runs.guard import FEW_LOOKS
+from firnline.ops.runs.presence import FEW_LOOKS
 from firnline.ops.runs.status import RunStatus
 from firnline.stores.objects import ObjectStores
 from firnline.testing.dated import Clock
@@ -51,7 +51,7 @@ def test_what_expired_is_gone_and_the_rest_reads_the_same(moto_server: Server, s
     assert process.check(location).sound
 
 
-def test_many_needed_objects_are_listed_before_a_purge(moto_server: Server) -> None:
+def test_many_needed_objects_are_listed_before_a_purge_and_by_a_check(moto_server: Server) -> None:
     """None of them is asked for by itself: a listing names objects in a bucket exactly as the manifests do."""
     bucket = unique("icelisted")
     make_bucket(moto_server, bucket)
@@ -70,7 +70,12 @@ def test_many_needed_objects_are_listed_before_a_purge(moto_server: Server) -> N
         clock.advance(2 * 3_600_000)
         (ended,) = process.resume(location)
     assert sum("/chunks/" in key for key in objects(moto_server, location)) == FEW_LOOKS + 4
+    assert process.check(location).sound
     assert [key for verb, key in asked.trace if verb == "head" and "/chunks/" in key] == []
+    short = max(key for key in objects(moto_server, location) if "/chunks/" in key)
+    ObjectStores(moto_server.settings).put(short, b"short")
+    assert [each.path for each in process.check(location).presence.listed] == [short]
+    assert [key for verb, key in asked.trace if verb == "head" and "/chunks/" in key] == [short]
 
 
 def commit(repo: Any, number: int) -> None:

@@ -10,20 +10,15 @@ import pytest
 from firnline.errors import CollectionForbidden
 
 from .growing import LIBRARY
-from .open_writing import Scene, arrays, commit, copied, objects, old_repository, opened
+from .open_writing import Scene, arrays, commit, objects, old_repository, opened
 
 pytestmark = pytest.mark.skipif(LIBRARY < (2, 0), reason="the library writes version 1 only")
 
 
 @pytest.fixture(scope="module")
-def old(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, set[str]]:
+def written(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, set[str]]:
     folder = tmp_path_factory.mktemp("second") / "r"
     return folder, old_repository(folder, 2)
-
-
-@pytest.fixture
-def scene(old: tuple[Path, set[str]], tmp_path: Path) -> Scene:
-    return copied(*old, tmp_path / "r")
 
 
 def limit(scene: Scene, availability: icechunk.RepoAvailability, reason: str | None = None) -> None:

@@ -13,7 +13,7 @@ from firnline.ops.looking.check import Checked, check
 def check_table(places: Places, table: Table) -> Checked:
     """Returns whether every file that the table's snapshots need exists, with its size."""
     place = places.place(table)
-    return check(place.source, place.store, places.engines.choose)
+    return check(place.source, place.store, places.engines.choose, places.stores.ranges(place.settings))
 
 
 def timeline_of_table(places: Places, table: Table, span: Span) -> tuple[Timeline, UnreadableMetadata | None]:

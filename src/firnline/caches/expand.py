@@ -145,7 +145,7 @@ def _stamp(meta: ObjectMeta) -> bytes:
     return blake2b(said.encode("utf-8", "surrogatepass"), digest_size=_STAMP_BYTES).digest()
 
 
-_LAYOUT = 3
+_LAYOUT = 4
 """Counts up whenever an entry of before would be read wrongly, or an expansion of before would be wrong now."""
 
 

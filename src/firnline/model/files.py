@@ -28,6 +28,10 @@ class FileKind(StrEnum):
     METADATA = "metadata"
     BACKUP = "backup"
     UNFINISHED = "unfinished"
+    VIRTUAL = "virtual"
+    """Bytes of a file that another table may own, as far as anybody can tell: they are needed, and never go with what
+    needs them. Of several kinds that are told of one file this is the last one that counts.
+    """
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,18 +14,20 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from firnline.memory import keep_freed_memory
+from firnline.model.files import FileKind
 from firnline.model.spans import Numbers, SpanEntries, above_zero, numbers
 from firnline.ports.engines import Territory
 from firnline.ports.stores import AsCalled
 from firnline.spark.judged import JUDGED_DDL, OTHERS, JudgedFiles, judged_lost, may_be_local
 from firnline.spark.packets import LOST, by_number, each_packet, unpacked
 from firnline.spark.telling import forget_zip_importers, lost_walks, told
-from firnline.spark.travelling import Parts, spans_of
+from firnline.spark.travelling import KINDS, Parts, spans_of
 from firnline.walking.axis import BY_KEPT, BY_OTHERS, BY_OWN, Axis, Reach
 from firnline.walking.opening import come_too_late
 from firnline.walking.verdicts import verdicts
 
 _LATE = told(come_too_late())
+_VIRTUAL = pa.scalar(KINDS.index(FileKind.VIRTUAL.value).as_py(), pa.int8())
 _ONCE = [("row", "min"), ("key", "min"), ("kind", "min"), ("size", "max")]
 
 
@@ -95,7 +97,8 @@ class Settling:
         reach = rows.column("reach").to_numpy()
         own, theirs = (reach & BY_OWN) > 0, (reach & BY_OTHERS) > 0
         files = rows.append_column("needed", pa.array((reach & BY_KEPT) > 0))
-        judged = verdicts(files, self._territories[walk], rows.filter(pa.array(theirs)) if theirs.any() else None)
+        elsewhere = rows.filter(pa.array(theirs)) if theirs.any() else None
+        judged = verdicts(files, self._territories[walk], elsewhere, _VIRTUAL)
         verdict = pc.if_else(pa.array(own), judged.column("verdict"), pa.scalar(OTHERS, pa.int8()))
         return rows.select(["identity", "key", "size", "kind"]).append_column("verdict", verdict)
 

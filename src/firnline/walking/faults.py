@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from firnline.errors import ObjectNotFound
+from firnline.model.files import FileKind
 from firnline.ports.stores import Head
 
 FAULTS = pa.schema([("key", pa.string()), ("kind", pa.string()), ("size", pa.int64()), ("found", pa.int64())])
@@ -18,8 +19,10 @@ THREADS = 16
 def faulty(files: pa.RecordBatch, store: Head, pool: ThreadPoolExecutor) -> pa.RecordBatch:
     """Returns the files that are missing or have another size, as FAULTS. Raises StoreError if the store cannot tell.
 
-    A file of no known size only has to be there.
+    A file of no known size only has to be there. What another table may own is not looked for: it may be where only
+    readers come.
     """
+    files = files.filter(pc.not_equal(files.column("kind"), FileKind.VIRTUAL.value))
     found = pa.array(pool.map(lambda key: _size(store, key), files.column("key").to_pylist()), pa.int64())
     other = pc.fill_null(pc.not_equal(found, files.column("size")), False)
     columns = [*(files.column(name) for name in FAULTS.names[:-1]), found]

@@ -15,6 +15,7 @@ KEPT, VICTIM = "kept", "victim"
 VERDICTS = (KEPT, VICTIM, OUTSIDE, NEAR_MISS, ELSEWHERE)
 """A verdict travels as its place here."""
 _STEM = r"^[^:]+://[^/]*"
+_VIRTUAL = pa.scalar(FileKind.VIRTUAL.value)
 
 
 class ByVerdict(ABC):
@@ -39,10 +40,16 @@ class ByVerdict(ABC):
     def _totals(self, verdict: str) -> Totals: ...
 
 
-def verdicts(files: pa.Table, territory: Territory, elsewhere: pa.Table | None = None) -> pa.Table:
+def verdicts(
+    files: pa.Table,
+    territory: Territory,
+    elsewhere: pa.Table | None = None,
+    virtual: pa.Scalar = _VIRTUAL,
+) -> pa.Table:
     """Returns the files with a column `verdict`, of numbers. A file is a victim only if every check lets it go.
 
-    `elsewhere` are the files that other tables need.
+    `elsewhere` are the files that other tables need; `virtual` is the kind of what another table may own, as the column
+    `kind` has it.
     """
     needed, names = files.column("needed"), files.column("identity")
     real = _real(names, territory)
@@ -55,6 +62,7 @@ def verdicts(files: pa.Table, territory: Territory, elsewhere: pa.Table | None =
     near = _near_misses(names, needed)
     if real is not names:
         near = pc.or_(near, _have_a_path_of(real, real.filter(needed)))
+    outside = pc.or_(outside, pc.equal(files.column("kind"), virtual))
     verdict = pc.if_else(pc.and_(pc.invert(needed), outside), _number(OUTSIDE), verdict)
     verdict = pc.if_else(pc.and_(pc.invert(needed), near), _number(NEAR_MISS), verdict)
     return files.append_column("verdict", verdict)

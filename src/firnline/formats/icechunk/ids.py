@@ -29,6 +29,12 @@ _VALUES: Final = np.full(256, _NO_LETTER, np.uint8)
 _VALUES[_ALPHABET] = np.arange(32, dtype=np.uint8)
 
 
+def is_letter(octets: Octets) -> npt.NDArray[np.bool_]:
+    """Tells of each byte whether it is a letter that names are made of."""
+    found: npt.NDArray[np.bool_] = _VALUES[octets] != _NO_LETTER
+    return found
+
+
 def letters_of(ids: Octets) -> Octets:
     """Returns the names of ids as rows of letters; an id is a row."""
     rows, width = ids.shape

@@ -119,11 +119,12 @@ def _not_online(repository: IcechunkRepository) -> str | None:
 
 
 def metadata_of(repository: IcechunkRepository) -> Iterator[str]:
-    """Yields the objects that name snapshots: `repo`, or the file of each ref in version 1."""
+    """Yields the objects that name snapshots: `repo`, or the file of each ref in version 1; beside `repo` those that an
+    upgrade left.
+    """
     if repository.spec > 1:
         yield join(repository.location, names.REPO)
-        return
-    for ref in repository.refs:
+    for ref in repository.left if repository.spec > 1 else repository.refs:
         yield join(repository.location, names.REFS, f"{ref.kind}.{ref.name}", names.REF)
 
 

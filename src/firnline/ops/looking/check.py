@@ -10,12 +10,13 @@ from typing import Any
 
 from firnline.model.files import FileKind, Root
 from firnline.ops.reachability.pointed import pointed_versions
-from firnline.ops.runs.presence import FileFault, Presence, look
+from firnline.ops.runs.presence import FileFault, Presence, listed_beside, look
 from firnline.pointers.document import PUBLISH_AGAIN
 from firnline.ports.abilities import ChecksClocks, KeepsLogs, LeavesHints, NamesDefinitions
 from firnline.ports.catalogs import TableSource
 from firnline.ports.engines import ChooseEngine, Territory
 from firnline.ports.formats import State
+from firnline.ports.listings import ListRanges
 from firnline.ports.stores import Read
 
 
@@ -41,9 +42,10 @@ class Checked:
         }
 
 
-def check(source: TableSource, store: Read, choose: ChooseEngine) -> Checked:
+def check(source: TableSource, store: Read, choose: ChooseEngine, ranges: ListRanges | None) -> Checked:
     """Returns what is missing, of files and of what they are read with, what leads readers astray, which transaction
-    logs are damaged, and which snapshots have a time that cannot be right.
+    logs are damaged, and which snapshots have a time that cannot be right. `ranges` lists the store, None where it
+    cannot be listed.
 
     Raises UnreadableMetadata where a list or manifest itself cannot be read.
     """
@@ -51,7 +53,8 @@ def check(source: TableSource, store: Read, choose: ChooseEngine) -> Checked:
     roots = (Root(file, True, owner) for owner, file in source.format.roots(state))
     engine = choose(state, source.format, "auto")
     with closing(engine.survey(roots, source.format.expand, Territory(None))) as survey:
-        presence = look(engine, survey, store)
+        listing = listed_beside(source.format, state, ranges, engine, survey)
+        presence = look(engine, survey, store, listing=listing)
     also = [*_astray(source, state), *_ill_pointed(source, state), *_undefined(source, state)]
     also += [*_spoiled(source, state), *_wrongly_dated(source, state)]
     return Checked(state.table, len(state.graph), presence.and_also(also))

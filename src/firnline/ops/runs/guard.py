@@ -14,7 +14,6 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass, field, replace
-from itertools import chain
 from shlex import quote
 from typing import NamedTuple, Protocol
 
@@ -23,26 +22,23 @@ from firnline.journal.outcomes import Outcome, Row
 from firnline.journal.parts import read_sound_parts
 from firnline.journal.runs import Run
 from firnline.model.files import Root
-from firnline.model.locations import known_as, within
+from firnline.model.locations import known_as
 from firnline.model.times import DAY_MS
 from firnline.ops.neighbours.around import around
 from firnline.ops.reachability.bounds import NOWHERE, Bounds
 from firnline.ops.reachability.live_roots import forbidden, live_roots
 from firnline.ops.reachability.since_plan import ReachableSincePlan
-from firnline.ops.runs.presence import look
+from firnline.ops.runs.presence import listed_beside, look
 from firnline.ops.table.context import TableContext
 from firnline.ops.table.sources import refuse_mirror
 from firnline.ports.abilities import NumberedBranches, UnprovedNames
-from firnline.ports.engines import Engine, Listing, ListingTooLarge, Survey, Territory
+from firnline.ports.engines import Engine, Territory
 from firnline.ports.formats import State, TableFormat
 
 SPARED = "needed again: reachable from what the table, a hold, a pointer or an undoable run names now"
 NEEDED_ELSEWHERE = "another table needs it now"
 YOUNG = "younger than a day, and the list that names it is not sealed with your key"
 _THREADS = 32
-_PIECES = 64
-FEW_LOOKS = 1_000
-"""So many files are asked for one by one: a listing of a folder that holds much else would cost more."""
 
 
 class ListedFile(NamedTuple):
@@ -150,7 +146,8 @@ def refuse_missing(work: TableContext, state: State) -> None:
     engine = work.choose(state, table_format, "auto")
     roots = (Root(file, True, owner) for owner, file in table_format.roots(state))
     with closing(engine.survey(roots, table_format.expand, Territory(None))) as survey:
-        found = look(engine, survey, work.store, listing=_listed(work, state, engine, survey))
+        listing = listed_beside(table_format, state, work.ranges, engine, survey)
+        found = look(engine, survey, work.store, listing=listing)
     if found.faults:
         first = found.listed[0]
         raise RefusedForSafety(
@@ -158,24 +155,6 @@ def refuse_missing(work: TableContext, state: State) -> None:
             f"({first.problem}): {table_format.missing_means}",
             hint=f"nothing was removed; `firnline check {quote(state.table)}` lists them",
         )
-
-
-def _listed(work: TableContext, state: State, engine: Engine, survey: Survey) -> Listing | None:
-    """Returns a listing of the table's own folders, where it costs less than to ask for each needed file; None where
-    there are few of them, or more is listed than this engine should hold. What it lacks is asked for one by one.
-    """
-    if work.ranges is None or survey.kept.all.files <= FEW_LOOKS:
-        return None
-    pieces = chain.from_iterable(work.ranges.split(folder, _PIECES) for folder in _outer(state.owned))
-    try:
-        return engine.list(list(pieces), work.ranges)
-    except ListingTooLarge:
-        return None
-
-
-def _outer(folders: Sequence[str]) -> list[str]:
-    """Returns those folders that lie in no other."""
-    return [each for each in folders if not any(within(other, each) for other in folders if other != each)]
 
 
 def _is_older(work: TableContext, key: str, bound_ms: int) -> bool:

@@ -10,13 +10,16 @@ from collections.abc import Iterable, Iterator, Sequence, Set
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from heapq import nsmallest
-from itertools import islice
+from itertools import chain, islice
 from typing import TYPE_CHECKING
 
 from firnline.errors import ObjectNotFound
+from firnline.model.locations import within
 from firnline.ops.runs.plan import Planned
-from firnline.ports.engines import Engine, Listing, Survey
-from firnline.ports.formats import TableFormat, UndoWindow
+from firnline.ports.abilities import UnprovedNames
+from firnline.ports.engines import Engine, Listing, ListingTooLarge, Survey
+from firnline.ports.formats import State, TableFormat, UndoWindow
+from firnline.ports.listings import ListRanges
 from firnline.ports.stores import Read
 
 if TYPE_CHECKING:
@@ -27,6 +30,9 @@ _THREADS = 16
 LISTED = 100
 MOST_LOOKS, MOST_KEYS = 200, 20_000
 MISSING = "missing"
+FEW_LOOKS = 1_000
+"""So many files are asked for one by one: a listing of a folder that holds much else would cost more."""
+_PIECES = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +80,28 @@ def look(
         faulty += len(found)
         listed = nsmallest(LISTED, [*listed, *found], key=lambda each: each.path)
     return Presence(every.files, every.bytes, faulty, tuple(listed))
+
+
+def listed_beside(
+    table_format: TableFormat, state: State, ranges: ListRanges | None, engine: Engine, survey: Survey
+) -> Listing | None:
+    """Returns a listing of a table's own folders, where it costs less than to ask for each needed file; None where
+    there are few of them, or more is listed than this engine should hold. What it lacks is asked for one by one.
+
+    Only of formats whose purges look for every needed file: others may not be permitted to list, or need not.
+    """
+    if ranges is None or not isinstance(table_format, UnprovedNames) or survey.kept.all.files <= FEW_LOOKS:
+        return None
+    pieces = chain.from_iterable(ranges.split(folder, _PIECES) for folder in _outer(state.owned))
+    try:
+        return engine.list(list(pieces), ranges)
+    except ListingTooLarge:
+        return None
+
+
+def _outer(folders: Sequence[str]) -> list[str]:
+    """Returns those folders that lie in no other."""
+    return [each for each in folders if not any(within(other, each) for other in folders if other != each)]
 
 
 def _told(batch: pa.RecordBatch) -> Iterator[FileFault]:

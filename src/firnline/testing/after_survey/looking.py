@@ -11,8 +11,8 @@ import pytest
 
 from firnline.errors import StoreError
 from firnline.formats.iceberg.table import IcebergFormat
-from firnline.model.files import Root
-from firnline.ports.engines import FAULT_COLUMNS, Engine, Listing, Survey, Territory
+from firnline.model.files import File, FileKind, Root, Tally
+from firnline.ports.engines import FAULT_COLUMNS, OUTSIDE, Engine, Listing, Survey, Territory
 from firnline.ports.listings import KeyRange
 from firnline.ports.stores import Head
 from firnline.stores.objects import ObjectStores
@@ -114,6 +114,23 @@ class LookingContract:
         Path(min(table.live()).removeprefix("file://")).unlink()
         listed = engine.list([KeyRange(f"file://{tmp_path}/nothing")], ObjectRanges())
         assert faults(engine, table, ObjectStores(), listed=listed).keys() == {min(table.live())}
+
+    def test_what_another_table_may_own_is_needed_and_neither_looked_for_nor_taken(
+        self, engine: Engine, tmp_path: Path
+    ) -> None:
+        """Not even where files anywhere may go. A file of the table's own that it leads to stays, as what it is."""
+        needed, expired, own = (f"file://{tmp_path}/{name}" for name in ("needed", "expired", "own"))
+        told = ((FileKind.VIRTUAL, needed, True), (FileKind.VIRTUAL, expired, False), (FileKind.VIRTUAL, own, True))
+        roots = [Root(File(kind, key), is_kept) for kind, key, is_kept in (*told, (FileKind.CHUNK, own, False))]
+        with closing(engine.survey(roots, IcebergFormat(ObjectStores()).expand, Territory(None))) as survey:
+            assert survey.victims.all == Tally()
+            assert survey.spared == {OUTSIDE: Tally(1)}
+            assert {kind: tally.files for kind, tally in survey.kept.by_kind.items()} == {
+                FileKind.CHUNK: 1,
+                FileKind.VIRTUAL: 1,
+            }
+            (missing,) = engine.faults(survey, ObjectStores())
+        assert missing.column("key").to_pylist() == [own]
 
 
 def faults(

@@ -15,11 +15,17 @@ def has_repository(store: Read, location: str) -> bool:
     of version 1. A `repo` that does not begin so is a damaged one where snapshots lie beside it, and reading it will
     say so; any other has nothing to do with Icechunk.
     """
+    if _has_repo(store, location) or _has_branch(store, location):
+        return True
+    return _has_repo(store, location)  # an upgrade may have written it and removed the branches between the two looks
+
+
+def _has_repo(store: Read, location: str) -> bool:
     try:
         data = store.get(join(location, names.REPO))
     except ObjectNotFound:
-        return _has_branch(store, location)
-    return data.startswith(MAGIC) or _has_snapshot(store, location) or _has_branch(store, location)
+        return False
+    return data.startswith(MAGIC) or _has_snapshot(store, location)
 
 
 def _has_branch(store: Read, location: str) -> bool:

@@ -1,5 +1,6 @@
 """Manifests: which chunks arrays have. Only a chunk with an id is an object of the repository: one that is written into
-the manifest itself, or that lies in a file of others, is nothing that a collection could take.
+the manifest itself, or that lies in a file of others, is nothing that a collection could take. A file of others may be
+a chunk, though, of this repository or of another (`locations.py`).
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from firnline.formats.icechunk.ids import WIDTH, Octets, name_of
 from firnline.formats.icechunk.reading.damage import CorruptIcechunk
 from firnline.formats.icechunk.reading.envelope import ObjectType, opened
 from firnline.formats.icechunk.reading.flat import Field, FlatBuffer, FlatTables, Numbers, TableLayout, refuse_shared
+from firnline.formats.icechunk.reading.locations import Unpacking, chunk_locations
 
 _MANIFEST: Final = TableLayout(
     "Manifest",
@@ -60,13 +62,15 @@ class ManifestFile:
 @dataclass(frozen=True, slots=True)
 class ChunkRefs:
     """The chunks that a manifest names. Of those that are objects of the repository the ids, a row each, and up to
-    which byte each reference needs its object; of all others the numbers alone.
+    which byte each reference needs its object; of all others the numbers alone. `lent` is where virtual references lead
+    that end in the name of a chunk.
     """
 
     ids: Octets
     ends: Numbers
     inline: int
     virtual: int
+    lent: frozenset[str] = frozenset()
 
     def __len__(self) -> int:
         return len(self.ids) + self.inline + self.virtual
@@ -81,7 +85,7 @@ def read_manifest(data: bytes, said: ManifestFile) -> ChunkRefs:
     root = FlatBuffer(opened(data, ObjectType.MANIFEST).body).root(_MANIFEST)
     if (own := name_of(root.rows("id", WIDTH).tobytes())) != said.id:
         raise CorruptIcechunk(f"it says that its id is {own}")
-    found = _joined(_blocks(root))
+    found = _joined(_blocks(root), Unpacking.of(root))
     if said.refs is not None and len(found) != said.refs:
         raise CorruptIcechunk(f"it has {len(found):,} references, a snapshot says {said.refs:,}")
     return found
@@ -97,18 +101,18 @@ def _blocks(root: FlatTables) -> Iterator[FlatTables]:
     refuse_shared(places, np.concatenate([np.empty(0, np.int64), *sizes]))
 
 
-def _joined(blocks: Iterator[FlatTables]) -> ChunkRefs:
+def _joined(blocks: Iterator[FlatTables], unpacking: Unpacking) -> ChunkRefs:
     ids, ends = [np.empty((0, WIDTH), np.uint8)], [np.empty(0, np.int64)]
-    inline = virtual = 0
+    inline, virtual, lent = 0, 0, set[str]()
     for block in blocks:
-        part = _decoded(block)
+        part = _decoded(block, unpacking)
         ids.append(part.ids)
         ends.append(part.ends)
-        inline, virtual = inline + part.inline, virtual + part.virtual
-    return ChunkRefs(np.concatenate(ids), np.concatenate(ends), inline, virtual)
+        inline, virtual, lent = inline + part.inline, virtual + part.virtual, lent | part.lent
+    return ChunkRefs(np.concatenate(ids), np.concatenate(ends), inline, virtual, frozenset(lent))
 
 
-def _decoded(refs: FlatTables) -> ChunkRefs:
+def _decoded(refs: FlatTables, unpacking: Unpacking) -> ChunkRefs:
     """Returns what these references name. Each is of exactly one kind; what it needs for that kind must be there, so
     that a reference to an object cannot pass for another kind.
     """
@@ -116,10 +120,11 @@ def _decoded(refs: FlatTables) -> ChunkRefs:
     plain, packed = refs.has("location"), refs.has("compressed_location")
     if np.any(native.astype(np.int8) + inline + plain + packed != 1):
         raise CorruptIcechunk("a reference is of no kind, or of two")
-    for field in ("index", "inline", "location", "checksum_etag", "compressed_location"):
+    for field in ("index", "inline", "checksum_etag"):
         refs.vectors(field, 4 if field == "index" else 1)
+    lent = chunk_locations(refs.vectors("location", 1), refs.vectors("compressed_location", 1), unpacking)
     owned = refs.picked(native)
     ends = owned.numbers("offset", "<u8") + owned.numbers("length", "<u8")
     if np.any(ends < 0):
         raise CorruptIcechunk("a reference ends beyond all that a chunk can hold")
-    return ChunkRefs(owned.rows("chunk_id", WIDTH), ends, int(inline.sum()), int(plain.sum() + packed.sum()))
+    return ChunkRefs(owned.rows("chunk_id", WIDTH), ends, int(inline.sum()), int(plain.sum() + packed.sum()), lent)

@@ -15,7 +15,7 @@ from firnline.formats.damage import REPAIR, named
 from firnline.formats.icechunk import names
 from firnline.formats.icechunk.reading.damage import CorruptIcechunk
 from firnline.model.locations import identity, join, stem_of
-from firnline.model.snapshots import RefKind
+from firnline.model.snapshots import Ref, RefKind
 from firnline.ports.stores import Get, Links, List, Read
 
 _THREADS = 16
@@ -30,6 +30,16 @@ class RefFiles:
     branches: Mapping[str, str]
     tags: Mapping[str, str]
     deleted_tags: frozenset[str]
+
+    @property
+    def all(self) -> Iterator[Ref]:
+        return refs_named(self.branches, self.tags)
+
+
+def refs_named(branches: Mapping[str, str], tags: Mapping[str, str]) -> Iterator[Ref]:
+    """Yields refs, of which these are the names and snapshots."""
+    yield from (Ref(name, RefKind.BRANCH, snapshot) for name, snapshot in branches.items())
+    yield from (Ref(name, RefKind.TAG, snapshot) for name, snapshot in tags.items())
 
 
 def read_refs(store: Read, location: str) -> RefFiles:

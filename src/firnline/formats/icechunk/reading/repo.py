@@ -35,6 +35,12 @@ _REPO: Final = TableLayout(
         Field("extra", reserved=True),
     ),
 )
+_LISTS: Final = {
+    **dict.fromkeys(("tags", "branches", "deleted_tags", "snapshots", "metadata", "latest_updates"), 4),
+    **dict.fromkeys(("enabled_feature_flags", "disabled_feature_flags"), 2),
+    "config": 1,
+}
+"""The lists of a `Repo`, and how many bytes an entry has."""
 _REF: Final = TableLayout("Ref", (Field("name", required=True), Field("snapshot_index")))
 _INFO: Final = TableLayout(
     "SnapshotInfo",
@@ -130,6 +136,7 @@ def read_repo(data: bytes) -> RepoObject:
     root = buffer.root(_REPO)
     if (spec := int(root.numbers("spec_version", "<u1")[0])) != 2:
         raise UnsupportedIcechunk(f"it says that the repository is of version {spec}")
+    _refuse_same_lists(root)
     infos = root.listed("snapshots", _INFO)
     ids = names_of(infos.rows("id", WIDTH))
     _refuse_unsorted([name.encode() for name in ids], "snapshots")
@@ -154,6 +161,16 @@ def read_repo(data: bytes) -> RepoObject:
     _pass_over(root, infos)
     buffer.refuse_unread()
     return found
+
+
+def _refuse_same_lists(root: FlatTables) -> None:
+    """Raises where two lists share bytes. An empty one is four zeros, which nobody misses once its distance leads to
+    another list: then branches would pass for tags that were deleted.
+    """
+    spans = [(root.vectors(field, width), width) for field, width in _LISTS.items() if root.has(field).all()]
+    taken = sorted((int(each.starts[0]) - 4, int(each.starts[0] + each.counts[0] * width)) for each, width in spans)
+    if any(end > start for (_, end), (start, _) in pairwise(taken)):
+        raise CorruptIcechunk("two of its lists lie in the same place")
 
 
 def _pass_over(root: FlatTables, infos: FlatTables) -> None:

@@ -15,10 +15,10 @@ from firnline.formats.damage import REPAIR, named
 from firnline.formats.icechunk import names
 from firnline.formats.icechunk.reading.history import HistorySnapshot
 from firnline.formats.icechunk.reading.objects import lineage_at
-from firnline.formats.icechunk.reading.refs import RefFiles, read_refs, refuse_links, side_by_side
+from firnline.formats.icechunk.reading.refs import RefFiles, read_refs, refs_named, refuse_links, side_by_side
 from firnline.formats.icechunk.reading.repo import RepoObject, read_repo
 from firnline.model.locations import identity, join, stem_of
-from firnline.model.snapshots import MAIN, Ref, RefKind
+from firnline.model.snapshots import MAIN, Ref
 from firnline.ports.stores import Head, List, ObjectMeta, Read
 
 _LOOKS = 5
@@ -31,7 +31,8 @@ Stamp = tuple[int, int | None, str | None]
 class IcechunkRepository:
     """Refs and history. In version 1 the snapshots are those that refs lead to; in version 2 all that `repo` lists,
     which is more where a branch was reset. `first_logs` are first snapshots that have a transaction log: those that
-    version 2 made, and none that an upgrade took over.
+    version 2 made, and none that an upgrade took over. `left` are refs of version 1 that an upgrade left, and that name
+    nothing but what `repo` lists.
     """
 
     location: str
@@ -42,12 +43,12 @@ class IcechunkRepository:
     snapshots: Mapping[str, HistorySnapshot] = field(repr=False)
     repo: RepoObject | None = field(default=None, repr=False)
     first_logs: frozenset[str] = frozenset()
+    left: tuple[Ref, ...] = ()
 
     @property
     def refs(self) -> Iterator[Ref]:
         """Yields every ref. A tag may have the name of a branch."""
-        yield from (Ref(name, RefKind.BRANCH, snapshot) for name, snapshot in self.branches.items())
-        yield from (Ref(name, RefKind.TAG, snapshot) for name, snapshot in self.tags.items())
+        return refs_named(self.branches, self.tags)
 
     def refs_at(self) -> dict[str, list[Ref]]:
         """Returns the refs that name each snapshot, of those that have any."""
@@ -90,10 +91,11 @@ def _version_2(store: Read, location: str, data: bytes) -> IcechunkRepository:
     key = join(location, names.REPO)
     with named("history", key):
         repo = read_repo(data)
-    _refuse_other_history(store, location, repo)
+    left = _left_refs(store, location, repo)
     first = (each.id for each in repo.snapshots.values() if each.parent is None)
     logs = frozenset(each for each in first if _has_log(store, location, each))
-    return IcechunkRepository(location, 2, repo.branches, repo.tags, repo.deleted_tags, repo.snapshots, repo, logs)
+    named_in_repo = (repo.branches, repo.tags, repo.deleted_tags, repo.snapshots)
+    return IcechunkRepository(location, 2, *named_in_repo, repo, logs, left)
 
 
 def _has_log(store: Head, location: str, snapshot: str) -> bool:
@@ -104,21 +106,23 @@ def _has_log(store: Head, location: str, snapshot: str) -> bool:
     return True
 
 
-def _refuse_other_history(store: Read, location: str, repo: RepoObject) -> None:
-    """Raises UnsupportedFormat where refs of version 1 lie beside `repo` and name a snapshot that it does not list: an
-    upgrade may leave them, and a writer of version 1 that goes on by them makes snapshots that `repo` knows nothing of.
+def _left_refs(store: Read, location: str, repo: RepoObject) -> tuple[Ref, ...]:
+    """Returns the refs of version 1 that lie beside `repo`. Raises UnsupportedFormat where one names a snapshot that it
+    does not list: an upgrade may leave them, and a writer of version 1 that goes on by them makes snapshots that `repo`
+    knows nothing of.
     """
     try:
-        left = read_refs(store, location)
+        left = tuple(read_refs(store, location).all)
     except ObjectNotFound:
-        return  # an upgrade is just removing them
-    for name, snapshot in (*left.branches.items(), *left.tags.items()):
-        if snapshot not in repo.snapshots:
+        return ()  # an upgrade is just removing them
+    for ref in left:
+        if ref.snapshot not in repo.snapshots:
             raise UnsupportedFormat(
-                f"{join(location, names.REFS)} has a ref {name} of version 1, at {snapshot}, which "
+                f"{join(location, names.REFS)} has a ref {ref.name} of version 1, at {ref.snapshot}, which "
                 f"{join(location, names.REPO)} does not list: there are two histories",
                 hint="nothing was changed; remove the refs that an upgrade left, once nobody writes by them",
             )
+    return left
 
 
 def _version_1(

@@ -2,12 +2,13 @@
 
 A snapshot names its manifests, and says of each how many bytes and references it has; a manifest names its chunks. What
 a reference says is where its bytes end in the object: writers put each chunk into an object of its own, so that is the
-object's size. Chunks inside of a manifest, and those in files of others, are no objects of the repository.
+object's size. Chunks inside of a manifest, and those in files of others, are no objects of the repository; where such a
+file is a chunk, it is needed all the same.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,11 +22,12 @@ from firnline.formats.icechunk.ids import letters_of
 from firnline.formats.icechunk.reading.manifest import ChunkRefs, ManifestFile, read_manifest
 from firnline.formats.icechunk.reading.snapshot import read_snapshot
 from firnline.model.files import File, FileKind
-from firnline.model.locations import join
+from firnline.model.locations import bare_path, join
 from firnline.ports.expanding import EXPECTS, Expanded, Together, joined
 from firnline.ports.stores import Get, shared
 
 _ROWS = ROW_SCHEMA.append(pa.field(EXPECTS, pa.int64()))
+_NAMED_CONTAINER = "vcc://"
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +74,24 @@ def _chunks(unit: File, data: bytes) -> pa.RecordBatch:
     folder, name = _place(unit)
     size = len(data) if unit.size is None else unit.size
     found = read_manifest(data, ManifestFile(name, size, unit.expects))
-    return _rows(chunk_keys(folder, found), pa.array(found.ends), FileKind.CHUNK, opens=False)
+    own = _rows(chunk_keys(folder, found), pa.array(found.ends), FileKind.CHUNK, opens=False)
+    return pa.concat_batches([own, _lent(folder, found.lent)]) if found.lent else own
+
+
+def _lent(folder: str, locations: Set[str]) -> pa.RecordBatch:
+    """Returns what virtual references lead to that may be a chunk: of this repository, by whatever name its folder has
+    there, or of another one.
+
+    What a container's name stands for is told by each reader, so such a location may always be of this repository.
+    """
+    home = join(folder, names.CHUNKS)
+    ends = sorted((each, *each.rsplit("/", 1)) for each in locations)
+    keys = [join(home, name) if _is_home(place, home) else each for each, place, name in ends]
+    return _rows(pa.array(keys, pa.string()), pa.nulls(len(keys), pa.int64()), FileKind.VIRTUAL, opens=False)
+
+
+def _is_home(place: str, home: str) -> bool:
+    return place.startswith(_NAMED_CONTAINER) or bare_path(place) == bare_path(home)
 
 
 def chunk_keys(folder: str, found: ChunkRefs) -> pa.Array:
