@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ import yaml
 from pyiceberg.catalog.sql import SqlCatalog
 
 from firnline.app.places import now_ms
-from firnline.errors import RefusedForSafety
+from firnline.errors import RefusedForSafety, UsageError
 from firnline.model.times import DAY_MS, HOUR_MS
 from firnline.pointers.document import parse_pointer
 from firnline.testing.dated import Clock, dated
@@ -217,3 +218,69 @@ def test_a_huge_file_under_a_pointers_name_is_not_read_before_it_is_replaced(lak
     (done,) = lake.firnline().pointers.sync()
     assert "2,09" in str(done.problems[0])
     assert len((place / "db_t_main.ver").read_text()) > 2 << 20
+
+
+@pytest.mark.parametrize("between", ["off", "uuid"])
+def test_a_file_that_is_in_use_again_does_not_end(lake: RealLake, between: str) -> None:
+    """No commit comes between. Else it would go at the next rename at once, and lead nobody on."""
+    lake.policy = f"pointers: identifier{LINKS}"
+    lake.create("t")
+    lake.append("t", 1)
+    sync(lake)
+    lake.policy = f"pointers: {between}{LINKS}"
+    assert ("db_t_main.ver", "ends") in sync(lake)
+    lake.policy = f"pointers: identifier{LINKS}"
+    sync(lake)
+    place = folder(lake, "t")
+    assert parse_pointer((place / "db_t_main.ver").read_bytes(), "x").expires_at is None
+    lake.catalog.rename_table("db.t", "db.new")
+    clock = Clock()
+    clock.ahead_ms = 8 * DAY_MS
+    dated(lake.firnline(), clock).pointers.sync()
+    assert read(lake, place, table="db.t") == [1]
+
+
+def test_links_that_stay_for_ever_can_be_read(lake: RealLake) -> None:
+    lake.policy = "pointers: identifier\npointer-links: 99999999d"
+    lake.create("t")
+    lake.append("t", 1)
+    sync(lake)
+    lake.catalog.rename_table("db.t", "db.new")
+    sync(lake)
+    assert sync(lake) == [("db_new_main.ver", "unchanged")]
+    assert read(lake, folder(lake, "new"), table="db.t") == [1]
+    lake.expire("new")
+
+
+def test_readers_of_a_table_that_is_registered_twice_are_asked_which(lake: RealLake) -> None:
+    """Without that they would be led from one registration to the other and back, by whichever was published last."""
+    lake.policy = "pointers: identifier"
+    lake.create("one")
+    lake.append("one", 1)
+    lake.catalog.register_table("db.two", lake.table("one").metadata_location)
+    sync(lake)
+    place = folder(lake, "one")
+    assert read(lake, place) == [1], "both lead to the same"
+    for number, name in enumerate(("one", "two"), 2):
+        lake.append(name, number)
+        sync(lake)
+        with pytest.raises(UsageError, match=r"db\.one .*db\.two|db\.two .*db\.one"):
+            read(lake, place)
+    assert (read(lake, place, table="db.one"), read(lake, place, table="db.two")) == ([1, 2], [1, 3])
+
+
+def test_a_file_that_ends_is_not_preferred_to_one_that_does_not(lake: RealLake) -> None:
+    """It is from a clock that was ahead, and only `sync` brings it on."""
+    lake.policy = f"pointers: identifier{LINKS}"
+    lake.create("t")
+    lake.append("t", 1)
+    sync(lake)
+    place = folder(lake, "t")
+    old = place / "db_t_main.ver"
+    old.write_bytes(replace(parse_pointer(old.read_bytes(), "x"), ordinal="20990101T000000.000").to_bytes())
+    lake.policy = f"pointers: uuid{LINKS}"
+    sync(lake)
+    firnline = lake.firnline()
+    lake.append("t", 2)
+    firnline.pointers.publish_one(firnline.pointers.places.catalogs.name_of("lake.db.t"))
+    assert read(lake, place) == [1, 2]

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from firnline.app.places import now_ms
 from firnline.errors import RefusedForSafety, UnreadableMetadata
@@ -121,3 +124,60 @@ def test_logs_of_two_tables_whose_writer_does_not_escape(lake: RealLake, place: 
     lake.overwrite("a", 4)
     plan = lake.firnline().plan("lake.db.a", older_than=now_ms(), **EXPIRE).plan
     assert snapshot in {each.id for each in plan.keep}
+
+
+@pytest.mark.parametrize("name", ["app.ver", "db_x_main.ver", "metadata/version-hint.text"])
+@pytest.mark.parametrize("kind", ["endless", "pipe", "circle", "nowhere", "folder"])
+def test_what_is_no_file_is_no_pointer(lake: RealLake, place: Path, name: str, kind: str) -> None:
+    """None of these may hang, fill the memory or stop anybody: no reader gets anything by them."""
+    lake.policy = "pointers: identifier"
+    file = place / name
+    make: dict[str, Callable[[], None]] = {
+        "endless": lambda: file.symlink_to("/dev/zero"),
+        "pipe": lambda: os.mkfifo(file),
+        "circle": lambda: file.symlink_to(file.name),
+        "nowhere": lambda: file.symlink_to("nowhere"),
+        "folder": file.mkdir,
+    }
+    make[kind]()
+    assert [each.problems for each in lake.firnline().pointers.sync()] == [(), ()]
+    expire(lake, "a")
+    search(lake, "b")
+    assert lake.firnline().pointers.open_path(str(place)).metadata == lake.table("a").metadata_location
+
+
+def test_a_name_that_nobody_can_read_stops_nothing(lake: RealLake, place: Path) -> None:
+    lake.policy = "pointers: identifier"
+    lake.firnline().pointers.sync()
+    own = json.loads((place / "db_a_main.ver").read_text())
+    (place / "x_y_main.ver").write_text(json.dumps({**own, "table_identifier": '"x'}))
+    done = {each.table: each for each in lake.firnline().pointers.sync()}["lake.db.a"]
+    assert done.problems == ()
+    assert [each.outcome for each in done.pointers] == ["unchanged", "leads to db_a_main.ver"]
+    found = lake.firnline().pointers.open_path(str(place), table="db.a")
+    assert found.metadata == lake.table("a").metadata_location
+
+
+@pytest.mark.parametrize("uri", ["nonsense", ""])
+def test_a_reader_does_without_a_catalog_that_is_badly_configured(lake: RealLake, place: Path, uri: str) -> None:
+    lake.policy = "pointers: identifier"
+    lake.firnline().pointers.sync()
+    settings = lake.folder / ".pyiceberg.yaml"
+    known = yaml.safe_load(settings.read_text())["catalog"]
+    settings.write_text(yaml.safe_dump({"catalog": {"a_bad_one": {"type": "sql", "uri": uri}, **known}}))
+    found = lake.firnline().pointers.open_path(str(place))
+    assert (found.catalog, found.metadata) == ("lake", lake.table("a").metadata_location)
+
+
+def test_a_uuid_that_is_spelled_otherwise_is_the_same(lake: RealLake, place: Path) -> None:
+    """One writer has it without dashes and in large letters: the pointer is that table's all the same."""
+    first = lake.table("a").metadata_location
+    uuid = lake.table("a").metadata.table_uuid
+    lake.overwrite("a", 3)
+    for file in (place / "metadata").glob("*.metadata.json"):
+        file.write_text(json.dumps({**json.loads(file.read_text()), "table-uuid": uuid.hex.upper()}))
+    (place / "db_a_main.ver").write_bytes(Pointer("db.a", str(uuid), first, ordinal_at(now_ms())).to_bytes())
+    plan = lake.firnline().plan("lake.db.a", older_than=now_ms(), **EXPIRE).plan
+    kept = [each.reasons for each in plan.keep]
+    assert [each for each in kept if "pin pointer db_a_main.ver" in each]
+    assert len(kept) == 2

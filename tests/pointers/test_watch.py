@@ -8,8 +8,12 @@ from typing import Any
 
 import pytest
 import sqlalchemy as sa
+import yaml
+from pyiceberg.catalog.sql import SqlCatalog
 
 from firnline.lake import Lake
+from firnline.model.times import DAY_MS
+from firnline.testing.dated import Clock, dated
 from tests.neighbours.lakes import RealLake, real_lake
 
 
@@ -84,3 +88,29 @@ def test_a_look_is_one_query(lake: RealLake, monkeypatch: pytest.MonkeyPatch) ->
     finally:
         sa.event.remove(sa.Engine, "before_cursor_execute", note)
     assert [each.split()[0] for each in asked if not each.startswith("PRAGMA")] == ["SELECT"]
+
+
+def test_a_catalog_that_does_not_answer_keeps_no_other_waiting(
+    lake: RealLake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its tables are due for days, and as many as are looked at in one look; links of the other catalog still end."""
+    monkeypatch.setattr("firnline.app.pointers.watch.CLEANED_AT_ONCE", 1)
+    uri = f"sqlite:///{tmp_path}/first.db"
+    settings = tmp_path / ".pyiceberg.yaml"
+    known = yaml.safe_load(settings.read_text())["catalog"]
+    first = {"type": "sql", "uri": uri, "warehouse": f"file://{tmp_path}/first"}
+    settings.write_text(yaml.safe_dump({"catalog": {"first": first, **known}}))
+    catalog = SqlCatalog("first", **first)
+    catalog.create_namespace("db")
+    catalog.create_table("db.t", lake.create("t").schema())
+    catalog.close()
+    clock = Clock()
+    watching = dated(lake.firnline(), clock).pointers.watch()
+    assert sorted(each.table for each in watching.look()) == ["first.db.t", "lake.db.t"]
+    (tmp_path / "first.db").unlink()
+    pointer = Path(lake.table("t").location().removeprefix("file://")) / "db_t_main.ver"
+    pointer.unlink()
+    clock.ahead_ms = 2 * DAY_MS
+    assert [each.table for each in watching.look()] == ["lake.db.t"]
+    assert list(watching.unread) == ["first"]
+    assert pointer.exists()

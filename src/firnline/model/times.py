@@ -18,7 +18,7 @@ _DURATION = re.compile(r"(?:\d{1,12}[smhdwy])+")
 _PART = re.compile(r"(\d+)([smhdwy])")
 _DAY = re.compile(r"(19|20)\d{6}")
 _MILLISECONDS = re.compile(r"-?[0-9]{5,18}")
-_FIRST_MS, _LAST_MS = -62_135_596_800_000, 253_402_300_799_999
+_FIRST_MS, LAST_MS = -62_135_596_800_000, 253_402_300_799_999
 
 
 def parse_duration(text: str) -> int:
@@ -62,7 +62,7 @@ def parse_instant(text: str) -> int:
 
 def _before_the_end(ms: int, text: str) -> int:
     """Returns the instant. One that no calendar shows was meant in another unit, such as microseconds."""
-    if not _FIRST_MS <= ms <= _LAST_MS:
+    if not _FIRST_MS <= ms <= LAST_MS:
         raise BadTimestamp(f"outside the years 1 to 9999: {text!r}", hint=_INSTANT_HINT)
     return ms
 

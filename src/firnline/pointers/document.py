@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
 
-from firnline.errors import BadTimestamp, UnreadableMetadata
+from firnline.errors import BadTimestamp, UnreadableMetadata, UsageError
 from firnline.model.locations import is_dotted, parse_location
+from firnline.model.names import parts_of
 from firnline.model.snapshots import MAIN
 from firnline.model.times import parse_instant
 from firnline.pointers.ordinals import ordinal_ms
@@ -19,6 +20,8 @@ LARGEST = 1 << 20
 """Bytes: no pointer comes near, and one object must not fill a reader's memory."""
 
 PUBLISH_AGAIN = "`firnline pointers sync` publishes it again; or remove the file, if no reader goes by it"
+REMOVE = "remove the file; where a policy asks for a pointer, `firnline pointers sync` writes it again"
+"""For what cannot be read: nobody can tell whose it is, so no publisher replaces it."""
 
 _NEEDED = ("version", "table_identifier", "guid", "metadata_file_path", "Ordinal")
 _OWN = ("branch", "published_by", "renamed_to", "dropped_at", "expires_at")
@@ -52,6 +55,14 @@ class Pointer:
         """Whether it does not speak of a table of this name any more."""
         return self.renamed_to is not None or self.dropped_at is not None
 
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """Returns the table's name, level by level; a text that is none as it is: no table has that name."""
+        try:
+            return parts_of(self.table_identifier)
+        except UsageError:
+            return (self.table_identifier,)
+
     def to_json(self) -> dict[str, Any]:
         """Returns the keys in the order of the file; those without a value are left out."""
         needed = (VERSION, self.table_identifier, self.guid, self.metadata_file_path, self.ordinal)
@@ -74,7 +85,7 @@ def parse_pointer(data: bytes, where: str) -> Pointer:
         return _pointer(_object(data))
     except (UnreadableMetadata, BadTimestamp) as problem:
         kind = NoPointer if isinstance(problem, NoPointer) else UnreadableMetadata
-        raise kind(f"{where} is no pointer: {problem.message}", hint=problem.hint or PUBLISH_AGAIN) from None
+        raise kind(f"{where} is no pointer: {problem.message}", hint=problem.hint or REMOVE) from None
 
 
 def _object(data: bytes) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """`version-hint.text`, for readers that know only that: DuckDB, PyIceberg's StaticTable, Hadoop's tables.
 
-It lies beside the metadata and has the current file's name without its end. A folder has one, whatever number of tables
-is in it: another table's is left alone.
+It lies beside the metadata and has the current file's name, with its end or without. A folder has one, whatever number
+of tables is in it: another table's is left alone.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from firnline.errors import ObjectNotFound, RefusedForSafety
-from firnline.model.locations import join
+from firnline.model.locations import identity, join
 from firnline.pointers.publishing import Ask, CatalogTruth, Published, in_order
 from firnline.ports.stores import Read, ReadWrite, TaggedObject
 
@@ -56,32 +56,53 @@ class HintPublisher:
         place = hinted(key, data)
         if not self.is_ours(place, truth.guid):
             raise RefusedForSafety(
-                f"{key} leads to {place}, which is another table's", hint="turn `version-hint` off for this table"
+                f"{key} leads to {place}, which is another table's",
+                hint="turn `version-hint` off for this table, or remove the file if no reader goes by it any more",
             )
 
 
 def hinted(key: str, data: bytes) -> str:
-    """Returns the metadata file that a hint names: by its name without the end, or by a number."""
-    named = data[:_LONGEST].decode("utf-8", errors="replace").strip()
-    return join(key.rpartition("/")[0], (f"v{named}" if named.isdecimal() else named) + _END)
+    """Returns the metadata file that a hint names: by its name, with the end or without, or by a number."""
+    named = _named(data[:_LONGEST])
+    stem = f"v{named}" if named.isdecimal() else named.removesuffix(_END)
+    return join(key.rpartition("/")[0], stem + _END)
 
 
-def read_hint(store: Read, metadata: str) -> tuple[str, str] | None:
-    """Returns the hint beside a metadata file and what it names; None where it names no file. A number is a path
-    table's: its readers begin there and go on to the newest.
+@dataclass(frozen=True, slots=True)
+class FoundHint:
+    """A hint, and the metadata file that it names. By a number path tables' own readers only begin, and go on to the
+    newest; PyIceberg and DuckDB read that very file.
     """
-    key = hint_key(metadata)
+
+    key: str
+    place: str
+    is_number: bool
+
+
+def read_hint(store: Read, key: str) -> FoundHint | None:
+    """Returns the hint in a file; None where there is none, or it names no file."""
     try:
         data = store.get(key) if store.head(key).size <= _LONGEST else b""
     except ObjectNotFound:
         return None
-    named = data.decode("utf-8", errors="replace").strip()
-    is_name = bool(named) and "/" not in named and not named.isdecimal()
-    return (key, hinted(key, data)) if is_name else None
+    named = _named(data)
+    return FoundHint(key, hinted(key, data), named.isdecimal()) if named and "/" not in named else None
+
+
+def _named(data: bytes) -> str:
+    return data.decode("utf-8", errors="replace").strip()
 
 
 def hint_key(metadata: str) -> str:
     return join(metadata.rpartition("/")[0], HINT)
+
+
+def hint_keys(location: str, metadata: str) -> list[str]:
+    """Returns where a table may have a hint: beside its metadata, and where readers look who know its folder alone.
+    Where `write.metadata.path` was set later, the hint of before still lies there.
+    """
+    found = (hint_key(metadata), join(location, "metadata", HINT))
+    return list({identity(each): each for each in reversed(found)}.values())
 
 
 def _key(truth: CatalogTruth) -> str:
@@ -89,8 +110,11 @@ def _key(truth: CatalogTruth) -> str:
 
 
 def _text(truth: CatalogTruth) -> str:
-    """Returns what the hint says. Raises RefusedForSafety for a name that readers of hints do not find."""
+    """Returns what the hint says. Raises RefusedForSafety for a name that readers of hints do not find: they put a `v`
+    before a number.
+    """
     name = truth.metadata.rpartition("/")[2]
-    if not name.endswith(_END):
+    stem = name.removesuffix(_END)
+    if stem == name or stem.isdecimal():
         raise RefusedForSafety(f"no hint can lead to {name}", hint="turn `version-hint` off for this table")
-    return name.removesuffix(_END)
+    return stem

@@ -208,7 +208,9 @@ def _home(truth: CatalogTruth) -> tuple[str, ...]:
 
 
 def says(pointer: Pointer, truth: CatalogTruth) -> bool:
-    """Tells whether a pointer says what the catalog says, and is not about to end."""
+    """Tells whether a pointer says what the catalog says, and nothing of an end: a name that is in use again has none
+    any more, or the file would be taken away at once when the table is renamed later.
+    """
     same = pointer.guid == truth.guid and identity(pointer.metadata_file_path) == identity(truth.metadata)
     named = pointer.table_identifier == truth.identifier and pointer.published_by == truth.address
     return same and named and not pointer.is_over and pointer.expires_at is None

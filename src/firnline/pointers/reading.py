@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from firnline.errors import ObjectNotFound
 from firnline.model.locations import join
 from firnline.model.names import written
-from firnline.pointers.document import LARGEST, PUBLISH_AGAIN, NoPointer, Pointer, parse_pointer, too_large
+from firnline.pointers.document import LARGEST, REMOVE, NoPointer, Pointer, parse_pointer, too_large
 from firnline.pointers.names import FOLDER, SUFFIX, PointerName, read_name
 from firnline.pointers.ordinals import ordinal_ms
 from firnline.ports.stores import Read, ReadWrite, TaggedObject
@@ -61,7 +61,7 @@ def _refuse_large(store: Read, key: str) -> None:
     """Raises before anything is read: what lies under the name of a pointer may be anything."""
     size = store.head(key).size
     if size > LARGEST:
-        raise NoPointer(f"{key} is no pointer: {too_large(size).message}", hint=PUBLISH_AGAIN)
+        raise NoPointer(f"{key} is no pointer: {too_large(size).message}", hint=REMOVE)
 
 
 def pointer_names(store: Read, folder: str) -> list[str]:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from firnline.errors import NoSuchTable, ObjectNotFound, RefusedForSafety, UnreadableMetadata, UsageError
-from firnline.model.locations import join, within
+from firnline.model.locations import identity, join, within
 from firnline.model.names import parts_of
 from firnline.model.snapshots import MAIN
 from firnline.pointers.document import Pointer
@@ -94,7 +94,7 @@ def _start(store: Read, folder: str, wanted: Wanted) -> FoundPointer:
 
 
 def _is_named(found: FoundPointer, table: str | None) -> bool:
-    return table is None or parts_of(found.pointer.table_identifier) == parts_of(table)
+    return table is None or found.pointer.parts == parts_of(table)
 
 
 def _of_subject(store: Read, folder: str, subject: PointedBranch) -> FoundPointer | None:
@@ -113,17 +113,28 @@ def _is_of(name: str, subject: PointedBranch) -> bool:
     return told is not None and told.guid is None and told.subject == subject
 
 
+def _standing(found: list[FoundPointer]) -> list[FoundPointer]:
+    """Returns the pointers without an end, else those that still speak of a table, else all: one that ends is brought
+    on at each `sync` only, and may have the later ordinal all the same.
+    """
+    speaking = [each for each in found if not each.pointer.is_over]
+    return [each for each in speaking if each.pointer.expires_at is None] or speaking or found
+
+
 def _only(folder: str, candidates: Iterable[FoundPointer], wanted: Wanted) -> FoundPointer:
-    found = list(candidates)
-    standing = [each for each in found if not each.pointer.is_over] or found
-    tables = {each.pointer.guid: each for each in sorted(standing, key=lambda each: ordinal_ms(each.pointer.ordinal))}
+    """Returns the one that is meant. Of one table's names, each goes its own way where it is registered twice: readers
+    who are not told which would be led from one to the other and back.
+    """
+    found = sorted(candidates, key=lambda each: ordinal_ms(each.pointer.ordinal))
+    by_name = {(each.pointer.guid, each.pointer.parts): each for each in _standing(found)}
+    tables = {(guid, identity(each.pointer.metadata_file_path)): each for (guid, _), each in by_name.items()}
     if not tables:
         what = "" if wanted == Wanted() else f" of {wanted.table or wanted.guid or f'branch {wanted.branch}'}"
         raise NoSuchTable(f"no pointer{what} in {folder}", hint="a policy has to ask for them: `pointers: identifier`")
     if len(tables) > 1:
-        shown = [f"{each.pointer.table_identifier} ({guid})" for guid, each in list(tables.items())[:_SHOWN]]
+        shown = [f"{told.table_identifier} ({told.guid})" for told in (each.pointer for each in tables.values())]
         raise UsageError(
-            f"{folder} has pointers of {len(tables)} tables: {', '.join(shown)}", hint="add --table or --uuid"
+            f"{folder} has pointers of {len(tables)} tables: {', '.join(shown[:_SHOWN])}", hint="add --table or --uuid"
         )
     return next(iter(tables.values()))
 

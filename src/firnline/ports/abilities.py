@@ -96,15 +96,16 @@ class FolderPointer:
         A table of version 1 may have no uuid, and a pointer always has a guid of its own. Then any in the
         folder may be this table's, and what it names has to stay.
         """
-        return self.guid == uuid.lower() or not _is_uuid(uuid)
+        own = _uuid(uuid)
+        return own is None or own == _uuid(self.guid)
 
 
-def _is_uuid(text: str) -> bool:
+def _uuid(text: str) -> UUID | None:
+    """Returns the uuid in a text, however that is spelled: writers differ in letters and dashes. None for no uuid."""
     try:
-        UUID(text)
+        return UUID(text)
     except ValueError:
-        return False
-    return True
+        return None
 
 
 @dataclass(frozen=True, slots=True)

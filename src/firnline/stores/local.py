@@ -16,6 +16,8 @@ import os
 import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from errno import ELOOP
+from stat import S_ISREG
 from uuid import uuid4
 
 from firnline.errors import AlreadyExists, ObjectChanged, ObjectNotFound, PermanentStoreError, StoreError
@@ -30,14 +32,14 @@ class LocalFiles:
     """Every verb on local files. Holds no state."""
 
     def get(self, key: Key) -> bytes:
-        with _reading(key.text), open(key.path, "rb") as file:
+        with _reading(key.text), open(key.path, "rb", opener=_open_file) as file:
             return file.read()
 
     def head(self, key: Key) -> ObjectMeta:
         with _reading(key.text):
-            if os.path.isdir(key.path):
-                raise IsADirectoryError(f"{key.path} is a folder")
-            return _meta(key.text, os.stat(key.path))
+            found = os.stat(key.path)
+            _refuse_no_file(found, key.path)
+            return _meta(key.text, found)
 
     def list(self, key: Key) -> Iterator[ObjectMeta]:
         """Yields every file below the folder, hidden ones too, each named by the caller's spelling of the
@@ -107,6 +109,23 @@ class LocalFiles:
             return True
 
 
+def _open_file(path: str, flags: int) -> int:
+    """Opens a file without waiting: one end of a pipe would wait for the other."""
+    handle = os.open(path, flags | os.O_NONBLOCK)
+    try:
+        _refuse_no_file(os.fstat(handle), path)
+    except OSError:
+        os.close(handle)
+        raise
+    return handle
+
+
+def _refuse_no_file(found: os.stat_result, path: str) -> None:
+    """Raises IsADirectoryError for a folder, a pipe or a device, by a link too: some have no end and no size."""
+    if not S_ISREG(found.st_mode):
+        raise IsADirectoryError(f"{path} is no file")
+
+
 @contextmanager
 def alone_in(folder: str, spelled: str) -> Iterator[None]:
     """Locks a folder for the time of the block. Raises ObjectChanged if it is gone."""
@@ -152,7 +171,8 @@ def inner_folders(folder: str, spelled: str) -> list[str]:
 
 
 def _leads_to_a_folder(entry: os.DirEntry[str]) -> bool:
-    return entry.is_dir(follow_symlinks=entry.is_symlink())
+    """Tells whether it is a folder, or a link to one; a link that leads in a circle is neither."""
+    return os.path.isdir(entry.path) if entry.is_symlink() else entry.is_dir(follow_symlinks=False)
 
 
 def _entries(
@@ -254,8 +274,10 @@ def _reading(key: str) -> Iterator[None]:
     with _failing(key):
         try:
             yield
-        except _NO_SUCH_FILE as error:
-            raise ObjectNotFound(f"no object {key!r}") from error
+        except OSError as error:
+            if isinstance(error, _NO_SUCH_FILE) or error.errno == ELOOP:
+                raise ObjectNotFound(f"no object {key!r}") from error
+            raise
 
 
 @contextmanager

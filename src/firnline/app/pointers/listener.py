@@ -22,10 +22,14 @@ from typing import Any
 
 from firnline.app.pointers.verbs import LakePointers, SyncedTable
 from firnline.errors import FirnlineError, UsageError
+from firnline.model.names import is_location
+from firnline.ports.catalogs import TableName
 
 LARGEST_MESSAGE = 64 * 1024
 MOST_TABLES = 100
 MOST_CLIENTS = 32
+_MOST_DIGITS = 10
+"""Of a length: Python does not read a number of thousands."""
 _SLOWEST_S = 10
 """For a whole message: a client that sends a byte now and then holds a thread no longer than one that sends nothing."""
 
@@ -51,7 +55,7 @@ def hear(pointers: LakePointers, message: bytes, tell: Tell) -> Heard:
     status = 200
     for each in names:
         try:
-            synced = pointers.publish_one(pointers.places.catalogs.name_of(each))
+            synced = pointers.publish_one(_table(pointers, each))
             tell(synced)
             done.append(synced.to_json())
             status = 409 if synced.problems else status
@@ -61,9 +65,19 @@ def hear(pointers: LakePointers, message: bytes, tell: Tell) -> Heard:
     return Heard(status, {"tables": done})
 
 
+def _table(pointers: LakePointers, text: str) -> TableName:
+    """Returns the table of a catalog that is meant. Raises UsageError for a place: a message must not make us read any
+    file of this machine, or any bucket that we have keys for.
+    """
+    if is_location(text):
+        raise UsageError(f"{text[:200]!r} is no table of a catalog", hint=_SHAPE)
+    return pointers.places.catalogs.name_of(text)
+
+
 def _names(message: bytes) -> list[str]:
     try:
         found = json.loads(message)
+        json.dumps(found, ensure_ascii=False).encode()  # half of a character is JSON, and no table's name
     except (ValueError, RecursionError):
         raise UsageError("the message is not JSON", hint=_SHAPE) from None
     named = found.get("tables", [found.get("table")]) if isinstance(found, dict) else None
@@ -156,7 +170,7 @@ class _Handler(BaseHTTPRequestHandler):
         length = self.headers.get("Content-Length", "")
         if not length.isdecimal():
             return _refused(411, "the message has no length")
-        if int(length) > LARGEST_MESSAGE:
+        if len(length) > _MOST_DIGITS or int(length) > LARGEST_MESSAGE:
             return _refused(413, f"a message has at most {LARGEST_MESSAGE} bytes")
         message = self.rfile.read(int(length))
         return self.answer(message) if len(message) == int(length) else _refused(408, "the message did not come whole")

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 from firnline.app.catalogs import absolute
 from firnline.errors import FirnlineError, RefusedForSafety
-from firnline.model.names import parts_of
 from firnline.model.snapshots import MAIN
 from firnline.model.times import format_instant
 from firnline.ops.pointers.keeping import PointerKeeper
@@ -166,14 +165,13 @@ class LakePointers:
         """
         pointer = found.pointer
         for catalog in self.places.catalogs.configured if pointer.published_by else ():
-            name = TableName.of_parts(catalog, parts_of(pointer.table_identifier))
-            if self.places.catalogs.address_of(name) != pointer.published_by:
-                continue
+            name = TableName.of_parts(catalog, pointer.parts)
             try:
-                source = self.places.source(name)
-                return catalog, behind(source.format, source.load(), pointer)
+                if self.places.catalogs.address_of(name) == pointer.published_by:
+                    source = self.places.source(name)
+                    return catalog, behind(source.format, source.load(), pointer)
             except FirnlineError:
-                return None, None
+                continue
         return None, None
 
     def _done(

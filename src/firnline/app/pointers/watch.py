@@ -51,7 +51,7 @@ class PointerWatch:
     def _published(self, catalog: str, found: Sequence[tuple[TableName, str | None]]) -> Iterator[SyncedTable]:
         asked = [(name, place) for name, place in found if self._is_wanted(name)]
         self._forget(catalog, {name for name, _ in asked})
-        due = self._due()
+        due = self._due(catalog)
         for name, place in asked:
             has_moved = place is None or self._known.get(name) != place
             if has_moved or name in due:
@@ -73,12 +73,13 @@ class PointerWatch:
         if is_news or any(each.outcome not in quiet for each in done.pointers):
             yield done
 
-    def _due(self) -> set[TableName]:
+    def _due(self, catalog: str) -> set[TableName]:
         """Returns tables whose folders were not looked at for a day, the first of them: links have to be brought on,
-        and expired ones to go, also if nothing moves. Some at a time, or one look would hold up all others.
+        and expired ones to go, also if nothing moves. Some at a time, or one look would hold up all others; of each
+        catalog its own, or one that does not answer would keep the others waiting.
         """
         late = self._now() - CLEANED_EVERY_MS
-        waiting = (name for name, synced_ms in self._synced_ms.items() if synced_ms <= late)
+        waiting = (name for name, ms in self._synced_ms.items() if name.catalog == catalog and ms <= late)
         return set(islice(waiting, CLEANED_AT_ONCE))
 
     def _now(self) -> int:

@@ -12,7 +12,7 @@ from firnline.formats.iceberg.state import state_of
 from firnline.model.files import File
 from firnline.model.locations import identity, within
 from firnline.model.snapshots import MAIN, SnapshotId
-from firnline.pointers.hints import read_hint
+from firnline.pointers.hints import hint_keys, read_hint
 from firnline.pointers.reading import pointers_of
 from firnline.ports.abilities import FolderPointer, PointedVersion
 from firnline.ports.formats import State
@@ -20,28 +20,29 @@ from firnline.ports.stores import Read
 
 
 def folder_pointers(store: Read, state: State) -> Iterator[FolderPointer]:
-    """Yields the pointers in a table's folder, and its hint. One that says that its table was dropped leads nobody to
+    """Yields the pointers in a table's folder, and its hints. One that says that its table was dropped leads nobody to
     any file.
 
     One that says that its table was renamed still counts: who knows only the keys of the proposal goes by its path.
     """
-    yield from _hint(store, state)
+    for key in hint_keys(state.location, state.fence):
+        yield from _hint(store, state, key)
     for found in pointers_of(store, state.location):
         told = found.pointer
         if told.dropped_at is None:
             yield FolderPointer(found.key, told.guid, told.metadata_file_path, told.branch)
 
 
-def _hint(store: Read, state: State) -> Iterator[FolderPointer]:
-    """Yields the hint beside the table's metadata where that names another version. Whose it is, its metadata tells: a
-    folder of several tables has one hint.
+def _hint(store: Read, state: State, key: str) -> Iterator[FolderPointer]:
+    """Yields a hint. Whose it is, the metadata tells that it names: a folder of several tables has one hint. A number
+    is a path table's own: it counts where it is behind, for the readers that do not go on from there.
     """
-    read = read_hint(store, state.fence)
-    if read is None or identity(read[1]) == identity(state.fence):
+    hint = read_hint(store, key)
+    if hint is None or (hint.is_number and identity(hint.place) == identity(state.fence)):
         return
-    key, place = read
-    found = _version(store, state, place)
-    yield FolderPointer(key, state.uuid if found is None else found.uuid, place, MAIN)
+    found = _version(store, state, hint.place)
+    if found is not None or not hint.is_number:
+        yield FolderPointer(key, state.uuid if found is None else found.uuid, hint.place, MAIN)
 
 
 def _version(store: Read, state: State, place: str) -> State | None:

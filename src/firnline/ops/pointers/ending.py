@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from firnline.errors import ObjectChanged, StoreError, UnreadableMetadata
 from firnline.model.locations import identity, join
 from firnline.model.snapshots import MAIN
-from firnline.model.times import format_instant, parse_instant
+from firnline.model.times import LAST_MS, format_instant, parse_instant
 from firnline.ops.pointers.policy import PointerPolicy, PointerStatus
 from firnline.ops.pointers.truth import UuidOf, is_registered, truth_of
 from firnline.ops.table.context import TableContext
@@ -46,7 +46,7 @@ class PointerEnds:
         state = self.work.source.load()
         for folder in (state.location, join(state.location, FOLDER)):
             names = pointer_names(self.work.store, folder)
-            newest = newest_names(names)
+            newest = {*newest_names(names)}
             for name in names:
                 yield from self._tried(join(folder, name), state, is_newest=name in newest)
 
@@ -184,7 +184,8 @@ class PointerEnds:
         )
 
     def _end(self) -> str:
-        return format_instant(self.work.now() + self.policy.links_ms)
+        """Returns when a file ends; where links are to stay for ever, at the end of the calendar."""
+        return format_instant(min(self.work.now() + self.policy.links_ms, LAST_MS))
 
     def _replaced(self, found: FoundPointer, told: Pointer) -> PointerStatus | None:
         try:

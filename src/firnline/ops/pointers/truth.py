@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 
 from firnline.errors import NoSuchTable, RefusedForSafety
 from firnline.model.locations import identity
-from firnline.model.names import parts_of
 from firnline.ops.table.context import TableContext
 from firnline.pointers.document import Pointer
 from firnline.pointers.names import is_uuid
@@ -22,7 +21,7 @@ UuidOf = Callable[[tuple[str, ...]], str]
 def is_registered(uuid_of: UuidOf, pointer: Pointer) -> bool:
     """Tells whether the catalog has the pointer's table under the pointer's name."""
     try:
-        return uuid_of(parts_of(pointer.table_identifier)) == pointer.guid
+        return uuid_of(pointer.parts) == pointer.guid
     except NoSuchTable:
         return False
 
