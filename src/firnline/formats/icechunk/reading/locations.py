@@ -1,7 +1,7 @@
 """Where virtual references lead. Those whose last part is the name of a chunk may lead to one: of this repository or of
 another.
 
-1. Somebody makes an array of virtual references to chunks of an older snapshot.
+1. A writer makes an array of virtual references to chunks of an older snapshot.
 2. That snapshot expires. Nothing but the virtual references leads to its chunks.
 3. A purge takes them, and the array cannot be read any more.
 """
