@@ -53,6 +53,8 @@ _SHARED = (
     "zstd-jni-",
 )
 _DATABASE = "rest.db"
+_TRIES = 60
+"""Of two seconds each: a JVM that loads its classes on a machine that is busy takes longer for its first answer."""
 _JVM = ("-Xmx256m", "-Xss512k", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Dlog4j2.level=WARN")
 
 
@@ -67,7 +69,7 @@ def rest(folder: Path, warehouse: str | None = None, properties: Mapping[str, st
     with (folder / "rest.log").open("a+b") as said, iceberg_jvm(folder, said) as (jvm, pid):
         place = warehouse or f"file://{folder}/warehouse"
         port = _serve(jvm, _adapter(jvm, folder, {"warehouse": place, **(properties or {})}))
-        if not answers_http(port, "/v1/config"):
+        if not any(answers_http(port, "/v1/config") for _ in range(_TRIES)):
             raise RuntimeError(f"the REST catalog does not answer, see {folder / 'rest.log'}")
         url = f"http://{HOST}:{port}"
         own = {"type": "rest", "uri": url, "warehouse": place, "database": f"{folder}/{_DATABASE}"}
