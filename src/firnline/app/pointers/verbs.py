@@ -100,15 +100,15 @@ class LakePointers:
 
     def _is_spoken_of(self, name: TableName) -> bool:
         """Tells whether a policy speaks of the table's pointers; also if nobody can tell: then that is its problem."""
-        try:
-            return self.policy(name).is_said
-        except FirnlineError:
-            return True
+        return self._policy_says(name, lambda policy: policy.is_said)
 
     def is_wanted(self, name: TableName) -> bool:
         """Tells whether a policy asks for pointers of the table; also if nobody can tell."""
+        return self._policy_says(name, lambda policy: policy.is_on)
+
+    def _policy_says(self, name: TableName, says: Callable[[PointerPolicy], bool]) -> bool:
         try:
-            return self.policy(name).is_on
+            return says(self.policy(name))
         except FirnlineError:
             return True
 

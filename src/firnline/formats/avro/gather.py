@@ -10,7 +10,7 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
-from firnline.formats.avro.encoded import varint
+from firnline.formats.avro.encoded import sized, varint
 from firnline.formats.avro.engine import KernelEngine
 from firnline.formats.avro.faults import CorruptAvro
 from firnline.formats.avro.program import Column
@@ -23,7 +23,7 @@ EMPTY = b"\x00"
 def encoded(texts: Iterable[str]) -> bytes:
     """Returns an array of texts as Avro encodes it, in one block: what `encoded_texts` reads."""
     items = [text.encode() for text in texts]
-    block = [varint(len(items)), *(part for item in items for part in (varint(len(item)), item))] if items else []
+    block = [varint(len(items)), *map(sized, items)] if items else []
     return b"".join([*block, EMPTY])
 
 
