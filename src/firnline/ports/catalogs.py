@@ -93,6 +93,20 @@ class WatchedInOneQuery(Protocol):
         ...
 
 
+@runtime_checkable
+class PlacesTables(Protocol):
+    """A catalog that takes tables whose metadata is written already: those of a tier."""
+
+    def place_table(self, table: TableName, expected: str | None, metadata: str) -> SwapOutcome:
+        """Makes this metadata the table's, where it still stands at `expected`; None: where there is no such table.
+        Namespaces that are missing are made, and so is the catalog itself in an empty database.
+
+        LOST: the table stands elsewhere, or is there already. UNKNOWN: no answer came; read back, never guess. Sending
+        the very same again is safe.
+        """
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Version:
     """One version of a table's metadata: where it lies and what it says."""

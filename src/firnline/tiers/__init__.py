@@ -1,0 +1,1 @@
+"""Colder storage for history: where a file of a live table lies in a tier."""

@@ -1,0 +1,58 @@
+"""Where a file lies in a tier: below the tier's root, under the path that it has in the live table's store.
+
+`s3://lake/sales/orders/data/x.parquet` in the tier at `s3://cold/keep` is
+`s3://cold/keep/lake/sales/orders/data/x.parquet`. Only the beginning of a path is exchanged, so that paths that were
+equal, or one before the other, still are. Two files share a place only if nothing but their schemes tells them apart: a
+copy finds the place taken by other bytes then, and is refused.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from firnline.errors import UnsupportedFormat
+from firnline.model.locations import is_dotted
+
+_HEAD = re.compile(r"(?:[A-Za-z][A-Za-z0-9+.\-]*:(?://)?)?")
+
+
+@dataclass(frozen=True, slots=True)
+class Mirror:
+    """A tier's root. Picklable: paths are rewritten on executors."""
+
+    root: str
+
+    def place(self, path: str) -> str:
+        """Returns where the file of a live table lies in the tier.
+
+        Raises UnsupportedFormat for a segment `.` or `..`, which could lead out of the root.
+        """
+        if is_dotted(path):
+            raise UnsupportedFormat(
+                f"the path {path!r} has a segment '.' or '..'",
+                hint="it cannot be handed to a tier; nothing was changed",
+            )
+        return self._below(path)
+
+    def bounds(self, lower: str, upper: str) -> tuple[str, str]:
+        """Returns bounds of paths, which may be cut short, as bounds of their places.
+
+        Texts between two that begin alike begin as these do: so the order stays. Raises UnsupportedFormat where their
+        schemes differ.
+        """
+        if _head(lower) != _head(upper):
+            raise UnsupportedFormat(
+                f"deletes name files from {lower!r} to {upper!r}, of several schemes",
+                hint="rewrite the table's position deletes, then hand its history over; nothing was changed",
+            )
+        return self._below(lower), self._below(upper)
+
+    def _below(self, path: str) -> str:
+        rest = path.removeprefix(_head(path))
+        return f"{self.root.rstrip('/')}{'' if rest.startswith('/') else '/'}{rest}"
+
+
+def _head(path: str) -> str:
+    found = _HEAD.match(path)
+    return found[0] if found else ""
