@@ -114,6 +114,12 @@ class TakenUpAgain(RefusedForSafety):
     kind = "taken-up-again"
 
 
+class ArchiveIncomplete(RefusedForSafety):
+    """A tier does not have, complete, what was to be handed to it."""
+
+    kind = "archive-incomplete"
+
+
 class DeletesFailed(FirnlineError):
     kind = "deletes-failed"
     exit_code = 3

@@ -143,6 +143,7 @@ class Places:
         return self.context_at(self.place(table))
 
     def context_at(self, place: TablePlace) -> TableContext:
+        from firnline.app.tiers import open_tier
         from firnline.stores.real_paths import RealPaths
         from firnline.stores.settings import server_of
 
@@ -167,6 +168,7 @@ class Places:
             real=RealPaths(),
             sealing=_sealing,
             ranges=self.stores.ranges(place.settings),
+            open_tier=partial(open_tier, self),
         )
 
     def searchable(self, table: Table) -> TableContext:

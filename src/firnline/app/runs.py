@@ -29,7 +29,7 @@ from firnline.ops.runs.advance import (
     settle_halfway_runs,
     undo,
 )
-from firnline.ops.runs.decision import policy_in_force
+from firnline.ops.runs.decision import Settled, policy_in_force
 from firnline.ops.runs.leased import LeasedRun
 from firnline.ops.runs.measured import measured
 from firnline.ops.runs.plan import Draft, Planned, draft_plan, finish_plan
@@ -38,8 +38,10 @@ from firnline.ops.runs.purge import Deleter
 from firnline.ops.runs.record import save_plan
 from firnline.ops.runs.status import RunStatus, status_of
 from firnline.ops.table.context import TableContext, refuse_copy
+from firnline.ops.tiers.choosing import choose_archive
+from firnline.ops.tiers.sizing import with_archive_size
 from firnline.plans.explain import explain
-from firnline.plans.plan import Conflict, Plan
+from firnline.plans.plan import Archive, Conflict, Plan
 from firnline.plans.request import Request
 from firnline.ports.catalogs import TableName, TableSource
 from firnline.ports.engines import Survey
@@ -182,8 +184,12 @@ class Runs:
         def forgotten(state: State, bound_ms: int) -> int:
             return count_forgotten(work.source, state, work.store, bound_ms)
 
+        def handed(state: State, settled: Settled) -> Archive | None:
+            decided = settled.decision
+            return choose_archive(work, state, request, set(decided.expired), set(decided.expired_refs))
+
         remember = places.memory.of(work.store)
-        draft = draft_plan(work.source, places.config, request, ask_others, places.clock(), remember, forgotten)
+        draft = draft_plan(work.source, places.config, request, ask_others, places.clock(), remember, forgotten, handed)
         if draft.walk is None:
             return draft
         entries = work.source.format.entries(draft.state)
@@ -196,6 +202,7 @@ class Runs:
         else:
             planned = finish_plan(draft, survey, engine, partial(measured, work.store))
         planned = without_false_promise(planned, work.source.format, work.store)
+        planned = replace(planned, plan=with_archive_size(work, planned.plan, planned.state))
         return self._noted(planned, work.source) if planned.plan.stages else planned
 
     def _noted(self, planned: Planned, source: TableSource) -> Planned:

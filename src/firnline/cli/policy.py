@@ -68,6 +68,7 @@ def _settings(effective: Effective) -> Iterator[tuple[str, Setting[Any]]]:
     yield "records", effective.records
     yield "sharing", effective.sharing
     yield "shared-with", effective.shared_with
+    yield "archive", effective.archive
     yield "pointers", effective.pointers
     yield "pointer-branches", effective.pointer_branches
     yield "pointer-links", effective.pointer_links

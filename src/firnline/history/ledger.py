@@ -9,7 +9,7 @@ Two folders, so that any engine reads either as one table.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
@@ -29,7 +29,9 @@ class End(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class RunFacts:
-    """What the ledger says of a run in every row: `victims` are files and bytes by kind, as they were planned."""
+    """What the ledger says of a run in every row: `victims` are files and bytes by kind, as they were planned.
+    `archived` is where the metadata of a tier lies, by the ids of the snapshots that were handed to it.
+    """
 
     run: str
     table: str
@@ -37,6 +39,7 @@ class RunFacts:
     policy: str
     expired_at_ms: int
     victims: Mapping[str, tuple[int, int]]
+    archived: Mapping[str, str] = field(default_factory=dict)
 
 
 def snapshots_folder(root: str) -> str:
@@ -65,7 +68,7 @@ def snapshot_rows(facts: RunFacts, rows: Sequence[SnapshotRow], lost: Mapping[st
         "expired_at": pa.array([facts.expired_at_ms] * len(rows), _instant()),
         "lost_reasons": pa.array([list(lost.get(row.snapshot_id, ())) for row in rows], pa.list_(pa.string())),
         "run_victims": pa.array([victims] * len(rows), _by_name()),
-        "archive_location": pa.nulls(len(rows), pa.string()),
+        "archive_location": pa.array([facts.archived.get(row.snapshot_id) for row in rows], pa.string()),
     }
     return pa.table(columns)
 

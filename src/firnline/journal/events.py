@@ -49,7 +49,10 @@ EXPIRY_PLAN: Shape = {
     "keep": [{"snapshot": str, "refs": [str]}],
     "seen": {EVERY: str},
     "beside": {"expire": [{"kind": str, "name": str}]},
+    "archive": (dict, _OR_NOTHING),
 }
+ARCHIVE: Shape = {"tier": str, "table": str, "root": str, "snapshots": [str]}
+"""What a plan has that hands snapshots to a tier, and the detail of the event that says so."""
 SEARCH_PLAN: Shape = {
     **_PLAN,
     "older_than": str,
@@ -92,6 +95,7 @@ def _of_fields(said: dict[str, Any], shape: dict[str, Shape], name: str) -> str 
 
 class RunState(StrEnum):
     PLANNED = "planned"
+    ARCHIVED = "archived"
     COMMITTING = "committing"
     COMMITTED = "committed"
     PURGING = "purging"
@@ -105,7 +109,8 @@ _S = RunState
 MOVES: dict[RunState, frozenset[RunState]] = {
     # Planned once more is what the operator approved later. Straight to committed goes what changes no table: orphans,
     # whose grace begins with the operator's word.
-    _S.PLANNED: frozenset({_S.PLANNED, _S.COMMITTING, _S.COMMITTED, _S.CANCELLED}),
+    _S.PLANNED: frozenset({_S.PLANNED, _S.ARCHIVED, _S.COMMITTING, _S.COMMITTED, _S.CANCELLED}),
+    _S.ARCHIVED: frozenset({_S.ARCHIVED, _S.COMMITTING, _S.COMMITTED, _S.CANCELLED}),
     _S.COMMITTING: frozenset({_S.COMMITTING, _S.COMMITTED, _S.CANCELLED}),
     _S.COMMITTED: frozenset({_S.PURGING, _S.UNDOING}),
     _S.PURGING: frozenset({_S.PURGING, _S.DONE}),
@@ -251,6 +256,8 @@ def _parse(data: bytes, key: str) -> Event:
         wrong = misfit(said, EVENT)
         if wrong is None and said["state"] in (RunState.COMMITTING, RunState.COMMITTED):
             wrong = misfit(said["detail"], REMOVAL)
+        if wrong is None and said["state"] == RunState.ARCHIVED:
+            wrong = misfit(said["detail"], ARCHIVE)
         if wrong is not None:
             raise ValueError(f"it has no {wrong}, or a strange one")
         state = RunState(said["state"])

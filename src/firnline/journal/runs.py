@@ -10,6 +10,7 @@ from typing import Any
 
 from firnline.errors import ObjectNotFound, UnreadableMetadata, UnsupportedFormat, UsageError
 from firnline.journal.events import (
+    ARCHIVE,
     EXPIRY_PLAN,
     FINISHED,
     RECORDS_KEY,
@@ -32,11 +33,21 @@ from firnline.model.removals import Removal
 from firnline.plans.orphans import ORPHANS
 from firnline.plans.plan import EXPIRY, PLAN_VERSION
 from firnline.plans.request import Request
-from firnline.plans.stages import AwaitGrace, AwaitUndo, BeginGrace, CommitExpiry, PurgeVictims, Stage, read_stages
+from firnline.plans.stages import (
+    ArchiveSnapshots,
+    AwaitGrace,
+    AwaitUndo,
+    BeginGrace,
+    CommitExpiry,
+    PurgeVictims,
+    Stage,
+    read_stages,
+)
 from firnline.ports.formats import UndoWindow
 
 _STAGE_IN: Mapping[RunState, tuple[type[Stage], ...]] = {
-    RunState.PLANNED: (AwaitUndo, CommitExpiry, BeginGrace),
+    RunState.PLANNED: (AwaitUndo, ArchiveSnapshots, CommitExpiry, BeginGrace),
+    RunState.ARCHIVED: (CommitExpiry,),
     RunState.COMMITTING: (CommitExpiry,),
     RunState.COMMITTED: (AwaitGrace,),
     RunState.PURGING: (PurgeVictims,),
@@ -107,6 +118,17 @@ class Run:
         """The written list, part by part: what was planned, and metadata that fell off the log at the commit."""
         late = self.committed.detail.get("forgotten_parts") if self.committed else None
         return {**self.plan["parts"]["victims"], **(late or {})}
+
+    @property
+    def archive(self) -> Mapping[str, Any] | None:
+        """What the plan hands to a tier; None where it hands nothing over."""
+        found: Mapping[str, Any] | None = self.plan.get("archive")
+        return found
+
+    @property
+    def archived(self) -> Event | None:
+        """The event that says what a tier has, complete and verified; None before."""
+        return next((event for event in reversed(self.events) if event.state is RunState.ARCHIVED), None)
 
     @property
     def attempts(self) -> tuple[Event, ...]:
@@ -240,7 +262,8 @@ def _strange_kind(plan: Mapping[str, Any]) -> str | None:
     kind = plan.get("kind")
     if kind not in (EXPIRY, ORPHANS):
         return "kind"
-    return misfit(plan, EXPIRY_PLAN if kind == EXPIRY else SEARCH_PLAN)
+    wrong = misfit(plan, EXPIRY_PLAN if kind == EXPIRY else SEARCH_PLAN)
+    return wrong if wrong is not None or plan.get("archive") is None else misfit(plan["archive"], ARCHIVE, "archive")
 
 
 def _unknown_words(run: Run) -> str | None:
@@ -251,7 +274,8 @@ def _unknown_words(run: Run) -> str | None:
         _ = run.request, run.stages
     except (TypeError, ValueError) as strange:
         return f"request or stages ({strange})"
-    return None
+    hands_over = any(isinstance(stage, ArchiveSnapshots) for stage in run.stages)
+    return None if hands_over == (run.archive is not None) else "archive"
 
 
 _PAIR = 2

@@ -41,6 +41,26 @@ class Conflict:
 
 
 @dataclass(frozen=True, slots=True)
+class Archive:
+    """What is handed to a tier before the commit: which snapshots, and as which table they are found there."""
+
+    tier: str
+    table: str
+    root: str
+    storage_class: str | None
+    snapshots: tuple[SnapshotId, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "tier": self.tier,
+            "table": self.table,
+            "root": self.root,
+            "class": self.storage_class,
+            "snapshots": list(self.snapshots),
+        }
+
+
+@dataclass(frozen=True, slots=True)
 class Plan:
     """What would go and why the rest stays. `kept` is None where nothing expires, since then nothing was walked.
 
@@ -79,6 +99,7 @@ class Plan:
     expired_side_objects: tuple[SideObject, ...] = ()
     seen: Mapping[str, str] = field(default_factory=dict)
     drawing: HistoryDrawing | None = None
+    archive: Archive | None = None
 
     @property
     def refusal(self) -> FirnlineError | None:
@@ -121,6 +142,7 @@ class Plan:
             "asked": self.asked,
             "notes": list(self.notes),
             "drawing": None if self.drawing is None else _drawing_json(self.drawing),
+            "archive": None if self.archive is None else self.archive.to_json(),
             "run": self.run,
         }
 

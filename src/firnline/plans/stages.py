@@ -20,6 +20,18 @@ class AwaitUndo:
 
 
 @dataclass(frozen=True, slots=True)
+class ArchiveSnapshots:
+    """Hand so many snapshots to a tier, complete and verified; `files` and `bytes` are all that they are made of, also
+    what the tier has already.
+    """
+
+    tier: str
+    snapshots: int
+    files: int = 0
+    bytes: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class CommitExpiry:
     """Remove so many snapshots and refs from the table's metadata, in one commit.
 
@@ -57,9 +69,10 @@ class PurgeVictims:
     bytes: int
 
 
-Stage = AwaitUndo | CommitExpiry | BeginGrace | AwaitGrace | PurgeVictims
+Stage = AwaitUndo | ArchiveSnapshots | CommitExpiry | BeginGrace | AwaitGrace | PurgeVictims
 _NAMES: Mapping[str, type[Stage]] = {
     "await-undo": AwaitUndo,
+    "archive": ArchiveSnapshots,
     "commit": CommitExpiry,
     "begin-grace": BeginGrace,
     "await-grace": AwaitGrace,
@@ -72,20 +85,22 @@ _TYPES = {
 }
 """What each field of a stage may be, told once: every look at a run reads its stages."""
 _SEARCH: tuple[type[Stage], ...] = (BeginGrace, AwaitGrace, PurgeVictims)
-_EXPIRIES: tuple[tuple[type[Stage], ...], ...] = (
-    (),
-    (CommitExpiry, AwaitGrace, PurgeVictims),
-    (AwaitUndo, CommitExpiry, AwaitGrace, PurgeVictims),
-)
+_EXPIRY: tuple[type[Stage], ...] = (CommitExpiry, AwaitGrace, PurgeVictims)
+_BEFORE: tuple[tuple[type[Stage], ...], ...] = ((), (AwaitUndo,), (ArchiveSnapshots,), (AwaitUndo, ArchiveSnapshots))
+_EXPIRIES: tuple[tuple[type[Stage], ...], ...] = ((), *((*before, *_EXPIRY) for before in _BEFORE))
 
 
-def stages_of_expiry(commit: CommitExpiry, grace_ms: int, victims: Tally, undo: UndoWindow) -> tuple[Stage, ...]:
+def stages_of_expiry(
+    commit: CommitExpiry, grace_ms: int, victims: Tally, undo: UndoWindow, archive: ArchiveSnapshots | None = None
+) -> tuple[Stage, ...]:
     """Returns what an expiry does; nothing at all where nothing expires and nothing is forgotten."""
     if not (commit.snapshots or commit.refs or commit.side_objects or commit.forgets):
         return ()
     after_commit = undo is UndoWindow.AFTER_COMMIT
+    first: tuple[Stage, ...] = (AwaitUndo(grace_ms),) if undo is UndoWindow.BEFORE_COMMIT else ()
+    handed: tuple[Stage, ...] = () if archive is None else (archive,)
     rest = (commit, AwaitGrace(grace_ms, undo=after_commit), PurgeVictims(victims.files, victims.bytes))
-    return (AwaitUndo(grace_ms), *rest) if undo is UndoWindow.BEFORE_COMMIT else rest
+    return (*first, *handed, *rest)
 
 
 def stages_of_search(grace_ms: int, victims: Tally) -> tuple[Stage, ...]:
@@ -131,6 +146,9 @@ def in_words(stage: Stage) -> str:
     match stage:
         case AwaitUndo(grace_ms):
             return f"first change nothing, undo possible: {format_duration(grace_ms)}"
+        case ArchiveSnapshots(tier, snapshots, files, size):
+            what = f"hand {counted(snapshots, 'snapshot')} to {tier}"
+            return f"{what}, and see that all is there: {tally(Tally(files, size))}"
         case CommitExpiry():
             return _commit_in_words(stage)
         case BeginGrace():

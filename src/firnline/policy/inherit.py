@@ -170,6 +170,7 @@ _DEFAULTS: dict[str, Setting[Any]] = {
     "history": Setting(None, _DEFAULT),
     "sharing": Setting(LAKE, _DEFAULT),
     "shared-with": Setting((), _DEFAULT),
+    "archive": Setting(None, _DEFAULT),
     "pointers": Setting(None, _DEFAULT),
     "pointer-branches": Setting((MAIN,), _DEFAULT),
     "pointer-links": Setting(30 * DAY_MS, _DEFAULT),
@@ -191,6 +192,7 @@ class Effective:
     history: Setting[HistoryBound | None]
     sharing: Setting[str]
     shared_with: Setting[tuple[str, ...]]
+    archive: Setting[str | None]
     pointers: Setting[str | None]
     pointer_branches: Setting[tuple[str, ...]]
     pointer_links: Setting[int]
@@ -227,6 +229,7 @@ def effective(
         history=settings["history"],
         sharing=settings["sharing"],
         shared_with=settings["shared-with"],
+        archive=settings["archive"],
         pointers=settings["pointers"],
         pointer_branches=settings["pointer-branches"],
         pointer_links=settings["pointer-links"],

@@ -13,6 +13,7 @@ from firnline.errors import PolicyError
 from firnline.policy.limits import LIMITS, parse_limit, parse_place
 from firnline.policy.policy import Level, Setting, Source
 from firnline.policy.rules import RULE_NAMES, Rule
+from firnline.policy.tiers import TIER_KEYS, parse_of_tier
 from firnline.policy.values import LONGEST_WRITE_MS, SETTINGS, TOP_ONLY, parse_rule, parse_setting
 
 if TYPE_CHECKING:
@@ -24,13 +25,14 @@ class Section:
     """One level: its rules (None: turned off here), its other settings and the levels inside it by name.
 
     The whole of a firnline.yaml is one section; catalogs, namespaces and tables are inside each other. `at` is the
-    file and line of its name. Only the whole says what stores may be asked for, by place.
+    file and line of its name. Only the whole says what stores may be asked for, by place, and which tiers there are.
     """
 
     keep: Mapping[str, Setting[Rule | None]] = field(default_factory=dict)
     settings: Mapping[str, Setting[Any]] = field(default_factory=dict)
     inside: Mapping[str, Section] = field(default_factory=dict)
     stores: Mapping[str, Mapping[str, Setting[int]]] = field(default_factory=dict)
+    tiers: Mapping[str, Mapping[str, Setting[Any]]] = field(default_factory=dict)
     at: str = field(default="", compare=False)
 
 
@@ -48,7 +50,7 @@ def longest_write_ms(config: Section) -> int:
     return LONGEST_WRITE_MS if written is None else written.value
 
 
-_STORES = "stores"
+_STORES, _TIERS = "stores", "tiers"
 _INSIDE = {
     Level.GLOBAL: ("catalogs", Level.CATALOG),
     Level.CATALOG: ("namespaces", Level.NAMESPACE),
@@ -108,11 +110,12 @@ class _Reader:
         """Returns one level of the file and all levels inside it."""
         group, deeper = _INSIDE.get(level, ("", level))
         settled = (each for each in SETTINGS if level is Level.GLOBAL or each not in TOP_ONLY)
-        allowed = ("keep", *settled, *([group] if group else []), *([_STORES] if level is Level.GLOBAL else []))
+        allowed = ("keep", *settled, *([group] if group else []), *([_STORES, _TIERS] if level is Level.GLOBAL else []))
         keep: dict[str, Setting[Rule | None]] = {}
         settings: dict[str, Setting[Any]] = {}
         inside: dict[str, Section] = {}
         stores: dict[str, dict[str, Setting[int]]] = {}
+        tiers: dict[str, dict[str, Setting[Any]]] = {}
         for key, child in self.pairs(node, name or "the file", allowed):
             source = Source(level, name, self.path, _line(key))
             if key.value == "keep":
@@ -121,10 +124,12 @@ class _Reader:
                 inside = self.named(child, group, deeper)
             elif key.value == _STORES:
                 stores = self.stores(child)
+            elif key.value == _TIERS:
+                tiers = self.tiers(child)
             else:
                 text = self.text(child, key.value)
                 settings[key.value] = Setting(parse_setting(key.value, text, self.where(key)), source)
-        return Section(keep, settings, inside, stores)
+        return Section(keep, settings, inside, stores, tiers)
 
     def where(self, key: yaml.ScalarNode) -> str:
         return f"{self.at(key)}: {key.value}"
@@ -159,6 +164,18 @@ class _Reader:
                 for name, said in self.pairs(child, key.value, LIMITS)
             }
         return found
+
+    def tiers(self, node: yaml.Node) -> dict[str, dict[str, Setting[Any]]]:
+        return {
+            key.value: {
+                name.value: Setting(
+                    parse_of_tier(name.value, self.text(said, name.value), self.where(name)),
+                    Source(Level.GLOBAL, key.value, self.path, _line(name)),
+                )
+                for name, said in self.pairs(child, key.value, TIER_KEYS)
+            }
+            for key, child in self.pairs(node, _TIERS)
+        }
 
     def pairs(
         self, node: yaml.Node, what: str, allowed: Collection[str] | None = None

@@ -157,6 +157,13 @@ def _pointers(text: str) -> str | None:
     return None if text == OFF else _one_of("identifier", "ordinal", "uuid")(text)
 
 
+def _tier(text: str) -> str | None:
+    """Returns the tier that expired snapshots are handed to; None where they are handed to none."""
+    if not text:
+        raise PolicyError("a name of a tier must not be empty")
+    return None if text == OFF else text
+
+
 def _branches(text: str | Sequence[str]) -> tuple[str, ...]:
     """Returns patterns of branches."""
     names = _several(text)
@@ -205,6 +212,7 @@ SETTINGS: dict[str, Callable[[Any], Any]] = {
     "trust-snapshots": _ids,
     "longest-write": _longest_write,
     "backups": _backups,
+    "archive": _tier,
     "pointers": _pointers,
     "pointer-branches": _branches,
     "pointer-links": _duration,
@@ -230,6 +238,7 @@ _ALLOWED = {
     "trust-snapshots": "a list of ids of snapshots, or * for all",
     "longest-write": "a duration of a day or more, such as 7d",
     "backups": "a duration such as 90d, or forever",
+    "archive": "the name of a tier, or off",
     "pointers": "identifier, ordinal, uuid, or off",
     "pointer-branches": "a list of branches or patterns, such as [main, release-*]",
     "pointer-links": "a duration such as 30d",

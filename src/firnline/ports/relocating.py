@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from collections.abc import Set
+from typing import Protocol, runtime_checkable
 
 from firnline.model.files import FileKind
+from firnline.model.snapshots import SnapshotId
+from firnline.ports.formats import Edited, State
+from firnline.ports.stores import Head
 
 
 class Place(Protocol):
@@ -39,5 +43,30 @@ class Relocate(Protocol):
 
         All that it names must lie there already. Raises UnreadableMetadata where the file is damaged, UnsupportedFormat
         where it cannot be rewritten, and ObjectNotFound where something that it names is missing there.
+        """
+        ...
+
+    def same(self, kind: FileKind, one: bytes, other: bytes) -> bool:
+        """Tells whether two rewritten files say the same, however they are compressed; not if either is damaged."""
+        ...
+
+
+@runtime_checkable
+class HandsOver(Protocol):
+    """A format whose snapshots can be handed to a tier, where they are a table of their own."""
+
+    def relocation(self, place: Place, target: Head) -> Relocate:
+        """Returns how the format's files are handed over; `target` is the tier's store."""
+        ...
+
+    def handed_over(
+        self, state: State, snapshots: Set[SnapshotId], tags: Set[str], place: Place, into: State | None, now_ms: int
+    ) -> Edited:
+        """Returns the next metadata of the tier's table: what it has (`into`; None: nothing as yet), and these
+        snapshots of the live table, with their ids, times, summaries and definitions. Refs of the live table that are
+        named in `tags` become tags of it.
+
+        Nothing that the tier's table has is changed or taken out. Raises RefusedForSafety where that is another table's
+        history, or an id means something else there.
         """
         ...

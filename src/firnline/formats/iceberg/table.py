@@ -8,6 +8,7 @@ from typing import Any
 
 from firnline.errors import ObjectNotFound, RefusedForSafety, UnreadableMetadata
 from firnline.formats.iceberg import edit, fields
+from firnline.formats.iceberg.archiving import archived
 from firnline.formats.iceberg.counts import files_told
 from firnline.formats.iceberg.definitions import refuse_lost_sources, undefined_in, with_definitions, without_unused
 from firnline.formats.iceberg.document import Document, document_bytes, document_in, read_metadata, successor_name
@@ -17,11 +18,13 @@ from firnline.formats.iceberg.pointed import BehindPointer, folder_pointers
 from firnline.formats.iceberg.retention import lengthened
 from firnline.formats.iceberg.state import LastRead, state_of, with_bridges
 from firnline.model.files import File, FileKind
+from firnline.model.locations import join
 from firnline.model.removals import Removal
 from firnline.model.snapshots import SnapshotId
 from firnline.ports.abilities import FolderPointer, PointedVersion, Undefined
 from firnline.ports.formats import Amendment, Edited, State
 from firnline.ports.listings import WrittenFolder
+from firnline.ports.relocating import Place
 from firnline.ports.stores import Read
 
 _PURGE_ORDER = (
@@ -139,6 +142,13 @@ class IcebergFormat:
             raise RefusedForSafety(gone.message, hint="nothing was changed; plan again if the rest may go") from gone
         refuse_lost_sources(readable, before)
         return readable
+
+    def handed_over(
+        self, state: State, snapshots: Set[SnapshotId], tags: Set[str], place: Place, into: State | None, now_ms: int
+    ) -> Edited:
+        document = archived(state, snapshots, tags, place, into, now_ms)
+        before = join(document["location"], "metadata/00000-") if into is None else into.fence
+        return Edited(document_bytes(document), successor_name(document, before), document)
 
     def undefined(self, state: State) -> Iterator[Undefined]:
         return undefined_in(state.document, state.fence, self.store)

@@ -53,8 +53,14 @@ def _note_snapshots(
         policy=run.plan["policy"],
         expired_at_ms=at_ms,
         victims={kind: (each["files"], each["bytes"]) for kind, each in by_kind},
+        archived=_archived(run),
     )
     _put_once(work, snapshots_folder(run.folder.root), run, snapshot_rows(facts, rows, _lost(work, run, detail, rows)))
+
+
+def _archived(run: Run) -> dict[str, str]:
+    said = {} if run.archived is None else run.archived.detail
+    return dict.fromkeys(said.get("snapshots", ()), said.get("metadata", ""))
 
 
 def note_end(work: TableContext, run: Run, end: End) -> None:

@@ -15,15 +15,24 @@ from firnline.model.times import format_instant
 from firnline.ops.orphans.guard import LakeGuard
 from firnline.ops.orphans.plan import begin_grace, call_off
 from firnline.ops.orphans.scope import Prefix
-from firnline.ops.runs.commit import OPEN, commit_landed, commit_run
+from firnline.ops.runs.commit import OPEN, commit_landed, commit_run, refuse_refused
 from firnline.ops.runs.guard import Guard, TableGuard, reachable_since_plan
 from firnline.ops.runs.leased import LeasedRun
 from firnline.ops.runs.purge import Deleter, blocked_by, purge_run, waits_for_grace
 from firnline.ops.runs.status import RunStatus, status_of
 from firnline.ops.runs.undo import undo_landed, undo_run
 from firnline.ops.table.context import TableContext
+from firnline.ops.tiers.archive import archive_run
 from firnline.plans.orphans import ORPHANS
-from firnline.plans.stages import AwaitGrace, AwaitUndo, BeginGrace, CommitExpiry, PurgeVictims, Stage
+from firnline.plans.stages import (
+    ArchiveSnapshots,
+    AwaitGrace,
+    AwaitUndo,
+    BeginGrace,
+    CommitExpiry,
+    PurgeVictims,
+    Stage,
+)
 from firnline.ports.catalogs import StepwiseCommit
 
 _PURGEABLE = (RunState.COMMITTED, RunState.PURGING)
@@ -49,6 +58,8 @@ def _carry_out(leased: LeasedRun, stages: Iterable[Stage], deleter: Deleter) -> 
         match stage:
             case AwaitUndo():
                 waits = _time_to_undo(leased)
+            case ArchiveSnapshots():
+                leased = _archived(leased)
             case CommitExpiry() | BeginGrace():
                 leased = _committed(leased)
             case AwaitGrace():
@@ -72,6 +83,13 @@ def _time_to_undo(leased: LeasedRun) -> str | None:
 
 def _committed(leased: LeasedRun) -> LeasedRun:
     return begin_grace(leased) if leased.run.kind == ORPHANS else commit_run(leased)
+
+
+def _archived(leased: LeasedRun) -> LeasedRun:
+    """Returns the run, archived, where it may be committed at all: nobody waits for copies of a run that is refused."""
+    if leased.run.archive is not None and leased.run.state is RunState.PLANNED:
+        refuse_refused(leased)
+    return archive_run(leased)
 
 
 def _waits(leased: LeasedRun) -> str | None:
@@ -195,7 +213,7 @@ def commit_only(leased: LeasedRun) -> RunStatus:
     refuse_unsealed_run(run)
     if run.state not in OPEN:
         raise UsageError(f"{run.id} is {run.state}: there is nothing left to commit", hint="`firnline runs show RUN`")
-    committed = _committed(leased)
+    committed = _committed(_archived(leased))
     return _status(committed, None if committed.run.is_finished else _waits(committed))
 
 

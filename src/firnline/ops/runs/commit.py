@@ -31,11 +31,12 @@ from firnline.ops.runs.leased import LeasedRun
 from firnline.ops.runs.lost_refs import refuse_lost_refs, what_landed
 from firnline.ops.runs.measured import size_of
 from firnline.ops.table.context import TableContext, refuse_copy
+from firnline.ops.tiers.archive import not_in_tier, refuse_unarchived
 from firnline.plans.stages import CommitExpiry
 from firnline.ports.catalogs import Attempt
 from firnline.ports.formats import Edited, State, UndoWindow
 
-OPEN = (RunState.PLANNED, RunState.COMMITTING)
+OPEN = (RunState.PLANNED, RunState.ARCHIVED, RunState.COMMITTING)
 """States of a run that is not committed yet."""
 
 
@@ -61,6 +62,8 @@ class _Attempt:
         refuse_gone_back(plan, settled, state)
         snapshots = set(plan["expire"]) & set(settled.decision.expired)
         refs = set(plan["expire_refs"]) & set(settled.decision.expired_refs)
+        staying = not_in_tier(work, run, state, snapshots, refs)
+        snapshots, refs = snapshots - staying, {each for each in refs if state.refs[each].snapshot not in staying}
         side_objects = planned_beside(plan) & going_beside(table_format, state, settled, snapshots, refs)
         forgets = any(isinstance(each, CommitExpiry) and each.forgets for each in run.stages)
         if not (snapshots or refs or side_objects or forgets):
@@ -101,20 +104,27 @@ def commit_run(leased: LeasedRun) -> LeasedRun:
     work, run = leased.work, leased.run
     if run.state not in OPEN:
         return leased
-    if run.plan.get("conflict"):
-        refuse_conflict(work, work.source.load())  # as it is now, with what to do about it
-        raise RefusedForSafety(run.plan["conflict"], hint="plan again, now that it is settled")
-    if run.plan.get("refused"):
-        raise BlastRadiusExceeded(run.plan["refused"], hint="plan again with a larger --blast-radius, if meant")
+    refuse_refused(leased)
     settled = commit_landed(leased) or _none_can_follow(leased)
     if settled is not None:
         return settled
     refuse_edited(work.store, run)
+    refuse_unarchived(run)
     attempt = _Attempt(leased, RunHistory(work, run.id))
     changed = change(work.source, attempt.edit, attempt.before_send, still=leased.lease.check)
     if changed is None:
         return cancelled(attempt.leased, "nothing is left to expire")
     return _committed(attempt.leased, attempt.leased.run.events[-1].detail)
+
+
+def refuse_refused(leased: LeasedRun) -> None:
+    """Raises where the plan says that its run is refused: another table is in doubt, or too much would go."""
+    work, plan = leased.work, leased.run.plan
+    if plan.get("conflict"):
+        refuse_conflict(work, work.source.load())  # as it is now, with what to do about it
+        raise RefusedForSafety(plan["conflict"], hint="plan again, now that it is settled")
+    if plan.get("refused"):
+        raise BlastRadiusExceeded(plan["refused"], hint="plan again with a larger --blast-radius, if meant")
 
 
 def _none_can_follow(leased: LeasedRun) -> LeasedRun | None:

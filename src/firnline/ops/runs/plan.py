@@ -14,9 +14,9 @@ from firnline.ops.neighbours.around import Around
 from firnline.ops.reachability.pointed import pointed_versions, roots_beyond, troubles_of
 from firnline.ops.runs.decision import Settled, decide_to_act, includes_outside
 from firnline.ops.runs.drop import consequences_of, narrowed
-from firnline.plans.plan import ExpiredSnapshot, KeptSnapshot, Plan
+from firnline.plans.plan import Archive, ExpiredSnapshot, KeptSnapshot, Plan
 from firnline.plans.request import Request
-from firnline.plans.stages import AwaitGrace, CommitExpiry, PurgeVictims, Stage, stages_of_expiry
+from firnline.plans.stages import ArchiveSnapshots, AwaitGrace, CommitExpiry, PurgeVictims, Stage, stages_of_expiry
 from firnline.policy.decide import decide
 from firnline.policy.parse import Section, longest_write_ms
 from firnline.policy.policy import Level
@@ -58,6 +58,14 @@ class Planned:
             self.survey.close()
 
 
+ChooseArchive = Callable[[State, Settled], Archive | None]
+"""Returns what is handed to a tier before the commit."""
+
+
+def archives_nothing(state: State, settled: Settled) -> Archive | None:
+    return None
+
+
 def forgets_nothing(state: State, bound_ms: int) -> int:
     return 0
 
@@ -93,6 +101,7 @@ def draft_plan(
     now_ms: int,
     remember: Remember = by_opening,
     count_forgotten: CountForgotten = forgets_nothing,
+    choose_archive: ChooseArchive = archives_nothing,
 ) -> Draft:
     """Returns what a run on the table would take out. Raises, with nothing changed, where anything cannot be read."""
     state = source.load()
@@ -101,7 +110,8 @@ def draft_plan(
     settled = narrowed(settled, source.format, state, request)
     follows = consequences_of(source.format, state, settled)
     forgets, trouble = _forgets(state, request, settled, count_forgotten)
-    plan = _without_files(state, request, settled, follows, forgets)
+    archive = choose_archive(state, settled)
+    plan = _without_files(state, request, settled, follows, forgets, archive)
     plan = replace(
         plan,
         notes=(*_notes(source.format, state), *troubles_of(pointed), *trouble),
@@ -183,7 +193,14 @@ def window_ms(state: State, settled: Settled) -> int:
     return now_ms - min((state.graph[each].timestamp_ms for each in alone.kept), default=now_ms)
 
 
-def _without_files(state: State, request: Request, settled: Settled, follows: Consequences, forgets: int) -> Plan:
+def _without_files(
+    state: State,
+    request: Request,
+    settled: Settled,
+    follows: Consequences,
+    forgets: int,
+    archive: Archive | None,
+) -> Plan:
     decision = settled.decision
     stamp = state.graph.by_id
     return Plan(
@@ -202,12 +219,13 @@ def _without_files(state: State, request: Request, settled: Settled, follows: Co
         spared={},
         engine="none",
         units_opened=0,
-        stages=_stages(state, request, settled, len(follows.going), forgets),
+        stages=_stages(state, request, settled, len(follows.going), forgets, archive),
         undo=state.capabilities.undo,
         tagged=follows.tagged if decision.expired or decision.expired_refs else {},
         kept_side_objects=follows.staying,
         expired_side_objects=follows.going,
         seen=settled.seen,
+        archive=archive,
     )
 
 
@@ -241,7 +259,9 @@ def _after_sessions(plan: Plan, table_format: TableFormat, request: Request, set
     return replace(plan, stages=tuple(waiting))
 
 
-def _stages(state: State, request: Request, settled: Settled, side_objects: int, forgets: int) -> tuple[Stage, ...]:
+def _stages(
+    state: State, request: Request, settled: Settled, side_objects: int, forgets: int, archive: Archive | None
+) -> tuple[Stage, ...]:
     """Returns what a run does; how much it purges is not known before the survey."""
     decision, undo, bound = settled.decision, state.capabilities.undo, settled.effective.history.value
     commit = CommitExpiry(
@@ -252,7 +272,8 @@ def _stages(state: State, request: Request, settled: Settled, side_objects: int,
         side_objects=side_objects,
         forgets=forgets,
     )
-    return stages_of_expiry(commit, _grace_ms(state, request, settled), Tally(), undo)
+    handed = None if archive is None else ArchiveSnapshots(archive.tier, len(archive.snapshots))
+    return stages_of_expiry(commit, _grace_ms(state, request, settled), Tally(), undo, handed)
 
 
 def _kept(state: State, settled: Settled) -> Iterator[KeptSnapshot]:

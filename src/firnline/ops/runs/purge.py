@@ -26,6 +26,7 @@ from firnline.ops.runs.guard import Guard, ListedFile, look_and_refuse_taken_up,
 from firnline.ops.runs.leased import LeasedRun
 from firnline.ops.runs.lost_refs import keeps_all_files, refuse_lost_refs
 from firnline.ops.table.context import TableContext
+from firnline.ops.tiers.archive import refuse_lost_archive
 from firnline.ports.abilities import EmptiesFolders
 from firnline.ports.delete import Delete, DeleteMany, Doomed, Fate, RemoveEmpty
 from firnline.ports.formats import UndoWindow
@@ -99,6 +100,7 @@ def purge_run(leased: LeasedRun, deleter: Deleter, guard: Guard) -> LeasedRun:
     refuse_lost_refs(run, state.capabilities.undo is UndoWindow.AFTER_COMMIT)
     refuse_emptied(work.source.format, state, run)  # while the run can still be undone
     refuse_edited(work.store, run)
+    refuse_lost_archive(work, run)
     refuse_changed_parts(work.store, run.folder.victims, run.victim_seals)
     if run.state is RunState.COMMITTED:
         guard.look_again()  # a purge that may not begin ends no undo

@@ -19,6 +19,7 @@ from firnline.model.names import is_location
 from firnline.model.times import format_duration
 from firnline.ops.reachability.bounds import Bounds, place_of
 from firnline.ops.runs.decision import policy_in_force
+from firnline.ops.tiers.tier import OpenTier, no_tiers
 from firnline.plans.orphans import ORPHANS
 from firnline.plans.request import Request
 from firnline.policy.inherit import effective
@@ -188,7 +189,8 @@ class TableContext:
     of its files. `real` returns the name that a file has by whatever links it is reached.
     `include_outside` is what the operator says in this very moment about files outside the table's own folders, None
     where the configuration decides; `sealing` returns with what records are sealed, made where there was none yet.
-    `ranges` lists the table's store in pieces, None where files can only be asked for one by one.
+    `ranges` lists the table's store in pieces, None where files can only be asked for one by one. `open_tier` opens a
+    tier that history of a table is handed to.
     """
 
     source: WritableTable
@@ -212,6 +214,7 @@ class TableContext:
     sealing: Callable[[bool], Sealing] = lambda make: UNSEALED
     ranges: ListRanges | None = None
     include_outside: bool | None = None
+    open_tier: OpenTier = no_tiers
 
     def root(self, state: State) -> str:
         """Returns where this table's runs are recorded: where its first commit pinned it, whatever is configured now.

@@ -1,0 +1,158 @@
+"""The metadata of a tier's table: the snapshots that a live table handed over, and whatever is needed to read them.
+
+It is a table of its own, with a uuid that follows from the live one's, in which nothing is ever changed or taken out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Set
+from typing import Any
+from uuid import NAMESPACE_URL, uuid5
+
+from firnline.errors import RefusedForSafety
+from firnline.formats.iceberg import fields
+from firnline.formats.iceberg.definitions import ID_OF, refuse_lost_sources, refuse_other_meaning
+from firnline.formats.iceberg.document import Document
+from firnline.formats.iceberg.edit import EXPIRED_PATH, stamped
+from firnline.model.snapshots import MAIN, RefKind
+from firnline.ports.formats import State
+from firnline.ports.relocating import Place
+
+ARCHIVE_OF = "firnline.archive-of"
+"""The table property that says whose history a tier's table holds: the live table's uuid."""
+
+Entry = Mapping[str, Any]
+_PATHS = {"statistics": "statistics-path", "partition-statistics": "statistics-path"}
+_UNSORTED: Entry = {"order-id": 0, "fields": []}
+_OF_LIVE = ("firnline.", "write.data.", "write.metadata.path", "write.object-storage.", "write.folder-storage.",
+            "write.metadata.delete-after-commit.", "history.expire.")  # fmt: skip
+"""Properties that say where and how the live table is written and cleaned: none of that holds for the tier's."""
+
+
+def uuid_in_tier(uuid: str, root: str) -> str:
+    """Returns the uuid of the table that holds another one's history: the same whenever it is asked for."""
+    return str(uuid5(NAMESPACE_URL, f"{root}#{uuid}"))
+
+
+def archived(
+    state: State, snapshots: Set[str], tags: Set[str], place: Place, into: State | None, now_ms: int
+) -> dict[str, Any]:
+    """Returns the tier's next document. Raises RefusedForSafety where the tier's table is another one's, or one of the
+    definitions that it has means something else in the live table.
+    """
+    live, cold = state.document, None if into is None else into.document
+    if into is not None:
+        refuse_other_history(state, into)
+    present = _by_id((cold or {}).get("snapshots") or ())
+    coming = [each for each in live.get("snapshots") or () if str(each["snapshot-id"]) in snapshots - present.keys()]
+    kept = sorted([*present.values(), *(_placed(each, place, state.fence) for each in coming)], key=_by_age)
+    log = _log(state, cold, snapshots)
+    current = log[-1]["snapshot-id"] if log else kept[-1]["snapshot-id"]
+    document = {
+        **{name: value for name, value in live.items() if name != EXPIRED_PATH},
+        **_definitions(live, cold),
+        "table-uuid": uuid_in_tier(state.uuid, place.place(state.location)),
+        "location": place.place(state.location),
+        "properties": _properties(state, into),
+        "snapshots": kept,
+        "snapshot-log": log or [{"snapshot-id": current, "timestamp-ms": kept[-1]["timestamp-ms"]}],
+        "current-snapshot-id": current,
+        "refs": _refs(state, cold, current, tags, {str(each["snapshot-id"]) for each in kept}),
+        "metadata-log": list((cold or {}).get("metadata-log") or ()),
+        "last-updated-ms": max(now_ms, *(int(each["timestamp-ms"]) for each in kept)),
+        **{name: _statistics(name, live, cold, snapshots, place) for name in _PATHS},
+    }
+    refuse_lost_sources(document, live)
+    return document if into is None else _following(document, into, now_ms)
+
+
+def refuse_other_history(state: State, into: State) -> None:
+    """Raises RefusedForSafety unless the tier's table holds the history of this very table."""
+    if into.properties.get(ARCHIVE_OF) != state.uuid:
+        raise RefusedForSafety(
+            f"{into.table} holds the history of another table: {into.properties.get(ARCHIVE_OF)}, not {state.uuid}",
+            hint="a table was dropped and made again under its name: rename the one in the tier, then try again",
+        )
+
+
+def _following(document: dict[str, Any], into: State, now_ms: int) -> dict[str, Any]:
+    before = {**document, "last-updated-ms": into.document.get("last-updated-ms")}
+    return {**stamped(before, into.fence, now_ms), "last-updated-ms": document["last-updated-ms"]}
+
+
+def _by_id(entries: Iterable[Entry]) -> dict[str, Entry]:
+    return {str(each["snapshot-id"]): each for each in entries}
+
+
+def _by_age(snapshot: Entry) -> tuple[int, int]:
+    """Snapshots of version 1 have no numbers: their times stand for them."""
+    return int(snapshot.get("sequence-number") or 0), int(snapshot["timestamp-ms"])
+
+
+def _placed(snapshot: Entry, place: Place, where: str) -> Entry:
+    if snapshot.get("manifest-list") is not None:
+        return {**snapshot, "manifest-list": place.place(fields.text(snapshot, "manifest-list", where))}
+    return {**snapshot, "manifests": [place.place(each) for each in snapshot.get("manifests") or ()]}
+
+
+def _log(state: State, cold: Document | None, snapshots: Set[str]) -> list[Entry]:
+    """Returns when each snapshot became the current one, by time. One of main's own that the live log has forgotten
+    became it when it was made.
+    """
+    told = [*((cold or {}).get("snapshot-log") or ()), *(state.document.get("snapshot-log") or ())]
+    wanted = snapshots | _by_id((cold or {}).get("snapshots") or ()).keys()
+    log = [each for each in told if str(each["snapshot-id"]) in wanted]
+    logged = {str(each["snapshot-id"]) for each in log}
+    main = state.refs.get(MAIN)
+    own = [each for each in (state.graph.history(main.snapshot) if main else ()) if each.id in snapshots - logged]
+    log += [{"snapshot-id": int(each.id), "timestamp-ms": each.timestamp_ms} for each in own]
+    once = {(int(each["timestamp-ms"]), each["snapshot-id"]): each for each in log}
+    return [once[key] for key in sorted(once)]
+
+
+def _refs(state: State, cold: Document | None, current: int, tags: Set[str], there: Set[str]) -> dict[str, Entry]:
+    """Returns `main`, the tags that are there already, and those that come. A name that is taken by another snapshot
+    stays with it: the one that comes gets its snapshot's id after the name.
+    """
+    found = {name: ref for name, ref in ((cold or {}).get("refs") or {}).items() if name != MAIN}
+    for name in sorted(tags):
+        ref = state.refs[name]
+        taken = name == MAIN or (name in found and str(found[name]["snapshot-id"]) != ref.snapshot)
+        if ref.snapshot in there:
+            called = f"{name}-{ref.snapshot}" if taken else name
+            found[called] = {"snapshot-id": int(ref.snapshot), "type": RefKind.TAG.value}
+    return {MAIN: {"snapshot-id": current, "type": RefKind.BRANCH.value}, **found}
+
+
+def _statistics(name: str, live: Document, cold: Document | None, snapshots: Set[str], place: Place) -> list[Entry]:
+    kept = list((cold or {}).get(name) or ())
+    there, path = {str(each["snapshot-id"]) for each in kept}, _PATHS[name]
+    coming = (each for each in live.get(name) or () if str(each["snapshot-id"]) in snapshots - there)
+    return [*kept, *({**each, path: place.place(each[path])} for each in coming)]
+
+
+def _properties(state: State, into: State | None) -> dict[str, str]:
+    own = {name: value for name, value in state.properties.items() if not name.startswith(_OF_LIVE)}
+    before = {} if into is None else into.properties
+    return {**before, **own, "gc.enabled": "false", ARCHIVE_OF: state.uuid}
+
+
+def _definitions(live: Document, cold: Document | None) -> dict[str, Any]:
+    """Returns all schemas, specs and orders that either has. Nothing in a tier is sorted: no default order has to find
+    its columns.
+    """
+    found: dict[str, Any] = {}
+    for name, key in ID_OF.items():
+        for each in (cold or {}).get(name) or ():
+            refuse_other_meaning(live, name, each)
+        both = _united(live.get(name), (cold or {}).get(name), key)
+        found |= {name: both} if both else {}
+    orders = _united(live.get("sort-orders"), (cold or {}).get("sort-orders"), "order-id")
+    unsorted = [] if any(each.get("order-id") == 0 for each in orders) else [_UNSORTED]
+    return {**found, "sort-orders": [*unsorted, *orders], "default-sort-order-id": 0}
+
+
+def _united(first: Any, second: Any, key: str) -> list[Entry]:
+    mine = list(first or ())
+    known = {each.get(key) for each in mine}
+    return [*mine, *(each for each in second or () if each.get(key) not in known)]

@@ -1,0 +1,59 @@
+"""What a run hands to a tier: of the snapshots that expire, those that the tier keeps."""
+
+from __future__ import annotations
+
+from collections.abc import Set
+
+from firnline.errors import PolicyError, RefusedForSafety
+from firnline.model.locations import stem_of
+from firnline.model.snapshots import SnapshotId
+from firnline.ops.table.context import TableContext
+from firnline.ops.tiers.tier import hands_over, tier_of
+from firnline.plans.plan import Archive
+from firnline.plans.request import Request
+from firnline.policy.tiers import TierPolicy
+from firnline.ports.formats import State
+
+
+def choose_archive(
+    work: TableContext, state: State, request: Request, expired: Set[SnapshotId], expired_refs: Set[str]
+) -> Archive | None:
+    """Returns what is handed over before these snapshots go; None where nothing is. Reads the tier's table, since the
+    newest snapshot of a day may be there already.
+    """
+    policy = tier_of(state, work.source.name, work.config, request)
+    if policy is None or not expired:
+        return None
+    refuse_misplaced(work, policy, state)
+    hands_over(work.source.format, state.table)
+    tier = work.open_tier(work.source.name, policy.name)
+    there = tier.load()
+    known = {each.id: each for each in (*(there.graph if there else ()), *state.graph)}
+    tagged = {state.refs[name].snapshot for name in expired_refs}
+    chosen = policy.chosen(expired, known.values(), tagged)
+    ids = tuple(each.id for each in state.graph if each.id in chosen)
+    return Archive(policy.name, str(tier.table), policy.root, policy.storage_class, ids) if ids else None
+
+
+def refuse_misplaced(work: TableContext, policy: TierPolicy, state: State) -> None:
+    """Raises where the tier would lie in the live table's folders, or around them, or cannot name the table: what is
+    cold would be looked at, and cleaned, as if it were live. Folders count by the names that they really have.
+    """
+    name = work.source.name
+    if not name.catalog:
+        raise PolicyError(
+            f"{state.table} is in no catalog, so the tier {policy.name} has no name for it",
+            hint="register the table in a catalog, or write `archive: off`",
+        )
+    if name.catalog == policy.name:
+        raise PolicyError(
+            f"{state.table} is in the tier {policy.name} itself", hint="write `archive: off` for that catalog"
+        )
+    root = work.real(stem_of(policy.root))
+    for folder in {state.location, *state.owned}:
+        real = work.real(stem_of(folder))
+        if real.startswith(root) or root.startswith(real):
+            raise RefusedForSafety(
+                f"the tier {policy.name} at {policy.root} and {folder} lie in each other",
+                hint="give the tier a root of its own",
+            )

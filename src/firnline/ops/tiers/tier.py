@@ -1,0 +1,88 @@
+"""A tier as an archive works with it: where its files go, who copies them, and the table that they make there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from firnline.errors import NoSuchTable, OutcomeUnknown, RefusedForSafety, UnsupportedFormat
+from firnline.ops.runs.decision import policy_in_force
+from firnline.plans.request import Request
+from firnline.policy.parse import Section
+from firnline.policy.tiers import TierPolicy, tier_named
+from firnline.ports.catalogs import Catalog, PlacesTables, SwapOutcome, TableName
+from firnline.ports.copying import Copy, CopyMany
+from firnline.ports.formats import State, TableFormat
+from firnline.ports.listings import ListRanges
+from firnline.ports.relocating import HandsOver
+from firnline.ports.stores import ReadWrite
+
+
+@dataclass(frozen=True, slots=True)
+class Tier:
+    """One tier, for one live table. `table` is what its history is called there; `format` and `store` are the tier's;
+    `copy` copies byte for byte from the live store, `many` spreads copies over the engine.
+
+    Nothing here can delete.
+    """
+
+    policy: TierPolicy
+    table: TableName
+    catalog: Catalog
+    store: ReadWrite
+    format: TableFormat
+    copy: Copy
+    many: CopyMany
+    ranges: ListRanges
+
+    def load(self) -> State | None:
+        """Returns the table that holds the history; None where nothing was handed over yet."""
+        try:
+            location = self.catalog.locate(self.table)
+        except NoSuchTable:
+            return None
+        return self.format.load(str(self.table), location)
+
+    def place(self, before: State | None, metadata: str) -> bool:
+        """Tells whether the tier's table has this metadata now; not if it moved since `before` was read."""
+        if not isinstance(self.catalog, PlacesTables):
+            raise UnsupportedFormat(
+                f"the catalog {self.catalog.name} takes no tables, so it cannot be a tier",
+                hint="a tier is found in a catalog of type sql or rest",
+            )
+        outcome = self.catalog.place_table(self.table, None if before is None else before.fence, metadata)
+        if outcome is not SwapOutcome.UNKNOWN:
+            return outcome is SwapOutcome.DONE
+        found = self.load()
+        if found is not None and found.fence == metadata:
+            return True
+        raise OutcomeUnknown(
+            f"the catalog {self.catalog.name} gave no answer about {self.table}", hint="`firnline resume` settles it"
+        )
+
+
+OpenTier = Callable[[TableName, str], Tier]
+"""Opens a tier by its name, for a live table."""
+
+
+def no_tiers(table: TableName, tier: str) -> Tier:
+    """Stands in where no tier can be opened."""
+    raise RefusedForSafety(f"the tier {tier} cannot be opened from here", hint="this is a bug")
+
+
+def tier_of(state: State, name: TableName, config: Section, request: Request) -> TierPolicy | None:
+    """Returns the tier that the table's policy names; None where it names none. Raises PolicyError where the file has
+    no such tier.
+    """
+    said = policy_in_force(state, name, config, request).archive.value
+    return None if said is None else tier_named(config.tiers, said)
+
+
+def hands_over(table_format: TableFormat, table: str) -> HandsOver:
+    """Returns the format. Raises UnsupportedFormat where its snapshots cannot be handed to a tier."""
+    if isinstance(table_format, HandsOver):
+        return table_format
+    raise UnsupportedFormat(
+        f"{table}: snapshots of {table_format.name} tables cannot be handed to a tier",
+        hint="write `archive: off` for this table; nothing was changed",
+    )

@@ -1,0 +1,95 @@
+"""The tiers of a firnline.yaml: where history is handed to, in which class, and how much of it.
+
+tiers:
+  cold:                       # the name of a catalog, in which its tables are found
+    root: s3://cold/keep      # its files lie below, each under the path that it has in the live store
+    class: GLACIER_IR
+    thin: daily
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Set
+from dataclasses import dataclass
+from typing import Any
+
+from firnline.errors import PolicyError
+from firnline.model.snapshots import Snapshot, SnapshotId
+from firnline.policy.limits import parse_place
+from firnline.policy.periods import Period, newest_of_each
+from firnline.policy.policy import Setting
+from firnline.policy.values import OFF
+
+_CLASS = re.compile(r"[A-Z][A-Z_]{1,30}")
+_NEEDS_RESTORE = ("GLACIER", "DEEP_ARCHIVE")
+
+
+@dataclass(frozen=True, slots=True)
+class TierPolicy:
+    """What the operator says of one tier. `thin`: of each such period the newest snapshot alone is handed over."""
+
+    name: str
+    root: str
+    storage_class: str | None = None
+    thin: Period | None = None
+
+    def chosen(self, expired: Set[SnapshotId], known: Iterable[Snapshot], tagged: Set[SnapshotId]) -> set[SnapshotId]:
+        """Returns those of the expired snapshots that are handed over. `known` are all that the table and the tier
+        have: the newest of a day is not known before the day's last snapshot is. What a tag names is always handed
+        over.
+        """
+        if self.thin is None:
+            return set(expired)
+        by_time = sorted(known, key=lambda each: (each.timestamp_ms, each.id), reverse=True)
+        newest = {each.id for each in newest_of_each(self.thin, by_time)}
+        return {each for each in expired if each in newest or each in tagged}
+
+
+def _root(text: str, where: str) -> str:
+    parse_place(text, where)
+    return text.rstrip("/")
+
+
+def _class(text: str, where: str) -> str:
+    if text in _NEEDS_RESTORE:
+        raise PolicyError(
+            f"{where}: what is in class {text} cannot be read before it is restored, and a tier is there to be read",
+            hint="GLACIER_IR is read at once",
+        )
+    if not _CLASS.fullmatch(text):
+        raise PolicyError(f"{where}: {text[:64]!r} is no storage class", hint="such as GLACIER_IR or STANDARD_IA")
+    return text
+
+
+def _thin(text: str, where: str) -> Period | None:
+    if text == OFF:
+        return None
+    try:
+        return Period(text)
+    except ValueError:
+        allowed = ", ".join(each.value for each in Period)
+        raise PolicyError(f"{where}: {text[:64]!r} is no period", hint=f"one of {allowed}, or off") from None
+
+
+TIER_KEYS: dict[str, Callable[[str, str], Any]] = {"root": _root, "class": _class, "thin": _thin}
+"""The keys of a tier, each with its parser, which gets where the text stands too."""
+
+
+def parse_of_tier(key: str, text: str | list[str], where: str) -> Any:
+    """Returns what a key of a tier says. Raises PolicyError with `where` it stands."""
+    if not isinstance(text, str):
+        raise PolicyError(f"{where}: a list is not allowed here")
+    return TIER_KEYS[key](text, where)
+
+
+def tier_named(tiers: Mapping[str, Mapping[str, Setting[Any]]], name: str) -> TierPolicy:
+    """Returns a tier of the file. Raises PolicyError where it has none of that name, or that one has no root."""
+    said = tiers.get(name)
+    if said is None:
+        known = ", ".join(tiers) or "none"
+        raise PolicyError(f"no tier is named {name!r}", hint=f"`tiers:` of firnline.yaml names them; it has: {known}")
+    if "root" not in said:
+        raise PolicyError(f"the tier {name!r} has no root", hint="`root:` says where its files lie, such as s3://cold")
+    values = {key: setting.value for key, setting in said.items()}
+    return TierPolicy(name, values["root"], values.get("class"), values.get("thin"))
