@@ -21,14 +21,16 @@ from firnline.formats.avro.kernel import SYNC_BYTES
 from firnline.formats.avro.packing import packed_by
 from firnline.formats.avro.program import compile_program
 
-Rewrite = Callable[[bytes], bytes]
-"""Returns what stands in the place of a value, both as Avro encodes it."""
+Rewrite = Callable[[bytes, int], bytes]
+"""Returns what stands in the place of a value, both as Avro encodes it, in the record of that number; 0 is the first.
+"""
 
 
 class _Cut(NamedTuple):
     start: int
     end: int
     rewrite: Rewrite
+    record: int
 
 
 def splice(data: bytes, rewrites: Mapping[str, Rewrite], *, way: Way = "auto", max_bytes: int = MAX_BYTES) -> bytes:
@@ -56,8 +58,8 @@ def _cuts(places: Cells, lengths: Cells, rewrites: list[Rewrite]) -> Iterator[_C
     starts = places[column, row]
     order = np.argsort(starts, kind="stable")
     ends = starts + lengths[column, row]
-    found = zip(starts[order].tolist(), ends[order].tolist(), column[order].tolist(), strict=True)
-    return (_Cut(start, end, rewrites[number]) for start, end, number in found)
+    found = zip(*(each[order].tolist() for each in (starts, ends, column, row)), strict=True)
+    return (_Cut(start, end, rewrites[number], record) for start, end, number, record in found)
 
 
 def _spliced(blocks: Blocks, cuts: Iterator[_Cut]) -> Iterator[tuple[int, bytes]]:
@@ -68,6 +70,6 @@ def _spliced(blocks: Blocks, cuts: Iterator[_Cut]) -> Iterator[tuple[int, bytes]
         pieces: list[bytes] = []
         at = start
         while cut is not None and cut.start < end:
-            pieces += (blocks.data[at : cut.start], cut.rewrite(blocks.data[cut.start : cut.end]))
+            pieces += (blocks.data[at : cut.start], cut.rewrite(blocks.data[cut.start : cut.end], cut.record))
             at, cut = cut.end, next(cuts, None)
         yield count, b"".join([*pieces, blocks.data[at:end]])

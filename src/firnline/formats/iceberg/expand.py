@@ -150,7 +150,7 @@ def _live_files(manifests: Sequence[File], contents: Sequence[bytes]) -> tuple[p
     """
     entries, of = decode_many(contents, _ENTRY_COLUMNS)
     status = required(entries, "status")
-    _only_known(status, _DELETED, "entry status")
+    only_known(status, _DELETED, "entry status")
     if _largest(status) == _DELETED:
         stays = status.to_numpy() != _DELETED
         entries, of = entries.filter(pa.array(stays)), of[stays]
@@ -161,7 +161,7 @@ def _live_files(manifests: Sequence[File], contents: Sequence[bytes]) -> tuple[p
 def _kinds(live: pa.RecordBatch) -> pa.Array:
     """Returns the kind of each file. Manifests of version 1 have no content column: they list data alone."""
     content = pc.fill_null(live.column("data_file.content"), 0)
-    _only_known(content, _EQUALITY_DELETES, "file content")
+    only_known(content, _EQUALITY_DELETES, "file content")
     if _largest(content) == 0:
         return pa.repeat(FileKind.DATA.value, len(live))
     puffin = pc.fill_null(pc.equal(pc.ascii_upper(live.column("data_file.file_format")), "PUFFIN"), False)
@@ -182,8 +182,8 @@ def _largest(column: pa.Array) -> int:
     return int(column.to_numpy().max(initial=0))
 
 
-def _only_known(column: pa.Array, last: int, what: str) -> None:
-    """Raises CorruptAvro unless all numbers are 0 to `last`."""
+def only_known(column: pa.Array, last: int, what: str) -> None:
+    """Raises UnsupportedFormat unless all numbers are 0 to `last`."""
     numbers = column.to_numpy()
     strange = numbers[(numbers < 0) | (numbers > last)]
     if len(strange):

@@ -25,7 +25,7 @@ CODECS = ["null", "deflate", "snappy", "zstandard", "bzip2", "xz"]
 COUNT = by_lane(100, 200, 3_000)
 
 
-def as_it_is(value: bytes) -> bytes:
+def as_it_is(value: bytes, _: int) -> bytes:
     return value
 
 
@@ -33,16 +33,16 @@ def rows_of(data: bytes) -> list[Any]:
     return list(fastavro.reader(io.BytesIO(data)))
 
 
-def moved(value: bytes) -> bytes:
+def moved(value: bytes, _: int) -> bytes:
     path, _ = bytes_at(value, 0)
     return sized(path.replace(b"s3://", b"s3://cold-bucket/mirror/of/"))
 
 
-def doubled(value: bytes) -> bytes:
+def doubled(value: bytes, _: int) -> bytes:
     return varint(2 * number_at(value, 0)[0])
 
 
-def with_moved_bounds(value: bytes) -> bytes:
+def with_moved_bounds(value: bytes, _: int) -> bytes:
     items = items_of(value, bytes_by_number, "bounds")
     told = b"".join(varint(key) + sized(bound + b"!" if key == 2 else bound) for key, bound in items)
     return (varint(len(items)) + told if items else b"") + varint(0)
@@ -106,6 +106,20 @@ def test_a_damaged_file_is_refused() -> None:
     for cut in (len(data) - 1, len(data) - 40, 10):
         with pytest.raises(CorruptAvro):
             splice(data[:cut], {"manifest_path": moved})
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("interval", [1, 16_000])
+def test_a_rewrite_is_told_the_number_of_the_record(interval: int, way: Any) -> None:
+    """Also where other records have no value, and blocks begin."""
+    rng = random.Random(7)
+    rows = [entry(rng) for _ in range(60)]
+    data = written(MANIFEST_ENTRY, rows, "deflate", interval)
+    found = rows_of(splice(data, dict.fromkeys(["snapshot_id", "sequence_number"], lambda _, row: varint(row)), way=way))
+    assert any(row["snapshot_id"] is None for row in rows)
+    assert [each["sequence_number"] for each in found] == list(range(60))
+    numbered = [None if row["snapshot_id"] is None else number for number, row in enumerate(rows)]
+    assert [each["snapshot_id"] for each in found] == numbered
 
 
 @given(st.integers(-(2**63), 2**63 - 1))
