@@ -30,6 +30,7 @@ def _blocks(plan: Plan, shown: int) -> Iterator[Block]:
     yield from _drawing(plan, shown)
     for number, stage in enumerate(plan.stages, 1):
         yield Line(f"{number}. would {in_words(stage)}")
+    yield from _archive(plan)
     yield from _files(plan)
     yield from _ending(plan)
 
@@ -91,6 +92,24 @@ def _tagged(plan: Plan, shown: int) -> Iterator[Block]:
         named = [f"{snapshot} as {tag}" for snapshot, tag in plan.tagged.items()]
         more = f", … and {len(named) - shown:,} more" if len(named) > shown else ""
         yield Line(f"kept below the unbroken range, as a tag: {', '.join(named[:shown])}{more}")
+
+
+def _archive(plan: Plan) -> Iterator[Block]:
+    """Yields what is handed to a tier and what that costs."""
+    handed = plan.archive
+    if handed is None:
+        return
+    kind = f" in class {handed.storage_class}" if handed.storage_class else ""
+    small = f"; {tally(handed.small)} of it too small for that class" if handed.storage_class else ""
+    coming = tally(handed.small + handed.large)
+    yield Line(f"to {handed.tier}{kind}, as {handed.table}: at most {coming}{small}")
+    if handed.costs is not None:
+        costs = handed.costs
+        month = f"live ${costs.live_before:,.4f} before, ${costs.live_after:,.4f} after; {handed.tier} ${costs.tier_more:,.4f}"
+        yield Line(f"a month: {month} more")
+        yield Line(
+            f"once: ${costs.puts:,.4f} to write; ${costs.at_least:,.4f} are owed for the least time of its class"
+        )
 
 
 def _files(plan: Plan) -> Iterator[Block]:

@@ -11,6 +11,7 @@ from firnline.model.files import Tally, Totals
 from firnline.model.snapshots import SnapshotId
 from firnline.model.times import format_instant
 from firnline.plans.stages import Stage, stages_json
+from firnline.policy.prices import Costs
 from firnline.ports.abilities import HistoryDrawing, SideObject
 from firnline.ports.formats import UndoWindow
 
@@ -42,16 +43,24 @@ class Conflict:
 
 @dataclass(frozen=True, slots=True)
 class Archive:
-    """What is handed to a tier before the commit: which snapshots, and as which table they are found there."""
+    """What is handed to a tier before the commit: which snapshots, and as which table they are found there. `small`
+    and `large` is what has to be copied for it, at most: small objects stay in the standard class. `costs` is None
+    where they are not known.
+    """
 
     tier: str
     table: str
     root: str
     storage_class: str | None
     snapshots: tuple[SnapshotId, ...]
+    small: Tally = field(default_factory=Tally)
+    large: Tally = field(default_factory=Tally)
+    costs: Costs | None = None
 
     def to_json(self) -> dict[str, Any]:
         return {
+            "copies": {**tally_json(self.small + self.large), "small": tally_json(self.small)},
+            "costs": None if self.costs is None else self.costs.to_json(),
             "tier": self.tier,
             "table": self.table,
             "root": self.root,

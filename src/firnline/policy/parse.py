@@ -4,7 +4,7 @@ ignored.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from firnline.errors import PolicyError
 from firnline.policy.limits import LIMITS, parse_limit, parse_place
 from firnline.policy.policy import Level, Setting, Source
+from firnline.policy.prices import PRICE_KEYS, parse_price
 from firnline.policy.rules import RULE_NAMES, Rule
 from firnline.policy.tiers import TIER_KEYS, parse_of_tier
 from firnline.policy.values import LONGEST_WRITE_MS, SETTINGS, TOP_ONLY, parse_rule, parse_setting
@@ -25,7 +26,8 @@ class Section:
     """One level: its rules (None: turned off here), its other settings and the levels inside it by name.
 
     The whole of a firnline.yaml is one section; catalogs, namespaces and tables are inside each other. `at` is the
-    file and line of its name. Only the whole says what stores may be asked for, by place, and which tiers there are.
+    file and line of its name. Only the whole says what stores may be asked for, by place, which tiers there are, and
+    what storage costs.
     """
 
     keep: Mapping[str, Setting[Rule | None]] = field(default_factory=dict)
@@ -33,6 +35,7 @@ class Section:
     inside: Mapping[str, Section] = field(default_factory=dict)
     stores: Mapping[str, Mapping[str, Setting[int]]] = field(default_factory=dict)
     tiers: Mapping[str, Mapping[str, Setting[Any]]] = field(default_factory=dict)
+    prices: Mapping[str, Mapping[str, Setting[Any]]] = field(default_factory=dict)
     at: str = field(default="", compare=False)
 
 
@@ -50,7 +53,7 @@ def longest_write_ms(config: Section) -> int:
     return LONGEST_WRITE_MS if written is None else written.value
 
 
-_STORES, _TIERS = "stores", "tiers"
+_STORES, _TIERS, _PRICES = "stores", "tiers", "prices"
 _INSIDE = {
     Level.GLOBAL: ("catalogs", Level.CATALOG),
     Level.CATALOG: ("namespaces", Level.NAMESPACE),
@@ -110,12 +113,18 @@ class _Reader:
         """Returns one level of the file and all levels inside it."""
         group, deeper = _INSIDE.get(level, ("", level))
         settled = (each for each in SETTINGS if level is Level.GLOBAL or each not in TOP_ONLY)
-        allowed = ("keep", *settled, *([group] if group else []), *([_STORES, _TIERS] if level is Level.GLOBAL else []))
+        allowed = (
+            "keep",
+            *settled,
+            *([group] if group else []),
+            *([_STORES, _TIERS, _PRICES] if level is Level.GLOBAL else []),
+        )
         keep: dict[str, Setting[Rule | None]] = {}
         settings: dict[str, Setting[Any]] = {}
         inside: dict[str, Section] = {}
         stores: dict[str, dict[str, Setting[int]]] = {}
         tiers: dict[str, dict[str, Setting[Any]]] = {}
+        prices: dict[str, dict[str, Setting[Any]]] = {}
         for key, child in self.pairs(node, name or "the file", allowed):
             source = Source(level, name, self.path, _line(key))
             if key.value == "keep":
@@ -125,11 +134,13 @@ class _Reader:
             elif key.value == _STORES:
                 stores = self.stores(child)
             elif key.value == _TIERS:
-                tiers = self.tiers(child)
+                tiers = self.named_groups(child, _TIERS, TIER_KEYS, parse_of_tier)
+            elif key.value == _PRICES:
+                prices = self.named_groups(child, _PRICES, PRICE_KEYS, parse_price)
             else:
                 text = self.text(child, key.value)
                 settings[key.value] = Setting(parse_setting(key.value, text, self.where(key)), source)
-        return Section(keep, settings, inside, stores, tiers)
+        return Section(keep, settings, inside, stores, tiers, prices)
 
     def where(self, key: yaml.ScalarNode) -> str:
         return f"{self.at(key)}: {key.value}"
@@ -165,16 +176,19 @@ class _Reader:
             }
         return found
 
-    def tiers(self, node: yaml.Node) -> dict[str, dict[str, Setting[Any]]]:
+    def named_groups(
+        self, node: yaml.Node, group: str, allowed: Collection[str], parse: Callable[[str, str | list[str], str], Any]
+    ) -> dict[str, dict[str, Setting[Any]]]:
+        """Returns what is said of each name of a group, key by key."""
         return {
             key.value: {
                 name.value: Setting(
-                    parse_of_tier(name.value, self.text(said, name.value), self.where(name)),
+                    parse(name.value, self.text(said, name.value), self.where(name)),
                     Source(Level.GLOBAL, key.value, self.path, _line(name)),
                 )
-                for name, said in self.pairs(child, key.value, TIER_KEYS)
+                for name, said in self.pairs(child, key.value, allowed)
             }
-            for key, child in self.pairs(node, _TIERS)
+            for key, child in self.pairs(node, group)
         }
 
     def pairs(

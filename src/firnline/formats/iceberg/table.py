@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from firnline.errors import ObjectNotFound, RefusedForSafety, UnreadableMetadata
 from firnline.formats.iceberg import edit, fields
@@ -25,7 +25,10 @@ from firnline.ports.abilities import FolderPointer, PointedVersion, Undefined
 from firnline.ports.formats import Amendment, Edited, State
 from firnline.ports.listings import WrittenFolder
 from firnline.ports.relocating import Place
-from firnline.ports.stores import Read
+from firnline.ports.stores import Head, Read
+
+if TYPE_CHECKING:
+    from firnline.formats.iceberg.relocating import IcebergRelocation
 
 _PURGE_ORDER = (
     FileKind.DATA,
@@ -142,6 +145,11 @@ class IcebergFormat:
             raise RefusedForSafety(gone.message, hint="nothing was changed; plan again if the rest may go") from gone
         refuse_lost_sources(readable, before)
         return readable
+
+    def relocation(self, place: Place, target: Head) -> IcebergRelocation:
+        from firnline.formats.iceberg.relocating import IcebergRelocation
+
+        return IcebergRelocation(place, target)
 
     def handed_over(
         self, state: State, snapshots: Set[SnapshotId], tags: Set[str], place: Place, into: State | None, now_ms: int

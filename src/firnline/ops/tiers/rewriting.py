@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from hashlib import sha256
 
 from firnline.errors import AlreadyExists, FirnlineError
@@ -23,7 +23,7 @@ class Rewriting:
     relocate: Relocate
 
     def share(self, parts: int) -> Rewriting:
-        return replace(self, source=shared(self.source, parts), target=shared(self.target, parts))
+        return Rewriting(shared(self.source, parts), shared(self.target, parts), shared(self.relocate, parts))
 
     def copy(self, jobs: Sequence[CopyJob], still: Still = always) -> list[CopyOutcome]:
         return [self._copied(job, still) for job in jobs]

@@ -1,33 +1,56 @@
-"""How much a plan hands to a tier: all that its snapshots are made of, told before anything is copied."""
+"""How much a plan hands to a tier, and what that costs: told before anything is copied."""
 
 from __future__ import annotations
 
+from collections.abc import Set
 from contextlib import closing
 from dataclasses import replace
 
 from firnline.model.files import Root, Tally
+from firnline.model.snapshots import SnapshotId
 from firnline.ops.table.context import TableContext
+from firnline.ops.tiers.pruning import NewInTier
 from firnline.plans.plan import Plan
 from firnline.plans.stages import ArchiveSnapshots, Stage
-from firnline.ports.engines import Territory
+from firnline.policy.prices import SMALLEST, costs_of, price_list
+from firnline.ports.engines import Survey, Territory
 from firnline.ports.formats import State
+from firnline.tiers.mirror import Mirror
 
 
 def with_archive_size(work: TableContext, plan: Plan, state: State) -> Plan:
-    """Returns the plan with the files and bytes that are handed over; as it is where nothing is."""
+    """Returns the plan with what has to be copied, at most, and its costs; as it is where nothing is handed over."""
     if plan.archive is None:
         return plan
-    size = archive_size(work, state, frozenset(plan.archive.snapshots))
-    return replace(plan, stages=tuple(_sized(each, size) for each in plan.stages))
+    small, large = to_copy(work, state, frozenset(plan.archive.snapshots), plan.archive.tier)
+    after = 0 if plan.kept is None else plan.kept.all.bytes
+    before = after + plan.victims.all.bytes
+    costs = costs_of(price_list(work.config.prices), plan.archive.storage_class, before, after, small, large)
+    archive = replace(plan.archive, small=small, large=large, costs=costs)
+    return replace(plan, archive=archive, stages=tuple(_sized(each, small + large) for each in plan.stages))
 
 
-def archive_size(work: TableContext, state: State, snapshots: frozenset[str]) -> Tally:
-    """Returns all files that some snapshots are made of, each once."""
-    table_format = work.source.format
+def to_copy(work: TableContext, state: State, snapshots: Set[SnapshotId], tier: str) -> tuple[Tally, Tally]:
+    """Returns the small and the large files that some snapshots are made of and that the tier may not have: what is
+    named by a manifest that lies there is there too.
+    """
+    table_format, opened = work.source.format, work.open_tier(work.source.name, tier)
     engine = work.choose(state, table_format, "auto")
     starts = [Root(file, True, owner) for owner, file in table_format.roots(state) if owner in snapshots]
-    with closing(engine.survey(starts, table_format.expand, Territory(None))) as survey:
-        return survey.kept.all
+    expand = NewInTier(table_format.expand, Mirror(opened.policy.root), opened.store)
+    with closing(engine.survey(starts, expand, Territory(None))) as survey:
+        return _by_size(survey)
+
+
+def _by_size(survey: Survey) -> tuple[Tally, Tally]:
+    import pyarrow.compute as pc
+
+    every, small = survey.kept.all, Tally()
+    for batch in survey.kept_batches():
+        sizes = batch.column("size")
+        few = sizes.filter(pc.less(pc.fill_null(sizes, 0), SMALLEST))
+        small += Tally(len(few), pc.sum(few).as_py() or 0)
+    return small, Tally(every.files - small.files, every.bytes - small.bytes)
 
 
 def _sized(stage: Stage, size: Tally) -> Stage:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from firnline.formats.damage import named
+from firnline.formats.iceberg.relocating.comparing import says_the_same
 from firnline.formats.iceberg.relocating.lists import read_list
 from firnline.formats.iceberg.relocating.manifests import read_manifest
 from firnline.formats.iceberg.relocating.naming import NamingFile, Sizes
@@ -53,6 +54,9 @@ class IcebergRelocation:
         sizes = self._sizes(places)  # what is missing there is no damage of this file
         with named(kind, key):
             return found.written(self.place, sizes)
+
+    def same(self, kind: FileKind, one: bytes, other: bytes) -> bool:
+        return says_the_same(one, other)
 
     def share(self, parts: int) -> IcebergRelocation:
         return IcebergRelocation(self.place, shared(self.target, parts))
