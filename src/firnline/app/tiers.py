@@ -2,13 +2,29 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from contextlib import closing
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
-from firnline.errors import PolicyError
+from firnline.app.catalogs import Table
+from firnline.errors import PolicyError, UsageError
 from firnline.formats.registry import kit_named
-from firnline.ops.tiers.tier import Tier
+from firnline.model.files import Root, Tally
+from firnline.ops.history.reading import expired_snapshots
+from firnline.ops.reachability.pointed import pointed_versions
+from firnline.ops.runs.decision import decide_to_act
+from firnline.ops.table.context import TableContext
+from firnline.ops.tiers.choosing import choose_archive
+from firnline.ops.tiers.handing import Handing
+from firnline.ops.tiers.tier import Tier, tier_of
+from firnline.ops.tiers.whereabouts import LIVE, TableTiers, holding, price_of, whereabouts
+from firnline.plans.plan import tally_json
+from firnline.plans.request import Request
+from firnline.policy.prices import price_list
 from firnline.policy.tiers import tier_named
-from firnline.ports.catalogs import TableName
+from firnline.ports.catalogs import Still, TableName
+from firnline.ports.engines import Territory
+from firnline.ports.formats import State, TableFormat
 
 if TYPE_CHECKING:
     from firnline.app.places import Places
@@ -39,3 +55,82 @@ def open_tier(places: Places, table: TableName, tier: str) -> Tier:
         many=places.engines.copy_many(table, policy.root),
         ranges=places.stores.ranges(settings),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class HandedSnapshots:
+    """What `archive` handed over: None of `metadata` where there was nothing to hand over."""
+
+    table: str
+    tier: str | None
+    into: str | None
+    snapshots: tuple[str, ...]
+    metadata: str | None
+    copied: Tally
+    present: Tally
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "table": self.table,
+            "tier": self.tier,
+            "into": self.into,
+            "snapshots": list(self.snapshots),
+            "metadata": self.metadata,
+            "copied": tally_json(self.copied),
+            "present": tally_json(self.present),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Tiers:
+    """What is asked of the tiers of a table."""
+
+    places: Places
+
+    def archive(self, table: Table, request: Request) -> HandedSnapshots:
+        """Returns what was handed to the table's tier: the snapshots that a run would expire now. The live table is not
+        changed. Raises UsageError where its policy names no tier.
+        """
+        work = self.places.table_context(table)
+        state = work.source.load()
+        if tier_of(state, work.source.name, work.config, request) is None:
+            raise UsageError(
+                f"the policy of {state.table} names no tier",
+                hint="`tiers:` of firnline.yaml says which there are, and `archive: NAME` which one a table has",
+            )
+        with self.places.alone(work.root(state)), work.lease(state) as (leased_work, lease):
+            return self._handed(leased_work, request, lease.check)
+
+    def _handed(self, work: TableContext, request: Request, still: Still) -> HandedSnapshots:
+        state = work.source.load()
+        pointed = pointed_versions(work.source.format, state)
+        settled = decide_to_act(work.source.format, state, work.source.name, work.config, request, work.now(), pointed)
+        going = settled.decision
+        chosen = choose_archive(work, state, request, set(going.expired), set(going.expired_refs))
+        if chosen is None:
+            return HandedSnapshots(state.table, None, None, (), None, Tally(), Tally())
+        tier = work.open_tier(work.source.name, chosen.tier)
+        tags = {name for name in going.expired_refs if state.refs[name].snapshot in chosen.snapshots}
+        done = Handing(work, state, tier, still).hand_over(set(chosen.snapshots), tags)
+        return HandedSnapshots(
+            state.table, chosen.tier, chosen.table, chosen.snapshots, done.metadata, done.copied, done.present
+        )
+
+    def of_table(self, table: Table) -> TableTiers:
+        """Returns where each snapshot of a table lives, and what each tier holds of it. Changes nothing."""
+        work = self.places.table_context(table)
+        live, prices = work.source.load(), price_list(work.config.prices)
+        opened = {name: work.open_tier(work.source.name, name) for name in work.config.tiers}
+        found = {name: state for name, tier in opened.items() if (state := tier.load()) is not None}
+        remembered = expired_snapshots(work.source, live, work.store)
+        holdings = [holding(LIVE, live, self._size(work, work.source.format, live), price_of(prices, None))]
+        for name, state in found.items():
+            size = self._size(work, opened[name].format, state)
+            holdings.append(holding(name, state, size, price_of(prices, opened[name].policy.storage_class)))
+        return TableTiers(live.table, tuple(holdings), whereabouts(live, found, remembered))
+
+    def _size(self, work: TableContext, table_format: TableFormat, state: State) -> Tally:
+        starts = [Root(file, True, owner) for owner, file in table_format.roots(state)]
+        engine = work.choose(state, table_format, "auto")
+        with closing(engine.survey(starts, table_format.expand, Territory(None))) as survey:
+            return survey.kept.all

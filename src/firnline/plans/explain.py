@@ -105,11 +105,14 @@ def _archive(plan: Plan) -> Iterator[Block]:
     yield Line(f"to {handed.tier}{kind}, as {handed.table}: at most {coming}{small}")
     if handed.costs is not None:
         costs = handed.costs
-        month = f"live ${costs.live_before:,.4f} before, ${costs.live_after:,.4f} after; {handed.tier} ${costs.tier_more:,.4f}"
-        yield Line(f"a month: {month} more")
-        yield Line(
-            f"once: ${costs.puts:,.4f} to write; ${costs.at_least:,.4f} are owed for the least time of its class"
-        )
+        live = f"live {_dollars(costs.live_before)} before, {_dollars(costs.live_after)} after"
+        yield Line(f"a month: {live}; {handed.tier} {_dollars(costs.tier_more)} more")
+        least = f"{_dollars(costs.at_least)} are owed for the least time of its class"
+        yield Line(f"once: {_dollars(costs.puts)} to write; {least}")
+
+
+def _dollars(amount: float) -> str:
+    return f"${amount:,.4f}" if amount < 1 else f"${amount:,.2f}"
 
 
 def _files(plan: Plan) -> Iterator[Block]:
