@@ -19,6 +19,7 @@ from firnline.app.requests import Moment, age_ms, instant, request_of, search_of
 from firnline.app.runs import Leave, PlanView, Runs
 from firnline.app.searches import Searches
 from firnline.app.several import Several
+from firnline.app.tiers import HandedSnapshots, Tiers
 from firnline.errors import FirnlineError, UnreadableMetadata
 from firnline.model.holds import Hold
 from firnline.model.snapshots import RefKind
@@ -35,6 +36,7 @@ from firnline.ops.orphans.dropped import Dropped
 from firnline.ops.orphans.rules import SearchRequest
 from firnline.ops.runs.decision import policy_in_force
 from firnline.ops.runs.status import RunStatus
+from firnline.ops.tiers.whereabouts import TableTiers
 from firnline.plans.orphans import OrphanPlan
 from firnline.plans.plan import Plan
 from firnline.plans.request import Request
@@ -152,6 +154,14 @@ class Lake:
     def pointers(self) -> LakePointers:
         """Files beside tables that name their current metadata: `sync`, `watch`, and `open_path` without a catalog."""
         return LakePointers(self.places)
+
+    def tiers(self, table: Table) -> TableTiers:
+        """Returns where each known snapshot of a table lives, and what each tier holds of it. Changes nothing."""
+        return Tiers(self.places).of_table(table)
+
+    def archive(self, table: Table, **options: Any) -> HandedSnapshots:
+        """Returns what was handed to the table's tier: what a run would expire now. The live table is not changed."""
+        return Tiers(self.places).archive(table, request_of(**options))
 
     # ---- marks on a table
 

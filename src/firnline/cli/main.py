@@ -24,6 +24,7 @@ from firnline.cli import (
     runs,
     sql,
     tables,
+    tiers,
     why,
 )
 from firnline.cli.output import Output, output_for
@@ -50,6 +51,7 @@ orphans.register(app)
 marks.register(app)
 branches.register(app)
 pointers.register(app)
+tiers.register(app)
 iam.register(app)
 doctor.register(app)
 

@@ -113,12 +113,8 @@ class _Reader:
         """Returns one level of the file and all levels inside it."""
         group, deeper = _INSIDE.get(level, ("", level))
         settled = (each for each in SETTINGS if level is Level.GLOBAL or each not in TOP_ONLY)
-        allowed = (
-            "keep",
-            *settled,
-            *([group] if group else []),
-            *([_STORES, _TIERS, _PRICES] if level is Level.GLOBAL else []),
-        )
+        on_top = (_STORES, _TIERS, _PRICES) if level is Level.GLOBAL else ()
+        allowed = ("keep", *settled, *([group] if group else []), *on_top)
         keep: dict[str, Setting[Rule | None]] = {}
         settings: dict[str, Setting[Any]] = {}
         inside: dict[str, Section] = {}
