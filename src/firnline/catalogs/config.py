@@ -31,7 +31,8 @@ _TYPE_OF_SCHEME = {"sqlite": "sql", "postgresql": "sql", "http": "rest", "https"
 class CatalogSettings:
     """One catalog of the configuration. Its address and `properties` may hold credentials, so they are never shown.
 
-    `stored` is the name that its rows have, where that is not the name it is configured by.
+    `stored` is the name that its rows have, where that is not the name it is configured by. A tier's catalog
+    `may_be_new`: it reads as empty until the first table is placed in it.
     """
 
     name: str
@@ -39,6 +40,7 @@ class CatalogSettings:
     uri: str = field(repr=False)
     properties: Mapping[str, str] = field(repr=False, default_factory=dict)
     stored: str | None = None
+    may_be_new: bool = False
 
     @property
     def address(self) -> str:
@@ -158,19 +160,19 @@ def open_commits(settings: CatalogSettings, store: ReadWrite) -> Commit:
 def _sql(settings: CatalogSettings) -> SqlCatalog:
     from firnline.catalogs.sql import SqlCatalog  # SQLAlchemy takes as long to load as a small plan
 
-    return _shared(settings, lambda: SqlCatalog(settings.name, _uri(settings), settings.stored))
+    return _shared(settings, lambda: SqlCatalog(settings.name, _uri(settings), settings.stored, settings.may_be_new))
 
 
 def _rest(settings: CatalogSettings) -> RestCatalog:
-    from firnline.catalogs.rest.catalog import RestCatalog
+    from firnline.catalogs.rest.placing import PlacingRestCatalog
 
-    return _shared(settings, lambda: RestCatalog(settings.name, {**settings.properties, "uri": _uri(settings)}))
+    return _shared(settings, lambda: PlacingRestCatalog(settings.name, {**settings.properties, "uri": _uri(settings)}))
 
 
 def _shared(settings: CatalogSettings, make: Callable[[], Opened]) -> Opened:
     """Returns one catalog for equal settings: its connections, and the token it got, are used again."""
     said = frozenset(settings.properties.items())
-    key = (settings.name, settings.kind, settings.uri, said, settings.stored)
+    key = (settings.name, settings.kind, settings.uri, said, settings.stored, settings.may_be_new)
     with _lock:
         if key not in _opened:
             _opened[key] = make()

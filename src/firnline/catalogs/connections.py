@@ -1,5 +1,5 @@
-"""Opening a catalog's database: one side that can only read, one that can write, and neither creates
-anything.
+"""Opening a catalog's database: one side that can only read, one that can write, and neither creates anything. A third
+one, for the first table of a new catalog, makes the file of a SQLite database.
 """
 
 from __future__ import annotations
@@ -17,13 +17,14 @@ from sqlalchemy.pool import NullPool
 from firnline.errors import UsageError
 
 _WAIT_S = 30
+_CHECK = "check the uri in .pyiceberg.yaml; a relative path starts from the current folder"
 _PORTS = {"postgresql": 5432}
 
-Side = Literal["ro", "rw"]
+Side = Literal["ro", "rw", "rwc"]
 
 
 class Connections:
-    """The two sides of one database, opened when first asked for."""
+    """The sides of one database, opened when first asked for."""
 
     def __init__(self, uri: str) -> None:
         self._uri = uri
@@ -36,6 +37,15 @@ class Connections:
     def writer(self) -> sa.Engine:
         return self._side("rw")
 
+    def maker(self) -> sa.Engine:
+        """Returns the writing side of a database that may not be there yet. SQLite makes the file at the first use."""
+        return self._side("rwc")
+
+    def is_there(self) -> bool:
+        """Tells whether SQLite has a file; a server is taken to have its database, and says so itself if not."""
+        url = _url(self._uri)
+        return url.get_backend_name() != "sqlite" or os.path.isfile(_file_of(url, self._uri))
+
     def close(self) -> None:
         with self._lock:
             for engine in self._engines.values():
@@ -45,7 +55,7 @@ class Connections:
     def _side(self, side: Side) -> sa.Engine:
         url = _url(self._uri)
         if url.get_backend_name() == "sqlite":
-            require_file(url, self._uri)
+            (require_folder if side == "rwc" else require_file)(url, self._uri)
         with self._lock:
             if side not in self._engines:
                 self._engines[side] = _opened(url, side)
@@ -68,14 +78,23 @@ def database_of(uri: str) -> tuple[str, str, int | None, str, str]:
 
 def require_file(url: sa.URL, uri: str) -> None:
     """Raises UsageError where SQLite has no file yet: opening it would otherwise make an empty catalog."""
+    path = _file_of(url, uri)
+    if not os.path.isfile(path):
+        raise UsageError(f"there is no catalog at {uri}: no file {os.path.abspath(path)}", _CHECK)
+
+
+def require_folder(url: sa.URL, uri: str) -> None:
+    """Raises UsageError where the folder of a SQLite file is missing: a misspelled one would not be noticed."""
+    folder = os.path.dirname(os.path.abspath(_file_of(url, uri)))
+    if not os.path.isdir(folder):
+        raise UsageError(f"the catalog at {uri} cannot be made: no folder {folder}", f"make the folder, or {_CHECK}")
+
+
+def _file_of(url: sa.URL, uri: str) -> str:
     path = _sqlite_path(url)
     if not path or path == ":memory:":
         raise UsageError(f"the catalog at {uri} lives in one process's memory", "name a SQLite file")
-    if not os.path.isfile(path):
-        raise UsageError(
-            f"there is no catalog at {uri}: no file {os.path.abspath(path)}",
-            "check the uri in .pyiceberg.yaml; a relative path starts from the current folder",
-        )
+    return path
 
 
 def _opened(url: sa.URL, side: Side) -> sa.Engine:
@@ -120,7 +139,7 @@ def _url(uri: str) -> sa.URL:
 
 
 def _sqlite_url(url: sa.URL, side: Side) -> sa.URL:
-    """Returns the same database as a SQLite URI, whose mode keeps one side from writing and both from
+    """Returns the same database as a SQLite URI, whose mode keeps one side from writing and all but one from
     creating.
     """
     path = os.path.abspath(_sqlite_path(url))

@@ -1,91 +1,43 @@
 """The SQL catalog that Iceberg's JdbcCatalog and PyIceberg's SqlCatalog share: rows of `iceberg_tables`.
 
 Reading and writing are two connections. The reading one cannot write (SQLite opens the file read-only) and neither
-ever creates a table or a file, so looking at a catalog provably changes nothing.
+ever creates a table or a file, so looking at a catalog provably changes nothing. Only the first table that is placed in
+a new catalog makes that, over a connection of its own.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 import sqlalchemy as sa
-from sqlalchemy.exc import NoSuchTableError, SQLAlchemyError
+from sqlalchemy.exc import IntegrityError, SQLAlchemyError
 
 from firnline.catalogs.connections import Connections, shown
+from firnline.catalogs.placing import empty_catalog, has_tables, insert_table, make_tables, name_taken, require_levels
+from firnline.catalogs.rows import CatalogRows, column_names, levels_of
 from firnline.catalogs.troubles import explained, no_such_table
-from firnline.errors import UnreadableMetadata, UsageError
+from firnline.errors import UnreadableMetadata
 from firnline.ports.catalogs import SwapOutcome, TableName
 from firnline.ports.formats import UndoWindow
-
-_TABLE = "iceberg_tables"
-_VIEW = "VIEW"
-_SEPARATOR = "."
-
-
-class CatalogRows:
-    """What the database's own columns allow to ask.
-
-    Newer catalogs keep views beside tables, told by `iceberg_type`. What is not known to be a view counts as a table.
-    """
-
-    def __init__(self, connection: sa.Connection, names: Sequence[str], catalog: str, stored: str | None) -> None:
-        self.table = sa.table(_TABLE, *(sa.column(name) for name in names))
-        catalogs = connection.scalars(sa.select(self.table.c.catalog_name).distinct())
-        self.stored = frozenset(str(name) for name in catalogs)
-        self.name = _stored_name(self.stored, catalog) if stored is None else stored
-        self.mine = self.table.c.catalog_name == self.name
-        if "iceberg_type" in names:
-            kind = self.table.c.iceberg_type
-            self.mine = sa.and_(self.mine, sa.or_(kind != _VIEW, kind.is_(None)))
-
-    def named(self, table: TableName) -> sa.ColumnElement[bool]:
-        columns = self.table.c
-        return sa.and_(columns.table_namespace == _SEPARATOR.join(table.namespace), columns.table_name == table.name)
-
-
-def levels_of(namespace: str) -> tuple[str, ...]:
-    """Returns the levels of a namespace that a row has as one text, which they make again; none for an empty one."""
-    return tuple(namespace.split(_SEPARATOR)) if namespace else ()
-
-
-def _column_names(connection: sa.Connection) -> list[str]:
-    try:
-        return [column["name"] for column in sa.inspect(connection).get_columns(_TABLE)]
-    except NoSuchTableError as error:
-        raise UsageError(
-            f"the database {connection.engine.url.database} is no Iceberg catalog: it has no table {_TABLE}",
-            "check the uri; a first table made by PyIceberg or Spark makes a catalog of a database",
-        ) from error
-
-
-def _stored_name(stored: Set[str], catalog: str) -> str:
-    """Returns the catalog's name as its rows spell it.
-
-    PyIceberg lower-cases names in its configuration but writes rows under the name its caller used, so a
-    single spelling that differs in case only is the same catalog. Two such spellings are not guessed
-    between.
-    """
-    alike = sorted(name for name in stored if name.lower() == catalog.lower())
-    if catalog in stored or not alike:
-        return catalog
-    if len(alike) > 1:
-        raise UsageError(f"the catalog {catalog} may be any of {', '.join(alike)}", "spell it as it is stored")
-    return alike[0]
 
 
 class SqlCatalog:
     """One catalog of a database. A pickled copy opens its own connections.
 
-    Its rows have the catalog's own name, however the case of that is written; or `stored`, where that is given.
+    Its rows have the catalog's own name, however the case of that is written; or `stored`, where that is given. One
+    that `may_be_new` reads as an empty catalog where its database has none yet; any other is then taken for misspelled,
+    because all files of a catalog that seems empty would look like garbage.
     """
 
-    def __init__(self, name: str, uri: str, stored: str | None = None) -> None:
+    def __init__(self, name: str, uri: str, stored: str | None = None, may_be_new: bool = False) -> None:
         self._name = name
         self._uri = uri
         self._stored = stored
+        self._may_be_new = may_be_new
         self._connections = Connections(uri)
         self._columns: list[str] = []
+        self._seen = False
 
     @property
     def name(self) -> str:
@@ -99,8 +51,8 @@ class SqlCatalog:
     def undo(self) -> UndoWindow:
         return UndoWindow.AFTER_COMMIT
 
-    def __reduce__(self) -> tuple[type[SqlCatalog], tuple[str, str, str | None]]:
-        return SqlCatalog, (self._name, self._uri, self._stored)
+    def __reduce__(self) -> tuple[type[SqlCatalog], tuple[str, str, str | None, bool]]:
+        return SqlCatalog, (self._name, self._uri, self._stored, self._may_be_new)
 
     def tables(self) -> Iterator[TableName]:
         with self._reading() as connection:
@@ -150,16 +102,14 @@ class SqlCatalog:
 
     def locate(self, table: TableName) -> str:
         with self._reading() as connection:
-            rows = self._rows(connection, self._columns)
-            query = sa.select(rows.table.c.metadata_location).where(rows.mine, rows.named(table))
-            found = connection.scalars(query).all()
-        if not found:
+            found = self._standing(connection, table)
+        if found is None:
             raise no_such_table(table, self.tables())
-        if not found[0]:
+        if not found:
             raise UnreadableMetadata(
                 f"the catalog's row of {table} names no metadata", "register the table again, or drop its row"
             )
-        return str(found[0])
+        return found
 
     def vended(self, table: TableName) -> Mapping[str, str]:
         return {}
@@ -175,6 +125,53 @@ class SqlCatalog:
                 return _committed(connection)
         self.locate(table)  # raises NoSuchTable, which is another thing than a lost race
         return SwapOutcome.LOST
+
+    def place_table(self, table: TableName, expected: str | None, metadata: str) -> SwapOutcome:
+        """Inserts the table's row, or moves it in one UPDATE as `swap` does; of two who try at once, one succeeds.
+
+        A failure before the commit was sent changed no table and raises StoreError; one while it was sent is UNKNOWN.
+        Raises UsageError where the name is a view's, or one that rows cannot tell from another.
+        """
+        require_levels(table)
+        with self._working():
+            now = self._placed_at(table)
+            if now == expected != metadata:
+                if expected is None:
+                    return self._insert(table, metadata)
+                with self._connections.writer().connect() as connection:
+                    if self._update(connection, table, expected, metadata):
+                        return _committed(connection)
+                now = self._placed_at(table)
+        return SwapOutcome.DONE if now == metadata else SwapOutcome.LOST
+
+    def _insert(self, table: TableName, metadata: str) -> SwapOutcome:
+        """Returns DONE where another process has inserted the very same meanwhile: it may be our own request, sent
+        again.
+        """
+        with self._connections.maker().connect() as connection:
+            make_tables(connection)
+            rows = self._rows(connection)
+            try:
+                insert_table(connection, rows, table, metadata)
+            except IntegrityError:
+                connection.rollback()
+                now = self._standing(connection, table)
+                if now is None and rows.is_taken(connection, table):
+                    raise name_taken(table) from None
+                return SwapOutcome.DONE if now == metadata else SwapOutcome.LOST
+            return _committed(connection)
+
+    def _placed_at(self, table: TableName) -> str | None:
+        """Returns where the table stands; None where there is no such table, or no catalog yet."""
+        with self._looking(may_be_new=True) as connection:
+            return self._standing(connection, table)
+
+    def _standing(self, connection: sa.Connection, table: TableName) -> str | None:
+        """Returns the metadata that the table's row names, which may be empty; None where it has no row."""
+        rows = self._rows(connection, self._columns)
+        query = sa.select(rows.table.c.metadata_location).where(rows.mine, rows.named(table))
+        found = connection.scalars(query).all()
+        return (found[0] or "") if found else None
 
     def close(self) -> None:
         """Gives the connections back; the catalog opens new ones when it is asked again."""
@@ -194,13 +191,31 @@ class SqlCatalog:
         before. A column that came since tells views from tables: without it a view counts as a table.
         """
         if not known:
-            self._columns = _column_names(connection)
+            self._columns = column_names(connection)
         return CatalogRows(connection, known or self._columns, self._name, self._stored)
 
     @contextmanager
     def _reading(self) -> Iterator[sa.Connection]:
-        with self._working(), self._connections.reader().connect() as connection:
+        with self._working(), self._looking(self._may_be_new) as connection:
             yield connection
+
+    @contextmanager
+    def _looking(self, may_be_new: bool) -> Iterator[sa.Connection]:
+        if not may_be_new or self._is_there():
+            with self._connections.reader().connect() as connection:
+                yield connection
+            return
+        with empty_catalog() as connection:
+            try:
+                yield connection
+            finally:
+                self._columns = []  # another program may make the catalog, with other columns
+
+    def _is_there(self) -> bool:
+        if not self._seen and self._connections.is_there():
+            with self._connections.reader().connect() as connection:
+                self._seen = has_tables(connection)
+        return self._seen
 
     @contextmanager
     def _working(self) -> Iterator[None]:

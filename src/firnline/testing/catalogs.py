@@ -6,17 +6,19 @@ from __future__ import annotations
 
 import json
 import multiprocessing
+import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
-from typing import Any, ClassVar
+from itertools import islice
+from typing import Any, ClassVar, Protocol
 from uuid import uuid4
 
 import pytest
 
 from firnline.errors import NoSuchTable
-from firnline.ports.catalogs import Attempt, Catalog, Commit, Step, SwapOutcome, TableName, Version
-from firnline.ports.stores import Get
+from firnline.ports.catalogs import Attempt, Catalog, Commit, PlacesTables, Step, SwapOutcome, TableName, Version
+from firnline.ports.stores import Get, ReadWrite
 from firnline.stores.objects import ObjectStores
 
 RACERS = 4
@@ -166,6 +168,165 @@ class CatalogContract:
     ) -> None:
         with ProcessPoolExecutor(RACERS, multiprocessing.get_context("spawn")) as racers:
             _race(racers, catalog, commits, store, table)
+
+
+class Placing(Catalog, PlacesTables, Protocol):
+    """A catalog of a tier, with both of its sides."""
+
+
+class PlacingContract:
+    """The contract of PlacesTables, for a catalog that reads as empty where it is not there yet.
+
+    A subclass gives the fixtures: `catalog` (picklable), `place` (a table that is not there, in a namespace that is not
+    there) and `metadata`, where that of a real table lies. Copies of it are placed.
+    """
+
+    compares: ClassVar[bool] = True
+    """Whether of several processes that move one table on at once only one can."""
+
+    @pytest.fixture
+    def catalog(self) -> Placing:
+        raise NotImplementedError
+
+    @pytest.fixture
+    def place(self) -> TableName:
+        raise NotImplementedError
+
+    @pytest.fixture
+    def metadata(self) -> str:
+        raise NotImplementedError
+
+    @pytest.fixture
+    def store(self) -> ReadWrite:
+        """Where the metadata lies."""
+        return ObjectStores()
+
+    @pytest.fixture
+    def versions(self, store: ReadWrite, metadata: str) -> Iterator[str]:
+        """Further copies of the metadata, without end."""
+        return _copies(store, metadata)
+
+    def test_it_is_told_from_a_catalog_that_takes_none(self, catalog: Placing) -> None:
+        assert isinstance(catalog, PlacesTables)
+
+    def test_a_table_that_was_never_placed_is_not_there(self, catalog: Placing, place: TableName) -> None:
+        assert place not in list(catalog.tables())
+        assert place not in [table for table, _ in catalog.pointers()]
+        with pytest.raises(NoSuchTable, match=place.name):
+            catalog.locate(place)
+
+    def test_a_placed_table_is_there_with_its_metadata(self, catalog: Placing, place: TableName, metadata: str) -> None:
+        assert catalog.place_table(place, None, metadata) is SwapOutcome.DONE
+        assert catalog.locate(place) == metadata
+        assert place in list(catalog.tables())
+
+    def test_a_placed_table_moves_on(self, catalog: Placing, place: TableName, versions: Iterator[str]) -> None:
+        stands = None
+        for new in islice(versions, 3):
+            assert catalog.place_table(place, stands, new) is SwapOutcome.DONE
+            assert catalog.locate(place) == new
+            stands = new
+        assert list(catalog.tables()).count(place) == 1
+
+    def test_a_table_that_is_there_is_not_replaced(
+        self, catalog: Placing, place: TableName, versions: Iterator[str]
+    ) -> None:
+        first, second = islice(versions, 2)
+        catalog.place_table(place, None, first)
+        assert catalog.place_table(place, None, second) is SwapOutcome.LOST
+        assert catalog.locate(place) == first
+
+    def test_a_table_that_stands_elsewhere_stays_there(
+        self, catalog: Placing, place: TableName, versions: Iterator[str]
+    ) -> None:
+        first, second, third, late = islice(versions, 4)
+        catalog.place_table(place, None, first)
+        catalog.place_table(place, first, second)
+        assert catalog.place_table(place, first, late) is SwapOutcome.LOST
+        assert catalog.place_table(place, third, late) is SwapOutcome.LOST
+        assert catalog.locate(place) == second
+
+    def test_a_table_that_is_not_there_does_not_move_on(
+        self, catalog: Placing, place: TableName, versions: Iterator[str]
+    ) -> None:
+        assert catalog.place_table(place, next(versions), next(versions)) is SwapOutcome.LOST
+        with pytest.raises(NoSuchTable):
+            catalog.locate(place)
+
+    def test_the_very_same_sent_again_changes_nothing(
+        self, catalog: Placing, place: TableName, versions: Iterator[str]
+    ) -> None:
+        first, second = islice(versions, 2)
+        for _ in range(2):
+            assert catalog.place_table(place, None, first) is SwapOutcome.DONE
+        for _ in range(2):
+            assert catalog.place_table(place, first, second) is SwapOutcome.DONE
+        assert catalog.place_table(place, None, first) is SwapOutcome.LOST
+        assert catalog.locate(place) == second
+
+    def test_tables_lie_beside_each_other_and_in_namespaces_within(
+        self, catalog: Placing, place: TableName, versions: Iterator[str]
+    ) -> None:
+        inner = TableName(place.catalog, (*place.namespace, "within"), place.name)
+        beside = TableName(place.catalog, place.namespace, place.name + "_too")
+        placed = dict(zip((inner, place, beside), versions, strict=False))
+        for table, location in placed.items():
+            assert catalog.place_table(table, None, location) is SwapOutcome.DONE
+        assert {table: catalog.locate(table) for table in placed} == placed
+        assert placed.keys() <= set(catalog.tables())
+
+    def test_of_racing_processes_one_places_a_table(
+        self, catalog: Placing, place: TableName, versions: Iterator[str]
+    ) -> None:
+        with ProcessPoolExecutor(RACERS, multiprocessing.get_context("spawn")) as racers:
+            for number in range(ROUNDS):
+                table = TableName(place.catalog, place.namespace, f"{place.name}_{number}")
+                _race_to_place(racers, catalog, table, None, versions)
+
+    def test_of_racing_processes_one_moves_a_table_on(
+        self, catalog: Placing, place: TableName, versions: Iterator[str]
+    ) -> None:
+        if not self.compares:
+            pytest.skip("this catalog has no request that compares")
+        catalog.place_table(place, None, next(versions))
+        with ProcessPoolExecutor(RACERS, multiprocessing.get_context("spawn")) as racers:
+            for _ in range(ROUNDS):
+                _race_to_place(racers, catalog, place, catalog.locate(place), versions)
+
+    def test_processes_that_place_different_tables_at_once_all_succeed(
+        self, catalog: Placing, place: TableName, versions: Iterator[str]
+    ) -> None:
+        """The catalog and the namespace are not there yet: each of the processes makes them, or finds them made."""
+        tables = [TableName(place.catalog, place.namespace, f"{place.name}_{number}") for number in range(RACERS)]
+        with ProcessPoolExecutor(RACERS, multiprocessing.get_context("spawn")) as racers:
+            list(racers.map(_woken, range(RACERS)))
+            entered = [racers.submit(catalog.place_table, table, None, next(versions)) for table in tables]
+            assert [entry.result() for entry in entered] == [SwapOutcome.DONE] * RACERS
+        assert set(tables) <= set(catalog.tables())
+
+
+def _copies(store: ReadWrite, metadata: str) -> Iterator[str]:
+    data, folder = store.get(metadata), metadata.rpartition("/")[0]
+    while True:
+        copy = f"{folder}/{uuid4()}.metadata.json"
+        store.put(copy, data)
+        yield copy
+
+
+def _woken(number: int) -> int:
+    """Keeps one process for a moment, so that every one is started before they race."""
+    time.sleep(0.5)
+    return number
+
+
+def _race_to_place(
+    racers: Executor, catalog: Placing, table: TableName, expected: str | None, versions: Iterator[str]
+) -> None:
+    sent = list(islice(versions, RACERS))
+    entered = [racers.submit(catalog.place_table, table, expected, each) for each in sent]
+    outcomes = [entry.result() for entry in entered]
+    assert Counter(outcomes) == {SwapOutcome.DONE: 1, SwapOutcome.LOST: RACERS - 1}, outcomes
+    assert catalog.locate(table) == sent[outcomes.index(SwapOutcome.DONE)]
 
 
 def read_version(store: Get, location: str) -> Version:

@@ -29,10 +29,10 @@ class RestCatalog:
         self._given = RestSettings(name, properties)
 
     def __reduce__(self) -> tuple[type[RestCatalog], tuple[str, Mapping[str, str]]]:
-        return RestCatalog, (self._given.name, dict(self._given.properties))
+        return type(self), (self._given.name, dict(self._given.properties))
 
     def __repr__(self) -> str:
-        return f"RestCatalog({self._given.name!r}, {self._given.shown_uri!r})"
+        return f"{type(self).__name__}({self._given.name!r}, {self._given.shown_uri!r})"
 
     @property
     def name(self) -> str:
@@ -70,7 +70,10 @@ class RestCatalog:
         return ((table, None) for table in self.tables())
 
     def locate(self, table: TableName) -> str:
-        location = self._load(table).get("metadata-location")
+        return self._location_in(self._load(table), table)
+
+    def _location_in(self, said: Mapping[str, Any], table: TableName) -> str:
+        location = said.get("metadata-location")
         if not isinstance(location, str) or not location:
             raise UnreadableMetadata(
                 f"catalog {self.name} does not say where the metadata of {table} lies",

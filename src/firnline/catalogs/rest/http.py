@@ -130,6 +130,10 @@ class Http:
         """Returns the answer to a POST, sent once. Raises Unanswered where it may have arrived, else Unreachable."""
         return reply_of(self._send("POST", path, json=body))
 
+    def delete(self, path: str, params: Mapping[str, str]) -> Reply:
+        """Returns the answer to a DELETE, sent once. Raises as `post` does."""
+        return reply_of(self._send("DELETE", path, params=params))
+
     def close(self) -> None:
         self._session.close()
 
