@@ -14,7 +14,12 @@ from dataclasses import dataclass
 from firnline.errors import UnsupportedFormat
 from firnline.model.locations import is_dotted
 
-_HEAD = re.compile(r"(?:[A-Za-z][A-Za-z0-9+.\-]*:(?://)?)?")
+_SCHEME = r"[A-Za-z][A-Za-z0-9+.\-]*:"
+_HEAD = re.compile(rf"(?:{_SCHEME}(?://)?)?")
+_SURE = re.compile(rf"{_SCHEME}//(?:/|(?=[0-\U0010ffff]))|{_SCHEME}/(?=[0-\U0010ffff])|/")
+"""A beginning that tells how all texts after this one begin that begin alike: with nothing in it that a bound which was
+cut short may lack, and followed by no sign before or equal to a slash.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,9 +44,10 @@ class Mirror:
         """Returns bounds of paths, which may be cut short, as bounds of their places.
 
         Texts between two that begin alike begin as these do: so the order stays. Raises UnsupportedFormat where their
-        schemes differ.
+        schemes differ, or are cut off.
         """
-        if _head(lower) != _head(upper):
+        first, last = _SURE.match(lower), _SURE.match(upper)
+        if first is None or last is None or first[0] != last[0]:
             raise UnsupportedFormat(
                 f"deletes name files from {lower!r} to {upper!r}, of several schemes",
                 hint="rewrite the table's position deletes, then hand its history over; nothing was changed",
