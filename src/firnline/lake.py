@@ -56,10 +56,13 @@ if TYPE_CHECKING:
 
 @dataclass(eq=False)
 class Lake:
-    """Every table of the configured catalogs, and any table by its location. `file` is the configuration if named."""
+    """Every table of the configured catalogs, and any table by its location. `file` is the configuration if named.
+    `route`: a query for a version that only a tier has is answered there.
+    """
 
     places: Places
     file: str | None = None
+    route: bool = True
 
     @cached_property
     def _runs(self) -> Runs:
@@ -148,7 +151,7 @@ class Lake:
     def _statements(self) -> Statements:
         from firnline.sql.session import Statements
 
-        return Statements(self.places, self.file)
+        return Statements(self.places, self.file, self.route)
 
     @cached_property
     def pointers(self) -> LakePointers:

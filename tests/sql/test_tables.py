@@ -355,7 +355,7 @@ ODD = [
 
 def test_columns_are_what_the_rows_of_the_same_snapshots_say() -> None:
     names = ALL_SNAPSHOTS.names
-    found = batch_of(ODD, names, expired=True).to_pylist()
+    found = batch_of(ODD, names, {}).to_pylist()
     rows = [row_of(each, expired=True) for each in ODD]
     assert [int(row.committed_at_ms) for row in rows] == [int(row["committed_at"].timestamp() * 1000) for row in found]
     assert [(row.snapshot_id, row.parent_id) for row in rows] == [

@@ -121,7 +121,7 @@ class Tiers:
         work = self.places.table_context(table)
         live, prices = work.source.load(), price_list(work.config.prices)
         opened = {name: work.open_tier(work.source.name, name) for name in work.config.tiers}
-        found = {name: state for name, tier in opened.items() if (state := tier.load()) is not None}
+        found = {name: state for name, tier in opened.items() if (state := tier.load(live.uuid)) is not None}
         remembered = expired_snapshots(work.source, live, work.store)
         holdings = [holding(LIVE, live, self._size(work, work.source.format, live), price_of(prices, None))]
         for name, state in found.items():

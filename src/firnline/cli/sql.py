@@ -24,6 +24,11 @@ Form = Annotated[str, typer.Option("--output", metavar="FORMAT", help="table, cs
 Shell = Annotated[bool, typer.Option("--shell", help="Read statements from stdin, each up to its semicolon.")]
 
 
+NoRoute = Annotated[
+    bool, typer.Option("--no-route", help="Refuse a version that only a tier has, and say which one has it.")
+]
+
+
 def register(app: typer.Typer) -> None:
     app.command("sql", short_help="Query tables and their metadata in Spark SQL.")(sql)
 
@@ -33,6 +38,7 @@ def sql(
     out: OutArg = None,
     form: Form = "table",
     shell: Shell = False,
+    no_route: NoRoute = False,
     config: options.Config = None,
     as_json: options.Json = False,
 ) -> int:
@@ -47,6 +53,7 @@ def sql(
     from firnline.lake import open_lake
 
     lake, output = open_lake(config), output_for(as_json)
+    lake.route = not no_route
     if shell:
         return _converse(lake, wanted, output)
     _answer(lake, str(statement), wanted, out, output)

@@ -66,7 +66,7 @@ class HandsOver(Protocol):
         snapshots of the live table, with their ids, times, summaries and definitions. Refs of the live table that are
         named in `tags` become tags of it.
 
-        Nothing that the tier's table has is changed or taken out. Raises RefusedForSafety where that is another table's
-        history, or an id means something else there.
+        Nothing that the tier's table has is changed or taken out. Raises RefusedForSafety where an id of a definition
+        means something else there.
         """
         ...

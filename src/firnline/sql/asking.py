@@ -16,6 +16,7 @@ from firnline.model.times import format_instant, parse_instant
 from firnline.ops.history.reading import history_of
 from firnline.ops.marks.tags import resolve
 from firnline.ops.table.context import TableContext
+from firnline.ops.tiers.finding import tiers_by_snapshot
 from firnline.ports.formats import State
 from firnline.ports.inspect import HasMetadataLog, Inspect, Manifest, latest_at
 from firnline.ports.kits import ReadsRows
@@ -145,7 +146,8 @@ class _Opened:
     def snapshots(self, history: History | None) -> Snapshots:
         table_format = self.work.source.format
         live = frozenset(self.state.graph.by_id)
-        return Snapshots(table_format, self.store, self.state.table, self.state.fence, history, live)
+        tiers = {} if history is None else tiers_by_snapshot(self.work, self.state)
+        return Snapshots(table_format, self.store, self.state.table, self.state.fence, history, live, tiers)
 
     def manifests(self) -> tuple[Manifest, ...]:
         return tuple(self.inspect.units(self.state, self.snapshot))

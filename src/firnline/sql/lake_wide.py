@@ -18,6 +18,7 @@ from firnline.app.runs import Runs
 from firnline.errors import FirnlineError
 from firnline.foreign import harmless
 from firnline.ops.history.reading import history_of
+from firnline.ops.tiers.finding import tiers_by_snapshot
 from firnline.plans.answers import Found
 from firnline.ports.catalogs import TableName
 from firnline.sql.accounts import RUNS, run_rows
@@ -97,7 +98,8 @@ def _snapshots_of(places: Places, name: TableName) -> Snapshots:
     work = places.table_context(name)
     state, store = work.source.load(), ReadOnly(work.store)
     history = history_of(work.source, state, store)
-    return Snapshots(work.source.format, store, state.table, state.fence, history, frozenset(state.graph.by_id))
+    live, tiers = frozenset(state.graph.by_id), tiers_by_snapshot(work, state)
+    return Snapshots(work.source.format, store, state.table, state.fence, history, live, tiers)
 
 
 def _together(found: Sequence[tuple[int, TablePiece]]) -> list[tuple[TablePiece, ...]]:

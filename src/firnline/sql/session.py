@@ -28,11 +28,11 @@ from firnline.sql.contents import FILE, EntryRows
 from firnline.sql.faults import understanding
 from firnline.sql.lake_wide import LAKE, OF_LAKE, tell
 from firnline.sql.reading import source_options
+from firnline.sql.routing import Routes
 from firnline.sql.source import NAME, PUSHDOWN, register, spark_schema
 from firnline.sql.statements import Describe, NamedTable, Query, ShowTables, TagSnapshot, UseTable, parse
 from firnline.sql.versions import AtInstant, AtVersion
 from firnline.sql.words import paths_of, split
-from firnline.stores.wrappers.read_only import ReadOnly
 
 _WITH_JARS = ("spark.jars", "spark.jars.packages", "spark.driver.extraClassPath")
 _LEAST_COLUMN = {"entries": "status", "files": "content", "manifests": "content"}
@@ -74,11 +74,12 @@ class View:
 @dataclass
 class Statements:
     """Runs statements one after the other, in the session that was handed in or in one of its own. Each sees one
-    version of every table that it names.
+    version of every table that it names; where `route`, one that only a tier has is read there.
     """
 
     places: Places
     config: str | None = None
+    route: bool = True
     _readied: SparkSession | None = field(default=None, init=False)
     _used: str | None = field(default=None, init=False)
     _views: list[str] = field(default_factory=list, init=False)
@@ -167,7 +168,7 @@ class Statements:
         view = f"firnline_{next(self._numbers)}"
         state = self._load(whole, loaded)
         if state is not None:
-            return View(named, state, ROWS, view, self._snapshot(named, state, ROWS))
+            return self._versioned(named, state, ROWS, view)
         what = names[-1].lower()
         if what in OF_LAKE and [each.lower() for each in names[:-1]] == [LAKE]:
             return View(named, None, what, view)
@@ -175,22 +176,27 @@ class Statements:
         if state is None:
             known = f"a table, or a table and one of: {', '.join(METADATA)}"
             raise NoSuchTable(f"no such table: {whole}", hint=f"{known}; `firnline tables` lists the tables")
-        return View(named, state, what, view, self._snapshot(named, state, what))
+        return self._versioned(named, state, what, view)
 
-    def _snapshot(self, named: NamedTable, state: State, what: str) -> SnapshotId | None:
-        """Returns the snapshot that the query asks for; None for the current one. Raises UsageError if there is none,
-        and for what is the same at every version.
+    def _versioned(self, named: NamedTable, state: State, what: str, view: str) -> View:
+        """Returns the view of the version that the query asks for, of the live table or of a tier that has it. Raises
+        UsageError if none has, and for what is the same at every version.
         """
         if named.version is not None and what not in AT_A_SNAPSHOT:
             raise UsageError(f"{what} is the same at every version", hint=f"versions have: {', '.join(AT_A_SNAPSHOT)}")
         match named.version:
             case AtVersion(name):
-                return resolve(state, name)
+                found, snapshot = self._routes.version(state, lambda inspect, each: resolve(each, name))
             case AtInstant(expression):
-                inspect = kit_named(state.format).inspect(ReadOnly(self.places.place(state.table).store))
-                return snapshot_at(inspect, state, self._instant_ms(expression))
+                at_ms = self._instant_ms(expression)
+                found, snapshot = self._routes.version(state, lambda inspect, each: snapshot_at(inspect, each, at_ms))
             case _:
-                return None
+                return View(named, state, what, view)
+        return View(named, found, what, view, snapshot)
+
+    @property
+    def _routes(self) -> Routes:
+        return Routes(self.places, self.route)
 
     def _instant_ms(self, expression: str) -> int:
         """Returns what an expression comes to, in the session's time zone: Spark itself reckons it."""

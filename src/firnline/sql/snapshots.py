@@ -33,7 +33,7 @@ SNAPSHOTS = pa.schema(
         ("summary", TEXTS),
     ]
 )
-ALL_SNAPSHOTS = SNAPSHOTS.append(pa.field("expired", pa.bool_()))
+ALL_SNAPSHOTS = SNAPSHOTS.append(pa.field("expired", pa.bool_())).append(pa.field("tier", pa.string()))
 _BATCH = 10_000
 _LIVE_AT_ONCE = 100_000
 
@@ -53,7 +53,9 @@ class Newest:
 
 @dataclass(frozen=True, slots=True)
 class Snapshots:
-    """The snapshots of one version of a table, and what its history remembers (None: only live ones are asked for)."""
+    """The snapshots of one version of a table, and what its history remembers (None: only live ones are asked for).
+    `tiers` says by the ids of expired ones in which tier each can be read.
+    """
 
     format: TableFormat
     store: Get
@@ -61,6 +63,7 @@ class Snapshots:
     version: str
     history: History | None
     live: frozenset[SnapshotId] = field(repr=False)
+    tiers: Mapping[SnapshotId, str] = field(default_factory=dict, repr=False)
 
     @property
     def schema(self) -> pa.Schema:
@@ -80,7 +83,7 @@ class Snapshots:
         with uncollected():
             entries, expired = iter(self._entries(piece)), not isinstance(piece, Live)
             while some := list(islice(entries, _BATCH)):
-                yield batch_of(some, columns, expired=expired)
+                yield batch_of(some, columns, self.tiers if expired else None)
 
     def _entries(self, piece: Piece) -> Iterator[Entry]:
         match piece:
@@ -117,11 +120,21 @@ _COLUMNS: Mapping[str, Callable[[Sequence[Entry]], pa.Array]] = {
 }
 
 
-def batch_of(entries: Sequence[Entry], columns: Sequence[str], *, expired: bool) -> pa.RecordBatch:
-    """Returns the columns straight from the snapshots: nothing is made for one that nobody asked for."""
+LIVE = "live"
+
+
+def batch_of(
+    entries: Sequence[Entry], columns: Sequence[str], tiers: Mapping[SnapshotId, str] | None
+) -> pa.RecordBatch:
+    """Returns the columns straight from the snapshots: nothing is made for one that nobody asked for. `tiers` is None
+    for live ones.
+    """
     schema = pa.schema([ALL_SNAPSHOTS.field(name) for name in columns])
-    flags = pa.repeat(pa.scalar(expired), len(entries))
-    arrays = [flags if name == "expired" else _COLUMNS[name](entries) for name in columns]
+    where = {
+        "expired": lambda: pa.repeat(pa.scalar(tiers is not None), len(entries)),
+        "tier": lambda: pa.array([LIVE if tiers is None else tiers.get(id_of(each)) for each in entries], pa.string()),
+    }
+    arrays = [where[name]() if name in where else _COLUMNS[name](entries) for name in columns]
     return pa.record_batch(arrays, schema=schema)
 
 

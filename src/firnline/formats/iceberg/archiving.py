@@ -9,7 +9,6 @@ from collections.abc import Iterable, Mapping, Set
 from typing import Any
 from uuid import NAMESPACE_URL, uuid5
 
-from firnline.errors import RefusedForSafety
 from firnline.formats.iceberg import fields
 from firnline.formats.iceberg.definitions import ID_OF, refuse_lost_sources, refuse_other_meaning
 from firnline.formats.iceberg.document import Document
@@ -17,9 +16,7 @@ from firnline.formats.iceberg.edit import EXPIRED_PATH, stamped
 from firnline.model.snapshots import MAIN, RefKind
 from firnline.ports.formats import State
 from firnline.ports.relocating import Place
-
-ARCHIVE_OF = "firnline.archive-of"
-"""The table property that says whose history a tier's table holds: the live table's uuid."""
+from firnline.tiers.belonging import ARCHIVE_OF
 
 Entry = Mapping[str, Any]
 _PATHS = {"statistics": "statistics-path", "partition-statistics": "statistics-path"}
@@ -37,12 +34,10 @@ def uuid_in_tier(uuid: str, root: str) -> str:
 def archived(
     state: State, snapshots: Set[str], tags: Set[str], place: Place, into: State | None, now_ms: int
 ) -> dict[str, Any]:
-    """Returns the tier's next document. Raises RefusedForSafety where the tier's table is another one's, or one of the
-    definitions that it has means something else in the live table.
+    """Returns the tier's next document. Raises RefusedForSafety where one of the definitions that the tier has means
+    something else in the live table.
     """
     live, cold = state.document, None if into is None else into.document
-    if into is not None:
-        refuse_other_history(state, into)
     present = _by_id((cold or {}).get("snapshots") or ())
     coming = [each for each in live.get("snapshots") or () if str(each["snapshot-id"]) in snapshots - present.keys()]
     kept = sorted([*present.values(), *(_placed(each, place, state.fence) for each in coming)], key=_by_age)
@@ -64,15 +59,6 @@ def archived(
     }
     refuse_lost_sources(document, live)
     return document if into is None else _following(document, into, now_ms)
-
-
-def refuse_other_history(state: State, into: State) -> None:
-    """Raises RefusedForSafety unless the tier's table holds the history of this very table."""
-    if into.properties.get(ARCHIVE_OF) != state.uuid:
-        raise RefusedForSafety(
-            f"{into.table} holds the history of another table: {into.properties.get(ARCHIVE_OF)}, not {state.uuid}",
-            hint="a table was dropped and made again under its name: rename the one in the tier, then try again",
-        )
 
 
 def _following(document: dict[str, Any], into: State, now_ms: int) -> dict[str, Any]:

@@ -77,7 +77,7 @@ def refuse_lost_archive(work: TableContext, run: Run) -> None:
         return
     gone = set((run.removal or Removal()).ids) & set(run.archived.detail["snapshots"])
     tier = _tier(work, run)
-    there = tier.load()
+    there = tier.load(run.uuid)
     if there is None:
         raise RefusedForSafety(
             f"{tier.table} is gone, which holds what {run.id} took out", hint="bring it back, or `firnline undo RUN`"

@@ -27,7 +27,7 @@ def choose_archive(
     refuse_misplaced(work, policy, state)
     hands_over(work.source.format, state.table)
     tier = work.open_tier(work.source.name, policy.name)
-    there = tier.load()
+    there = tier.load(state.uuid)
     known = {each.id: each for each in (*(there.graph if there else ()), *state.graph)}
     tagged = {state.refs[name].snapshot for name in expired_refs}
     chosen = policy.chosen(expired, known.values(), tagged)

@@ -65,7 +65,7 @@ class Handing:
         A second call copies nothing that is there. Where all copies are said to be there and yet one is missing, all
         is looked at once more, without trust in what an earlier run wrote.
         """
-        before = self.tier.load()
+        before = self.tier.load(self.state.uuid)
         coming = snapshots - _ids(before)
         copied, present = self._copied(coming, pruned=True) if coming else (Tally(), Tally())
         try:
@@ -91,7 +91,7 @@ class Handing:
         """
         table_format = hands_over(self.work.source.format, self.state.table)
         for _ in range(_MOST_TRIES):
-            there = self.tier.load()
+            there = self.tier.load(self.state.uuid)
             if there is not None and snapshots <= _ids(there) and tags <= there.refs.keys():
                 self.refuse_incomplete(there, snapshots)
                 return there.fence
@@ -100,7 +100,7 @@ class Handing:
             self.tier.store.put_if_absent(edited.location, edited.data)
             self.refuse_incomplete(self.tier.format.load(str(self.tier.table), edited.location), snapshots)
             self.still()
-            if self.tier.place(there, edited.location):
+            if self.tier.place(self.state.uuid, there, edited.location):
                 return edited.location
         raise RefusedForSafety(f"{self.tier.table} moves whenever it is written", hint="`firnline resume` tries again")
 

@@ -16,6 +16,7 @@ from firnline.ports.formats import State, TableFormat
 from firnline.ports.listings import ListRanges
 from firnline.ports.relocating import HandsOver
 from firnline.ports.stores import ReadWrite
+from firnline.tiers.belonging import is_history_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,15 +36,23 @@ class Tier:
     many: CopyMany
     ranges: ListRanges
 
-    def load(self) -> State | None:
-        """Returns the table that holds the history; None where nothing was handed over yet."""
+    def load(self, uuid: str) -> State | None:
+        """Returns the table that holds the history of the live table with this uuid; None where nothing was handed over
+        yet. Raises RefusedForSafety where the name is taken: by another table's history, or by any other table.
+        """
         try:
             location = self.catalog.locate(self.table)
         except NoSuchTable:
             return None
-        return self.format.load(str(self.table), location)
+        found = self.format.load(str(self.table), location)
+        if not is_history_of(found.properties, uuid):
+            raise RefusedForSafety(
+                f"{self.table} does not hold the history of the table with uuid {uuid}",
+                hint="a table that was made again is another one: rename the one in the tier, then try again",
+            )
+        return found
 
-    def place(self, before: State | None, metadata: str) -> bool:
+    def place(self, uuid: str, before: State | None, metadata: str) -> bool:
         """Tells whether the tier's table has this metadata now; not if it moved since `before` was read."""
         if not isinstance(self.catalog, PlacesTables):
             raise UnsupportedFormat(
@@ -53,7 +62,7 @@ class Tier:
         outcome = self.catalog.place_table(self.table, None if before is None else before.fence, metadata)
         if outcome is not SwapOutcome.UNKNOWN:
             return outcome is SwapOutcome.DONE
-        found = self.load()
+        found = self.load(uuid)
         if found is not None and found.fence == metadata:
             return True
         raise OutcomeUnknown(

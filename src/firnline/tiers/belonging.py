@@ -1,0 +1,13 @@
+"""Whose history a tier's table holds: it says so itself, for names can be given twice."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+ARCHIVE_OF = "firnline.archive-of"
+"""The table property with the live table's uuid."""
+
+
+def is_history_of(properties: Mapping[str, str], uuid: str) -> bool:
+    """Tells whether a table of a tier holds the history of the live table with this uuid."""
+    return properties.get(ARCHIVE_OF) == uuid
