@@ -151,8 +151,10 @@ class Stores:
         """Returns what copies objects from the store behind some settings to that behind others."""
         from firnline.stores.copies.copying import ObjectCopy
 
-        throttles = {"source_throttle": self._throttle(source), "target_throttle": self._throttle(target)}
-        return ObjectCopy(source, target, storage_class=storage_class, **throttles)
+        paces = self._throttle(source), self._throttle(target)
+        return ObjectCopy(
+            source, target, storage_class=storage_class, source_throttle=paces[0], target_throttle=paces[1]
+        )
 
     def verifying(self, settings: Mapping[str, str]) -> Verify:
         """Returns what looks at copies again that lie in the store behind some settings."""

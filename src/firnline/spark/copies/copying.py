@@ -23,27 +23,19 @@ _MOST_ROWS = 32_000
 _TASKS_PER_SLOT = 4
 """Files differ in size: a slot that was lucky takes another task."""
 
-_ROW = "row long"
-_OUTCOME = f"{_ROW}, fate string, size long, checksum string, error string"
-_OUTCOMES = pa.schema(
-    [
-        ("row", pa.int64()),
-        ("fate", pa.string()),
-        ("size", pa.int64()),
-        ("checksum", pa.string()),
-        ("error", pa.string()),
-    ]
-)
-_JOBS = pa.schema([("source", pa.string()), ("target", pa.string()), ("size", pa.int64()), ("kind", pa.string())])
-_STORED = pa.schema([("target", pa.string()), ("size", pa.int64()), ("checksum", pa.string())])
+_OUTCOME = "row long, fate string, size long, checksum string, error string"
+_TEXT, _NUMBER = pa.string(), pa.int64()
+_OUTCOMES = pa.schema([("row", _NUMBER), ("fate", _TEXT), ("size", _NUMBER), ("checksum", _TEXT), ("error", _TEXT)])
+_JOBS = pa.schema([("source", _TEXT), ("target", _TEXT), ("size", _NUMBER), ("kind", _TEXT)])
+_STORED = pa.schema([("target", _TEXT), ("size", _NUMBER), ("checksum", _TEXT)])
 
 Work = Callable[[Sequence[tuple[Any, ...]]], list[CopyOutcome]]
 
 
 @dataclass(frozen=True, slots=True)
 class SparkCopyMany:
-    """`at_once` tasks copy at a time; None: all task slots of the session. `turn` is one for all that copy in a process:
-    jobs of several tables come one after the other, since each has the whole pace.
+    """`at_once` tasks copy at a time; None: all task slots of the session. `turn` is one for all that copy in a
+    process: jobs of several tables come one after the other, since each has the whole pace.
     """
 
     session: SparkSession
@@ -72,7 +64,7 @@ class SparkCopyMany:
             return self._spread(copies, _STORED, partial(_verified, verify.share(slots)), slots, "looking at")
 
     def _spread(
-        self, each: Sequence[tuple[Any, ...]], schema: pa.Schema, work: Work, slots: int, doing: str
+        self, each: Sequence[CopyJob] | Sequence[Stored], schema: pa.Schema, work: Work, slots: int, doing: str
     ) -> list[CopyOutcome]:
         if not each:
             return []
