@@ -16,6 +16,7 @@ from firnline.ports.progress import Progress, Silent
 
 if TYPE_CHECKING:
     from firnline.ports.catalogs import TableName
+    from firnline.ports.copying import CopyMany
     from firnline.ports.delete import DeleteMany
     from firnline.ports.engines import Engine
     from firnline.ports.formats import State, TableFormat
@@ -25,6 +26,7 @@ ENGINES = ("auto", "local", "spark")
 _LARGE_SNAPSHOTS = 20_000
 _LARGE_FILES = 2_000_000
 _LARGE_PURGE = 1_000_000
+_LARGE_COPY = 100_000
 _SNAPSHOT_S, _FILE_S = 0.0003, 0.000004
 """What a snapshot and a file of a table take on threads, which use little more than one core (`bench/expire.py`)."""
 _START_S, _OF_A_CORE = 8.0, 0.35
@@ -59,6 +61,7 @@ class Engines:
     limits: StoreLimits = field(default_factory=StoreLimits)
     _pays: bool = field(default=False, init=False)
     _deleting: Any = field(default_factory=Lock, init=False, repr=False)
+    _copying: Any = field(default_factory=Lock, init=False, repr=False)
     _reading: Any = field(default_factory=Lock, init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -133,6 +136,20 @@ class Engines:
         from firnline.local.delete import LocalDeleteMany
 
         return LocalDeleteMany(at_once, most)
+
+    def copy_many(self, name: TableName, location: str, files: int) -> CopyMany:
+        """Returns who makes copies: executors where Spark was asked for or the list is long, else this process; as many
+        at once as may write at `location`, where the copies go.
+        """
+        at_once = self.limits.at_once("writes", location)
+        if self.named == "spark" or (self.named == "auto" and (self._at_hand or files > _LARGE_COPY)):
+            from firnline.spark.copies.copying import SparkCopyMany
+            from firnline.spark.session import session
+
+            return SparkCopyMany(session(self.session), str(name), at_once, self._copying)
+        from firnline.local.copying import LocalCopyMany
+
+        return LocalCopyMany(at_once)
 
     def _deletes_in_a_minute(self, location: str) -> int | None:
         """Returns how many keys one call may bring where a rate was said: executors have minutes, and not hours, before

@@ -21,6 +21,7 @@ from firnline.settings import cache_setting, store_limits
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from firnline.ports.copying import Copy, Verify
     from firnline.ports.delete import Delete, RemoveEmpty
     from firnline.ports.discard import Discard
     from firnline.ports.formats import State
@@ -145,6 +146,21 @@ class Stores:
         honoured = bool(probed) and all(bool(found.if_match_delete) for found in probed)
         settings = self.settings_of(name)
         return ObjectDelete(settings, throttle=self._throttle(settings), conditional=honoured)
+
+    def copying(self, source: Mapping[str, str], target: Mapping[str, str], storage_class: str | None = None) -> Copy:
+        """Returns what copies objects from the store behind some settings to that behind others."""
+        from firnline.stores.copies.copying import ObjectCopy
+
+        paces = self._throttle(source), self._throttle(target)
+        return ObjectCopy(
+            source, target, storage_class=storage_class, source_throttle=paces[0], target_throttle=paces[1]
+        )
+
+    def verifying(self, settings: Mapping[str, str]) -> Verify:
+        """Returns what looks at copies again that lie in the store behind some settings."""
+        from firnline.stores.copies.verifying import ObjectVerify
+
+        return ObjectVerify(settings, throttle=self._throttle(settings))
 
     def _throttle(self, settings: Mapping[str, str]) -> Throttle:
         """Returns what paces all that is asked of a store, one for each address: tables that are worked on side by side

@@ -40,6 +40,8 @@ LIMITS: dict[str, tuple[Callable[[str], int], str]] = {
     "reads-at-once": (_count(MOST_AT_ONCE), _up_to(MOST_AT_ONCE)),
     "deletes-per-second": (_count(_FASTEST), _up_to(_FASTEST)),
     "deletes-at-once": (_count(MOST_AT_ONCE), _up_to(MOST_AT_ONCE)),
+    "writes-per-second": (_count(_FASTEST), _up_to(_FASTEST)),
+    "writes-at-once": (_count(MOST_AT_ONCE), _up_to(MOST_AT_ONCE)),
     "delete-batch": (_count(LARGEST_BATCH), _up_to(LARGEST_BATCH)),
 }
 """The keys of a store, each with its parser and what it takes."""
@@ -97,7 +99,7 @@ class StoreLimits:
         return None
 
     def at_once(self, verb: str, location: str) -> int | None:
-        """Returns how many `reads` or `deletes` may be under way at a location; None where nothing was said."""
+        """Returns how many `reads`, `deletes` or `writes` may be under way at a location; None: nothing was said."""
         found = self.limit(f"{verb}-at-once", location)
         return None if found is None else int(found.value)
 

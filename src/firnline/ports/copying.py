@@ -38,6 +38,14 @@ class CopyOutcome(NamedTuple):
     error: str = ""
 
 
+class Stored(NamedTuple):
+    """A copy as it was seen to be, and must still be when its source may go."""
+
+    target: str
+    size: int
+    checksum: str
+
+
 class Copy(Protocol):
     """Makes copies that are seen to be whole. Picklable, so that it may run elsewhere."""
 
@@ -58,8 +66,27 @@ class Copy(Protocol):
         ...
 
 
+class Verify(Protocol):
+    """Looks at copies again. Picklable, so that it may run elsewhere."""
+
+    def verify(self, copies: Sequence[Stored]) -> list[CopyOutcome]:
+        """Returns one outcome per copy, in order: PRESENT where it lies there as it was seen to be, with the size and
+        checksum that were handed in, else FAILED with the reason. Never raises for a single one; what cannot be read
+        is FAILED.
+
+        The store's own word counts where it is that very checksum; everything else is read.
+
+        Raises StoreError where no request can succeed any more: the bucket or the credentials are gone.
+        """
+        ...
+
+    def share(self, parts: int) -> Verify:
+        """Returns the same for one of `parts` that work at once: each gets its part of the pace."""
+        ...
+
+
 class CopyMany(Protocol):
-    """Carries out a list of copies at the engine's scale: threads here, or executors."""
+    """Carries out a list of copies, or of looks at them, at the engine's scale: threads here, or executors."""
 
     @property
     def rows(self) -> int:
@@ -70,4 +97,8 @@ class CopyMany(Protocol):
         """Returns one outcome per job, in order. `still` is asked here, before anything is sent and as often as
         possible afterwards.
         """
+        ...
+
+    def verify_many(self, copies: Sequence[Stored], verify: Verify) -> list[CopyOutcome]:
+        """Returns one outcome per copy, in order."""
         ...

@@ -13,8 +13,8 @@ from firnline.errors import ObjectNotFound, PermanentStoreError, StoreError
 from firnline.patience import Patience
 from firnline.ports.delete import DeleteOutcome, Doomed, Fate, MaySend, always
 from firnline.stores.buckets import Buckets
-from firnline.stores.delete_batches import HOPELESS, UNSENT, Answer, Bulk, Numbered, in_bulk
-from firnline.stores.failures import SLOW_DOWN, code_in
+from firnline.stores.delete_batches import UNSENT, Answer, Bulk, Numbered, in_bulk
+from firnline.stores.failures import HOPELESS, SLOW_DOWN, code_in
 from firnline.stores.keys import Key, object_key, object_name
 from firnline.stores.local import LocalFiles
 from firnline.stores.throttle import Lane, Throttle

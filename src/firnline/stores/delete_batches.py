@@ -10,13 +10,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from firnline.errors import BadCredentials, ExpiredCredentials, NoSuchBucket, StoreError
+from firnline.errors import StoreError
 from firnline.ports.delete import Doomed, Fate
 from firnline.stores.keys import object_key, object_name
 from firnline.stores.throttle import Lane
 
-HOPELESS = (NoSuchBucket, BadCredentials, ExpiredCredentials)
-"""No further delete can succeed after these."""
 _NOT_FOR_XML = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
 
 

@@ -6,6 +6,7 @@ Every failure names what to do about it, and none shows a secret: addresses lose
 from __future__ import annotations
 
 import re
+from typing import Any
 
 from firnline.errors import (
     AccessDenied,
@@ -26,6 +27,8 @@ PASSING = SLOW_DOWN | frozenset(
     ["InternalError", "RequestTimeout", "OperationAborted", "ConditionalRequestConflict", "500", "502", "504", "408",
      "409"]
 )  # fmt: skip
+HOPELESS = (NoSuchBucket, BadCredentials, ExpiredCredentials)
+"""No further request can succeed after these."""
 _CODE = re.compile(r"<Code>\s*([A-Za-z0-9]+)\s*</Code>")
 _STATUS = re.compile(r"status code: (\d{3})")
 _QUERY = re.compile(r"(https?://[^\s?]*)\?\S*")
@@ -37,6 +40,13 @@ def code_in(message: str) -> str:
     """Returns the store's own word for a failure in obstore's message, its HTTP status, or nothing."""
     found = _CODE.search(message) or _STATUS.search(message)
     return found[1] if found else ""
+
+
+def code_of(error: Any) -> str:
+    """Returns the store's own word for a refusal that botocore tells; its HTTP status where it has none."""
+    status = str(error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", ""))
+    code = str(error.response.get("Error", {}).get("Code", "") or status)
+    return code if code in PASSING or status not in ("429", "500", "502", "503", "504") else status
 
 
 def is_silence(message: str) -> bool:

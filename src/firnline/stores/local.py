@@ -14,7 +14,7 @@ from __future__ import annotations
 import fcntl
 import os
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from errno import ELOOP
 from stat import S_ISREG
@@ -23,6 +23,8 @@ from uuid import uuid4
 from firnline.errors import AlreadyExists, ObjectChanged, ObjectNotFound, PermanentStoreError, StoreError
 from firnline.ports.stores import ObjectMeta, TaggedObject
 from firnline.stores.keys import Key
+
+Piece = bytes | memoryview
 
 _UNFINISHED = re.compile(r"\.firnline-tmp-[0-9a-f]{32}")
 _NO_SUCH_FILE = (FileNotFoundError, NotADirectoryError, IsADirectoryError)
@@ -75,7 +77,7 @@ class LocalFiles:
         return found
 
     def put(self, key: Key, data: bytes) -> None:
-        with _writing(key.text), _written(key.path, data) as unfinished:
+        with _writing(key.text), _written(key.path, (data,)) as unfinished:
             os.rename(unfinished, key.path)
 
     def put_if_absent(self, key: Key, data: bytes) -> None:
@@ -83,8 +85,21 @@ class LocalFiles:
 
         A hard link fails where the name is taken, so one caller wins.
         """
-        with _writing(key.text), _written(key.path, data) as unfinished:
+        self.put_pieces_if_absent(key, (data,), lambda unfinished: None)
+
+    def put_pieces_if_absent(self, key: Key, pieces: Iterable[Piece], check: Callable[[str], None]) -> None:
+        """Writes the object unless it exists, a piece at a time. `check` is shown the finished file before it gets its
+        name, and keeps it from that by raising.
+        """
+        with _writing(key.text), _written(key.path, pieces) as unfinished:
+            check(unfinished)
             os.link(unfinished, key.path)
+
+    def pieces(self, key: Key, size: int) -> Iterator[bytes]:
+        """Yields what is in a file, `size` bytes at a time."""
+        with _reading(key.text), open(key.path, "rb", opener=_open_file) as file:
+            while piece := file.read(size):
+                yield piece
 
     def get_tagged(self, key: Key) -> TaggedObject:
         return TaggedObject(self.get(key))
@@ -99,7 +114,7 @@ class LocalFiles:
         with _failing(key.text), alone_in(os.path.dirname(key.path), key.text):
             if self._unlike(key, seen):
                 raise ObjectChanged(f"{key.text!r} was written by another process")
-            with _written(key.path, data) as unfinished:
+            with _written(key.path, (data,)) as unfinished:
                 os.rename(unfinished, key.path)
 
     def _unlike(self, key: Key, seen: TaggedObject) -> bool:
@@ -234,14 +249,15 @@ def written_ns(stat: os.stat_result) -> int:
 
 
 @contextmanager
-def _written(path: str, data: bytes) -> Iterator[str]:
-    """Yields a hidden file beside `path` that durably holds the data; the caller gives it its name."""
+def _written(path: str, pieces: Iterable[Piece]) -> Iterator[str]:
+    """Yields a hidden file beside `path` that durably holds the pieces; the caller gives it its name."""
     folder = os.path.dirname(path)
     _make_folder(folder)
     unfinished = os.path.join(folder, f".firnline-tmp-{uuid4().hex}")
     try:
         with open(unfinished, "xb") as file:
-            file.write(data)
+            for piece in pieces:
+                file.write(piece)
             file.flush()
             os.fsync(file.fileno())
         yield unfinished

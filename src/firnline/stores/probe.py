@@ -23,11 +23,11 @@ from firnline.ports.delete import Doomed, Fate
 from firnline.ports.probe import ProbeAnswer, StoreVerdicts, Surroundings, no, unknown, yes
 from firnline.stores.buckets import Buckets
 from firnline.stores.delete import DELETE_PATIENCE, ObjectDelete
-from firnline.stores.delete_batches import HOPELESS, Answer
-from firnline.stores.failures import failure, unreachable
+from firnline.stores.delete_batches import Answer
+from firnline.stores.failures import HOPELESS, code_of, failure, unreachable
 from firnline.stores.keys import Key, folder_key, object_key
 from firnline.stores.objects import ObjectStores
-from firnline.stores.s3_deletes import code_of, delete_single
+from firnline.stores.s3_deletes import delete_single
 from firnline.stores.wrappers.retry import Retrying, persist
 
 

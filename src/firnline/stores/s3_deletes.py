@@ -26,8 +26,8 @@ from botocore.parsers import create_parser
 
 from firnline.errors import BadCredentials, StoreError
 from firnline.ports.delete import Fate
-from firnline.stores.delete_batches import HOPELESS, Answer
-from firnline.stores.failures import PASSING, SLOW_DOWN, failure, unreachable
+from firnline.stores.delete_batches import Answer
+from firnline.stores.failures import HOPELESS, PASSING, SLOW_DOWN, code_of, failure, unreachable
 from firnline.stores.keys import Key
 
 _HEAD = '<?xml version="1.0" encoding="UTF-8"?><Delete xmlns="http://s3.amazonaws.com/doc/2006-03-01/">'
@@ -166,13 +166,6 @@ def delete_single(client: Any, key: Key, etag: str | None = None) -> Answer:
     except botocore.exceptions.BotoCoreError as error:
         return _unanswered(error, key)
     return _GONE
-
-
-def code_of(error: botocore.exceptions.ClientError) -> str:
-    """Returns the store's own word for a failure; its HTTP status where it has none."""
-    status = str(error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", ""))
-    code = str(error.response.get("Error", {}).get("Code", "") or status)
-    return code if code in PASSING or status not in ("429", "500", "502", "503", "504") else status
 
 
 def _name_by_name(said: BulkAnswer, bucket: str, names: Sequence[str]) -> list[Answer]:

@@ -19,21 +19,22 @@ from firnline.model.locations import parse_location
 from firnline.policy.limits import LARGEST_BATCH, Limit, StoreLimits
 from firnline.ports.stores import Budget
 
-READS, DELETES = "reads", "deletes"
+READS, DELETES, WRITES = "reads", "deletes", "writes"
 
 
 class Rates(NamedTuple):
-    """Requests for reading, and keys deleted, a second."""
+    """Requests for reading, keys deleted, and requests that write a copy, a second."""
 
     reads: float = inf
     deletes: float = inf
+    writes: float = inf
 
 
 DEFAULTS: Mapping[str, Rates] = {
-    "s3": Rates(5_500.0, 3_500.0),
-    "gs": Rates(5_000.0, 1_000.0),
-    "abfs": Rates(5_000.0, 2_500.0),
-    "az": Rates(5_000.0, 2_500.0),
+    "s3": Rates(5_500.0, 3_500.0, 3_500.0),
+    "gs": Rates(5_000.0, 1_000.0, 1_000.0),
+    "abfs": Rates(5_000.0, 2_500.0, 2_500.0),
+    "az": Rates(5_000.0, 2_500.0, 2_500.0),
 }
 """What is asked under one bucket and first folder where nothing else was said; local files are asked as fast as they
 answer. S3 says that of a prefix, Google of a new bucket, and of Azure it is a quarter of what an account takes.
@@ -86,6 +87,9 @@ class Lanes:
 
     def reads(self, folder: str) -> Lane:
         return Lane(*self._lane(READS, folder))
+
+    def writes(self, folder: str) -> Lane:
+        return Lane(*self._lane(WRITES, folder))
 
     def deletes(self, folder: str) -> Lane:
         batch = self.limits.limit("delete-batch", folder)
@@ -210,13 +214,17 @@ class Throttle:
     def deletes(self, folder: str) -> Lane:
         return self._lane(DELETES, folder)
 
+    def writes(self, folder: str) -> Lane:
+        return self._lane(WRITES, folder)
+
     def _lane(self, verb: str, folder: str) -> Lane:
         """Returns the lane of a folder, found once for many requests."""
         found = self._known.get((verb, folder))
         if found is None:
             if len(self._known) >= _MOST_KNOWN:
                 self._known.clear()
-            found = self.lanes.reads(folder) if verb == READS else self.lanes.deletes(folder)
+            of_verb = {READS: self.lanes.reads, DELETES: self.lanes.deletes, WRITES: self.lanes.writes}
+            found = of_verb[verb](folder)
             self._known[verb, folder] = found
         return found
 

@@ -1,0 +1,1 @@
+"""Copies of a table's files in another place, each seen to be whole."""

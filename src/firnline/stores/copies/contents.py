@@ -1,0 +1,125 @@
+"""What lies in a place, read a piece at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, NamedTuple
+
+import obstore
+
+from firnline.errors import ObjectChanged, StoreError
+from firnline.ports.stores import ObjectMeta
+from firnline.stores.copies.checksums import MD5, PART_BYTES, in_parts, md5_tag, summed
+from firnline.stores.copies.requests import PacedRequests, refusing
+from firnline.stores.failures import HOPELESS
+from firnline.stores.keys import Key, object_name
+from firnline.stores.local import LocalFiles, Piece
+
+
+class Opened(NamedTuple):
+    """An object that is about to be read: its size and tag, and its bytes in pieces of a size."""
+
+    meta: ObjectMeta
+    pieces: Callable[[int], Iterator[Piece]]
+
+
+@dataclass
+class Contents:
+    """Reads objects of one place, and never holds more than a piece of one.
+
+    A bucket is asked for each piece by itself. One long answer would run into the time that a request may take, and
+    could not be asked for again from where it broke off. Every piece is asked for by the tag of the first: an object
+    that is written anew meanwhile is told, where the store knows such a condition, and not mixed.
+    """
+
+    requests: PacedRequests
+
+    def open(self, key: Key, likely: int | None) -> Opened:
+        """Returns an object. One that is `likely` small comes with its bytes in the first answer."""
+        if key.scheme == "file":
+            return self._counted(self.requests.head(key), lambda piece: self._of_file(key, piece))
+        if likely is None or likely > PART_BYTES:
+            return self.opened(key, self.requests.head(key))
+        meta, data = self.requests.read(key, lambda: self._whole(key))
+        return self.opened(key, meta) if data is None else self._counted(meta, lambda piece: iter((data,)))
+
+    def opened(self, key: Key, meta: ObjectMeta) -> Opened:
+        """Returns an object of which the store has told already."""
+        if key.scheme == "file":
+            return self._counted(meta, lambda piece: self._of_file(key, piece))
+        return self._counted(meta, lambda piece: self._ranges(key, meta, piece))
+
+    def checksum(self, key: Key, meta: ObjectMeta, form: str) -> str:
+        """Returns the checksum of the bytes themselves."""
+        return summed(self.opened(key, meta).pieces(PART_BYTES), form)
+
+    def claimed(self, key: Key, meta: ObjectMeta) -> str | None:
+        """Returns the checksum that the store tells of an object; None where it tells none. No proof: an ETag may look
+        like an md5 and be none.
+        """
+        tag = md5_tag(meta.etag) if key.scheme == "s3" else None
+        if tag is None:
+            return None
+        if tag.parts is None:
+            return f"{MD5}:{tag.text}"
+        part = self._part(key, meta.size, tag.parts)
+        return None if part is None else f"{in_parts(part)}:{tag.text}"
+
+    def _part(self, key: Key, size: int, parts: int) -> int | None:
+        """Returns in parts of how many bytes an object was written; None where they differ, or nobody tells."""
+        try:
+            said = self.requests.read(key, lambda: self._head_of_first(key))
+        except HOPELESS:
+            raise
+        except StoreError:
+            return None
+        first, count = int(said.get("ContentLength", 0)), said.get("PartsCount")
+        return first if count == parts and first > 0 and -(-size // first) == parts else None
+
+    def _head_of_first(self, key: Key) -> dict[str, Any]:
+        with refusing(key):
+            client = self.requests.buckets.s3().client
+            said: dict[str, Any] = client.head_object(Bucket=key.authority, Key=object_name(key), PartNumber=1)
+            return said
+
+    def _whole(self, key: Key) -> tuple[ObjectMeta, memoryview | None]:
+        """Returns an object with its bytes; without them if it is larger than what a thread may hold."""
+        buckets = self.requests.buckets
+        with buckets.asking(key):
+            found = obstore.get(buckets.opened(key), object_name(key))
+            meta = ObjectMeta(key.text, found.meta["size"], None, found.meta["e_tag"])
+            return meta, memoryview(found.bytes()) if meta.size <= PART_BYTES else None
+
+    def _ranges(self, key: Key, meta: ObjectMeta, piece: int) -> Iterator[Piece]:
+        for start in range(0, meta.size, piece):
+            yield self.requests.read(key, partial(self._range, key, meta.etag, start, min(start + piece, meta.size)))
+
+    def _range(self, key: Key, etag: str | None, start: int, end: int) -> memoryview:
+        buckets = self.requests.buckets
+        options: Any = {"range": (start, end)} | ({} if etag is None else {"if_match": etag})
+        with buckets.asking(key):
+            return memoryview(obstore.get(buckets.opened(key), object_name(key), options=options).bytes())
+
+    def _of_file(self, key: Key, piece: int) -> Iterator[Piece]:
+        pieces = LocalFiles().pieces(key, piece)
+        while (found := self.requests.read(key, lambda: next(pieces, None))) is not None:
+            yield found
+
+    def _counted(self, meta: ObjectMeta, pieces: Callable[[int], Iterable[Piece]]) -> Opened:
+        def all_of_it(piece: int) -> Iterator[Piece]:
+            read = 0
+            for each in pieces(piece):
+                read += len(each)
+                yield each
+            if read != meta.size:
+                raise StoreError(f"{meta.key!r} has {meta.size:,} bytes, and {read:,} of it were read")
+
+        return Opened(meta, all_of_it)
+
+
+def refuse_other_size(meta: ObjectMeta, size: int | None) -> None:
+    """Raises ObjectChanged where an object has not the size that its table says."""
+    if size is not None and meta.size != size:
+        raise ObjectChanged(f"{meta.key!r} has {meta.size:,} bytes, and its table says {size:,}")

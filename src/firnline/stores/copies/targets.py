@@ -1,0 +1,147 @@
+"""Writing what is read of one place to another, and seeing that it lies there."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+
+import obstore
+
+from firnline.errors import NoSuchBucket, StoreError
+from firnline.ports.catalogs import Still
+from firnline.stores.buckets import failing
+from firnline.stores.copies.checksums import (
+    MD5,
+    PART_BYTES,
+    SHA256,
+    Sum,
+    form_of,
+    in_parts,
+    is_tag,
+    part_size,
+    summed,
+    summing,
+)
+from firnline.stores.copies.contents import Contents, Opened
+from firnline.stores.copies.requests import PacedRequests
+from firnline.stores.copies.uploads import S3Uploads
+from firnline.stores.keys import Key, object_name
+from firnline.stores.local import LocalFiles, Piece
+
+
+def usual_form(key: Key) -> str:
+    """Returns the form of a checksum where the store tells none."""
+    return MD5 if key.scheme == "s3" else SHA256
+
+
+@dataclass
+class Targets:
+    """Writes new objects of one place. Raises AlreadyExists where a name is taken, as far as the store can tell."""
+
+    requests: PacedRequests
+    uploads: S3Uploads
+
+    def write(self, opened: Opened, target: Key, still: Still) -> str:
+        """Returns the checksum of an object that was written, and was seen to be what was read."""
+        of_scheme = {"file": self._file, "s3": self._s3}
+        return of_scheme.get(target.scheme, self._other)(opened, target, still)
+
+    def _s3(self, opened: Opened, target: Key, still: Still) -> str:
+        """Believes the store where its ETag is the checksum of what was read: it was made from what arrived."""
+        size = opened.meta.size
+        part = part_size(size)
+        total = summing(MD5 if size <= part else in_parts(part))
+        pieces = _noted(opened.pieces(part), total)
+        if size <= part:
+            etag = self.uploads.put(target, _joined(pieces), still)
+        else:
+            etag = self.uploads.put_parts(target, pieces, size, still)
+        return total.checksum() if is_tag(total.checksum(), etag) else self._read_back(target, size, total.checksum())
+
+    def _file(self, opened: Opened, target: Key, still: Still) -> str:
+        """Writes a file that is read again from the disk before it gets its name."""
+        total = summing(SHA256)
+
+        def check(unfinished: str) -> None:
+            if summed(_from_disk(unfinished), SHA256) != total.checksum():
+                raise StoreError(f"{target.text!r} was not written as it was read: the disk returns other bytes")
+            still()
+
+        pieces = _noted(opened.pieces(PART_BYTES), total)
+        self.requests.write(target, lambda: LocalFiles().put_pieces_if_absent(target, pieces, check), still)
+        return total.checksum()
+
+    def _other(self, opened: Opened, target: Key, still: Still) -> str:
+        """Writes an object of any other store. A large one cannot be written on a condition there: its name was looked
+        at before, and two that write it at once write the same bytes (as `uploads` has it).
+        """
+        total = summing(SHA256)
+        pieces = _noted(opened.pieces(PART_BYTES), total)
+        if opened.meta.size <= PART_BYTES:
+            put = partial(self.requests.buckets.put_if_absent, target, bytes(_joined(pieces)))
+            self.requests.write(target, put, still)
+        else:
+            asking = _Asking(pieces, still)
+            self.requests.write(target, lambda: self._in_pieces(target, asking), still, again=False)
+        return self._read_back(target, opened.meta.size, total.checksum())
+
+    def _in_pieces(self, target: Key, asking: _Asking) -> None:
+        """Writes an object a piece at a time. Nothing shows of it before the last one."""
+        store = self.requests.buckets.opened(target)
+        try:
+            with failing(target, missing=NoSuchBucket):
+                obstore.put(store, object_name(target), asking, chunk_size=PART_BYTES, max_concurrency=1)
+        finally:
+            if asking.failure is not None:  # obstore has words of its own for what an iterator raised
+                raise asking.failure
+
+    def _read_back(self, target: Key, size: int, checksum: str) -> str:
+        found = self.requests.head(target)
+        if found.size != size or Contents(self.requests).checksum(target, found, form_of(checksum)) != checksum:
+            raise StoreError(f"{target.text!r} is not what was read: the store returns other bytes")
+        return checksum
+
+
+class _Asking:
+    """Yields pieces while the sender still may, and remembers why it ended early."""
+
+    def __init__(self, pieces: Iterator[Piece], still: Still) -> None:
+        self._pieces = pieces
+        self._still = still
+        self.failure: Exception | None = None
+
+    def __iter__(self) -> _Asking:
+        return self
+
+    def __next__(self) -> Piece:
+        try:
+            self._still()
+            return next(self._pieces)
+        except StopIteration:
+            raise
+        except Exception as error:
+            self.failure = error
+            raise
+
+
+def _noted(pieces: Iterator[Piece], total: Sum) -> Iterator[Piece]:
+    for piece in pieces:
+        total.update(piece)
+        yield piece
+
+
+def _joined(pieces: Iterator[Piece]) -> Piece:
+    """Returns all pieces of a small object, which is mostly one."""
+    found = list(pieces)
+    return found[0] if len(found) == 1 else b"".join(found)
+
+
+def _from_disk(path: str) -> Iterator[bytes]:
+    """Yields what is in a synced file: from the disk itself, where the system forgets on demand what it wrote."""
+    with open(path, "rb") as file:
+        if hasattr(os, "posix_fadvise"):
+            os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+        while piece := file.read(PART_BYTES):
+            yield piece
