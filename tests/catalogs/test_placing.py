@@ -1,4 +1,4 @@
-"""Tables whose metadata is written already are placed in SQL and REST catalogs, where PyIceberg finds and reads them."""
+"""Tables whose metadata is written already are placed in SQL and REST catalogs, where PyIceberg reads them."""
 
 from __future__ import annotations
 
@@ -190,7 +190,7 @@ def test_only_a_catalog_that_may_be_new_reads_as_empty(new_uri: str, tmp_path: P
 
 
 def test_a_catalog_that_is_made_meanwhile_is_seen_with_its_own_columns(new_uri: str, tmp_path: Path) -> None:
-    """Whoever made it has no column for views: what was learned from none must not be asked for."""
+    """An old program made it, without the column for views: what was learned from none must not be asked for."""
     catalog = cold(new_uri)
     with pytest.raises(NoSuchTable):
         catalog.locate(EVENTS)

@@ -21,6 +21,7 @@ import pytest
 from firnline.catalogs.commits import proof_of
 from firnline.catalogs.rest.catalog import RestCatalog
 from firnline.catalogs.rest.commits import RestCommits
+from firnline.catalogs.rest.placing import PlacingRestCatalog
 from firnline.errors import (
     AccessDenied,
     BadCredentials,
@@ -54,12 +55,15 @@ class Desk:
     loaded: dict[str, Any] = field(default_factory=lambda: {"metadata-location": "s3://b/t/metadata/1.metadata.json"})
     rules: list[Callable[[str, str], Answer | None]] = field(default_factory=list)
     asked: list[tuple[str, str, dict[str, str]]] = field(default_factory=list)
+    sent: list[Any] = field(default_factory=list)
     issued: int = 0
     lasts_s: int = 3600
     page: int = 1000
 
     def answer(self, verb: str, path: str, query: dict[str, str], body: str, headers: dict[str, str]) -> Answer:
         self.asked.append((verb, path, headers))
+        if headers.get("content-type") == "application/json" and body:
+            self.sent.append(json.loads(body))
         if path.endswith("/oauth/tokens"):
             return self._token(parse_qs(body))
         if self.tokens and headers.get("authorization") != f"Bearer {self.tokens[-1]}":
@@ -86,6 +90,8 @@ class Desk:
             below = {levels[: len(parent) + 1] for levels in self.tables if levels[: len(parent)] == parent}
             return self._paged("namespaces", [list(each) for each in sorted(below) if len(each) > len(parent)], query)
         levels = tuple(parts[1].split("\x1f"))
+        if len(parts) == 2:
+            return (200, {}) if levels in self.tables else problem(404, "NoSuchNamespaceException", "no namespace")
         if len(parts) == 3:
             names = [{"namespace": list(levels), "name": name} for name in self.tables.get(levels, ())]
             return self._paged("identifiers", names, query)
@@ -124,7 +130,7 @@ def desk() -> Iterator[Desk]:
             self.end_headers()
             self.wfile.write(data)
 
-        do_GET = do_POST = handle_one
+        do_GET = do_POST = do_DELETE = handle_one
 
         def log_message(self, *_: Any) -> None:
             pass
@@ -517,3 +523,97 @@ def _break_after_request(listening: socket.socket, context: ssl.SSLContext) -> N
                 plain.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n" * 4)
     except ssl.SSLError:
         accepted.close()
+
+
+# ---------------------------------------------------------------- placing tables
+
+NOW, NEXT = "s3://b/t/metadata/1.metadata.json", "s3://b/t/metadata/2.metadata.json"
+
+
+def placing_at(desk: Desk) -> PlacingRestCatalog:
+    return PlacingRestCatalog("lake", {"uri": desk.url})
+
+
+def registers(*answers: Answer) -> Callable[[str, str], Answer | None]:
+    """Returns a rule that answers a request to register by each of these in turn, then by the last one."""
+    left = list(answers)
+
+    def rule(verb: str, path: str) -> Answer | None:
+        if not path.endswith("/register"):
+            return None
+        return left.pop(0) if len(left) > 1 else left[0]
+
+    return rule
+
+
+def verbs(desk: Desk) -> list[str]:
+    return [verb for verb, _, _ in desk.asked]
+
+
+def test_a_server_that_knows_overwrite_never_drops_the_table(desk: Desk) -> None:
+    desk.rules.append(registers((200, {"metadata-location": NEXT})))
+    assert placing_at(desk).place_table(EVENTS, NOW, NEXT) is SwapOutcome.DONE
+    assert desk.sent == [{"name": "events", "metadata-location": NEXT, "overwrite": True}]
+    assert "DELETE" not in verbs(desk)
+
+
+def test_a_table_that_stands_elsewhere_is_not_overwritten(desk: Desk) -> None:
+    desk.rules.append(registers((200, {})))
+    assert placing_at(desk).place_table(EVENTS, "s3://b/t/metadata/0.metadata.json", NEXT) is SwapOutcome.LOST
+    assert placing_at(desk).place_table(EVENTS, None, NEXT) is SwapOutcome.LOST
+    assert placing_at(desk).place_table(EVENTS, None, NOW) is SwapOutcome.DONE
+    assert set(verbs(desk)) == {"GET"}
+
+
+@pytest.mark.parametrize("status", [400, 403, 422])
+def test_a_refused_overwrite_drops_nothing(desk: Desk, status: int) -> None:
+    desk.rules.append(registers(problem(status, "BadRequestException", "bad metadata")))
+    with pytest.raises(FirnlineError, match="bad metadata"):
+        placing_at(desk).place_table(EVENTS, NOW, NEXT)
+    assert "DELETE" not in verbs(desk)
+
+
+@pytest.mark.parametrize("status", [406, 409, 501])
+def test_a_server_that_refuses_to_drop_a_table_without_its_files_keeps_it(desk: Desk, status: int) -> None:
+    desk.rules.append(registers(problem(status, "UnsupportedOperationException", "no overwrite")))
+    desk.rules.append(lambda verb, _: problem(400, "BadRequestException", "purge only") if verb == "DELETE" else None)
+    with pytest.raises(UsageError, match="purge only"):
+        placing_at(desk).place_table(EVENTS, NOW, NEXT)
+    assert verbs(desk).count("DELETE") == 1
+    assert verbs(desk).count("POST") == 1
+
+
+def test_a_table_that_can_neither_be_registered_nor_put_back_is_said_where_it_lies(desk: Desk) -> None:
+    desk.rules.append(registers(problem(406, "U", "no overwrite"), problem(403, "ForbiddenException", "not you")))
+    desk.rules.append(lambda verb, _: (204, {}) if verb == "DELETE" else None)
+    with pytest.raises(StoreError, match="not in its catalog any more") as lost:
+        placing_at(desk).place_table(EVENTS, NOW, NEXT)
+    assert NOW in lost.value.hint
+    assert [each["metadata-location"] for each in desk.sent] == [NEXT, NEXT, NOW]
+
+
+def test_a_table_is_registered_again_as_long_as_the_server_is_busy(desk: Desk) -> None:
+    busy = (problem(429, "", "busy"), problem(503, "", "away"), (200, {}))
+    desk.rules.append(registers(problem(406, "U", "no overwrite"), *busy))
+    desk.rules.append(lambda verb, _: (204, {}) if verb == "DELETE" else None)
+    assert placing_at(desk).place_table(EVENTS, NOW, NEXT) is SwapOutcome.DONE
+
+
+def test_a_table_whose_metadata_the_server_does_not_find_is_there_all_the_same(desk: Desk) -> None:
+    missing = problem(404, "NotFoundException", "no such file")
+    desk.rules.append(lambda verb, path: missing if path.endswith("/tables/events") else None)
+    with pytest.raises(UnreadableMetadata):
+        placing_at(desk).place_table(EVENTS, None, NEXT)
+    assert set(verbs(desk)) == {"GET"}
+
+
+def test_a_name_that_a_view_has_is_refused(desk: Desk) -> None:
+    desk.rules.append(registers(problem(409, "AlreadyExistsException", "View with same name already exists")))
+    with pytest.raises(UsageError, match="View with same name"):
+        placing_at(desk).place_table(TableName("lake", ("eu", "west"), "seen"), None, NEXT)
+
+
+def test_a_table_without_a_namespace_has_no_address(desk: Desk) -> None:
+    with pytest.raises(UsageError, match="without a namespace"):
+        placing_at(desk).place_table(TableName("lake", (), "events"), None, NEXT)
+    assert desk.asked == []

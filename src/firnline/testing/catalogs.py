@@ -286,12 +286,11 @@ class PlacingContract:
     def test_of_racing_processes_one_moves_a_table_on(
         self, catalog: Placing, place: TableName, versions: Iterator[str]
     ) -> None:
-        if not self.compares:
-            pytest.skip("this catalog has no request that compares")
+        """Where nothing compares, several may be told that they did; the table is never lost, and stands at one's."""
         catalog.place_table(place, None, next(versions))
         with ProcessPoolExecutor(RACERS, multiprocessing.get_context("spawn")) as racers:
             for _ in range(ROUNDS):
-                _race_to_place(racers, catalog, place, catalog.locate(place), versions)
+                _race_to_place(racers, catalog, place, catalog.locate(place), versions, self.compares)
 
     def test_processes_that_place_different_tables_at_once_all_succeed(
         self, catalog: Placing, place: TableName, versions: Iterator[str]
@@ -320,13 +319,20 @@ def _woken(number: int) -> int:
 
 
 def _race_to_place(
-    racers: Executor, catalog: Placing, table: TableName, expected: str | None, versions: Iterator[str]
+    racers: Executor,
+    catalog: Placing,
+    table: TableName,
+    expected: str | None,
+    versions: Iterator[str],
+    compares: bool = True,
 ) -> None:
     sent = list(islice(versions, RACERS))
     entered = [racers.submit(catalog.place_table, table, expected, each) for each in sent]
     outcomes = [entry.result() for entry in entered]
-    assert Counter(outcomes) == {SwapOutcome.DONE: 1, SwapOutcome.LOST: RACERS - 1}, outcomes
-    assert catalog.locate(table) == sent[outcomes.index(SwapOutcome.DONE)]
+    won = [each for each, outcome in zip(sent, outcomes, strict=True) if outcome is SwapOutcome.DONE]
+    assert set(outcomes) <= {SwapOutcome.DONE, SwapOutcome.LOST}, outcomes
+    assert len(won) == 1 or not compares, outcomes
+    assert catalog.locate(table) in won
 
 
 def read_version(store: Get, location: str) -> Version:
