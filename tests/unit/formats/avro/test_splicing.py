@@ -115,7 +115,9 @@ def test_a_rewrite_is_told_the_number_of_the_record(interval: int, way: Any) -> 
     rng = random.Random(7)
     rows = [entry(rng) for _ in range(60)]
     data = written(MANIFEST_ENTRY, rows, "deflate", interval)
-    found = rows_of(splice(data, dict.fromkeys(["snapshot_id", "sequence_number"], lambda _, row: varint(row)), way=way))
+    found = rows_of(
+        splice(data, dict.fromkeys(["snapshot_id", "sequence_number"], lambda _, row: varint(row)), way=way)
+    )
     assert any(row["snapshot_id"] is None for row in rows)
     assert [each["sequence_number"] for each in found] == list(range(60))
     numbered = [None if row["snapshot_id"] is None else number for number, row in enumerate(rows)]

@@ -35,6 +35,8 @@ def relocated_parquet(data: bytes, paths: MovedPaths) -> bytes:
                 moved = _moved(group.column(column), paths)
                 group = group.set_column(column, group.schema.field(column), moved)
                 writer.write_table(group, row_group_size=max(1, len(group)))
+            if not _says_arrow(file):  # else the writer adds what the schema has
+                writer.add_key_value_metadata(file.metadata.metadata or {})
     written = sink.getvalue()
     _refuse_other_types(file, pq.ParquetFile(pa.BufferReader(written)))
     return bytes(written)
@@ -73,9 +75,13 @@ def _as_written(file: pq.ParquetFile) -> dict[str, Any]:
     whole = any(each.logical_type.type == "DECIMAL" and each.physical_type.startswith("INT") for each in leaves)
     return {
         "compression": codecs or "zstd",
-        "store_schema": _ARROW_SCHEMA in (file.metadata.metadata or {}),
+        "store_schema": _says_arrow(file),
         "store_decimal_as_integer": whole,
     }
+
+
+def _says_arrow(file: pq.ParquetFile) -> bool:
+    return _ARROW_SCHEMA in (file.metadata.metadata or {})
 
 
 def _moved(column: pa.ChunkedArray, paths: MovedPaths) -> pa.ChunkedArray:

@@ -99,6 +99,6 @@ def _checked(footer: Any, end: int) -> dict[str, Any]:
 def _is_sound(blob: Any, end: int) -> bool:
     match blob:
         case {"offset": int(offset), "length": int(length)} if 0 <= offset <= offset + length <= end:
-            properties = blob.get("properties") or {}
+            properties = {} if blob.get("properties") is None else blob["properties"]
             return isinstance(properties, dict) and isinstance(properties.get(_REFERENCED, ""), str)
     return False
