@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -22,8 +22,11 @@ Table = str | TableName
 
 @dataclass
 class Catalogs:
-    """The catalogs that the operator configured, and those that keep their tables in the same database."""
+    """The catalogs that the operator configured, and those that keep their tables in the same database. Those of
+    `tiers` read as empty until something was handed over.
+    """
 
+    tiers: frozenset[str] = frozenset()
     _unconfigured: dict[str, CatalogSettings] = field(default_factory=dict, init=False, repr=False)
 
     @cached_property
@@ -31,7 +34,8 @@ class Catalogs:
         """The configured catalogs, none of them opened: one that cannot be read must not hide the others."""
         from firnline.catalogs.config import load_catalogs
 
-        return load_catalogs()
+        found = load_catalogs()
+        return {name: replace(each, may_be_new=name in self.tiers) for name, each in found.items()}
 
     def settings(self, catalog: str) -> CatalogSettings:
         return self.configured.get(catalog) or self._unconfigured[catalog]

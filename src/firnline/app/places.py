@@ -250,7 +250,7 @@ def places_of(
     trust: frozenset[str] = frozenset(),
 ) -> Places:
     """Returns the places that a configuration and PyIceberg's describe. Raises UsageError for an unknown engine."""
-    shown, catalogs = progress or Silent(), Catalogs()
+    shown, catalogs = progress or Silent(), Catalogs(frozenset(config.tiers))
     stores, engines = Stores(config, catalogs), Engines(engine, session, shown, store_limits(config))
     return Places(config, catalogs, stores, engines, shown, interrupted, clock, trust)
 

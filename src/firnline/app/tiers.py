@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from contextlib import closing
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from firnline.app.catalogs import Table
 from firnline.errors import PolicyError, UsageError
 from firnline.formats.registry import kit_named
-from firnline.model.files import Root, Tally
+from firnline.model.files import Tally
 from firnline.ops.history.reading import expired_snapshots
 from firnline.ops.reachability.pointed import pointed_versions
 from firnline.ops.runs.decision import decide_to_act
 from firnline.ops.table.context import TableContext
 from firnline.ops.tiers.choosing import choose_archive
-from firnline.ops.tiers.handing import Handing
+from firnline.ops.tiers.handing import Handing, roots_of
 from firnline.ops.tiers.tier import Tier, tier_of
 from firnline.ops.tiers.whereabouts import LIVE, TableTiers, holding, price_of, whereabouts
 from firnline.plans.plan import tally_json
@@ -52,7 +53,8 @@ def open_tier(places: Places, table: TableName, tier: str) -> Tier:
         store=store,
         format=kit_named(catalog.format).format(read_only(store)),
         copy=places.stores.copying(places.stores.settings_of(table), settings, policy.storage_class),
-        many=places.engines.copy_many(table, policy.root),
+        verify=places.stores.verifying(settings),
+        many=partial(places.engines.copy_many, table, policy.root),
         ranges=places.stores.ranges(settings),
     )
 
@@ -130,7 +132,7 @@ class Tiers:
         return TableTiers(live.table, tuple(holdings), whereabouts(live, found, remembered))
 
     def _size(self, work: TableContext, table_format: TableFormat, state: State) -> Tally:
-        starts = [Root(file, True, owner) for owner, file in table_format.roots(state)]
+        starts = roots_of(table_format, state, {owner for owner, _ in table_format.roots(state)})
         engine = work.choose(state, table_format, "auto")
         with closing(engine.survey(starts, table_format.expand, Territory(None))) as survey:
             return survey.kept.all

@@ -89,6 +89,8 @@ def tier_named(tiers: Mapping[str, Mapping[str, Setting[Any]]], name: str) -> Ti
     if said is None:
         known = ", ".join(tiers) or "none"
         raise PolicyError(f"no tier is named {name!r}", hint=f"`tiers:` of firnline.yaml names them; it has: {known}")
+    if name != name.lower():
+        raise PolicyError(f"the tier {name!r} has a capital", hint="PyIceberg knows catalogs by small letters")
     if "root" not in said:
         raise PolicyError(f"the tier {name!r} has no root", hint="`root:` says where its files lie, such as s3://cold")
     values = {key: setting.value for key, setting in said.items()}

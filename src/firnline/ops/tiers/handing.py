@@ -6,8 +6,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Set
 from contextlib import closing
-from dataclasses import dataclass, field
-from itertools import islice
+from dataclasses import dataclass
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
 from firnline.errors import ArchiveIncomplete, RefusedForSafety
@@ -15,16 +15,17 @@ from firnline.model.files import FileKind, Root, Tally
 from firnline.model.snapshots import SnapshotId
 from firnline.ops.runs.presence import FEW_LOOKS, look
 from firnline.ops.table.context import TableContext
+from firnline.ops.tiers.copied import CopiedFiles, copied_files
 from firnline.ops.tiers.pruning import NewInTier
-from firnline.ops.tiers.rewriting import Rewriting
+from firnline.ops.tiers.rewriting import RewritingCopy
 from firnline.ops.tiers.tier import Tier, hands_over
 from firnline.ports.catalogs import Still
 from firnline.ports.copying import CopyFate, CopyJob, CopyOutcome
 from firnline.ports.engines import Engine, Listing, ListingTooLarge, Survey, Territory
 from firnline.ports.expanding import Expand
-from firnline.ports.formats import State
+from firnline.ports.formats import State, TableFormat
 from firnline.ports.relocating import Relocate
-from firnline.tiers.mirror import Mirror
+from firnline.tiers.places import TierPlaces
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -55,8 +56,8 @@ class Handing:
     still: Still
 
     @property
-    def mirror(self) -> Mirror:
-        return Mirror(self.tier.policy.root)
+    def places(self) -> TierPlaces:
+        return TierPlaces(self.tier.policy.root)
 
     def hand_over(self, snapshots: Set[SnapshotId], tags: Set[str]) -> HandedOver:
         """Returns the tier's table, which has these snapshots, complete. Raises ArchiveIncomplete where anything could
@@ -65,27 +66,29 @@ class Handing:
         A second call copies nothing that is there. Where all copies are said to be there and yet one is missing, all
         is looked at once more, without trust in what an earlier run wrote.
         """
-        before = self.tier.load(self.state.uuid)
-        coming = snapshots - _ids(before)
-        copied, present = self._copied(coming, pruned=True) if coming else (Tally(), Tally())
-        try:
-            return HandedOver(self._placed(snapshots, tags), copied, present)
-        except ArchiveIncomplete:
-            more, there = self._copied(snapshots, pruned=False)
-        return HandedOver(self._placed(snapshots, tags), copied + more, there)
+        coming = snapshots - _ids(self.tier.load(self.state.uuid))
+        with copied_files() as files:
+            self._copy(coming, files, pruned=True)
+            try:
+                metadata = self._placed(snapshots, tags, files)
+            except ArchiveIncomplete:
+                self._copy(snapshots, files, pruned=False)
+                metadata = self._placed(snapshots, tags, files)
+            return HandedOver(metadata, files.copied, files.present)
 
-    def _copied(self, snapshots: Set[SnapshotId], *, pruned: bool) -> tuple[Tally, Tally]:
-        """Returns how much was written, and how much of what was looked at lay there already."""
+    def _copy(self, snapshots: Set[SnapshotId], files: CopiedFiles, *, pruned: bool) -> None:
+        """Copies all that the snapshots are made of; where `pruned`, but for what manifests name that the tier has."""
+        if not snapshots:
+            return
         work = self.work
-        relocate = hands_over(work.source.format, self.state.table).relocation(self.mirror, self.tier.store)
+        relocate = hands_over(work.source.format, self.state.table).relocation(self.places, self.tier.store)
         expand: Expand = work.source.format.expand
-        chosen = NewInTier(expand, self.mirror, self.tier.store) if pruned else expand
+        chosen = NewInTier(expand, self.places, self.tier.store) if pruned else expand
         engine = work.choose(self.state, work.source.format, "auto")
-        starts = [Root(file, True, owner) for owner, file in work.source.format.roots(self.state) if owner in snapshots]
-        with closing(engine.survey(starts, chosen, Territory(None))) as survey:
-            return _Copies(self, survey, relocate).all()
+        with closing(engine.survey(roots_of(work.source.format, self.state, snapshots), chosen, Territory(None))) as it:
+            _Copies(self, it, relocate, files).all()
 
-    def _placed(self, snapshots: Set[SnapshotId], tags: Set[str]) -> str:
+    def _placed(self, snapshots: Set[SnapshotId], tags: Set[str], files: CopiedFiles) -> str:
         """Returns the metadata of the tier's table, which has all of them. Two runs may hand over at once, of two
         registrations of one table: who comes second adds to what the first one wrote.
         """
@@ -95,14 +98,22 @@ class Handing:
             if there is not None and snapshots <= _ids(there) and tags <= there.refs.keys():
                 self.refuse_incomplete(there, snapshots)
                 return there.fence
-            edited = table_format.handed_over(self.state, snapshots, tags, self.mirror, there, self.work.now())
+            edited = table_format.handed_over(self.state, snapshots, tags, self.places, there, self.work.now())
             self.still()
             self.tier.store.put_if_absent(edited.location, edited.data)
             self.refuse_incomplete(self.tier.format.load(str(self.tier.table), edited.location), snapshots)
+            self._refuse_changed(files)
             self.still()
             if self.tier.place(self.state.uuid, there, edited.location):
                 return edited.location
         raise RefusedForSafety(f"{self.tier.table} moves whenever it is written", hint="`firnline resume` tries again")
+
+    def _refuse_changed(self, files: CopiedFiles) -> None:
+        """Raises ArchiveIncomplete where a copy is not any more what it was seen to be."""
+        copies, tier = files.stored(), self.tier
+        many = tier.many(files.copied.files + files.present.files)
+        while some := list(islice(copies, many.rows)):
+            _refuse_failed(tier, many.verify_many(some, tier.verify), "are not as they were copied")
 
     def refuse_incomplete(self, there: State, snapshots: Set[SnapshotId]) -> None:
         """Raises ArchiveIncomplete unless the tier's table has these snapshots, each can be walked, and every file that
@@ -113,7 +124,7 @@ class Handing:
             raise _incomplete(self.tier, f"it lacks snapshot {absent[0]}")
         table_format, store = self.tier.format, self.tier.store
         engine = self.work.choose(there, table_format, "auto")
-        starts = [Root(file, True, owner) for owner, file in table_format.roots(there) if owner in snapshots]
+        starts = roots_of(table_format, there, snapshots)
         with closing(engine.survey(starts, table_format.expand, Territory(None))) as survey:
             listing = self._listing(engine, survey, there)
             found = look(engine, survey, store, listing=listing)
@@ -133,53 +144,51 @@ class Handing:
             return None
 
 
-@dataclass
+@dataclass(frozen=True, slots=True)
 class _Copies:
     """The copies of one survey, group by group: a file is written after all that it names."""
 
     handing: Handing
     survey: Survey
     relocate: Relocate
-    copied: Tally = field(default_factory=Tally)
-    present: Tally = field(default_factory=Tally)
+    files: CopiedFiles
 
-    def all(self) -> tuple[Tally, Tally]:
-        for group in self.relocate.order:
-            for kind in group:
-                self._of_kind(kind)
-        return self.copied, self.present
+    def all(self) -> None:
+        for kind in chain.from_iterable(self.relocate.order):
+            self._of_kind(kind)
 
     def _of_kind(self, kind: FileKind) -> None:
         handing, tier = self.handing, self.handing.tier
-        rewriting = Rewriting(handing.work.store, tier.store, self.relocate)
+        rewriting = RewritingCopy(handing.work.store, tier.store, self.relocate)
         copy = rewriting if kind in self.relocate.rewritten else tier.copy
-        every = self.survey.kept.by_kind.get(kind, Tally()).files
-        done = 0
-        jobs = _jobs(self.survey.kept_batches((kind,)), handing.mirror)
-        while some := list(islice(jobs, tier.many.rows)):
+        every, done = self.survey.kept.by_kind.get(kind, Tally()).files, 0
+        many, jobs = tier.many(every), _jobs(self.survey.kept_batches((kind,)), handing.places)
+        while some := list(islice(jobs, many.rows)):
             handing.still()
-            self._add(tier.many.copy_many(some, copy, handing.still))
+            outcomes = many.copy_many(some, copy, handing.still)
+            _refuse_failed(tier, outcomes, "could not be copied")
+            self.files.add(outcomes)
             done += len(some)
             handing.work.progress.step(f"copying {kind.value} to {tier.policy.name}", done, max(done, every))
 
-    def _add(self, outcomes: Iterable[CopyOutcome]) -> None:
-        every = list(outcomes)
-        failed = [each for each in every if each.fate is CopyFate.FAILED]
-        if failed:
-            shown = "; ".join(each.error for each in failed[:_SHOWN])
-            raise _incomplete(self.handing.tier, f"{len(failed):,} files could not be copied: {shown}")
-        for each in every:
-            if each.fate is CopyFate.COPIED:
-                self.copied += Tally(1, each.size)
-            else:
-                self.present += Tally(1, each.size)
+
+def roots_of(table_format: TableFormat, state: State, snapshots: Set[SnapshotId]) -> list[Root]:
+    """Returns where a walk of some snapshots starts."""
+    return [Root(file, True, owner) for owner, file in table_format.roots(state) if owner in snapshots]
 
 
-def _jobs(batches: Iterable[pa.RecordBatch], mirror: Mirror) -> Iterator[CopyJob]:
+def _refuse_failed(tier: Tier, outcomes: Iterable[CopyOutcome], what: str) -> None:
+    failed = [each for each in outcomes if each.fate is CopyFate.FAILED]
+    if failed:
+        shown = "; ".join(each.error for each in failed[:_SHOWN])
+        raise _incomplete(tier, f"{len(failed):,} files {what}: {shown}")
+
+
+def _jobs(batches: Iterable[pa.RecordBatch], places: TierPlaces) -> Iterator[CopyJob]:
     for batch in batches:
         columns: Any = (batch.column(name).to_pylist() for name in ("key", "size", "kind"))
         for key, size, kind in zip(*columns, strict=True):
-            yield CopyJob(key, mirror.place(key), size, kind)
+            yield CopyJob(key, places.place(key), size, kind)
 
 
 def _ids(there: State | None) -> Set[SnapshotId]:

@@ -15,15 +15,15 @@ from firnline.ports.stores import Get, ReadWrite, shared
 
 
 @dataclass(frozen=True, slots=True)
-class Rewriting:
+class RewritingCopy:
     """Reads each file, rewrites it, writes it to the tier and reads it back. Picklable; a file is held whole."""
 
     source: Get
     target: ReadWrite
     relocate: Relocate
 
-    def share(self, parts: int) -> Rewriting:
-        return Rewriting(shared(self.source, parts), shared(self.target, parts), shared(self.relocate, parts))
+    def share(self, parts: int) -> RewritingCopy:
+        return RewritingCopy(shared(self.source, parts), shared(self.target, parts), shared(self.relocate, parts))
 
     def copy(self, jobs: Sequence[CopyJob], still: Still = always) -> list[CopyOutcome]:
         return [self._copied(job, still) for job in jobs]

@@ -6,16 +6,17 @@ from collections.abc import Set
 from contextlib import closing
 from dataclasses import replace
 
-from firnline.model.files import Root, Tally
+from firnline.model.files import Tally
 from firnline.model.snapshots import SnapshotId
 from firnline.ops.table.context import TableContext
+from firnline.ops.tiers.handing import roots_of
 from firnline.ops.tiers.pruning import NewInTier
 from firnline.plans.plan import Plan
 from firnline.plans.stages import ArchiveSnapshots, Stage
 from firnline.policy.prices import SMALLEST, costs_of, price_list
 from firnline.ports.engines import Survey, Territory
 from firnline.ports.formats import State
-from firnline.tiers.mirror import Mirror
+from firnline.tiers.places import TierPlaces
 
 
 def with_archive_size(work: TableContext, plan: Plan, state: State) -> Plan:
@@ -36,8 +37,8 @@ def to_copy(work: TableContext, state: State, snapshots: Set[SnapshotId], tier: 
     """
     table_format, opened = work.source.format, work.open_tier(work.source.name, tier)
     engine = work.choose(state, table_format, "auto")
-    starts = [Root(file, True, owner) for owner, file in table_format.roots(state) if owner in snapshots]
-    expand = NewInTier(table_format.expand, Mirror(opened.policy.root), opened.store)
+    starts = roots_of(table_format, state, snapshots)
+    expand = NewInTier(table_format.expand, TierPlaces(opened.policy.root), opened.store)
     with closing(engine.survey(starts, expand, Territory(None))) as survey:
         return _by_size(survey)
 

@@ -11,7 +11,7 @@ from firnline.plans.request import Request
 from firnline.policy.parse import Section
 from firnline.policy.tiers import TierPolicy, tier_named
 from firnline.ports.catalogs import Catalog, PlacesTables, SwapOutcome, TableName
-from firnline.ports.copying import Copy, CopyMany
+from firnline.ports.copying import Copy, CopyMany, Verify
 from firnline.ports.formats import State, TableFormat
 from firnline.ports.listings import ListRanges
 from firnline.ports.relocating import HandsOver
@@ -22,7 +22,8 @@ from firnline.tiers.belonging import is_history_of
 @dataclass(frozen=True, slots=True)
 class Tier:
     """One tier, for one live table. `table` is what its history is called there; `format` and `store` are the tier's;
-    `copy` copies byte for byte from the live store, `many` spreads copies over the engine.
+    `copy` copies byte for byte from the live store, `verify` looks at copies again, `many` returns who spreads so many
+    of them over the engine.
 
     Nothing here can delete.
     """
@@ -33,7 +34,8 @@ class Tier:
     store: ReadWrite
     format: TableFormat
     copy: Copy
-    many: CopyMany
+    verify: Verify
+    many: Callable[[int], CopyMany]
     ranges: ListRanges
 
     def load(self, uuid: str) -> State | None:

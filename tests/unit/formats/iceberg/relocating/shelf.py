@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from firnline.errors import ObjectNotFound
 from firnline.formats.iceberg.relocating import IcebergRelocation
 from firnline.ports.stores import ObjectMeta
-from firnline.tiers.mirror import Mirror
+from firnline.tiers.places import TierPlaces
 
-COLD = Mirror("s3://cold/keep")
+COLD = TierPlaces("s3://cold/keep")
 KEY = "s3://lake/t/metadata/file"
 
 

@@ -20,7 +20,7 @@ from firnline.formats.iceberg.relocating import IcebergRelocation
 from firnline.formats.iceberg.relocating.bounds import PATH_ID, moved_bounds
 from firnline.model.files import FileKind
 from firnline.stores.objects import ObjectStores
-from firnline.tiers.mirror import Mirror
+from firnline.tiers.places import TierPlaces
 from harness.lanes import by_lane
 
 from .shelf import COLD, KEY, Shelf, relocation
@@ -227,7 +227,7 @@ def test_damage_is_told_with_the_name_of_the_file(data: st.DataObject, path: str
 
 
 def test_it_travels_to_executors_and_asks_real_stores(tmp_path: Path) -> None:
-    place = Mirror(str(tmp_path / "cold"))
+    place = TierPlaces(str(tmp_path / "cold"))
     target = Path(place.place("s3://lake/t/data/deletes.parquet"))
     target.parent.mkdir(parents=True)
     target.write_bytes(bytes(1234))

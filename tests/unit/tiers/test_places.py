@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from firnline.errors import UnsupportedFormat
-from firnline.tiers.mirror import Mirror
+from firnline.tiers.places import TierPlaces
 
-COLD = Mirror("s3://cold/keep/")
+COLD = TierPlaces("s3://cold/keep/")
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,7 @@ cut short may lack, and followed by no sign before or equal to a slash.
 
 
 @dataclass(frozen=True, slots=True)
-class Mirror:
+class TierPlaces:
     """A tier's root. Picklable: paths are rewritten on executors."""
 
     root: str
