@@ -14,7 +14,10 @@ from firnline.history.names import home_of, pointer_of
 from firnline.model.locations import parse_location
 from firnline.ops.runs.decision import policy_in_force
 from firnline.ops.table.context import TableContext
+from firnline.ops.tiers.tier import tier_of
 from firnline.plans.request import Request
+from firnline.ports.formats import State
+from firnline.tiers.places import TierPlaces
 
 
 class Verb(StrEnum):
@@ -30,6 +33,7 @@ class PlaceKind(StrEnum):
     FILES = "files"
     RECORDS = "records"
     UNFINISHED = "unfinished"
+    TIER = "tier"
 
 
 class CatalogUse(StrEnum):
@@ -46,11 +50,14 @@ class Need:
 
 @dataclass(frozen=True, slots=True)
 class Uses:
-    """What a command does. Without a need it fails before it changes anything; without a help it works, with less."""
+    """What a command does. Without a need it fails before it changes anything; without a help it works, with less.
+    `tier` are further needs where the table's policy names one.
+    """
 
     needs: tuple[Need, ...]
     catalog: CatalogUse
     helps: tuple[Need, ...] = ()
+    tier: tuple[Need, ...] = ()
 
 
 _READ = (Need(Verb.GET, PlaceKind.METADATA),)
@@ -66,12 +73,17 @@ _PURGE = (Need(Verb.DELETE, PlaceKind.FILES),)
 _SEARCH = (Need(Verb.LIST, PlaceKind.FILES),)
 _DECIDE = (*_READ, *_SEARCH)
 """Pointers in the table's folder keep snapshots: who may not list it cannot tell whether there are any."""
+_IN_TIER = (Need(Verb.GET, PlaceKind.TIER), Need(Verb.LIST, PlaceKind.TIER))
+_TO_TIER = (*_LOOK, *_IN_TIER, Need(Verb.PUT, PlaceKind.TIER))
+"""Nothing is ever deleted in a tier."""
 _INSPECT = (Need(Verb.INSPECT, PlaceKind.FILES),)
 
 _READING = Uses(_READ, CatalogUse.READ)
 _TELL_TIME = (Need(Verb.PUT, PlaceKind.RECORDS), Need(Verb.GET, PlaceKind.RECORDS))
 _MARKING = Uses((*_READ, *_WRITE, *_TELL_TIME), CatalogUse.COMMIT, _TIDY)
-_CARRYING = Uses((*_DECIDE, *_WRITE, *_RECORD, *_TIDY, *_PURGE, *_ENTER, *_STRIKE), CatalogUse.COMMIT, _INSPECT)
+_CARRYING = Uses(
+    (*_DECIDE, *_WRITE, *_RECORD, *_TIDY, *_PURGE, *_ENTER, *_STRIKE), CatalogUse.COMMIT, _INSPECT, _TO_TIER
+)
 _PURGING = (*_RECORD, *_TIDY, *_PURGE)
 _SEARCHING = Uses((*_LOOK, *_SEARCH, *_PURGING, *_ENTER, *_STRIKE), CatalogUse.READ, _INSPECT)
 _PUBLISHING = Uses((*_LOOK, *_SEARCH, Need(Verb.PUT, PlaceKind.FILES)), CatalogUse.READ, _PURGE)
@@ -83,9 +95,9 @@ COMMANDS: dict[str, Uses] = {
     "why": Uses((*_DECIDE, *_RECORDED), CatalogUse.READ),
     "expire": _CARRYING,
     "commit": _CARRYING,
-    "purge": Uses((*_DECIDE, *_PURGING, *_FOLLOW, *_STRIKE), CatalogUse.READ, (*_INSPECT, *_ENTER)),
+    "purge": Uses((*_DECIDE, *_PURGING, *_FOLLOW, *_STRIKE), CatalogUse.READ, (*_INSPECT, *_ENTER), _IN_TIER),
     "undo": Uses((*_LOOK, *_WRITE, *_RECORD), CatalogUse.COMMIT, (*_TIDY, *_STRIKE)),
-    "resume": Uses((*_CARRYING.needs, *_FOLLOW), CatalogUse.COMMIT, _INSPECT),
+    "resume": Uses((*_CARRYING.needs, *_FOLLOW), CatalogUse.COMMIT, _INSPECT, _TO_TIER),
     "runs": Uses((*_READ, *_RECORDED, *_FOLLOW), CatalogUse.READ),
     "check": Uses((*_LOOK, *_SEARCH), CatalogUse.READ),
     "history": Uses((*_READ, *_RECORDED), CatalogUse.READ),
@@ -106,6 +118,8 @@ COMMANDS: dict[str, Uses] = {
     "pointers watch": _PUBLISHING,
     "pointers listen": _PUBLISHING,
     "pointers resolve": Uses((*_LOOK, *_SEARCH), CatalogUse.READ),
+    "archive": Uses((*_DECIDE, *_RECORD, *_TIDY), CatalogUse.READ, (), _TO_TIER),
+    "tiers": Uses((*_LOOK, *_RECORDED), CatalogUse.READ, (), _IN_TIER),
     "doctor": Uses((*_READ, *_PURGING), CatalogUse.READ, _INSPECT),
     "iam": Uses((), CatalogUse.NONE),
 }
@@ -156,6 +170,7 @@ class TableFolders:
     files: tuple[str, ...]
     records: tuple[str, ...]
     unfinished: tuple[str, ...] = ()
+    tier: tuple[str, ...] = ()
 
     def of(self, place: PlaceKind) -> tuple[str, ...]:
         return {
@@ -163,6 +178,7 @@ class TableFolders:
             PlaceKind.FILES: self.files,
             PlaceKind.RECORDS: self.records,
             PlaceKind.UNFINISHED: self.unfinished,
+            PlaceKind.TIER: self.tier,
         }[place]
 
 
@@ -181,7 +197,7 @@ class Grant:
 def template(store: str) -> TableFolders:
     """Returns places that speak of no table in particular."""
     home = f"{store}://bucket/table"
-    return TableFolders((f"{home}/metadata",), (home,), (f"{home}/_firnline",))
+    return TableFolders((f"{home}/metadata",), (home,), (f"{home}/_firnline",), tier=(f"{store}://tier/bucket/table",))
 
 
 def uses_of(command: str) -> Uses:
@@ -266,9 +282,23 @@ def permissions(command: str, store: str, work: TableContext | None) -> Permissi
     uses = uses_of(command)
     places = template(store) if work is None else places_of(work)
     chosen = store if work is None else store_of(places)
-    needed = tuple(grants(uses.needs, places, chosen))
+    of_tier = uses.tier if command in _OF_TIERS or (work is not None and places.tier) else ()
+    needed = tuple(grants((*uses.needs, *of_tier), places, chosen))
     helpful = tuple(grants((each for each in uses.helps if each not in uses.needs), places, chosen))
     return Permissions(command, chosen, uses, needed, helpful)
+
+
+_OF_TIERS = ("archive", "tiers")
+
+
+def _tier_folders(work: TableContext, state: State) -> tuple[str, ...]:
+    """Returns the folders of the table in its tier; none where that is another kind of store, which has words of its
+    own.
+    """
+    tier = tier_of(state, work.source.name, work.config, Request())
+    if tier is None or parse_location(tier.root).scheme != parse_location(state.location).scheme:
+        return ()
+    return tuple(TierPlaces(tier.root).place(folder.rstrip("/")) for folder in state.owned)
 
 
 def places_of(work: TableContext) -> TableFolders:
@@ -282,7 +312,8 @@ def places_of(work: TableContext) -> TableFolders:
     remembers = pointer_of(state) is not None or kept is not None
     history = (home_of(state),) if remembers else ()
     root, *lists = (folder.rstrip("/") for folder in work.own_folders(state))
-    return TableFolders((state.fence.rpartition("/")[0],), folders, (root, *history), tuple(lists))
+    metadata, tier = (state.fence.rpartition("/")[0],), _tier_folders(work, state)
+    return TableFolders(metadata, folders, (root, *history), tuple(lists), tier)
 
 
 def store_of(places: TableFolders) -> str:
