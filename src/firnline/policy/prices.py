@@ -90,14 +90,13 @@ class Costs:
     at_least: float
 
     def to_json(self) -> dict[str, float]:
-        amounts = {
+        return {
             "live_before": self.live_before,
             "live_after": self.live_after,
             "tier_more": self.tier_more,
             "puts": self.puts,
             "at_least": self.at_least,
         }
-        return {name: round(amount, 6) for name, amount in amounts.items()}
 
 
 def costs_of(

@@ -48,9 +48,8 @@ class Holding:
     monthly: float | None
 
     def to_json(self) -> dict[str, Any]:
-        cost = None if self.monthly is None else round(self.monthly, 6)
         said = {"tier": self.tier, "table": self.table, "snapshots": self.snapshots}
-        return {**said, **tally_json(self.size), "monthly": cost}
+        return {**said, **tally_json(self.size), "monthly": self.monthly}
 
 
 @dataclass(frozen=True, slots=True)
