@@ -16,8 +16,9 @@ from firnline.ops.reachability.pointed import pointed_versions
 from firnline.ops.runs.decision import decide_to_act
 from firnline.ops.table.context import TableContext
 from firnline.ops.tiers.choosing import choose_archive
-from firnline.ops.tiers.handing import Handing, roots_of
+from firnline.ops.tiers.handing import Handing
 from firnline.ops.tiers.tier import Tier, tier_of
+from firnline.ops.tiers.transfer import roots_of
 from firnline.ops.tiers.whereabouts import LIVE, TableTiers, holding, price_of, whereabouts
 from firnline.plans.plan import tally_json
 from firnline.plans.request import Request

@@ -4,33 +4,26 @@ the proof that all is there; last the catalog. So whatever a tier has is complet
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Set
+from collections.abc import Set
 from contextlib import closing
 from dataclasses import dataclass
-from itertools import chain, islice
-from typing import TYPE_CHECKING, Any
+from itertools import islice
 
 from firnline.errors import ArchiveIncomplete, RefusedForSafety
-from firnline.model.files import FileKind, Root, Tally
+from firnline.model.files import Tally
 from firnline.model.snapshots import SnapshotId
 from firnline.ops.runs.presence import FEW_LOOKS, look
 from firnline.ops.table.context import TableContext
 from firnline.ops.tiers.copied import CopiedFiles, copied_files
 from firnline.ops.tiers.pruning import NewInTier
-from firnline.ops.tiers.rewriting import RewritingCopy
 from firnline.ops.tiers.tier import Tier, hands_over
+from firnline.ops.tiers.transfer import Transfer, incomplete, refuse_failed, roots_of
 from firnline.ports.catalogs import Still
-from firnline.ports.copying import CopyFate, CopyJob, CopyOutcome
 from firnline.ports.engines import Engine, Listing, ListingTooLarge, Survey, Territory
 from firnline.ports.expanding import Expand
-from firnline.ports.formats import State, TableFormat
-from firnline.ports.relocating import Relocate
+from firnline.ports.formats import State
 from firnline.tiers.places import TierPlaces
 
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-_SHOWN = 3
 _MOST_TRIES = 16
 _PIECES = 64
 
@@ -85,8 +78,12 @@ class Handing:
         expand: Expand = work.source.format.expand
         chosen = NewInTier(expand, self.places, self.tier.store) if pruned else expand
         engine = work.choose(self.state, work.source.format, "auto")
+        transfer = Transfer(
+            work.store, self.tier.store, self.places, self.tier.copy, relocate, self.tier.many, self.still,
+            work.progress, f"the tier {self.tier.policy.name}",
+        )  # fmt: skip
         with closing(engine.survey(roots_of(work.source.format, self.state, snapshots), chosen, Territory(None))) as it:
-            _Copies(self, it, relocate, files).all()
+            transfer.all_of(it, files)
 
     def _placed(self, snapshots: Set[SnapshotId], tags: Set[str], files: CopiedFiles) -> str:
         """Returns the metadata of the tier's table, which has all of them. Two runs may hand over at once, of two
@@ -113,7 +110,7 @@ class Handing:
         copies, tier = files.stored(), self.tier
         many = tier.many(files.copied.files + files.present.files)
         while some := list(islice(copies, many.rows)):
-            _refuse_failed(tier, many.verify_many(some, tier.verify), "are not as they were copied")
+            refuse_failed(many.verify_many(some, tier.verify), str(tier.table), "are not as they were copied")
 
     def refuse_incomplete(self, there: State, snapshots: Set[SnapshotId]) -> None:
         """Raises ArchiveIncomplete unless the tier's table has these snapshots, each can be walked, and every file that
@@ -121,7 +118,7 @@ class Handing:
         """
         absent = sorted(snapshots - _ids(there))
         if absent:
-            raise _incomplete(self.tier, f"it lacks snapshot {absent[0]}")
+            raise incomplete(str(self.tier.table), f"it lacks snapshot {absent[0]}")
         table_format, store = self.tier.format, self.tier.store
         engine = self.work.choose(there, table_format, "auto")
         starts = roots_of(table_format, there, snapshots)
@@ -132,7 +129,7 @@ class Handing:
                 listing.close()
         if found.faults:
             first = found.listed[0]
-            raise _incomplete(self.tier, f"{first.path}: {first.problem}, and {found.faults - 1} more")
+            raise incomplete(str(self.tier.table), f"{first.path}: {first.problem}, and {found.faults - 1} more")
 
     def _listing(self, engine: Engine, survey: Survey, there: State) -> Listing | None:
         """Returns what lies in the tier's table, where that costs less than to ask for each file."""
@@ -144,59 +141,5 @@ class Handing:
             return None
 
 
-@dataclass(frozen=True, slots=True)
-class _Copies:
-    """The copies of one survey, group by group: a file is written after all that it names."""
-
-    handing: Handing
-    survey: Survey
-    relocate: Relocate
-    files: CopiedFiles
-
-    def all(self) -> None:
-        for kind in chain.from_iterable(self.relocate.order):
-            self._of_kind(kind)
-
-    def _of_kind(self, kind: FileKind) -> None:
-        handing, tier = self.handing, self.handing.tier
-        rewriting = RewritingCopy(handing.work.store, tier.store, self.relocate)
-        copy = rewriting if kind in self.relocate.rewritten else tier.copy
-        every, done = self.survey.kept.by_kind.get(kind, Tally()).files, 0
-        many, jobs = tier.many(every), _jobs(self.survey.kept_batches((kind,)), handing.places)
-        while some := list(islice(jobs, many.rows)):
-            handing.still()
-            outcomes = many.copy_many(some, copy, handing.still)
-            _refuse_failed(tier, outcomes, "could not be copied")
-            self.files.add(outcomes)
-            done += len(some)
-            handing.work.progress.step(f"copying {kind.value} to {tier.policy.name}", done, max(done, every))
-
-
-def roots_of(table_format: TableFormat, state: State, snapshots: Set[SnapshotId]) -> list[Root]:
-    """Returns where a walk of some snapshots starts."""
-    return [Root(file, True, owner) for owner, file in table_format.roots(state) if owner in snapshots]
-
-
-def _refuse_failed(tier: Tier, outcomes: Iterable[CopyOutcome], what: str) -> None:
-    failed = [each for each in outcomes if each.fate is CopyFate.FAILED]
-    if failed:
-        shown = "; ".join(each.error for each in failed[:_SHOWN])
-        raise _incomplete(tier, f"{len(failed):,} files {what}: {shown}")
-
-
-def _jobs(batches: Iterable[pa.RecordBatch], places: TierPlaces) -> Iterator[CopyJob]:
-    for batch in batches:
-        columns: Any = (batch.column(name).to_pylist() for name in ("key", "size", "kind"))
-        for key, size, kind in zip(*columns, strict=True):
-            yield CopyJob(key, places.place(key), size, kind)
-
-
 def _ids(there: State | None) -> Set[SnapshotId]:
     return frozenset() if there is None else there.graph.by_id.keys()
-
-
-def _incomplete(tier: Tier, why: str) -> ArchiveIncomplete:
-    return ArchiveIncomplete(
-        f"{tier.table} is not complete in the tier {tier.policy.name}: {why}; the live table was not changed",
-        hint="`firnline resume` tries again, and copies only what is missing",
-    )

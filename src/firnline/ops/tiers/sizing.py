@@ -9,8 +9,8 @@ from dataclasses import replace
 from firnline.model.files import Tally
 from firnline.model.snapshots import SnapshotId
 from firnline.ops.table.context import TableContext
-from firnline.ops.tiers.handing import roots_of
 from firnline.ops.tiers.pruning import NewInTier
+from firnline.ops.tiers.transfer import roots_of
 from firnline.plans.plan import Plan
 from firnline.plans.stages import ArchiveSnapshots, Stage
 from firnline.policy.prices import SMALLEST, costs_of, price_list
