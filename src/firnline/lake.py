@@ -36,6 +36,7 @@ from firnline.ops.orphans.dropped import Dropped
 from firnline.ops.orphans.rules import SearchRequest
 from firnline.ops.runs.decision import policy_in_force
 from firnline.ops.runs.status import RunStatus
+from firnline.ops.tiers.restoring import Restored
 from firnline.ops.tiers.whereabouts import TableTiers
 from firnline.plans.orphans import OrphanPlan
 from firnline.plans.plan import Plan
@@ -165,6 +166,14 @@ class Lake:
     def archive(self, table: Table, **options: Any) -> HandedSnapshots:
         """Returns what was handed to the table's tier: what a run would expire now. The live table is not changed."""
         return Tiers(self.places).archive(table, request_of(**options))
+
+    def restore(
+        self, table: Table, snapshot: str, to: str = "live", *, branch: str | None = None, tag: str | None = None
+    ) -> Restored:
+        """Returns a snapshot that a tier has, brought back: into the live table under a branch or a tag, or `to` a
+        location, as a table of its own.
+        """
+        return Tiers(self.places).restore(table, snapshot, to, branch, tag)
 
     # ---- marks on a table
 

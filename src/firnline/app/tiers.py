@@ -7,16 +7,20 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from firnline.app.catalogs import Table
+from firnline.app.catalogs import Table, absolute
 from firnline.errors import PolicyError, UsageError
 from firnline.formats.registry import kit_named
 from firnline.model.files import Tally
+from firnline.model.snapshots import RefKind, SnapshotId
 from firnline.ops.history.reading import expired_snapshots
+from firnline.ops.marks.tags import resolve
 from firnline.ops.reachability.pointed import pointed_versions
 from firnline.ops.runs.decision import decide_to_act
 from firnline.ops.table.context import TableContext
 from firnline.ops.tiers.choosing import choose_archive
+from firnline.ops.tiers.finding import histories
 from firnline.ops.tiers.handing import Handing
+from firnline.ops.tiers.restoring import Restored, Restoring
 from firnline.ops.tiers.tier import Tier, tier_of
 from firnline.ops.tiers.transfer import roots_of
 from firnline.ops.tiers.whereabouts import LIVE, TableTiers, holding, price_of, whereabouts
@@ -54,6 +58,7 @@ def open_tier(places: Places, table: TableName, tier: str) -> Tier:
         store=store,
         format=kit_named(catalog.format).format(read_only(store)),
         copy=places.stores.copying(places.stores.settings_of(table), settings, policy.storage_class),
+        back=places.stores.copying(settings, places.stores.settings_of(table)),
         verify=places.stores.verifying(settings),
         many=partial(places.engines.copy_many, table, policy.root),
         ranges=places.stores.ranges(settings),
@@ -137,3 +142,37 @@ class Tiers:
         engine = work.choose(state, table_format, "auto")
         with closing(engine.survey(starts, table_format.expand, Territory(None))) as survey:
             return survey.kept.all
+
+    def restore(self, table: Table, snapshot: str, to: str, branch: str | None, tag: str | None) -> Restored:
+        """Returns a snapshot that a tier has, by its id or tag there, as it can be read again: in the live table, or as
+        a table of its own at a location. Raises UsageError where no tier has it.
+        """
+        work = self.places.table_context(table)
+        live = work.source.load()
+        tier, there, found = self._held(work, live, snapshot)
+        with self.places.alone(work.root(live)), work.lease(live) as (leased, lease):
+            restoring = Restoring(leased, tier, there, found, lease.check)
+            if to == LIVE:
+                kind = RefKind.TAG if branch is None else RefKind.BRANCH
+                return restoring.to_live(branch or tag or f"restored-{found}", kind)
+            if branch or tag:
+                raise UsageError("a table of its own has no ref of the live one", hint="leave --to out")
+            return self._to_place(restoring, absolute(to))
+
+    def _to_place(self, restoring: Restoring, folder: str) -> Restored:
+        stores = self.places.stores
+        settings = stores.settings_of(TableName.at(folder))
+        source = stores.settings_of(restoring.tier.table)
+        return restoring.to_place(stores.open(settings), stores.copying(source, settings), folder)
+
+    def _held(self, work: TableContext, live: State, snapshot: str) -> tuple[Tier, State, SnapshotId]:
+        """Returns the first tier that has a snapshot, its table, and the snapshot's id."""
+        for tier, there in histories(work, live):
+            try:
+                return tier, there, resolve(there, snapshot)
+            except UsageError:
+                continue
+        raise UsageError(
+            f"no tier has a snapshot {snapshot!r} of {live.table}",
+            hint="`firnline tiers TABLE --list` shows what lives where",
+        )

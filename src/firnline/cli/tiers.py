@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import typer
 
 from firnline.app.tiers import HandedSnapshots
 from firnline.cli import options
 from firnline.cli.output import output_for, progress_for
+from firnline.errors import UsageError
+from firnline.ops.tiers.restoring import Restored
 from firnline.ops.tiers.whereabouts import tiers_page
 from firnline.plans.pages import Block, Hint, Line, Page, counted, tally
 
 
 def register(app: typer.Typer) -> None:
     app.command("archive", short_help="Hand what a run would expire to the table's tier. Expires nothing.")(archive)
+    app.command("restore", short_help="Bring a snapshot back from a tier.")(restore)
     app.command("tiers", short_help="Show in which tier each snapshot lives, and what that costs.")(tiers)
 
 
@@ -33,6 +38,42 @@ def archive(
     lake = open_lake(config, engine=engine, progress=progress_for(as_json))
     handed = lake.archive(table, older_than=older_than, retain_last=retain_last, now=now)
     output_for(as_json).show(_page(handed), handed.to_json())
+
+
+SnapshotArg = Annotated[str, typer.Argument(metavar="SNAPSHOT", help="Its id, or a tag of the tier's table.")]
+To = Annotated[str, typer.Option("--to", metavar="live|PATH", help="The live table, or a place of its own.")]
+AsBranch = Annotated[str | None, typer.Option("--as-branch", metavar="NAME", help="Bring it back as a branch.")]
+AsTag = Annotated[
+    str | None, typer.Option("--as-tag", metavar="NAME", help="Bring it back under this tag; else restored-SNAPSHOT.")
+]
+
+
+def restore(
+    table: options.TableArg,
+    snapshot: SnapshotArg,
+    to: To = "live",
+    as_branch: AsBranch = None,
+    as_tag: AsTag = None,
+    config: options.Config = None,
+    engine: options.Engine = "auto",
+    as_json: options.Json = False,
+) -> None:
+    """Bring SNAPSHOT of TABLE back from the tier that has it: into the live table, under a tag or a branch, or to a
+    place of its own, as a table that engines open by its metadata. The tier keeps it.
+    """
+    from firnline.lake import open_lake
+
+    if as_branch and as_tag:
+        raise UsageError("--as-branch and --as-tag do not go together", hint="a snapshot comes back under one name")
+    lake = open_lake(config, engine=engine, progress=progress_for(as_json))
+    found = lake.restore(table, snapshot, to, branch=as_branch, tag=as_tag)
+    output_for(as_json).show(_restored_page(found), found.to_json())
+
+
+def _restored_page(found: Restored) -> Page:
+    where = f"as the {found.ref.kind} {found.ref.name}" if found.ref else f"with the metadata {found.metadata}"
+    copied = f"copied: {tally(found.copied)}; lay there already: {tally(found.present)}"
+    return Page((Line(f"{found.snapshot} of {found.source} is back, {where}"), Line(copied)))
 
 
 def tiers(

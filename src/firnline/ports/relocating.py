@@ -6,6 +6,7 @@ from collections.abc import Set
 from typing import Protocol, runtime_checkable
 
 from firnline.model.files import FileKind
+from firnline.model.removals import Removal
 from firnline.model.snapshots import SnapshotId
 from firnline.ports.formats import Edited, State
 from firnline.ports.stores import Head
@@ -68,5 +69,11 @@ class HandsOver(Protocol):
 
         Nothing that the tier's table has is changed or taken out. Raises RefusedForSafety where an id of a definition
         means something else there.
+        """
+        ...
+
+    def returning(self, there: State, snapshot: SnapshotId, place: Place) -> Removal:
+        """Returns a snapshot of a tier's table as what a live table can take back: itself, its statistics and all that
+        it was written with, by the paths that the files have there.
         """
         ...

@@ -62,3 +62,34 @@ class TierPlaces:
 def _head(path: str) -> str:
     found = _HEAD.match(path)
     return found[0] if found else ""
+
+
+@dataclass(frozen=True, slots=True)
+class PlacesElsewhere:
+    """Where files of a tier go that are brought back, or taken to any other place: below `to`, which has no slash at
+    its end, under the path that they have below the tier's root. Picklable.
+    """
+
+    root: str
+    to: str
+
+    @staticmethod
+    def of_live(root: str, location: str) -> PlacesElsewhere:
+        """Returns where files of a tier were in the live store, whose table is at `location`."""
+        head = _head(location)
+        is_file = not head or head.lower().startswith("file:")
+        return PlacesElsewhere(root, head if is_file else head.removesuffix("/"))
+
+    def place(self, path: str) -> str:
+        """Returns where the file goes. Raises UnsupportedFormat unless it lies in the tier, by a plain path."""
+        stem = f"{self.root.rstrip('/')}/"
+        if not path.startswith(stem) or is_dotted(path):
+            raise UnsupportedFormat(
+                f"the path {path!r} does not lie below {self.root}",
+                hint="it is no file of that tier; nothing was changed",
+            )
+        return f"{self.to}/{path[len(stem) :]}"
+
+    def bounds(self, lower: str, upper: str) -> tuple[str, str]:
+        """Returns bounds of paths as bounds of where these go: both begin with the root, and so does all between."""
+        return self.place(lower), self.place(upper)

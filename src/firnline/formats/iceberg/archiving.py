@@ -10,7 +10,7 @@ from typing import Any
 from uuid import NAMESPACE_URL, uuid5
 
 from firnline.formats.iceberg import fields
-from firnline.formats.iceberg.definitions import ID_OF, refuse_lost_sources, refuse_other_meaning
+from firnline.formats.iceberg.definitions import ID_OF, IN_USE, in_use, refuse_lost_sources, refuse_other_meaning
 from firnline.formats.iceberg.document import Document
 from firnline.formats.iceberg.edit import EXPIRED_PATH, stamped
 from firnline.model.snapshots import MAIN, RefKind
@@ -59,6 +59,16 @@ def archived(
     }
     refuse_lost_sources(document, live)
     return document if into is None else _following(document, into, now_ms)
+
+
+def returning(there: State, snapshot: str, place: Place) -> dict[str, Any]:
+    """Returns a snapshot of a tier's table as an expiry would have taken it out of the live one."""
+    document = there.document
+    entry = next(each for each in document["snapshots"] if str(each["snapshot-id"]) == snapshot)
+    found: dict[str, Any] = {"snapshots": [_placed(entry, place, there.fence)], IN_USE: in_use(document, [entry])}
+    for name in _PATHS:
+        found[name] = _statistics(name, document, None, {snapshot}, place)
+    return found
 
 
 def _following(document: dict[str, Any], into: State, now_ms: int) -> dict[str, Any]:

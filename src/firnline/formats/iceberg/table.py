@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from firnline.errors import ObjectNotFound, RefusedForSafety, UnreadableMetadata
 from firnline.formats.iceberg import edit, fields
-from firnline.formats.iceberg.archiving import archived
+from firnline.formats.iceberg.archiving import archived, returning
 from firnline.formats.iceberg.counts import files_told
 from firnline.formats.iceberg.definitions import refuse_lost_sources, undefined_in, with_definitions, without_unused
 from firnline.formats.iceberg.document import Document, document_bytes, document_in, read_metadata, successor_name
@@ -157,6 +157,9 @@ class IcebergFormat:
         document = archived(state, snapshots, tags, place, into, now_ms)
         before = join(document["location"], "metadata/00000-") if into is None else into.fence
         return Edited(document_bytes(document), successor_name(document, before), document)
+
+    def returning(self, there: State, snapshot: SnapshotId, place: Place) -> Removal:
+        return _removal_of(returning(there, snapshot, place))
 
     def undefined(self, state: State) -> Iterator[Undefined]:
         return undefined_in(state.document, state.fence, self.store)

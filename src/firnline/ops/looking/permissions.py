@@ -119,6 +119,7 @@ COMMANDS: dict[str, Uses] = {
     "pointers listen": _PUBLISHING,
     "pointers resolve": Uses((*_LOOK, *_SEARCH), CatalogUse.READ),
     "archive": Uses((*_DECIDE, *_RECORD, *_TIDY), CatalogUse.READ, (), _TO_TIER),
+    "restore": Uses((*_DECIDE, *_RECORD, *_TIDY, Need(Verb.PUT, PlaceKind.FILES)), CatalogUse.COMMIT, (), _IN_TIER),
     "tiers": Uses((*_LOOK, *_RECORDED), CatalogUse.READ, (), _IN_TIER),
     "doctor": Uses((*_READ, *_PURGING), CatalogUse.READ, _INSPECT),
     "iam": Uses((), CatalogUse.NONE),
@@ -288,7 +289,7 @@ def permissions(command: str, store: str, work: TableContext | None) -> Permissi
     return Permissions(command, chosen, uses, needed, helpful)
 
 
-_OF_TIERS = ("archive", "tiers")
+_OF_TIERS = ("archive", "restore", "tiers")
 
 
 def _tier_folders(work: TableContext, state: State) -> tuple[str, ...]:

@@ -22,8 +22,8 @@ from firnline.tiers.belonging import is_history_of
 @dataclass(frozen=True, slots=True)
 class Tier:
     """One tier, for one live table. `table` is what its history is called there; `format` and `store` are the tier's;
-    `copy` copies byte for byte from the live store, `verify` looks at copies again, `many` returns who spreads so many
-    of them over the engine.
+    `copy` copies byte for byte from the live store, `back` the other way, `verify` looks at copies again, `many`
+    returns who spreads so many of them over the engine.
 
     Nothing here can delete.
     """
@@ -34,6 +34,7 @@ class Tier:
     store: ReadWrite
     format: TableFormat
     copy: Copy
+    back: Copy
     verify: Verify
     many: Callable[[int], CopyMany]
     ranges: ListRanges
