@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -54,6 +55,17 @@ class Contents:
     def checksum(self, key: Key, meta: ObjectMeta, form: str) -> str:
         """Returns the checksum of the bytes themselves."""
         return summed(self.opened(key, meta).pieces(PART_BYTES), form)
+
+    def settled(self, key: Key, form: str) -> str:
+        """Returns the checksum of the bytes of a target, begun anew where it was replaced meanwhile: by another writer
+        of the same copy, in a store that knows no condition for that.
+        """
+        for pause in self.requests.patience.pauses():
+            try:
+                return self.checksum(key, self.requests.head(key), form)
+            except ObjectChanged:
+                time.sleep(pause)
+        return self.checksum(key, self.requests.head(key), form)
 
     def claimed(self, key: Key, meta: ObjectMeta) -> str | None:
         """Returns the checksum that the store tells of an object; None where it tells none. No proof: an ETag may look

@@ -11,7 +11,7 @@ import obstore
 
 from firnline.errors import NoSuchBucket, StoreError
 from firnline.ports.catalogs import Still
-from firnline.stores.buckets import failing
+from firnline.stores.buckets import PAGE_RETRIES, failing
 from firnline.stores.copies.checksums import (
     MD5,
     PART_BYTES,
@@ -58,7 +58,7 @@ class Targets:
             etag = self.uploads.put(target, _joined(pieces), still)
         else:
             etag = self.uploads.put_parts(target, pieces, size, still)
-        return total.checksum() if is_tag(total.checksum(), etag) else self._read_back(target, size, total.checksum())
+        return total.checksum() if is_tag(total.checksum(), etag) else self._read_back(target, total.checksum())
 
     def _file(self, opened: Opened, target: Key, still: Still) -> str:
         """Writes a file that is read again from the disk before it gets its name."""
@@ -83,47 +83,26 @@ class Targets:
             put = partial(self.requests.buckets.put_if_absent, target, bytes(_joined(pieces)))
             self.requests.write(target, put, still)
         else:
-            asking = _Asking(pieces, still)
-            self.requests.write(target, lambda: self._in_pieces(target, asking), still, again=False)
-        return self._read_back(target, opened.meta.size, total.checksum())
+            self.requests.write(target, lambda: self._in_pieces(target, pieces, still), still, again=False)
+        return self._read_back(target, total.checksum())
 
-    def _in_pieces(self, target: Key, asking: _Asking) -> None:
-        """Writes an object a piece at a time. Nothing shows of it before the last one."""
-        store = self.requests.buckets.opened(target)
-        try:
-            with failing(target, missing=NoSuchBucket):
-                obstore.put(store, object_name(target), asking, chunk_size=PART_BYTES, max_concurrency=1)
-        finally:
-            if asking.failure is not None:  # obstore has words of its own for what an iterator raised
-                raise asking.failure
+    def _in_pieces(self, target: Key, pieces: Iterator[Piece], still: Still) -> None:
+        """Writes an object a piece at a time. Nothing shows of it before it is closed, and it is not where a piece is
+        missing. A piece cannot be sent again by us, so obstore does.
+        """
+        with failing(target, missing=NoSuchBucket):
+            store = self.requests.buckets.opened(target, PAGE_RETRIES)
+            writer = obstore.open_writer(store, object_name(target), buffer_size=PART_BYTES, max_concurrency=1)
+            for piece in pieces:
+                still()
+                writer.write(piece)
+            still()
+            writer.close()
 
-    def _read_back(self, target: Key, size: int, checksum: str) -> str:
-        found = self.requests.head(target)
-        if found.size != size or Contents(self.requests).checksum(target, found, form_of(checksum)) != checksum:
+    def _read_back(self, target: Key, checksum: str) -> str:
+        if Contents(self.requests).settled(target, form_of(checksum)) != checksum:
             raise StoreError(f"{target.text!r} is not what was read: the store returns other bytes")
         return checksum
-
-
-class _Asking:
-    """Yields pieces while the sender still may, and remembers why it ended early."""
-
-    def __init__(self, pieces: Iterator[Piece], still: Still) -> None:
-        self._pieces = pieces
-        self._still = still
-        self.failure: Exception | None = None
-
-    def __iter__(self) -> _Asking:
-        return self
-
-    def __next__(self) -> Piece:
-        try:
-            self._still()
-            return next(self._pieces)
-        except StopIteration:
-            raise
-        except Exception as error:
-            self.failure = error
-            raise
 
 
 def _noted(pieces: Iterator[Piece], total: Sum) -> Iterator[Piece]:
