@@ -114,8 +114,10 @@ class PacedRequests:
 
 
 def _is_slow(error: StoreError) -> bool:
+    """Tells whether the store asked for less: botocore has its answer, obstore only words of it."""
     cause = error.__cause__
-    return (code_of(cause) if hasattr(cause, "response") else code_in(str(cause))) in SLOW_DOWN
+    answered = isinstance(getattr(cause, "response", None), dict)
+    return (code_of(cause) if answered else code_in(str(cause))) in SLOW_DOWN
 
 
 def _folder_of(key: Key) -> str:

@@ -14,7 +14,7 @@ from firnline.model.locations import join
 from firnline.ports.copying import Copy, CopyFate, CopyJob, CopyOutcome, Stored, Verify
 from firnline.testing.stores import SideDoor
 
-LARGE = 2 * (8 << 20) + 3
+LARGE = (8 << 20) + 3
 """More than one request brings."""
 
 
