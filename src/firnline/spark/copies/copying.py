@@ -23,9 +23,11 @@ _MOST_ROWS = 32_000
 _TASKS_PER_SLOT = 4
 """Files differ in size: a slot that was lucky takes another task."""
 
-_OUTCOME = "row long, fate string, size long, checksum string, error string"
+_OUTCOME = "row long, target string, fate string, size long, checksum string, error string"
 _TEXT, _NUMBER = pa.string(), pa.int64()
-_OUTCOMES = pa.schema([("row", _NUMBER), ("fate", _TEXT), ("size", _NUMBER), ("checksum", _TEXT), ("error", _TEXT)])
+_OUTCOMES = pa.schema(
+    [("row", _NUMBER), ("target", _TEXT), ("fate", _TEXT), ("size", _NUMBER), ("checksum", _TEXT), ("error", _TEXT)]
+)
 _JOBS = pa.schema([("source", _TEXT), ("target", _TEXT), ("size", _NUMBER), ("kind", _TEXT)])
 _STORED = pa.schema([("target", _TEXT), ("size", _NUMBER), ("checksum", _TEXT)])
 
@@ -75,8 +77,10 @@ class SparkCopyMany:
         with described(self.session, f"{doing} {len(each):,} files", self.of):
             done = rows.mapInArrow(_Working(work), _OUTCOME).collect()
         raise_told(next((row.error for row in done if row.fate is None), None))
-        by_row = {row.row: CopyOutcome("", CopyFate(row.fate), row.size, row.checksum, row.error) for row in done}
-        return [by_row[number]._replace(target=named.target) for number, named in enumerate(each)]
+        by_row = {
+            row.row: CopyOutcome(row.target, CopyFate(row.fate), row.size, row.checksum, row.error) for row in done
+        }
+        return [by_row[number] for number in range(len(each))]
 
 
 def _copied(copy: Copy, rows: Sequence[tuple[Any, ...]]) -> list[CopyOutcome]:
@@ -103,9 +107,9 @@ class _Working:
             for batch in batches:
                 numbers, *columns = (column.to_pylist() for column in batch.columns)
                 outcomes = self._work(list(zip(*columns, strict=True)))
-                yield _rows([(number, *each[1:]) for number, each in zip(numbers, outcomes, strict=True)])
+                yield _rows([(number, *each) for number, each in zip(numbers, outcomes, strict=True)])
         except FirnlineError as problem:
-            yield _rows([(None, None, None, None, told(problem))])
+            yield _rows([(None, None, None, None, None, told(problem))])
 
 
 def _rows(said: Sequence[tuple[Any, ...]]) -> pa.RecordBatch:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -19,10 +20,13 @@ from firnline.stores.local import LocalFiles, Piece
 
 
 class Opened(NamedTuple):
-    """An object that is about to be read: its size and tag, and its bytes in pieces of a size."""
+    """An object that is about to be read: its size and tag, and its bytes in pieces of a size. `told` is the checksum
+    of the whole that the store tells without another request; None where it does not.
+    """
 
     meta: ObjectMeta
     pieces: Callable[[int], Iterator[Piece]]
+    told: str | None = None
 
 
 @dataclass
@@ -43,7 +47,9 @@ class Contents:
         if likely is None or likely > PART_BYTES:
             return self.opened(key, self.requests.head(key))
         meta, data = self.requests.read(key, lambda: self._whole(key))
-        return self.opened(key, meta) if data is None else self._counted(meta, lambda piece: iter((data,)))
+        if data is None:
+            return self.opened(key, meta)
+        return self._counted(meta, lambda piece: iter((data,)))._replace(told=_told(key, meta))
 
     def opened(self, key: Key, meta: ObjectMeta) -> Opened:
         """Returns an object of which the store has told already."""
@@ -55,15 +61,24 @@ class Contents:
         """Returns the checksum of the bytes themselves."""
         return summed(self.opened(key, meta).pieces(PART_BYTES), form)
 
+    def settled(self, key: Key, form: str) -> str:
+        """Returns the checksum of the bytes of a target, begun anew where it was replaced meanwhile: by another writer
+        of the same copy, in a store that knows no condition for that.
+        """
+        for pause in self.requests.patience.pauses():
+            try:
+                return self.checksum(key, self.requests.head(key), form)
+            except ObjectChanged:
+                time.sleep(pause)
+        return self.checksum(key, self.requests.head(key), form)
+
     def claimed(self, key: Key, meta: ObjectMeta) -> str | None:
         """Returns the checksum that the store tells of an object; None where it tells none. No proof: an ETag may look
         like an md5 and be none.
         """
         tag = md5_tag(meta.etag) if key.scheme == "s3" else None
-        if tag is None:
-            return None
-        if tag.parts is None:
-            return f"{MD5}:{tag.text}"
+        if tag is None or tag.parts is None:
+            return _told(key, meta)
         part = self._part(key, meta.size, tag.parts)
         return None if part is None else f"{in_parts(part)}:{tag.text}"
 
@@ -117,6 +132,12 @@ class Contents:
                 raise StoreError(f"{meta.key!r} has {meta.size:,} bytes, and {read:,} of it were read")
 
         return Opened(meta, all_of_it)
+
+
+def _told(key: Key, meta: ObjectMeta) -> str | None:
+    """Returns the checksum of an object that was written at once, as its tag tells it."""
+    tag = md5_tag(meta.etag) if key.scheme == "s3" else None
+    return f"{MD5}:{tag.text}" if tag is not None and tag.parts is None else None
 
 
 def refuse_other_size(meta: ObjectMeta, size: int | None) -> None:

@@ -105,7 +105,7 @@ class ObjectCopy:
             return told
         form = usual_form(target) if claimed is None else form_of(claimed)
         checksum = self._source.checksum(source, meta, form)
-        if checksum != claimed and checksum != self._target.checksum(target, found, form):
+        if checksum != claimed and checksum != self._target.settled(target, form):
             raise _another(target, "its bytes are not those of its source")
         return checksum
 

@@ -26,7 +26,7 @@ Answer = TypeVar("Answer")
 _MISSING = ("NoSuchKey", "404")
 _TAKEN = ("PreconditionFailed", "412", "NoSuchUpload")
 """NoSuchUpload: an upload was ended already, by a request of ours whose answer got lost. Who looks sees its object."""
-_UNSUPPORTED = ("NotImplemented", "501")
+UNSUPPORTED = ("NotImplemented", "501")
 
 
 class Unsupported(PermanentStoreError):
@@ -114,8 +114,10 @@ class PacedRequests:
 
 
 def _is_slow(error: StoreError) -> bool:
+    """Tells whether the store asked for less: botocore has its answer, obstore only words of it."""
     cause = error.__cause__
-    return (code_of(cause) if hasattr(cause, "response") else code_in(str(cause))) in SLOW_DOWN
+    answered = isinstance(getattr(cause, "response", None), dict)
+    return (code_of(cause) if answered else code_in(str(cause))) in SLOW_DOWN
 
 
 def _folder_of(key: Key) -> str:
@@ -142,6 +144,6 @@ def _refused(code: str, key: Key, said: str) -> StoreError:
         return ObjectNotFound(f"no object {key.text!r}")
     if code in _TAKEN:
         return AlreadyExists(f"{key.text!r} exists already")
-    if code in _UNSUPPORTED:
+    if code in UNSUPPORTED:
         return Unsupported(f"{key.text!r} failed: {code}: {said}")
     return failure(code, key, f"{code}: {said}")

@@ -14,14 +14,21 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from firnline.errors import StoreError
+import obstore
+
+from firnline.errors import NoSuchBucket, StoreError
 from firnline.ports.catalogs import Still
 from firnline.ports.stores import ObjectMeta
-from firnline.stores.copies.requests import PacedRequests, Unsupported, refusing
+from firnline.stores.buckets import failing
+from firnline.stores.copies.requests import UNSUPPORTED, PacedRequests, Unsupported, refusing
+from firnline.stores.failures import code_in
 from firnline.stores.keys import Key, object_name
 from firnline.stores.local import Piece
+
+if TYPE_CHECKING:
+    from obstore import Attributes, PutMode
 
 SMALLEST_COLD_BYTES = 131_072
 """Smaller objects cost as much as one of this size in every colder class, so they stay in the standard one."""
@@ -52,12 +59,22 @@ class S3Uploads:
     storage_class: str | None = None
 
     def put(self, key: Key, data: Piece, still: Still) -> str:
-        body = data if isinstance(data, bytes) else bytes(data)
+        """Writes an object at once. By obstore: botocore takes twice the time for a megabyte."""
+        named = self._class(len(data))
+        cold: Attributes = {"Storage-Class": named["StorageClass"]} if named else {}
 
-        def send(**condition: str) -> Any:
-            return self._client.put_object(**_named(key), Body=body, **self._class(len(body)), **condition)
+        def send(mode: PutMode = "overwrite") -> str:
+            with failing(key, missing=NoSuchBucket):
+                store = self.requests.buckets.opened(key)
+                said = obstore.put(store, object_name(key), data, attributes=cold, mode=mode, use_multipart=False)
+            return str(said["e_tag"])
 
-        return str(self._if_absent(key, send, still)["ETag"])
+        try:
+            return self.requests.write(key, lambda: send("create"), still)
+        except StoreError as error:
+            if code_in(str(error.__cause__)) not in UNSUPPORTED:
+                raise
+        return self.requests.write(key, send, still)
 
     def put_parts(self, key: Key, pieces: Iterator[Piece], size: int, still: Still) -> str:
         """Writes an object whose every piece is a part. No part is sent before it was read, and none is kept after."""
