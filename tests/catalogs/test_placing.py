@@ -5,7 +5,10 @@ from __future__ import annotations
 import os
 import pickle
 import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from threading import Timer
 from uuid import uuid4
 
 import pytest
@@ -317,12 +320,9 @@ def test_a_connection_that_is_lost_during_the_commit_leaves_the_outcome_unknown(
     catalog.place_table(EVENTS, None, "first")
     others = "pid <> pg_backend_pid() and datname = current_database()"
     orders = TableName("cold", ("other",), "orders")
-    commits: list[sa.Connection] = []
 
     def cut(connection: sa.Connection) -> None:
-        commits.append(connection)
-        if len(commits) == 2:  # after that of the catalog's own tables
-            execute(database, f"select pg_terminate_backend(pid) from pg_stat_activity where {others}")
+        execute(database, f"select pg_terminate_backend(pid) from pg_stat_activity where {others}")
 
     engine = catalog._connections.maker()
     event.listen(engine, "commit", cut)
@@ -340,3 +340,74 @@ def test_a_user_who_may_make_no_tables_is_told(database: Server) -> None:
     with pytest.raises(AccessDenied, match="permission denied"):
         catalog.place_table(EVENTS, None, "first")
     execute(database, f"drop role {name}")
+
+
+# ---- races, at the very moment
+
+
+@contextmanager
+def just_before(begins: str, other: Callable[[], object]) -> Iterator[None]:
+    """Lets another one act once, just before a statement is sent that begins so."""
+    left = [other]
+
+    def act(connection: object, cursor: object, statement: str, *rest: object) -> None:
+        if statement.strip().startswith(begins) and left:
+            left.pop()()
+
+    event.listen(sa.Engine, "before_cursor_execute", act)
+    try:
+        yield
+    finally:
+        event.remove(sa.Engine, "before_cursor_execute", act)
+    assert not left
+
+
+def test_a_catalog_that_another_one_is_just_making_is_used(database: Server) -> None:
+    """Its table is not visible until it commits, and ours waits for it, then fails."""
+    uri = database.settings["uri"]
+    columns = "catalog_name varchar(255), table_namespace varchar(255), table_name varchar(255)"
+    more = "metadata_location varchar(1000), previous_metadata_location varchar(1000), iceberg_type varchar(5)"
+    other = sa.create_engine(uri).connect()
+    timers: list[Timer] = []
+
+    def make() -> None:
+        other.exec_driver_sql(
+            f"create table iceberg_tables ({columns}, {more}, primary key (catalog_name, table_name))"
+        )
+        timers.append(Timer(0.5, other.commit))
+        timers[0].start()
+
+    with just_before("CREATE TABLE", make), just_before("INSERT INTO iceberg_namespace", timers_end(timers)):
+        assert cold(uri).place_table(EVENTS, None, "first") is SwapOutcome.DONE
+    other.close()
+    assert list(cold(uri).tables()) == [EVENTS]
+
+
+def timers_end(timers: list[Timer]) -> Callable[[], object]:
+    return lambda: [timer.join() for timer in timers]
+
+
+def test_a_namespace_that_another_one_makes_meanwhile_is_used(new_uri: str) -> None:
+    orders = TableName("cold", ("eu", "east"), "orders")
+    assert cold(new_uri).place_table(EVENTS, None, "first") is SwapOutcome.DONE
+    other = cold(new_uri)
+    with just_before("INSERT INTO iceberg_namespace", lambda: other.place_table(orders, None, "other")):
+        found = TableName("cold", ("eu", "east"), "found")
+        assert cold(new_uri).place_table(found, None, "second") is SwapOutcome.DONE
+    assert len(ids_of_rows(new_uri)) == 3
+
+
+@pytest.mark.parametrize(("theirs", "outcome"), [("other", SwapOutcome.LOST), ("mine", SwapOutcome.DONE)])
+def test_a_table_that_another_one_places_or_moves_meanwhile_stays_as_it_is(
+    database: Server, theirs: str, outcome: SwapOutcome
+) -> None:
+    """The same metadata is our own request that was sent twice."""
+    uri = database.settings["uri"]
+    other = cold(uri)
+    other.place_table(TableName("cold", ("eu", "west"), "before"), None, "x")
+    with just_before("INSERT INTO iceberg_tables", lambda: other.place_table(EVENTS, None, theirs)):
+        assert cold(uri).place_table(EVENTS, None, "mine") is outcome
+    assert other.locate(EVENTS) == theirs
+    with just_before("UPDATE", lambda: other.place_table(EVENTS, theirs, theirs + "2")):
+        assert cold(uri).place_table(EVENTS, theirs, "mine2") is outcome
+    assert other.locate(EVENTS) == theirs + "2"

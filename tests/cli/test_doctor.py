@@ -210,6 +210,7 @@ def test_a_table_on_s3_is_tried_and_left_as_it_was(lake: Any, s3: Server, capsys
     code, found = doctor(capsys, "lake.ns.far")
     assert code == 0, found
     assert found["put if absent refuses"]["level"] == "ok"
+    assert found["put honours If-Match"]["level"] == "ok"
     assert "deletes" not in found
     assert keys(s3, "sound") == before
 

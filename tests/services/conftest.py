@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import json
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -12,11 +16,14 @@ import pytest
 from firnline.catalogs.sql import SqlCatalog
 from harness.grounds import Ground, rest_ground, sql_ground
 from harness.servers.fixtures import GetServer, unique
+from harness.servers.jars import for_spark
 from harness.servers.postgres import make_database
 from harness.servers.s3 import client, make_bucket
 from harness.world import World
 
 MakeWorld = Callable[..., World]
+SHELL = Path(__file__).with_name("spark_shell.py")
+Sql = Callable[[str], list[list[Any]]]
 GROUNDS = ("s3+postgresql", "s3+rest")
 
 
@@ -62,3 +69,35 @@ def make_world(make_ground: Callable[[str], Ground], kind: str, tmp_path: Path) 
 @pytest.fixture
 def world(make_world: MakeWorld) -> World:
     return make_world()
+
+
+@pytest.fixture
+def start_spark(tmp_path: Path) -> Iterator[Callable[[Sequence[str], Mapping[str, str]], Sql]]:
+    """Starts Spark with these jars and settings; returns what runs one statement there and returns its rows."""
+    with ExitStack() as shells:
+        yield lambda jars, settings: shells.enter_context(_spark(tmp_path, for_spark(jars), settings))
+
+
+@contextmanager
+def _spark(folder: Path, jars: str, settings: Mapping[str, str]) -> Iterator[Sql]:
+    command = [sys.executable, str(SHELL), jars, json.dumps(settings)]
+    with (
+        (folder / "spark.log").open("w+") as said,
+        subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=said, text=True, cwd=folder
+        ) as shell,
+    ):
+        assert shell.stdin is not None
+        assert shell.stdout is not None
+        asked, answers = shell.stdin, shell.stdout
+
+        def ask(statement: str) -> list[list[Any]]:
+            print(json.dumps(statement), file=asked, flush=True)
+            for line in answers:
+                if line.startswith("answer: "):
+                    return list(json.loads(line.removeprefix("answer: ")))
+            said.seek(0)
+            raise AssertionError(f"{statement}\n{said.read()[-3000:]}")
+
+        yield ask
+        asked.close()

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -21,7 +17,6 @@ from firnline.ops.runs.status import RunStatus
 from firnline.policy.parse import Section
 from harness.grounds import Ground
 from harness.servers.fixtures import unique
-from harness.servers.jars import for_spark
 
 pytestmark = pytest.mark.spark
 ICEBERG = "1.12.0"
@@ -30,7 +25,6 @@ JARS = (
     f"org.apache.iceberg:iceberg-aws-bundle:{ICEBERG}",
     "org.postgresql:postgresql:42.7.8",
 )
-SHELL = Path(__file__).with_name("spark_shell.py")
 Sql = Callable[[str], list[list[Any]]]
 
 
@@ -74,29 +68,9 @@ def shared(make_ground: Callable[[str], Ground]) -> dict[str, Shared]:
 
 
 @pytest.fixture
-def sql(shared: dict[str, Shared], tmp_path: Path) -> Iterator[Sql]:
+def sql(shared: dict[str, Shared], start_spark: Callable[..., Sql]) -> Sql:
     """Runs one statement in Spark and returns its rows."""
-    settings = {key: value for each in shared.values() for key, value in each.for_spark().items()}
-    command = [sys.executable, str(SHELL), for_spark(JARS), json.dumps(settings)]
-    said = (tmp_path / "spark.log").open("w+")
-    with subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=said, text=True, cwd=tmp_path
-    ) as shell:
-
-        def ask(statement: str) -> list[list[Any]]:
-            assert shell.stdin is not None
-            assert shell.stdout is not None
-            print(json.dumps(statement), file=shell.stdin, flush=True)
-            for line in shell.stdout:
-                if line.startswith("answer: "):
-                    return list(json.loads(line.removeprefix("answer: ")))
-            said.seek(0)
-            raise AssertionError(f"{statement}\n{said.read()[-3000:]}")
-
-        yield ask
-        assert shell.stdin is not None
-        shell.stdin.close()
-    said.close()
+    return start_spark(JARS, {key: value for each in shared.values() for key, value in each.for_spark().items()})
 
 
 def test_both_work_on_the_same_tables(shared: dict[str, Shared], sql: Sql) -> None:

@@ -37,7 +37,7 @@ def lax(moto_server: Server) -> Iterator[tuple[Careless, dict[str, str]]]:
 
 def test_an_honest_server_is_trusted_and_left_as_it_was(served: Server) -> None:
     root = make_bucket(served, unique("probe"))
-    found = StoreProbe(served.settings).probe(f"{root}/t/_firnline", [f"{root}/t/data"])
+    found = StoreProbe(served.settings).probe(f"{root}/t/_firnline", [f"{root}/t/data"], replaces=True)
     verdicts = {name: finding.verdict for name, finding in found.findings().items()}
     assert verdicts == {
         "list": Verdict.YES,
@@ -45,6 +45,7 @@ def test_an_honest_server_is_trusted_and_left_as_it_was(served: Server) -> None:
         "put": Verdict.YES,
         "delete": Verdict.YES,
         "put if absent refuses": Verdict.YES,
+        "put honours If-Match": Verdict.YES,
         "delete honours If-Match": Verdict.YES,
         "clock agrees": Verdict.YES,
         "versioned": Verdict.NO,
@@ -62,10 +63,46 @@ def test_a_server_that_forgets_if_match_is_not_trusted_with_it(
     server.forgets = ("if-match",)
     root = make_bucket(moto_server, unique("probe"))
     found = StoreProbe(settings).probe(f"{root}/_firnline")
+    assert found.put_if_match.verdict is Verdict.UNKNOWN  # no run rests on it: not asked
     assert found.if_match_delete.verdict is Verdict.NO
     assert "removed the object" in found.if_match_delete.evidence
     assert "read just before" in found.paths()["delete of one very object"]
     assert unfit(found, deletes=True) is None
+
+
+def test_a_server_that_forgets_if_match_of_a_write_is_not_trusted_with_pointers(
+    lax: tuple[Careless, dict[str, str]], moto_server: Server
+) -> None:
+    server, settings = lax
+    server.forgets, server.forgets_of = ("if-match",), ("PUT",)
+    root = make_bucket(moto_server, unique("probe"))
+    found = StoreProbe(settings).probe(f"{root}/_firnline", replaces=True)
+    assert found.put_if_match.verdict is Verdict.NO
+    assert "stale ETag replaced" in found.put_if_match.evidence
+    assert found.paths()["pointers"].startswith("none")
+    assert found.if_match_delete
+    assert unfit(found, deletes=True) is None
+    assert list(ObjectStores(settings).list(root)) == []
+
+
+def test_a_server_that_lets_two_racing_writers_replace_an_object_is_not_trusted_with_pointers(
+    lax: tuple[Careless, dict[str, str]], moto_server: Server
+) -> None:
+    """It compares, and writes a moment later: several that race all find the object as they read it."""
+    server, settings = lax
+    writes: list[str] = []
+
+    def then_forget(method: str, path: str) -> None:
+        if method == "PUT" and path.endswith("/replaced"):
+            writes.append(path)
+            server.forgets = ("if-match",) if len(writes) == 3 else server.forgets  # from the race on
+
+    server.before = then_forget
+    root = make_bucket(moto_server, unique("probe"))
+    found = StoreProbe(settings).probe(f"{root}/_firnline", replaces=True)
+    assert found.put_if_match.verdict is Verdict.NO
+    assert "racing" in found.put_if_match.evidence
+    assert found.put_if_absent
 
 
 def test_a_server_that_forgets_if_none_match_cannot_keep_a_lease(
@@ -88,9 +125,10 @@ def test_what_is_not_answered_is_not_trusted(lax: tuple[Careless, dict[str, str]
 
     server.change = no_conditions
     root = make_bucket(moto_server, unique("probe"))
-    found = StoreProbe(settings).probe(f"{root}/_firnline")
+    found = StoreProbe(settings).probe(f"{root}/_firnline", replaces=True)
     assert found.put_if_absent.verdict is Verdict.UNKNOWN
     assert not found.put_if_absent
+    assert found.put_if_match.verdict is Verdict.UNKNOWN
     assert not found.if_match_delete
     assert isinstance(unfit(found, deletes=False), RefusedForSafety)
 
@@ -200,7 +238,8 @@ def test_a_server_that_is_only_busy_or_silent_is_asked_again(moto_server: Server
     with proxy(moto_server.url, seed=3) as network:
         network.rules = [Rule("busy", share=0.3), Rule("cut", share=0.05)]
         settings = {**moto_server.settings, "s3.endpoint": network.url}
-        found = StoreProbe(settings).probe(f"{root}/t/_firnline", [f"{root}/t/data", f"{root}/t/metadata"])
+        found = StoreProbe(settings).probe(f"{root}/t/_firnline", [f"{root}/t/data", f"{root}/t/metadata"], True)
         assert network.counts["busy"] > 0
     assert unfit(found, deletes=True) is None
+    assert found.put_if_match
     assert found.if_match_delete

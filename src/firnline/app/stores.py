@@ -103,7 +103,7 @@ class Stores:
     def check(self, location: str) -> StoreVerdicts:
         """Returns what the store at a location really does. Writes a few objects of its own and removes them again."""
         named = absolute(location)
-        return self.probe(TableName.at(named)).probe(join(named, FOLDER), [named])
+        return self.probe(TableName.at(named)).probe(join(named, FOLDER), [named], replaces=True)
 
     def prepare(self, work: TableContext, state: State, *, deletes: bool) -> None:
         """Raises unless the table's store can carry a run, asked once: no permission is missed only after a commit.

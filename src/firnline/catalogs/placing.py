@@ -64,15 +64,19 @@ def empty_catalog() -> Iterator[sa.Connection]:
 
 def make_tables(connection: sa.Connection) -> None:
     """Makes those of the catalog's tables that the database lacks, and commits. What is there stays as it is."""
-    missing = [each for each in _METADATA.sorted_tables if not sa.inspect(connection).has_table(each.name)]
+    for each in _METADATA.sorted_tables:
+        if not sa.inspect(connection).has_table(each.name):
+            _make(connection, each)
+
+
+def _make(connection: sa.Connection, table: sa.Table) -> None:
     try:
-        for each in missing:
-            connection.execute(CreateTable(each, if_not_exists=True))
+        connection.execute(CreateTable(table, if_not_exists=True))
         connection.commit()
     except (IntegrityError, ProgrammingError):
-        # On PostgreSQL two who make one table at once both see that it is absent, and one fails.
+        # On PostgreSQL two that make one table at once both see that it is absent, and one fails.
         connection.rollback()
-        if not all(sa.inspect(connection).has_table(each.name) for each in missing):
+        if not sa.inspect(connection).has_table(table.name):
             raise
 
 

@@ -65,6 +65,7 @@ class StoreVerdicts:
     put: ProbeAnswer
     delete: ProbeAnswer
     put_if_absent: ProbeAnswer
+    put_if_match: ProbeAnswer
     if_match_delete: ProbeAnswer
     clock: ProbeAnswer
     surroundings: Surroundings
@@ -78,6 +79,7 @@ class StoreVerdicts:
             "put": self.put,
             "delete": self.delete,
             "put if absent refuses": self.put_if_absent,
+            "put honours If-Match": self.put_if_match,
             "delete honours If-Match": self.if_match_delete,
             "clock agrees": self.clock,
             "versioned": self.surroundings.versioned,
@@ -88,7 +90,8 @@ class StoreVerdicts:
         """Returns which way is taken for what the store may or may not be able to do: the weakest that is safe."""
         lease = "numbered claims, each put if absent" if self.put_if_absent else "none: runs are refused"
         condition = "by If-Match" if self.if_match_delete else "by a read just before: the store does not check itself"
-        return {"lease and run records": lease, "delete of one very object": condition}
+        pointers = "replaced as they were read, by If-Match" if self.put_if_match else "none: they could go back"
+        return {"lease and run records": lease, "pointers": pointers, "delete of one very object": condition}
 
     def to_json(self) -> dict[str, Any]:
         asked = {
@@ -109,10 +112,11 @@ class Probe(Protocol):
         """Returns what deletes meet at a location. Changes nothing."""
         ...
 
-    def probe(self, folder: str, doomed: Sequence[str] = ()) -> StoreVerdicts:
+    def probe(self, folder: str, doomed: Sequence[str] = (), replaces: bool = False) -> StoreVerdicts:
         """Returns what can be done under `folder`, which firnline owns: objects are written there and removed again.
 
-        `doomed` are folders in which deletes must be permitted too; no object in them is touched. Raises where the
-        store cannot be reached, does not know us, or has no such bucket.
+        `doomed` are folders in which deletes must be permitted too; no object in them is touched. Whether a write
+        honours If-Match is asked if it `replaces`: no run rests on that, only pointers do. Raises where the store
+        cannot be reached, does not know us, or has no such bucket.
         """
         ...

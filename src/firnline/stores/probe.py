@@ -17,10 +17,11 @@ from typing import Any
 
 import botocore.exceptions
 
-from firnline.errors import AccessDenied, AlreadyExists, ObjectNotFound, StoreError, Unreachable
+from firnline.errors import AccessDenied, AlreadyExists, ObjectChanged, ObjectNotFound, StoreError, Unreachable
 from firnline.model.locations import join, parse_location
 from firnline.ports.delete import Doomed, Fate
 from firnline.ports.probe import ProbeAnswer, StoreVerdicts, Surroundings, no, unknown, yes
+from firnline.ports.stores import TaggedObject
 from firnline.stores.buckets import Buckets
 from firnline.stores.delete import DELETE_PATIENCE, ObjectDelete
 from firnline.stores.delete_batches import Answer
@@ -89,7 +90,12 @@ class Trial:
         self.written: list[str] = []
 
     def run(
-        self, place: str, doomed: Sequence[str], surroundings: Surroundings, now: Callable[[], float]
+        self,
+        place: str,
+        doomed: Sequence[str],
+        replaces: bool,
+        surroundings: Surroundings,
+        now: Callable[[], float],
     ) -> StoreVerdicts:
         listing = _tried("listed", lambda: next(self.store.list(self.folder), None))
         before = now()
@@ -103,6 +109,7 @@ class Trial:
             get=get,
             put=put,
             put_if_absent=self._put_if_absent() if put else _not_tried,
+            put_if_match=self._put_if_match(replaces) if put else _not_tried,
             if_match_delete=self.if_match() if put else _not_tried,
             delete=self._delete(put, doomed),
             clock=clock,
@@ -164,6 +171,43 @@ class Trial:
         if winners == 1:
             return yes(f"an object that exists was not replaced; of {RACERS} racing writers one won")
         return no(f"of {RACERS} racing writers {winners} won")
+
+    def _put_if_match(self, asked: bool) -> ProbeAnswer:
+        """Tries to replace an object as it was read, then as it no longer is, then in a race of threads.
+
+        What the object says counts: the answer to a write that landed may have got lost.
+        """
+        if not asked:
+            return unknown("not asked")
+        key = self._new("replaced")
+        try:
+            self.store.put(key, _CONTENT)
+            first = self.store.get_tagged(key)
+            self._replace(key, b"second", first)
+            if self.store.get(key) != b"second":
+                return no("a write with the right ETag was refused")
+            if self._replace(key, b"third", first) or self.store.get(key) != b"second":
+                return no("a write with a stale ETag replaced the object")
+            return self._race_to_replace(key)
+        except StoreError as error:
+            return unknown(f"not answered: {error}")
+
+    def _replace(self, key: str, data: bytes, seen: TaggedObject) -> bool:
+        try:
+            self.store.put_if_match(key, data, seen)
+        except ObjectChanged:
+            return False
+        return True
+
+    def _race_to_replace(self, key: str) -> ProbeAnswer:
+        """Counts who was told to have won: none where the winner's answer got lost, but never two."""
+        seen = self.store.get_tagged(key)
+        with ThreadPoolExecutor(RACERS) as racers:
+            told = racers.map(lambda racer: self._replace(key, f"racer {racer}".encode(), seen), range(RACERS))
+            winners = sum(told)
+        if winners > 1 or self.store.get(key) == seen.data:
+            return no(f"of {RACERS} racing writers {winners} replaced the object")
+        return yes(f"a write with a stale ETag was refused; of {RACERS} racing writers one won")
 
     def if_match(self) -> ProbeAnswer:
         """Tries a delete with a stale ETag, which must leave the object, and one with its own, which must not."""
@@ -270,7 +314,7 @@ class StoreProbe:
         client = self._buckets.s3().client
         return Surroundings(versioned(client, key), locked(client, key))
 
-    def probe(self, folder: str, doomed: Sequence[str] = ()) -> StoreVerdicts:
+    def probe(self, folder: str, doomed: Sequence[str] = (), replaces: bool = False) -> StoreVerdicts:
         surroundings = self.surroundings(folder)
         remote = [each for each in doomed if parse_location(each).scheme not in _OF_ITSELF]
         if not remote and parse_location(folder).scheme in _OF_ITSELF:
@@ -279,7 +323,7 @@ class StoreProbe:
         if parse_location(folder).scheme in _OF_ITSELF:
             return replace(_trusted(folder, surroundings), delete=trial.delete_in(remote))
         try:
-            return trial.run(folder, remote, surroundings, self._now)
+            return trial.run(folder, remote, replaces, surroundings, self._now)
         finally:
             trial.clean_up()
 
@@ -301,4 +345,5 @@ class StoreProbe:
 def _trusted(place: str, surroundings: Surroundings) -> StoreVerdicts:
     """Local files and memory: the operating system is asked at every call, and its promises are known."""
     own = yes("local: no probing needed")
-    return StoreVerdicts(place, own, own, own, own, own, no("there are no ETags to match here"), own, surroundings, 0)
+    none = no("there are no ETags to match here")
+    return StoreVerdicts(place, own, own, own, own, own, own, none, own, surroundings, 0)

@@ -146,7 +146,7 @@ def _table(patient: Patient) -> Iterator[Finding]:
     yield Finding(Severity.OK, state.table, said)
     if state.forbidden:
         yield Finding(Severity.WARNING, state.table, f"nothing may be removed: {state.forbidden}")
-    yield from _capabilities(probe.probe(work.root(state), state.owned), state.table)
+    yield from _capabilities(probe.probe(work.root(state), state.owned, replaces=True), state.table)
 
 
 def _capabilities(found: StoreVerdicts, table: str) -> Iterator[Finding]:
@@ -156,6 +156,9 @@ def _capabilities(found: StoreVerdicts, table: str) -> Iterator[Finding]:
         yield _permitted(name, found, Severity.PROBLEM, allow)
     yield _permitted(
         "put if absent refuses", found, Severity.PROBLEM, "without it no lease holds: keep records elsewhere"
+    )
+    yield _permitted(
+        "put honours If-Match", found, Severity.WARNING, "publish no pointers of tables here: readers could go back"
     )
     if not found.if_match_delete:
         yield Finding(Severity.OK, "conditional delete", found.paths()["delete of one very object"])
