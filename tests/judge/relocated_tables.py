@@ -1,8 +1,8 @@
 """Tables that Spark with Iceberg writes, read at every snapshot before they are relocated and after, when the live ones
 are gone: python relocated_tables.py FOLDER JARS ANSWER.json, in a process of its own.
 
-The answer is `{table: {"kinds": […], "before": {snapshot: [row, …]}, "cold": {…}, "careless": {…}, …}}`; `careless` is the
-newest snapshot of a copy in which the files of deletes were left as they are. It also says where both copies lie.
+The answer is `{table: {"kinds": […], "before": {snapshot: [row, …]}, "cold": {…}, "careless": {…}, …}}`; `careless` is
+the newest snapshot of a copy in which the files of deletes were left as they are. It also says where both copies lie.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ LINEAGE = ("_row_id", "_last_updated_sequence_number")
 
 def session(folder: Path, jars: str) -> SparkSession:
     os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
-    settings = {
+    settings: Any = {
         "spark.jars": jars,
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
