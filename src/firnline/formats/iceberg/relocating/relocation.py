@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from firnline.formats.damage import named
 from firnline.formats.iceberg.relocating.lists import read_list
 from firnline.formats.iceberg.relocating.manifests import read_manifest
-from firnline.formats.iceberg.relocating.naming import NamingFile, Sizes
+from firnline.formats.iceberg.relocating.naming import MovedPaths, NamingFile
 from firnline.formats.iceberg.relocating.positions import read_positions
+from firnline.formats.iceberg.relocating.there import SizesThere
 from firnline.formats.iceberg.relocating.vectors import read_vectors
 from firnline.model.files import FileKind
 from firnline.ports.relocating import Place
@@ -23,7 +23,6 @@ _READ: Final[Mapping[FileKind, Callable[[bytes], NamingFile]]] = {
     FileKind.MANIFEST: read_manifest,
     FileKind.MANIFEST_LIST: read_list,
 }
-_AT_ONCE: Final = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +31,13 @@ class IcebergRelocation:
 
     place: Place
     target: Head
+    _there: SizesThere = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_there", SizesThere(self.target))
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return IcebergRelocation, (self.place, self.target)  # without what is known: it may be much
 
     @property
     def order(self) -> tuple[tuple[FileKind, ...], ...]:
@@ -49,19 +55,11 @@ class IcebergRelocation:
     def relocated(self, kind: FileKind, key: str, data: bytes) -> bytes:
         with named(kind, key):
             found = _READ[kind](data)
-            places = {path: self.place.place(path) for path in found.sized}
-        sizes = self._sizes(places)  # what is missing there is no damage of this file
+            paths = MovedPaths(self.place)
+            places = {path: paths.of(path) for path in found.sized}
+        sizes = self._there.sizes(places)  # what is missing there is no damage of this file
         with named(kind, key):
-            return found.written(self.place, sizes)
+            return found.written(paths, sizes)
 
     def share(self, parts: int) -> IcebergRelocation:
         return IcebergRelocation(self.place, shared(self.target, parts))
-
-    def _sizes(self, places: Mapping[str, str]) -> Sizes:
-        if len(places) < 2:
-            return dict(zip(places, map(self._size, places.values()), strict=True))
-        with ThreadPoolExecutor(min(_AT_ONCE, len(places))) as pool:
-            return dict(zip(places, pool.map(self._size, places.values()), strict=True))
-
-    def _size(self, key: str) -> int:
-        return self.target.head(key).size
