@@ -11,7 +11,6 @@ from firnline.formats.avro import decode, splice
 from firnline.formats.avro.encoded import varint
 from firnline.formats.iceberg.relocating.naming import MovedPaths, NamingFile, Sizes
 from firnline.formats.opening import required
-from firnline.ports.relocating import Place
 
 
 def read_list(data: bytes) -> NamingFile:
@@ -26,8 +25,8 @@ def read_list(data: bytes) -> NamingFile:
     return NamingFile(partial(_written, data, paths), dict.fromkeys(paths))
 
 
-def _written(data: bytes, paths: list[str], place: Place, sizes: Sizes) -> bytes:
+def _written(data: bytes, paths: list[str], moved: MovedPaths, sizes: Sizes) -> bytes:
     def length(_: bytes, row: int) -> bytes:
         return varint(sizes[paths[row]])
 
-    return splice(data, {"manifest_path": MovedPaths(place).of_encoded, "manifest_length": length})
+    return splice(data, {"manifest_path": moved.of_encoded, "manifest_length": length})

@@ -19,7 +19,6 @@ from firnline.formats.iceberg.expand import only_known
 from firnline.formats.iceberg.relocating.bounds import moved_bounds
 from firnline.formats.iceberg.relocating.naming import MovedPaths, NamingFile, Sizes
 from firnline.formats.opening import required
-from firnline.ports.relocating import Place
 
 _CONTENT, _PATH, _SIZE = "data_file.content", "data_file.file_path", "data_file.file_size_in_bytes"
 _LOWER, _UPPER, _REFERENCED = "data_file.lower_bounds", "data_file.upper_bounds", "data_file.referenced_data_file"
@@ -69,11 +68,10 @@ def _deletes_in(data: bytes) -> Iterator[tuple[int, _Deletes]]:
         yield row, _Deletes(path, status != _DELETED, lower, upper)
 
 
-def _written(data: bytes, deletes: Mapping[int, _Deletes], place: Place, sizes: Sizes) -> bytes:
-    paths = MovedPaths(place)
+def _written(data: bytes, deletes: Mapping[int, _Deletes], paths: MovedPaths, sizes: Sizes) -> bytes:
     rewrites: dict[str, Rewrite] = {_PATH: paths.of_encoded, _REFERENCED: paths.of_encoded}
     if deletes:
-        bounds = {row: moved_bounds(each.lower, each.upper, place) for row, each in deletes.items()}
+        bounds = {row: moved_bounds(each.lower, each.upper, paths.place) for row, each in deletes.items()}
         lengths = {row: varint(sizes[each.path]) for row, each in deletes.items() if each.lives}
         rewrites[_SIZE] = lambda value, row: lengths.get(row, value)
         rewrites[_LOWER] = lambda value, row: _either(bounds, row, 0, value)

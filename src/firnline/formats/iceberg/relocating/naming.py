@@ -13,16 +13,6 @@ Sizes = Mapping[str, int]
 
 
 @dataclass(frozen=True, slots=True)
-class NamingFile:
-    """A file that was read. `sized` are the paths of files whose sizes it tells and that were rewritten themselves;
-    `written` returns its bytes for the place, with these sizes.
-    """
-
-    written: Callable[[Place, Sizes], bytes]
-    sized: Collection[str] = ()
-
-
-@dataclass(frozen=True, slots=True)
 class MovedPaths:
     """The places of paths. Each is asked for once: a file of deletes says the same path for every row."""
 
@@ -46,3 +36,13 @@ class MovedPaths:
         """
         if self._known:
             self.place.bounds(min(self._known), max(self._known))
+
+
+@dataclass(frozen=True, slots=True)
+class NamingFile:
+    """A file that was read. `sized` are the paths of files whose sizes it tells and that were rewritten themselves;
+    `written` returns its bytes with the paths moved, and these sizes.
+    """
+
+    written: Callable[[MovedPaths, Sizes], bytes]
+    sized: Collection[str] = ()

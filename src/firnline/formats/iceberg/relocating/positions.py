@@ -10,7 +10,6 @@ from firnline.formats.damage import Damaged
 from firnline.formats.iceberg.relocating.bounds import PATH_ID, PATH_NAME
 from firnline.formats.iceberg.relocating.naming import MovedPaths, NamingFile, Sizes
 from firnline.formats.iceberg.relocating.parquet import relocated_parquet
-from firnline.ports.relocating import Place
 
 _PARQUET, _AVRO, _ORC = b"PAR1", b"Obj\x01", b"ORC"
 _ENCRYPTED = (b"PARE", b"AGS1")
@@ -32,15 +31,13 @@ def read_positions(data: bytes) -> NamingFile:
     raise Damaged("it is neither Parquet nor Avro nor ORC")
 
 
-def _written_parquet(data: bytes, place: Place, _: Sizes) -> bytes:
-    paths = MovedPaths(place)
+def _written_parquet(data: bytes, paths: MovedPaths, _: Sizes) -> bytes:
     moved = relocated_parquet(data, paths)
     paths.refuse_disorder()
     return moved
 
 
-def _written_avro(data: bytes, place: Place, _: Sizes) -> bytes:
-    paths = MovedPaths(place)
+def _written_avro(data: bytes, paths: MovedPaths, _: Sizes) -> bytes:
     moved = splice(data, {_avro_column(data): paths.of_encoded})
     paths.refuse_disorder()
     return moved

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from firnline.formats.damage import named
 from firnline.formats.iceberg.relocating.comparing import says_the_same
 from firnline.formats.iceberg.relocating.lists import read_list
 from firnline.formats.iceberg.relocating.manifests import read_manifest
-from firnline.formats.iceberg.relocating.naming import NamingFile, Sizes
+from firnline.formats.iceberg.relocating.naming import MovedPaths, NamingFile
 from firnline.formats.iceberg.relocating.positions import read_positions
+from firnline.formats.iceberg.relocating.there import SizesThere
 from firnline.formats.iceberg.relocating.vectors import read_vectors
 from firnline.model.files import FileKind
 from firnline.ports.relocating import Place
@@ -24,7 +24,6 @@ _READ: Final[Mapping[FileKind, Callable[[bytes], NamingFile]]] = {
     FileKind.MANIFEST: read_manifest,
     FileKind.MANIFEST_LIST: read_list,
 }
-_AT_ONCE: Final = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +32,13 @@ class IcebergRelocation:
 
     place: Place
     target: Head
+    _there: SizesThere = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_there", SizesThere(self.target))
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return IcebergRelocation, (self.place, self.target)  # without what is known: it may be much
 
     @property
     def order(self) -> tuple[tuple[FileKind, ...], ...]:
@@ -50,22 +56,14 @@ class IcebergRelocation:
     def relocated(self, kind: FileKind, key: str, data: bytes) -> bytes:
         with named(kind, key):
             found = _READ[kind](data)
-            places = {path: self.place.place(path) for path in found.sized}
-        sizes = self._sizes(places)  # what is missing there is no damage of this file
+            paths = MovedPaths(self.place)
+            places = {path: paths.of(path) for path in found.sized}
+        sizes = self._there.sizes(places)  # what is missing there is no damage of this file
         with named(kind, key):
-            return found.written(self.place, sizes)
+            return found.written(paths, sizes)
 
     def same(self, kind: FileKind, one: bytes, other: bytes) -> bool:
         return says_the_same(one, other)
 
     def share(self, parts: int) -> IcebergRelocation:
         return IcebergRelocation(self.place, shared(self.target, parts))
-
-    def _sizes(self, places: Mapping[str, str]) -> Sizes:
-        if len(places) < 2:
-            return dict(zip(places, map(self._size, places.values()), strict=True))
-        with ThreadPoolExecutor(min(_AT_ONCE, len(places))) as pool:
-            return dict(zip(places, pool.map(self._size, places.values()), strict=True))
-
-    def _size(self, key: str) -> int:
-        return self.target.head(key).size

@@ -12,7 +12,6 @@ import pyarrow as pa
 from firnline.formats.damage import Damaged, NotUnderstood
 from firnline.formats.iceberg.relocating.naming import MovedPaths, NamingFile, Sizes
 from firnline.inflate import believable
-from firnline.ports.relocating import Place
 
 _MAGIC: Final = b"PFA1"
 _END: Final = Struct("<iI4s")
@@ -35,9 +34,8 @@ def read_vectors(data: bytes) -> NamingFile:
     return NamingFile(partial(_written, data[:start], footer))
 
 
-def _written(vectors: bytes, footer: dict[str, Any], place: Place, _: Sizes) -> bytes:
+def _written(vectors: bytes, footer: dict[str, Any], paths: MovedPaths, _: Sizes) -> bytes:
     """Returns the vectors as they are, where they are, and the footer after them, without compression."""
-    paths = MovedPaths(place)
     blobs = [_moved(blob, paths) for blob in footer["blobs"]]
     payload = json.dumps({**footer, "blobs": blobs}, separators=(",", ":")).encode()
     return vectors + _MAGIC + payload + _END.pack(len(payload), 0, _MAGIC)

@@ -26,7 +26,7 @@ from harness.lanes import by_lane
 from .shelf import COLD, KEY, Shelf, relocation
 from .written import CODECS, LIST_SCHEMA, LISTED, PATHS, SYNC, avro, bounds, entries, entry_schema, pairs, rows_of
 
-COUNT = by_lane(100, 200, 3_000)
+COUNT = by_lane(40, 80, 2_000)
 quick = settings(max_examples=COUNT, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 DELETED, DATA, POSITION_DELETES = 2, 0, 1
 
@@ -100,6 +100,16 @@ def test_lists(rows: list[Any], codec: str, block_bytes: int) -> None:
     assert rows_of(after) == new
     assert read_header(after) == read_header(before)
     assert moving.target.asked == {COLD.place(path): 1 for path in sizes}  # type: ignore[attr-defined]
+
+
+def test_a_manifest_that_many_lists_name_is_asked_for_once() -> None:
+    rows = [{"manifest_path": f"s3://lake/{each}", "manifest_length": 1, "partition_spec_id": 0} for each in range(20)]
+    moving = relocation({row["manifest_path"]: 5 for row in rows})
+    for last in (10, 20):
+        data = avro(LIST_SCHEMA, rows[:last])
+        found = rows_of(moving.relocated(FileKind.MANIFEST_LIST, KEY, data))
+        assert [each["manifest_length"] for each in found] == [5] * last
+    assert moving.target.asked == {COLD.place(row["manifest_path"]): 1 for row in rows}  # type: ignore[attr-defined]
 
 
 # ---------------------------------------------------------------- bounds
