@@ -30,7 +30,7 @@ from firnline.model.files import File, FileKind
 from firnline.stores.objects import ObjectStores
 from firnline.testing.manifests import Content, Item
 from firnline.testing.tables import QuickFiles, SmallTable
-from firnline.tiers.mirror import Mirror
+from firnline.tiers.places import TierPlaces
 
 FLOOR = 5.0
 SNAPSHOTS, FILES, POSITIONS = 200, 100, 1_000
@@ -56,8 +56,8 @@ class History:
         return f"{self.warehouse}/db/{self.name}"
 
     @property
-    def place(self) -> Mirror:
-        return Mirror(f"{self.warehouse}/cold")
+    def place(self) -> TierPlaces:
+        return TierPlaces(f"{self.warehouse}/cold")
 
 
 def build(warehouse: Path, name: str, snapshots: int) -> History:

@@ -24,7 +24,7 @@ from firnline.formats.iceberg.relocating import IcebergRelocation
 from firnline.model.files import File, FileKind
 from firnline.ports.relocating import Relocate
 from firnline.stores.objects import ObjectStores
-from firnline.tiers.mirror import Mirror
+from firnline.tiers.places import TierPlaces
 
 Rows = dict[str, list[dict[str, Any]]]
 LINEAGE = ("_row_id", "_last_updated_sequence_number")
@@ -196,14 +196,14 @@ def files_of(document: dict[str, Any], store: ObjectStores) -> dict[str, FileKin
     return found
 
 
-def relocate(files: dict[str, FileKind], moving: Relocate, place: Mirror, store: ObjectStores) -> None:
+def relocate(files: dict[str, FileKind], moving: Relocate, place: TierPlaces, store: ObjectStores) -> None:
     for kind in (kind for group in moving.order for kind in group):
         for path in sorted(path for path, each in files.items() if each is kind):
             data = store.get(path)
             store.put(place.place(path), moving.relocated(kind, path, data) if kind in moving.rewritten else data)
 
 
-def placed_document(document: dict[str, Any], place: Mirror) -> dict[str, Any]:
+def placed_document(document: dict[str, Any], place: TierPlaces) -> dict[str, Any]:
     def with_place(each: dict[str, Any], name: str) -> dict[str, Any]:
         return {**each, name: place.place(each[name])}
 
@@ -241,7 +241,7 @@ def _rows(spark: SparkSession, source: str, snapshot: int, lineage: tuple[str, .
 
 def answer(folder: Path, jars: str) -> dict[str, Any]:
     spark, store = session(folder, jars), ObjectStores()
-    places = {name: Mirror(str(folder / name)) for name in ("cold", "careless")}
+    places = {name: TierPlaces(str(folder / name)) for name in ("cold", "careless")}
     told: dict[str, Any] = {}
     for name, grow in GROWN.items():
         table = LiveTable(spark, folder, name)

@@ -60,7 +60,7 @@ class Targets:
 
     def _small(self, opened: Opened, target: Key, still: Still) -> str:
         """Writes an object at once. Where both stores tell one md5, nothing is left to compute, which would take as
-        long as the rest: but only in a bucket that was seen to tag by md5. One that tags all alike tells it of anything.
+        long as the rest: but only in a bucket that was seen to tag by md5. One that tags all alike says it of anything.
         """
         data = _joined(opened.pieces(PART_BYTES))
         etag = self.uploads.put(target, data, still)
