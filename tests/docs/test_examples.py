@@ -16,7 +16,8 @@ README = ROOT / "README.md"
 PYTHON = ROOT / "docs" / "guides" / "python.md"
 ICECHUNK = ROOT / "docs" / "guides" / "icechunk.md"
 POINTERS = ROOT / "docs" / "guides" / "pointers.md"
-SHELL_GUIDES = [guide for guide in GUIDES if blocks(guide, "console") and guide != POINTERS]
+TIERS = ROOT / "docs" / "guides" / "tiers.md"
+SHELL_GUIDES = [guide for guide in GUIDES if blocks(guide, "console") and guide not in (POINTERS, TIERS)]
 
 
 @pytest.mark.parametrize("guide", [README, *SHELL_GUIDES], ids=lambda path: path.stem)
@@ -36,6 +37,19 @@ def test_pointers_are_published_where_the_policy_of_the_page_asks(
     (policy, *_) = blocks(POINTERS, "yaml")
     Path("firnline.yaml").write_text(policy)
     for block in blocks(POINTERS, "console"):
+        for example in examples(block):
+            Shell(small_lake, capsys).run(example)
+
+
+def test_history_is_handed_to_the_tier_of_the_page(
+    small_lake: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYICEBERG_CATALOG__COLD__TYPE", "sql")
+    monkeypatch.setenv("PYICEBERG_CATALOG__COLD__URI", f"sqlite:///{small_lake}/cold.db")
+    (policy, *_) = blocks(TIERS, "yaml")
+    tiers = policy.partition("catalogs:")[0].replace("s3://company-cold/lake", f"file://{small_lake}/colder")
+    Path("firnline.yaml").write_text(Path("firnline.yaml").read_text() + tiers)
+    for block in blocks(TIERS, "console"):
         for example in examples(block):
             Shell(small_lake, capsys).run(example)
 
