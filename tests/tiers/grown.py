@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Iterator
-from itertools import count, cycle, islice
+from collections.abc import Callable
+from itertools import count, cycle
 from typing import Any
 from uuid import uuid4
 
@@ -16,6 +16,7 @@ from tests.tiers.java_spark import JavaSpark
 MERGE_ON_READ = ", ".join(f"'write.{verb}.mode' = 'merge-on-read'" for verb in ("delete", "update", "merge"))
 DIRECT = ", ".join(f"'write{verb}.distribution-mode' = 'none'" for verb in ("", ".delete", ".update"))
 """No shuffles: the tables are tiny."""
+KEPT = "kept"
 Step = Callable[[], object]
 
 
@@ -99,6 +100,11 @@ class GrownTable:
         """Names the current snapshot, for a time that is over at once."""
         self._name("createTag", f"tag-{next(self._numbers)}")
 
+    def keep(self) -> None:
+        """Names the current snapshot for ever."""
+        table = self.java
+        table.manageSnapshots().createTag(KEPT, table.currentSnapshot().snapshotId()).commit()
+
     def branch(self) -> None:
         """Commits a snapshot on a branch of its own, which goes with it."""
         name = f"branch_{next(self._numbers)}"
@@ -141,44 +147,40 @@ class GrownTable:
         return f"({', '.join(values)})"
 
 
-def grow(table: GrownTable, snapshots: int) -> None:
-    """Takes a table that was just created through the whole script, and on with its last steps until it has so many
-    snapshots on main.
+def grow(table: GrownTable, snapshots: int = 0) -> None:
+    """Takes a table that was just created through every kind of change, in each format version that has it, and on
+    until it has so many snapshots.
     """
     for step in _script(table):
         step()
-    for step in islice(cycle(_rounds(table)), max(0, snapshots - _count(table))):
-        step()
+    steps = cycle(_rounds(table))
+    while len(list(table.java.snapshots())) < snapshots:
+        next(steps)()
 
 
-def _count(table: GrownTable) -> int:
-    return len(list(table.java.snapshots()))
-
-
-def _script(table: GrownTable) -> Iterator[Step]:
-    """Yields the changes in their order: format version 1, then 2, then 3, each kind of change in each that has it."""
+def _script(table: GrownTable) -> list[Step]:
     alter = table.alter
     first: list[Step] = [
-        table.insert, table.insert, table.tag, lambda: alter("ADD COLUMN extra INT"), table.insert, table.delete,
-        table.overwrite, table.rewrite_manifests, table.upgrade,
+        table.insert, lambda: alter("ADD COLUMN extra INT"), table.insert, table.tag, table.overwrite, table.insert,
+        table.upgrade,
     ]  # fmt: skip
     second: list[Step] = [
-        table.insert, table.delete, table.update, table.statistics, table.tag,
-        lambda: alter("DROP PARTITION FIELD p"), table.insert, table.delete_by_value,
-        lambda: alter("ALTER COLUMN n TYPE BIGINT"), table.branch, table.insert, table.delete,
-        lambda: alter("ADD PARTITION FIELD bucket(4, id)"), lambda: alter("RENAME COLUMN extra TO more"), table.insert,
-        table.rewrite_manifests, table.update, lambda: alter("DROP COLUMN gone"), table.insert, table.tag,
-        table.compact, table.insert, table.delete, table.delete_by_value, table.upgrade,
+        table.delete, table.update, lambda: alter("DROP PARTITION FIELD p"), table.insert,
+        lambda: alter("ALTER COLUMN n TYPE BIGINT"), lambda: alter("RENAME COLUMN extra TO more"),
+        lambda: alter("DROP COLUMN gone"), table.branch, table.rewrite_manifests, table.compact, table.upgrade,
     ]  # fmt: skip
-    return iter([*first, *second, *_rounds(table)])
+    third: list[Step] = [
+        lambda: alter("ADD PARTITION FIELD bucket(2, id)"), table.insert, table.delete, table.keep, table.update,
+        table.statistics, table.tag, table.insert, table.delete_by_value, table.delete, table.insert,
+    ]  # fmt: skip
+    return [*first, *second, *third]
 
 
 def _rounds(table: GrownTable) -> list[Step]:
     """Returns changes that can be made again and again in format version 3."""
     return [
         table.insert, table.delete, table.update, table.tag, table.insert, table.delete, table.delete_by_value,
-        table.rewrite_manifests, table.statistics, table.insert, table.branch, table.compact, table.insert,
-        table.update, table.insert,
+        table.rewrite_manifests, table.insert, table.branch, table.compact, table.insert, table.delete, table.insert,
     ]  # fmt: skip
 
 

@@ -39,7 +39,7 @@ class JavaSpark:
     def add_catalog(self, name: str, settings: Mapping[str, str]) -> None:
         prefix = f"spark.sql.catalog.{name}"
         self._session.conf().set(prefix, "org.apache.iceberg.spark.SparkCatalog")
-        for key, value in {"cache-enabled": "false", **settings}.items():
+        for key, value in settings.items():
             self._session.conf().set(f"{prefix}.{key}", value)
 
     def sql(self, statement: str) -> list[dict[str, Any]]:
@@ -51,6 +51,10 @@ class JavaSpark:
         except Py4JJavaError as failed:
             raise AssertionError(f"{failed.java_exception.getMessage()}\n{statement}") from None
         return [json.loads(each) for each in self.jvm.texts(found)]
+
+    def refresh(self, table: str) -> None:
+        """Makes the session see what another program wrote."""
+        self.sql(f"REFRESH TABLE {table}")
 
     def table(self, name: str) -> Any:
         """Returns the table as Iceberg's Java has it."""

@@ -14,13 +14,13 @@ import pytest
 
 from harness.servers.fixtures import GetServer, unique
 from harness.servers.s3 import make_bucket
-from tests.tiers.grown import GrownTable, grow
+from tests.tiers.grown import KEPT, GrownTable, grow
 from tests.tiers.java_spark import JavaSpark
 from tests.tiers.readings import Rows, as_of, by_id, by_name, by_time, pyiceberg_rows, spark_rows, without_lineage
 from tests.tiers.shores import Shore, on_files
 
 pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("tiers-spark")]
-COUNT = 500 if os.environ.get("FIRNLINE_FULL") else 20
+COUNT = 500 if os.environ.get("FIRNLINE_FULL") else 12
 SAMPLE = 500 if os.environ.get("FIRNLINE_FULL") else 4
 Record = Callable[[str, object], None]
 
@@ -75,15 +75,19 @@ def test_what_expired_is_read_from_the_tier(shore: Shore, spark: JavaSpark, reco
 
     assert shore.expire("local")["state"] == "done"
 
+    spark.refresh(live)
     after = _told(shore, spark, cold, record_property)
     gone = before.ids - {each.snapshotId() for each in table.java.snapshots()}
     assert len(gone) >= COUNT
+    assert after.pyiceberg
     assert after.spark == {str(each): before.spark[str(each)] for each in gone}
     assert after.pyiceberg == {each: rows for each, rows in before.pyiceberg.items() if each in gone}
-    assert after.names == {name: each for name, each in before.names.items() if each in gone}
+    assert after.names == {name: each for name, each in before.names.items() if name != KEPT}
     assert len(after.names) >= 3
     moments = before.moments(gone)
     assert as_of(spark, cold, moments) == {each: found[each] for each in moments}
+    with pytest.raises(AssertionError, match=f"Cannot find snapshot with ID {before.names[KEPT]}"):
+        spark_rows(spark, cold, by_time(before.moments({before.names[KEPT]})), lineage=False)
     some = moments[:: 1 + len(moments) // SAMPLE]
     assert spark_rows(spark, cold, by_time(some), lineage=True) == {str(t): after.spark[str(found[t])] for t in some}
     named = {name: without_lineage(after.spark[str(each)]) for name, each in after.names.items()}
