@@ -30,10 +30,10 @@ class Answer:
 
 def plan(world: World, options: Options, files: Path) -> Answer:
     """What `firnline plan` says; the list of victims is left in `files`, a path that ends in .csv."""
-    said = json.loads(_firnline(_arguments(world, options, files)))
+    answer = json.loads(said(_arguments(world, options, files)))
     with files.open(newline="", encoding="utf-8") as rows:
         victims = {canonical(row["path"]): int(row["size"]) for row in csv.DictReader(rows)}
-    return Answer(frozenset(said["expire"]), frozenset(said["expire_refs"]), victims)
+    return Answer(frozenset(answer["expire"]), frozenset(answer["expire_refs"]), victims)
 
 
 def _arguments(world: World, options: Options, files: Path) -> list[str]:
@@ -46,7 +46,7 @@ def _arguments(world: World, options: Options, files: Path) -> list[str]:
     return arguments
 
 
-def _firnline(arguments: list[str]) -> str:
+def said(arguments: list[str]) -> str:
     """Standard output of a command, run in this process: starting Python for each would double the lane."""
     from firnline.cli import main
 

@@ -10,7 +10,7 @@ import json
 import os
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
@@ -118,12 +118,14 @@ class Jvm:
 
 
 @contextmanager
-def started() -> Iterator[Jvm]:
-    """A running JVM with Iceberg in it. Raises, with what the JVM said, if Java or the jar cannot be had."""
+def started(more: Sequence[str] = ()) -> Iterator[Jvm]:
+    """A running JVM with Iceberg in it, and with the jars of `more` coordinates. Raises, with what the JVM said, if
+    Java or the jars cannot be had.
+    """
     os.environ["PYSPARK_PYTHON"] = sys.executable
     os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
     with tempfile.TemporaryFile("w+") as said, tempfile.TemporaryDirectory() as folder:
-        gateway = _launch(said)
+        gateway = _launch(said, [PACKAGE, *more])
         try:
             yield _checked(Jvm(gateway, Path(folder) / "exchange.metadata.json"))
         finally:
@@ -132,9 +134,9 @@ def started() -> Iterator[Jvm]:
             gateway.proc.wait(timeout=30)
 
 
-def _launch(said: IO[str]) -> Any:
+def _launch(said: IO[str], jars: Sequence[str]) -> Any:
     settings = SparkConf(loadDefaults=False)
-    for key, value in {**SETTINGS, "spark.jars": for_spark([PACKAGE])}.items():
+    for key, value in {**SETTINGS, "spark.jars": for_spark(jars)}.items():
         settings.set(key, value)
     try:
         return launch_gateway(settings, popen_kwargs={"stderr": said})

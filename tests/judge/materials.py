@@ -41,6 +41,9 @@ class Materials:
         spec = self._table.spec()
         partition = self._partition(spec)
         path, size = self._file(f"data/{partition}".rstrip("/"), ".parquet")
+        return self._told(spec, partition, path, size)
+
+    def _told(self, spec: Any, partition: str, path: str, size: int) -> Material:
         builder = self._jvm.iceberg("DataFiles").builder(spec).withPath(path).withFileSizeInBytes(size)
         builder = builder.withRecordCount(1)
         java = builder.withPartitionPath(partition).build() if partition else builder.build()
@@ -69,10 +72,13 @@ class Materials:
     def _vector(self, path: str, size: int, data: Material, share: int, index: int) -> Any:
         builder = self._deletes_of(data).withPath(path).withFormat("puffin").withFileSizeInBytes(size)
         builder = builder.withRecordCount(1).withReferencedDataFile(data.path)
-        builder = builder.withContentOffset(share * index).withContentSizeInBytes(share)
+        builder = builder.withContentOffset(self._offset(share, index)).withContentSizeInBytes(share)
         java = (builder.withPartitionPath(data.partition) if data.partition else builder).build()
         self.deletes[path, data.path] = java
         return java
+
+    def _offset(self, share: int, index: int) -> int:
+        return share * index
 
     def _deletes_of(self, data: Material) -> Any:
         spec = self._table.specs().get(data.spec_id)

@@ -81,13 +81,13 @@ class World:
         return sorted(snapshot["timestamp-ms"] for snapshot in self.document["snapshots"])
 
 
-def build(jvm: Jvm, seed: int, location: Path) -> World:
-    """Write the world of a seed into an empty folder."""
+def build(jvm: Jvm, seed: int, location: Path, make: type[Materials] = Materials) -> World:
+    """Write the world of a seed into an empty folder. `make` says what its files hold."""
     rng = random.Random(seed)
     spelled = rng.choice(["", "", "file:", "file://"]) + str(location)
     version = rng.choice([1, 1, 2, 2, 3, 3, 3])
     table = _create(jvm, rng, spelled, version)
-    materials = Materials(jvm, rng, table, spelled, f"{spelled}-elsewhere")
+    materials = make(jvm, rng, table, spelled, f"{spelled}-elsewhere")
     operations = Operations(jvm, rng, table, materials)
     done = _run(operations, rng, version)
     document = operations.state()

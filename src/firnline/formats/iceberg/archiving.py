@@ -6,11 +6,12 @@ It is a table of its own, with a uuid that follows from the live one's, in which
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Set
+from itertools import pairwise
 from typing import Any
 from uuid import NAMESPACE_URL, uuid5
 
 from firnline.formats.iceberg import fields
-from firnline.formats.iceberg.definitions import ID_OF, IN_USE, in_use, refuse_lost_sources, refuse_other_meaning
+from firnline.formats.iceberg.definitions import ID_OF, IN_USE, in_use, refuse_other_meaning
 from firnline.formats.iceberg.document import Document
 from firnline.formats.iceberg.edit import EXPIRED_PATH, stamped
 from firnline.model.snapshots import MAIN, RefKind
@@ -21,6 +22,8 @@ from firnline.tiers.belonging import ARCHIVE_OF
 Entry = Mapping[str, Any]
 _PATHS = {"statistics": "statistics-path", "partition-statistics": "statistics-path"}
 _UNSORTED: Entry = {"order-id": 0, "fields": []}
+_SKEW_MS = 60_000
+_NEVER_LESS = ("format-version", "last-sequence-number", "next-row-id", "last-column-id", "last-partition-id")
 _OF_LIVE = ("firnline.", "write.data.", "write.metadata.path", "write.object-storage.", "write.folder-storage.",
             "write.metadata.delete-after-commit.", "history.expire.")  # fmt: skip
 """Properties that say where and how the live table is written and cleaned: none of that holds for the tier's."""
@@ -41,23 +44,23 @@ def archived(
     present = _by_id((cold or {}).get("snapshots") or ())
     coming = [each for each in live.get("snapshots") or () if str(each["snapshot-id"]) in snapshots - present.keys()]
     kept = sorted([*present.values(), *(_placed(each, place, state.fence) for each in coming)], key=_by_age)
-    log = _log(state, cold, snapshots)
-    current = log[-1]["snapshot-id"] if log else kept[-1]["snapshot-id"]
+    log = _log(state, cold, snapshots | present.keys())
+    current = (log or kept)[-1]["snapshot-id"]
     document = {
         **{name: value for name, value in live.items() if name != EXPIRED_PATH},
         **_definitions(live, cold),
+        **_largest(live, cold),
         "table-uuid": uuid_in_tier(state.uuid, place.place(state.location)),
         "location": place.place(state.location),
         "properties": _properties(state, into),
         "snapshots": kept,
-        "snapshot-log": log or [{"snapshot-id": current, "timestamp-ms": kept[-1]["timestamp-ms"]}],
+        "snapshot-log": log,
         "current-snapshot-id": current,
         "refs": _refs(state, cold, current, tags, {str(each["snapshot-id"]) for each in kept}),
         "metadata-log": list((cold or {}).get("metadata-log") or ()),
-        "last-updated-ms": max(now_ms, *(int(each["timestamp-ms"]) for each in kept)),
+        "last-updated-ms": max(now_ms, *(int(each["timestamp-ms"]) for each in (*kept, *log))),
         **{name: _statistics(name, live, cold, snapshots, place) for name in _PATHS},
     }
-    refuse_lost_sources(document, live)
     return document if into is None else _following(document, into, now_ms)
 
 
@@ -91,19 +94,37 @@ def _placed(snapshot: Entry, place: Place, where: str) -> Entry:
     return {**snapshot, "manifests": [place.place(each) for each in snapshot.get("manifests") or ()]}
 
 
-def _log(state: State, cold: Document | None, snapshots: Set[str]) -> list[Entry]:
-    """Returns when each snapshot became the current one, by time. One of main's own that the live log has forgotten
-    became it when it was made.
+def _log(state: State, cold: Document | None, there: Set[str]) -> list[Entry]:
+    """Returns when each snapshot became the current one, until the last that the tier has. Of a table without any log,
+    main's own snapshots became it when they were made.
+
+    Snapshots that the tier does not have stay in it: a reader who asks for their time fails. Without them it would get
+    the rows of an earlier snapshot.
     """
-    told = [*((cold or {}).get("snapshot-log") or ()), *(state.document.get("snapshot-log") or ())]
-    wanted = snapshots | _by_id((cold or {}).get("snapshots") or ()).keys()
-    log = [each for each in told if str(each["snapshot-id"]) in wanted]
-    logged = {str(each["snapshot-id"]) for each in log}
+    before, now = ((each or {}).get("snapshot-log") or () for each in (cold, state.document))
+    known = {_moment(each) for each in before}
+    log = _in_order([*before, *(each for each in now if _moment(each) not in known)]) or _made(state)
+    ours = [place for place, each in enumerate(log, start=1) if str(each["snapshot-id"]) in there]
+    return log[: max(ours, default=0)]
+
+
+def _moment(entry: Entry) -> tuple[int, int]:
+    return int(entry["timestamp-ms"]), int(entry["snapshot-id"])
+
+
+def _made(state: State) -> list[Entry]:
     main = state.refs.get(MAIN)
-    own = [each for each in (state.graph.history(main.snapshot) if main else ()) if each.id in snapshots - logged]
-    log += [{"snapshot-id": int(each.id), "timestamp-ms": each.timestamp_ms} for each in own]
-    once = {(int(each["timestamp-ms"]), each["snapshot-id"]): each for each in log}
-    return [once[key] for key in sorted(once)]
+    own = state.graph.history(main.snapshot) if main else ()
+    made = sorted((each.timestamp_ms, int(each.id)) for each in own)
+    return [{"timestamp-ms": at, "snapshot-id": snapshot} for at, snapshot in made]
+
+
+def _in_order(log: list[Entry]) -> list[Entry]:
+    """Returns the log as it is, where writers' clocks explain its order: the later of two entries counts. Java reads no
+    table whose log goes back by more.
+    """
+    back = any(int(one["timestamp-ms"]) - int(other["timestamp-ms"]) > _SKEW_MS for one, other in pairwise(log))
+    return sorted(log, key=lambda entry: int(entry["timestamp-ms"])) if back else log
 
 
 def _refs(state: State, cold: Document | None, current: int, tags: Set[str], there: Set[str]) -> dict[str, Entry]:
@@ -146,6 +167,14 @@ def _definitions(live: Document, cold: Document | None) -> dict[str, Any]:
     orders = _united(live.get("sort-orders"), (cold or {}).get("sort-orders"), "order-id")
     unsorted = [] if any(each.get("order-id") == 0 for each in orders) else [_UNSORTED]
     return {**found, "sort-orders": [*unsorted, *orders], "default-sort-order-id": 0}
+
+
+def _largest(live: Document, cold: Document | None) -> dict[str, int]:
+    """Returns the numbers that Java checks what is there by. Those of live are lower once it was registered again from
+    older metadata.
+    """
+    said = {name: [each[name] for each in (live, cold or {}) if each.get(name) is not None] for name in _NEVER_LESS}
+    return {name: max(numbers) for name, numbers in said.items() if numbers}
 
 
 def _united(first: Any, second: Any, key: str) -> list[Entry]:

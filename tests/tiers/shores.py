@@ -1,0 +1,105 @@
+"""A live and a cold place, each with a SQLite catalog that firnline, PyIceberg and Spark are all configured for."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from pyiceberg.catalog.sql import SqlCatalog
+from pyiceberg.table import Table
+
+from firnline.app.places import now_ms
+from tests.judge.firnline_side import said
+from tests.tiers.java_spark import JavaSpark
+
+NAMESPACE = "db"
+
+
+@dataclass(frozen=True)
+class Shore:
+    """`live` and `cold` are roots of their own; `name` tells its catalogs from those of other tests."""
+
+    name: str
+    folder: Path
+    live: str
+    cold: str
+    s3: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def lake_name(self) -> str:
+        return f"lake_{self.name}"
+
+    @property
+    def cold_name(self) -> str:
+        return f"cold_{self.name}"
+
+    def live_table(self, table: str = "t") -> str:
+        return f"{self.lake_name}.{NAMESPACE}.{table}"
+
+    def cold_table(self, table: str = "t") -> str:
+        return f"{self.cold_name}.{NAMESPACE}.{table}"
+
+    def configure(self, monkeypatch: pytest.MonkeyPatch, **tier: str) -> None:
+        """Writes both catalogs and the policy to files of the folder; `tier` is added to the tier's settings."""
+        catalogs = {name: self._settings(name) for name in (self.lake_name, self.cold_name)}
+        (self.folder / ".pyiceberg.yaml").write_text(yaml.safe_dump({"catalog": catalogs}))
+        policy = {
+            "archive": self.cold_name,
+            "tiers": {self.cold_name: {"root": self.cold, **tier}},
+            "catalogs": {self.cold_name: {"archive": "off"}},
+        }
+        (self.folder / "firnline.yaml").write_text(yaml.safe_dump(policy))
+        monkeypatch.setenv("PYICEBERG_HOME", str(self.folder))
+        monkeypatch.setenv("FIRNLINE_CACHE", str(self.folder / "cache"))
+
+    def add_to(self, spark: JavaSpark) -> None:
+        """Makes both catalogs known to Spark, and the namespace of the live one."""
+        for name in (self.lake_name, self.cold_name):
+            theirs = {"type": "jdbc", "uri": f"jdbc:sqlite:{self._database(name)}", "jdbc.schema-version": "V1"}
+            if self.s3:
+                theirs |= {"io-impl": "org.apache.iceberg.aws.s3.S3FileIO", "client.region": self.s3["s3.region"]}
+            spark.add_catalog(name, {**theirs, "warehouse": self._root(name), **self.s3})
+        spark.sql(f"CREATE NAMESPACE {self.lake_name}.{NAMESPACE}")
+
+    def pyiceberg(self, table: str) -> Table:
+        """Returns a table as PyIceberg reads it; `table` with its catalog before it."""
+        name, _, rest = table.partition(".")
+        return SqlCatalog(name, **self._settings(name)).load_table(rest)
+
+    def firnline(self, *command: str) -> Any:
+        """Returns what a command says as JSON. Raises AssertionError where it fails."""
+        return json.loads(said([*command, "--config", str(self.folder / "firnline.yaml"), "--json"]))
+
+    def expire(self, engine: str, *more: str, table: str = "t") -> Any:
+        """Expires all but the newest snapshot of every branch, and purges at once."""
+        cut = [
+            "--older-than",
+            str(now_ms() + 1),
+            "--retain-last",
+            "1",
+            "--grace",
+            "0s",
+            "--blast-radius",
+            "100%",
+            "--yes",
+        ]
+        return self.firnline("expire", self.live_table(table), *cut, "--engine", engine, *more)
+
+    def _settings(self, name: str) -> dict[str, str]:
+        uri = f"sqlite:///{self._database(name)}"
+        return {"type": "sql", "uri": uri, "warehouse": self._root(name), **self.s3}
+
+    def _database(self, name: str) -> Path:
+        return self.folder / f"{name}.db"
+
+    def _root(self, name: str) -> str:
+        return self.live if name == self.lake_name else self.cold
+
+
+def on_files(name: str, folder: Path) -> Shore:
+    return Shore(name, folder, f"file://{folder}/warehouse", f"file://{folder}/colder")
