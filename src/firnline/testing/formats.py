@@ -26,6 +26,7 @@ from firnline.model.files import FileKind
 from firnline.model.locations import identity
 from firnline.model.removals import Removal
 from firnline.ports.catalogs import TableName
+from firnline.ports.expanding import ROW_COLUMNS
 from firnline.ports.formats import State, TableFormat
 from firnline.ports.kits import Kit
 from firnline.ports.stores import shared
@@ -129,6 +130,12 @@ class FormatContract:
         found = reached(LocalEngine(), table_format, state, frozenset())["kept"]
         metadata = {identity(each) for each in table_format.metadata_files(state)}
         assert {identity(path) for path in specimen.needed()} <= {name for name, _, _ in found} | metadata
+
+    def test_no_units_name_nothing(self, table_format: TableFormat) -> None:
+        """Who leaves out units that are known asks for none in the end."""
+        found = table_format.expand([])
+        assert (len(found.rows), len(found.of)) == (0, 0)
+        assert found.rows.schema.names[: len(ROW_COLUMNS)] == list(ROW_COLUMNS)
 
     @pytest.mark.parametrize("how", SPOILED)
     def test_a_damaged_unit_is_named(

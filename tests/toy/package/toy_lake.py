@@ -74,7 +74,7 @@ class ToyExpand:
             unit = units[number]
             rows += [(identity(unit.key), unit.key, unit.size or 0, unit.kind.value, False), *named]
             of += [number] * (1 + len(named))
-        columns = [list(column) for column in zip(*rows, strict=True)]
+        columns = [[row[number] for row in rows] for number in range(len(_ROWS))]
         return Expanded(pa.record_batch(columns, schema=_ROWS), np.array(of, dtype=np.int64))
 
     def named(self, unit: File) -> list[tuple[str, str, int, str, bool]]:

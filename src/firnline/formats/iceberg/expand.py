@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from firnline.errors import FirnlineError, UnsupportedFormat
 from firnline.formats.avro import CorruptAvro, decode_many
-from firnline.formats.columns import ROW_SCHEMA, first_dotted, identities
+from firnline.formats.columns import ROW_SCHEMA, first_dotted, identities, nothing_named
 from firnline.formats.damage import named
 from firnline.formats.iceberg import fields
 from firnline.formats.iceberg.counts import Numbers, claim_of, refuse_cut
@@ -100,6 +100,8 @@ class IcebergExpand:
         return IcebergExpand(shared(self.store, parts))
 
     def __call__(self, units: Sequence[File], together: Together = map) -> Expanded:
+        if not units:
+            return nothing_named()
         contents = list(together(self._read, units))
         if len(units) > 1:
             with suppress(CorruptAvro, FirnlineError):

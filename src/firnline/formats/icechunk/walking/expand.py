@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from firnline.formats.columns import ROW_SCHEMA, identities
+from firnline.formats.columns import ROW_SCHEMA, identities, nothing_named
 from firnline.formats.damage import named
 from firnline.formats.icechunk import names
 from firnline.formats.icechunk.ids import letters_of
@@ -48,6 +48,8 @@ class IcechunkExpand:
         return IcechunkExpand(shared(self.store, parts))
 
     def __call__(self, units: Sequence[File], together: Together = map) -> Expanded:
+        if not units:
+            return nothing_named()
         return joined(([number], each) for number, each in enumerate(together(self._opened, units)))
 
     def _opened(self, unit: File) -> Expanded:
