@@ -12,6 +12,7 @@ import yaml
 from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.table import Table
 
+from firnline.catalogs import config
 from tests.neighbours.lakes import COLUMN, RealLake, real_lake
 
 POLICY = """
@@ -56,9 +57,17 @@ def _rows_of(table: Table) -> dict[int, list[int]]:
     }
 
 
+def forget_catalogs() -> None:
+    """Lets go of what this process knows of catalogs, as a new one does: another test may have had the same path."""
+    for opened in config._opened.values():
+        opened.close()
+    config._opened.clear()
+
+
 @contextmanager
 def tiered_lake(folder: Path, monkeypatch: pytest.MonkeyPatch, more: str = "") -> Iterator[TieredLake]:
     """Makes an empty lake with a tier; `more` is added to what firnline.yaml says of it."""
+    forget_catalogs()
     with real_lake(folder, monkeypatch) as lake:
         settings = yaml.safe_load((folder / ".pyiceberg.yaml").read_text())
         cold = {"type": "sql", "uri": f"sqlite:///{folder}/cold.db", "warehouse": f"file://{folder}/colder"}

@@ -12,11 +12,10 @@ from pathlib import Path
 import pytest
 from pyiceberg.catalog.sql import SqlCatalog
 
-from firnline.catalogs import config
 from firnline.errors import FirnlineError
 from firnline.testing.faults import CountingFault, Died, Dying, Fault, Losing, When
 from tests.tiers.cutting import passing_through
-from tests.tiers.lakes import TieredLake, tiered_lake
+from tests.tiers.lakes import TieredLake, forget_catalogs, tiered_lake
 
 FULL = bool(os.environ.get("FIRNLINE_FULL"))
 CUTS = 4
@@ -44,9 +43,7 @@ class BrokenLake:
 
     def set_back(self) -> None:
         self.lake.catalog.close()
-        for opened in config._opened.values():
-            opened.close()
-        config._opened.clear()  # as in a new process
+        forget_catalogs()
         for each in self.folder.iterdir():
             shutil.rmtree(each) if each.is_dir() else each.unlink()
         shutil.copytree(self._kept, self.folder, dirs_exist_ok=True)

@@ -120,6 +120,8 @@ MOVES: dict[RunState, frozenset[RunState]] = {
     _S.CANCELLED: frozenset(),
 }
 
+OPEN = frozenset({_S.PLANNED, _S.ARCHIVED, _S.COMMITTING})
+"""States of a run that is not committed yet."""
 FINISHED = frozenset({_S.DONE, _S.UNDONE, _S.CANCELLED})
 UNDOABLE = frozenset({_S.COMMITTING, _S.COMMITTED, _S.UNDOING})
 """States in which the removed snapshots may come back, so that every later run must leave their files alone."""

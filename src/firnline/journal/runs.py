@@ -47,8 +47,8 @@ from firnline.ports.formats import UndoWindow
 
 _STAGE_IN: Mapping[RunState, tuple[type[Stage], ...]] = {
     RunState.PLANNED: (AwaitUndo, ArchiveSnapshots, CommitExpiry, BeginGrace),
-    RunState.ARCHIVED: (CommitExpiry,),
-    RunState.COMMITTING: (CommitExpiry,),
+    RunState.ARCHIVED: (ArchiveSnapshots,),
+    RunState.COMMITTING: (ArchiveSnapshots, CommitExpiry),
     RunState.COMMITTED: (AwaitGrace,),
     RunState.PURGING: (PurgeVictims,),
 }

@@ -8,14 +8,14 @@ from shlex import quote
 from typing import assert_never
 
 from firnline.errors import RefusedForSafety, UsageError
-from firnline.journal.events import RunState
+from firnline.journal.events import OPEN, RunState
 from firnline.journal.lease import Lease
 from firnline.journal.runs import Run, in_commit_order, refuse_unsealed_run
 from firnline.model.times import format_instant
 from firnline.ops.orphans.guard import LakeGuard
 from firnline.ops.orphans.plan import begin_grace, call_off
 from firnline.ops.orphans.scope import Prefix
-from firnline.ops.runs.commit import OPEN, commit_landed, commit_run, refuse_refused
+from firnline.ops.runs.commit import commit_landed, commit_run, refuse_refused
 from firnline.ops.runs.guard import Guard, TableGuard, reachable_since_plan
 from firnline.ops.runs.leased import LeasedRun
 from firnline.ops.runs.purge import Deleter, blocked_by, purge_run, waits_for_grace

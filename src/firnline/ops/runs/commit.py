@@ -13,7 +13,7 @@ from firnline.errors import (
     RefusedForSafety,
     UnreadableMetadata,
 )
-from firnline.journal.events import RunState
+from firnline.journal.events import OPEN, RunState
 from firnline.journal.layout import RECORDS
 from firnline.journal.parts import CHANGED, Seals, part_keys, part_prefix, read_part, seal, write_parts
 from firnline.journal.runs import Run, refuse_edited
@@ -35,9 +35,6 @@ from firnline.ops.tiers.archive import not_in_tier, refuse_unarchived
 from firnline.plans.stages import CommitExpiry
 from firnline.ports.catalogs import Attempt
 from firnline.ports.formats import Edited, State, UndoWindow
-
-OPEN = (RunState.PLANNED, RunState.ARCHIVED, RunState.COMMITTING)
-"""States of a run that is not committed yet."""
 
 
 @dataclass

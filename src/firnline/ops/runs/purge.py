@@ -100,7 +100,7 @@ def purge_run(leased: LeasedRun, deleter: Deleter, guard: Guard) -> LeasedRun:
     refuse_lost_refs(run, state.capabilities.undo is UndoWindow.AFTER_COMMIT)
     refuse_emptied(work.source.format, state, run)  # while the run can still be undone
     refuse_edited(work.store, run)
-    refuse_lost_archive(work, run)
+    refuse_lost_archive(leased)
     refuse_changed_parts(work.store, run.folder.victims, run.victim_seals)
     if run.state is RunState.COMMITTED:
         guard.look_again()  # a purge that may not begin ends no undo

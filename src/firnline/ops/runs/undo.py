@@ -9,7 +9,7 @@ from shlex import quote
 
 from firnline.errors import RefusedForSafety, UnreadableMetadata
 from firnline.history.ledger import End
-from firnline.journal.events import RECORDS_KEY, Event, RunState
+from firnline.journal.events import OPEN, RECORDS_KEY, Event, RunState
 from firnline.journal.runs import Run
 from firnline.model.files import Root
 from firnline.model.removals import Removal
@@ -17,7 +17,7 @@ from firnline.model.snapshots import SnapshotId
 from firnline.ops.history.ledger import note_end
 from firnline.ops.history.remember import RunHistory
 from firnline.ops.runs.change import change, fence_off, version_of
-from firnline.ops.runs.commit import OPEN, cancelled
+from firnline.ops.runs.commit import cancelled
 from firnline.ops.runs.leased import LeasedRun
 from firnline.ops.runs.presence import look
 from firnline.ops.table.context import TableContext

@@ -7,33 +7,46 @@ from __future__ import annotations
 from collections.abc import Set
 
 from firnline.errors import RefusedForSafety
-from firnline.journal.events import RunState
+from firnline.journal.events import OPEN, RunState
 from firnline.journal.runs import Run, refuse_edited
+from firnline.model.files import Tally
 from firnline.model.removals import Removal
 from firnline.model.snapshots import SnapshotId
 from firnline.ops.runs.leased import LeasedRun
 from firnline.ops.table.context import TableContext
 from firnline.ops.tiers.choosing import choose_archive
-from firnline.ops.tiers.handing import Handing
+from firnline.ops.tiers.comparing import refuse_unlike
+from firnline.ops.tiers.handing import HandedOver, Handing
 from firnline.ops.tiers.tier import Tier
 from firnline.plans.plan import tally_json
-from firnline.ports.catalogs import always
 from firnline.ports.formats import State
 
 
 def archive_run(leased: LeasedRun) -> LeasedRun:
     """Returns the run, archived: the tier has what the plan hands over, as far as the live table still has it. Raises
     ArchiveIncomplete where it could not be seen to be complete there: nothing is committed then.
+
+    1. A process archives, and dies before it commits.
+    2. The tier's table is dropped, or a file of it is damaged.
+    3. Days later another process takes the run up: it looks at every copy once more, however the record has it.
     """
     run = leased.run
-    if run.archive is None or run.state is not RunState.PLANNED:
+    if run.archive is None or run.state not in OPEN:
         return leased
     refuse_edited(leased.work.store, run)
-    state, tier = leased.load(), _tier(leased.work, run)
+    state, again = leased.load(), run.state is not RunState.PLANNED
     snapshots = {each for each in run.archive["snapshots"] if each in state.graph}
+    if again and not snapshots:
+        return leased  # the commit had landed
     tags = {name for name in run.plan["expire_refs"] if name in state.refs and state.refs[name].snapshot in snapshots}
-    handed = Handing(leased.work, state, tier, leased.lease.check).hand_over(snapshots, tags)
+    tier = _tier(leased.work, run)
+    handing = Handing(leased.work, state, tier, leased.lease.check)
+    handed = handing.hand_over(snapshots, tags, doubting=again) if snapshots else HandedOver("", Tally(), Tally())
     leased.lease.renew()
+    return leased if again else _moved(leased, tier, snapshots, handed)
+
+
+def _moved(leased: LeasedRun, tier: Tier, snapshots: Set[SnapshotId], handed: HandedOver) -> LeasedRun:
     said = {"tier": tier.policy.name, "table": str(tier.table), "root": tier.policy.root}
     counts = {"copied": tally_json(handed.copied), "present": tally_json(handed.present)}
     return leased.moved(RunState.ARCHIVED, **said, **counts, metadata=handed.metadata, snapshots=sorted(snapshots))
@@ -69,17 +82,21 @@ def not_in_tier(work: TableContext, run: Run, state: State, expired: Set[str], r
     return set() if wanted is None else set(wanted.snapshots) - held
 
 
-def refuse_lost_archive(work: TableContext, run: Run) -> None:
-    """Raises ArchiveIncomplete where the tier does not have any more what the run took out of the live table: its last
-    bytes may be those that are about to be deleted.
+def refuse_lost_archive(leased: LeasedRun) -> None:
+    """Raises ArchiveIncomplete where the tier does not have any more what the run took out of the live table, byte for
+    byte: what is about to be deleted may be the last of it.
     """
-    if run.archived is None:
+    work, run = leased.work, leased.run
+    handed = set() if run.archived is None else set(run.archived.detail["snapshots"])
+    gone = set((run.removal or Removal()).ids) & handed
+    if not gone:
         return
-    gone = set((run.removal or Removal()).ids) & set(run.archived.detail["snapshots"])
     tier = _tier(work, run)
     there = tier.load(run.uuid)
     if there is None:
         raise RefusedForSafety(
             f"{tier.table} is gone, which holds what {run.id} took out", hint="bring it back, or `firnline undo RUN`"
         )
-    Handing(work, there, tier, always).refuse_incomplete(there, gone)
+    handing = Handing(work, there, tier, leased.lease.check)
+    handing.refuse_incomplete(there, gone)
+    refuse_unlike(handing, run)

@@ -52,16 +52,16 @@ class Handing:
     def places(self) -> TierPlaces:
         return TierPlaces(self.tier.policy.root)
 
-    def hand_over(self, snapshots: Set[SnapshotId], tags: Set[str]) -> HandedOver:
+    def hand_over(self, snapshots: Set[SnapshotId], tags: Set[str], *, doubting: bool = False) -> HandedOver:
         """Returns the tier's table, which has these snapshots, complete. Raises ArchiveIncomplete where anything could
         not be copied or is not as it should be: then the live table must stay as it is.
 
         A second call copies nothing that is there. Where all copies are said to be there and yet one is missing, all
-        is looked at once more, without trust in what an earlier run wrote.
+        is looked at once more, without trust in what an earlier run wrote; and at once where the caller is `doubting`.
         """
         coming = snapshots - _ids(self.tier.load(self.state.uuid))
         with copied_files() as files:
-            self._copy(coming, files, pruned=True)
+            self._copy(snapshots if doubting else coming, files, pruned=not doubting)
             try:
                 metadata = self._placed(snapshots, tags, files)
             except ArchiveIncomplete:
