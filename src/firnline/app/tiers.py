@@ -128,14 +128,14 @@ class Tiers:
         """Returns where each snapshot of a table lives, and what each tier holds of it. Changes nothing."""
         work = self.places.table_context(table)
         live, prices = work.source.load(), price_list(work.config.prices)
-        opened = {name: work.open_tier(work.source.name, name) for name in work.config.tiers}
-        found = {name: state for name, tier in opened.items() if (state := tier.load(live.uuid)) is not None}
+        found = {tier.policy.name: (tier, state) for tier, state in histories(work, live)}
         remembered = expired_snapshots(work.source, live, work.store)
         holdings = [holding(LIVE, live, self._size(work, work.source.format, live), price_of(prices, None))]
-        for name, state in found.items():
-            size = self._size(work, opened[name].format, state)
-            holdings.append(holding(name, state, size, price_of(prices, opened[name].policy.storage_class)))
-        return TableTiers(live.table, tuple(holdings), whereabouts(live, found, remembered))
+        for name, (tier, state) in found.items():
+            size = self._size(work, tier.format, state)
+            holdings.append(holding(name, state, size, price_of(prices, tier.policy.storage_class)))
+        there = {name: state for name, (_, state) in found.items()}
+        return TableTiers(live.table, tuple(holdings), whereabouts(live, there, remembered))
 
     def _size(self, work: TableContext, table_format: TableFormat, state: State) -> Tally:
         starts = roots_of(table_format, state, {owner for owner, _ in table_format.roots(state)})

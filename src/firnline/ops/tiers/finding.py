@@ -24,6 +24,6 @@ def histories(work: TableContext, live: State) -> Iterator[tuple[Tier, State]]:
     """
     for name in work.config.tiers if work.source.name.catalog not in ("", *work.config.tiers) else ():
         tier = work.open_tier(work.source.name, name)
-        found = tier.load(live.uuid)
+        found = tier.find(live.uuid)
         if found is not None:
             yield tier, found

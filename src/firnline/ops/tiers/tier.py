@@ -43,17 +43,25 @@ class Tier:
         """Returns the table that holds the history of the live table with this uuid; None where nothing was handed over
         yet. Raises RefusedForSafety where the name is taken: by another table's history, or by any other table.
         """
-        try:
-            location = self.catalog.locate(self.table)
-        except NoSuchTable:
-            return None
-        found = self.format.load(str(self.table), location)
-        if not is_history_of(found.properties, uuid):
+        found = self._named()
+        if found is not None and not is_history_of(found.properties, uuid):
             raise RefusedForSafety(
                 f"{self.table} does not hold the history of the table with uuid {uuid}",
                 hint="a table that was made again is another one: rename the one in the tier, then try again",
             )
         return found
+
+    def find(self, uuid: str) -> State | None:
+        """Returns the same for who only looks: where the name is taken, nothing of this table is there."""
+        found = self._named()
+        return found if found is not None and is_history_of(found.properties, uuid) else None
+
+    def _named(self) -> State | None:
+        try:
+            location = self.catalog.locate(self.table)
+        except NoSuchTable:
+            return None
+        return self.format.load(str(self.table), location)
 
     def place(self, uuid: str, before: State | None, metadata: str) -> bool:
         """Tells whether the tier's table has this metadata now; not if it moved since `before` was read."""

@@ -1,0 +1,313 @@
+"""What lies around a table and its tier, and what moves meanwhile: nothing is mixed, and nothing is lost."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import yaml
+from pyiceberg.catalog.sql import SqlCatalog
+
+from firnline.app.places import now_ms
+from firnline.errors import ArchiveIncomplete, FirnlineError, RefusedForSafety
+from tests.neighbours.lakes import rows
+from tests.tiers.cutting import Before, passing_through
+from tests.tiers.lakes import TieredLake, tiered_lake
+
+
+@pytest.fixture
+def lake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[TieredLake]:
+    with tiered_lake(tmp_path, monkeypatch) as made:
+        yield made
+
+
+def _filled(lake: TieredLake, name: str = "t", *numbers: int) -> dict[int, list[int]]:
+    """Makes a table of a few snapshots, and returns their rows."""
+    lake.create(name)
+    for number in numbers or (1, 2):
+        lake.append(name, number)
+    lake.overwrite(name, 7, 8)
+    return lake.rows_by_snapshot(name)
+
+
+def _check(lake: TieredLake, name: str, before: dict[int, list[int]]) -> None:
+    """All but the live snapshots are in the tier, as they were."""
+    live = lake.rows_by_snapshot(name)
+    assert lake.cold_rows(name) == {each: read for each, read in before.items() if each not in live}
+
+
+def _files(folder: Path) -> dict[Path, bytes]:
+    return {each: each.read_bytes() for each in folder.rglob("*") if each.is_file()}
+
+
+def _planned(lake: TieredLake) -> str:
+    view = lake.firnline().plan("lake.db.t", save=True, older_than=now_ms(), retain_last=1, grace="0s")
+    return str(view.plan.run)
+
+
+def test_all_that_was_to_be_handed_over_is_gone(lake: TieredLake) -> None:
+    """Another engine expires everything between the plan and the commit."""
+    before = _filled(lake)
+    run = _planned(lake)
+    table = lake.table("t")
+    table.maintenance.expire_snapshots().by_ids([each for each in before if each != table.metadata.current_snapshot_id]).commit()
+    done = lake.firnline().commit(run)
+    assert done.state == "cancelled"
+
+
+def test_a_missing_source_stops_it(lake: TieredLake) -> None:
+    before = _filled(lake)
+    (first,) = [task.file.file_path for task in lake.table("t").scan(snapshot_id=min(_ids(lake))).plan_files()]
+    Path(first.removeprefix("file://")).unlink()
+    location = lake.table("t").metadata_location
+    with pytest.raises(ArchiveIncomplete):
+        lake.expire("t")
+    assert lake.table("t").metadata_location == location
+    assert lake.table("t").metadata.snapshots
+    assert len(lake.table("t").snapshots()) == len(before)
+
+
+def _ids(lake: TieredLake) -> list[int]:
+    by_age = sorted(lake.table("t").snapshots(), key=lambda each: each.timestamp_ms)
+    return [by_age[0].snapshot_id]
+
+
+def test_undone_and_expired_again(lake: TieredLake) -> None:
+    before = _filled(lake)
+    run = lake.expire("t", grace="1h").id
+    cold = lake.cold_table("t").metadata_location
+    assert lake.firnline().undo(str(run)).state == "undone"
+    assert lake.rows_by_snapshot("t") == before
+    assert lake.expire("t").state == "done"
+    assert lake.cold_table("t").metadata_location == cold
+    _check(lake, "t", before)
+
+
+def test_a_table_that_was_made_again(lake: TieredLake) -> None:
+    """Its history is another one: neither mixed with the old, nor thrown away; and it can be looked at."""
+    old = _filled(lake)
+    lake.expire("t")
+    kept = _files(lake.cold_root)
+    live = lake.rows_by_snapshot("t")
+    lake.catalog.drop_table("db.t")
+    before = _filled(lake)
+    with pytest.raises(RefusedForSafety):
+        lake.expire("t")
+    assert lake.rows_by_snapshot("t") == before
+    assert _files(lake.cold_root) == kept
+    assert lake.cold_rows("t") == {each: read for each, read in old.items() if each not in live}
+    assert {each.tiers for each in lake.firnline().tiers("lake.db.t").snapshots} == {("live",)}
+
+
+def test_two_catalogs_that_share_a_tier(lake: TieredLake) -> None:
+    before = _filled(lake)
+    settings = {"type": "sql", "uri": f"sqlite:///{lake.folder}/other.db", "warehouse": f"file://{lake.folder}/second"}
+    configured = yaml.safe_load((lake.folder / ".pyiceberg.yaml").read_text())
+    configured["catalog"]["other"] = settings
+    (lake.folder / ".pyiceberg.yaml").write_text(yaml.safe_dump(configured))
+    other = SqlCatalog("other", **settings)
+    other.create_namespace("db")
+    second = other.create_table("db.t", pa.schema([("x", pa.int64())]))
+    for number in (3, 4):
+        second.append(rows(number))
+    lake.expire("t")
+    with pytest.raises(RefusedForSafety):
+        lake.firnline().expire("other.db.t", older_than=now_ms(), retain_last=1, grace="0s")
+    assert len(other.load_table("db.t").snapshots()) == 2
+    assert {each.tiers for each in lake.firnline().tiers("other.db.t").snapshots} == {("live",)}
+    _check(lake, "t", before)
+    other.close()
+
+
+def test_a_table_that_was_renamed(lake: TieredLake) -> None:
+    """What it handed over under its old name is still its history."""
+    before = _filled(lake)
+    lake.expire("t")
+    lake.catalog.rename_table("db.t", "db.new")
+    lake.overwrite("new", 9)
+    before |= lake.rows_by_snapshot("new")
+    lake.expire("new")
+    live = lake.rows_by_snapshot("new")
+    found: dict[int, list[int]] = {}
+    for _, name in lake.cold.list_tables("db"):
+        found |= lake.cold_rows(name)
+    assert {**found, **live} == before
+    said = {each.id: each.tiers for each in lake.firnline().tiers("lake.db.new").snapshots}
+    assert said == {str(each): ("live",) if each in live else ("cold",) for each in before}
+
+
+def test_a_clone_and_its_original(lake: TieredLake) -> None:
+    before = _filled(lake)
+    lake.clone("t", "copy")
+    lake.expire("t")
+    lake.append("copy", 5)
+    copied = lake.rows_by_snapshot("copy")
+    lake.expire("copy")
+    _check(lake, "t", before)
+    _check(lake, "copy", copied)
+
+
+def test_files_from_elsewhere(lake: TieredLake) -> None:
+    """Imported files lie outside the table's folders, under names that mean something in a URI."""
+    table = lake.create("t")
+    outside = lake.folder / "in bound" / "ä%20+b"
+    outside.mkdir(parents=True)
+    for number in (1, 2):
+        pq.write_table(rows(number), outside / f"part {number}.parquet")
+        table.add_files([str(outside / f"part {number}.parquet")])
+        table = lake.table("t")
+    lake.overwrite("t", 7)
+    before = lake.rows_by_snapshot("t")
+    assert lake.expire("t").state == "done"
+    _check(lake, "t", before)
+
+
+def test_tags_and_holds_that_come_meanwhile_stay(lake: TieredLake, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = _filled(lake)
+    first, second, *_ = sorted(lake.table("t").snapshots(), key=lambda each: each.timestamp_ms)
+
+    def mark() -> None:
+        firnline = lake.firnline()
+        firnline.tag("lake.db.t", "v1", str(first.snapshot_id), retain="forever")
+        firnline.hold("lake.db.t", "audit", str(second.snapshot_id), why="a case", until=None)
+
+    marking = Before("put_if_absent", "/colder/", mark)
+    with passing_through(marking, lake.folder, monkeypatch):
+        lake.expire("t")
+    assert marking.acted
+    live = lake.rows_by_snapshot("t")
+    assert {first.snapshot_id, second.snapshot_id} <= live.keys()
+    assert {**lake.cold_rows("t"), **live} == before
+
+
+def test_a_lease_that_is_broken_in_the_middle(lake: TieredLake, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another process takes the run over and finishes it; the first one changes nothing any more."""
+    before = _filled(lake)
+
+    def take_over() -> None:
+        resumed = lake.firnline().resume("lake.db.t", break_lease=True)
+        assert [each.state for each in resumed] == ["done"]
+
+    taking = Before("put_if_absent", "/colder/", take_over)
+    with passing_through(taking, lake.folder, monkeypatch), pytest.raises(FirnlineError):
+        lake.expire("t")
+    assert taking.acted
+    _check(lake, "t", before)
+    assert [each.state for each in lake.firnline().runs("lake.db.t")] == ["done"]
+
+
+def test_another_hands_over_at_once(lake: TieredLake, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of two that place the tier's table, the second adds to what the first one wrote."""
+    before = _filled(lake)
+    first = min(lake.table("t").snapshots(), key=lambda each: each.timestamp_ms)
+
+    def other() -> None:
+        lake.firnline()._runs  # noqa: B018  the lease is another's: what follows is as if of a second registration
+        handed = _hand(lake, {str(first.snapshot_id)})
+        assert handed
+
+    placing = Before("commit", "cold.db", other)
+    with passing_through(placing, lake.folder, monkeypatch):
+        lake.expire("t")
+    assert placing.acted
+    _check(lake, "t", before)
+
+
+def _hand(lake: TieredLake, snapshots: set[str]) -> str:
+    from firnline.ops.tiers.handing import Handing
+
+    work = lake.firnline().places.table_context("lake.db.t")
+    state = work.source.load()
+    tier = work.open_tier(work.source.name, "cold")
+    return Handing(work, state, tier, lambda: None).hand_over(snapshots, set()).metadata
+
+
+def test_a_tag_name_that_the_tier_has_already(lake: TieredLake) -> None:
+    before = _filled(lake)
+    by_age = [each.snapshot_id for each in sorted(lake.table("t").snapshots(), key=lambda each: each.timestamp_ms)]
+    for snapshot in by_age[:2]:
+        lake.table("t").manage_snapshots().create_tag(snapshot, "v1", max_ref_age_ms=1).commit()
+        lake.expire("t")
+        assert "v1" not in lake.table("t").refs()
+        break
+    refs = lake.cold_table("t").refs()
+    assert refs["v1"].snapshot_id == by_age[0]
+    _check(lake, "t", before)
+
+
+@pytest.mark.parametrize("where", ["inside", "around", "link inside", "link around"])
+def test_a_tier_in_the_table_or_around_it(lake: TieredLake, where: str) -> None:
+    before = _filled(lake)
+    folder = lake.folder / "warehouse" / "db" / "t"
+    place = {"inside": folder / "cold", "around": lake.folder}.get(where, lake.folder / "link")
+    if where.startswith("link"):
+        (folder / "sub").mkdir()
+        place.symlink_to(folder / "sub" if where == "link inside" else lake.folder / "warehouse")
+    lake.policy = lake.policy.replace(f"{lake.folder}/colder", str(place))
+    with pytest.raises(RefusedForSafety):
+        lake.expire("t")
+    assert lake.rows_by_snapshot("t") == before
+
+
+def _old(folder: Path) -> None:
+    """Makes all files two days old."""
+    for each in folder.rglob("*"):
+        if each.is_file():
+            os.utime(each, (1_700_000_000, 1_700_000_000))
+
+
+def test_orphans_never_take_what_is_cold(lake: TieredLake) -> None:
+    """The tier lies in the warehouse, and even in the folder of another table."""
+    outer = lake.create("outer")
+    lake.append("outer", 1)
+    root = lake.folder / "warehouse" / "db" / "outer" / "data" / "cold"
+    lake.policy = lake.policy.replace(f"{lake.folder}/colder", str(root))
+    before = _filled(lake)
+    lake.expire("t")
+    _old(lake.folder / "warehouse")
+    kept = _files(root)
+    assert kept
+    prefix = str(lake.folder / "warehouse")
+    for table in ("lake.db.outer", "cold.db.t", "lake.db.t", prefix):
+        try:
+            found, _ = lake.firnline().orphans(table, grace="0s", older_than=now_ms() - 25 * 3_600_000)
+        except FirnlineError as refused:
+            print(table, "refused:", refused)
+        else:
+            print(table, found.victims)
+        assert _files(root) == kept, table
+    lake.firnline().dropped(prefix)
+    _check(lake, "t", before)
+
+
+def test_orphans_while_the_catalog_of_the_tier_is_away(lake: TieredLake) -> None:
+    lake.create("outer")
+    lake.append("outer", 1)
+    root = lake.folder / "warehouse" / "db" / "outer" / "data" / "cold"
+    lake.policy = lake.policy.replace(f"{lake.folder}/colder", str(root))
+    _filled(lake)
+    lake.expire("t")
+    from tests.tiers.lakes import forget_catalogs
+
+    forget_catalogs()
+    (lake.folder / "cold.db").rename(lake.folder / "away.db")
+    _old(lake.folder / "warehouse")
+    kept = _files(root)
+    prefix = str(lake.folder / "warehouse")
+    for table in ("lake.db.outer", "lake.db.t", prefix):
+        try:
+            found, _ = lake.firnline().orphans(table, grace="0s", older_than=now_ms() - 25 * 3_600_000)
+        except FirnlineError as refused:
+            print(table, "refused:", refused)
+        else:
+            print(table, found.victims)
+        assert _files(root) == kept, table
