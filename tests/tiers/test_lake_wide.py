@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from firnline.app.places import now_ms
 from tests.tiers.lakes import TieredLake, tiered_lake
 
 
@@ -20,31 +18,45 @@ def lake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[TieredLake
         yield made
 
 
-def _firnline(lake: TieredLake, *arguments: str) -> tuple[int, Any, str]:
-    """Returns the exit code of the command, what it says as JSON, and its errors."""
-    (lake.folder / "firnline.yaml").write_text(lake.policy)
-    command = [sys.executable, "-m", "firnline", *arguments, "--json"]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=lake.folder, check=False)
-    return done.returncode, json.loads(done.stdout or "null"), done.stderr
-
-
-@pytest.mark.parametrize("own", [True, False])
-def test_the_tier_s_own_tables_are_left_alone(lake: TieredLake, own: bool) -> None:
-    if not own:
-        lake.policy = lake.policy.partition("catalogs:")[0]
-    for name in ("a", "b"):
+def _fill(lake: TieredLake, *names: str) -> None:
+    for name in names:
         lake.create(name)
         for number in (1, 2, 3):
             lake.append(name, number)
-    before = {name: lake.rows_by_snapshot(name) for name in ("a", "b")}
+
+
+def _expired(lake: TieredLake) -> dict[str, Any]:
+    """Returns what became of each table of the lake, by its name: None, or the trouble with it."""
+    answers = lake.firnline().several().expire(older_than=now_ms(), retain_last=1, grace="0s")
+    return {str(each.table): each.problem for each in answers}
+
+
+@pytest.mark.parametrize("says", ["the tier's own tables are handed nowhere", "nothing of these"])
+def test_the_tables_of_tiers_are_left_alone(lake: TieredLake, says: str) -> None:
+    """Night after night the same command succeeds."""
+    if says.startswith("nothing"):
+        lake.policy = lake.policy.partition("catalogs:")[0]
+    _fill(lake, "a")
+    before = lake.rows_by_snapshot("a")
     for _ in range(2):
-        code, said, errors = _firnline(lake, "expire", "--all", "--retain-last", "1", "--older-than", "2100-01-01T00:00:00Z", "--grace", "0s", "--yes")
-        print(code, json.dumps(said)[:3000], errors)
-        assert code == 0
-    for name in ("a", "b"):
-        live = lake.rows_by_snapshot(name)
-        assert len(live) == 1
-        assert lake.cold_rows(name) == {each: rows for each, rows in before[name].items() if each not in live}
-    code, said, errors = _firnline(lake, "plan", "--all", "--retain-last", "1", "--older-than", "2100-01-01T00:00:00Z")
-    print(code, json.dumps(said)[:3000], errors)
-    assert code == 0
+        assert _expired(lake) == {"lake.db.a": None}
+    live = lake.rows_by_snapshot("a")
+    assert lake.cold_rows("a") == {each: rows for each, rows in before.items() if each not in live}
+    looked_at = lake.firnline().several().check()
+    assert {str(each.table): each.problem for each in looked_at} == {"lake.db.a": None, "cold.db.a": None}
+
+
+def test_one_that_cannot_be_handed_over_stops_no_other(lake: TieredLake) -> None:
+    """The tier has another table under the name of one, and a file of another one is gone."""
+    _fill(lake, "a", "b", "c")
+    lake.cold.create_namespace("db")
+    lake.cold.register_table("db.a", lake.table("a").metadata_location)
+    oldest = min(lake.table("b").snapshots(), key=lambda each: each.timestamp_ms)
+    (task,) = lake.table("b").scan(snapshot_id=oldest.snapshot_id).plan_files()
+    Path(task.file.file_path.removeprefix("file://")).unlink()
+    before = lake.rows_by_snapshot("c")
+    said = _expired(lake)
+    assert {name for name, problem in said.items() if problem} == {"lake.db.a", "lake.db.b"}
+    assert [len(lake.table(name).snapshots()) for name in ("a", "b", "c")] == [3, 3, 1]
+    live = lake.rows_by_snapshot("c")
+    assert lake.cold_rows("c") == {each: rows for each, rows in before.items() if each not in live}

@@ -126,7 +126,7 @@ class Several:
         terms = terms_of(**{name: said for name, said in asked.items() if name not in _OF_SEARCH})
 
         def proposing(saved: list[str]) -> Iterator[TableAnswer[Proposed[OrphanPlan]]]:
-            chosen, unread = chosen_tables(self.places, self.named)
+            chosen, unread = self._shrinkable()
             yield from unread
             searches = LakeSearches(self.searches, self.at_once)
             for each in searches.each(chosen, search, terms, lambda plan: saved.extend(filter(None, [plan.run]))):
@@ -174,9 +174,17 @@ class Several:
     def _planned(
         self, request: Request, act: Callable[[TableContext, Planned], Found], interrupted: Callable[[], bool]
     ) -> Iterator[TableAnswer[Found]]:
-        chosen, unread = chosen_tables(self.places, self.named)
+        chosen, unread = self._shrinkable()
         yield from unread
         yield from LakePlans(self.runs_of_tables, self.at_once).each(chosen, request, act, interrupted)
+
+    def _shrinkable(self) -> tuple[list[TableName], list[TableAnswer[Any]]]:
+        """Returns the tables that something may be taken out of, and catalogs that cannot be read. Where none is named
+        these are not the tables of tiers: nothing ever leaves them, and a lake has them wherever it hands over.
+        """
+        chosen, unread = chosen_tables(self.places, self.named)
+        tiers = self.places.config.tiers if self.named is None else ()
+        return [each for each in chosen if each.catalog not in tiers], unread
 
     def _each(
         self, act: Callable[[TableName], Found], interrupted: Callable[[], bool] | None = None
