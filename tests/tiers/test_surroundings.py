@@ -232,15 +232,20 @@ def _hand(lake: TieredLake, snapshots: set[str]) -> str:
 
 
 def test_a_tag_name_that_the_tier_has_already(lake: TieredLake) -> None:
+    """A name that is used again gets its snapshot's id in the tier, also where that snapshot is there already."""
     before = _filled(lake)
-    by_age = [each.snapshot_id for each in sorted(lake.table("t").snapshots(), key=lambda each: each.timestamp_ms)]
-    for snapshot in by_age[:2]:
-        lake.table("t").manage_snapshots().create_tag(snapshot, "v1", max_ref_age_ms=1).commit()
-        lake.expire("t")
-        assert "v1" not in lake.table("t").refs()
-        break
-    refs = lake.cold_table("t").refs()
-    assert refs["v1"].snapshot_id == by_age[0]
+    first, second, *_ = [
+        each.snapshot_id for each in sorted(lake.table("t").snapshots(), key=lambda each: each.timestamp_ms)
+    ]
+    lake.table("t").manage_snapshots().create_tag(first, "v1", max_ref_age_ms=1).commit()
+    firnline = lake.firnline()
+    firnline.archive("lake.db.t", older_than=now_ms(), retain_last=1)
+    assert lake.cold_table("t").refs()["v1"].snapshot_id == first
+    lake.table("t").manage_snapshots().remove_tag("v1").commit()
+    lake.table("t").manage_snapshots().create_tag(second, "v1", max_ref_age_ms=1).commit()
+    lake.expire("t")
+    refs = {name: ref.snapshot_id for name, ref in lake.cold_table("t").refs().items() if name != "main"}
+    assert refs == {"v1": first, f"v1-{second}": second}
     _check(lake, "t", before)
 
 
@@ -311,3 +316,17 @@ def test_orphans_while_the_catalog_of_the_tier_is_away(lake: TieredLake) -> None
         else:
             print(table, found.victims)
         assert _files(root) == kept, table
+
+
+def test_two_registrations_of_one_table(lake: TieredLake) -> None:
+    """Nothing leaves a table that is registered twice. Both have one history, in one table of the tier."""
+    before = _filled(lake)
+    lake.catalog.register_table("db.same", lake.table("t").metadata_location)
+    for name in ("t", "same"):
+        with pytest.raises(RefusedForSafety):
+            lake.expire(name)
+        lake.firnline().archive(f"lake.db.{name}", older_than=now_ms(), retain_last=1)
+        assert lake.rows_by_snapshot(name) == before
+    assert lake.cold.list_tables("db") == [("db", "t")]
+    assert lake.cold_rows("t").items() <= before.items()
+    assert len(lake.cold_rows("t")) == len(before) - 1

@@ -117,7 +117,7 @@ class Tiers:
         chosen = choose_archive(work, state, request, set(going.expired), set(going.expired_refs))
         if chosen is None:
             return HandedSnapshots(state.table, None, None, (), None, Tally(), Tally())
-        tier = work.open_tier(work.source.name, chosen.tier)
+        tier = work.open_tier(work.source.name, chosen.tier).following(state.uuid, state.location)
         tags = {name for name in going.expired_refs if state.refs[name].snapshot in chosen.snapshots}
         done = Handing(work, state, tier, still).hand_over(set(chosen.snapshots), tags)
         return HandedSnapshots(

@@ -53,13 +53,14 @@ def _moved(leased: LeasedRun, tier: Tier, snapshots: Set[SnapshotId], handed: Ha
 
 
 def _tier(work: TableContext, run: Run) -> Tier:
-    """Returns the tier that the plan names. Raises RefusedForSafety where it lies elsewhere by now."""
+    """Returns the tier that the plan names. Raises RefusedForSafety where it, or the table in it, is another by now."""
     said = run.archive or {}
-    tier = work.open_tier(work.source.name, said["tier"])
-    if (tier.policy.root, str(tier.table)) != (said["root"], said["table"]):
+    tier = work.open_tier(work.source.name, said["tier"]).following(run.uuid, run.plan["location"])
+    found = f"{tier.table} at {tier.policy.root}"
+    if found != f"{said['table']} at {said['root']}":
         raise RefusedForSafety(
-            f"the tier {said['tier']} has moved since {run.id} was planned: from {said['root']} to {tier.policy.root}",
-            hint="plan again",
+            f"the tier has moved since {run.id} was planned: from {said['table']} at {said['root']} to {found}",
+            hint="bring it back; before the commit you can plan again, after it `firnline undo RUN`",
         )
     return tier
 

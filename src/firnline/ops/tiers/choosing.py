@@ -26,7 +26,7 @@ def choose_archive(
         return None
     refuse_misplaced(work, policy, state)
     hands_over(work.source.format, state.table)
-    tier = work.open_tier(work.source.name, policy.name)
+    tier = work.open_tier(work.source.name, policy.name).following(state.uuid, state.location)
     there = tier.load(state.uuid)
     known = {each.id: each for each in (*(there.graph if there else ()), *state.graph)}
     tagged = {state.refs[name].snapshot for name in expired_refs}

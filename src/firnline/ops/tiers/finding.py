@@ -23,7 +23,7 @@ def histories(work: TableContext, live: State) -> Iterator[tuple[Tier, State]]:
     without a catalog has none.
     """
     for name in work.config.tiers if work.source.name.catalog not in ("", *work.config.tiers) else ():
-        tier = work.open_tier(work.source.name, name)
+        tier = work.open_tier(work.source.name, name).following(live.uuid, live.location)
         found = tier.find(live.uuid)
         if found is not None:
             yield tier, found

@@ -92,7 +92,7 @@ class Handing:
         table_format = hands_over(self.work.source.format, self.state.table)
         for _ in range(_MOST_TRIES):
             there = self.tier.load(self.state.uuid)
-            if there is not None and snapshots <= _ids(there) and tags <= there.refs.keys():
+            if there is not None and snapshots <= _ids(there) and self._has_tags(there, tags):
                 self.refuse_incomplete(there, snapshots)
                 return there.fence
             edited = table_format.handed_over(self.state, snapshots, tags, self.places, there, self.work.now())
@@ -104,6 +104,12 @@ class Handing:
             if self.tier.place(self.state.uuid, there, edited.location):
                 return edited.location
         raise RefusedForSafety(f"{self.tier.table} moves whenever it is written", hint="`firnline resume` tries again")
+
+    def _has_tags(self, there: State, tags: Set[str]) -> bool:
+        """Tells whether each has its snapshot there, under its own name or, where that was taken, a longer one."""
+        named = {(ref.snapshot, name) for name, ref in there.refs.items()}
+        wanted = ((self.state.refs[name].snapshot, name) for name in tags)
+        return all({(snapshot, name), (snapshot, f"{name}-{snapshot}")} & named for snapshot, name in wanted)
 
     def _refuse_changed(self, files: CopiedFiles) -> None:
         """Raises ArchiveIncomplete where a copy is not any more what it was seen to be."""

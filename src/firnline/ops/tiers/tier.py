@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from firnline.errors import NoSuchTable, OutcomeUnknown, RefusedForSafety, UnsupportedFormat
+from firnline.model.locations import within
 from firnline.ops.runs.decision import policy_in_force
 from firnline.plans.request import Request
 from firnline.policy.parse import Section
@@ -17,6 +18,7 @@ from firnline.ports.listings import ListRanges
 from firnline.ports.relocating import HandsOver
 from firnline.ports.stores import ReadWrite
 from firnline.tiers.belonging import is_history_of
+from firnline.tiers.places import TierPlaces
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +40,20 @@ class Tier:
     verify: Verify
     many: Callable[[int], CopyMany]
     ranges: ListRanges
+
+    def following(self, uuid: str, location: str) -> Tier:
+        """Returns the tier with the name that it has for the history of a live table: the live table's, or the one that
+        this had before it was renamed. Only a catalog whose listing tells where tables lie is searched for that.
+        """
+        if self._named() is not None:
+            return self
+        folder = TierPlaces(self.policy.root).place(location)
+        for name, metadata in self.catalog.pointers():
+            if metadata and within(folder, metadata):
+                found = self.format.load(str(name), metadata)
+                if is_history_of(found.properties, uuid):
+                    return replace(self, table=name)
+        return self
 
     def load(self, uuid: str) -> State | None:
         """Returns the table that holds the history of the live table with this uuid; None where nothing was handed over
