@@ -12,15 +12,6 @@ from firnline.ports.relocating import Place
 from firnline.ports.stores import Head, shared
 
 
-def _nothing() -> Expanded:
-    import numpy as np
-    import pyarrow as pa
-
-    from firnline.formats.columns import ROW_SCHEMA
-
-    return Expanded(pa.RecordBatch.from_pylist([], schema=ROW_SCHEMA), np.zeros(0, dtype=np.int64))
-
-
 @dataclass(frozen=True, slots=True)
 class NewInTier(Wrapping):
     """Opens units, but for manifests that the tier has: neither these nor what they name have to be copied again.
@@ -37,7 +28,7 @@ class NewInTier(Wrapping):
     def __call__(self, units: Sequence[File], together: Together = map) -> Expanded:
         is_there = list(together(self._is_there, units))
         due = [number for number, there in enumerate(is_there) if not there]
-        return self.expand([units[number] for number in due], together).numbered(due) if due else _nothing()
+        return self.expand([units[number] for number in due], together).numbered(due)
 
     def _is_there(self, unit: File) -> bool:
         if unit.kind is not FileKind.MANIFEST:
