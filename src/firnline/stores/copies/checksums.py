@@ -12,7 +12,7 @@ damage, not against a person who may write to the tier.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from hashlib import md5, sha256
 from typing import NamedTuple, Protocol
 
@@ -75,6 +75,12 @@ def is_tag(checksum: str, etag: str | None) -> bool:
     return found is not None and form.startswith(MD5) and found.text == said
 
 
+def of_parts(part: int, md5s: Sequence[bytes]) -> str:
+    """Returns the checksum of an object that was written in parts of which these are the md5s."""
+    total = md5(b"".join(md5s), usedforsecurity=False).hexdigest()
+    return f"{in_parts(part)}:{total}-{len(md5s)}"
+
+
 class Sum(Protocol):
     """A checksum that grows with every piece."""
 
@@ -131,8 +137,7 @@ class _InParts:
     def checksum(self) -> str:
         if self._left < self._part or not self._done:
             self._close()
-        total = md5(b"".join(self._done), usedforsecurity=False).hexdigest()
-        return f"{in_parts(self._part)}:{total}-{len(self._done)}"
+        return of_parts(self._part, self._done)
 
     def _close(self) -> None:
         self._done.append(self._sum.digest())
