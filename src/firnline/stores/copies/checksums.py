@@ -81,7 +81,7 @@ def of_parts(part: int, md5s: Sequence[bytes]) -> str:
     return f"{in_parts(part)}:{total}-{len(md5s)}"
 
 
-class Sum(Protocol):
+class GrowingChecksum(Protocol):
     """A checksum that grows with every piece."""
 
     def update(self, piece: Piece, /) -> None: ...
@@ -89,7 +89,7 @@ class Sum(Protocol):
     def checksum(self) -> str: ...
 
 
-def summing(form: str) -> Sum:
+def summing(form: str) -> GrowingChecksum:
     """Returns an empty checksum of a form. Raises PermanentStoreError for a form that is none: a later version's."""
     found = _FORM.fullmatch(form)
     if found is None:

@@ -16,7 +16,7 @@ from firnline.stores.copies.checksums import (
     MD5,
     PART_BYTES,
     SHA256,
-    Sum,
+    GrowingChecksum,
     form_of,
     is_tag,
     of_parts,
@@ -118,7 +118,7 @@ class Targets:
         return checksum
 
 
-def _noted(pieces: Iterator[Piece], total: Sum) -> Iterator[Piece]:
+def _noted(pieces: Iterator[Piece], total: GrowingChecksum) -> Iterator[Piece]:
     for piece in pieces:
         total.update(piece)
         yield piece
