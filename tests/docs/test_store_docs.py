@@ -68,7 +68,7 @@ def test_what_is_allowed_is_documented() -> None:
 def test_the_defaults_are_those_that_the_page_names() -> None:
     page = GUIDE.read_text()
     for scheme, rates in DEFAULTS.items():
-        for verb, rate in (("reads", rates.reads), ("deletes", rates.deletes)):
+        for verb, rate in (("reads", rates.reads), ("deletes", rates.deletes), ("writes", rates.writes)):
             (row,) = [line for line in page.splitlines() if line.startswith(f"| `{verb}-per-second`")]
             assert f"{NAMES[scheme]} {rate:,.0f}" in row
     assert f"{LocalEngine().threads} threads of the `local` engine" in page

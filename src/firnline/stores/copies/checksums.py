@@ -12,7 +12,7 @@ damage, not against a person who may write to the tier.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from hashlib import md5, sha256
 from typing import NamedTuple, Protocol
 
@@ -75,7 +75,13 @@ def is_tag(checksum: str, etag: str | None) -> bool:
     return found is not None and form.startswith(MD5) and found.text == said
 
 
-class Sum(Protocol):
+def of_parts(part: int, md5s: Sequence[bytes]) -> str:
+    """Returns the checksum of an object that was written in parts of which these are the md5s."""
+    total = md5(b"".join(md5s), usedforsecurity=False).hexdigest()
+    return f"{in_parts(part)}:{total}-{len(md5s)}"
+
+
+class GrowingChecksum(Protocol):
     """A checksum that grows with every piece."""
 
     def update(self, piece: Piece, /) -> None: ...
@@ -83,7 +89,7 @@ class Sum(Protocol):
     def checksum(self) -> str: ...
 
 
-def summing(form: str) -> Sum:
+def summing(form: str) -> GrowingChecksum:
     """Returns an empty checksum of a form. Raises PermanentStoreError for a form that is none: a later version's."""
     found = _FORM.fullmatch(form)
     if found is None:
@@ -131,8 +137,7 @@ class _InParts:
     def checksum(self) -> str:
         if self._left < self._part or not self._done:
             self._close()
-        total = md5(b"".join(self._done), usedforsecurity=False).hexdigest()
-        return f"{in_parts(self._part)}:{total}-{len(self._done)}"
+        return of_parts(self._part, self._done)
 
     def _close(self) -> None:
         self._done.append(self._sum.digest())

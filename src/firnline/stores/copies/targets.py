@@ -16,10 +16,10 @@ from firnline.stores.copies.checksums import (
     MD5,
     PART_BYTES,
     SHA256,
-    Sum,
+    GrowingChecksum,
     form_of,
-    in_parts,
     is_tag,
+    of_parts,
     part_size,
     summed,
     summing,
@@ -54,13 +54,12 @@ class Targets:
         part = part_size(opened.meta.size)
         if opened.meta.size <= part:
             return self._small(opened, target, still)
-        total = summing(in_parts(part))
-        etag = self.uploads.put_parts(target, _noted(opened.pieces(part), total), opened.meta.size, still)
-        return self._as_told(target, total.checksum(), etag)
+        etag, sums = self.uploads.put_parts(target, opened.pieces(part), opened.meta.size, still)
+        return self._as_told(target, of_parts(part, sums), etag)
 
     def _small(self, opened: Opened, target: Key, still: Still) -> str:
         """Writes an object at once. Where both stores tell one md5, nothing is left to compute, which would take as
-        long as the rest: but only in a bucket that was seen to tag by md5. One that tags all alike says it of anything.
+        long as the rest. Only in a bucket that was seen to tag by md5: one that tags all alike tells it of anything.
         """
         data = _joined(opened.pieces(PART_BYTES))
         etag = self.uploads.put(target, data, still)
@@ -119,7 +118,7 @@ class Targets:
         return checksum
 
 
-def _noted(pieces: Iterator[Piece], total: Sum) -> Iterator[Piece]:
+def _noted(pieces: Iterator[Piece], total: GrowingChecksum) -> Iterator[Piece]:
     for piece in pieces:
         total.update(piece)
         yield piece

@@ -11,9 +11,11 @@ An upload that is not completed is no object. Parts of a process that was killed
 
 from __future__ import annotations
 
+from base64 import b64encode
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from hashlib import md5
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import obstore
@@ -76,11 +78,14 @@ class S3Uploads:
                 raise
         return self.requests.write(key, send, still)
 
-    def put_parts(self, key: Key, pieces: Iterator[Piece], size: int, still: Still) -> str:
-        """Writes an object whose every piece is a part. No part is sent before it was read, and none is kept after."""
+    def put_parts(self, key: Key, pieces: Iterator[Piece], size: int, still: Still) -> tuple[str, list[bytes]]:
+        """Writes an object whose every piece is a part. Returns the md5s of the parts too: each goes with its part, and
+        the server refuses one that it does not receive like that.
+        """
+        sums: list[bytes] = []
         with self._upload(key, size, still) as upload:
-            tags = [self._put_part(upload, number, piece, still) for number, piece in enumerate(pieces, 1)]
-            return self._complete(upload, tags, still)
+            tags = [self._put_part(upload, piece, sums, still) for piece in pieces]
+            return self._complete(upload, tags, still), sums
 
     def copy(self, source: Key, meta: ObjectMeta, target: Key, still: Still) -> str:
         """Lets the server copy an object: its bytes pass nobody else. Tags stay behind: a rule of the live bucket may
@@ -123,11 +128,12 @@ class S3Uploads:
                 self._client.abort_multipart_upload(**upload.asked())
             raise
 
-    def _put_part(self, upload: _Upload, number: int, piece: Piece, still: Still) -> dict[str, Any]:
+    def _put_part(self, upload: _Upload, piece: Piece, sums: list[bytes], still: Still) -> dict[str, Any]:
+        sums.append(md5(piece, usedforsecurity=False).digest())
+        part = {"PartNumber": len(sums), "ContentMD5": b64encode(sums[-1]).decode()}
         body = piece if isinstance(piece, bytes) else bytes(piece)
-        asked = {**upload.asked(), "PartNumber": number, "Body": body}
-        said = self._send(upload.key, lambda: self._client.upload_part(**asked), still)
-        return {"PartNumber": number, "ETag": said["ETag"]}
+        said = self._send(upload.key, lambda: self._client.upload_part(**upload.asked(), **part, Body=body), still)
+        return {"PartNumber": len(sums), "ETag": said["ETag"]}
 
     def _copy_part(self, key: Key, asked: dict[str, Any], still: Still) -> dict[str, Any]:
         said = self._send(key, lambda: self._client.upload_part_copy(**asked), still)

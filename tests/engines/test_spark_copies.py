@@ -1,0 +1,86 @@
+"""Copies on executors, to a real S3 server and to files: the same contract, with the pace shared out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+from pyspark.sql import SparkSession
+
+from firnline.app.engines import Engines
+from firnline.ports.catalogs import TableName
+from firnline.ports.copying import Copy, CopyFate, CopyMany, Verify
+from firnline.spark.copies.copying import SparkCopyMany
+from firnline.stores.copies.copying import ObjectCopy
+from firnline.stores.copies.verifying import ObjectVerify
+from firnline.testing.copies.many import CopyManyContract, CopyManyToBuckets
+from harness.servers.process import Server
+from harness.servers.s3 import make_bucket
+from tests.stores.test_local import OnDisk
+from tests.stores.test_s3 import OnMoto
+
+pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
+
+
+class TestFilesOnExecutors(OnDisk, CopyManyContract):
+    @pytest.fixture
+    def cold(self, tmp_path: Path) -> str:
+        return str(tmp_path / "cold")
+
+    @pytest.fixture
+    def many(self, spark_session: SparkSession) -> CopyMany:
+        return SparkCopyMany(spark_session, at_once=2)
+
+    @pytest.fixture
+    def copier(self) -> Copy:
+        return ObjectCopy()
+
+    @pytest.fixture
+    def verifier(self) -> Verify:
+        return ObjectVerify()
+
+
+class TestBucketsOnExecutors(OnMoto, CopyManyToBuckets):
+    @pytest.fixture
+    def cold(self, served: Server) -> str:
+        return make_bucket(served, f"c{uuid4().hex[:20]}") + "/cold"
+
+    @pytest.fixture
+    def many(self, spark_session: SparkSession) -> CopyMany:
+        return SparkCopyMany(spark_session, "lake.db.t")
+
+    @pytest.fixture
+    def copier(self, served: Server) -> Copy:
+        return ObjectCopy(served.settings, {**served.settings, "s3.connect-timeout": "6"}, storage_class="GLACIER_IR")
+
+    @pytest.fixture
+    def verifier(self, served: Server) -> Verify:
+        return ObjectVerify(served.settings)
+
+
+class WatchedCopy(ObjectCopy):
+    """Remembers, here and not on executors, into how many parts it was divided."""
+
+    parts = 0
+
+    def share(self, parts: int) -> ObjectCopy:
+        self.parts = parts
+        return super().share(parts)
+
+
+def test_every_task_has_its_share_of_the_pace(spark_session: SparkSession, tmp_path: Path) -> None:
+    class Files(CopyManyContract, OnDisk):
+        pass
+
+    jobs, copier = Files().jobs(str(tmp_path / "live"), str(tmp_path / "cold"), 9), WatchedCopy()
+    done = SparkCopyMany(spark_session).copy_many(jobs, copier)
+    assert {each.fate for each in done} == {CopyFate.COPIED}
+    assert copier.parts == spark_session.sparkContext.defaultParallelism
+
+
+def test_spark_copies_where_it_was_asked_for(spark_session: SparkSession) -> None:
+    name = TableName("lake", ("db",), "t")
+    assert isinstance(Engines("spark", spark_session).copy_many(name, "s3://cold/t", 1), SparkCopyMany)
+    assert isinstance(Engines("auto", spark_session).copy_many(name, "s3://cold/t", 1), SparkCopyMany)
+    assert not isinstance(Engines("local", spark_session).copy_many(name, "s3://cold/t", 10**9), SparkCopyMany)
