@@ -147,6 +147,8 @@ def test_pyiceberg_goes_on_in_a_catalog_that_a_placed_table_made(new_uri: str, m
     assert [str(table) for table in cold(new_uri).tables()] == ["cold.eu.east.orders", "cold.eu.west.events"]
     theirs.drop_table("eu.west.events")
     assert [str(table) for table in cold(new_uri).tables()] == ["cold.eu.east.orders"]
+    assert sorted(theirs.list_namespaces("eu")) == [("eu", "east"), ("eu", "west")]
+    assert theirs.load_namespace_properties("eu.west") == theirs.load_namespace_properties("eu.east")
 
 
 def test_the_tables_are_those_that_pyiceberg_makes(new_uri: str, metadata: str, tmp_path: Path) -> None:
