@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from firnline.catalogs.rest.placing import PlacingRestCatalog
 from harness.servers import Missing, Server, rest
 from harness.servers.fixtures import NOT_HERE
 
@@ -16,3 +17,13 @@ def own_rest(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
             yield server
     except Missing as missing:
         pytest.skip(f"{NOT_HERE}{missing}")
+
+
+@pytest.fixture
+def tidy_rest(own_rest: Server) -> Iterator[Server]:
+    """The same server for a test that places tables there: they go before their files do, which others would miss."""
+    catalog = PlacingRestCatalog("tidy", own_rest.settings)
+    before = set(catalog.tables())
+    yield own_rest
+    for table in set(catalog.tables()) - before:
+        assert catalog.http.delete(catalog.address(table), {"purgeRequested": "false"}).is_good

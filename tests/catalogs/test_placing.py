@@ -93,8 +93,8 @@ class TestServletPlacing(TestSqlitePlacing):
     compares = False
 
     @pytest.fixture
-    def catalog(self, own_rest: Server) -> Placing:
-        return PlacingRestCatalog("cold", own_rest.settings)
+    def catalog(self, tidy_rest: Server) -> Placing:
+        return PlacingRestCatalog("cold", tidy_rest.settings)
 
     @pytest.fixture
     def place(self) -> TableName:
@@ -108,7 +108,7 @@ class TestServletPlacing(TestSqlitePlacing):
 def settings(request: pytest.FixtureRequest, new_uri: str) -> CatalogSettings:
     """A catalog as it is configured, that has no table named as EVENTS."""
     if request.param == "rest":
-        server = request.getfixturevalue("own_rest")
+        server = request.getfixturevalue("tidy_rest")
         return CatalogSettings("cold", "rest", server.settings["uri"], server.settings, may_be_new=True)
     uri = new_uri if request.param == "sqlite" else request.getfixturevalue("database").settings["uri"]
     return CatalogSettings("cold", "sql", uri, {"type": "sql", "uri": uri}, may_be_new=True)
@@ -147,6 +147,8 @@ def test_pyiceberg_goes_on_in_a_catalog_that_a_placed_table_made(new_uri: str, m
     assert [str(table) for table in cold(new_uri).tables()] == ["cold.eu.east.orders", "cold.eu.west.events"]
     theirs.drop_table("eu.west.events")
     assert [str(table) for table in cold(new_uri).tables()] == ["cold.eu.east.orders"]
+    assert sorted(theirs.list_namespaces("eu")) == [("eu", "east"), ("eu", "west")]
+    assert theirs.load_namespace_properties("eu.west") == theirs.load_namespace_properties("eu.east")
 
 
 def test_the_tables_are_those_that_pyiceberg_makes(new_uri: str, metadata: str, tmp_path: Path) -> None:

@@ -102,6 +102,7 @@ def test_spark_and_pyiceberg_read_a_placed_table(
         seen = theirs.load_table((namespace, "eu", "t"))
         assert [each.snapshot_id for each in seen.snapshots()][-1] == newest
         assert sorted(seen.scan().to_arrow()["x"].to_pylist()) == [0, 1, 2]
+        theirs.drop_table((namespace, "eu", "t"))  # before its files go: others use the same server
 
 
 def test_spark_makes_its_own_tables_beside_placed_ones(
