@@ -83,3 +83,15 @@ def test_tags_and_times_find_what_expired(lake: TieredLake) -> None:
     assert at is not None
     assert at.snapshot_id == first.snapshot_id
     assert cold.metadata.properties["gc.enabled"] == "false"
+
+
+def test_a_history_that_the_tiers_catalog_lost_is_taken_up_again(lake: TieredLake) -> None:
+    lake.create("t")
+    for number in range(3):
+        lake.append("t", number)
+    before = lake.rows_by_snapshot("t")
+    lake.expire("t")
+    lake.cold.drop_table("db.t")
+    lake.append("t", 3)
+    lake.expire("t")
+    assert set(lake.cold_rows("t")) == set(before)

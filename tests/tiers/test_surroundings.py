@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import os
-import shutil
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -59,7 +54,9 @@ def test_all_that_was_to_be_handed_over_is_gone(lake: TieredLake) -> None:
     before = _filled(lake)
     run = _planned(lake)
     table = lake.table("t")
-    table.maintenance.expire_snapshots().by_ids([each for each in before if each != table.metadata.current_snapshot_id]).commit()
+    table.maintenance.expire_snapshots().by_ids(
+        [each for each in before if each != table.metadata.current_snapshot_id]
+    ).commit()
     done = lake.firnline().commit(run)
     assert done.state == "cancelled"
 
@@ -330,3 +327,17 @@ def test_two_registrations_of_one_table(lake: TieredLake) -> None:
     assert lake.cold.list_tables("db") == [("db", "t")]
     assert lake.cold_rows("t").items() <= before.items()
     assert len(lake.cold_rows("t")) == len(before) - 1
+
+
+def test_a_history_stays_one_table_when_its_tier_gets_another_root(lake: TieredLake) -> None:
+    """What is there stays readable where it lies, and what comes goes to the new root: under one uuid."""
+    before = _filled(lake)
+    lake.expire("t")
+    uuid = lake.cold_table("t").metadata.table_uuid
+    lake.policy = lake.policy.replace("/colder", "/coldest")
+    lake.append("t", 11)
+    lake.overwrite("t", 12)
+    before |= lake.rows_by_snapshot("t")
+    assert lake.expire("t").state == "done"
+    assert lake.cold_table("t").metadata.table_uuid == uuid
+    _check(lake, "t", before)

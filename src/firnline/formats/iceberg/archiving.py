@@ -50,7 +50,7 @@ def archived(
         **{name: value for name, value in live.items() if name != EXPIRED_PATH},
         **_definitions(live, cold),
         **_largest(live, cold),
-        "table-uuid": uuid_in_tier(state.uuid, place.place(state.location)),
+        "table-uuid": uuid_in_tier(state.uuid, place.place(state.location)) if into is None else into.uuid,
         "location": place.place(state.location),
         "properties": _properties(state, into),
         "snapshots": kept,

@@ -15,6 +15,7 @@ from firnline.model.snapshots import SnapshotId
 from firnline.ops.runs.presence import FEW_LOOKS, look
 from firnline.ops.table.context import TableContext
 from firnline.ops.tiers.copied import CopiedFiles, copied_files
+from firnline.ops.tiers.leftovers import left_behind
 from firnline.ops.tiers.pruning import NewInTier
 from firnline.ops.tiers.tier import Tier, hands_over
 from firnline.ops.tiers.transfer import Transfer, incomplete, refuse_failed, roots_of
@@ -95,10 +96,12 @@ class Handing:
             if there is not None and snapshots <= _ids(there) and self._has_tags(there, tags):
                 self.refuse_incomplete(there, snapshots)
                 return there.fence
-            edited = table_format.handed_over(self.state, snapshots, tags, self.places, there, self.work.now())
+            before = there or left_behind(self.tier, self.state)
+            edited = table_format.handed_over(self.state, snapshots, tags, self.places, before, self.work.now())
             self.still()
             self.tier.store.put_if_absent(edited.location, edited.data)
-            self.refuse_incomplete(self.tier.format.load(str(self.tier.table), edited.location), snapshots)
+            coming = self.tier.format.load(str(self.tier.table), edited.location)
+            self.refuse_incomplete(coming, snapshots if there is before else _ids(coming))
             self._refuse_changed(files)
             self.still()
             if self.tier.place(self.state.uuid, there, edited.location):
