@@ -1,4 +1,4 @@
-"""A run that hands over is cut, and its surroundings break: nothing leaves the live table that the tier does not have."""
+"""A run that hands over is cut at any effect: nothing leaves the live table that the tier does not have."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def _chosen(effects: int) -> list[int]:
     return list(every) if FULL else list(every[effects // CUTS // 2 :: effects // CUTS])
 
 
-@pytest.mark.parametrize("when", ("before", "after"))
+@pytest.mark.parametrize("when", ["before", "after"])
 def test_dies_at_every_effect(broken: BrokenLake, when: When) -> None:
     """Whatever was written when it died: nothing is lost then, and the next one reaches the same end."""
     counting = CountingFault()
