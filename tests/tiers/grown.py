@@ -147,10 +147,18 @@ class GrownTable:
         return f"({', '.join(values)})"
 
 
+def grow_first(table: GrownTable) -> None:
+    """Takes a table that was just created through the changes of format version 1."""
+    table.insert()
+    table.alter("ADD COLUMN extra INT")
+    table.insert()
+    table.tag()
+    table.overwrite()
+    table.insert()
+
+
 def grow(table: GrownTable, snapshots: int = 0) -> None:
-    """Takes a table that was just created through every kind of change, in each format version that has it, and on
-    until it has so many snapshots.
-    """
+    """Takes it on through every kind of change, in each later version that has it, until it has so many snapshots."""
     for step in _script(table):
         step()
     steps = cycle(_rounds(table))
@@ -160,12 +168,8 @@ def grow(table: GrownTable, snapshots: int = 0) -> None:
 
 def _script(table: GrownTable) -> list[Step]:
     alter = table.alter
-    first: list[Step] = [
-        table.insert, lambda: alter("ADD COLUMN extra INT"), table.insert, table.tag, table.overwrite, table.insert,
-        table.upgrade,
-    ]  # fmt: skip
     second: list[Step] = [
-        table.delete, table.update, lambda: alter("DROP PARTITION FIELD p"), table.insert,
+        table.upgrade, table.delete, table.update, lambda: alter("DROP PARTITION FIELD p"), table.insert,
         lambda: alter("ALTER COLUMN n TYPE BIGINT"), lambda: alter("RENAME COLUMN extra TO more"),
         lambda: alter("DROP COLUMN gone"), table.branch, table.rewrite_manifests, table.compact, table.upgrade,
     ]  # fmt: skip
@@ -173,7 +177,7 @@ def _script(table: GrownTable) -> list[Step]:
         lambda: alter("ADD PARTITION FIELD bucket(2, id)"), table.insert, table.delete, table.keep, table.update,
         table.statistics, table.tag, table.insert, table.delete_by_value, table.delete, table.insert,
     ]  # fmt: skip
-    return [*first, *second, *third]
+    return [*second, *third]
 
 
 def _rounds(table: GrownTable) -> list[Step]:

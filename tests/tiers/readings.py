@@ -15,7 +15,7 @@ _AT_ONCE = 12
 _LINEAGE = ("_row_id", "_last_updated_sequence_number")
 
 
-def spark_rows(spark: JavaSpark, table: str, versions: Mapping[str, str], *, lineage: bool) -> dict[str, Rows]:
+def spark_rows(spark: JavaSpark, table: str, versions: Mapping[str, str], *, lineage: bool = False) -> dict[str, Rows]:
     """Returns the rows of each version, by the name that `versions` has for it; its values are clauses of SQL.
     `lineage` asks for the columns of version 3 too.
     """

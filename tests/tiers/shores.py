@@ -46,7 +46,7 @@ class Shore:
 
     def configure(self, monkeypatch: pytest.MonkeyPatch, **tier: str) -> None:
         """Writes both catalogs and the policy to files of the folder; `tier` is added to the tier's settings."""
-        catalogs = {name: self._settings(name) for name in (self.lake_name, self.cold_name)}
+        catalogs = {name: self.settings_of(name) for name in (self.lake_name, self.cold_name)}
         (self.folder / ".pyiceberg.yaml").write_text(yaml.safe_dump({"catalog": catalogs}))
         policy = {
             "archive": self.cold_name,
@@ -69,7 +69,11 @@ class Shore:
     def pyiceberg(self, table: str) -> Table:
         """Returns a table as PyIceberg reads it; `table` with its catalog before it."""
         name, _, rest = table.partition(".")
-        return SqlCatalog(name, **self._settings(name)).load_table(rest)
+        catalog = SqlCatalog(name, **self.settings_of(name))
+        try:
+            return catalog.load_table(rest)
+        finally:
+            catalog.close()
 
     def firnline(self, *command: str) -> Any:
         """Returns what a command says as JSON. Raises AssertionError where it fails."""
@@ -90,7 +94,7 @@ class Shore:
         ]
         return self.firnline("expire", self.live_table(table), *cut, "--engine", engine, *more)
 
-    def _settings(self, name: str) -> dict[str, str]:
+    def settings_of(self, name: str) -> dict[str, str]:
         uri = f"sqlite:///{self._database(name)}"
         return {"type": "sql", "uri": uri, "warehouse": self._root(name), **self.s3}
 

@@ -14,7 +14,7 @@ import pytest
 
 from harness.servers.fixtures import GetServer, unique
 from harness.servers.s3 import make_bucket
-from tests.tiers.grown import KEPT, GrownTable, grow
+from tests.tiers.grown import KEPT, GrownTable, grow, grow_first
 from tests.tiers.java_spark import JavaSpark
 from tests.tiers.readings import Rows, as_of, by_id, by_name, by_time, pyiceberg_rows, spark_rows, without_lineage
 from tests.tiers.shores import Shore, on_files
@@ -47,7 +47,7 @@ class Told:
     """What a table says of its snapshots: their rows as Spark reads them by id, and as PyIceberg does where it can."""
 
     document: dict[str, Any]
-    spark: dict[str, Rows]
+    rows: dict[int, Rows]
     pyiceberg: dict[int, Rows]
 
     @property
@@ -58,52 +58,80 @@ class Told:
     def names(self) -> dict[str, int]:
         return {name: ref["snapshot-id"] for name, ref in self.document["refs"].items() if name != "main"}
 
-    def moments(self, snapshots: set[int]) -> list[int]:
-        """Returns when some snapshots became the current one."""
-        log = self.document["snapshot-log"]
-        return [each["timestamp-ms"] for each in log if each["snapshot-id"] in snapshots]
+    @property
+    def moments(self) -> dict[int, int]:
+        """The snapshots that were current, by the instants since when."""
+        return {each["timestamp-ms"]: each["snapshot-id"] for each in self.document["snapshot-log"]}
 
 
 def test_what_expired_is_read_from_the_tier(shore: Shore, spark: JavaSpark, record_property: Record) -> None:
+    """Two runs, of a table that becomes one of format version 3 in between."""
     live, cold = shore.live_table(), shore.cold_table()
     table = GrownTable(spark, live)
     table.create()
+    grow_first(table)
+    first = _told(shore, spark, live, lineage=False)
+    _expire(shore, spark)
     grow(table, COUNT)
-    before, now = _told(shore, spark, live), spark_rows(spark, live, {"now": ""}, lineage=True)
-    moments = before.moments(before.ids)
-    found = as_of(spark, live, moments)
+    second, now = _told(shore, spark, live), spark_rows(spark, live, {"now": ""}, lineage=True)
+    _expire(shore, spark)
 
-    assert shore.expire("local")["state"] == "done"
-
-    spark.refresh(live)
     after = _told(shore, spark, cold, record_property)
-    gone = before.ids - {each.snapshotId() for each in table.java.snapshots()}
+    ends = {each.snapshotId() for each in table.java.snapshots()}
+    gone = (first.ids | second.ids) - ends
     assert len(gone) >= COUNT
-    assert after.pyiceberg
-    assert after.spark == {str(each): before.spark[str(each)] for each in gone}
-    assert after.pyiceberg == {each: rows for each, rows in before.pyiceberg.items() if each in gone}
-    assert after.names == {name: each for name, each in before.names.items() if name != KEPT}
+    assert {each: without_lineage(rows) for each, rows in after.rows.items()} == {
+        each: without_lineage({**first.rows, **second.rows}[each]) for each in gone
+    }
+    assert {each: after.rows[each] for each in second.ids - ends} == {
+        each: second.rows[each] for each in second.ids - ends
+    }
+    assert after.pyiceberg == {
+        each: rows for each, rows in (first.pyiceberg | second.pyiceberg).items() if each in gone
+    }
+    assert after.names == {name: each for name, each in (first.names | second.names).items() if name != KEPT}
     assert len(after.names) >= 3
-    moments = before.moments(gone)
-    assert as_of(spark, cold, moments) == {each: found[each] for each in moments}
-    with pytest.raises(AssertionError, match=f"Cannot find snapshot with ID {before.names[KEPT]}"):
-        spark_rows(spark, cold, by_time(before.moments({before.names[KEPT]})), lineage=False)
-    some = moments[:: 1 + len(moments) // SAMPLE]
-    assert spark_rows(spark, cold, by_time(some), lineage=True) == {str(t): after.spark[str(found[t])] for t in some}
-    named = {name: without_lineage(after.spark[str(each)]) for name, each in after.names.items()}
-    read = spark_rows(spark, cold, by_name(after.names), lineage=False)
-    assert {name: without_lineage(rows) for name, rows in read.items()} == named
+    _assert_times(spark, cold, first.moments | second.moments, after)
+    with pytest.raises(AssertionError, match=f"Cannot find snapshot with ID {second.names[KEPT]}"):
+        spark_rows(spark, cold, by_time(at for at, each in second.moments.items() if each == second.names[KEPT]))
     assert spark_rows(spark, live, {"now": ""}, lineage=True) == now
+    for path in ("all_files", "file_path"), ("all_manifests", "path"):
+        assert all(row["path"].startswith(shore.cold) for row in _paths(spark, cold, *path))
     for each in (live, cold):
         assert shore.firnline("check", each)["sound"], each
 
 
-def _told(shore: Shore, spark: JavaSpark, table: str, record: Record | None = None) -> Told:
+def _paths(spark: JavaSpark, table: str, of: str, column: str) -> list[dict[str, Any]]:
+    found = spark.sql(f"SELECT DISTINCT {column} AS path FROM {table}.{of}")
+    assert found
+    return found
+
+
+def _expire(shore: Shore, spark: JavaSpark) -> None:
+    assert shore.expire("local")["state"] == "done"
+    spark.refresh(shore.live_table())
+
+
+def _assert_times(spark: JavaSpark, cold: str, moments: dict[int, int], after: Told) -> None:
+    """Asserts that the tier finds by every instant and name what live found: all of them by Java, some by Spark."""
+    times = [at for at, each in moments.items() if each in after.ids]
+    assert as_of(spark, cold, times) == {at: moments[at] for at in times}
+    some = times[:: 1 + len(times) // SAMPLE]
+    asked = {**by_time(some), **by_name(after.names)}
+    wanted = {str(at): moments[at] for at in some} | after.names
+    assert {name: without_lineage(rows) for name, rows in spark_rows(spark, cold, asked).items()} == {
+        name: without_lineage(after.rows[each]) for name, each in wanted.items()
+    }
+
+
+def _told(shore: Shore, spark: JavaSpark, table: str, record: Record | None = None, *, lineage: bool = True) -> Told:
     """Returns what the table says, where both engines agree."""
     document = spark.jvm.document(spark.table(table).operations().current())
-    rows = spark_rows(spark, table, by_id(each["snapshot-id"] for each in document["snapshots"]), lineage=True)
+    ids = [each["snapshot-id"] for each in document["snapshots"]]
+    rows = {int(each): rows for each, rows in spark_rows(spark, table, by_id(ids), lineage=lineage).items()}
     read, cannot = pyiceberg_rows(shore.pyiceberg(table))
-    assert read == {each: without_lineage(rows[str(each)]) for each in read}
+    assert read
+    assert read == {each: without_lineage(rows[each]) for each in read}
     if record is not None:
         counts = {"read by Spark": len(rows), "read by PyIceberg": len(read)}
         record("count: expired snapshots in a tier, each as it was in live", {**counts, **cannot})
