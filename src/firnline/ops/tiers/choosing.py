@@ -24,8 +24,8 @@ def choose_archive(
     policy = tier_of(state, work.source.name, work.config, request)
     if policy is None or not expired:
         return None
-    refuse_misplaced(work, policy, state)
     hands_over(work.source.format, state.table)
+    refuse_misplaced(work, policy, state)
     tier = work.open_tier(work.source.name, policy.name).following(state.uuid, state.location)
     there = tier.load(state.uuid)
     known = {each.id: each for each in (*(there.graph if there else ()), *state.graph)}
