@@ -304,3 +304,32 @@ def test_a_history_stays_one_table_when_its_tier_gets_another_root(lake: TieredL
     assert lake.expire("t").state == "done"
     assert lake.cold_table("t").metadata.table_uuid == uuid
     _check(lake, "t", before)
+
+
+def test_brought_back_and_expired_again(lake: TieredLake) -> None:
+    """What came back from the tier goes again: the tier has it already, and does not change."""
+    before = _filled(lake)
+    first, *_ = _by_age(lake)
+    lake.expire("t")
+    kept = _files(lake.cold_root)
+    lake.firnline().restore("lake.db.t", str(first), tag="back")
+    assert lake.rows_by_snapshot("t")[first] == before[first]
+    lake.table("t").manage_snapshots().remove_tag("back").commit()
+    assert lake.expire("t").state == "done"
+    assert first not in lake.rows_by_snapshot("t")
+    assert _files(lake.cold_root) == kept
+    _check(lake, "t", before)
+
+
+def test_brought_back_while_it_is_purged(lake: TieredLake) -> None:
+    """A snapshot that is restored before its run is purged keeps its files, live and cold."""
+    before = _filled(lake)
+    first, *_ = _by_age(lake)
+    run = _planned(lake)
+    assert lake.firnline().commit(run).state == "committed"
+    lake.firnline().restore("lake.db.t", str(first), tag="back")
+    assert lake.firnline().purge(run).state == "done"
+    assert lake.rows_by_snapshot("t")[first] == before[first]
+    cold = lake.cold_rows("t")
+    assert cold == {each: before[each] for each in cold}
+    assert first in cold
