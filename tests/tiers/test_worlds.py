@@ -38,14 +38,14 @@ def test_what_two_runs_expire_is_read_from_the_tier(
     pointers, tier = (Pointers(shore.folder / f"{name}.db", name) for name in (shore.lake_name, shore.cold_name))
     pointers.create()
     pointers.register("t", f"file://{world.metadata}")
-    before = History(spark.jvm, f"file://{world.metadata}")
+    before = JavaHistory(spark.jvm, f"file://{world.metadata}")
     rows = {each: before.rows(each) for each in before.readable}
     shore.firnline("expire", shore.live_table(), *_random_options(world), "--engine", ENGINE)
     shore.expire(ENGINE)
-    live = History(spark.jvm, str(pointers.get("t")))
+    live = JavaHistory(spark.jvm, str(pointers.get("t")))
     gone = before.snapshots - live.snapshots
     assert gone, "the second run leaves only heads"
-    cold = History(spark.jvm, str(tier.get("t")))
+    cold = JavaHistory(spark.jvm, str(tier.get("t")))
     assert cold.snapshots == gone
     assert {each: cold.rows(each) for each in cold.readable} == {each: rows[each] for each in before.readable & gone}
     _assert_same_times(before, cold)
@@ -62,14 +62,14 @@ def _random_options(world: World) -> list[str]:
     return [*chosen, "--grace", "0s", "--blast-radius", "100%", "--yes"]
 
 
-def _assert_same_times(before: History, cold: History) -> None:
+def _assert_same_times(before: JavaHistory, cold: JavaHistory) -> None:
     """Asserts that time travel finds the same in both; but for times after all that the tier knows."""
     ends = cold.log[-1][0] if cold.log else 0
     for at in {at for at, _ in before.log if at <= ends}:
         assert cold.as_of(at) == before.as_of(at)
 
 
-class History:
+class JavaHistory:
     """All snapshots of one metadata file, read by Iceberg's own Java."""
 
     def __init__(self, jvm: Jvm, metadata: str) -> None:
