@@ -44,8 +44,9 @@ def archived(
     present = _by_id((cold or {}).get("snapshots") or ())
     coming = [each for each in live.get("snapshots") or () if str(each["snapshot-id"]) in snapshots - present.keys()]
     kept = sorted([*present.values(), *(_placed(each, place, state.fence) for each in coming)], key=_by_age)
-    log = _log(state, cold, snapshots | present.keys())
-    current = (log or kept)[-1]["snapshot-id"]
+    there = snapshots | present.keys()
+    log = _log(state, cold, there)
+    current = next((i for each in reversed(log) if str(i := each["snapshot-id"]) in there), kept[-1]["snapshot-id"])
     document = {
         **{name: value for name, value in live.items() if name != EXPIRED_PATH},
         **_definitions(live, cold),
@@ -95,8 +96,9 @@ def _placed(snapshot: Entry, place: Place, where: str) -> Entry:
 
 
 def _log(state: State, cold: Document | None, there: Set[str]) -> list[Entry]:
-    """Returns when each snapshot became the current one, until the last that the tier has. Of a table without any log,
-    main's own snapshots became it when they were made.
+    """Returns when each snapshot became the current one, until the last that the tier has, and whatever else did so by
+    then: of several entries of one time the last one counts. Of a table without any log, main's own snapshots became it
+    when they were made.
 
     Snapshots that the tier does not have stay in it: a reader who asks for their time fails. Without them it would get
     the rows of an earlier snapshot.
@@ -104,8 +106,19 @@ def _log(state: State, cold: Document | None, there: Set[str]) -> list[Entry]:
     before, now = ((each or {}).get("snapshot-log") or () for each in (cold, state.document))
     known = {_moment(each) for each in before}
     log = _in_order([*before, *(each for each in now if _moment(each) not in known)]) or _made(state)
-    ours = [place for place, each in enumerate(log, start=1) if str(each["snapshot-id"]) in there]
-    return log[: max(ours, default=0)]
+    return log[: _end(log, there)]
+
+
+def _end(log: list[Entry], there: Set[str]) -> int:
+    """Returns up to where the log is told: the last entry that the tier has, and on until all entries of the times by
+    then are told, for clocks may go back.
+    """
+    times = [int(each["timestamp-ms"]) for each in log]
+    end, further = 0, max((at for at, each in enumerate(log, start=1) if str(each["snapshot-id"]) in there), default=0)
+    while further > end:
+        end, latest = further, max(times[:further])
+        further = max(at for at, time in enumerate(times, start=1) if time <= latest)
+    return end
 
 
 def _moment(entry: Entry) -> tuple[int, int]:
