@@ -24,8 +24,10 @@ COUNT = 500 if os.environ.get("FIRNLINE_FULL") else 12
 SAMPLE = 500 if os.environ.get("FIRNLINE_FULL") else 4
 Record = Callable[[str, object], None]
 
+GROUNDS = ["files", "s3"] if os.environ.get("FIRNLINE_FULL") else ["s3"]
 
-@pytest.fixture(params=["files", "s3"])
+
+@pytest.fixture(params=GROUNDS)
 def shore(
     request: pytest.FixtureRequest, tmp_path: Path, server: GetServer, spark: JavaSpark, monkeypatch: pytest.MonkeyPatch
 ) -> Shore:
