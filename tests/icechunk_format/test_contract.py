@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 import zarr
 
-from firnline.testing.dated import copy_dated
+from firnline.testing.dated import copy_dated, date
 from firnline.testing.formats import FormatContract, Make
 
 from .growing import SPECS, made, storage
@@ -74,6 +74,8 @@ def written(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureReq
     for number in (3, 4):
         commit(repo, "dev", number)
         commit(repo, "main", number + 10)
+    for file in (each for each in folder.rglob("*") if each.is_file()):
+        date(file, file.stat().st_mtime_ns / 1_000_000)  # copies are as old, however long other tests take
     return folder
 
 

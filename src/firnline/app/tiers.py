@@ -17,7 +17,7 @@ from firnline.ops.marks.tags import resolve
 from firnline.ops.reachability.pointed import pointed_versions
 from firnline.ops.runs.decision import decide_to_act
 from firnline.ops.table.context import TableContext
-from firnline.ops.tiers.choosing import choose_archive
+from firnline.ops.tiers.choosing import choose_archive, head_of
 from firnline.ops.tiers.finding import histories
 from firnline.ops.tiers.handing import Handing
 from firnline.ops.tiers.restoring import Restored, Restoring
@@ -118,7 +118,7 @@ class Tiers:
         if chosen is None:
             return HandedSnapshots(state.table, None, None, (), None, Tally(), Tally())
         tier = work.open_tier(work.source.name, chosen.tier).following(state.uuid, state.location)
-        tags = {name for name in going.expired_refs if state.refs[name].snapshot in chosen.snapshots}
+        tags = {name for name in going.expired_refs if head_of(state, name) in chosen.snapshots}
         done = Handing(work, state, tier, still).hand_over(set(chosen.snapshots), tags)
         return HandedSnapshots(
             state.table, chosen.tier, chosen.table, chosen.snapshots, done.metadata, done.copied, done.present

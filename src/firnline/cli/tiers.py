@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from firnline.app.tiers import HandedSnapshots
 from firnline.cli import options
 from firnline.cli.output import output_for, progress_for
 from firnline.errors import UsageError
-from firnline.ops.tiers.restoring import Restored
-from firnline.ops.tiers.whereabouts import tiers_page
 from firnline.plans.pages import Block, Hint, Line, Page, counted, tally
+
+if TYPE_CHECKING:
+    from firnline.app.tiers import HandedSnapshots
+    from firnline.ops.tiers.restoring import Restored
 
 
 def register(app: typer.Typer) -> None:
@@ -87,6 +88,7 @@ def tiers(
     tier holds. Changes nothing.
     """
     from firnline.lake import open_lake
+    from firnline.ops.tiers.whereabouts import tiers_page
 
     found = open_lake(config, engine=engine, progress=progress_for(as_json)).tiers(table)
     output_for(as_json).show(tiers_page(found, everything), found.to_json())

@@ -32,6 +32,7 @@ from firnline.ops.runs.lost_refs import refuse_lost_refs, what_landed
 from firnline.ops.runs.measured import size_of
 from firnline.ops.table.context import TableContext, refuse_copy
 from firnline.ops.tiers.archive import not_in_tier, refuse_unarchived
+from firnline.ops.tiers.choosing import head_of
 from firnline.plans.stages import CommitExpiry
 from firnline.ports.catalogs import Attempt
 from firnline.ports.formats import Edited, State, UndoWindow
@@ -60,7 +61,7 @@ class _Attempt:
         snapshots = set(plan["expire"]) & set(settled.decision.expired)
         refs = set(plan["expire_refs"]) & set(settled.decision.expired_refs)
         staying = not_in_tier(work, run, state, snapshots, refs)
-        snapshots, refs = snapshots - staying, {each for each in refs if state.refs[each].snapshot not in staying}
+        snapshots, refs = snapshots - staying, {each for each in refs if head_of(state, each) not in staying}
         side_objects = planned_beside(plan) & going_beside(table_format, state, settled, snapshots, refs)
         forgets = any(isinstance(each, CommitExpiry) and each.forgets for each in run.stages)
         if not (snapshots or refs or side_objects or forgets):

@@ -29,10 +29,16 @@ def choose_archive(
     tier = work.open_tier(work.source.name, policy.name).following(state.uuid, state.location)
     there = tier.load(state.uuid)
     known = {each.id: each for each in (*(there.graph if there else ()), *state.graph)}
-    tagged = {state.refs[name].snapshot for name in expired_refs}
+    tagged = {head for name in expired_refs if (head := head_of(state, name)) is not None}
     chosen = policy.chosen(expired, known.values(), tagged)
     ids = tuple(each.id for each in state.graph if each.id in chosen)
     return Archive(policy.name, str(tier.table), policy.root, policy.storage_class, ids) if ids else None
+
+
+def head_of(state: State, ref: str) -> SnapshotId | None:
+    """Returns the snapshot of a ref; None for a branch without any, which some formats have."""
+    found = state.refs.get(ref)
+    return None if found is None else found.snapshot
 
 
 def refuse_misplaced(work: TableContext, policy: TierPolicy, state: State) -> None:
