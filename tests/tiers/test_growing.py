@@ -1,4 +1,4 @@
-"""Five runs on one table, by both engines: each file is put once, and what the tier has only grows."""
+"""Five runs on one table: each file is put once, and what the tier has only grows. The long test uses both engines."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.tiers.shores import NAMESPACE, Shore
 
 pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("tiers-spark")]
 FULL = bool(os.environ.get("FIRNLINE_FULL"))
-ENGINES = ("local", "spark", "local", "spark" if FULL else "local", "local")
+ENGINES = ("local", "spark", "local", "spark", "local") if FULL else ("local",) * 5
 
 
 @pytest.fixture

@@ -1,4 +1,6 @@
-"""Queries for what only a tier has: routed there, and told; or refused with the place of the answer."""
+"""Queries for what only a tier has: routed there, and told; or refused with the place of the answer. Spark hands it
+over, too.
+"""
 
 from __future__ import annotations
 
@@ -7,9 +9,12 @@ from datetime import UTC, datetime
 
 import pytest
 
+from firnline.app.places import now_ms
 from firnline.errors import UsageError
 from firnline.lake import Lake
 from tests.tiers.lakes import TieredLake, tiered_lake
+
+pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
 
 
 @pytest.fixture(scope="module")
@@ -23,7 +28,7 @@ def tiered(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TieredLake]:
         lake.table("t").manage_snapshots().create_tag(first, "audit", max_ref_age_ms=1).commit()
         lake.append("t", 2)
         lake.append("t", 3)
-        lake.expire("t")
+        lake.firnline("spark").expire("lake.db.t", older_than=now_ms(), retain_last=1, grace="0s")
         yield lake
 
 
