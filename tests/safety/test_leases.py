@@ -387,12 +387,13 @@ def test_an_event_that_another_process_wrote_first_is_not_taken_for_ours(record:
 @pytest.mark.parametrize("new", RunState)
 def test_only_legal_moves_are_written(tmp_path: Path, old: RunState, new: RunState) -> None:
     record, store = RecordFolder(str(tmp_path), "run"), ObjectStores()
-    before = append_event(store, record, None, old, NOON, removal=NOTHING)
+    detail = {"removal": NOTHING, "tier": "cold", "table": "cold.db.t", "root": "/cold", "snapshots": []}
+    before = append_event(store, record, None, old, NOON, **detail)
     if new in MOVES[old]:
-        assert append_event(store, record, before, new, NOON, removal=NOTHING).number == 2
+        assert append_event(store, record, before, new, NOON, **detail).number == 2
     else:
         with pytest.raises(RefusedForSafety, match=f"that is {old} cannot become {new}"):
-            append_event(store, record, before, new, NOON, removal=NOTHING)
+            append_event(store, record, before, new, NOON, **detail)
     assert len(read_events(store, record)) == 1 + (new in MOVES[old])
 
 
