@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -22,15 +21,15 @@ from firnline.ops.tiers.finding import histories
 from firnline.ops.tiers.handing import Handing
 from firnline.ops.tiers.restoring import Restored, Restoring
 from firnline.ops.tiers.tier import Tier, tier_of
-from firnline.ops.tiers.transfer import roots_of
-from firnline.ops.tiers.whereabouts import LIVE, TableTiers, holding, price_of, whereabouts
+from firnline.ops.tiers.transfer import walked
+from firnline.ops.tiers.whereabouts import TableTiers, holding, price_of, whereabouts
 from firnline.plans.plan import tally_json
 from firnline.plans.request import Request
 from firnline.policy.prices import price_list
 from firnline.policy.tiers import tier_named
 from firnline.ports.catalogs import Still, TableName
-from firnline.ports.engines import Territory
 from firnline.ports.formats import State, TableFormat
+from firnline.tiers.belonging import LIVE
 
 if TYPE_CHECKING:
     from firnline.app.places import Places
@@ -138,9 +137,8 @@ class Tiers:
         return TableTiers(live.table, tuple(holdings), whereabouts(live, there, remembered))
 
     def _size(self, work: TableContext, table_format: TableFormat, state: State) -> Tally:
-        starts = roots_of(table_format, state, {owner for owner, _ in table_format.roots(state)})
-        engine = work.choose(state, table_format, "auto")
-        with closing(engine.survey(starts, table_format.expand, Territory(None))) as survey:
+        every = {owner for owner, _ in table_format.roots(state)}
+        with walked(work, table_format, state, every) as (_, survey):
             return survey.kept.all
 
     def restore(self, table: Table, snapshot: str, to: str, branch: str | None, tag: str | None) -> Restored:

@@ -6,6 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol, Self, TypeVar, runtime_checkable
 
+from firnline.errors import ObjectNotFound
+
 if TYPE_CHECKING:
     import pyarrow as pa
 
@@ -143,6 +145,15 @@ class Shared(Protocol):
 def shared(what: T, parts: int) -> T:
     """Returns the same for one of `parts` that work at once; as it is where it asks no store."""
     return what.share(parts) if isinstance(what, Shared) else what
+
+
+def is_there(store: Head, key: str) -> bool:
+    """Tells whether there is such an object. Raises StoreError where the store cannot tell."""
+    try:
+        store.head(key)
+    except ObjectNotFound:
+        return False
+    return True
 
 
 class RealNames(Protocol):

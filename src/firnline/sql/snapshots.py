@@ -20,6 +20,7 @@ from firnline.model.snapshots import SnapshotId, number_of
 from firnline.ports.formats import TableFormat
 from firnline.ports.stores import Get
 from firnline.sql.relations import Piece, TimeBounds
+from firnline.tiers.belonging import LIVE
 
 INSTANT = pa.timestamp("us", "UTC")
 TEXTS = pa.map_(pa.string(), pa.string())
@@ -118,9 +119,6 @@ _COLUMNS: Mapping[str, Callable[[Sequence[Entry]], pa.Array]] = {
     "manifest_list": lambda entries: pa.array([each.get("manifest-list") for each in entries], pa.string()),
     "summary": lambda entries: _maps([summary_of(each) for each in entries]),
 }
-
-
-LIVE = "live"
 
 
 def batch_of(

@@ -8,6 +8,10 @@ ARCHIVE_OF = "firnline.archive-of"
 """The table property with the live table's uuid."""
 
 
+LIVE = "live"
+"""What the live table is called among its tiers."""
+
+
 def is_history_of(properties: Mapping[str, str], uuid: str) -> bool:
     """Tells whether a table of a tier holds the history of the live table with this uuid."""
     return properties.get(ARCHIVE_OF) == uuid

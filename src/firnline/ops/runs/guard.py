@@ -34,6 +34,7 @@ from firnline.ops.table.sources import refuse_mirror
 from firnline.ports.abilities import NumberedBranches, UnprovedNames
 from firnline.ports.engines import Engine, Territory
 from firnline.ports.formats import State, TableFormat
+from firnline.ports.stores import is_there
 
 SPARED = "needed again: reachable from what the table, a hold, a pointer or an undoable run names now"
 NEEDED_ELSEWHERE = "another table needs it now"
@@ -237,7 +238,7 @@ def refuse_taken_up(work: TableContext, run: Run, guard: Guard, batch: Sequence[
     A file that was written anew under its old name is there: then nothing was lost.
     """
     named = guard.newly_needed([row.key for row in batch if row.outcome in _GONE])
-    lost = [key for key in sorted(named) if not _is_there(work, key)]
+    lost = [key for key in sorted(named) if not is_there(work.store, key)]
     if lost:
         more = f" and {len(lost) - _NAMED:,} more" if len(lost) > _NAMED else ""
         raise TakenUpAgain(
@@ -260,11 +261,3 @@ def look_and_refuse_taken_up(work: TableContext, run: Run, guard: Guard, batch: 
         refuse_taken_up(work, run, guard, batch)
         raise
     refuse_taken_up(work, run, guard, batch)
-
-
-def _is_there(work: TableContext, key: str) -> bool:
-    try:
-        work.store.head(key)
-    except ObjectNotFound:
-        return False
-    return True

@@ -13,14 +13,13 @@ from heapq import nsmallest
 from itertools import chain, islice
 from typing import TYPE_CHECKING
 
-from firnline.errors import ObjectNotFound
 from firnline.model.locations import within
 from firnline.ops.runs.plan import Planned
 from firnline.ports.abilities import UnprovedNames
 from firnline.ports.engines import Engine, Listing, ListingTooLarge, Survey
 from firnline.ports.formats import State, TableFormat, UndoWindow
 from firnline.ports.listings import ListRanges
-from firnline.ports.stores import Read
+from firnline.ports.stores import Read, is_there
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -151,7 +150,7 @@ def _absent(store: Read, batches: Iterable[pa.RecordBatch]) -> list[str]:
     keys = (key for batch in batches for key in batch.column("key").to_pylist())
     chosen = list(islice(_one_of_each_folder(islice(keys, MOST_KEYS)), MOST_LOOKS))
     with ThreadPoolExecutor(_THREADS) as pool:
-        there = pool.map(lambda key: _is_there(store, key), chosen)
+        there = pool.map(lambda key: is_there(store, key), chosen)
         return [key for key, is_there in zip(chosen, there, strict=True) if not is_there]
 
 
@@ -162,11 +161,3 @@ def _one_of_each_folder(keys: Iterable[str]) -> Iterator[str]:
         if folder not in seen:
             seen.add(folder)
             yield key
-
-
-def _is_there(store: Read, key: str) -> bool:
-    try:
-        store.head(key)
-    except ObjectNotFound:
-        return False
-    return True

@@ -8,7 +8,6 @@ from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass
 from itertools import chain, islice
 
-from firnline.errors import ObjectNotFound
 from firnline.journal.parts import part_keys, read_part
 from firnline.journal.runs import Run
 from firnline.model.files import FileKind
@@ -18,7 +17,7 @@ from firnline.ops.tiers.tier import hands_over
 from firnline.ops.tiers.transfer import refuse_failed
 from firnline.ports.catalogs import Still, always
 from firnline.ports.copying import Copy, CopyFate, CopyJob, CopyOutcome
-from firnline.ports.stores import Head, shared
+from firnline.ports.stores import Head, is_there, shared
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,19 +38,11 @@ class ComparingCopy:
 
     def _compared(self, job: CopyJob, still: Still) -> CopyOutcome:
         skipped = CopyOutcome(job.target, CopyFate.PRESENT)
-        if not _is_there(self.target, job.target):
+        if not is_there(self.target, job.target):
             return skipped
         (found,) = self.copier.copy((job,), still)
-        was_there = found.fate is not CopyFate.FAILED or _is_there(self.source, job.source)
+        was_there = found.fate is not CopyFate.FAILED or is_there(self.source, job.source)
         return found if was_there else skipped
-
-
-def _is_there(store: Head, key: str) -> bool:
-    try:
-        store.head(key)
-    except ObjectNotFound:
-        return False
-    return True
 
 
 def refuse_unlike(handing: Handing, run: Run) -> None:

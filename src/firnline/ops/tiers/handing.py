@@ -5,7 +5,6 @@ the proof that all is there; last the catalog. So whatever a tier has is complet
 from __future__ import annotations
 
 from collections.abc import Set
-from contextlib import closing
 from dataclasses import dataclass
 from itertools import islice
 
@@ -18,9 +17,9 @@ from firnline.ops.tiers.copied import CopiedFiles, copied_files
 from firnline.ops.tiers.leftovers import left_behind
 from firnline.ops.tiers.pruning import NewInTier
 from firnline.ops.tiers.tier import Tier, hands_over
-from firnline.ops.tiers.transfer import Transfer, incomplete, refuse_failed, roots_of
+from firnline.ops.tiers.transfer import Transfer, incomplete, refuse_failed, walked
 from firnline.ports.catalogs import Still
-from firnline.ports.engines import Engine, Listing, ListingTooLarge, Survey, Territory
+from firnline.ports.engines import Engine, Listing, ListingTooLarge, Survey
 from firnline.ports.expanding import Expand
 from firnline.ports.formats import State
 from firnline.tiers.places import TierPlaces
@@ -78,13 +77,12 @@ class Handing:
         relocate = hands_over(work.source.format, self.state.table).relocation(self.places, self.tier.store)
         expand: Expand = work.source.format.expand
         chosen = NewInTier(expand, self.places, self.tier.store) if pruned else expand
-        engine = work.choose(self.state, work.source.format, "auto")
         transfer = Transfer(
             work.store, self.tier.store, self.places, self.tier.copy, relocate, self.tier.many, self.still,
             work.progress, f"the tier {self.tier.policy.name}",
         )  # fmt: skip
-        with closing(engine.survey(roots_of(work.source.format, self.state, snapshots), chosen, Territory(None))) as it:
-            transfer.all_of(it, files)
+        with walked(work, work.source.format, self.state, snapshots, chosen) as (_, survey):
+            transfer.all_of(survey, files)
 
     def _placed(self, snapshots: Set[SnapshotId], tags: Set[str], files: CopiedFiles) -> str:
         """Returns the metadata of the tier's table, which has all of them. Two runs may hand over at once, of two
@@ -128,12 +126,9 @@ class Handing:
         absent = sorted(snapshots - _ids(there))
         if absent:
             raise incomplete(str(self.tier.table), f"it lacks snapshot {absent[0]}")
-        table_format, store = self.tier.format, self.tier.store
-        engine = self.work.choose(there, table_format, "auto")
-        starts = roots_of(table_format, there, snapshots)
-        with closing(engine.survey(starts, table_format.expand, Territory(None))) as survey:
+        with walked(self.work, self.tier.format, there, snapshots) as (engine, survey):
             listing = self._listing(engine, survey, there)
-            found = look(engine, survey, store, listing=listing)
+            found = look(engine, survey, self.tier.store, listing=listing)
             if listing is not None:
                 listing.close()
         if found.faults:

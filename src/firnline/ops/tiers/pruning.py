@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from firnline.errors import ObjectNotFound
 from firnline.model.files import File, FileKind
 from firnline.ports.expanding import Expanded, Together, Wrapping
 from firnline.ports.relocating import Place
-from firnline.ports.stores import Head, shared
+from firnline.ports.stores import Head, is_there, shared
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,10 +30,4 @@ class NewInTier(Wrapping):
         return self.expand([units[number] for number in due], together).numbered(due)
 
     def _is_there(self, unit: File) -> bool:
-        if unit.kind is not FileKind.MANIFEST:
-            return False
-        try:
-            self.target.head(self.place.place(unit.key))
-        except ObjectNotFound:
-            return False
-        return True
+        return unit.kind is FileKind.MANIFEST and is_there(self.target, self.place.place(unit.key))

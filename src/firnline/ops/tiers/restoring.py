@@ -5,7 +5,6 @@ that stands alone. The tier keeps what it has.
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,11 +19,10 @@ from firnline.ops.runs.presence import look
 from firnline.ops.table.context import TableContext
 from firnline.ops.tiers.copied import CopiedFiles, copied_files
 from firnline.ops.tiers.tier import Tier, hands_over
-from firnline.ops.tiers.transfer import Transfer, incomplete, roots_of
+from firnline.ops.tiers.transfer import Transfer, incomplete, walked
 from firnline.plans.plan import tally_json
 from firnline.ports.catalogs import Still
 from firnline.ports.copying import Copy
-from firnline.ports.engines import Territory
 from firnline.ports.formats import Amendment, Edited, State, UndoWindow
 from firnline.ports.relocating import Place
 from firnline.ports.stores import ReadWrite
@@ -130,18 +128,14 @@ class Restoring:
         tier, work = self.tier, self.work
         relocate = hands_over(tier.format, self.there.table).relocation(named, target)
         transfer = Transfer(tier.store, target, into, copy, relocate, tier.many, self.still, work.progress, to)
-        engine = work.choose(self.there, tier.format, "auto")
-        starts = roots_of(tier.format, self.there, {self.snapshot})
-        with closing(engine.survey(starts, tier.format.expand, Territory(None))) as survey:
+        with walked(work, tier.format, self.there, {self.snapshot}) as (_, survey):
             transfer.all_of(survey, files)
 
     def _refuse_absent(self, live: State, removal: Removal) -> None:
         """Raises ArchiveIncomplete unless every file of the snapshot lies where the live table will look for it."""
         work = self.work
         state = work.source.format.with_removal(live, removal)
-        engine = work.choose(state, work.source.format, "auto")
-        starts = roots_of(work.source.format, state, {self.snapshot})
-        with closing(engine.survey(starts, work.source.format.expand, Territory(None))) as survey:
+        with walked(work, work.source.format, state, {self.snapshot}) as (engine, survey):
             found = look(engine, survey, work.store)
         if found.faults:
             raise incomplete(live.table, f"{found.listed[0].path}: {found.listed[0].problem}")

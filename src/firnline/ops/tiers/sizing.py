@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Set
-from contextlib import closing
 from dataclasses import replace
 
 from firnline.model.files import Tally
 from firnline.model.snapshots import SnapshotId
 from firnline.ops.table.context import TableContext
 from firnline.ops.tiers.pruning import NewInTier
-from firnline.ops.tiers.transfer import roots_of
+from firnline.ops.tiers.transfer import walked
 from firnline.plans.plan import Plan
 from firnline.plans.stages import ArchiveSnapshots, Stage
 from firnline.policy.prices import SMALLEST, costs_of, price_list
-from firnline.ports.engines import Survey, Territory
+from firnline.ports.engines import Survey
 from firnline.ports.formats import State
 from firnline.tiers.places import TierPlaces
 
@@ -36,10 +35,8 @@ def to_copy(work: TableContext, state: State, snapshots: Set[SnapshotId], tier: 
     named by a manifest that lies there is there too.
     """
     table_format, opened = work.source.format, work.open_tier(work.source.name, tier)
-    engine = work.choose(state, table_format, "auto")
-    starts = roots_of(table_format, state, snapshots)
     expand = NewInTier(table_format.expand, TierPlaces(opened.policy.root), opened.store)
-    with closing(engine.survey(starts, expand, Territory(None))) as survey:
+    with walked(work, table_format, state, snapshots, expand) as (_, survey):
         return _by_size(survey)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Set
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
@@ -10,11 +11,13 @@ from typing import TYPE_CHECKING, Any
 from firnline.errors import ArchiveIncomplete
 from firnline.model.files import FileKind, Root, Tally
 from firnline.model.snapshots import SnapshotId
+from firnline.ops.table.context import TableContext
 from firnline.ops.tiers.copied import CopiedFiles
 from firnline.ops.tiers.rewriting import RewritingCopy
 from firnline.ports.catalogs import Still
 from firnline.ports.copying import Copy, CopyFate, CopyJob, CopyMany, CopyOutcome
-from firnline.ports.engines import Survey
+from firnline.ports.engines import Engine, Survey, Territory
+from firnline.ports.expanding import Expand
 from firnline.ports.formats import State, TableFormat
 from firnline.ports.progress import Progress
 from firnline.ports.relocating import Place, Relocate
@@ -67,9 +70,21 @@ class Transfer:
                 yield CopyJob(key, self.place.place(key), size, kind)
 
 
-def roots_of(table_format: TableFormat, state: State, snapshots: Set[SnapshotId]) -> list[Root]:
-    """Returns where a walk of some snapshots starts."""
-    return [Root(file, True, owner) for owner, file in table_format.roots(state) if owner in snapshots]
+@contextmanager
+def walked(
+    work: TableContext,
+    table_format: TableFormat,
+    state: State,
+    snapshots: Set[SnapshotId],
+    expand: Expand | None = None,
+) -> Iterator[tuple[Engine, Survey]]:
+    """Hands out all that some snapshots of a table are made of, and the engine that walked it; units are opened by the
+    format's own expand unless another is given.
+    """
+    engine = work.choose(state, table_format, "auto")
+    starts = [Root(file, True, owner) for owner, file in table_format.roots(state) if owner in snapshots]
+    with closing(engine.survey(starts, expand or table_format.expand, Territory(None))) as survey:
+        yield engine, survey
 
 
 def refuse_failed(outcomes: Iterable[CopyOutcome], to: str, what: str) -> None:

@@ -14,8 +14,9 @@ from firnline.plans.pages import Block, Grid, Line, Page, counted, minute, tally
 from firnline.plans.plan import tally_json
 from firnline.policy.prices import STANDARD, Price
 from firnline.ports.formats import State
+from firnline.tiers.belonging import LIVE
 
-LIVE, GONE = "live", "gone"
+GONE = "gone"
 _SHOWN = 20
 
 
