@@ -216,7 +216,7 @@ def _hand(lake: TieredLake, snapshots: set[str]) -> None:
     """Hands over without a lease, as a second registration of the table does whose records lie elsewhere."""
     work = lake.firnline().places.table_context("lake.db.t")
     state = work.source.load()
-    tier = work.open_tier(work.source.name, "cold")
+    tier = work.open_tier(work.source.name, "cold", state.uuid)
     Handing(work, state, tier, always).hand_over(snapshots, set())
 
 

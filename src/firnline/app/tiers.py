@@ -17,7 +17,7 @@ from firnline.ops.reachability.pointed import pointed_versions
 from firnline.ops.runs.decision import decide_to_act
 from firnline.ops.table.context import TableContext
 from firnline.ops.tiers.choosing import choose_archive, head_of
-from firnline.ops.tiers.finding import histories
+from firnline.ops.tiers.finding import histories, open_for
 from firnline.ops.tiers.handing import Handing
 from firnline.ops.tiers.restoring import Restored, Restoring
 from firnline.ops.tiers.tier import Tier, tier_of
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from firnline.app.places import Places
 
 
-def open_tier(places: Places, table: TableName, tier: str) -> Tier:
+def open_tier(places: Places, table: TableName, tier: str, uuid: str) -> Tier:
     """Returns a tier for a live table, reached with the settings of the catalog of the tier's name. Raises PolicyError
     where there is no such tier, or no such catalog.
     """
@@ -52,6 +52,7 @@ def open_tier(places: Places, table: TableName, tier: str) -> Tier:
     store = places.stores.open(settings)
     return Tier(
         policy=policy,
+        uuid=uuid,
         table=TableName(tier, table.namespace, table.name),
         catalog=catalog,
         store=store,
@@ -116,7 +117,7 @@ class Tiers:
         chosen = choose_archive(work, state, request, set(going.expired), set(going.expired_refs))
         if chosen is None:
             return HandedSnapshots(state.table, None, None, (), None, Tally(), Tally())
-        tier = work.open_tier(work.source.name, chosen.tier).following(state.uuid, state.location)
+        tier = open_for(work, state, chosen.tier)
         tags = {name for name in going.expired_refs if head_of(state, name) in chosen.snapshots}
         done = Handing(work, state, tier, still).hand_over(set(chosen.snapshots), tags)
         return HandedSnapshots(

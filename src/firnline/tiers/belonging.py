@@ -12,6 +12,11 @@ LIVE = "live"
 """What the live table is called among its tiers."""
 
 
+def history_of(uuid: str, properties: Mapping[str, str]) -> str:
+    """Returns the uuid of the live table whose history a table holds: its own, unless it is a tier's."""
+    return properties.get(ARCHIVE_OF, uuid)
+
+
 def is_history_of(properties: Mapping[str, str], uuid: str) -> bool:
     """Tells whether a table of a tier holds the history of the live table with this uuid."""
     return properties.get(ARCHIVE_OF) == uuid

@@ -17,7 +17,7 @@ from firnline.formats.iceberg.edit import EXPIRED_PATH, stamped
 from firnline.model.snapshots import MAIN, RefKind
 from firnline.ports.formats import State
 from firnline.ports.relocating import Place
-from firnline.tiers.belonging import ARCHIVE_OF
+from firnline.tiers.belonging import ARCHIVE_OF, history_of
 
 Entry = Mapping[str, Any]
 _PATHS = {"statistics": "statistics-path", "partition-statistics": "statistics-path"}
@@ -164,7 +164,7 @@ def _statistics(name: str, live: Document, cold: Document | None, snapshots: Set
 def _properties(state: State, into: State | None) -> dict[str, str]:
     own = {name: value for name, value in state.properties.items() if not name.startswith(_OF_LIVE)}
     before = {} if into is None else into.properties
-    return {**before, **own, "gc.enabled": "false", ARCHIVE_OF: state.uuid}
+    return {**before, **own, "gc.enabled": "false", ARCHIVE_OF: history_of(state.uuid, state.properties)}
 
 
 def _definitions(live: Document, cold: Document | None) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from firnline.ops.runs.leased import LeasedRun
 from firnline.ops.table.context import TableContext
 from firnline.ops.tiers.choosing import choose_archive
 from firnline.ops.tiers.comparing import refuse_unlike
+from firnline.ops.tiers.finding import open_for
 from firnline.ops.tiers.handing import HandedOver, Handing
 from firnline.ops.tiers.tier import Tier
 from firnline.plans.plan import tally_json
@@ -39,7 +40,7 @@ def archive_run(leased: LeasedRun) -> LeasedRun:
     if again and not snapshots:
         return leased  # the commit had landed
     tags = {name for name in run.plan["expire_refs"] if name in state.refs and state.refs[name].snapshot in snapshots}
-    tier = _tier(leased.work, run)
+    tier = _tier(leased.work, run, state)
     handing = Handing(leased.work, state, tier, leased.lease.check)
     handed = handing.hand_over(snapshots, tags, doubting=again) if snapshots else HandedOver("", Tally(), Tally())
     leased.lease.renew()
@@ -52,10 +53,10 @@ def _moved(leased: LeasedRun, tier: Tier, snapshots: Set[SnapshotId], handed: Ha
     return leased.moved(RunState.ARCHIVED, **said, **counts, metadata=handed.metadata, snapshots=sorted(snapshots))
 
 
-def _tier(work: TableContext, run: Run) -> Tier:
+def _tier(work: TableContext, run: Run, state: State) -> Tier:
     """Returns the tier that the plan names. Raises RefusedForSafety where it, or the table in it, is another by now."""
     said = run.archive or {}
-    tier = work.open_tier(work.source.name, said["tier"]).following(run.uuid, run.plan["location"])
+    tier = open_for(work, state, said["tier"], run.plan["location"])
     found = f"{tier.table} at {tier.policy.root}"
     if found != f"{said['table']} at {said['root']}":
         raise RefusedForSafety(
@@ -92,8 +93,8 @@ def refuse_lost_archive(leased: LeasedRun) -> None:
     gone = set((run.removal or Removal()).ids) & handed
     if not gone:
         return
-    tier = _tier(work, run)
-    there = tier.load(run.uuid)
+    tier = _tier(work, run, leased.load())
+    there = tier.load()
     if there is None:
         raise RefusedForSafety(
             f"{tier.table} is gone, which holds what {run.id} took out", hint="bring it back, or `firnline undo RUN`"

@@ -8,6 +8,7 @@ from firnline.errors import PolicyError, RefusedForSafety
 from firnline.model.locations import stem_of
 from firnline.model.snapshots import SnapshotId
 from firnline.ops.table.context import TableContext
+from firnline.ops.tiers.finding import open_for
 from firnline.ops.tiers.tier import hands_over, tier_of
 from firnline.plans.plan import Archive
 from firnline.plans.request import Request
@@ -26,8 +27,8 @@ def choose_archive(
         return None
     hands_over(work.source.format, state.table)
     refuse_misplaced(work, policy, state)
-    tier = work.open_tier(work.source.name, policy.name).following(state.uuid, state.location)
-    there = tier.load(state.uuid)
+    tier = open_for(work, state, policy.name)
+    there = tier.load()
     known = {each.id: each for each in (*(there.graph if there else ()), *state.graph)}
     tagged = {head for name in expired_refs if (head := head_of(state, name)) is not None}
     chosen = policy.chosen(expired, known.values(), tagged)

@@ -8,6 +8,15 @@ from firnline.model.snapshots import SnapshotId
 from firnline.ops.table.context import TableContext
 from firnline.ops.tiers.tier import Tier
 from firnline.ports.formats import State
+from firnline.tiers.belonging import history_of
+
+
+def open_for(work: TableContext, state: State, name: str, location: str | None = None) -> Tier:
+    """Returns a tier for the history that a table holds: its own, or, of a tier's table, the live one's. `location` is
+    where the table was when it was looked at before, where that was elsewhere.
+    """
+    uuid = history_of(state.uuid, state.properties)
+    return work.open_tier(work.source.name, name, uuid).following(location or state.location)
 
 
 def tiers_by_snapshot(work: TableContext, live: State) -> dict[SnapshotId, str]:
@@ -23,7 +32,7 @@ def histories(work: TableContext, live: State) -> Iterator[tuple[Tier, State]]:
     without a catalog has none.
     """
     for name in work.config.tiers if work.source.name.catalog not in ("", *work.config.tiers) else ():
-        tier = work.open_tier(work.source.name, name).following(live.uuid, live.location)
-        found = tier.find(live.uuid)
+        tier = open_for(work, live, name)
+        found = tier.find()
         if found is not None:
             yield tier, found

@@ -59,7 +59,7 @@ class Handing:
         A second call copies nothing that is there. Where all copies are said to be there and yet one is missing, all
         is looked at once more, without trust in what an earlier run wrote; and at once where the caller is `doubting`.
         """
-        coming = snapshots - _ids(self.tier.load(self.state.uuid))
+        coming = snapshots - _ids(self.tier.load())
         with copied_files() as files:
             self._copy(snapshots if doubting else coming, files, pruned=not doubting)
             try:
@@ -90,7 +90,7 @@ class Handing:
         """
         table_format = hands_over(self.work.source.format, self.state.table)
         for _ in range(_MOST_TRIES):
-            there = self.tier.load(self.state.uuid)
+            there = self.tier.load()
             if there is not None and snapshots <= _ids(there) and self._has_tags(there, tags):
                 self.refuse_incomplete(there, snapshots)
                 return there.fence
@@ -102,7 +102,7 @@ class Handing:
             self.refuse_incomplete(coming, snapshots if there is before else _ids(coming))
             self._refuse_changed(files)
             self.still()
-            if self.tier.place(self.state.uuid, there, edited.location):
+            if self.tier.place(there, edited.location):
                 return edited.location
         raise RefusedForSafety(f"{self.tier.table} moves whenever it is written", hint="`firnline resume` tries again")
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 from firnline.model.files import Tally
 from firnline.model.snapshots import SnapshotId
 from firnline.ops.table.context import TableContext
+from firnline.ops.tiers.finding import open_for
 from firnline.ops.tiers.pruning import NewInTier
 from firnline.ops.tiers.transfer import walked
 from firnline.plans.plan import Plan
@@ -34,7 +35,7 @@ def to_copy(work: TableContext, state: State, snapshots: Set[SnapshotId], tier: 
     """Returns the small and the large files that some snapshots are made of and that the tier may not have: what is
     named by a manifest that lies there is there too.
     """
-    table_format, opened = work.source.format, work.open_tier(work.source.name, tier)
+    table_format, opened = work.source.format, open_for(work, state, tier)
     expand = NewInTier(table_format.expand, TierPlaces(opened.policy.root), opened.store)
     with walked(work, table_format, state, snapshots, expand) as (_, survey):
         return _by_size(survey)

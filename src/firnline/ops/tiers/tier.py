@@ -23,14 +23,15 @@ from firnline.tiers.places import TierPlaces
 
 @dataclass(frozen=True, slots=True)
 class Tier:
-    """One tier, for one live table. `table` is what its history is called there; `format` and `store` are the tier's;
-    `copy` copies byte for byte from the live store, `back` the other way, `verify` looks at copies again, `many`
-    returns who spreads so many of them over the engine.
+    """One tier, for the live table of one `uuid`. `table` is what its history is called there; `format` and `store` are
+    the tier's; `copy` copies byte for byte from the live store, `back` the other way, `verify` looks at copies again,
+    `many` returns who spreads so many of them over the engine.
 
     Nothing here can delete.
     """
 
     policy: TierPolicy
+    uuid: str
     table: TableName
     catalog: Catalog
     store: ReadWrite
@@ -41,9 +42,9 @@ class Tier:
     many: Callable[[int], CopyMany]
     ranges: ListRanges
 
-    def following(self, uuid: str, location: str) -> Tier:
-        """Returns the tier with the name that it has for the history of a live table: the live table's, or the one that
-        this had before it was renamed. Only a catalog whose listing tells where tables lie is searched for that.
+    def following(self, location: str) -> Tier:
+        """Returns the tier with the name that it has for the history of the live table: that one's, or the one that it
+        had before it was renamed. Only a catalog whose listing tells where tables lie is searched for that.
         """
         if self._named() is not None:
             return self
@@ -51,26 +52,26 @@ class Tier:
         for name, metadata in self.catalog.pointers():
             if metadata and within(folder, metadata):
                 found = self.format.load(str(name), metadata)
-                if is_history_of(found.properties, uuid):
+                if is_history_of(found.properties, self.uuid):
                     return replace(self, table=name)
         return self
 
-    def load(self, uuid: str) -> State | None:
-        """Returns the table that holds the history of the live table with this uuid; None where nothing was handed over
-        yet. Raises RefusedForSafety where the name is taken: by another table's history, or by any other table.
+    def load(self) -> State | None:
+        """Returns the table that holds the history of the live table; None where nothing was handed over yet. Raises
+        RefusedForSafety where the name is taken: by another table's history, or by any other table.
         """
         found = self._named()
-        if found is not None and not is_history_of(found.properties, uuid):
+        if found is not None and not is_history_of(found.properties, self.uuid):
             raise RefusedForSafety(
-                f"{self.table} does not hold the history of the table with uuid {uuid}",
+                f"{self.table} does not hold the history of the table with uuid {self.uuid}",
                 hint="a table that was made again is another one: rename the one in the tier, then try again",
             )
         return found
 
-    def find(self, uuid: str) -> State | None:
+    def find(self) -> State | None:
         """Returns the same for who only looks: where the name is taken, nothing of this table is there."""
         found = self._named()
-        return found if found is not None and is_history_of(found.properties, uuid) else None
+        return found if found is not None and is_history_of(found.properties, self.uuid) else None
 
     def _named(self) -> State | None:
         try:
@@ -79,7 +80,7 @@ class Tier:
             return None
         return self.format.load(str(self.table), location)
 
-    def place(self, uuid: str, before: State | None, metadata: str) -> bool:
+    def place(self, before: State | None, metadata: str) -> bool:
         """Tells whether the tier's table has this metadata now; not if it moved since `before` was read."""
         if not isinstance(self.catalog, PlacesTables):
             raise UnsupportedFormat(
@@ -89,7 +90,7 @@ class Tier:
         outcome = self.catalog.place_table(self.table, None if before is None else before.fence, metadata)
         if outcome is not SwapOutcome.UNKNOWN:
             return outcome is SwapOutcome.DONE
-        found = self.load(uuid)
+        found = self.load()
         if found is not None and found.fence == metadata:
             return True
         raise OutcomeUnknown(
@@ -97,11 +98,11 @@ class Tier:
         )
 
 
-OpenTier = Callable[[TableName, str], Tier]
-"""Opens a tier by its name, for a live table."""
+OpenTier = Callable[[TableName, str, str], Tier]
+"""Opens a tier by its name, for a table that holds the history of a live one: that one's uuid comes last."""
 
 
-def no_tiers(table: TableName, tier: str) -> Tier:
+def no_tiers(table: TableName, tier: str, uuid: str) -> Tier:
     """Stands in where no tier can be opened."""
     raise RefusedForSafety(f"the tier {tier} cannot be opened from here", hint="this is a bug")
 
