@@ -37,12 +37,14 @@ from firnline.ops.orphans.rules import SearchRequest
 from firnline.ops.runs.decision import policy_in_force
 from firnline.ops.runs.status import RunStatus
 from firnline.ops.tiers.restoring import Restored
+from firnline.ops.tiers.waking import Awaited, Inquiry
 from firnline.ops.tiers.whereabouts import TableTiers
 from firnline.plans.orphans import OrphanPlan
 from firnline.plans.plan import Plan
 from firnline.plans.request import Request
 from firnline.policy.inherit import Effective
 from firnline.policy.parse import Section
+from firnline.policy.tiers import LIVE
 from firnline.ports.catalogs import TableName
 from firnline.ports.probe import StoreVerdicts
 from firnline.ports.progress import Progress
@@ -168,12 +170,20 @@ class Lake:
         return Tiers(self.places).archive(table, request_of(**options))
 
     def restore(
-        self, table: Table, snapshot: str, to: str = "live", *, branch: str | None = None, tag: str | None = None
-    ) -> Restored:
-        """Returns a snapshot that a tier has, brought back: into the live table under a branch or a tag, or `to` a
-        location, as a table of its own.
+        self,
+        table: Table,
+        snapshot: str,
+        to: str = LIVE,
+        *,
+        branch: str | None = None,
+        tag: str | None = None,
+        inquiry: Inquiry | None = None,
+    ) -> Restored | Awaited:
+        """Returns a snapshot that a tier has, brought back: into the live table, or that of the tier that `to` names,
+        under a branch or a tag; or `to` a location, as a table of its own. What sleeps in an archive is restored for an
+        `inquiry`; one that does not wait gets what has to be waited for.
         """
-        return Tiers(self.places).restore(table, snapshot, to, branch, tag)
+        return Tiers(self.places).restore(table, snapshot, to, branch, tag, inquiry)
 
     # ---- marks on a table
 

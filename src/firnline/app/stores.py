@@ -25,9 +25,11 @@ if TYPE_CHECKING:
     from firnline.ports.delete import Delete, RemoveEmpty
     from firnline.ports.discard import Discard
     from firnline.ports.formats import State
+    from firnline.ports.packing import FindPacked, GetPacked, Pack
     from firnline.ports.probe import Probe, StoreVerdicts
     from firnline.ports.retire import Retire
     from firnline.ports.stores import Budget, Read, ReadWrite
+    from firnline.ports.thawing import Thaw
     from firnline.stores.ranges import ObjectRanges
     from firnline.stores.throttle import Throttle
 
@@ -147,14 +149,47 @@ class Stores:
         settings = self.settings_of(name)
         return ObjectDelete(settings, throttle=self._throttle(settings), conditional=honoured)
 
-    def copying(self, source: Mapping[str, str], target: Mapping[str, str], storage_class: str | None = None) -> Copy:
-        """Returns what copies objects from the store behind some settings to that behind others."""
+    def copying(
+        self,
+        source: Mapping[str, str],
+        target: Mapping[str, str],
+        storage_class: str | None = None,
+        *,
+        packed: FindPacked | None = None,
+    ) -> Copy:
+        """Returns what copies objects from the store behind some settings to that behind others; those that lie in
+        bundles there by what `packed` knows of them.
+        """
         from firnline.stores.copies.copying import ObjectCopy
+        from firnline.stores.copies.unpacking import ObjectUnpack
 
         paces = self._throttle(source), self._throttle(target)
+        if packed is not None:
+            return ObjectUnpack(packed, source, target, source_throttle=paces[0], target_throttle=paces[1])
         return ObjectCopy(
             source, target, storage_class=storage_class, source_throttle=paces[0], target_throttle=paces[1]
         )
+
+    def packing(self, source: Mapping[str, str], target: Mapping[str, str], storage_class: str | None) -> Pack:
+        """Returns what packs objects of the store behind some settings into bundles in that behind others."""
+        from firnline.stores.copies.packing import ObjectPack
+
+        paces = self._throttle(source), self._throttle(target)
+        return ObjectPack(
+            source, target, storage_class=storage_class, source_throttle=paces[0], target_throttle=paces[1]
+        )
+
+    def members(self, settings: Mapping[str, str]) -> GetPacked:
+        """Returns what reads members of bundles in the store behind some settings."""
+        from firnline.stores.copies.members import ObjectMembers
+
+        return ObjectMembers(settings, throttle=self._throttle(settings))
+
+    def thawing(self, settings: Mapping[str, str]) -> Thaw:
+        """Returns what makes objects of archive classes readable in the store behind some settings."""
+        from firnline.stores.copies.thawing import ObjectThaw
+
+        return ObjectThaw(settings, throttle=self._throttle(settings))
 
     def verifying(self, settings: Mapping[str, str]) -> Verify:
         """Returns what looks at copies again that lie in the store behind some settings."""

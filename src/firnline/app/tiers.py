@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -16,20 +18,23 @@ from firnline.ops.marks.tags import resolve
 from firnline.ops.reachability.pointed import pointed_versions
 from firnline.ops.runs.decision import decide_to_act
 from firnline.ops.table.context import TableContext
+from firnline.ops.tiers.bundling import Bundles
 from firnline.ops.tiers.choosing import choose_archive, head_of
 from firnline.ops.tiers.finding import histories, open_for
 from firnline.ops.tiers.handing import Handing
 from firnline.ops.tiers.restoring import Restored, Restoring
 from firnline.ops.tiers.tier import Tier, tier_of
 from firnline.ops.tiers.transfer import walked
+from firnline.ops.tiers.waking import Awaited, Inquiry, Waking
 from firnline.ops.tiers.whereabouts import TableTiers, holding, price_of, whereabouts
 from firnline.plans.plan import tally_json
 from firnline.plans.request import Request
 from firnline.policy.prices import price_list
-from firnline.policy.tiers import tier_named
-from firnline.ports.catalogs import Still, TableName
+from firnline.policy.tiers import LIVE, USUAL_BUNDLE, TierPolicy, tier_named
+from firnline.ports.catalogs import Still, TableName, always
 from firnline.ports.formats import State, TableFormat
-from firnline.tiers.belonging import LIVE
+from firnline.tiers.bundles.index import PackedIndex, bundles_folder
+from firnline.tiers.bundles.store import BundledStore
 
 if TYPE_CHECKING:
     from firnline.app.places import Places
@@ -47,21 +52,38 @@ def open_tier(places: Places, table: TableName, tier: str, uuid: str) -> Tier:
             f"the tier {tier!r} has no catalog",
             hint=f"configure a catalog named {tier} for PyIceberg, such as a SQLite file: its tables are found there",
         )
-    catalog = places.catalogs.open(tier)
+    catalog, stores = places.catalogs.open(tier), places.stores
     settings = store_settings(places.catalogs.settings(tier).properties)
-    store = places.stores.open(settings)
+    live = stores.settings_of(table)
+    plain = stores.open(settings)
+    bundles = None if policy.bundle is None else _bundles(places, policy, table, uuid, settings)
     return Tier(
         policy=policy,
         uuid=uuid,
         table=TableName(tier, table.namespace, table.name),
         catalog=catalog,
-        store=store,
-        format=kit_named(catalog.format).format(read_only(store)),
-        copy=places.stores.copying(places.stores.settings_of(table), settings, policy.storage_class),
-        back=places.stores.copying(settings, places.stores.settings_of(table)),
-        verify=places.stores.verifying(settings),
+        store=plain if bundles is None else BundledStore(plain, bundles.index, stores.members(settings)),
+        format=kit_named(catalog.format).format(read_only(plain)),
+        copy=stores.copying(live, settings, policy.storage_class),
+        back=stores.copying(settings, live, packed=None if bundles is None else bundles.index),
+        verify=stores.verifying(settings),
         many=partial(places.engines.copy_many, table, policy.root),
-        ranges=places.stores.ranges(settings),
+        ranges=stores.ranges(settings),
+        bundles=bundles,
+    )
+
+
+def _bundles(places: Places, policy: TierPolicy, table: TableName, uuid: str, settings: Mapping[str, str]) -> Bundles:
+    stores = places.stores
+    live = stores.settings_of(table)
+    return Bundles(
+        root=policy.root,
+        limit=policy.bundle or USUAL_BUNDLE,
+        index=PackedIndex(stores.open(settings), bundles_folder(policy.root, uuid)),
+        pack=stores.packing(live, settings, policy.storage_class),
+        many=partial(places.engines.copy_many, table, policy.root),
+        thaw=stores.thawing(settings),
+        sources=stores.verifying(live),
     )
 
 
@@ -142,27 +164,68 @@ class Tiers:
         with walked(work, table_format, state, every) as (_, survey):
             return survey.kept.all
 
-    def restore(self, table: Table, snapshot: str, to: str, branch: str | None, tag: str | None) -> Restored:
-        """Returns a snapshot that a tier has, by its id or tag there, as it can be read again: in the live table, or as
-        a table of its own at a location. Raises UsageError where no tier has it.
+    def restore(
+        self, table: Table, snapshot: str, to: str, branch: str | None, tag: str | None, inquiry: Inquiry | None
+    ) -> Restored | Awaited:
+        """Returns a snapshot that a tier has, by its id or tag there, as it can be read again: in the live table, in
+        another tier's, or as a table of its own at a location; or what has to be waited for first. Raises UsageError
+        where no tier has it.
         """
-        work = self.places.table_context(table)
+        work = self._into(table, to)
         live = work.source.load()
         tier, there, found = self._held(work, live, snapshot)
-        with self.places.alone(work.root(live)), work.lease(live) as (leased, lease):
-            restoring = Restoring(leased, tier, there, found, lease.check)
-            if to == LIVE:
+        inside = to == LIVE or to in work.config.tiers
+        if not inside and (branch or tag):
+            raise UsageError("a table of its own has no ref of the live one", hint="leave --to out")
+        with self._woken(Restoring(work, tier, there, found, always), to, inquiry) as awaited:
+            if awaited is not None:
+                return awaited
+            with self.places.alone(work.root(live)), work.lease(live) as (leased, lease):
+                restoring = Restoring(leased, tier, there, found, lease.check)
+                if not inside:
+                    return self._to_place(restoring, absolute(to))
                 kind = RefKind.TAG if branch is None else RefKind.BRANCH
                 return restoring.to_live(branch or tag or f"restored-{found}", kind)
-            if branch or tag:
-                raise UsageError("a table of its own has no ref of the live one", hint="leave --to out")
-            return self._to_place(restoring, absolute(to))
+
+    def _into(self, table: Table, to: str) -> TableContext:
+        """Returns the table that is changed, or asked: the live one, or the one of a tier that it goes back to."""
+        work = self.places.table_context(table)
+        if to not in work.config.tiers:
+            return work
+        tier = open_for(work, work.source.load(), to)
+        if tier.find() is None:
+            raise UsageError(f"the tier {to} has no table of that history", hint="restore to a place: `--to PATH`")
+        return self.places.table_context(str(tier.table))
+
+    @contextmanager
+    def _woken(self, restoring: Restoring, to: str, inquiry: Inquiry | None) -> Iterator[Awaited | None]:
+        """Hands out what has to be waited for; None where all can be read. It notes that the snapshot came when the
+        block is left without an error.
+        """
+        tier, found = restoring.tier, restoring.snapshot
+        if tier.bundles is None:
+            if inquiry is not None:
+                raise UsageError(f"{tier.table} can be read at once", hint="leave --case and --by out")
+            yield None
+            return
+        if inquiry is None:
+            raise UsageError(
+                f"{found} sleeps in {tier.table}: it is restored for a case, by a person", hint="name --case and --by"
+            )
+        work = restoring.work
+        waking = Waking(tier.bundles, tier.store, work.progress, work.now)
+        needed = restoring.bundles(tier.bundles)
+        awake = waking.wake(needed, found, to, inquiry)
+        yield None if awake.is_all else Awaited(found, str(tier.table), awake, inquiry)
+        if awake.is_all:
+            waking.note("restored", needed, found, to, inquiry)
 
     def _to_place(self, restoring: Restoring, folder: str) -> Restored:
-        stores = self.places.stores
+        stores, tier = self.places.stores, restoring.tier
         settings = stores.settings_of(TableName.at(folder))
-        source = stores.settings_of(restoring.tier.table)
-        return restoring.to_place(stores.open(settings), stores.copying(source, settings), folder)
+        packed = None if tier.bundles is None else tier.bundles.index
+        copy = stores.copying(stores.settings_of(tier.table), settings, packed=packed)
+        return restoring.to_place(stores.open(settings), copy, folder)
 
     def _held(self, work: TableContext, live: State, snapshot: str) -> tuple[Tier, State, SnapshotId]:
         """Returns the first tier that has a snapshot, its table, and the snapshot's id."""

@@ -14,6 +14,7 @@ from firnline.plans.pages import Block, Hint, Line, Page, counted, tally
 if TYPE_CHECKING:
     from firnline.app.tiers import HandedSnapshots
     from firnline.ops.tiers.restoring import Restored
+    from firnline.ops.tiers.waking import Awaited
 
 
 def register(app: typer.Typer) -> None:
@@ -42,11 +43,21 @@ def archive(
 
 
 SnapshotArg = Annotated[str, typer.Argument(metavar="SNAPSHOT", help="Its id, or a tag of the tier's table.")]
-To = Annotated[str, typer.Option("--to", metavar="live|PATH", help="The live table, or a place of its own.")]
+To = Annotated[
+    str, typer.Option("--to", metavar="live|TIER|PATH", help="The live table, a tier's, or a place of its own.")
+]
 AsBranch = Annotated[str | None, typer.Option("--as-branch", metavar="NAME", help="Bring it back as a branch.")]
 AsTag = Annotated[
     str | None, typer.Option("--as-tag", metavar="NAME", help="Bring it back under this tag; else restored-SNAPSHOT.")
 ]
+
+Case = Annotated[str | None, typer.Option("--case", metavar="CASE", help="What a deep restore is for: required there.")]
+By = Annotated[str | None, typer.Option("--by", metavar="NAME", help="Who asks for a deep restore: required there.")]
+Speed = Annotated[
+    str, typer.Option("--speed", metavar="SPEED", help="Of a deep restore: bulk (the cheapest), standard or expedited.")
+]
+Days = Annotated[int, typer.Option("--days", metavar="N", help="How long bundles stay readable that are restored.")]
+NoWait = Annotated[bool, typer.Option("--no-wait", help="Ask for a deep restore, and do not wait for it.")]
 
 
 def restore(
@@ -55,20 +66,43 @@ def restore(
     to: To = "live",
     as_branch: AsBranch = None,
     as_tag: AsTag = None,
+    case: Case = None,
+    by: By = None,
+    speed: Speed = "bulk",
+    days: Days = 7,
+    no_wait: NoWait = False,
     config: options.Config = None,
     engine: options.Engine = "auto",
     as_json: options.Json = False,
 ) -> None:
     """Bring SNAPSHOT of TABLE back from the tier that has it: into the live table, under a tag or a branch, or to a
     place of its own, as a table that engines open by its metadata. The tier keeps it.
+
+    What sleeps in an archive class is asked for first, for a case and by a person, and waited for: the same command,
+    given again, goes on.
     """
     from firnline.lake import open_lake
+    from firnline.ops.tiers.waking import Awaited, Inquiry
 
     if as_branch and as_tag:
         raise UsageError("--as-branch and --as-tag do not go together", hint="a snapshot comes back under one name")
     lake = open_lake(config, engine=engine, progress=progress_for(as_json))
-    found = lake.restore(table, snapshot, to, branch=as_branch, tag=as_tag)
-    output_for(as_json).show(_restored_page(found), found.to_json())
+    formal = None if case is None and by is None else Inquiry(case or "", by or "", speed, days, not no_wait)
+    found = lake.restore(table, snapshot, to, branch=as_branch, tag=as_tag, inquiry=formal)
+    page = _awaited_page(found) if isinstance(found, Awaited) else _restored_page(found)
+    output_for(as_json).show(page, found.to_json())
+
+
+def _awaited_page(found: Awaited) -> Page:
+    awake = found.awake
+    asked = f"{found.snapshot} of {found.source} was asked for, {found.inquiry.speed}, for {found.inquiry.days} days"
+    return Page(
+        (
+            Line(asked),
+            Line(f"readable: {awake.readable:,} of {counted(awake.bundles.files, 'bundle')}, {tally(awake.bundles)}"),
+            Hint("the same command goes on when it is there; a deep archive takes 12 to 48 hours"),
+        )
+    )
 
 
 def _restored_page(found: Restored) -> Page:

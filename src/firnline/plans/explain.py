@@ -101,6 +101,8 @@ def _archive(plan: Plan) -> Iterator[Block]:
         return
     kind = f" in class {handed.storage_class}" if handed.storage_class else ""
     small = f"; {tally(handed.small)} of it too small for that class" if handed.storage_class else ""
+    if handed.bundle is not None:
+        small = f"; {tally(handed.large)} of it in bundles of {size(handed.bundle)}, to be restored before a read"
     coming = tally(handed.small + handed.large)
     yield Line(f"to {handed.tier}{kind}, as {handed.table}: at most {coming}{small}")
     if handed.costs is not None:

@@ -44,8 +44,9 @@ class Conflict:
 @dataclass(frozen=True, slots=True)
 class Archive:
     """What is handed to a tier before the commit: which snapshots, and as which table they are found there. `small`
-    and `large` is what has to be copied for it, at most: small objects stay in the standard class. `costs` is None
-    where they are not known.
+    and `large` is what has to be copied for it, at most: small objects stay in the standard class. `bundle` is the size
+    of the objects in which the large ones lie together, None where each is one. `costs` is None where they are not
+    known.
     """
 
     tier: str
@@ -55,6 +56,7 @@ class Archive:
     snapshots: tuple[SnapshotId, ...]
     small: Tally = field(default_factory=Tally)
     large: Tally = field(default_factory=Tally)
+    bundle: int | None = None
     costs: Costs | None = None
 
     def to_json(self) -> dict[str, Any]:
@@ -65,6 +67,7 @@ class Archive:
             "table": self.table,
             "root": self.root,
             "class": self.storage_class,
+            "bundle": self.bundle,
             "snapshots": list(self.snapshots),
         }
 

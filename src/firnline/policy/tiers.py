@@ -5,6 +5,10 @@ tiers:
     root: s3://cold/keep      # its files lie below, each under the path that it has in the live store
     class: GLACIER_IR
     thin: daily
+  deep:
+    root: s3://deep/keep
+    class: DEEP_ARCHIVE       # has to be restored before it is read
+    bundle: 1GiB              # so much of many files is one object
 """
 
 from __future__ import annotations
@@ -22,17 +26,27 @@ from firnline.policy.policy import Setting
 from firnline.policy.values import OFF
 
 _CLASS = re.compile(r"[A-Z][A-Z_]{1,30}")
-_NEEDS_RESTORE = ("GLACIER", "DEEP_ARCHIVE")
+_BUNDLE = re.compile(r"([1-9][0-9]{0,5})(MiB|GiB)")
+_UNITS = {"MiB": 1 << 20, "GiB": 1 << 30}
+_LARGEST_BUNDLE = 1 << 40
+_ASLEEP = ("GLACIER", "DEEP_ARCHIVE")
+"""Classes whose objects have to be restored before they are read."""
+USUAL_BUNDLE = 256 << 20
+LIVE = "live"
+"""What the live table is called among its tiers."""
 
 
 @dataclass(frozen=True, slots=True)
 class TierPolicy:
-    """What the operator says of one tier. `thin`: of each such period the newest snapshot alone is handed over."""
+    """What the operator says of one tier. `thin`: of each such period the newest snapshot alone is handed over.
+    `bundle`: so many bytes of many files are one object there; None: each file is one, and can be read as it is.
+    """
 
     name: str
     root: str
     storage_class: str | None = None
     thin: Period | None = None
+    bundle: int | None = None
 
     def chosen(self, expired: Set[SnapshotId], known: Iterable[Snapshot], tagged: Set[SnapshotId]) -> set[SnapshotId]:
         """Returns those of the expired snapshots that are handed over. `known` are all that the table and the tier
@@ -52,14 +66,17 @@ def _root(text: str, where: str) -> str:
 
 
 def _class(text: str, where: str) -> str:
-    if text in _NEEDS_RESTORE:
-        raise PolicyError(
-            f"{where}: what is in class {text} cannot be read before it is restored, and a tier is there to be read",
-            hint="GLACIER_IR is read at once",
-        )
     if not _CLASS.fullmatch(text):
         raise PolicyError(f"{where}: {text[:64]!r} is no storage class", hint="such as GLACIER_IR or STANDARD_IA")
     return text
+
+
+def _bundle(text: str, where: str) -> int:
+    found = _BUNDLE.fullmatch(text)
+    size = int(found[1]) * _UNITS[found[2]] if found else 0
+    if not 0 < size <= _LARGEST_BUNDLE:
+        raise PolicyError(f"{where}: {text[:64]!r} is no size of a bundle", hint="such as 256MiB, up to 1024GiB")
+    return size
 
 
 def _thin(text: str, where: str) -> Period | None:
@@ -72,7 +89,7 @@ def _thin(text: str, where: str) -> Period | None:
         raise PolicyError(f"{where}: {text[:64]!r} is no period", hint=f"one of {allowed}, or off") from None
 
 
-TIER_KEYS: dict[str, Callable[[str, str], Any]] = {"root": _root, "class": _class, "thin": _thin}
+TIER_KEYS: dict[str, Callable[[str, str], Any]] = {"root": _root, "class": _class, "thin": _thin, "bundle": _bundle}
 """The keys of a tier, each with its parser, which gets where the text stands too."""
 
 
@@ -89,9 +106,13 @@ def tier_named(tiers: Mapping[str, Mapping[str, Setting[Any]]], name: str) -> Ti
     if said is None:
         known = ", ".join(tiers) or "none"
         raise PolicyError(f"no tier is named {name!r}", hint=f"`tiers:` of firnline.yaml names them; it has: {known}")
+    if name == LIVE:
+        raise PolicyError(f"a tier cannot be named {LIVE!r}: that is what the table itself is called", hint="rename it")
     if name != name.lower():
         raise PolicyError(f"the tier {name!r} has a capital", hint="PyIceberg knows catalogs by small letters")
     if "root" not in said:
         raise PolicyError(f"the tier {name!r} has no root", hint="`root:` says where its files lie, such as s3://cold")
     values = {key: setting.value for key, setting in said.items()}
-    return TierPolicy(name, values["root"], values.get("class"), values.get("thin"))
+    storage_class = values.get("class")
+    bundle = values.get("bundle", USUAL_BUNDLE if storage_class in _ASLEEP else None)
+    return TierPolicy(name, values["root"], storage_class, values.get("thin"), bundle)

@@ -39,6 +39,11 @@ class Relocate(Protocol):
         """The kinds that name other files; all others are copied byte for byte."""
         ...
 
+    @property
+    def leaves(self) -> frozenset[FileKind]:
+        """The kinds that a walk does not open: whatever they name lies beside them."""
+        ...
+
     def relocated(self, kind: FileKind, key: str, data: bytes) -> bytes:
         """Returns the file as the other place has it: equal bytes for equal bytes, whatever process makes them.
 

@@ -51,7 +51,13 @@ class Routes:
     def _in_tiers(self, state: State, find: Find) -> tuple[State, SnapshotId] | None:
         for tier, there in histories(self.places.table_context(state.table), state):
             try:
-                return there, find(kit_named(there.format).inspect(ReadOnly(tier.store)), there)
+                found = find(kit_named(there.format).inspect(ReadOnly(tier.store)), there)
             except UsageError:
                 continue
+            if tier.bundles is not None:
+                raise UsageError(
+                    f"that version of {state.table} sleeps in {there.table}, as snapshot {found}",
+                    hint=f"`firnline restore {state.table} {found} --to … --case … --by …` brings it back",
+                )
+            return there, found
         return None

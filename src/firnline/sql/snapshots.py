@@ -17,10 +17,10 @@ from firnline.errors import UnsupportedFormat
 from firnline.history.listing import Entry, id_of, parent_of, summary_of, time_of
 from firnline.history.opening import History, Segment, newest, read_segment
 from firnline.model.snapshots import SnapshotId, number_of
+from firnline.policy.tiers import LIVE
 from firnline.ports.formats import TableFormat
 from firnline.ports.stores import Get
 from firnline.sql.relations import Piece, TimeBounds
-from firnline.tiers.belonging import LIVE
 
 INSTANT = pa.timestamp("us", "UTC")
 TEXTS = pa.map_(pa.string(), pa.string())

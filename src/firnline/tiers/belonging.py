@@ -8,10 +8,6 @@ ARCHIVE_OF = "firnline.archive-of"
 """The table property with the live table's uuid."""
 
 
-LIVE = "live"
-"""What the live table is called among its tiers."""
-
-
 def history_of(uuid: str, properties: Mapping[str, str]) -> str:
     """Returns the uuid of the live table whose history a table holds: its own, unless it is a tier's."""
     return properties.get(ARCHIVE_OF, uuid)

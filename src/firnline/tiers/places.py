@@ -74,11 +74,17 @@ class PlacesElsewhere:
     to: str
 
     @staticmethod
-    def of_live(root: str, location: str) -> PlacesElsewhere:
-        """Returns where files of a tier were in the live store, whose table is at `location`."""
+    def back_to(location: str, root: str, there: str) -> PlacesElsewhere:
+        """Returns where files of a tier's table, which is at `there`, were in the store of the one at `location`. What
+        came to the tier by way of another lies deeper below its `root`: below the root that it had there.
+        """
         head = _head(location)
         is_file = not head or head.lower().startswith("file:")
-        return PlacesElsewhere(root, head if is_file else head.removesuffix("/"))
+        rest = f"/{location.removeprefix(head).strip('/')}"
+        before = there.rstrip("/").removesuffix(rest)
+        return PlacesElsewhere(
+            before if before != there.rstrip("/") else root, head if is_file else head.removesuffix("/")
+        )
 
     def place(self, path: str) -> str:
         """Returns where the file goes. Raises UnsupportedFormat unless it lies in the tier, by a plain path."""

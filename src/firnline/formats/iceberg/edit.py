@@ -12,6 +12,7 @@ from firnline.formats.iceberg.document import Document
 from firnline.model.locations import identity
 from firnline.model.snapshots import MAIN, Ref, RefKind
 from firnline.ports.formats import Amendment
+from firnline.tiers.belonging import ARCHIVE_OF
 
 Entry = Mapping[str, Any]
 Taken = Mapping[str, Any]
@@ -42,7 +43,7 @@ def expired(document: Document, snapshots: Set[str], refs: Set[str]) -> tuple[di
         if document.get(name):
             removal[name] = _pick(document, name, gone)
             edited[name] = _drop(document, name, gone)
-    if document.get("snapshot-log"):
+    if document.get("snapshot-log") and ARCHIVE_OF not in (document.get("properties") or {}):  # a tier's log has gaps
         kept = edited["snapshot-log"] = truncated_log(edited, document["snapshot-log"])
         removal["snapshot-log"] = document["snapshot-log"][: len(document["snapshot-log"]) - len(kept)]
         removal["snapshot-log-next"] = kept[0] if kept else None

@@ -23,6 +23,7 @@ from firnline.model.times import DAY_MS
 from firnline.policy.holds import parse_holds, unreadable
 from firnline.policy.native import LONGEST_AGE_MS, NativeRetention
 from firnline.ports.formats import Capabilities, FenceKind, State, UndoWindow
+from firnline.tiers.belonging import ARCHIVE_OF
 
 PROPERTY = "firnline.lineage"
 
@@ -200,10 +201,13 @@ def _native(properties: Mapping[str, str], where: str) -> NativeRetention:
 
 def _forbidden(properties: Mapping[str, str]) -> str | None:
     """Returns why nothing may be removed: the table says so, or its files are also those of another format's table,
-    whose log is not read here. Java reads any text but 'true' as false, and so do we.
+    whose log is not read here. Java reads any text but 'true' as false, and so do we. A tier's table says so to all
+    other engines: firnline hands its snapshots on, and to nothing.
     """
-    value = properties.get("gc.enabled", "true")
-    if value.lower() != "true":
-        return f"the table property gc.enabled is {value!r}"
     word = next((each for each in TRANSLATED if each in properties), None)
-    return None if word is None else f"its files are also those of {TRANSLATED[word]} (the table property {word})"
+    if word is not None:
+        return f"its files are also those of {TRANSLATED[word]} (the table property {word})"
+    value = properties.get("gc.enabled", "true")
+    if value.lower() == "true" or ARCHIVE_OF in properties:
+        return None
+    return f"the table property gc.enabled is {value!r}"

@@ -15,6 +15,7 @@ from firnline.ops.table.sources import mirrored
 from firnline.policy.holds import unreadable
 from firnline.ports.abilities import PointedVersion
 from firnline.ports.formats import State, TableFormat
+from firnline.tiers.belonging import ARCHIVE_OF
 
 
 def live_roots(
@@ -80,9 +81,15 @@ def may_come_back(
             yield each, work.source.format.part_of(removal, held & set(removal.ids))
 
 
-def forbidden(state: State, now_ms: int) -> str | None:
-    """Returns why nothing of the table may be removed now, or None."""
+def forbidden(state: State, now_ms: int, *, handed_on: bool = False) -> str | None:
+    """Returns why nothing of the table may be removed now, or None. `handed_on`: what a run takes out of it goes to a
+    tier; otherwise a tier's own table loses nothing.
+    """
     held = [hold.name for hold in state.holds if hold.snapshot is None and hold.in_force(now_ms)]
+    kept = None if handed_on or ARCHIVE_OF not in state.properties else "it keeps the history of another table"
     return (
-        state.forbidden or mirrored(state) or (f"the hold {held[0]} on the whole table is in force" if held else None)
+        state.forbidden
+        or kept
+        or mirrored(state)
+        or (f"the hold {held[0]} on the whole table is in force" if held else None)
     )

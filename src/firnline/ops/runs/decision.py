@@ -14,9 +14,11 @@ from firnline.policy.decide import Decision, decide
 from firnline.policy.inherit import Effective, effective, with_native_flags
 from firnline.policy.native import NativeRetention
 from firnline.policy.parse import Section, longest_write_ms
+from firnline.policy.policy import Level
 from firnline.ports.abilities import DoubtsTimes, FitsDecisions, PointedVersion
 from firnline.ports.catalogs import TableName
 from firnline.ports.formats import State, TableFormat
+from firnline.tiers.belonging import ARCHIVE_OF
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +53,7 @@ def decide_now(
     if state.forbidden:
         raise CollectionForbidden(f"nothing of {state.table} may be removed: {state.forbidden}", hint=_way_out(state))
     in_force = policy_in_force(state, name, config, request)
+    refuse_windowless(state, in_force, request)
     native = with_native_flags(state.native, in_force.policy, request.older_than_ms, request.retain_last)
     at = now_ms if request.now_ms is None else request.now_ms
     chosen = decide(
@@ -64,6 +67,25 @@ def decide_now(
         pins=(*state.pins, *pins_of(pointed)),
     )
     return Settled(in_force, native, _fitted(table_format, state, chosen, request, now_ms - longest_write_ms(config)))
+
+
+def refuse_windowless(state: State, in_force: Effective, request: Request) -> None:
+    """Raises CollectionForbidden where a tier's own table would lose snapshots without being told for itself how long
+    it keeps them, and to which tier they go then: what holds for all tables, or by default, is meant for live ones.
+    """
+    if ARCHIVE_OF not in state.properties:
+        return
+    if in_force.archive.value is None:
+        raise CollectionForbidden(
+            f"nothing of {state.table} may be removed: it keeps the history of another table",
+            hint="`archive: TIER` for its catalog in firnline.yaml hands what is too old for it to the next tier",
+        )
+    own = [each for each in in_force.policy.rules if each.source.level not in (Level.DEFAULT, Level.GLOBAL)]
+    if not own and request.older_than_ms is None:
+        raise CollectionForbidden(
+            f"nothing of {state.table} may be removed: no rule of its own says how long a tier's table keeps history",
+            hint="write one for its catalog in firnline.yaml, such as `keep: {within: 2555d}`",
+        )
 
 
 def decide_to_act(

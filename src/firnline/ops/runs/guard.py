@@ -28,6 +28,7 @@ from firnline.ops.neighbours.around import around
 from firnline.ops.reachability.bounds import NOWHERE, Bounds
 from firnline.ops.reachability.live_roots import forbidden, live_roots
 from firnline.ops.reachability.since_plan import ReachableSincePlan
+from firnline.ops.runs.decision import policy_in_force
 from firnline.ops.runs.presence import listed_beside, look
 from firnline.ops.table.context import TableContext
 from firnline.ops.table.sources import refuse_mirror
@@ -92,7 +93,8 @@ class TableGuard:
         self.is_sound = True
         self.work.same_table(state, self.run)
         now_ms = self.work.now()
-        refuse_forbidden(state, now_ms)
+        policy = policy_in_force(state, self.work.source.name, self.work.config, self.run.request)
+        refuse_forbidden(state, now_ms, handed_on=policy.archive.value is not None)
         refuse_emptied(self.work.source.format, state, self.run)
         self._ask_others(state)
         needs = live_roots(self.work, state, now_ms, but=self.run.id.stamp)
@@ -186,12 +188,12 @@ def refuse_emptied(table_format: TableFormat, state: State, run: Run) -> None:
         )
 
 
-def refuse_forbidden(state: State, now_ms: int) -> None:
+def refuse_forbidden(state: State, now_ms: int, *, handed_on: bool = False) -> None:
     """Raises CollectionForbidden if a hold on the table, or the table's own word, forbids every removal; and
     RefusedForSafety if the table is a mirror of another format's.
     """
     refuse_mirror(state)
-    reason = forbidden(state, now_ms)
+    reason = forbidden(state, now_ms, handed_on=handed_on)
     if reason:
         raise CollectionForbidden(
             f"nothing of {state.table} may be removed now: {reason}",

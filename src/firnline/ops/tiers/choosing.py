@@ -33,7 +33,9 @@ def choose_archive(
     tagged = {head for name in expired_refs if (head := head_of(state, name)) is not None}
     chosen = policy.chosen(expired, known.values(), tagged)
     ids = tuple(each.id for each in state.graph if each.id in chosen)
-    return Archive(policy.name, str(tier.table), policy.root, policy.storage_class, ids) if ids else None
+    if not ids:
+        return None
+    return Archive(policy.name, str(tier.table), policy.root, policy.storage_class, ids, bundle=policy.bundle)
 
 
 def head_of(state: State, ref: str) -> SnapshotId | None:

@@ -11,13 +11,16 @@ from itertools import chain, islice
 from firnline.journal.parts import part_keys, read_part
 from firnline.journal.runs import Run
 from firnline.model.files import FileKind
+from firnline.ops.tiers.bundling import Bundles
 from firnline.ops.tiers.handing import Handing
+from firnline.ops.tiers.incomplete import refuse_failed
 from firnline.ops.tiers.rewriting import RewritingCopy
 from firnline.ops.tiers.tier import hands_over
-from firnline.ops.tiers.transfer import refuse_failed
 from firnline.ports.catalogs import Still, always
-from firnline.ports.copying import Copy, CopyFate, CopyJob, CopyOutcome
+from firnline.ports.copying import Copy, CopyFate, CopyJob, CopyMany, CopyOutcome, Stored
 from firnline.ports.stores import Head, is_there, shared
+
+_UNLIKE = "are not what is about to be deleted"
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,13 +55,34 @@ def refuse_unlike(handing: Handing, run: Run) -> None:
     rewriting = RewritingCopy(work.store, tier.store, relocate)
     plain = frozenset(chain.from_iterable(relocate.order)) - relocate.rewritten
     many = tier.many(run.plan["victims"]["files"])
-    copiers: tuple[tuple[Copy, Set[FileKind]], ...] = ((tier.copy, plain), (rewriting, relocate.rewritten))
+    packed = relocate.leaves if tier.bundles is not None else frozenset[FileKind]()
+    copiers: tuple[tuple[Copy, Set[FileKind]], ...] = (
+        (tier.copy, plain - packed),
+        (rewriting, relocate.rewritten - packed),
+    )
     for copier, kinds in copiers:
         comparing, jobs = ComparingCopy(copier, work.store, tier.store), _listed(handing, run, kinds)
         while some := list(islice(jobs, many.rows)):
             handing.still()
             compared = many.copy_many(some, comparing, handing.still)
-            refuse_failed(compared, str(tier.table), "are not what is about to be deleted")
+            refuse_failed(compared, str(tier.table), _UNLIKE)
+    if tier.bundles is not None:
+        _refuse_unlike_packed(handing, tier.bundles, many, _listed(handing, run, packed))
+
+
+def _refuse_unlike_packed(handing: Handing, bundles: Bundles, many: CopyMany, jobs: Iterator[CopyJob]) -> None:
+    """The bundle itself was seen to be whole: here its sources are read, and must be what was packed."""
+    while some := list(islice(jobs, many.rows)):
+        handing.still()
+        sources = [
+            Stored(job.source, entry.file.size if job.size is None else job.size, entry.file.source_checksum)
+            for job in some
+            if (entry := bundles.index.entry(job.target)) is not None
+        ]
+        compared = many.verify_many(sources, bundles.sources)
+        failed = [each for each in compared if each.fate is CopyFate.FAILED]
+        there = (each for each in failed if is_there(handing.work.store, each.target))
+        refuse_failed(there, str(handing.tier.table), _UNLIKE)
 
 
 def _listed(handing: Handing, run: Run, kinds: Set[FileKind]) -> Iterator[CopyJob]:

@@ -12,6 +12,7 @@ from typing import IO
 
 from firnline.model.files import Tally
 from firnline.ports.copying import CopyFate, CopyOutcome, Stored
+from firnline.ports.packing import BundleOutcome
 
 
 class CopiedFiles:
@@ -31,6 +32,10 @@ class CopiedFiles:
                 self.copied += size
             else:
                 self.present += size
+
+    def add_bundle(self, bundle: BundleOutcome) -> None:
+        """Counts what a bundle holds that was written. The bundle itself is looked at with all that hold the rest."""
+        self.copied += Tally(len(bundle.packed), sum(each.size for each in bundle.packed))
 
     def stored(self) -> Iterator[Stored]:
         """Yields all copies as they were seen to be."""

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from firnline.model.snapshots import SnapshotId
 from firnline.ops.table.context import TableContext
 from firnline.ops.tiers.tier import Tier
+from firnline.policy.tiers import tier_named
 from firnline.ports.formats import State
 from firnline.tiers.belonging import history_of
 
@@ -28,10 +29,12 @@ def tiers_by_snapshot(work: TableContext, live: State) -> dict[SnapshotId, str]:
 
 
 def histories(work: TableContext, live: State) -> Iterator[tuple[Tier, State]]:
-    """Yields the tables that hold history of a live table, with their tiers, in the order of firnline.yaml. A table
-    without a catalog has none.
+    """Yields the tables that hold history of a live table, with their tiers, in the order of firnline.yaml: those first
+    that can be read at once. A table without a catalog has none; of a tier's table it is the other tiers.
     """
-    for name in work.config.tiers if work.source.name.catalog not in ("", *work.config.tiers) else ():
+    own = work.source.name.catalog
+    names = [name for name in work.config.tiers if own not in ("", name)]
+    for name in sorted(names, key=lambda each: tier_named(work.config.tiers, each).bundle is not None):
         tier = open_for(work, live, name)
         found = tier.find()
         if found is not None:

@@ -4,7 +4,7 @@ the proof that all is there; last the catalog. So whatever a tier has is complet
 
 from __future__ import annotations
 
-from collections.abc import Set
+from collections.abc import Iterator, Set
 from dataclasses import dataclass
 from itertools import islice
 
@@ -13,12 +13,15 @@ from firnline.model.files import Tally
 from firnline.model.snapshots import SnapshotId
 from firnline.ops.runs.presence import FEW_LOOKS, look
 from firnline.ops.table.context import TableContext
+from firnline.ops.tiers.bundling import Bundles
 from firnline.ops.tiers.copied import CopiedFiles, copied_files
+from firnline.ops.tiers.incomplete import incomplete, refuse_failed
 from firnline.ops.tiers.leftovers import left_behind
 from firnline.ops.tiers.pruning import NewInTier
 from firnline.ops.tiers.tier import Tier, hands_over
-from firnline.ops.tiers.transfer import Transfer, incomplete, refuse_failed, walked
+from firnline.ops.tiers.transfer import Transfer, walked
 from firnline.ports.catalogs import Still
+from firnline.ports.copying import Stored
 from firnline.ports.engines import Engine, Listing, ListingTooLarge, Survey
 from firnline.ports.expanding import Expand
 from firnline.ports.formats import State
@@ -79,7 +82,7 @@ class Handing:
         chosen = NewInTier(expand, self.places, self.tier.store) if pruned else expand
         transfer = Transfer(
             work.store, self.tier.store, self.places, self.tier.copy, relocate, self.tier.many, self.still,
-            work.progress, f"the tier {self.tier.policy.name}",
+            work.progress, f"the tier {self.tier.policy.name}", self.tier.bundles,
         )  # fmt: skip
         with walked(work, work.source.format, self.state, snapshots, chosen) as (_, survey):
             transfer.all_of(survey, files)
@@ -114,14 +117,25 @@ class Handing:
 
     def _refuse_changed(self, files: CopiedFiles) -> None:
         """Raises ArchiveIncomplete where a copy is not any more what it was seen to be."""
-        copies, tier = files.stored(), self.tier
-        many = tier.many(files.copied.files + files.present.files)
+        self._verify(files.stored(), files.copied.files + files.present.files)
+
+    def _refuse_changed_bundles(self, bundles: Bundles, survey: Survey) -> None:
+        """Raises ArchiveIncomplete where a bundle is not any more what it was seen to be. A store that tells its
+        checksum needs not restore it for that.
+        """
+        relocate = hands_over(self.tier.format, str(self.tier.table)).relocation(self.places, self.tier.store)
+        held = bundles.of(survey, relocate.leaves)
+        self._verify(iter(held.values()), len(held))
+
+    def _verify(self, copies: Iterator[Stored], count: int) -> None:
+        tier, many = self.tier, self.tier.many(count)
         while some := list(islice(copies, many.rows)):
             refuse_failed(many.verify_many(some, tier.verify), str(tier.table), "are not as they were copied")
 
     def refuse_incomplete(self, there: State, snapshots: Set[SnapshotId]) -> None:
         """Raises ArchiveIncomplete unless the tier's table has these snapshots, each can be walked, and every file that
-        they are made of lies there with the size that they say.
+        they are made of lies there with the size that they say; where files lie in bundles, each of these with its
+        checksum.
         """
         absent = sorted(snapshots - _ids(there))
         if absent:
@@ -131,13 +145,17 @@ class Handing:
             found = look(engine, survey, self.tier.store, listing=listing)
             if listing is not None:
                 listing.close()
+            if not found.faults and self.tier.bundles is not None:
+                self._refuse_changed_bundles(self.tier.bundles, survey)
         if found.faults:
             first = found.listed[0]
             raise incomplete(str(self.tier.table), f"{first.path}: {first.problem}, and {found.faults - 1} more")
 
     def _listing(self, engine: Engine, survey: Survey, there: State) -> Listing | None:
-        """Returns what lies in the tier's table, where that costs less than to ask for each file."""
-        if survey.kept.all.files <= FEW_LOOKS:
+        """Returns what lies in the tier's table, where that costs less than to ask for each file: members of bundles
+        cost nothing, since the index tells of them.
+        """
+        if survey.kept.all.files <= FEW_LOOKS or self.tier.bundles is not None:
             return None
         try:
             return engine.list(list(self.tier.ranges.split(there.location, _PIECES)), self.tier.ranges)

@@ -17,16 +17,18 @@ from firnline.ops.marks.tags import FOREVER
 from firnline.ops.runs.change import change
 from firnline.ops.runs.presence import look
 from firnline.ops.table.context import TableContext
+from firnline.ops.tiers.bundling import Bundles
 from firnline.ops.tiers.copied import CopiedFiles, copied_files
+from firnline.ops.tiers.incomplete import incomplete
 from firnline.ops.tiers.tier import Tier, hands_over
-from firnline.ops.tiers.transfer import Transfer, incomplete, walked
+from firnline.ops.tiers.transfer import Transfer, walked
 from firnline.plans.plan import tally_json
 from firnline.ports.catalogs import Still
-from firnline.ports.copying import Copy
+from firnline.ports.copying import Copy, Stored
 from firnline.ports.formats import Amendment, Edited, State, UndoWindow
 from firnline.ports.relocating import Place
 from firnline.ports.stores import ReadWrite
-from firnline.tiers.places import PlacesElsewhere
+from firnline.tiers.places import PlacesElsewhere, TierPlaces
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +95,7 @@ class Restoring:
                 f"the catalog of {live.table} takes no old snapshot back: its sequence number lies behind",
                 hint="restore to a place of its own: `--to PATH`; nothing was changed",
             )
-        places = PlacesElsewhere.of_live(self.tier.policy.root, live.location)
+        places = PlacesElsewhere.back_to(live.location, self.tier.policy.root, self.there.location)
         removal = hands_over(work.source.format, live.table).returning(self.there, self.snapshot, places)
         ref = Ref(name, kind, self.snapshot, FOREVER)
         _refuse_taken(live, ref)
@@ -122,6 +124,15 @@ class Restoring:
             self.still()
             store.put_if_absent(edited.location, edited.data)
             return Restored(self.snapshot, self.there.table, None, edited.location, files.copied, files.present)
+
+    def bundles(self, bundles: Bundles) -> dict[str, Stored]:
+        """Returns the bundles in which files of the snapshot lie, by their names. Raises ArchiveIncomplete where a file
+        is in none.
+        """
+        tier = self.tier
+        relocate = hands_over(tier.format, self.there.table).relocation(TierPlaces(tier.policy.root), tier.store)
+        with walked(self.work, tier.format, self.there, {self.snapshot}) as (_, survey):
+            return bundles.of(survey, relocate.leaves)
 
     def _copy(self, target: ReadWrite, into: Place, named: Place, copy: Copy, to: str, files: CopiedFiles) -> None:
         """Copies all files of the snapshot, `into` their places; within files, others are `named` by theirs."""

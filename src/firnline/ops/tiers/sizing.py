@@ -10,6 +10,7 @@ from firnline.model.snapshots import SnapshotId
 from firnline.ops.table.context import TableContext
 from firnline.ops.tiers.finding import open_for
 from firnline.ops.tiers.pruning import NewInTier
+from firnline.ops.tiers.tier import hands_over
 from firnline.ops.tiers.transfer import walked
 from firnline.plans.plan import Plan
 from firnline.plans.stages import ArchiveSnapshots, Stage
@@ -26,19 +27,29 @@ def with_archive_size(work: TableContext, plan: Plan, state: State) -> Plan:
     small, large = to_copy(work, state, frozenset(plan.archive.snapshots), plan.archive.tier)
     after = 0 if plan.kept is None else plan.kept.all.bytes
     before = after + plan.victims.all.bytes
-    costs = costs_of(price_list(work.config.prices), plan.archive.storage_class, before, after, small, large)
+    objects = large if plan.archive.bundle is None else _bundled(large, plan.archive.bundle)
+    costs = costs_of(price_list(work.config.prices), plan.archive.storage_class, before, after, small, objects)
     archive = replace(plan.archive, small=small, large=large, costs=costs)
     return replace(plan, archive=archive, stages=tuple(_sized(each, small + large) for each in plan.stages))
 
 
 def to_copy(work: TableContext, state: State, snapshots: Set[SnapshotId], tier: str) -> tuple[Tally, Tally]:
     """Returns the small and the large files that some snapshots are made of and that the tier may not have: what is
-    named by a manifest that lies there is there too.
+    named by a manifest that lies there is there too. Where the tier has bundles, those that go into them are large.
     """
     table_format, opened = work.source.format, open_for(work, state, tier)
     expand = NewInTier(table_format.expand, TierPlaces(opened.policy.root), opened.store)
     with walked(work, table_format, state, snapshots, expand) as (_, survey):
-        return _by_size(survey)
+        if opened.bundles is None:
+            return _by_size(survey)
+        relocate = hands_over(table_format, state.table).relocation(TierPlaces(opened.policy.root), opened.store)
+        leaves = sum((survey.kept.by_kind.get(kind, Tally()) for kind in relocate.leaves), Tally())
+        every = survey.kept.all
+        return Tally(every.files - leaves.files, every.bytes - leaves.bytes), leaves
+
+
+def _bundled(files: Tally, bundle: int) -> Tally:
+    return Tally(-(-files.bytes // bundle), files.bytes)
 
 
 def _by_size(survey: Survey) -> tuple[Tally, Tally]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from firnline.errors import NoSuchTable, OutcomeUnknown, RefusedForSafety, UnsupportedFormat
 from firnline.model.locations import within
 from firnline.ops.runs.decision import policy_in_force
+from firnline.ops.tiers.bundling import Bundles
 from firnline.plans.request import Request
 from firnline.policy.parse import Section
 from firnline.policy.tiers import TierPolicy, tier_named
@@ -25,7 +26,7 @@ from firnline.tiers.places import TierPlaces
 class Tier:
     """One tier, for the live table of one `uuid`. `table` is what its history is called there; `format` and `store` are
     the tier's; `copy` copies byte for byte from the live store, `back` the other way, `verify` looks at copies again,
-    `many` returns who spreads so many of them over the engine.
+    `many` returns who spreads so many of them over the engine. `bundles` hold its leaf files, where it has such.
 
     Nothing here can delete.
     """
@@ -41,6 +42,7 @@ class Tier:
     verify: Verify
     many: Callable[[int], CopyMany]
     ranges: ListRanges
+    bundles: Bundles | None = None
 
     def following(self, location: str) -> Tier:
         """Returns the tier with the name that it has for the history of the live table: that one's, or the one that it

@@ -13,8 +13,8 @@ from firnline.model.times import format_instant
 from firnline.plans.pages import Block, Grid, Line, Page, counted, minute, tally
 from firnline.plans.plan import tally_json
 from firnline.policy.prices import STANDARD, Price
+from firnline.policy.tiers import LIVE
 from firnline.ports.formats import State
-from firnline.tiers.belonging import LIVE
 
 GONE = "gone"
 _SHOWN = 20

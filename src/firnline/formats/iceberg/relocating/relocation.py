@@ -53,6 +53,10 @@ class IcebergRelocation:
     def rewritten(self) -> frozenset[FileKind]:
         return frozenset(_READ)
 
+    @property
+    def leaves(self) -> frozenset[FileKind]:
+        return frozenset((*self.order[0], *self.order[1]))
+
     def relocated(self, kind: FileKind, key: str, data: bytes) -> bytes:
         with named(kind, key):
             found = _READ[kind](data)

@@ -1,0 +1,106 @@
+"""Files of a tier whose objects have to be few and large: leaf files go into bundles, each once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from itertools import islice
+from uuid import uuid4
+
+from firnline.model.files import FileKind, Tally
+from firnline.model.locations import join
+from firnline.ops.tiers.copied import CopiedFiles
+from firnline.ops.tiers.incomplete import first_of, incomplete
+from firnline.ports.catalogs import Still
+from firnline.ports.copying import CopyJob, Stored, Verify
+from firnline.ports.engines import Survey
+from firnline.ports.packing import BundleJob, BundleOutcome, Pack, PackMany
+from firnline.ports.relocating import Relocate
+from firnline.ports.thawing import Thaw
+from firnline.tiers.bundles.index import PackedIndex
+
+_MOST_MEMBERS = 4_000
+_HELD = 32 << 20
+"""Of files that are rewritten: these are held whole, so a bundle of them stays small."""
+_AT_ONCE = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Bundles:
+    """The bundles of one table's history in a tier. `pack` writes them, of `limit` bytes each, `many` returns who
+    spreads so many files over the engine; `thaw` makes them readable; `sources` looks again at what was packed.
+    """
+
+    root: str
+    limit: int
+    index: PackedIndex
+    pack: Pack
+    many: Callable[[int], PackMany]
+    thaw: Thaw
+    sources: Verify
+
+    def add(
+        self, kind: FileKind, jobs: Iterable[CopyJob], relocate: Relocate, files: CopiedFiles, still: Still
+    ) -> Iterator[int]:
+        """Packs files of one kind, and yields how many at a time. Raises ArchiveIncomplete where one cannot be."""
+        missing = self._missing(kind, jobs, relocate, files)
+        groups = self._groups(missing, _HELD if kind in relocate.rewritten else self.limit)
+        many = self.many(_AT_ONCE * _MOST_MEMBERS)
+        while some := list(islice(groups, _AT_ONCE)):
+            still()
+            outcomes = many.pack_many(some, self.pack, relocate, still)
+            _refuse_failed(outcomes)
+            still()
+            self.index.add(outcomes)
+            for each in outcomes:
+                files.add_bundle(each)
+            yield sum(len(each.packed) for each in outcomes)
+
+    def _missing(
+        self, kind: FileKind, jobs: Iterable[CopyJob], relocate: Relocate, files: CopiedFiles
+    ) -> Iterator[CopyJob]:
+        """Yields what is in no bundle yet. Raises ArchiveIncomplete where another file has that place: of a kind that
+        is not rewritten the size says so here, and before a purge its bytes do.
+        """
+        for job in jobs:
+            entry = self.index.entry(job.target)
+            if entry is None:
+                yield job
+                continue
+            if kind not in relocate.rewritten and job.size not in (None, entry.file.size):
+                raise incomplete(job.target, f"another file of {entry.file.size:,} bytes is packed under that name")
+            files.present += Tally(1, entry.file.size)
+
+    def _groups(self, jobs: Iterable[CopyJob], limit: int) -> Iterator[BundleJob]:
+        members: list[CopyJob] = []
+        size = 0
+        for job in jobs:
+            if members and (size + (job.size or 0) > limit or len(members) >= _MOST_MEMBERS):
+                yield self._job(members)
+                members, size = [], 0
+            members.append(job)
+            size += job.size or 0
+        if members:
+            yield self._job(members)
+
+    def _job(self, members: list[CopyJob]) -> BundleJob:
+        return BundleJob(join(self.index.folder, f"{uuid4().hex}.tar"), self.root, tuple(members))
+
+    def of(self, survey: Survey, leaves: frozenset[FileKind]) -> dict[str, Stored]:
+        """Returns the bundles in which files of a walk lie, by their names. Raises ArchiveIncomplete where one of the
+        files is in none.
+        """
+        found: dict[str, Stored] = {}
+        for batch in survey.kept_batches(tuple(leaves)):
+            for place in batch.column("key").to_pylist():
+                entry = self.index.entry(place)
+                if entry is None:
+                    raise incomplete(place, "it is in no bundle")
+                found[entry.bundle.target] = entry.bundle
+        return found
+
+
+def _refuse_failed(outcomes: Iterable[BundleOutcome]) -> None:
+    failed = [each.error for each in outcomes if each.error]
+    if failed:
+        raise incomplete("the tier", f"{len(failed):,} bundles could not be written: {first_of(failed)}")

@@ -1,0 +1,105 @@
+"""Which files of a table's history lie in which bundle of a tier."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Sequence
+from threading import Lock
+from typing import Any, Protocol
+from uuid import uuid4
+
+from firnline.model.locations import join
+from firnline.ports.copying import Stored
+from firnline.ports.packing import BundleOutcome, PackedFile
+from firnline.ports.stores import Get, Names, PutIfAbsent, shared
+from firnline.tiers.bundles.segments import SEGMENT, Entry, entries_of, segment_of
+
+_BUNDLES = "_bundles"
+_SEGMENTS = "index"
+_TABLES = """
+CREATE TABLE bundle (number INTEGER PRIMARY KEY, key TEXT UNIQUE, size INTEGER, checksum TEXT);
+CREATE TABLE file (
+  place TEXT PRIMARY KEY, size INTEGER, checksum TEXT, source_checksum TEXT, bundle INTEGER, offset INTEGER
+) WITHOUT ROWID;
+"""
+_FIND = (
+    "SELECT file.place, file.size, file.checksum, bundle.key, file.offset, file.source_checksum, bundle.size,"
+    " bundle.checksum FROM file JOIN bundle ON bundle.number = file.bundle WHERE file.place = ?"
+)
+
+
+class SegmentStore(Get, Names, PutIfAbsent, Protocol):
+    """What an index is read from and written to."""
+
+
+def bundles_folder(root: str, uuid: str) -> str:
+    """Returns where a tier has the bundles of one table's history: by its uuid, whatever it is called and where it
+    lies.
+    """
+    return join(root, _BUNDLES, uuid)
+
+
+class PackedIndex:
+    """All that is packed of one table's history. It is read when it is first asked, into a database of this process's
+    own that lies on disk, so memory does not grow with the files. Picklable: elsewhere it is read again.
+    """
+
+    def __init__(self, store: SegmentStore, folder: str) -> None:
+        self._store = store
+        self.folder = folder
+        self._lock = Lock()
+        self._opened: sqlite3.Connection | None = None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return PackedIndex, (self._store, self.folder)
+
+    def share(self, parts: int) -> PackedIndex:
+        return PackedIndex(shared(self._store, parts), self.folder)
+
+    def find(self, place: str) -> PackedFile | None:
+        found = self.entry(place)
+        return None if found is None else found.file
+
+    def entry(self, place: str) -> Entry | None:
+        """Returns a file with its bundle; None where it is no member of any. Raises UnreadableMetadata."""
+        with self._lock:
+            row = self._database().execute(_FIND, (place,)).fetchone()
+        if row is None:
+            return None
+        place, size, checksum, key, offset, source, bundle_size, bundle_checksum = row
+        file = PackedFile(place, size, checksum, key, offset, source)
+        return Entry(file, Stored(key, bundle_size, bundle_checksum))
+
+    def add(self, outcomes: Sequence[BundleOutcome]) -> None:
+        """Notes bundles that were written: in the tier first."""
+        data = segment_of(outcomes)
+        key = join(self._segments, f"{uuid4().hex}{SEGMENT}")
+        self._store.put_if_absent(key, data)
+        with self._lock:
+            _insert(self._database(), entries_of(key, data))
+
+    @property
+    def _segments(self) -> str:
+        return join(self.folder, _SEGMENTS)
+
+    def _database(self) -> sqlite3.Connection:
+        if self._opened is None:
+            database = sqlite3.connect("", check_same_thread=False)  # a file of its own that goes when it is closed
+            database.executescript(_TABLES)
+            for name in sorted(self._store.names(self._segments)):
+                if name.endswith(SEGMENT):
+                    key = join(self._segments, name)
+                    _insert(database, entries_of(key, self._store.get(key)))
+            self._opened = database
+        return self._opened
+
+
+def _insert(database: sqlite3.Connection, entries: Iterable[Entry]) -> None:
+    """Adds entries. A file that two runs packed at once lies in two bundles: either will do, the first one stays."""
+    with database:
+        for file, bundle in entries:
+            database.execute("INSERT OR IGNORE INTO bundle (key, size, checksum) VALUES (?, ?, ?)", bundle)
+            database.execute(
+                "INSERT OR IGNORE INTO file SELECT ?, ?, ?, ?, number, ? FROM bundle WHERE key = ?",
+                (file.place, file.size, file.checksum, file.source_checksum, file.offset, file.bundle),
+            )
