@@ -166,6 +166,12 @@ class AccessDenied(PermanentStoreError):
     kind = "access-denied"
 
 
+class ObjectFrozen(PermanentStoreError):
+    """The object is in an archive class: it must be restored before anybody can read it."""
+
+    kind = "object-frozen"
+
+
 class Unreachable(StoreError):
     """No answer at all; it may come back."""
 

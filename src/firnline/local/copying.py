@@ -11,8 +11,11 @@ from typing import TypeVar
 from firnline.errors import Interrupted
 from firnline.ports.catalogs import Still, always
 from firnline.ports.copying import Copy, CopyJob, CopyOutcome, Stored, Verify
+from firnline.ports.packing import BundleJob, BundleOutcome, Pack
+from firnline.ports.relocating import Relocate
 
 Each = TypeVar("Each")
+Outcome = TypeVar("Outcome")
 
 _THREADS = 16
 _PER_THREAD = 64
@@ -39,9 +42,15 @@ class LocalCopyMany:
     def verify_many(self, copies: Sequence[Stored], verify: Verify) -> list[CopyOutcome]:
         return self._spread(copies, lambda each, may: verify.verify((each,)), always)
 
+    def pack_many(
+        self, jobs: Sequence[BundleJob], pack: Pack, relocate: Relocate, still: Still = always
+    ) -> list[BundleOutcome]:
+        """As copies: each thread writes one bundle, and holds a few pieces of it."""
+        return self._spread(jobs, lambda job, may: pack.pack((job,), relocate, may), still)
+
     def _spread(
-        self, all_of_them: Sequence[Each], work: Callable[[Each, Still], list[CopyOutcome]], still: Still
-    ) -> list[CopyOutcome]:
+        self, all_of_them: Sequence[Each], work: Callable[[Each, Still], list[Outcome]], still: Still
+    ) -> list[Outcome]:
         """Returns the outcomes in order. Files differ in size, so a thread takes the next one whenever it is free.
 
         Where one failed for good, or the process is stopped at once, threads that are still at it send nothing more.
@@ -53,7 +62,7 @@ class LocalCopyMany:
                 raise Interrupted("another copy failed, or was stopped", hint="`firnline resume` goes on")
             still()
 
-        def one(each: Each) -> CopyOutcome:
+        def one(each: Each) -> Outcome:
             may_still_send()
             return work(each, may_still_send)[0]
 

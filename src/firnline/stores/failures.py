@@ -13,6 +13,7 @@ from firnline.errors import (
     BadCredentials,
     ExpiredCredentials,
     NoSuchBucket,
+    ObjectFrozen,
     PermanentStoreError,
     StoreError,
     Unreachable,
@@ -85,6 +86,12 @@ _KINDS: tuple[tuple[tuple[str, ...], type[StoreError], str, str], ...] = (
         PermanentStoreError,
         "{bucket} says that this machine's clock is wrong",
         "set the clock",
+    ),
+    (
+        ("InvalidObjectState", "ObjectNotInActiveTierError"),
+        ObjectFrozen,
+        "{key!r} is in an archive class and cannot be read now",
+        "have it restored first, which takes hours; `firnline restore` asks for it and waits",
     ),
     (
         ("AccessDenied", "AllAccessDisabled", "AccountProblem", "Forbidden", "403"),

@@ -95,10 +95,11 @@ class LocalFiles:
             check(unfinished)
             os.link(unfinished, key.path)
 
-    def pieces(self, key: Key, size: int) -> Iterator[bytes]:
-        """Yields what is in a file, `size` bytes at a time."""
+    def pieces(self, key: Key, size: int, start: int = 0, end: int | None = None) -> Iterator[bytes]:
+        """Yields what is in a file, `size` bytes at a time: all of it, or from one byte to another."""
         with _reading(key.text), open(key.path, "rb", opener=_open_file) as file:
-            while piece := file.read(size):
+            file.seek(start)
+            while piece := file.read(size if end is None else min(size, end - file.tell())):
                 yield piece
 
     def get_tagged(self, key: Key) -> TaggedObject:

@@ -20,8 +20,6 @@ from firnline.ports.thawing import Thaw
 from firnline.tiers.bundles.index import PackedIndex
 
 _MOST_MEMBERS = 4_000
-_HELD = 32 << 20
-"""Of files that are rewritten: these are held whole, so a bundle of them stays small."""
 _AT_ONCE = 16
 
 
@@ -44,7 +42,7 @@ class Bundles:
     ) -> Iterator[int]:
         """Packs files of one kind, and yields how many at a time. Raises ArchiveIncomplete where one cannot be."""
         missing = self._missing(kind, jobs, relocate, files)
-        groups = self._groups(missing, _HELD if kind in relocate.rewritten else self.limit)
+        groups = self._groups(missing)
         many = self.many(_AT_ONCE * _MOST_MEMBERS)
         while some := list(islice(groups, _AT_ONCE)):
             still()
@@ -71,11 +69,11 @@ class Bundles:
                 raise incomplete(job.target, f"another file of {entry.file.size:,} bytes is packed under that name")
             files.present += Tally(1, entry.file.size)
 
-    def _groups(self, jobs: Iterable[CopyJob], limit: int) -> Iterator[BundleJob]:
+    def _groups(self, jobs: Iterable[CopyJob]) -> Iterator[BundleJob]:
         members: list[CopyJob] = []
         size = 0
         for job in jobs:
-            if members and (size + (job.size or 0) > limit or len(members) >= _MOST_MEMBERS):
+            if members and (size + (job.size or 0) > self.limit or len(members) >= _MOST_MEMBERS):
                 yield self._job(members)
                 members, size = [], 0
             members.append(job)

@@ -14,6 +14,10 @@ from pyspark.sql import SparkSession
 from firnline.errors import FirnlineError
 from firnline.ports.catalogs import Still, always
 from firnline.ports.copying import Copy, CopyFate, CopyJob, CopyOutcome, Stored, Verify
+from firnline.ports.packing import BundleJob, BundleOutcome, Pack
+from firnline.ports.relocating import Relocate
+from firnline.ports.stores import shared
+from firnline.spark.copies.packing import BundleTask, packed_on_executors
 from firnline.spark.slots import task_slots
 from firnline.spark.streaming import described
 from firnline.spark.telling import forget_zip_importers, raise_told, told
@@ -64,6 +68,19 @@ class SparkCopyMany:
         with self.turn:
             slots = task_slots(self.session, self.at_once)
             return self._spread(copies, _STORED, partial(_verified, verify.share(slots)), slots, "looking at")
+
+    def pack_many(
+        self, jobs: Sequence[BundleJob], pack: Pack, relocate: Relocate, still: Still = always
+    ) -> list[BundleOutcome]:
+        """As copies: executors do not know the lease."""
+        with self.turn:
+            still()
+            slots = task_slots(self.session, self.at_once)
+            packing = BundleTask(pack.share(slots), shared(relocate, slots))
+            tasks = min(len(jobs), slots if self.at_once else slots * _TASKS_PER_SLOT)
+            outcomes = packed_on_executors(self.session, jobs, packing, tasks, self.of)
+            still()
+            return outcomes
 
     def _spread(
         self, each: Sequence[CopyJob] | Sequence[Stored], schema: pa.Schema, work: Work, slots: int, doing: str

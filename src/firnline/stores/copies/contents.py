@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -43,7 +43,7 @@ class Contents:
     def open(self, key: Key, likely: int | None) -> Opened:
         """Returns an object. One that is `likely` small comes with its bytes in the first answer."""
         if key.scheme == "file":
-            return self._counted(self.requests.head(key), lambda piece: self._of_file(key, piece))
+            return self.opened(key, self.requests.head(key))
         if likely is None or likely > PART_BYTES:
             return self.opened(key, self.requests.head(key))
         meta, data = self.requests.read(key, lambda: self._whole(key))
@@ -55,7 +55,14 @@ class Contents:
         """Returns an object of which the store has told already."""
         if key.scheme == "file":
             return self._counted(meta, lambda piece: self._of_file(key, piece))
-        return self._counted(meta, lambda piece: self._ranges(key, meta, piece))
+        return self.span(key, meta, 0, meta.size)
+
+    def span(self, key: Key, meta: ObjectMeta, start: int, size: int) -> Opened:
+        """Returns so many bytes of an object of which the store has told already."""
+        part, end = replace(meta, size=size), start + size
+        if key.scheme == "file":
+            return self._counted(part, lambda piece: self._of_file(key, piece, start, end))
+        return self._counted(part, lambda piece: self._ranges(key, meta.etag, range(start, end, piece)))
 
     def checksum(self, key: Key, meta: ObjectMeta, form: str) -> str:
         """Returns the checksum of the bytes themselves."""
@@ -107,9 +114,10 @@ class Contents:
             meta = ObjectMeta(key.text, found.meta["size"], None, found.meta["e_tag"])
             return meta, memoryview(found.bytes()) if meta.size <= PART_BYTES else None
 
-    def _ranges(self, key: Key, meta: ObjectMeta, piece: int) -> Iterator[Piece]:
-        for start in range(0, meta.size, piece):
-            yield self.requests.read(key, partial(self._range, key, meta.etag, start, min(start + piece, meta.size)))
+    def _ranges(self, key: Key, etag: str | None, starts: range) -> Iterator[Piece]:
+        for start in starts:
+            end = min(start + starts.step, starts.stop)
+            yield self.requests.read(key, partial(self._range, key, etag, start, end))
 
     def _range(self, key: Key, etag: str | None, start: int, end: int) -> memoryview:
         buckets = self.requests.buckets
@@ -117,8 +125,8 @@ class Contents:
         with buckets.asking(key):
             return memoryview(obstore.get(buckets.opened(key), object_name(key), options=options).bytes())
 
-    def _of_file(self, key: Key, piece: int) -> Iterator[Piece]:
-        pieces = LocalFiles().pieces(key, piece)
+    def _of_file(self, key: Key, piece: int, start: int = 0, end: int | None = None) -> Iterator[Piece]:
+        pieces = LocalFiles().pieces(key, piece, start, end)
         while (found := self.requests.read(key, lambda: next(pieces, None))) is not None:
             yield found
 

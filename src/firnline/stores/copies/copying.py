@@ -10,18 +10,16 @@ from firnline.patience import Patience
 from firnline.ports.catalogs import Still, always
 from firnline.ports.copying import CopyFate, CopyJob, CopyOutcome
 from firnline.ports.stores import ObjectMeta
-from firnline.stores.buckets import Buckets
 from firnline.stores.copies.checksums import form_of, is_tag, part_of
 from firnline.stores.copies.contents import Contents, refuse_other_size
-from firnline.stores.copies.requests import PacedRequests, Stopped, unmistakable
-from firnline.stores.copies.targets import Targets, usual_form
-from firnline.stores.copies.uploads import LARGEST_COPY, SMALLEST_PART, S3Uploads
+from firnline.stores.copies.requests import Stopped, unmistakable
+from firnline.stores.copies.route import COPY_PATIENCE, Route, route
+from firnline.stores.copies.targets import another_object, usual_form
+from firnline.stores.copies.uploads import LARGEST_COPY, SMALLEST_PART
 from firnline.stores.failures import HOPELESS
 from firnline.stores.keys import Key, object_key
 from firnline.stores.settings import s3_settings
 from firnline.stores.throttle import Throttle
-
-COPY_PATIENCE = Patience(attempts=8, base_delay_s=0.1, max_delay_s=5.0, budget_s=60.0)
 
 
 class ObjectCopy:
@@ -42,22 +40,16 @@ class ObjectCopy:
         target_throttle: Throttle | None = None,
         patience: Patience = COPY_PATIENCE,
     ) -> None:
-        self._settings = (dict(source or {}), dict(target or {}))
-        self._class = storage_class
-        self._throttles = (source_throttle or Throttle(), target_throttle or Throttle())
-        self._patience = patience
-        self._there = PacedRequests(Buckets(target), self._throttles[1], patience)
-        self._source = Contents(PacedRequests(Buckets(source), self._throttles[0], patience))
+        self._route = route(source, target, storage_class, (source_throttle, target_throttle), patience)
+        self._source, self._targets = self._route.sources(), self._route.targets()
+        self._there = self._targets.requests
         self._target = Contents(self._there)
-        self._uploads = S3Uploads(self._there, storage_class)
-        self._targets = Targets(self._there, self._uploads)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _made, (*self._settings, self._class, *self._throttles, self._patience)
+        return _copying, (self._route,)
 
     def share(self, parts: int) -> ObjectCopy:
-        source, target = (each.share(parts) for each in self._throttles)
-        return _made(*self._settings, self._class, source, target, self._patience)
+        return _copying(self._route.share(parts))
 
     def copy(self, jobs: Sequence[CopyJob], still: Still = always) -> list[CopyOutcome]:
         sure = unmistakable(still)
@@ -82,15 +74,9 @@ class ObjectCopy:
                 size, checksum = self._written(job, source, target, still)
                 return CopyOutcome(job.target, CopyFate.COPIED, size, checksum)
             except AlreadyExists:  # another writer was quicker; or this very write, whose answer got lost
-                found = self._after_all(target)
+                found = self._targets.after_all(target)
         checksum = self._same(job, source, target, found)
         return CopyOutcome(job.target, CopyFate.PRESENT, found.size, checksum)
-
-    def _after_all(self, target: Key) -> ObjectMeta:
-        found = self._there.there(target)
-        if found is None:
-            raise StoreError(f"{target.text!r} was not written, and nothing lies there: its source has changed")
-        return found
 
     def _same(self, job: CopyJob, source: Key, target: Key, found: ObjectMeta) -> str:
         """Returns the checksum of both, as the stores tell it or as their bytes have it. Raises StoreError where
@@ -99,23 +85,26 @@ class ObjectCopy:
         meta = self._source.requests.head(source)
         refuse_other_size(meta, job.size)
         if meta.size != found.size:
-            raise _another(target, f"it has {found.size:,} bytes, and its source {meta.size:,}")
+            raise another_object(target, f"it has {found.size:,} bytes, and its source {meta.size:,}")
         told, claimed = self._source.claimed(source, meta), self._target.claimed(target, found)
         if told is not None and told == claimed:
             return told
         form = usual_form(target) if claimed is None else form_of(claimed)
         checksum = self._source.checksum(source, meta, form)
         if checksum != claimed and checksum != self._target.settled(target, form):
-            raise _another(target, "its bytes are not those of its source")
+            raise another_object(target, "its bytes are not those of its source")
         return checksum
 
     def _written(self, job: CopyJob, source: Key, target: Key, still: Still) -> tuple[int, str]:
         """Returns the size and checksum of what was written and seen to be the source's bytes."""
-        if source.scheme == target.scheme == "s3" and s3_settings(self._settings[0]) == s3_settings(self._settings[1]):
+        if source.scheme == target.scheme == "s3" and self._is_one_s3():
             return self._by_server(job, source, target, still)
         opened = self._source.open(source, job.size)
         refuse_other_size(opened.meta, job.size)
         return opened.meta.size, self._targets.write(opened, target, still)
+
+    def _is_one_s3(self) -> bool:
+        return s3_settings(self._route.source) == s3_settings(self._route.target)
 
     def _by_server(self, job: CopyJob, source: Key, target: Key, still: Still) -> tuple[int, str]:
         """Lets the server copy. An object that was written in parts is copied in the same ones: its ETag is made of
@@ -126,31 +115,13 @@ class ObjectCopy:
         told = self._source.claimed(source, meta)
         part = part_of(told) or (LARGEST_COPY if meta.size > LARGEST_COPY else None)
         if part is None or (part < SMALLEST_PART and part < meta.size):
-            etag = self._uploads.copy(source, meta, target, still)
+            etag = self._targets.uploads.copy(source, meta, target, still)
         else:
-            etag = self._uploads.copy_parts(source, meta, part, target, still)
+            etag = self._targets.uploads.copy_parts(source, meta, part, target, still)
         if told is not None and is_tag(told, etag):
             return meta.size, told
-        return meta.size, self._same(job, source, target, self._after_all(target))
+        return meta.size, self._same(job, source, target, self._targets.after_all(target))
 
 
-def _made(
-    source: Mapping[str, str],
-    target: Mapping[str, str],
-    storage_class: str | None,
-    source_throttle: Throttle,
-    target_throttle: Throttle,
-    patience: Patience,
-) -> ObjectCopy:
-    return ObjectCopy(
-        source,
-        target,
-        storage_class=storage_class,
-        source_throttle=source_throttle,
-        target_throttle=target_throttle,
-        patience=patience,
-    )
-
-
-def _another(target: Key, why: str) -> StoreError:
-    return StoreError(f"another object lies there: {target.text!r}: {why}")
+def _copying(route: Route) -> ObjectCopy:
+    return ObjectCopy(**route.named())

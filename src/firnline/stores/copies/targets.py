@@ -11,6 +11,7 @@ import obstore
 
 from firnline.errors import NoSuchBucket, StoreError
 from firnline.ports.catalogs import Still
+from firnline.ports.stores import ObjectMeta
 from firnline.stores.buckets import PAGE_RETRIES, failing
 from firnline.stores.copies.checksums import (
     MD5,
@@ -36,6 +37,10 @@ def usual_form(key: Key) -> str:
     return MD5 if key.scheme == "s3" else SHA256
 
 
+def another_object(target: Key, why: str) -> StoreError:
+    return StoreError(f"another object lies there: {target.text!r}: {why}")
+
+
 @dataclass
 class Targets:
     """Writes new objects of one place. Raises AlreadyExists where a name is taken, as far as the store can tell."""
@@ -48,6 +53,15 @@ class Targets:
         """Returns the checksum of an object that was written, and was seen to be what was read."""
         of_scheme = {"file": self._file, "s3": self._s3}
         return of_scheme.get(target.scheme, self._other)(opened, target, still)
+
+    def after_all(self, target: Key) -> ObjectMeta:
+        """Returns what lies under a name that was taken when it was to be written. Raises StoreError where nothing
+        does: then not the name was refused.
+        """
+        found = self.requests.there(target)
+        if found is None:
+            raise StoreError(f"{target.text!r} was not written, and nothing lies there: its source has changed")
+        return found
 
     def _s3(self, opened: Opened, target: Key, still: Still) -> str:
         """Believes the store where its ETag is the checksum of what was read: it was made from what arrived."""

@@ -11,8 +11,8 @@ from firnline.ports.copying import CopyFate, CopyOutcome, Stored
 from firnline.stores.buckets import Buckets
 from firnline.stores.copies.checksums import form_of, is_tag
 from firnline.stores.copies.contents import Contents
-from firnline.stores.copies.copying import COPY_PATIENCE
 from firnline.stores.copies.requests import PacedRequests
+from firnline.stores.copies.route import COPY_PATIENCE
 from firnline.stores.failures import HOPELESS
 from firnline.stores.keys import object_key
 from firnline.stores.throttle import Throttle
