@@ -25,7 +25,7 @@ from firnline.ops.tiers.handing import Handing
 from firnline.ops.tiers.restoring import Restored, Restoring
 from firnline.ops.tiers.tier import Tier, tier_of
 from firnline.ops.tiers.transfer import walked
-from firnline.ops.tiers.waking import Awaited, Inquiry, Waking
+from firnline.ops.tiers.waking import Awaited, Inquiry, Waking, notes_of
 from firnline.ops.tiers.whereabouts import TableTiers, holding, price_of, whereabouts
 from firnline.plans.plan import tally_json
 from firnline.plans.request import Request
@@ -157,7 +157,8 @@ class Tiers:
             size = self._size(work, tier.format, state)
             holdings.append(holding(name, state, size, price_of(prices, tier.policy.storage_class)))
         there = {name: state for name, (_, state) in found.items()}
-        return TableTiers(live.table, tuple(holdings), whereabouts(live, there, remembered))
+        asked = [note for tier, _ in found.values() if tier.bundles for note in notes_of(tier.bundles, tier.store)]
+        return TableTiers(live.table, tuple(holdings), whereabouts(live, there, remembered), tuple(asked))
 
     def _size(self, work: TableContext, table_format: TableFormat, state: State) -> Tally:
         every = {owner for owner, _ in table_format.roots(state)}

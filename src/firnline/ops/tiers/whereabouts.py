@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +10,7 @@ from firnline.history.listing import id_of, time_of
 from firnline.model.files import Tally
 from firnline.model.snapshots import SnapshotId
 from firnline.model.times import format_instant
+from firnline.ops.tiers.waking import RestoreNote
 from firnline.plans.pages import Block, Grid, Line, Page, counted, minute, tally
 from firnline.plans.plan import tally_json
 from firnline.policy.prices import STANDARD, Price
@@ -55,17 +56,19 @@ class Holding:
 
 @dataclass(frozen=True, slots=True)
 class TableTiers:
-    """All that is known of where a table's history lives, the newest first."""
+    """All that is known of where a table's history lives, the newest first; and what was asked of archives."""
 
     table: str
     holdings: tuple[Holding, ...]
     snapshots: tuple[Whereabouts, ...]
+    restores: tuple[RestoreNote, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         return {
             "table": self.table,
             "tiers": [each.to_json() for each in self.holdings],
             "snapshots": [each.to_json() for each in self.snapshots],
+            "restores": [each.to_json() for each in self.restores],
         }
 
 
@@ -111,7 +114,16 @@ def tiers_page(found: TableTiers, everything: bool) -> Page:
         (each.tier, each.table, f"{each.snapshots:,}", tally(each.size), _monthly(each.monthly))
         for each in found.holdings
     )
-    return Page((*blocks, Grid(sums, ("tier", "table", "snapshots", "holds", "a month"), right=frozenset({2, 4}))))
+    blocks.append(Grid(sums, ("tier", "table", "snapshots", "holds", "a month"), right=frozenset({2, 4})))
+    return Page((*blocks, *_restores(found.restores, everything)))
+
+
+def _restores(notes: Sequence[RestoreNote], everything: bool) -> Iterator[Block]:
+    """Yields who asked for what sleeps in an archive, the last first."""
+    rows = [(each.at, each.event, each.snapshot, each.to, each.case, each.by) for each in reversed(notes)]
+    if rows:
+        shown = rows if everything else rows[:_SHOWN]
+        yield Grid(tuple(shown), ("asked at", "event", "snapshot", "to", "case", "by"))
 
 
 def _monthly(amount: float | None) -> str:
