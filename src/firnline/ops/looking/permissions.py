@@ -16,7 +16,10 @@ from firnline.ops.runs.decision import policy_in_force
 from firnline.ops.table.context import TableContext
 from firnline.ops.tiers.tier import tier_of
 from firnline.plans.request import Request
+from firnline.policy.tiers import TierPolicy, tier_named
 from firnline.ports.formats import State
+from firnline.tiers.belonging import history_of
+from firnline.tiers.bundles.index import bundles_folder
 from firnline.tiers.places import TierPlaces
 
 
@@ -26,6 +29,7 @@ class Verb(StrEnum):
     PUT = "put"
     DELETE = "delete"
     INSPECT = "inspect"
+    RESTORE = "restore"
 
 
 class PlaceKind(StrEnum):
@@ -34,6 +38,7 @@ class PlaceKind(StrEnum):
     RECORDS = "records"
     UNFINISHED = "unfinished"
     TIER = "tier"
+    DEEP = "deep"
 
 
 class CatalogUse(StrEnum):
@@ -58,6 +63,7 @@ class Uses:
     catalog: CatalogUse
     helps: tuple[Need, ...] = ()
     tier: tuple[Need, ...] = ()
+    deep: tuple[Need, ...] = ()
 
 
 _READ = (Need(Verb.GET, PlaceKind.METADATA),)
@@ -76,6 +82,9 @@ _DECIDE = (*_READ, *_SEARCH)
 _IN_TIER = (Need(Verb.GET, PlaceKind.TIER), Need(Verb.LIST, PlaceKind.TIER))
 _TO_TIER = (*_LOOK, *_IN_TIER, Need(Verb.PUT, PlaceKind.TIER))
 """Nothing is ever deleted in a tier."""
+_SLEEPING = (Need(Verb.GET, PlaceKind.DEEP), Need(Verb.LIST, PlaceKind.DEEP))
+_WAKE = (*_SLEEPING, Need(Verb.PUT, PlaceKind.DEEP), Need(Verb.RESTORE, PlaceKind.DEEP))
+"""Who asks for what sleeps in an archive is written down there."""
 _INSPECT = (Need(Verb.INSPECT, PlaceKind.FILES),)
 
 _READING = Uses(_READ, CatalogUse.READ)
@@ -119,8 +128,10 @@ COMMANDS: dict[str, Uses] = {
     "pointers listen": _PUBLISHING,
     "pointers resolve": Uses((*_LOOK, *_SEARCH), CatalogUse.READ),
     "archive": Uses((*_DECIDE, *_RECORD, *_TIDY), CatalogUse.READ, (), _TO_TIER),
-    "restore": Uses((*_DECIDE, *_RECORD, *_TIDY, Need(Verb.PUT, PlaceKind.FILES)), CatalogUse.COMMIT, (), _IN_TIER),
-    "tiers": Uses((*_LOOK, *_RECORDED), CatalogUse.READ, (), _IN_TIER),
+    "restore": Uses(
+        (*_DECIDE, *_RECORD, *_TIDY, Need(Verb.PUT, PlaceKind.FILES)), CatalogUse.COMMIT, (), _IN_TIER, _WAKE
+    ),
+    "tiers": Uses((*_LOOK, *_RECORDED), CatalogUse.READ, (), _IN_TIER, _SLEEPING),
     "doctor": Uses((*_READ, *_PURGING), CatalogUse.READ, _INSPECT),
     "iam": Uses((), CatalogUse.NONE),
 }
@@ -133,6 +144,7 @@ ACTIONS: dict[str, dict[Verb, tuple[str, ...]]] = {
         Verb.PUT: ("s3:PutObject",),
         Verb.DELETE: ("s3:DeleteObject",),
         Verb.INSPECT: ("s3:GetBucketVersioning", "s3:GetBucketObjectLockConfiguration"),
+        Verb.RESTORE: ("s3:RestoreObject",),
     },
     "gs": {
         Verb.GET: ("storage.objects.get",),
@@ -140,6 +152,7 @@ ACTIONS: dict[str, dict[Verb, tuple[str, ...]]] = {
         Verb.PUT: ("storage.objects.create",),
         Verb.DELETE: ("storage.objects.delete",),
         Verb.INSPECT: ("storage.buckets.get",),
+        Verb.RESTORE: (),
     },
     "abfs": {
         Verb.GET: ("Microsoft.Storage/storageAccounts/blobServices/containers/blobs/read",),
@@ -147,6 +160,7 @@ ACTIONS: dict[str, dict[Verb, tuple[str, ...]]] = {
         Verb.PUT: ("Microsoft.Storage/storageAccounts/blobServices/containers/blobs/write",),
         Verb.DELETE: ("Microsoft.Storage/storageAccounts/blobServices/containers/blobs/delete",),
         Verb.INSPECT: ("Microsoft.Storage/storageAccounts/blobServices/read",),
+        Verb.RESTORE: (),
     },
 }
 """What each store calls each verb."""
@@ -172,6 +186,7 @@ class TableFolders:
     records: tuple[str, ...]
     unfinished: tuple[str, ...] = ()
     tier: tuple[str, ...] = ()
+    deep: tuple[str, ...] = ()
 
     def of(self, place: PlaceKind) -> tuple[str, ...]:
         return {
@@ -180,6 +195,7 @@ class TableFolders:
             PlaceKind.RECORDS: self.records,
             PlaceKind.UNFINISHED: self.unfinished,
             PlaceKind.TIER: self.tier,
+            PlaceKind.DEEP: self.deep,
         }[place]
 
 
@@ -214,7 +230,7 @@ def grants(needs: Iterable[Need], places: TableFolders, store: str) -> list[Gran
     found = []
     for verb in Verb:
         folders = {folder for need in wanted if need.verb is verb for folder in places.of(need.place)}
-        if folders:
+        if folders and ACTIONS[store][verb]:
             found.append(Grant(verb, ACTIONS[store][verb], tuple(sorted(_outermost(folders)))))
     return found
 
@@ -284,7 +300,7 @@ def permissions(command: str, store: str, work: TableContext | None) -> Permissi
     places = template(store) if work is None else places_of(work)
     chosen = store if work is None else store_of(places)
     of_tier = uses.tier if command in _OF_TIERS or (work is not None and places.tier) else ()
-    needed = tuple(grants((*uses.needs, *of_tier), places, chosen))
+    needed = tuple(grants((*uses.needs, *of_tier, *uses.deep), places, chosen))
     helpful = tuple(grants((each for each in uses.helps if each not in uses.needs), places, chosen))
     return Permissions(command, chosen, uses, needed, helpful)
 
@@ -297,9 +313,24 @@ def _tier_folders(work: TableContext, state: State) -> tuple[str, ...]:
     own.
     """
     tier = tier_of(state, work.source.name, work.config, Request())
-    if tier is None or parse_location(tier.root).scheme != parse_location(state.location).scheme:
+    return () if tier is None else _folders_in(tier, state)
+
+
+def _deep_folders(work: TableContext, state: State) -> tuple[str, ...]:
+    """Returns every tier whose files sleep in bundles, as a whole: what came by way of another tier lies elsewhere in
+    it than what came from here.
+    """
+    others = (tier_named(work.config.tiers, each) for each in work.config.tiers if each != work.source.name.catalog)
+    scheme = parse_location(state.location).scheme
+    return tuple(tier.root for tier in others if tier.bundle is not None and parse_location(tier.root).scheme == scheme)
+
+
+def _folders_in(tier: TierPolicy, state: State) -> tuple[str, ...]:
+    if parse_location(tier.root).scheme != parse_location(state.location).scheme:
         return ()
-    return tuple(TierPlaces(tier.root).place(folder.rstrip("/")) for folder in state.owned)
+    places = tuple(TierPlaces(tier.root).place(folder.rstrip("/")) for folder in state.owned)
+    packed = bundles_folder(tier.root, history_of(state.uuid, state.properties))
+    return places if tier.bundle is None else (*places, packed)
 
 
 def places_of(work: TableContext) -> TableFolders:
@@ -314,7 +345,7 @@ def places_of(work: TableContext) -> TableFolders:
     history = (home_of(state),) if remembers else ()
     root, *lists = (folder.rstrip("/") for folder in work.own_folders(state))
     metadata, tier = (state.fence.rpartition("/")[0],), _tier_folders(work, state)
-    return TableFolders(metadata, folders, (root, *history), tuple(lists), tier)
+    return TableFolders(metadata, folders, (root, *history), tuple(lists), tier, _deep_folders(work, state))
 
 
 def store_of(places: TableFolders) -> str:
