@@ -179,10 +179,7 @@ class Lake:
         tag: str | None = None,
         inquiry: Inquiry | None = None,
     ) -> Restored | Awaited:
-        """Returns a snapshot that a tier has, brought back: into the live table, or that of the tier that `to` names,
-        under a branch or a tag; or `to` a location, as a table of its own. What sleeps in an archive is restored for an
-        `inquiry`; one that does not wait gets what has to be waited for.
-        """
+        """Returns a snapshot of a tier, brought back; or, for an `inquiry` that does not wait, what is waited for."""
         return Tiers(self.places).restore(table, snapshot, to, branch, tag, inquiry)
 
     # ---- marks on a table

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from firnline.ports.delete import DeleteMany
     from firnline.ports.engines import Engine
     from firnline.ports.formats import State, TableFormat
-    from firnline.ports.packing import Spread
+    from firnline.ports.packing import TransferMany
     from firnline.spark.session import Session
 
 ENGINES = ("auto", "local", "spark")
@@ -137,7 +137,7 @@ class Engines:
 
         return LocalDeleteMany(at_once, most)
 
-    def copy_many(self, name: TableName, location: str, files: int) -> Spread:
+    def copy_many(self, name: TableName, location: str, files: int) -> TransferMany:
         """Returns who makes copies: executors where Spark was asked for or the list is long, else this process; as many
         at once as may write at `location`, where the copies go.
         """

@@ -77,7 +77,7 @@ class PackMany(Protocol):
         ...
 
 
-class Spread(CopyMany, PackMany, Protocol):
+class TransferMany(CopyMany, PackMany, Protocol):
     """Spreads whatever goes to another place over an engine."""
 
 

@@ -12,7 +12,7 @@ from firnline.model.locations import join
 from firnline.ports.copying import Stored
 from firnline.ports.packing import BundleOutcome, PackedFile
 from firnline.ports.stores import Get, Names, PutIfAbsent, shared
-from firnline.tiers.bundles.segments import SEGMENT, Entry, entries_of, segment_of
+from firnline.tiers.bundles.segments import SEGMENT, IndexEntry, entries_of, segment_of
 
 _BUNDLES = "_bundles"
 _SEGMENTS = "index"
@@ -60,7 +60,7 @@ class PackedIndex:
         found = self.entry(place)
         return None if found is None else found.file
 
-    def entry(self, place: str) -> Entry | None:
+    def entry(self, place: str) -> IndexEntry | None:
         """Returns a file with its bundle; None where it is no member of any. Raises UnreadableMetadata."""
         with self._lock:
             row = self._database().execute(_FIND, (place,)).fetchone()
@@ -68,7 +68,7 @@ class PackedIndex:
             return None
         place, size, checksum, key, offset, source, bundle_size, bundle_checksum = row
         file = PackedFile(place, size, checksum, key, offset, source)
-        return Entry(file, Stored(key, bundle_size, bundle_checksum))
+        return IndexEntry(file, Stored(key, bundle_size, bundle_checksum))
 
     def add(self, outcomes: Sequence[BundleOutcome]) -> None:
         """Notes bundles that were written: in the tier first."""
@@ -94,7 +94,7 @@ class PackedIndex:
         return self._opened
 
 
-def _insert(database: sqlite3.Connection, entries: Iterable[Entry]) -> None:
+def _insert(database: sqlite3.Connection, entries: Iterable[IndexEntry]) -> None:
     """Adds entries. A file that two runs packed at once lies in two bundles: either will do, the first one stays."""
     with database:
         for file, bundle in entries:

@@ -1,8 +1,8 @@
 """The index of bundles as it lies in a tier: one segment, a Parquet file, for each time that bundles were written.
 
-A segment is written after its bundles were seen to be whole, so whatever any segment says is true, whoever wrote it and
-whether or not it went on from there. It lies in the standard class: which bundles a snapshot needs is known before any
-of them is restored.
+A segment is written after its bundles were seen to be whole, so whatever any segment says is true, also one of a run
+that did not come to an end. It lies in the standard class: which bundles a snapshot needs is known before any of them is
+restored.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ SEGMENT = ".parquet"
 _COLUMNS = ("place", "size", "checksum", "source_checksum", "bundle", "offset", "bundle_size", "bundle_checksum")
 
 
-class Entry(NamedTuple):
+class IndexEntry(NamedTuple):
     """A file, and the bundle in which it lies."""
 
     file: PackedFile
@@ -41,7 +41,7 @@ def segment_of(outcomes: Sequence[BundleOutcome]) -> bytes:
     return sink.getvalue()
 
 
-def entries_of(key: str, data: bytes) -> Iterator[Entry]:
+def entries_of(key: str, data: bytes) -> Iterator[IndexEntry]:
     """Yields what a segment says. Raises UnreadableMetadata where it is damaged: files would seem not to be packed."""
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -57,8 +57,8 @@ def entries_of(key: str, data: bytes) -> Iterator[Entry]:
         ) from problem
 
 
-def _entry(row: dict[str, Any]) -> Entry:
+def _entry(row: dict[str, Any]) -> IndexEntry:
     file = PackedFile(**{name: row[name] for name in PackedFile._fields})
     if any(value is None for value in row.values()):
         raise ValueError(f"{file.place} lacks a value")
-    return Entry(file, Stored(file.bundle, row["bundle_size"], row["bundle_checksum"]))
+    return IndexEntry(file, Stored(file.bundle, row["bundle_size"], row["bundle_checksum"]))
