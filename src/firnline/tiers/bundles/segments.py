@@ -1,7 +1,7 @@
 """The index of bundles as it lies in a tier: one segment, a Parquet file, for each time that bundles were written.
 
 A segment is written after its bundles were seen to be whole, so whatever any segment says is true, also one of a run
-that did not come to an end. It lies in the standard class: which bundles a snapshot needs is known before any of them is
+that did not come to an end. It lies in the standard class: which bundles a snapshot needs is known before any is
 restored.
 """
 
