@@ -11,10 +11,13 @@ from pyspark.sql import SparkSession
 from firnline.app.engines import Engines
 from firnline.ports.catalogs import TableName
 from firnline.ports.copying import Copy, CopyFate, CopyMany, Verify
+from firnline.ports.packing import Pack, PackMany
 from firnline.spark.copies.copying import SparkCopyMany
 from firnline.stores.copies.copying import ObjectCopy
+from firnline.stores.copies.packing import ObjectPack
 from firnline.stores.copies.verifying import ObjectVerify
 from firnline.testing.copies.many import CopyManyContract, CopyManyToBuckets
+from firnline.testing.copies.packing import PackManyContract, PackManyToBuckets
 from harness.servers.process import Server
 from harness.servers.s3 import make_bucket
 from tests.stores.test_local import OnDisk
@@ -53,6 +56,42 @@ class TestBucketsOnExecutors(OnMoto, CopyManyToBuckets):
     @pytest.fixture
     def copier(self, served: Server) -> Copy:
         return ObjectCopy(served.settings, {**served.settings, "s3.connect-timeout": "6"}, storage_class="GLACIER_IR")
+
+    @pytest.fixture
+    def verifier(self, served: Server) -> Verify:
+        return ObjectVerify(served.settings)
+
+
+class TestBundlesOnExecutors(OnDisk, PackManyContract):
+    @pytest.fixture
+    def cold(self, tmp_path: Path) -> str:
+        return str(tmp_path / "cold")
+
+    @pytest.fixture
+    def many(self, spark_session: SparkSession) -> PackMany:
+        return SparkCopyMany(spark_session, at_once=2)
+
+    @pytest.fixture
+    def packer(self) -> Pack:
+        return ObjectPack()
+
+    @pytest.fixture
+    def verifier(self) -> Verify:
+        return ObjectVerify()
+
+
+class TestBucketBundlesOnExecutors(OnMoto, PackManyToBuckets):
+    @pytest.fixture
+    def cold(self, served: Server) -> str:
+        return make_bucket(served, f"c{uuid4().hex[:20]}") + "/cold"
+
+    @pytest.fixture
+    def many(self, spark_session: SparkSession) -> PackMany:
+        return SparkCopyMany(spark_session, "lake.db.t")
+
+    @pytest.fixture
+    def packer(self, served: Server) -> Pack:
+        return ObjectPack(served.settings, served.settings, storage_class="DEEP_ARCHIVE")
 
     @pytest.fixture
     def verifier(self, served: Server) -> Verify:

@@ -16,9 +16,12 @@ from firnline.policy.limits import StoreLimits
 from firnline.policy.parse import parse_policy
 from firnline.ports.catalogs import Still, TableName, always
 from firnline.ports.copying import Copy, CopyFate, CopyJob, CopyMany, CopyOutcome, Verify
+from firnline.ports.packing import Pack, PackMany
 from firnline.stores.copies.copying import ObjectCopy
+from firnline.stores.copies.packing import ObjectPack
 from firnline.stores.copies.verifying import ObjectVerify
 from firnline.testing.copies.many import CopyManyContract, CopyManyToBuckets
+from firnline.testing.copies.packing import PackManyContract, PackManyToBuckets
 from harness.servers.process import Server
 from harness.servers.s3 import make_bucket
 from tests.stores.test_local import OnDisk
@@ -56,6 +59,42 @@ class TestBucketsOnThreads(OnMoto, CopyManyToBuckets):
     def copier(self, served: Server, request: pytest.FixtureRequest) -> Copy:
         far = {"s3.connect-timeout": "6"} if request.param == "streamed" else {}
         return ObjectCopy(served.settings, {**served.settings, **far})
+
+    @pytest.fixture
+    def verifier(self, served: Server) -> Verify:
+        return ObjectVerify(served.settings)
+
+
+class TestBundlesOnThreads(OnDisk, PackManyContract):
+    @pytest.fixture
+    def cold(self, tmp_path: Path) -> str:
+        return str(tmp_path / "cold")
+
+    @pytest.fixture(params=[None, 1])
+    def many(self, request: pytest.FixtureRequest) -> PackMany:
+        return LocalCopyMany(request.param)
+
+    @pytest.fixture
+    def packer(self) -> Pack:
+        return ObjectPack()
+
+    @pytest.fixture
+    def verifier(self) -> Verify:
+        return ObjectVerify()
+
+
+class TestBucketBundlesOnThreads(OnMoto, PackManyToBuckets):
+    @pytest.fixture
+    def cold(self, served: Server) -> str:
+        return make_bucket(served, f"c{uuid4().hex[:20]}") + "/cold"
+
+    @pytest.fixture
+    def many(self) -> PackMany:
+        return LocalCopyMany()
+
+    @pytest.fixture
+    def packer(self, served: Server) -> Pack:
+        return ObjectPack(served.settings, served.settings)
 
     @pytest.fixture
     def verifier(self, served: Server) -> Verify:

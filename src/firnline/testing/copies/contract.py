@@ -172,7 +172,7 @@ class CopyContract(SideDoor):
 
         copier.copy([job], count)
         ran_out_at, asked = asked, 0
-        self.raw_put(other := join(root, "y"), some_bytes(LARGE))
+        other = self.filled(root, cold, "y", some_bytes(LARGE))
 
         def runs_out() -> None:
             count()
@@ -181,8 +181,8 @@ class CopyContract(SideDoor):
 
         if ran_out_at > 1:
             with pytest.raises(LeaseHeld):
-                copier.copy([CopyJob(other, join(cold, "y"), LARGE, "data")], runs_out)
-            assert self.nothing_at(join(cold, "y"))
+                copier.copy([other], runs_out)
+            assert self.nothing_at(other.target)
 
     def test_travels_in_a_pickle(self, copier: Copy, verifier: Verify, root: str, cold: str) -> None:
         for name, (copy, look) in {"x": (copier, verifier), "y": (copier.share(4), verifier.share(4))}.items():
