@@ -50,7 +50,7 @@ class UnpackContract(CopyContract):
         place, key = join(root, name), join(root, "bundles", f"{len(self.index.places)}.tar")
         self.raw_put(key, bundle)
         checksum = f"sha256:{sha256(data).hexdigest()}"
-        self.index.places[place] = PackedFile(place, len(data), checksum, key, offset)
+        self.index.places[place] = PackedFile(place, len(data), checksum, key, offset, checksum)
         return CopyJob(place, join(cold, name), len(data) if told else None, "data")
 
     @pytest.mark.parametrize("size", [100, (8 << 20) + 3])
