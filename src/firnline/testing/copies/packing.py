@@ -34,6 +34,10 @@ class MarkingRelocation:
     order: tuple[tuple[FileKind, ...], ...] = ((FileKind.DATA,), (FileKind.POSITION_DELETES,))
     rewritten: frozenset[FileKind] = frozenset({FileKind.POSITION_DELETES})
 
+    @property
+    def leaves(self) -> frozenset[FileKind]:
+        return frozenset(kind for group in self.order for kind in group)
+
     def relocated(self, kind: FileKind, key: str, data: bytes) -> bytes:
         if data.startswith(DAMAGED):
             raise UnreadableMetadata(f"{key} is damaged")
