@@ -58,9 +58,11 @@ def pytest_unconfigure(config: pytest.Config) -> None:
     shutil.rmtree(os.environ["XDG_CONFIG_HOME"], ignore_errors=True)
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Groups each file, so that its module fixtures are built once; a group that a test names itself stands, and comes
-    first: such a group is long, and the other processes would wait for it at the end.
+    first: such a group is long, and the other processes would wait for it at the end. xdist reads the groups in the
+    same hook, so this comes before.
     """
     items.sort(key=lambda item: item.get_closest_marker("xdist_group") is None)
     for item in items:

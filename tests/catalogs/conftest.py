@@ -10,7 +10,7 @@ from harness.servers.fixtures import NOT_HERE
 
 
 @pytest.fixture(scope="session")
-def own_rest(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+def servlet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """Iceberg's own REST servlet for these tests alone, with its tables in local files: they look at all of it."""
     try:
         with rest(tmp_path_factory.mktemp("rest")) as server:
@@ -20,10 +20,12 @@ def own_rest(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 
 @pytest.fixture
-def tidy_rest(own_rest: Server) -> Iterator[Server]:
-    """The same server for a test that places tables there: they go before their files do, which others would miss."""
-    catalog = PlacingRestCatalog("tidy", own_rest.settings)
+def own_rest(servlet: Server) -> Iterator[Server]:
+    """The same server for one test: its tables go before their files do, which others would miss. Each run asks every
+    table of the catalog whether it shares files, so what others left would make it slow.
+    """
+    catalog = PlacingRestCatalog("tidy", servlet.settings)
     before = set(catalog.tables())
-    yield own_rest
+    yield servlet
     for table in set(catalog.tables()) - before:
         assert catalog.http.delete(catalog.address(table), {"purgeRequested": "false"}).is_good

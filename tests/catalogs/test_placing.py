@@ -93,8 +93,8 @@ class TestServletPlacing(TestSqlitePlacing):
     compares = False
 
     @pytest.fixture
-    def catalog(self, tidy_rest: Server) -> Placing:
-        return PlacingRestCatalog("cold", tidy_rest.settings)
+    def catalog(self, own_rest: Server) -> Placing:
+        return PlacingRestCatalog("cold", own_rest.settings)
 
     @pytest.fixture
     def place(self) -> TableName:
@@ -108,7 +108,7 @@ class TestServletPlacing(TestSqlitePlacing):
 def settings(request: pytest.FixtureRequest, new_uri: str) -> CatalogSettings:
     """A catalog as it is configured, that has no table named as EVENTS."""
     if request.param == "rest":
-        server = request.getfixturevalue("tidy_rest")
+        server = request.getfixturevalue("own_rest")
         return CatalogSettings("cold", "rest", server.settings["uri"], server.settings, may_be_new=True)
     uri = new_uri if request.param == "sqlite" else request.getfixturevalue("database").settings["uri"]
     return CatalogSettings("cold", "sql", uri, {"type": "sql", "uri": uri}, may_be_new=True)

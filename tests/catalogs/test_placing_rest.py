@@ -21,8 +21,8 @@ FAULTS: tuple[Fault, ...] = ("busy", "cut", "drop")
 
 
 @pytest.fixture
-def faulty(tidy_rest: Server) -> Iterator[Proxy]:
-    with proxy(tidy_rest.url) as between:
+def faulty(own_rest: Server) -> Iterator[Proxy]:
+    with proxy(own_rest.url) as between:
         yield between
 
 
@@ -70,13 +70,13 @@ def outcome_of(catalog: PlacingRestCatalog, table: TableName, expected: str | No
 @pytest.mark.parametrize("times", [1, None])
 @pytest.mark.parametrize("fault", FAULTS)
 def test_whichever_request_fails_the_table_is_placed_in_the_end(
-    tidy_rest: Server, faulty: Proxy, place: TableName, tmp_path: Path, fault: Fault, times: int | None
+    own_rest: Server, faulty: Proxy, place: TableName, tmp_path: Path, fault: Fault, times: int | None
 ) -> None:
     """It stands where it stood or where it should; or nowhere, only if that was called unknown: then it is sent again,
     with nothing expected.
     """
     _, one, two = versions_of(tmp_path)
-    sound, reached = at(tidy_rest.url), set[tuple[SwapOutcome | None, str | None]]()
+    sound, reached = at(own_rest.url), set[tuple[SwapOutcome | None, str | None]]()
     for number in range(1, 12):
         table = TableName("cold", (f"{place.namespace[0]}_{number}", "west"), "events")
         for expected, new in ((None, one), (one, two)):
@@ -97,11 +97,11 @@ def test_whichever_request_fails_the_table_is_placed_in_the_end(
 
 
 def test_metadata_that_the_server_cannot_read_leaves_the_table_where_it_stood(
-    tidy_rest: Server, place: TableName, tmp_path: Path
+    own_rest: Server, place: TableName, tmp_path: Path
 ) -> None:
     """The servlet knows no overwrite, so the table is dropped first; and it is put back."""
     first, missing = versions_of(tmp_path)[0], f"file://{tmp_path}/none.metadata.json"
-    catalog = at(tidy_rest.url)
+    catalog = at(own_rest.url)
     with pytest.raises(FirnlineError):
         catalog.place_table(place, None, missing)
     assert stands(catalog, place) is None
@@ -111,10 +111,10 @@ def test_metadata_that_the_server_cannot_read_leaves_the_table_where_it_stood(
     assert stands(catalog, place) == first
 
 
-def test_no_file_goes_when_a_table_moves_on(tidy_rest: Server, place: TableName, tmp_path: Path) -> None:
+def test_no_file_goes_when_a_table_moves_on(own_rest: Server, place: TableName, tmp_path: Path) -> None:
     empty, one, two = versions_of(tmp_path)
     files = sorted(tmp_path.rglob("*"))
-    catalog = at(tidy_rest.url)
+    catalog = at(own_rest.url)
     for expected, new in ((None, one), (one, two), (two, empty)):
         assert catalog.place_table(place, expected, new) is SwapOutcome.DONE
     assert sorted(tmp_path.rglob("*")) == files

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import suppress
 from uuid import uuid4
 
 import pytest
 from pyiceberg.catalog.rest import RestCatalog as PyIcebergCatalog
+from pyiceberg.exceptions import NoSuchTableError
 
 from firnline.catalogs.rest.catalog import RestCatalog
 from firnline.catalogs.rest.commits import RestCommits
@@ -23,20 +26,22 @@ def theirs(server: Server) -> PyIcebergCatalog:
 
 
 @pytest.fixture(scope="session")
-def lake(own_rest: Server) -> Server:
+def lake(servlet: Server) -> Server:
     """The server, with the four tables in it."""
-    make_tables(theirs(own_rest))
-    return own_rest
+    make_tables(theirs(servlet))
+    return servlet
 
 
 @pytest.fixture
-def fresh(lake: Server) -> TableName:
+def fresh(lake: Server) -> Iterator[TableName]:
     """A table of its own for one test, with two snapshots."""
     name = f"events_{uuid4().hex[:8]}"
     table = theirs(lake).create_table(f"eu.west.{name}", SCHEMA)
     for number in range(2):
         table.append(rows(number))
-    return TableName("lake", ("eu", "west"), name)
+    yield TableName("lake", ("eu", "west"), name)
+    with suppress(NoSuchTableError):
+        theirs(lake).drop_table(f"eu.west.{name}")
 
 
 class TestServlet(CatalogContract):

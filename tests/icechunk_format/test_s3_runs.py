@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import zarr
 
-from firnline.ops.runs.presence import FEW_LOOKS
+from firnline.ops.runs import presence
 from firnline.ops.runs.status import RunStatus
 from firnline.stores.objects import ObjectStores
 from firnline.testing.dated import Clock
@@ -22,6 +22,8 @@ from harness.servers.s3 import make_bucket
 
 from .growing import SPECS, made
 from .test_s3 import in_bucket
+
+MANY = 50
 
 
 @pytest.mark.parametrize("spec", SPECS)
@@ -51,15 +53,18 @@ def test_what_expired_is_gone_and_the_rest_reads_the_same(moto_server: Server, s
     assert process.check(location).sound
 
 
-def test_many_needed_objects_are_listed_before_a_purge_and_by_a_check(moto_server: Server) -> None:
+def test_many_needed_objects_are_listed_before_a_purge_and_by_a_check(
+    moto_server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """None of them is asked for by itself: a listing names objects in a bucket exactly as the manifests do."""
+    monkeypatch.setattr(presence, "FEW_LOOKS", MANY)
     bucket = unique("icelisted")
     make_bucket(moto_server, bucket)
     repo, location = made(in_bucket(moto_server, bucket), SPECS[0]), f"s3://{bucket}/lake/r"
     session = repo.writable_session("main")
     group = zarr.open_group(session.store, mode="a")
-    many = group.create_array("many", shape=(100 * FEW_LOOKS,), chunks=(100,), dtype="i8", compressors=None)
-    many[:] = np.arange(1, 100 * FEW_LOOKS + 1)
+    many = group.create_array("many", shape=(100 * MANY,), chunks=(100,), dtype="i8", compressors=None)
+    many[:] = np.arange(1, 100 * MANY + 1)
     session.commit("many chunks")
     for number in range(2):
         commit(repo, number)
@@ -69,7 +74,7 @@ def test_many_needed_objects_are_listed_before_a_purge_and_by_a_check(moto_serve
     while isinstance(ended, RunStatus) and not ended.run.is_finished:
         clock.advance(2 * 3_600_000)
         (ended,) = process.resume(location)
-    assert sum("/chunks/" in key for key in objects(moto_server, location)) == FEW_LOOKS + 4
+    assert sum("/chunks/" in key for key in objects(moto_server, location)) == MANY + 4
     assert process.check(location).sound
     assert [key for verb, key in asked.trace if verb == "head" and "/chunks/" in key] == []
     short = max(key for key in objects(moto_server, location) if "/chunks/" in key)
