@@ -6,12 +6,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 
 from firnline.app.places import now_ms
 from firnline.errors import UsageError
 from firnline.lake import Lake
+from tests.tiers.deep_lakes import FORMAL, deep_lake
 from tests.tiers.lakes import TieredLake, tiered_lake
 
 pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
@@ -68,3 +70,23 @@ def test_the_ledger_says_where_the_tier_has_it(tiered: TieredLake) -> None:
     lake = tiered.firnline("auto")
     places = asked(lake, "SELECT DISTINCT archive_location FROM lake.db.t.ledger")
     assert places == [(tiered.cold_table("t").metadata_location,)]
+
+
+def test_what_sleeps_is_told_and_comes_back_by_spark(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Executors pack it, and take it out again; a query says where the answer sleeps, and reads no older one."""
+    with deep_lake(tmp_path, monkeypatch) as lake:
+        lake.create("t")
+        for number in range(3):
+            lake.append("t", number)
+        lake.overwrite("t", 9)
+        before = lake.rows_by_snapshot("t")
+        lake.firnline("spark").expire("lake.db.t", older_than=now_ms(), retain_last=1, grace="0s")
+        lake.firnline("spark").expire("cold.db.t", grace="0s", blast_radius=1.0)
+        assert lake.bundles()
+        asleep, spark = min(lake.deep_ids("t")), lake.firnline("spark")
+        with pytest.raises(UsageError, match=f"sleeps in deep.db.t, as snapshot {asleep}") as refused:
+            asked(spark, f"SELECT x FROM lake.db.t VERSION AS OF {asleep}")
+        assert f"firnline restore lake.db.t {asleep}" in refused.value.hint
+        spark.restore("lake.db.t", str(asleep), inquiry=FORMAL)
+        found = asked(lake.firnline("spark"), f"SELECT x FROM lake.db.t VERSION AS OF {asleep}")
+        assert found == [(each,) for each in before[asleep]]

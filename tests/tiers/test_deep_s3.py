@@ -1,0 +1,139 @@
+"""A deep archive in a bucket: bundles in a class that has to be restored, asked for, waited for, and read again."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+import yaml
+from pyiceberg.catalog import Catalog, load_catalog
+
+from firnline.cli.main import run as command
+from firnline.errors import ArchiveIncomplete, StoreError
+from firnline.lake import Lake, open_lake
+from firnline.ops.tiers.restoring import Restored
+from firnline.ops.tiers.waking import Awaited, Inquiry
+from harness.servers.fixtures import unique
+from harness.servers.moto import slow_restores
+from harness.servers.process import Server
+from harness.servers.s3 import client, make_bucket
+from tests.tiers.lakes import forget_catalogs
+
+POLICY = """
+archive: cold
+tiers:
+  cold: {{root: "s3://{cold}/keep"}}
+  deep: {{root: "s3://{deep}/for ever", class: DEEP_ARCHIVE}}
+catalogs:
+  cold: {{archive: deep, keep: {{last: 1}}}}
+  deep: {{archive: off}}
+"""
+NOW = Inquiry("CASE-1", "A. Person", wait=False)
+_LARGE = 160 << 10  # smaller objects stay in the standard class
+
+
+class ThreeBuckets:
+    """A live table, a cold and a deep tier, each in a bucket of its own."""
+
+    def __init__(self, home: Path, server: Server) -> None:
+        self.client, self.home = client(server), home
+        self.buckets = {name: unique(name) for name in ("lake", "cold", "deep")}
+        for bucket in self.buckets.values():
+            make_bucket(server, bucket)
+        self.settings = {
+            name: {"type": "sql", "uri": f"sqlite:///{home}/{name}.db", "warehouse": f"s3://{bucket}/w"}
+            | server.settings
+            for name, bucket in self.buckets.items()
+        }
+        (home / ".pyiceberg.yaml").write_text(yaml.safe_dump({"catalog": self.settings}))
+        (home / "firnline.yaml").write_text(POLICY.format(**self.buckets))
+        self.catalog("lake").create_namespace("db")
+        table = self.catalog("lake").create_table("db.t", schema=pa.schema([("x", pa.binary())]))
+        for _ in range(3):
+            table.append(pa.table({"x": [os.urandom(_LARGE)]}))
+        table.overwrite(pa.table({"x": [b"new"]}))
+
+    def catalog(self, name: str) -> Catalog:
+        return load_catalog(name, **self.settings[name])
+
+    def rows(self, name: str) -> dict[int, list[bytes]]:
+        table = self.catalog(name).load_table("db.t")
+        return {
+            each.snapshot_id: sorted(table.scan(snapshot_id=each.snapshot_id).to_arrow().column("x").to_pylist())
+            for each in table.snapshots()
+        }
+
+    def bundles(self) -> list[dict[str, Any]]:
+        found = self.client.list_objects_v2(Bucket=self.buckets["deep"]).get("Contents", ())
+        return [each for each in found if each["Key"].endswith(".tar")]
+
+    def firnline(self) -> Lake:
+        forget_catalogs()
+        return open_lake(str(self.home / "firnline.yaml"), engine="local")
+
+    def sleep(self) -> dict[int, list[bytes]]:
+        """Hands all but the newest snapshots to cold, and from there to deep. Returns the rows of what is deep."""
+        before = self.rows("lake")
+        lake = self.firnline()
+        lake.expire("lake.db.t", older_than="2100-01-01T00:00:00Z", retain_last=1, grace="0s", blast_radius=1.0)
+        assert self.firnline().expire("cold.db.t", grace="0s", blast_radius=1.0).state == "done"
+        deep = {each.snapshot_id for each in self.catalog("deep").load_table("db.t").snapshots()}
+        assert len(deep) == 3
+        return {each: before[each] for each in deep}
+
+
+@pytest.fixture
+def world(tmp_path: Path, moto_server: Server, monkeypatch: pytest.MonkeyPatch) -> ThreeBuckets:
+    monkeypatch.setenv("PYICEBERG_HOME", str(tmp_path))
+    monkeypatch.setenv("FIRNLINE_CACHE", str(tmp_path / "cache"))
+    forget_catalogs()
+    return ThreeBuckets(tmp_path, moto_server)
+
+
+def test_asked_for_waited_for_and_read_again(
+    world: ThreeBuckets, moto_server: Server, capsys: pytest.CaptureFixture[str]
+) -> None:
+    slept = world.sleep()
+    assert {each["StorageClass"] for each in world.bundles()} == {"DEEP_ARCHIVE"}
+    old = min(slept, key=lambda each: len(slept[each]))
+    time.sleep(2)  # moto counts the first wait from when an object was made
+    with slow_restores(moto_server, 2):
+        asked = world.firnline().restore("lake.db.t", str(old), "cold", inquiry=NOW)
+        assert isinstance(asked, Awaited)
+        assert asked.awake.readable == 0
+        assert asked.awake.bundles.files == 1
+        assert old not in world.rows("cold")
+        words = ["--config", str(world.home / "firnline.yaml"), "--case", "CASE-1", "--by", "A. Person"]
+        forget_catalogs()
+        assert command(["restore", "lake.db.t", str(old), "--to", "cold", *words]) == 0
+    assert f"{old} of deep.db.t is back" in capsys.readouterr().out
+    assert world.rows("cold")[old] == slept[old]
+    told = [each.event for each in world.firnline().tiers("lake.db.t").restores]
+    assert told == ["requested", "requested", "restored"]
+
+
+def test_each_snapshot_comes_back_to_live_and_reads_only_its_own_bundles(world: ThreeBuckets) -> None:
+    slept = world.sleep()
+    for old in slept:
+        found = world.firnline().restore("lake.db.t", str(old), inquiry=Inquiry("CASE-2", "A. Person"))
+        assert isinstance(found, Restored)
+        assert world.rows("lake")[old] == slept[old]
+
+
+def test_a_bundle_that_is_gone_or_another_one_stops_the_next_run_and_a_restore(world: ThreeBuckets) -> None:
+    slept = world.sleep()
+    (bundle,) = world.bundles()
+    deep = world.buckets["deep"]
+    world.client.delete_object(Bucket=deep, Key=bundle["Key"])
+    for old in slept:
+        with pytest.raises((ArchiveIncomplete, StoreError)):
+            world.firnline().restore("lake.db.t", str(old), inquiry=NOW)
+    assert world.firnline().tiers("lake.db.t").restores == ()
+    world.client.put_object(Bucket=deep, Key=bundle["Key"], Body=b"x" * bundle["Size"])
+    with pytest.raises((ArchiveIncomplete, StoreError)):
+        world.firnline().restore("lake.db.t", str(min(slept)), inquiry=NOW)
+    assert set(world.rows("lake")).isdisjoint(slept)
