@@ -22,13 +22,14 @@ NAMESPACE = "db"
 
 @dataclass(frozen=True)
 class Shore:
-    """`live` and `cold` are roots of their own; `name` tells its catalogs from those of other tests."""
+    """`live`, `cold` and `deep` are roots of their own; `name` tells its catalogs from those of other tests."""
 
     name: str
     folder: Path
     live: str
     cold: str
     s3: Mapping[str, str] = field(default_factory=dict)
+    deep: str = ""
 
     @property
     def lake_name(self) -> str:
@@ -38,6 +39,10 @@ class Shore:
     def cold_name(self) -> str:
         return f"cold_{self.name}"
 
+    @property
+    def deep_name(self) -> str:
+        return f"deep_{self.name}"
+
     def live_table(self, table: str = "t") -> str:
         return f"{self.lake_name}.{NAMESPACE}.{table}"
 
@@ -46,13 +51,19 @@ class Shore:
 
     def configure(self, monkeypatch: pytest.MonkeyPatch, **tier: str) -> None:
         """Writes both catalogs and the policy to files of the folder; `tier` is added to the tier's settings."""
-        catalogs = {name: self.settings_of(name) for name in (self.lake_name, self.cold_name)}
+        catalogs = {name: self.settings_of(name) for name in (self.lake_name, self.cold_name, self.deep_name)}
         (self.folder / ".pyiceberg.yaml").write_text(yaml.safe_dump({"catalog": catalogs}))
-        policy = {
+        policy: dict[str, Any] = {
             "archive": self.cold_name,
             "tiers": {self.cold_name: {"root": self.cold, **tier}},
             "catalogs": {self.cold_name: {"archive": "off"}},
         }
+        if self.deep:
+            policy["tiers"][self.deep_name] = {"root": self.deep, "bundle": "1MiB"}
+            policy["catalogs"] = {
+                self.cold_name: {"archive": self.deep_name, "keep": {"last": 1}},
+                self.deep_name: {"archive": "off"},
+            }
         (self.folder / "firnline.yaml").write_text(yaml.safe_dump(policy))
         monkeypatch.setenv("PYICEBERG_HOME", str(self.folder))
         monkeypatch.setenv("FIRNLINE_CACHE", str(self.folder / "cache"))
@@ -94,6 +105,15 @@ class Shore:
         ]
         return self.firnline("expire", self.live_table(table), *cut, "--engine", engine, *more)
 
+    def expire_cold(self) -> Any:
+        """Hands all but the newest snapshot of the cold table to the deep tier, and purges at once."""
+        return self.firnline("expire", self.cold_table(), "--grace", "0s", "--blast-radius", "100%", "--yes")
+
+    def wake(self, snapshot: int) -> Any:
+        """Brings a snapshot back from the deep tier to the cold one."""
+        formal = ["--case", "CASE-1", "--by", "A. Person"]
+        return self.firnline("restore", self.live_table(), str(snapshot), "--to", self.cold_name, *formal)
+
     def settings_of(self, name: str) -> dict[str, str]:
         uri = f"sqlite:///{self._database(name)}"
         return {"type": "sql", "uri": uri, "warehouse": self._root(name), **self.s3}
@@ -102,8 +122,9 @@ class Shore:
         return self.folder / f"{name}.db"
 
     def _root(self, name: str) -> str:
-        return self.live if name == self.lake_name else self.cold
+        return {self.lake_name: self.live, self.cold_name: self.cold}.get(name, self.deep)
 
 
 def on_files(name: str, folder: Path) -> Shore:
-    return Shore(name, folder, f"file://{folder}/warehouse", f"file://{folder}/colder")
+    places = (f"file://{folder}/{each}" for each in ("warehouse", "colder"))
+    return Shore(name, folder, *places, deep=f"file://{folder}/deeper")

@@ -40,8 +40,8 @@ def shore(
 
 def _on_buckets(name: str, folder: Path, server: GetServer) -> Shore:
     moto = server("moto")
-    live, cold = (make_bucket(moto, unique(each)) for each in ("live", "cold"))
-    return Shore(name, folder, f"{live}/warehouse", f"{cold}/keep", moto.settings)
+    live, cold, deep = (make_bucket(moto, unique(each)) for each in ("live", "cold", "deep"))
+    return Shore(name, folder, f"{live}/warehouse", f"{cold}/keep", moto.settings, f"{deep}/for-ever")
 
 
 @dataclass(frozen=True)
@@ -101,6 +101,22 @@ def test_what_expired_is_read_from_the_tier(shore: Shore, spark: JavaSpark, reco
         assert all(row["path"].startswith(shore.cold) for row in _paths(spark, cold, *path))
     for each in (live, cold):
         assert shore.firnline("check", each)["sound"], each
+    _assert_deep(shore, spark, after)
+
+
+def _assert_deep(shore: Shore, spark: JavaSpark, before: Told) -> None:
+    """Asserts that what the cold table hands to the deep tier comes back to it as it was, with its lineage."""
+    cold = shore.cold_table()
+    assert shore.expire_cold()["state"] == "done"
+    spark.refresh(cold)
+    left = {each.snapshotId() for each in spark.table(cold).snapshots()}
+    gone = sorted(before.ids - left)
+    assert gone
+    for each in gone[:: 1 + len(gone) // SAMPLE]:
+        shore.wake(each)
+        spark.refresh(cold)
+        assert spark_rows(spark, cold, by_id([each]), lineage=True) == {str(each): before.rows[each]}, each
+    assert shore.firnline("check", cold)["sound"]
 
 
 def _paths(spark: JavaSpark, table: str, of: str, column: str) -> list[dict[str, Any]]:
