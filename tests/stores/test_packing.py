@@ -7,7 +7,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 from uuid import uuid4
 
 import pytest
@@ -20,6 +20,7 @@ from firnline.stores.copies import bundles
 from firnline.stores.copies.members import ObjectMembers
 from firnline.stores.copies.packing import ObjectPack
 from firnline.stores.copies.verifying import ObjectVerify
+from firnline.stores.s3 import open_s3
 from firnline.testing.copies.contract import LARGE, some_bytes
 from firnline.testing.copies.packing import MARK, MarkingRelocation, PackContract, unpacked, whole
 from harness.servers.fixtures import Bucket, unique
@@ -226,6 +227,35 @@ def test_a_bundle_of_an_archive_class_is_packed_again_without_reading_it(
         ObjectMembers(through(between, moto_bucket.server)).get(outcome.packed[0])
     assert "restored first" in told.value.hint
     assert [method for _, method, _ in between.seen].count("GET") == 1
+
+
+@pytest.mark.parametrize("size", [200_000, LARGE])
+def test_a_bundle_that_cannot_be_read_back_has_the_tag_of_what_was_seen_to_arrive(
+    moto_bucket: Bucket, cold: str, size: int, between: Proxy
+) -> None:
+    """As with a key of KMS: an ETag then looks like an md5, and is none."""
+    live, odd = moto_bucket.server.settings, {**through(between, moto_bucket.server), "s3.connect-timeout": "9"}
+    events, asked = open_s3(odd).client.meta.events, []
+    put_tag, made_up = f'"{"0" * 32}"', "etag:" + "0" * 32
+
+    def other_tag(parsed: dict[str, Any], **_: Any) -> None:
+        parsed["ETag"] = put_tag
+
+    def note(params: dict[str, Any], **_: Any) -> None:
+        asked.append(params.get("ContentMD5"))
+
+    for name in ("CompleteMultipartUpload", "PutObject"):
+        events.register(f"after-call.s3.{name}", other_tag)
+    for name in ("UploadPart", "PutObject"):
+        events.register(f"before-parameter-build.s3.{name}", note)
+    job = bundle_of(moto_bucket, cold, some_bytes(size))
+    (outcome,) = ObjectPack(live, odd, storage_class="DEEP_ARCHIVE").pack([job], MarkingRelocation())
+    assert (outcome.error, outcome.checksum) == ("", made_up)
+    assert len(asked) == -(-outcome.size // (8 << 20))
+    assert all(asked)
+    really = whole(outcome)._replace(checksum="etag:" + head(moto_bucket.server, job.target)["ETag"].strip('"'))
+    fates = [each.fate for each in ObjectVerify(live).verify([really, whole(outcome)])]
+    assert fates == [CopyFate.PRESENT, CopyFate.FAILED]
 
 
 def test_what_more_is_rewritten_than_a_thread_holds_is_made_again(

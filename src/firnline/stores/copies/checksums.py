@@ -2,9 +2,10 @@
 
     md5:HEX              S3, written in one request: its ETag is the md5 of the bytes
     md5/SIZE:HEX-COUNT   S3, written in parts of SIZE bytes: its ETag is the md5 of the parts' md5s, and how many
+    etag:TEXT            S3, of an archive class that tags otherwise: what was sent was seen to arrive, and has this tag
     sha256:HEX           everywhere else: only reading tells
 
-What follows the colon of the first two is the ETag, so one HEAD sees whether the object is still the same. Where a
+What follows the colon of the first three is the ETag, so one HEAD sees whether the object is still the same. Where a
 store tags otherwise (SSE-KMS, another server), the same checksum is computed from the bytes. All of them are against
 damage, not against a person who may write to the tier.
 """
@@ -27,7 +28,7 @@ _MIB = 1 << 20
 _TAG = re.compile(r'"?([0-9a-f]{32})(?:-([1-9][0-9]{0,4}))?"?')
 _FORM = re.compile(r"md5|sha256|md5/([1-9][0-9]{0,12})")
 
-MD5, SHA256 = "md5", "sha256"
+MD5, SHA256, ETAG = "md5", "sha256", "etag"
 
 
 class Md5Tag(NamedTuple):
@@ -72,7 +73,14 @@ def is_tag(checksum: str, etag: str | None) -> bool:
     """Tells whether the store's ETag is this very checksum."""
     form, _, said = checksum.partition(":")
     found = md5_tag(etag)
+    if form == ETAG:
+        return bool(etag) and checksum == as_tagged(etag)
     return found is not None and form.startswith(MD5) and found.text == said
+
+
+def as_tagged(etag: str | None) -> str:
+    """Returns the checksum of an object of which only the store's tag can tell that it is still the same."""
+    return f"{ETAG}:{(etag or '').strip(chr(34))}"
 
 
 def of_parts(part: int, md5s: Sequence[bytes]) -> str:

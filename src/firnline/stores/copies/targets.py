@@ -18,6 +18,7 @@ from firnline.stores.copies.checksums import (
     PART_BYTES,
     SHA256,
     GrowingChecksum,
+    as_tagged,
     form_of,
     is_tag,
     of_parts,
@@ -65,11 +66,18 @@ class Targets:
 
     def _s3(self, opened: Opened, target: Key, still: Still) -> str:
         """Believes the store where its ETag is the checksum of what was read: it was made from what arrived."""
-        part = part_size(opened.meta.size)
-        if opened.meta.size <= part:
-            return self._small(opened, target, still)
-        etag, sums = self.uploads.put_parts(target, opened.pieces(part), opened.meta.size, still)
-        return self._as_told(target, of_parts(part, sums), etag)
+        size = opened.meta.size
+        part, freezes = part_size(size), self.uploads.freezes(size)
+        if size <= part:
+            return self._frozen(opened, target, still) if freezes else self._small(opened, target, still)
+        etag, sums = self.uploads.put_parts(target, opened.pieces(part), size, still)
+        checksum = of_parts(part, sums)
+        return _frozen_as(checksum, etag) if freezes else self._as_told(target, checksum, etag)
+
+    def _frozen(self, opened: Opened, target: Key, still: Still) -> str:
+        """Writes an object at once that nobody can read back: what arrives is compared by the server."""
+        data = _joined(opened.pieces(PART_BYTES))
+        return _frozen_as(summed((data,), MD5), self.uploads.put_proven(target, data, still))
 
     def _small(self, opened: Opened, target: Key, still: Still) -> str:
         """Writes an object at once. Where both stores tell one md5, nothing is left to compute, which would take as
@@ -130,6 +138,14 @@ class Targets:
         if Contents(self.requests).settled(target, form_of(checksum)) != checksum:
             raise StoreError(f"{target.text!r} is not what was read: the store returns other bytes")
         return checksum
+
+
+def _frozen_as(checksum: str, etag: str) -> str:
+    """Returns the checksum of an object that cannot be read back: every request that brought its bytes had their md5,
+    and the server refuses what arrives otherwise. Where its tag is no md5 (SSE-KMS), the tag itself is all that tells
+    later whether it is the same.
+    """
+    return checksum if is_tag(checksum, etag) else as_tagged(etag)
 
 
 def _noted(pieces: Iterator[Piece], total: GrowingChecksum) -> Iterator[Piece]:

@@ -16,11 +16,11 @@ from firnline.ports.thawing import Warmth
 from firnline.stores.buckets import Buckets
 from firnline.stores.copies.requests import PacedRequests, refusing
 from firnline.stores.copies.route import COPY_PATIENCE
+from firnline.stores.copies.uploads import FROZEN_CLASSES
 from firnline.stores.failures import code_of
 from firnline.stores.keys import Key, object_key, object_name
 from firnline.stores.throttle import Throttle
 
-_FROZEN = ("GLACIER", "DEEP_ARCHIVE")
 _SPEEDS = {"bulk": "Bulk", "standard": "Standard", "expedited": "Expedited"}
 _UNDER_WAY = "RestoreAlreadyInProgress"
 
@@ -94,7 +94,7 @@ def _is_under_way(said: dict[str, Any]) -> bool:
 
 def _is_archived(said: dict[str, Any]) -> bool:
     """Tells whether an object's class is one that must be asked for, or S3 has moved it to such a tier by itself."""
-    return said.get("StorageClass") in _FROZEN or "ArchiveStatus" in said
+    return said.get("StorageClass") in FROZEN_CLASSES or "ArchiveStatus" in said
 
 
 def _asked(key: Key, said: dict[str, Any], days: int, speed: str) -> dict[str, Any]:

@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 
 SMALLEST_COLD_BYTES = 131_072
 """Smaller objects cost as much as one of this size in every colder class, so they stay in the standard one."""
+FROZEN_CLASSES = ("GLACIER", "DEEP_ARCHIVE")
+"""Objects of these must be asked for before anybody can read them."""
 SMALLEST_PART = 5 << 20
 """What S3 takes of every part but the last."""
 LARGEST_COPY = 5 << 30
@@ -77,6 +79,20 @@ class S3Uploads:
             if code_in(str(error.__cause__)) not in UNSUPPORTED:
                 raise
         return self.requests.write(key, send, still)
+
+    def put_proven(self, key: Key, data: Piece, still: Still) -> str:
+        """Writes an object at once; the server refuses it if it does not receive it as it was sent."""
+        proof = b64encode(md5(data, usedforsecurity=False).digest()).decode()
+        asked = {**_named(key), **self._class(len(data)), "ContentMD5": proof, "Body": bytes(data)}
+
+        def send(**condition: str) -> Any:
+            return self._client.put_object(**asked, **condition)
+
+        return str(self._if_absent(key, send, still)["ETag"])
+
+    def freezes(self, size: int) -> bool:
+        """Tells whether an object of this size cannot be read once it is written."""
+        return self._class(size).get("StorageClass") in FROZEN_CLASSES
 
     def put_parts(self, key: Key, pieces: Iterator[Piece], size: int, still: Still) -> tuple[str, list[bytes]]:
         """Writes an object whose every piece is a part. Returns the md5s of the parts too: each goes with its part, and

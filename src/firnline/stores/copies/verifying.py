@@ -9,7 +9,7 @@ from firnline.errors import StoreError
 from firnline.patience import Patience
 from firnline.ports.copying import CopyFate, CopyOutcome, Stored
 from firnline.stores.buckets import Buckets
-from firnline.stores.copies.checksums import form_of, is_tag
+from firnline.stores.copies.checksums import ETAG, form_of, is_tag
 from firnline.stores.copies.contents import Contents
 from firnline.stores.copies.requests import PacedRequests
 from firnline.stores.copies.route import COPY_PATIENCE
@@ -64,5 +64,6 @@ class ObjectVerify:
             raise StoreError(f"{copy.target!r} has {found.size:,} bytes now, and had {copy.size:,}")
         if key.scheme == "s3" and is_tag(copy.checksum, found.etag):
             return
-        if self._contents.checksum(key, found, form_of(copy.checksum)) != copy.checksum:
+        form = form_of(copy.checksum)
+        if form == ETAG or self._contents.checksum(key, found, form) != copy.checksum:
             raise StoreError(f"{copy.target!r} has other bytes now than when it was copied")

@@ -48,7 +48,7 @@ class ArchiveThawContract(ThawContract):
         raise NotImplementedError
 
     def wait(self) -> None:
-        """Returns when what was asked for has come."""
+        """Waits until what was asked for has come."""
         raise NotImplementedError
 
     @pytest.mark.parametrize("storage_class", ["GLACIER", "DEEP_ARCHIVE"])
