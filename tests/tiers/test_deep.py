@@ -127,3 +127,25 @@ def test_a_bundle_that_is_damaged_stops_the_purge(lake: DeepLake) -> None:
         lake.firnline().purge(str(committed.run.id))
     lake.firnline().undo(str(committed.run.id))
     assert lake.cold_rows("t") == before
+
+
+def test_a_tier_that_had_no_bundles_before_reads_what_came_then(lake: DeepLake) -> None:
+    packed = lake.policy
+    lake.policy = packed.replace("    bundle: 1MiB\n", "")
+    lake.expire("t")
+    lake.expire_cold("t")
+    plain = lake.deep_ids("t")
+    assert plain
+    assert lake.bundles() == []
+    lake.append("t", 11)
+    lake.overwrite("t", 12)
+    before = lake.rows_by_snapshot("t")
+    lake.policy = packed
+    lake.expire("t")
+    cold = lake.cold_rows("t")
+    assert lake.expire_cold("t").state == "done"
+    assert lake.bundles()
+    for each in lake.deep_ids("t") - set(lake.cold_rows("t")):
+        lake.firnline().restore("lake.db.t", str(each), to="cold", inquiry=FORMAL)
+        rows = lake.cold_rows("t")[each]
+        assert rows == {**before, **cold}.get(each, rows)

@@ -85,16 +85,14 @@ class Bundles:
         return BundleJob(join(self.index.folder, f"{uuid4().hex}.tar"), self.root, tuple(members))
 
     def of(self, survey: Survey, leaves: frozenset[FileKind]) -> dict[str, Stored]:
-        """Returns the bundles in which files of a walk lie, by their names. Raises ArchiveIncomplete where one of the
-        files is in none.
+        """Returns the bundles in which files of a walk lie, by their names. A file that is in none lies by itself: the
+        tier had no bundles when it came.
         """
         found: dict[str, Stored] = {}
         for batch in survey.kept_batches(tuple(leaves)):
             for place in batch.column("key").to_pylist():
-                entry = self.index.entry(place)
-                if entry is None:
-                    raise incomplete(place, "it is in no bundle")
-                found[entry.bundle.target] = entry.bundle
+                if (entry := self.index.entry(place)) is not None:
+                    found[entry.bundle.target] = entry.bundle
         return found
 
 

@@ -126,9 +126,7 @@ class Restoring:
             return Restored(self.snapshot, self.there.table, None, edited.location, files.copied, files.present)
 
     def bundles(self, bundles: Bundles) -> dict[str, Stored]:
-        """Returns the bundles in which files of the snapshot lie, by their names. Raises ArchiveIncomplete where a file
-        is in none.
-        """
+        """Returns the bundles in which files of the snapshot lie, by their names."""
         tier = self.tier
         relocate = hands_over(tier.format, self.there.table).relocation(TierPlaces(tier.policy.root), tier.store)
         with walked(self.work, tier.format, self.there, {self.snapshot}) as (_, survey):
