@@ -81,7 +81,6 @@ def _bundles(places: Places, policy: TierPolicy, table: TableName, uuid: str, se
         limit=policy.bundle or USUAL_BUNDLE,
         index=PackedIndex(stores.open(settings), bundles_folder(policy.root, uuid)),
         pack=stores.packing(live, settings, policy.storage_class),
-        many=partial(places.engines.copy_many, table, policy.root),
         thaw=stores.thawing(settings),
         sources=stores.verifying(live),
     )

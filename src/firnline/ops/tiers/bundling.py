@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
 from uuid import uuid4
@@ -25,25 +25,29 @@ _AT_ONCE = 16
 
 @dataclass(frozen=True, slots=True)
 class Bundles:
-    """The bundles of one table's history in a tier. `pack` writes them, of `limit` bytes each, `many` returns who
-    spreads so many files over the engine; `thaw` makes them readable; `sources` looks again at what was packed.
+    """The bundles of one table's history in a tier. `pack` writes them, of `limit` bytes each; `thaw` makes them
+    readable; `sources` looks again at what was packed.
     """
 
     root: str
     limit: int
     index: PackedIndex
     pack: Pack
-    many: Callable[[int], PackMany]
     thaw: Thaw
     sources: Verify
 
     def add(
-        self, kind: FileKind, jobs: Iterable[CopyJob], relocate: Relocate, files: CopiedFiles, still: Still
+        self,
+        kind: FileKind,
+        jobs: Iterable[CopyJob],
+        many: PackMany,
+        relocate: Relocate,
+        files: CopiedFiles,
+        still: Still,
     ) -> Iterator[int]:
         """Packs files of one kind, and yields how many at a time. Raises ArchiveIncomplete where one cannot be."""
         missing = self._missing(kind, jobs, relocate, files)
         groups = self._groups(missing)
-        many = self.many(_AT_ONCE * _MOST_MEMBERS)
         while some := list(islice(groups, _AT_ONCE)):
             still()
             outcomes = many.pack_many(some, self.pack, relocate, still)

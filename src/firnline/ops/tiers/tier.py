@@ -13,9 +13,10 @@ from firnline.plans.request import Request
 from firnline.policy.parse import Section
 from firnline.policy.tiers import TierPolicy, tier_named
 from firnline.ports.catalogs import Catalog, PlacesTables, SwapOutcome, TableName
-from firnline.ports.copying import Copy, CopyMany, Verify
+from firnline.ports.copying import Copy, Verify
 from firnline.ports.formats import State, TableFormat
 from firnline.ports.listings import ListRanges
+from firnline.ports.packing import TransferMany
 from firnline.ports.relocating import HandsOver
 from firnline.ports.stores import ReadWrite
 from firnline.tiers.belonging import is_history_of
@@ -40,7 +41,7 @@ class Tier:
     copy: Copy
     back: Copy
     verify: Verify
-    many: Callable[[int], CopyMany]
+    many: Callable[[int], TransferMany]
     ranges: ListRanges
     bundles: Bundles | None = None
 

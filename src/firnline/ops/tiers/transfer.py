@@ -16,10 +16,11 @@ from firnline.ops.tiers.copied import CopiedFiles
 from firnline.ops.tiers.incomplete import refuse_failed
 from firnline.ops.tiers.rewriting import RewritingCopy
 from firnline.ports.catalogs import Still
-from firnline.ports.copying import Copy, CopyJob, CopyMany
+from firnline.ports.copying import Copy, CopyJob
 from firnline.ports.engines import Engine, Survey, Territory
 from firnline.ports.expanding import Expand
 from firnline.ports.formats import State, TableFormat
+from firnline.ports.packing import TransferMany
 from firnline.ports.progress import Progress
 from firnline.ports.relocating import Place, Relocate
 from firnline.ports.stores import Get, ReadWrite
@@ -40,7 +41,7 @@ class Transfer:
     place: Place
     copy: Copy
     relocate: Relocate
-    many: Callable[[int], CopyMany]
+    many: Callable[[int], TransferMany]
     still: Still
     progress: Progress
     to: str
@@ -54,7 +55,7 @@ class Transfer:
     def _of_kind(self, kind: FileKind, survey: Survey, files: CopiedFiles) -> None:
         every, jobs = survey.kept.by_kind.get(kind, Tally()).files, self._jobs(survey.kept_batches((kind,)))
         if self.bundles is not None and kind in self.relocate.leaves:
-            steps = self.bundles.add(kind, jobs, self.relocate, files, self.still)
+            steps = self.bundles.add(kind, jobs, self.many(every), self.relocate, files, self.still)
         else:
             steps = self._copied(kind, jobs, every, files)
         for done in accumulate(steps):

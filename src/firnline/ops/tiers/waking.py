@@ -128,11 +128,15 @@ class Waking:
         inquiry.refuse_vague()
         states = self._looked_at(needed)
         self.note("requested", needed, snapshot, to, inquiry)
+        left = self._asked(states, inquiry)
+        left = self._waited(left, len(needed), inquiry) if inquiry.wait else left
+        return Awake(len(needed) - len(left), _tally(needed))
+
+    def _asked(self, states: Mapping[str, Warmth], inquiry: Inquiry) -> list[str]:
+        """Asks for what is frozen. Returns what cannot be read yet."""
         frozen = [key for key, warmth in states.items() if warmth is Warmth.FROZEN]
         _each(frozen, lambda key: self.bundles.thaw.request(key, inquiry.days, inquiry.speed))
-        left = [key for key, warmth in states.items() if warmth is not Warmth.READABLE]
-        left = self._waited(left, len(needed)) if inquiry.wait else left
-        return Awake(len(needed) - len(left), _tally(needed))
+        return [key for key, warmth in states.items() if warmth is not Warmth.READABLE]
 
     def note(self, event: str, needed: Mapping[str, Stored], snapshot: SnapshotId, to: str, inquiry: Inquiry) -> None:
         """Writes down what is asked for, or came: beside the bundles, where nothing is ever replaced."""
@@ -141,14 +145,16 @@ class Waking:
         key = join(_folder(self.bundles), f"{self.now():014d}-{uuid4().hex}.json")
         self.store.put_if_absent(key, json.dumps(said.to_json(), ensure_ascii=False).encode())
 
-    def _waited(self, left: list[str], every: int) -> list[str]:
+    def _waited(self, left: list[str], every: int, inquiry: Inquiry) -> list[str]:
+        """Waits until all can be read. What is frozen again, because its days were over before the last one came, is
+        asked for once more.
+        """
         pause = _FIRST_PAUSE_S
         while left:
             self.progress.step("waiting for bundles", every - len(left), every)
             self.sleep(pause)
             pause = min(pause * 2, _LONGEST_PAUSE_S)
-            found = self._looked_at(left)
-            left = [key for key, warmth in found.items() if warmth is not Warmth.READABLE]
+            left = self._asked(self._looked_at(left), inquiry)
         return left
 
     def _looked_at(self, keys: Iterable[str]) -> dict[str, Warmth]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from threading import Lock
 from typing import Any, Protocol
 from uuid import uuid4
@@ -16,6 +17,7 @@ from firnline.tiers.bundles.segments import SEGMENT, IndexEntry, entries_of, seg
 
 _BUNDLES = "_bundles"
 _SEGMENTS = "index"
+_AT_ONCE = 16
 _TABLES = """
 CREATE TABLE bundle (number INTEGER PRIMARY KEY, key TEXT UNIQUE, size INTEGER, checksum TEXT);
 CREATE TABLE file (
@@ -86,12 +88,18 @@ class PackedIndex:
         if self._opened is None:
             database = sqlite3.connect("", check_same_thread=False)  # a file of its own that goes when it is closed
             database.executescript(_TABLES)
-            for name in sorted(self._store.names(self._segments)):
-                if name.endswith(SEGMENT):
-                    key = join(self._segments, name)
-                    _insert(database, entries_of(key, self._store.get(key)))
+            names = sorted(name for name in self._store.names(self._segments) if name.endswith(SEGMENT))
+            for key, data in self._read([join(self._segments, name) for name in names]):
+                _insert(database, entries_of(key, data))
             self._opened = database
         return self._opened
+
+    def _read(self, keys: list[str]) -> Iterator[tuple[str, bytes]]:
+        """Yields segments, of which a few are asked for at once and as few are held."""
+        with ThreadPoolExecutor(_AT_ONCE) as pool:
+            for start in range(0, len(keys), _AT_ONCE):
+                some = keys[start : start + _AT_ONCE]
+                yield from zip(some, pool.map(self._store.get, some), strict=True)
 
 
 def _insert(database: sqlite3.Connection, entries: Iterable[IndexEntry]) -> None:
