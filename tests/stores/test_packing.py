@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -103,6 +104,8 @@ class TestVersitygwIntoVersitygw(OnVersitygw, PackedToBuckets):
         return ObjectPack(served.settings, served.settings)
 
 
+@pytest.mark.full
+@pytest.mark.skipif(not os.environ.get("FIRNLINE_FULL"), reason="the long lane: both halves run by themselves")
 class TestFilesIntoMoto(Between, PackedToBuckets):
     awkward: ClassVar[tuple[str, ...]] = OnDisk.awkward
 
