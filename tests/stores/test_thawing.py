@@ -16,7 +16,7 @@ from firnline.stores.copies.thawing import ObjectThaw
 from firnline.stores.s3 import open_s3
 from firnline.testing.copies.thawing import ArchiveThawContract, ThawContract
 from harness.servers.fixtures import Bucket
-from harness.servers.moto import slow_restores
+from harness.servers.moto import moto, slow_restores
 from harness.servers.process import Server
 from harness.servers.proxy import Rule, proxy
 from harness.servers.s3 import client
@@ -24,7 +24,7 @@ from tests.stores.careless import Answer, careless
 from tests.stores.test_local import OnDisk
 from tests.stores.test_s3 import OnMoto
 
-WAIT_S = 0.6
+WAIT_S = 0.4
 QUICK = Patience(base_delay_s=0.01, max_delay_s=0.02)
 
 
@@ -34,11 +34,18 @@ class TestFiles(OnDisk, ThawContract):
         return ObjectThaw()
 
 
+@pytest.fixture(scope="module")
+def slow_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    with moto(tmp_path_factory.mktemp("slow")) as running:
+        slow_restores(running, WAIT_S)
+        yield running
+
+
+@pytest.mark.xdist_group("slow restores")
 class TestArchiveClasses(OnMoto, ArchiveThawContract):
-    @pytest.fixture(autouse=True)
-    def slowly(self, served: Server) -> Iterator[None]:
-        with slow_restores(served, WAIT_S):
-            yield
+    @pytest.fixture
+    def served(self, slow_server: Server) -> Server:
+        return slow_server
 
     @pytest.fixture
     def thaw(self, served: Server) -> Thaw:

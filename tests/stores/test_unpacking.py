@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from uuid import uuid4
 
@@ -18,7 +19,7 @@ from firnline.stores.copies.unpacking import ObjectUnpack
 from firnline.stores.copies.verifying import ObjectVerify
 from firnline.testing.copies.contract import LARGE, some_bytes
 from firnline.testing.copies.packing import MarkingRelocation
-from firnline.testing.copies.unpacking import KnownPlaces, UnpackContract
+from firnline.testing.copies.unpacking import KnownPlaces, UnpackAsCopyContract, UnpackContract
 from harness.servers.fixtures import Bucket, unique
 from harness.servers.process import Server
 from harness.servers.proxy import proxy
@@ -28,7 +29,7 @@ from tests.stores.test_local import OnDisk
 from tests.stores.test_s3 import OnMoto
 
 
-class TestBundlesOfFiles(OnDisk, UnpackContract):
+class TestBundlesOfFiles(OnDisk, UnpackAsCopyContract):
     @pytest.fixture
     def cold(self, tmp_path: Path) -> str:
         return str(tmp_path / "cold")
@@ -51,6 +52,10 @@ class TestBundlesOfBuckets(OnMoto, UnpackContract):
     def copier(self, known: KnownPlaces, served: Server) -> Copy:
         return ObjectUnpack(known, served.settings, served.settings)
 
+
+@pytest.mark.full
+@pytest.mark.skipif(not os.environ.get("FIRNLINE_FULL"), reason="the long lane: a bundle of files keeps all of it")
+class TestBundlesOfBucketsAsCopies(TestBundlesOfBuckets, UnpackAsCopyContract):
     @pytest.fixture
     def verifier(self, served: Server) -> Verify:
         return ObjectVerify(served.settings)

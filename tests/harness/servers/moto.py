@@ -50,20 +50,13 @@ def enforce(server: Server, *, on: bool = True) -> None:
         answer.read()
 
 
-@contextmanager
-def slow_restores(server: Server, seconds: float) -> Iterator[None]:
-    """For the time of the block, an object of an archive class comes so long after it was asked for, and not at once.
+def slow_restores(server: Server, seconds: float) -> None:
+    """From here on an object of an archive class comes so long after it was asked for, and not at once.
 
-    For all of the server. An object must be as old before it is asked for: moto counts a first step from its creation.
+    For all of the server, so it should be the test's own. An object must be as old before it is asked for: moto counts
+    a first step from its creation.
     """
-    try:
-        _transition(server, {"progression": "time", "seconds": seconds})
-        yield
-    finally:
-        _transition(server, {"progression": "immediate"})
-
-
-def _transition(server: Server, transition: Mapping[str, Any]) -> None:
+    transition = {"progression": "time", "seconds": seconds}
     data = json.dumps({"model_name": "s3::keyrestore", "transition": transition}).encode()
     url = f"{server.url}/moto-api/state-manager/set-transition"
     with urlopen(Request(url, data, {"Content-Type": "application/json"}), timeout=10) as answer:

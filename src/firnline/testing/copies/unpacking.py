@@ -1,4 +1,4 @@
-"""The contract of a Copy that takes files out of bundles: all of Copy's own, and damage of a bundle goes no further."""
+"""The contract of a Copy that takes files out of bundles: damage of a bundle goes no further, and all of Copy's own."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ import pytest
 from firnline.model.locations import join
 from firnline.ports.copying import Copy, CopyFate, CopyJob
 from firnline.ports.packing import PackedFile
-from firnline.testing.copies.contract import CopyContract, flipped, some_bytes
+from firnline.testing.copies.contract import LARGE, CopyContract, flipped, some_bytes
+from firnline.testing.stores import SideDoor
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +38,18 @@ def bundled(name: str, data: bytes) -> tuple[bytes, int]:
         return whole.getvalue(), tar.getmembers()[1].offset_data
 
 
-class UnpackContract(CopyContract):
-    """The contract of Copy, whose every source lies in a bundle. `copier` takes what `known` says from bundles."""
+class UnpackContract(SideDoor):
+    """What Copy must do with sources that lie in bundles. Bundles lie below `root`, copies below `cold`; `copier` takes
+    what `known` says from bundles.
+    """
+
+    @pytest.fixture
+    def cold(self) -> str:
+        raise NotImplementedError("return the location of an empty folder that is not the sources'")
+
+    @pytest.fixture
+    def copier(self) -> Copy:
+        raise NotImplementedError
 
     @pytest.fixture(autouse=True)
     def known(self) -> KnownPlaces:
@@ -53,7 +64,14 @@ class UnpackContract(CopyContract):
         self.index.places[place] = PackedFile(place, len(data), checksum, key, offset, checksum)
         return CopyJob(place, join(cold, name), len(data) if told else None, "data")
 
-    @pytest.mark.parametrize("size", [100, (8 << 20) + 3])
+    def nothing_at(self, key: str) -> bool:
+        try:
+            self.raw_get(key)
+        except KeyError:
+            return True
+        return False
+
+    @pytest.mark.parametrize("size", [100, LARGE])
     def test_a_damaged_member_gets_no_name(self, copier: Copy, root: str, cold: str, size: int) -> None:
         job = self.filled(root, cold, "x", some_bytes(size))
         packed = self.index.places[job.source]
@@ -86,3 +104,7 @@ class UnpackContract(CopyContract):
         jobs = [self.filled(root, cold, "x", b"packed"), CopyJob(join(root, "plain"), join(cold, "plain"), 5, "data")]
         assert [each.fate for each in copier.copy(jobs)] == [CopyFate.COPIED] * 2
         assert [self.raw_get(job.target) for job in jobs] == [b"packed", b"plain"]
+
+
+class UnpackAsCopyContract(UnpackContract, CopyContract):
+    """The whole contract of Copy, whose every source lies in a bundle."""
