@@ -149,3 +149,19 @@ def test_a_tier_that_had_no_bundles_before_reads_what_came_then(lake: DeepLake) 
         lake.firnline().restore("lake.db.t", str(each), to="cold", inquiry=FORMAL)
         rows = lake.cold_rows("t")[each]
         assert rows == {**before, **cold}.get(each, rows)
+
+
+def test_a_restore_reads_only_the_bundles_of_its_snapshot(lake: DeepLake) -> None:
+    before, first = _asleep(lake)
+    own = set(lake.bundles())
+    lake.overwrite("t", 10)
+    lake.overwrite("t", 11)
+    lake.expire("t")
+    lake.expire_cold("t")
+    others = set(lake.bundles()) - own
+    assert others
+    for each in others:
+        each.unlink()
+    old = min(first)
+    lake.firnline().restore("lake.db.t", str(old), to="cold", inquiry=FORMAL)
+    assert lake.cold_rows("t")[old] == before[old]

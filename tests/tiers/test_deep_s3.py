@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from firnline.lake import Lake, open_lake
 from firnline.ops.tiers.restoring import Restored
 from firnline.ops.tiers.waking import Awaited, Inquiry
 from harness.servers.fixtures import unique
-from harness.servers.moto import slow_restores
+from harness.servers.moto import moto, slow_restores
 from harness.servers.process import Server
 from harness.servers.s3 import client, make_bucket
 from tests.tiers.lakes import forget_catalogs
@@ -33,6 +34,7 @@ catalogs:
   deep: {{archive: off}}
 """
 NOW = Inquiry("CASE-1", "A. Person", wait=False)
+WAIT_S = 2
 _LARGE = 160 << 10  # smaller objects stay in the standard class
 
 
@@ -86,37 +88,42 @@ class ThreeBuckets:
         return {each: before[each] for each in deep}
 
 
+@pytest.fixture(scope="module")
+def slow(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """A server of these tests' own: how long its archives take is said for all that it has."""
+    with moto(tmp_path_factory.mktemp("slow")) as running:
+        slow_restores(running, WAIT_S)
+        yield running
+
+
 @pytest.fixture
-def world(tmp_path: Path, moto_server: Server, monkeypatch: pytest.MonkeyPatch) -> ThreeBuckets:
+def world(tmp_path: Path, slow: Server, monkeypatch: pytest.MonkeyPatch) -> ThreeBuckets:
     monkeypatch.setenv("PYICEBERG_HOME", str(tmp_path))
     monkeypatch.setenv("FIRNLINE_CACHE", str(tmp_path / "cache"))
     forget_catalogs()
-    return ThreeBuckets(tmp_path, moto_server)
+    return ThreeBuckets(tmp_path, slow)
 
 
-def test_asked_for_waited_for_and_read_again(
-    world: ThreeBuckets, moto_server: Server, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_asked_for_waited_for_and_read_again(world: ThreeBuckets, capsys: pytest.CaptureFixture[str]) -> None:
     slept = world.sleep()
     assert {each["StorageClass"] for each in world.bundles()} == {"DEEP_ARCHIVE"}
     old = min(slept, key=lambda each: len(slept[each]))
-    time.sleep(2)  # moto counts the first wait from when an object was made
-    with slow_restores(moto_server, 2):
-        asked = world.firnline().restore("lake.db.t", str(old), "cold", inquiry=NOW)
-        assert isinstance(asked, Awaited)
-        assert asked.awake.readable == 0
-        assert asked.awake.bundles.files == 1
-        assert old not in world.rows("cold")
-        words = ["--config", str(world.home / "firnline.yaml"), "--case", "CASE-1", "--by", "A. Person"]
-        forget_catalogs()
-        assert command(["restore", "lake.db.t", str(old), "--to", "cold", *words]) == 0
+    time.sleep(WAIT_S)  # moto counts the first wait from when an object was made
+    asked = world.firnline().restore("lake.db.t", str(old), "cold", inquiry=NOW)
+    assert isinstance(asked, Awaited)
+    assert asked.awake.readable == 0
+    assert asked.awake.bundles.files == 1
+    assert old not in world.rows("cold")
+    words = ["--config", str(world.home / "firnline.yaml"), "--case", "CASE-1", "--by", "A. Person"]
+    forget_catalogs()
+    assert command(["restore", "lake.db.t", str(old), "--to", "cold", *words]) == 0
     assert f"{old} of deep.db.t is back" in capsys.readouterr().out
     assert world.rows("cold")[old] == slept[old]
     told = [each.event for each in world.firnline().tiers("lake.db.t").restores]
     assert told == ["requested", "requested", "restored"]
 
 
-def test_each_snapshot_comes_back_to_live_and_reads_only_its_own_bundles(world: ThreeBuckets) -> None:
+def test_each_snapshot_comes_back_to_live(world: ThreeBuckets) -> None:
     slept = world.sleep()
     for old in slept:
         found = world.firnline().restore("lake.db.t", str(old), inquiry=Inquiry("CASE-2", "A. Person"))
