@@ -46,15 +46,17 @@ class Tier:
 
     def following(self, location: str) -> Tier:
         """Returns the tier with the name that it has for the history of the live table: that one's, or the one that it
-        had before it was renamed. Only a catalog whose listing tells where tables lie is searched for that.
+        had before it was renamed. Only a catalog whose listing tells where tables lie is searched for that. What came
+        by way of another tier lies deeper below the root, under the same path.
         """
         if self._named() is not None:
             return self
-        folder = TierPlaces(self.policy.root).place(location)
+        root = self.policy.root
+        folder = f"{TierPlaces(root).place(location).removeprefix(root).rstrip('/')}/"
         for name, metadata in self.catalog.pointers():
-            if metadata and within(folder, metadata):
+            if metadata and within(root, metadata) and folder in metadata:
                 found = self.format.load(str(name), metadata)
-                if is_history_of(found.properties, self.uuid):
+                if is_history_of(found.uuid, found.properties, self.uuid):
                     return replace(self, table=name)
         return self
 
@@ -63,7 +65,7 @@ class Tier:
         RefusedForSafety where the name is taken: by another table's history, or by any other table.
         """
         found = self._named()
-        if found is not None and not is_history_of(found.properties, self.uuid):
+        if found is not None and not is_history_of(found.uuid, found.properties, self.uuid):
             raise RefusedForSafety(
                 f"{self.table} does not hold the history of the table with uuid {self.uuid}",
                 hint="a table that was made again is another one: rename the one in the tier, then try again",
@@ -73,7 +75,7 @@ class Tier:
     def find(self) -> State | None:
         """Returns the same for who only looks: where the name is taken, nothing of this table is there."""
         found = self._named()
-        return found if found is not None and is_history_of(found.properties, self.uuid) else None
+        return found if found is not None and is_history_of(found.uuid, found.properties, self.uuid) else None
 
     def _named(self) -> State | None:
         try:
