@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -56,14 +57,18 @@ class DeepLake(TieredLake):
 
     @contextmanager
     def unpacked(self) -> Iterator[None]:
-        """Lays every file of a bundle to its place for the time of the block: by the index alone, as anybody can."""
+        """Lays every file of a whole bundle to its place for the time of the block: by the index alone, as anybody
+        can.
+        """
         laid: list[Path] = []
         for segment in self.deep_root.glob("_bundles/*/index/*.parquet"):
             for row in pq.read_table(segment).to_pylist():
                 place, bundle = (Path(row[name].removeprefix("file://")) for name in ("place", "bundle"))
-                place.parent.mkdir(parents=True, exist_ok=True)
-                place.write_bytes(bundle.read_bytes()[row["offset"] :][: row["size"]])
-                laid.append(place)
+                data = bundle.read_bytes()[row["offset"] :][: row["size"]] if bundle.exists() else b""
+                if row["checksum"] == f"sha256:{sha256(data).hexdigest()}":
+                    place.parent.mkdir(parents=True, exist_ok=True)
+                    place.write_bytes(data)
+                    laid.append(place)
         yield
         for place in laid:
             place.unlink(missing_ok=True)

@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from itertools import islice
 from uuid import uuid4
 
+from firnline.errors import ArchiveIncomplete
 from firnline.model.files import FileKind, Tally
 from firnline.model.locations import join
 from firnline.ops.tiers.copied import CopiedFiles
 from firnline.ops.tiers.incomplete import first_of, incomplete
 from firnline.ports.catalogs import Still
-from firnline.ports.copying import CopyJob, Stored, Verify
+from firnline.ports.copying import CopyJob, CopyOutcome, Stored, Verify
 from firnline.ports.engines import Survey
 from firnline.ports.packing import BundleJob, BundleOutcome, Pack, PackMany
 from firnline.ports.relocating import Relocate
@@ -21,6 +22,10 @@ from firnline.tiers.bundles.index import PackedIndex
 
 _MOST_MEMBERS = 4_000
 _AT_ONCE = 16
+
+
+Look = Callable[[list[Stored]], list[CopyOutcome]]
+"""Returns those that are not any more what they were seen to be."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +101,37 @@ class Bundles:
                     raise incomplete(place, "it is in no bundle")
                 found[entry.bundle.target] = entry.bundle
         return found
+
+    def whole(self, survey: Survey, leaves: frozenset[FileKind], look: Look) -> None:
+        """Returns if every file of a walk lies in a bundle that is whole. Those that are not are left out from then on:
+        a file may lie in two, and what lies in no other can be packed again. Raises ArchiveIncomplete.
+        """
+        seen, damaged = set[str](), list[str]()
+        while due := {key: each for key, each in self._held(survey, leaves, damaged).items() if key not in seen}:
+            failed = look(list(due.values()))
+            self.index.forget(each.target for each in failed)
+            damaged += [each.error for each in failed]
+            seen |= due.keys()
+
+    def _held(self, survey: Survey, leaves: frozenset[FileKind], damaged: list[str]) -> dict[str, Stored]:
+        try:
+            return self.of(survey, leaves)
+        except ArchiveIncomplete as problem:
+            if not damaged:
+                raise
+            raise incomplete("the tier", f"{len(damaged):,} bundles are damaged: {first_of(damaged)}") from problem
+
+    def rather_whole(self, survey: Survey, leaves: frozenset[FileKind], look: Look) -> dict[str, Stored]:
+        """Returns the bundles in which files of a walk lie: where a file lies in two, the one that is whole. What
+        cannot be looked at may be whole, too: so nothing is refused here, and who reads it sees.
+        """
+        held = self.of(survey, leaves)
+        self.index.forget(each.target for each in look(list(held.values())))
+        try:
+            return self.of(survey, leaves)
+        except ArchiveIncomplete:
+            self.index.recall()
+            return held
 
 
 def _refuse_failed(outcomes: Iterable[BundleOutcome]) -> None:

@@ -13,7 +13,7 @@ from firnline.plans.request import Request
 from firnline.policy.parse import Section
 from firnline.policy.tiers import TierPolicy, tier_named
 from firnline.ports.catalogs import Catalog, PlacesTables, SwapOutcome, TableName
-from firnline.ports.copying import Copy, CopyMany, Verify
+from firnline.ports.copying import Copy, CopyFate, CopyMany, CopyOutcome, Stored, Verify
 from firnline.ports.formats import State, TableFormat
 from firnline.ports.listings import ListRanges
 from firnline.ports.relocating import HandsOver
@@ -83,6 +83,11 @@ class Tier:
         except NoSuchTable:
             return None
         return self.format.load(str(self.table), location)
+
+    def damaged(self, copies: list[Stored]) -> list[CopyOutcome]:
+        """Returns those that are not any more what they were seen to be, with what is wrong."""
+        outcomes = self.many(len(copies)).verify_many(copies, self.verify)
+        return [each for each in outcomes if each.fate is CopyFate.FAILED]
 
     def place(self, before: State | None, metadata: str) -> bool:
         """Tells whether the tier's table has this metadata now; not if it moved since `before` was read."""
