@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pyarrow as pa
@@ -12,9 +13,10 @@ import yaml
 from pyiceberg.catalog.sql import SqlCatalog
 
 from firnline.app.places import now_ms
-from firnline.errors import ArchiveIncomplete, CollectionForbidden, PolicyError, RefusedForSafety
+from firnline.errors import ArchiveIncomplete, CollectionForbidden, FirnlineError, PolicyError, RefusedForSafety
 from firnline.ops.tiers.restoring import Restored
 from tests.neighbours.lakes import COLUMN, rows
+from tests.tiers.cutting import Before, passing_through
 from tests.tiers.deep_lakes import FORMAL, DeepLake, deep_lake
 from tests.tiers.lakes import forget_catalogs
 
@@ -128,3 +130,37 @@ def test_nothing_goes_on_from_a_deep_tier(lake: DeepLake) -> None:
     with pytest.raises(PolicyError, match="is in the tier cold itself"):
         lake.expire_cold("t")
     assert lake.deep_ids("t") == deep
+
+
+def test_handed_over_while_the_cold_table_is_purged(lake: DeepLake, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file that the purge of the cold table is about to delete lies there when another snapshot with it comes.
+
+    1. The purge has looked at the cold table, and sends its deletes.
+    2. A live run finds the file in the tier, places its snapshot, commits, and purges the file of the live table.
+    3. The deletes arrive.
+    """
+    table = lake.table("t")
+    first, *_ = sorted(table.snapshots(), key=lambda each: each.timestamp_ms)
+    table.manage_snapshots().create_branch(first.snapshot_id, "b").commit()
+    table = lake.table("t")
+    table.append(rows(3), branch="b")
+    before = lake.rows_by_snapshot("t")
+    lake.expire("t")
+    table = lake.table("t")
+    table.manage_snapshots().remove_branch("b").commit()
+
+    def hand_over() -> None:
+        with suppress(FirnlineError):
+            lake.expire("t")
+
+    fault = Before("delete", f"{lake.cold_root}/", hand_over)
+    with suppress(FirnlineError), passing_through(fault, lake.folder, monkeypatch):
+        lake.expire_cold("t")
+    assert fault.acted
+    lake.firnline().resume("cold.db.t")
+    lake.firnline().resume("lake.db.t")
+    with lake.unpacked():
+        assert {**lake.deep_rows("t"), **lake.rows_by_snapshot("t"), **lake.cold_rows("t")} == before
+    lake.expire("t")
+    assert len(lake.rows_by_snapshot("t")) == 1
+    assert lake.firnline().check("cold.db.t").sound

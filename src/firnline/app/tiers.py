@@ -71,6 +71,7 @@ def open_tier(places: Places, table: TableName, tier: str, uuid: str) -> Tier:
         verify=stores.verifying(settings),
         many=partial(places.engines.copy_many, table, policy.root),
         ranges=stores.ranges(settings),
+        recorded=lambda name, state: places.table_context(str(name)).recorded(state),
         bundles=bundles,
     )
 

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from shlex import quote
 
 from firnline.errors import NoSuchTable, OutcomeUnknown, RefusedForSafety, UnsupportedFormat
+from firnline.journal.events import RunState
+from firnline.journal.runs import Run
 from firnline.model.locations import within
 from firnline.ops.runs.decision import policy_in_force
 from firnline.ops.tiers.bundling import Bundles
@@ -26,7 +29,8 @@ from firnline.tiers.places import TierPlaces
 class Tier:
     """One tier, for the live table of one `uuid`. `table` is what its history is called there; `format` and `store` are
     the tier's; `copy` copies byte for byte from the live store, `back` the other way, `verify` looks at copies again,
-    `many` returns who spreads so many of them over the engine. `bundles` hold its leaf files, where it has such.
+    `many` returns who spreads so many of them over the engine. `recorded` returns the runs of a table there: it may be
+    under policy itself. `bundles` hold its leaf files, where it has such.
 
     Nothing here can delete.
     """
@@ -42,6 +46,7 @@ class Tier:
     verify: Verify
     many: Callable[[int], CopyMany]
     ranges: ListRanges
+    recorded: Callable[[TableName, State], list[Run]]
     bundles: Bundles | None = None
 
     def following(self, location: str) -> Tier:
@@ -88,6 +93,20 @@ class Tier:
         """Returns those that are not any more what they were seen to be, with what is wrong."""
         outcomes = self.many(len(copies)).verify_many(copies, self.verify)
         return [each for each in outcomes if each.fate is CopyFate.FAILED]
+
+    def purges(self) -> dict[str, RunState]:
+        """Returns the runs of the tier's own table, which hand its snapshots on to the next tier. Raises
+        RefusedForSafety while one of them deletes files.
+        """
+        there = self.load()
+        runs = [] if there is None else self.recorded(self.table, there)
+        for run in runs:
+            if run.state is RunState.PURGING:
+                raise RefusedForSafety(
+                    f"{run.id} deletes files of {self.table}, perhaps such as are handed over now",
+                    hint=f"`firnline resume {quote(str(self.table))}` ends that; then `firnline resume` goes on here",
+                )
+        return {str(run.id): run.state for run in runs}
 
     def place(self, before: State | None, metadata: str) -> bool:
         """Tells whether the tier's table has this metadata now; not if it moved since `before` was read."""
