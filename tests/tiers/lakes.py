@@ -43,13 +43,13 @@ class TieredLake(RealLake):
         return self.cold.load_table(f"db.{name}")
 
     def rows_by_snapshot(self, name: str) -> dict[int, list[int]]:
-        return _rows_of(self.table(name))
+        return rows_of(self.table(name))
 
     def cold_rows(self, name: str) -> dict[int, list[int]]:
-        return _rows_of(self.cold_table(name))
+        return rows_of(self.cold_table(name))
 
 
-def _rows_of(table: Table) -> dict[int, list[int]]:
+def rows_of(table: Table) -> dict[int, list[int]]:
     """Returns the rows of every snapshot, as PyIceberg reads them."""
     return {
         each.snapshot_id: sorted(table.scan(snapshot_id=each.snapshot_id).to_arrow().column(COLUMN).to_pylist())

@@ -107,7 +107,7 @@ def broken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[BrokenLa
         yield made
 
 
-def _chosen(effects: int) -> list[int]:
+def chosen_cuts(effects: int) -> list[int]:
     every = range(1, effects + 1)
     return list(every) if FULL else list(every[effects // CUTS // 2 :: effects // CUTS])
 
@@ -119,7 +119,7 @@ def test_dies_at_every_effect(broken: BrokenLake, when: When) -> None:
     broken.expire_under(counting)
     broken.check_end()
     whole = broken.cold_files()
-    for at in _chosen(counting.effects):
+    for at in chosen_cuts(counting.effects):
         broken.set_back()
         fault = Dying(at, when=when)
         with suppress(Died, FirnlineError):
@@ -138,7 +138,7 @@ def test_no_answer_to_any_effect(broken: BrokenLake) -> None:
     counting = CountingFault()
     broken.expire_under(counting)
     whole = broken.cold_files()
-    for at in _chosen(counting.effects):
+    for at in chosen_cuts(counting.effects):
         broken.set_back()
         with suppress(FirnlineError):
             broken.expire_under(Losing(at))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from firnline.app.catalogs import Table
 from firnline.app.places import Places
+from firnline.app.tiers import packed_files
 from firnline.errors import UnreadableMetadata
 from firnline.ops.history.reading import timeline_of
 from firnline.ops.history.timeline import Span, Timeline
@@ -13,6 +14,9 @@ from firnline.ops.looking.check import Checked, check
 def check_table(places: Places, table: Table) -> Checked:
     """Returns whether every file that the table's snapshots need exists, with its size."""
     place = places.place(table)
+    packed = packed_files(places, place.source)
+    if packed is not None:
+        return check(place.source, packed, places.engines.choose, None)
     return check(place.source, place.store, places.engines.choose, places.stores.ranges(place.settings))
 
 

@@ -31,10 +31,12 @@ from firnline.plans.plan import tally_json
 from firnline.plans.request import Request
 from firnline.policy.prices import price_list
 from firnline.policy.tiers import LIVE, USUAL_BUNDLE, TierPolicy, tier_named
-from firnline.ports.catalogs import Still, TableName, always
+from firnline.ports.catalogs import Still, TableName, TableSource, always
 from firnline.ports.formats import State, TableFormat
+from firnline.ports.stores import Read
+from firnline.tiers.belonging import history_of
 from firnline.tiers.bundles.index import PackedIndex, bundles_folder
-from firnline.tiers.bundles.store import BundledStore
+from firnline.tiers.bundles.store import BundledStore, SeenBundles
 
 if TYPE_CHECKING:
     from firnline.app.places import Places
@@ -69,6 +71,7 @@ def open_tier(places: Places, table: TableName, tier: str, uuid: str) -> Tier:
         verify=stores.verifying(settings),
         many=partial(places.engines.copy_many, table, policy.root),
         ranges=stores.ranges(settings),
+        recorded=lambda name, state: places.table_context(str(name)).recorded(state),
         bundles=bundles,
     )
 
@@ -79,11 +82,24 @@ def _bundles(places: Places, policy: TierPolicy, table: TableName, uuid: str, se
     return Bundles(
         root=policy.root,
         limit=policy.bundle or USUAL_BUNDLE,
+        plain=stores.open(settings),
         index=PackedIndex(stores.open(settings), bundles_folder(policy.root, uuid)),
         pack=stores.packing(live, settings, policy.storage_class),
         thaw=stores.thawing(settings),
         sources=stores.verifying(live),
     )
+
+
+def packed_files(places: Places, source: TableSource) -> Read | None:
+    """Returns where the files of a deep tier's own table are found, if their bundles are there; None for any other
+    table, whose files are objects.
+    """
+    tiers, name = places.config.tiers, source.name
+    if name.catalog not in tiers or tier_named(tiers, name.catalog).bundle is None:
+        return None
+    state = source.load()
+    opened = open_tier(places, name, name.catalog, history_of(state.uuid, state.properties)).store
+    return SeenBundles(opened) if isinstance(opened, BundledStore) else opened
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from firnline.formats.iceberg.edit import EXPIRED_PATH, stamped
 from firnline.model.snapshots import MAIN, RefKind
 from firnline.ports.formats import State
 from firnline.ports.relocating import Place
-from firnline.tiers.belonging import ARCHIVE_OF, history_of
+from firnline.tiers.belonging import ARCHIVE_IN, ARCHIVE_OF, history_of
 
 Entry = Mapping[str, Any]
 _PATHS = {"statistics": "statistics-path", "partition-statistics": "statistics-path"}
@@ -47,13 +47,14 @@ def archived(
     there = snapshots | present.keys()
     log = _log(state, cold, there)
     current = next((i for each in reversed(log) if str(i := each["snapshot-id"]) in there), kept[-1]["snapshot-id"])
+    uuid = uuid_in_tier(state.uuid, place.place(state.location)) if into is None else into.uuid
     document = {
         **{name: value for name, value in live.items() if name != EXPIRED_PATH},
         **_definitions(live, cold),
         **_largest(live, cold),
-        "table-uuid": uuid_in_tier(state.uuid, place.place(state.location)) if into is None else into.uuid,
+        "table-uuid": uuid,
         "location": place.place(state.location),
-        "properties": _properties(state, into),
+        "properties": _properties(state, into, uuid),
         "snapshots": kept,
         "snapshot-log": log,
         "current-snapshot-id": current,
@@ -161,10 +162,11 @@ def _statistics(name: str, live: Document, cold: Document | None, snapshots: Set
     return [*kept, *({**each, path: place.place(each[path])} for each in coming)]
 
 
-def _properties(state: State, into: State | None) -> dict[str, str]:
+def _properties(state: State, into: State | None, uuid: str) -> dict[str, str]:
     own = {name: value for name, value in state.properties.items() if not name.startswith(_OF_LIVE)}
     before = {} if into is None else into.properties
-    return {**before, **own, "gc.enabled": "false", ARCHIVE_OF: history_of(state.uuid, state.properties)}
+    belonging = {ARCHIVE_OF: history_of(state.uuid, state.properties), ARCHIVE_IN: uuid}
+    return {**before, **own, "gc.enabled": "false", **belonging}
 
 
 def _definitions(live: Document, cold: Document | None) -> dict[str, Any]:

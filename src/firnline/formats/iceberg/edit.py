@@ -12,7 +12,7 @@ from firnline.formats.iceberg.document import Document
 from firnline.model.locations import identity
 from firnline.model.snapshots import MAIN, Ref, RefKind
 from firnline.ports.formats import Amendment
-from firnline.tiers.belonging import ARCHIVE_OF
+from firnline.tiers.belonging import is_archive
 
 Entry = Mapping[str, Any]
 Taken = Mapping[str, Any]
@@ -43,11 +43,15 @@ def expired(document: Document, snapshots: Set[str], refs: Set[str]) -> tuple[di
         if document.get(name):
             removal[name] = _pick(document, name, gone)
             edited[name] = _drop(document, name, gone)
-    if document.get("snapshot-log") and ARCHIVE_OF not in (document.get("properties") or {}):  # a tier's log has gaps
+    if document.get("snapshot-log") and not _is_of_tier(document):  # a tier's log has gaps
         kept = edited["snapshot-log"] = truncated_log(edited, document["snapshot-log"])
         removal["snapshot-log"] = document["snapshot-log"][: len(document["snapshot-log"]) - len(kept)]
         removal["snapshot-log-next"] = kept[0] if kept else None
     return edited, removal
+
+
+def _is_of_tier(document: Document) -> bool:
+    return is_archive(str(document.get("table-uuid")), document.get("properties") or {})
 
 
 def restored(document: Document, removal: Taken) -> tuple[dict[str, Any], list[str]]:

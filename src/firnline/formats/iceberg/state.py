@@ -23,7 +23,7 @@ from firnline.model.times import DAY_MS
 from firnline.policy.holds import parse_holds, unreadable
 from firnline.policy.native import LONGEST_AGE_MS, NativeRetention
 from firnline.ports.formats import Capabilities, FenceKind, State, UndoWindow
-from firnline.tiers.belonging import ARCHIVE_OF
+from firnline.tiers.belonging import is_archive
 
 PROPERTY = "firnline.lineage"
 
@@ -97,12 +97,12 @@ def state_of(document: Document, table: str, metadata_location: str) -> State:
     _check_log(document, where)
     graph = _graph(document, properties, where)
     current = _current(document, graph, where)
-    holds = parse_holds(properties)
+    holds, uuid = parse_holds(properties), _uuid(document, location, where)
     return State(
         table=table,
         format="iceberg",
         location=location,
-        uuid=_uuid(document, location, where),
+        uuid=uuid,
         fence=metadata_location,
         graph=graph,
         current=current,
@@ -113,7 +113,7 @@ def state_of(document: Document, table: str, metadata_location: str) -> State:
         document=document,
         owned=(location, *_owned(properties, where)),
         holds=holds,
-        forbidden=unreadable(holds) or _forbidden(properties),
+        forbidden=unreadable(holds) or _forbidden(uuid, properties),
     )
 
 
@@ -199,7 +199,7 @@ def _native(properties: Mapping[str, str], where: str) -> NativeRetention:
     )
 
 
-def _forbidden(properties: Mapping[str, str]) -> str | None:
+def _forbidden(uuid: str, properties: Mapping[str, str]) -> str | None:
     """Returns why nothing may be removed: the table says so, or its files are also those of another format's table,
     whose log is not read here. Java reads any text but 'true' as false, and so do we. A tier's table says so to all
     other engines: firnline hands its snapshots on, and to nothing.
@@ -208,6 +208,6 @@ def _forbidden(properties: Mapping[str, str]) -> str | None:
     if word is not None:
         return f"its files are also those of {TRANSLATED[word]} (the table property {word})"
     value = properties.get("gc.enabled", "true")
-    if value.lower() == "true" or ARCHIVE_OF in properties:
+    if value.lower() == "true" or is_archive(uuid, properties):
         return None
     return f"the table property gc.enabled is {value!r}"

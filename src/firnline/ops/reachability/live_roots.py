@@ -15,7 +15,7 @@ from firnline.ops.table.sources import mirrored
 from firnline.policy.holds import unreadable
 from firnline.ports.abilities import PointedVersion
 from firnline.ports.formats import State, TableFormat
-from firnline.tiers.belonging import ARCHIVE_OF
+from firnline.tiers.belonging import is_archive
 
 
 def live_roots(
@@ -86,7 +86,9 @@ def forbidden(state: State, now_ms: int, *, handed_on: bool = False) -> str | No
     tier; otherwise a tier's own table loses nothing.
     """
     held = [hold.name for hold in state.holds if hold.snapshot is None and hold.in_force(now_ms)]
-    kept = None if handed_on or ARCHIVE_OF not in state.properties else "it keeps the history of another table"
+    kept = (
+        None if handed_on or not is_archive(state.uuid, state.properties) else "it keeps the history of another table"
+    )
     return (
         state.forbidden
         or kept

@@ -18,7 +18,7 @@ from firnline.policy.policy import Level
 from firnline.ports.abilities import DoubtsTimes, FitsDecisions, PointedVersion
 from firnline.ports.catalogs import TableName
 from firnline.ports.formats import State, TableFormat
-from firnline.tiers.belonging import ARCHIVE_OF
+from firnline.tiers.belonging import is_archive
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ def refuse_windowless(state: State, in_force: Effective, request: Request) -> No
     """Raises CollectionForbidden where a tier's own table would lose snapshots without being told for itself how long
     it keeps them, and to which tier they go then: what holds for all tables, or by default, is meant for live ones.
     """
-    if ARCHIVE_OF not in state.properties:
+    if not is_archive(state.uuid, state.properties):
         return
     if in_force.archive.value is None:
         raise CollectionForbidden(

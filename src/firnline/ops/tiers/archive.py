@@ -5,8 +5,9 @@ and still there before anything of it is deleted.
 from __future__ import annotations
 
 from collections.abc import Set
+from shlex import quote
 
-from firnline.errors import RefusedForSafety
+from firnline.errors import ArchiveIncomplete, RefusedForSafety
 from firnline.journal.events import OPEN, RunState
 from firnline.journal.runs import Run, refuse_edited
 from firnline.model.files import Tally
@@ -100,5 +101,12 @@ def refuse_lost_archive(leased: LeasedRun) -> None:
             f"{tier.table} is gone, which holds what {run.id} took out", hint="bring it back, or `firnline undo RUN`"
         )
     handing = Handing(work, there, tier, leased.lease.check)
-    handing.refuse_incomplete(there, gone)
-    refuse_unlike(handing, run)
+    try:
+        handing.refuse_incomplete(there, gone)
+        refuse_unlike(handing, run)
+    except ArchiveIncomplete as problem:
+        raise ArchiveIncomplete(
+            problem.message,
+            hint=f"`firnline undo {quote(str(run.id))}`, then hand it over again; what went on to another tier comes"
+            f" back by `firnline restore TABLE SNAPSHOT --to {tier.policy.name}`",
+        ) from problem

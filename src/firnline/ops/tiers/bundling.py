@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
 from uuid import uuid4
 
+from firnline.errors import ArchiveIncomplete
 from firnline.model.files import FileKind, Tally
 from firnline.model.locations import join
 from firnline.ops.tiers.copied import CopiedFiles
 from firnline.ops.tiers.incomplete import first_of, incomplete
 from firnline.ports.catalogs import Still
-from firnline.ports.copying import CopyJob, Stored, Verify
+from firnline.ports.copying import CopyJob, CopyOutcome, Stored, Verify
 from firnline.ports.engines import Survey
 from firnline.ports.packing import BundleJob, BundleOutcome, Pack, PackMany
 from firnline.ports.relocating import Relocate
+from firnline.ports.stores import Head, is_there
 from firnline.ports.thawing import Thaw
 from firnline.tiers.bundles.index import PackedIndex
 
@@ -23,14 +25,19 @@ _MOST_MEMBERS = 4_000
 _AT_ONCE = 16
 
 
+Look = Callable[[list[Stored]], list[CopyOutcome]]
+"""Returns those that are not any more what they were seen to be."""
+
+
 @dataclass(frozen=True, slots=True)
 class Bundles:
     """The bundles of one table's history in a tier. `pack` writes them, of `limit` bytes each; `thaw` makes them
-    readable; `sources` looks again at what was packed.
+    readable; `sources` looks again at what was packed; `plain` knows what lies in the tier by itself.
     """
 
     root: str
     limit: int
+    plain: Head
     index: PackedIndex
     pack: Pack
     thaw: Thaw
@@ -90,14 +97,47 @@ class Bundles:
 
     def of(self, survey: Survey, leaves: frozenset[FileKind]) -> dict[str, Stored]:
         """Returns the bundles in which files of a walk lie, by their names. A file that is in none lies by itself: the
-        tier had no bundles when it came.
+        tier had no bundles when it came. Raises ArchiveIncomplete where it does not.
         """
         found: dict[str, Stored] = {}
         for batch in survey.kept_batches(tuple(leaves)):
             for place in batch.column("key").to_pylist():
                 if (entry := self.index.entry(place)) is not None:
                     found[entry.bundle.target] = entry.bundle
+                elif not is_there(self.plain, place):
+                    raise incomplete(place, "it is in no bundle")
         return found
+
+    def whole(self, survey: Survey, leaves: frozenset[FileKind], look: Look) -> None:
+        """Returns if every file of a walk lies in a bundle that is whole. Those that are not are left out from then on:
+        a file may lie in two, and what lies in no other can be packed again. Raises ArchiveIncomplete.
+        """
+        seen, damaged = set[str](), list[str]()
+        while due := {key: each for key, each in self._held(survey, leaves, damaged).items() if key not in seen}:
+            failed = look(list(due.values()))
+            self.index.forget(each.target for each in failed)
+            damaged += [each.error for each in failed]
+            seen |= due.keys()
+
+    def _held(self, survey: Survey, leaves: frozenset[FileKind], damaged: list[str]) -> dict[str, Stored]:
+        try:
+            return self.of(survey, leaves)
+        except ArchiveIncomplete as problem:
+            if not damaged:
+                raise
+            raise incomplete("the tier", f"{len(damaged):,} bundles are damaged: {first_of(damaged)}") from problem
+
+    def rather_whole(self, survey: Survey, leaves: frozenset[FileKind], look: Look) -> dict[str, Stored]:
+        """Returns the bundles in which files of a walk lie: where a file lies in two, the one that is whole. What
+        cannot be looked at may be whole, too: so nothing is refused here, and who reads it sees.
+        """
+        held = self.of(survey, leaves)
+        self.index.forget(each.target for each in look(list(held.values())))
+        try:
+            return self.of(survey, leaves)
+        except ArchiveIncomplete:
+            self.index.recall()
+            return held
 
 
 def _refuse_failed(outcomes: Iterable[BundleOutcome]) -> None:

@@ -12,7 +12,7 @@ from firnline.ops.tiers.finding import open_for
 from firnline.ops.tiers.tier import hands_over, tier_of
 from firnline.plans.plan import Archive
 from firnline.plans.request import Request
-from firnline.policy.tiers import TierPolicy
+from firnline.policy.tiers import TierPolicy, tier_named
 from firnline.ports.formats import State
 
 
@@ -57,6 +57,11 @@ def refuse_misplaced(work: TableContext, policy: TierPolicy, state: State) -> No
     if name.catalog == policy.name:
         raise PolicyError(
             f"{state.table} is in the tier {policy.name} itself", hint="write `archive: off` for that catalog"
+        )
+    if name.catalog in work.config.tiers and tier_named(work.config.tiers, name.catalog).bundle is not None:
+        raise PolicyError(
+            f"{state.table} sleeps in bundles of the tier {name.catalog}: from there nothing goes on to {policy.name}",
+            hint="write `archive: off` for that catalog; `firnline restore` brings snapshots back",
         )
     root = work.real(stem_of(policy.root))
     for folder in {state.location, *state.owned}:

@@ -88,6 +88,21 @@ class Handing:
             transfer.all_of(survey, files)
 
     def _placed(self, snapshots: Set[SnapshotId], tags: Set[str], files: CopiedFiles) -> str:
+        """Returns the metadata of the tier's table, which has all of them, and keeps them.
+
+        1. The tier's table is under policy itself: a purge of it has looked at it, and sends its deletes.
+        2. This run finds one of these files there, and places a snapshot with it.
+        3. The deletes arrive.
+
+        A purge that begins later sees the snapshot and spares its files; one that ended meanwhile has to be doubted.
+        """
+        purges = self.tier.purges()
+        metadata = self._placed_once(snapshots, tags, files)
+        if self.tier.purges() != purges:
+            self.refuse_incomplete(self.tier.format.load(str(self.tier.table), metadata), snapshots)
+        return metadata
+
+    def _placed_once(self, snapshots: Set[SnapshotId], tags: Set[str], files: CopiedFiles) -> str:
         """Returns the metadata of the tier's table, which has all of them. Two runs may hand over at once, of two
         registrations of one table: who comes second adds to what the first one wrote.
         """
@@ -124,8 +139,7 @@ class Handing:
         checksum needs not restore it for that.
         """
         relocate = hands_over(self.tier.format, str(self.tier.table)).relocation(self.places, self.tier.store)
-        held = bundles.of(survey, relocate.leaves)
-        self._verify(iter(held.values()), len(held))
+        bundles.whole(survey, relocate.leaves, self.tier.damaged)
 
     def _verify(self, copies: Iterator[Stored], count: int) -> None:
         tier, many = self.tier, self.tier.many(count)

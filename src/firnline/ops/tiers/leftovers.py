@@ -27,7 +27,7 @@ def left_behind(tier: Tier, live: State) -> State | None:
     folder = join(TierPlaces(tier.policy.root).place(live.location), "metadata")
     names = sorted(name for name in tier.store.names(folder) if name.endswith(_DOCUMENTS))
     found = [_read(tier, join(folder, name)) for name in names[-_LOOKED_AT:]]
-    own = [each for each in found if each is not None and is_history_of(each.properties, tier.uuid)]
+    own = [each for each in found if each is not None and is_history_of(each.uuid, each.properties, tier.uuid)]
     return max(own, key=tier.format.written_ms, default=None)
 
 

@@ -130,7 +130,7 @@ class Restoring:
         tier = self.tier
         relocate = hands_over(tier.format, self.there.table).relocation(TierPlaces(tier.policy.root), tier.store)
         with walked(self.work, tier.format, self.there, {self.snapshot}) as (_, survey):
-            return bundles.of(survey, relocate.leaves)
+            return bundles.rather_whole(survey, relocate.leaves, tier.damaged)
 
     def _copy(self, target: ReadWrite, into: Place, named: Place, copy: Copy, to: str, files: CopiedFiles) -> None:
         """Copies all files of the snapshot, `into` their places; within files, others are `named` by theirs."""

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from shlex import quote
 
 from firnline.errors import NoSuchTable, OutcomeUnknown, RefusedForSafety, UnsupportedFormat
+from firnline.journal.events import RunState
+from firnline.journal.runs import Run
 from firnline.model.locations import within
 from firnline.ops.runs.decision import policy_in_force
 from firnline.ops.tiers.bundling import Bundles
@@ -13,7 +16,7 @@ from firnline.plans.request import Request
 from firnline.policy.parse import Section
 from firnline.policy.tiers import TierPolicy, tier_named
 from firnline.ports.catalogs import Catalog, PlacesTables, SwapOutcome, TableName
-from firnline.ports.copying import Copy, Verify
+from firnline.ports.copying import Copy, CopyFate, CopyOutcome, Stored, Verify
 from firnline.ports.formats import State, TableFormat
 from firnline.ports.listings import ListRanges
 from firnline.ports.packing import TransferMany
@@ -27,7 +30,8 @@ from firnline.tiers.places import TierPlaces
 class Tier:
     """One tier, for the live table of one `uuid`. `table` is what its history is called there; `format` and `store` are
     the tier's; `copy` copies byte for byte from the live store, `back` the other way, `verify` looks at copies again,
-    `many` returns who spreads so many of them over the engine. `bundles` hold its leaf files, where it has such.
+    `many` returns who spreads so many of them over the engine. `recorded` returns the runs of a table there: it may be
+    under policy itself. `bundles` hold its leaf files, where it has such.
 
     Nothing here can delete.
     """
@@ -43,19 +47,22 @@ class Tier:
     verify: Verify
     many: Callable[[int], TransferMany]
     ranges: ListRanges
+    recorded: Callable[[TableName, State], list[Run]]
     bundles: Bundles | None = None
 
     def following(self, location: str) -> Tier:
         """Returns the tier with the name that it has for the history of the live table: that one's, or the one that it
-        had before it was renamed. Only a catalog whose listing tells where tables lie is searched for that.
+        had before it was renamed. Only a catalog whose listing tells where tables lie is searched for that. What came
+        by way of another tier lies deeper below the root, under the same path.
         """
         if self._named() is not None:
             return self
-        folder = TierPlaces(self.policy.root).place(location)
+        root = self.policy.root
+        folder = f"{TierPlaces(root).place(location).removeprefix(root).rstrip('/')}/"
         for name, metadata in self.catalog.pointers():
-            if metadata and within(folder, metadata):
+            if metadata and within(root, metadata) and folder in metadata:
                 found = self.format.load(str(name), metadata)
-                if is_history_of(found.properties, self.uuid):
+                if is_history_of(found.uuid, found.properties, self.uuid):
                     return replace(self, table=name)
         return self
 
@@ -64,7 +71,7 @@ class Tier:
         RefusedForSafety where the name is taken: by another table's history, or by any other table.
         """
         found = self._named()
-        if found is not None and not is_history_of(found.properties, self.uuid):
+        if found is not None and not is_history_of(found.uuid, found.properties, self.uuid):
             raise RefusedForSafety(
                 f"{self.table} does not hold the history of the table with uuid {self.uuid}",
                 hint="a table that was made again is another one: rename the one in the tier, then try again",
@@ -74,7 +81,7 @@ class Tier:
     def find(self) -> State | None:
         """Returns the same for who only looks: where the name is taken, nothing of this table is there."""
         found = self._named()
-        return found if found is not None and is_history_of(found.properties, self.uuid) else None
+        return found if found is not None and is_history_of(found.uuid, found.properties, self.uuid) else None
 
     def _named(self) -> State | None:
         try:
@@ -82,6 +89,25 @@ class Tier:
         except NoSuchTable:
             return None
         return self.format.load(str(self.table), location)
+
+    def damaged(self, copies: list[Stored]) -> list[CopyOutcome]:
+        """Returns those that are not any more what they were seen to be, with what is wrong."""
+        outcomes = self.many(len(copies)).verify_many(copies, self.verify)
+        return [each for each in outcomes if each.fate is CopyFate.FAILED]
+
+    def purges(self) -> dict[str, RunState]:
+        """Returns the runs of the tier's own table, which hand its snapshots on to the next tier. Raises
+        RefusedForSafety while one of them deletes files.
+        """
+        there = self.load()
+        runs = [] if there is None else self.recorded(self.table, there)
+        for run in runs:
+            if run.state is RunState.PURGING:
+                raise RefusedForSafety(
+                    f"{run.id} deletes files of {self.table}, perhaps such as are handed over now",
+                    hint=f"`firnline resume {quote(str(self.table))}` ends that; then `firnline resume` goes on here",
+                )
+        return {str(run.id): run.state for run in runs}
 
     def place(self, before: State | None, metadata: str) -> bool:
         """Tells whether the tier's table has this metadata now; not if it moved since `before` was read."""

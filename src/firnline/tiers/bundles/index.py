@@ -5,15 +5,16 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from threading import Lock
 from typing import Any, Protocol
-from uuid import uuid4
 
+from firnline.errors import AlreadyExists
 from firnline.model.locations import join
 from firnline.ports.copying import Stored
 from firnline.ports.packing import BundleOutcome, PackedFile
 from firnline.ports.stores import Get, Names, PutIfAbsent, shared
-from firnline.tiers.bundles.segments import SEGMENT, IndexEntry, entries_of, segment_of
+from firnline.tiers.bundles.segments import SEGMENT, IndexEntry, entries_of, segment_name, segment_of
 
 _BUNDLES = "_bundles"
 _SEGMENTS = "index"
@@ -21,13 +22,16 @@ _AT_ONCE = 16
 _TABLES = """
 CREATE TABLE bundle (number INTEGER PRIMARY KEY, key TEXT UNIQUE, size INTEGER, checksum TEXT);
 CREATE TABLE file (
-  place TEXT PRIMARY KEY, size INTEGER, checksum TEXT, source_checksum TEXT, bundle INTEGER, offset INTEGER
+  place TEXT, size INTEGER, checksum TEXT, source_checksum TEXT, bundle INTEGER, offset INTEGER,
+  PRIMARY KEY (place, bundle)
 ) WITHOUT ROWID;
 """
 _FIND = (
     "SELECT file.place, file.size, file.checksum, bundle.key, file.offset, file.source_checksum, bundle.size,"
     " bundle.checksum FROM file JOIN bundle ON bundle.number = file.bundle WHERE file.place = ?"
+    " LIMIT 1"
 )
+_FORGET = "DELETE FROM file WHERE bundle = (SELECT number FROM bundle WHERE key = ?)"
 
 
 class SegmentStore(Get, Names, PutIfAbsent, Protocol):
@@ -44,19 +48,21 @@ def bundles_folder(root: str, uuid: str) -> str:
 class PackedIndex:
     """All that is packed of one table's history. It is read when it is first asked, into a database of this process's
     own that lies on disk, so memory does not grow with the files. Picklable: elsewhere it is read again.
+    `forgotten` are bundles that were seen to be damaged: what they hold is packed again, or lies in another one.
     """
 
-    def __init__(self, store: SegmentStore, folder: str) -> None:
+    def __init__(self, store: SegmentStore, folder: str, forgotten: Iterable[str] = ()) -> None:
         self._store = store
         self.folder = folder
+        self._forgotten = set(forgotten)
         self._lock = Lock()
         self._opened: sqlite3.Connection | None = None
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return PackedIndex, (self._store, self.folder)
+        return PackedIndex, (self._store, self.folder, frozenset(self._forgotten))
 
     def share(self, parts: int) -> PackedIndex:
-        return PackedIndex(shared(self._store, parts), self.folder)
+        return PackedIndex(shared(self._store, parts), self.folder, self._forgotten)
 
     def find(self, place: str) -> PackedFile | None:
         found = self.entry(place)
@@ -75,10 +81,22 @@ class PackedIndex:
     def add(self, outcomes: Sequence[BundleOutcome]) -> None:
         """Notes bundles that were written: in the tier first."""
         data = segment_of(outcomes)
-        key = join(self._segments, f"{uuid4().hex}{SEGMENT}")
-        self._store.put_if_absent(key, data)
+        key = join(self._segments, segment_name(data))
+        with suppress(AlreadyExists):  # the answer to this very write got lost: the name tells what it holds
+            self._store.put_if_absent(key, data)
         with self._lock:
             _insert(self._database(), entries_of(key, data))
+
+    def forget(self, bundles: Iterable[str]) -> None:
+        """Leaves damaged bundles out, in this process alone: a segment is never changed."""
+        with self._lock:
+            self._forgotten.update(bundles)
+            _drop(self._database(), self._forgotten)
+
+    def recall(self) -> None:
+        """Takes all bundles for whole again."""
+        with self._lock:
+            self._forgotten, self._opened = set(), None
 
     @property
     def _segments(self) -> str:
@@ -91,6 +109,7 @@ class PackedIndex:
             names = sorted(name for name in self._store.names(self._segments) if name.endswith(SEGMENT))
             for key, data in self._read([join(self._segments, name) for name in names]):
                 _insert(database, entries_of(key, data))
+            _drop(database, self._forgotten)
             self._opened = database
         return self._opened
 
@@ -103,7 +122,7 @@ class PackedIndex:
 
 
 def _insert(database: sqlite3.Connection, entries: Iterable[IndexEntry]) -> None:
-    """Adds entries. A file that two runs packed at once lies in two bundles: either will do, the first one stays."""
+    """Adds entries. A file that two runs packed at once lies in two bundles: either will do, unless one is damaged."""
     with database:
         for file, bundle in entries:
             database.execute("INSERT OR IGNORE INTO bundle (key, size, checksum) VALUES (?, ?, ?)", bundle)
@@ -111,3 +130,8 @@ def _insert(database: sqlite3.Connection, entries: Iterable[IndexEntry]) -> None
                 "INSERT OR IGNORE INTO file SELECT ?, ?, ?, ?, number, ? FROM bundle WHERE key = ?",
                 (file.place, file.size, file.checksum, file.source_checksum, file.offset, file.bundle),
             )
+
+
+def _drop(database: sqlite3.Connection, bundles: Iterable[str]) -> None:
+    with database:
+        database.executemany(_FORGET, [(each,) for each in bundles])

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterator, Sequence
+from hashlib import sha256
 from typing import Any, NamedTuple
 
 from firnline.errors import UnreadableMetadata
@@ -41,12 +42,21 @@ def segment_of(outcomes: Sequence[BundleOutcome]) -> bytes:
     return sink.getvalue()
 
 
+def segment_name(data: bytes) -> str:
+    """Returns what a segment is called: by its checksum. Those of Parquet leave out its footer, and the headers of
+    pages; a segment that lost a bit there may lead to other bytes of a bundle.
+    """
+    return f"{sha256(data).hexdigest()}{SEGMENT}"
+
+
 def entries_of(key: str, data: bytes) -> Iterator[IndexEntry]:
     """Yields what a segment says. Raises UnreadableMetadata where it is damaged: files would seem not to be packed."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     try:
+        if not key.endswith(f"/{segment_name(data)}"):
+            raise ValueError("its bytes are not those that its name tells")
         file = pq.ParquetFile(io.BytesIO(data), page_checksum_verification=True)
         for batch in file.iter_batches(columns=list(_COLUMNS)):
             for row in batch.to_pylist():

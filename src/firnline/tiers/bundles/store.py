@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from firnline.errors import ObjectNotFound
 from firnline.ports.packing import FindPacked, GetPacked
 from firnline.ports.stores import ObjectMeta, ReadWrite, TaggedObject, shared
 
@@ -50,3 +51,37 @@ class BundledStore:
 
     def put_if_match(self, key: str, data: bytes, seen: TaggedObject) -> None:
         self.plain.put_if_match(key, data, seen)
+
+
+@dataclass(slots=True)
+class SeenBundles:
+    """The same for who asks whether files are there: only those are whose bundle is. Each is looked at once."""
+
+    store: BundledStore
+    _sizes: dict[str, int] = field(default_factory=dict, init=False, repr=False)
+
+    def share(self, parts: int) -> SeenBundles:
+        return SeenBundles(self.store.share(parts))
+
+    def get(self, key: str) -> bytes:
+        return self.store.get(key)
+
+    def head(self, key: str) -> ObjectMeta:
+        packed = self.store.index.find(key)
+        if packed is not None and packed.offset + packed.size > self._size(packed.bundle):
+            raise ObjectNotFound(f"{packed.bundle!r} ends before {key!r}, which was packed there")
+        return self.store.head(key)
+
+    def list(self, prefix: str) -> Iterator[ObjectMeta]:
+        return self.store.list(prefix)
+
+    def names(self, folder: str) -> Sequence[str]:
+        return self.store.names(folder)
+
+    def links(self, folder: str) -> Sequence[str]:
+        return self.store.links(folder)
+
+    def _size(self, bundle: str) -> int:
+        if bundle not in self._sizes:
+            self._sizes[bundle] = self.store.plain.head(bundle).size
+        return self._sizes[bundle]
