@@ -102,9 +102,9 @@ class Bundles:
                 found[entry.bundle.target] = entry.bundle
         return found
 
-    def whole(self, survey: Survey, leaves: frozenset[FileKind], look: Look) -> None:
-        """Returns if every file of a walk lies in a bundle that is whole. Those that are not are left out from then on:
-        a file may lie in two, and what lies in no other can be packed again. Raises ArchiveIncomplete.
+    def refuse_damaged(self, survey: Survey, leaves: frozenset[FileKind], look: Look) -> None:
+        """Raises ArchiveIncomplete unless every file of a walk lies in a bundle that is whole. Those that are not are
+        left out from then on: a file may lie in two, and what lies in no other can be packed again.
         """
         seen, damaged = set[str](), list[str]()
         while due := {key: each for key, each in self._held(survey, leaves, damaged).items() if key not in seen}:

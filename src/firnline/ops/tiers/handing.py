@@ -139,7 +139,7 @@ class Handing:
         checksum needs not restore it for that.
         """
         relocate = hands_over(self.tier.format, str(self.tier.table)).relocation(self.places, self.tier.store)
-        bundles.whole(survey, relocate.leaves, self.tier.damaged)
+        bundles.refuse_damaged(survey, relocate.leaves, self.tier.damaged)
 
     def _verify(self, copies: Iterator[Stored], count: int) -> None:
         tier, many = self.tier, self.tier.many(count)
