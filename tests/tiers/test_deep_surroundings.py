@@ -164,3 +164,28 @@ def test_handed_over_while_the_cold_table_is_purged(lake: DeepLake, monkeypatch:
     lake.expire("t")
     assert len(lake.rows_by_snapshot("t")) == 1
     assert lake.firnline().check("cold.db.t").sound
+
+
+def _with_root(lake: DeepLake, root: str) -> None:
+    lake.policy = lake.policy.replace(f"file://{lake.deep_root}", f'"file://{lake.folder}{root}"')
+
+
+def test_a_root_with_any_signs(lake: DeepLake) -> None:
+    lake.expire("t")
+    before = lake.cold_rows("t")
+    _with_root(lake, "//sehr tief%20ü//für immer/")
+    assert lake.expire_cold("t").state == "done"
+    for each in lake.deep_ids("t"):
+        lake.firnline().restore("lake.db.t", str(each), to="cold", inquiry=FORMAL)
+    assert lake.cold_rows("t") == before
+
+
+@pytest.mark.parametrize("root", ["", "/colder", "/link"])
+def test_a_root_around_the_cold_table(lake: DeepLake, root: str) -> None:
+    lake.expire("t")
+    before = lake.cold_rows("t")
+    (lake.folder / "link").symlink_to(lake.cold_root)
+    _with_root(lake, root)
+    with pytest.raises(RefusedForSafety, match="lie in each other"):
+        lake.expire_cold("t")
+    assert lake.cold_rows("t") == before
