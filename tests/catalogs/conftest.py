@@ -22,10 +22,12 @@ def servlet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 @pytest.fixture
 def own_rest(servlet: Server) -> Iterator[Server]:
     """The same server for one test: its tables go before their files do, which others would miss. Each run asks every
-    table of the catalog whether it shares files, so what others left would make it slow.
+    namespace for its tables, and each of these whether it shares files: what others left would make it slow.
     """
     catalog = PlacingRestCatalog("tidy", servlet.settings)
-    before = set(catalog.tables())
+    tables, spaces = set(catalog.tables()), set(catalog._namespaces())
     yield servlet
-    for table in set(catalog.tables()) - before:
+    for table in set(catalog.tables()) - tables:
         assert catalog.http.delete(catalog.address(table), {"purgeRequested": "false"}).is_good
+    for space in sorted(set(catalog._namespaces()) - spaces, key=len, reverse=True):
+        assert catalog.http.delete(catalog._space(space), {}).is_good

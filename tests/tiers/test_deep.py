@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from pyiceberg.table import StaticTable
 
-from firnline.errors import ArchiveIncomplete, CollectionForbidden, UsageError
+from firnline.errors import ArchiveIncomplete, CollectionForbidden, PolicyError, UsageError
 from firnline.ops.tiers.restoring import Restored
 from tests.neighbours.lakes import COLUMN
 from tests.tiers.deep_lakes import FORMAL, DeepLake, deep_lake
@@ -165,3 +165,22 @@ def test_a_restore_reads_only_the_bundles_of_its_snapshot(lake: DeepLake) -> Non
     old = min(first)
     lake.firnline().restore("lake.db.t", str(old), to="cold", inquiry=FORMAL)
     assert lake.cold_rows("t")[old] == before[old]
+
+
+def test_bundles_that_the_policy_forgot_are_told(lake: DeepLake) -> None:
+    """Without the word nothing would look into them."""
+    before, deep = _asleep(lake)
+    lake.overwrite("t", 10)
+    lake.overwrite("t", 11)
+    lake.expire("t")
+    cold = lake.cold_rows("t")
+    kept = lake.policy
+    lake.policy = kept.replace("    bundle: 1MiB\n", "")
+    with pytest.raises(PolicyError, match="lie in bundles"):
+        lake.firnline().restore("lake.db.t", str(min(deep)))
+    with pytest.raises(PolicyError, match="lie in bundles"):
+        lake.expire_cold("t")
+    assert lake.cold_rows("t") == cold
+    lake.policy = kept
+    lake.firnline().restore("lake.db.t", str(min(deep)), inquiry=FORMAL)
+    assert lake.rows_by_snapshot("t")[min(deep)] == before[min(deep)]

@@ -219,6 +219,7 @@ class Tiers:
         block is left without an error.
         """
         tier, found = restoring.tier, restoring.snapshot
+        tier.refuse_unbundled()
         if tier.bundles is None:
             if inquiry is not None:
                 raise UsageError(f"{tier.table} can be read at once", hint="leave --case and --by out")

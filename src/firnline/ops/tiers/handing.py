@@ -62,6 +62,7 @@ class Handing:
         A second call copies nothing that is there. Where all copies are said to be there and yet one is missing, all
         is looked at once more, without trust in what an earlier run wrote; and at once where the caller is `doubting`.
         """
+        self.tier.refuse_unbundled()
         coming = snapshots - _ids(self.tier.load())
         with copied_files() as files:
             self._copy(snapshots if doubting else coming, files, pruned=not doubting)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from shlex import quote
 
-from firnline.errors import NoSuchTable, OutcomeUnknown, RefusedForSafety, UnsupportedFormat
+from firnline.errors import NoSuchTable, OutcomeUnknown, PolicyError, RefusedForSafety, UnsupportedFormat
 from firnline.journal.events import RunState
 from firnline.journal.runs import Run
 from firnline.model.locations import within
@@ -23,6 +23,7 @@ from firnline.ports.packing import TransferMany
 from firnline.ports.relocating import HandsOver
 from firnline.ports.stores import ReadWrite
 from firnline.tiers.belonging import is_history_of
+from firnline.tiers.bundles.index import has_bundles
 from firnline.tiers.places import TierPlaces
 
 
@@ -89,6 +90,16 @@ class Tier:
         except NoSuchTable:
             return None
         return self.format.load(str(self.table), location)
+
+    def refuse_unbundled(self) -> None:
+        """Raises PolicyError where files of this history lie in bundles, and the policy says of none any more: nothing
+        would be found there.
+        """
+        if self.bundles is None and has_bundles(self.store, self.policy.root, self.uuid):
+            raise PolicyError(
+                f"files of {self.table} lie in bundles, and the tier {self.policy.name} has none by its policy",
+                hint="put `bundle:` back into firnline.yaml, or the class that it had; nothing was changed",
+            )
 
     def damaged(self, copies: list[Stored]) -> list[CopyOutcome]:
         """Returns those that are not any more what they were seen to be, with what is wrong."""

@@ -45,6 +45,11 @@ def bundles_folder(root: str, uuid: str) -> str:
     return join(root, _BUNDLES, uuid)
 
 
+def has_bundles(store: Names, root: str, uuid: str) -> bool:
+    """Tells whether files of a table's history lie in bundles of a tier."""
+    return any(name.endswith(SEGMENT) for name in store.names(join(bundles_folder(root, uuid), _SEGMENTS)))
+
+
 class PackedIndex:
     """All that is packed of one table's history. It is read when it is first asked, into a database of this process's
     own that lies on disk, so memory does not grow with the files. Picklable: elsewhere it is read again.
