@@ -51,7 +51,8 @@ class Shore:
 
     def configure(self, monkeypatch: pytest.MonkeyPatch, **tier: str) -> None:
         """Writes both catalogs and the policy to files of the folder; `tier` is added to the tier's settings."""
-        catalogs = {name: self.settings_of(name) for name in (self.lake_name, self.cold_name, self.deep_name)}
+        names = (self.lake_name, self.cold_name, *((self.deep_name,) if self.deep else ()))
+        catalogs = {name: self.settings_of(name) for name in names}
         (self.folder / ".pyiceberg.yaml").write_text(yaml.safe_dump({"catalog": catalogs}))
         policy: dict[str, Any] = {
             "archive": self.cold_name,
