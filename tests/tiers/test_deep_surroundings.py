@@ -92,11 +92,11 @@ def test_a_cold_table_that_was_renamed_is_found_in_the_deep_tier(lake: DeepLake)
 
 
 def test_brought_back_to_cold_and_expired_again(lake: DeepLake) -> None:
-    before = lake.rows_by_snapshot("t")
+    before, order = lake.rows_by_snapshot("t"), [each.snapshot_id for each in lake.table("t").snapshots()]
     lake.expire("t")
     lake.expire_cold("t")
     deep, bundles = lake.deep_ids("t"), lake.bundles()
-    old = min(deep)
+    old = max(deep, key=order.index)  # the newest, from which main's own came: others are no part of main's history now
     lake.firnline().restore("lake.db.t", str(old), to="cold", inquiry=FORMAL)
     assert lake.cold_rows("t")[old] == before[old]
     lake.cold_table("t").manage_snapshots().remove_tag(f"restored-{old}").commit()
