@@ -4,7 +4,7 @@ the proof that all is there; last the catalog. So whatever a tier has is complet
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Set
+from collections.abc import Set
 from dataclasses import dataclass
 from itertools import islice
 
@@ -13,7 +13,6 @@ from firnline.model.files import Tally
 from firnline.model.snapshots import SnapshotId
 from firnline.ops.runs.presence import FEW_LOOKS, look
 from firnline.ops.table.context import TableContext
-from firnline.ops.tiers.bundling import Bundles
 from firnline.ops.tiers.copied import CopiedFiles, copied_files
 from firnline.ops.tiers.incomplete import incomplete, refuse_failed
 from firnline.ops.tiers.leftovers import left_behind
@@ -21,7 +20,6 @@ from firnline.ops.tiers.pruning import NewInTier
 from firnline.ops.tiers.tier import Tier, hands_over
 from firnline.ops.tiers.transfer import Transfer, walked
 from firnline.ports.catalogs import Still
-from firnline.ports.copying import Stored
 from firnline.ports.engines import Engine, Listing, ListingTooLarge, Survey
 from firnline.ports.expanding import Expand
 from firnline.ports.formats import State
@@ -133,17 +131,8 @@ class Handing:
 
     def _refuse_changed(self, files: CopiedFiles) -> None:
         """Raises ArchiveIncomplete where a copy is not any more what it was seen to be."""
-        self._verify(files.stored(), files.copied.files + files.present.files)
-
-    def _refuse_changed_bundles(self, bundles: Bundles, survey: Survey) -> None:
-        """Raises ArchiveIncomplete where a bundle is not any more what it was seen to be. A store that tells its
-        checksum needs not restore it for that.
-        """
-        relocate = hands_over(self.tier.format, str(self.tier.table)).relocation(self.places, self.tier.store)
-        bundles.refuse_damaged(survey, relocate.leaves, self.tier.damaged)
-
-    def _verify(self, copies: Iterator[Stored], count: int) -> None:
-        tier, many = self.tier, self.tier.many(count)
+        copies, tier = files.stored(), self.tier
+        many = tier.many(files.copied.files + files.present.files)
         while some := list(islice(copies, many.rows)):
             refuse_failed(many.verify_many(some, tier.verify), str(tier.table), "are not as they were copied")
 
@@ -161,7 +150,7 @@ class Handing:
             if listing is not None:
                 listing.close()
             if not found.faults and self.tier.bundles is not None:
-                self._refuse_changed_bundles(self.tier.bundles, survey)
+                self.tier.bundles.refuse_damaged(survey, self.tier.leaves, self.tier.damaged)
         if found.faults:
             first = found.listed[0]
             raise incomplete(str(self.tier.table), f"{first.path}: {first.problem}, and {found.faults - 1} more")

@@ -28,7 +28,7 @@ from firnline.ports.copying import Copy, Stored
 from firnline.ports.formats import Amendment, Edited, State, UndoWindow
 from firnline.ports.relocating import Place
 from firnline.ports.stores import ReadWrite
-from firnline.tiers.places import PlacesElsewhere, TierPlaces
+from firnline.tiers.places import PlacesElsewhere
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,9 +128,8 @@ class Restoring:
     def bundles(self, bundles: Bundles) -> dict[str, Stored]:
         """Returns the bundles in which files of the snapshot lie, by their names."""
         tier = self.tier
-        relocate = hands_over(tier.format, self.there.table).relocation(TierPlaces(tier.policy.root), tier.store)
         with walked(self.work, tier.format, self.there, {self.snapshot}) as (_, survey):
-            return bundles.rather_whole(survey, relocate.leaves, tier.damaged)
+            return bundles.rather_whole(survey, tier.leaves, tier.damaged)
 
     def _copy(self, target: ReadWrite, into: Place, named: Place, copy: Copy, to: str, files: CopiedFiles) -> None:
         """Copies all files of the snapshot, `into` their places; within files, others are `named` by theirs."""

@@ -10,7 +10,6 @@ from firnline.model.snapshots import SnapshotId
 from firnline.ops.table.context import TableContext
 from firnline.ops.tiers.finding import open_for
 from firnline.ops.tiers.pruning import NewInTier
-from firnline.ops.tiers.tier import hands_over
 from firnline.ops.tiers.transfer import walked
 from firnline.plans.plan import Plan
 from firnline.plans.stages import ArchiveSnapshots, Stage
@@ -42,8 +41,7 @@ def to_copy(work: TableContext, state: State, snapshots: Set[SnapshotId], tier: 
     with walked(work, table_format, state, snapshots, expand) as (_, survey):
         if opened.bundles is None:
             return _by_size(survey)
-        relocate = hands_over(table_format, state.table).relocation(TierPlaces(opened.policy.root), opened.store)
-        leaves = sum((survey.kept.by_kind.get(kind, Tally()) for kind in relocate.leaves), Tally())
+        leaves = sum((survey.kept.by_kind.get(kind, Tally()) for kind in opened.leaves), Tally())
         every = survey.kept.all
         return Tally(every.files - leaves.files, every.bytes - leaves.bytes), leaves
 

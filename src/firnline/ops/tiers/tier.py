@@ -9,6 +9,7 @@ from shlex import quote
 from firnline.errors import NoSuchTable, OutcomeUnknown, PolicyError, RefusedForSafety, UnsupportedFormat
 from firnline.journal.events import RunState
 from firnline.journal.runs import Run
+from firnline.model.files import FileKind
 from firnline.model.locations import within
 from firnline.ops.runs.decision import policy_in_force
 from firnline.ops.tiers.bundling import Bundles
@@ -90,6 +91,12 @@ class Tier:
         except NoSuchTable:
             return None
         return self.format.load(str(self.table), location)
+
+    @property
+    def leaves(self) -> frozenset[FileKind]:
+        """The kinds of files that go into bundles, where the tier has such."""
+        places = TierPlaces(self.policy.root)
+        return hands_over(self.format, str(self.table)).relocation(places, self.store).leaves
 
     def refuse_unbundled(self) -> None:
         """Raises PolicyError where files of this history lie in bundles, and the policy says of none any more: nothing

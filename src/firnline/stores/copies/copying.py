@@ -12,7 +12,7 @@ from firnline.ports.copying import CopyFate, CopyJob, CopyOutcome
 from firnline.ports.stores import ObjectMeta
 from firnline.stores.copies.checksums import form_of, is_tag, part_of
 from firnline.stores.copies.contents import Contents, refuse_other_size
-from firnline.stores.copies.requests import Stopped, unmistakable
+from firnline.stores.copies.requests import one_by_one
 from firnline.stores.copies.route import COPY_PATIENCE, Route, route
 from firnline.stores.copies.targets import another_object, usual_form
 from firnline.stores.copies.uploads import LARGEST_COPY, SMALLEST_PART
@@ -52,11 +52,7 @@ class ObjectCopy:
         return _copying(self._route.share(parts))
 
     def copy(self, jobs: Sequence[CopyJob], still: Still = always) -> list[CopyOutcome]:
-        sure = unmistakable(still)
-        try:
-            return [self._outcome(job, sure) for job in jobs]
-        except Stopped as stopped:
-            raise stopped.cause from None
+        return one_by_one(jobs, self._outcome, still)
 
     def _outcome(self, job: CopyJob, still: Still) -> CopyOutcome:
         try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from firnline.errors import AlreadyExists, FirnlineError
@@ -14,7 +15,7 @@ from firnline.ports.stores import ObjectMeta
 from firnline.stores.copies.bundles import Bundle, Bundling
 from firnline.stores.copies.checksums import PART_BYTES, form_of, summed
 from firnline.stores.copies.contents import Contents
-from firnline.stores.copies.requests import Stopped, unmistakable
+from firnline.stores.copies.requests import one_by_one
 from firnline.stores.copies.route import COPY_PATIENCE, Route, route
 from firnline.stores.copies.targets import another_object, usual_form
 from firnline.stores.failures import HOPELESS
@@ -50,13 +51,9 @@ class ObjectPack:
         return _packing(self._route.share(parts))
 
     def pack(self, jobs: Sequence[BundleJob], relocate: Relocate, still: Still = always) -> list[BundleOutcome]:
-        sure, bundling = unmistakable(still), Bundling(self._sources, relocate)
-        try:
-            return [self._outcome(job, bundling, sure) for job in jobs]
-        except Stopped as stopped:
-            raise stopped.cause from None
+        return one_by_one(jobs, partial(self._outcome, Bundling(self._sources, relocate)), still)
 
-    def _outcome(self, job: BundleJob, bundling: Bundling, still: Still) -> BundleOutcome:
+    def _outcome(self, bundling: Bundling, job: BundleJob, still: Still) -> BundleOutcome:
         try:
             bundle = bundling.bundle(job)
             checksum = self._written(bundle, object_key(job.target), still)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TypeVar
@@ -22,6 +22,7 @@ from firnline.stores.throttle import Lane, Throttle
 from firnline.stores.wrappers.retry import persist
 
 Answer = TypeVar("Answer")
+Job = TypeVar("Job")
 
 _MISSING = ("NoSuchKey", "404")
 _TAKEN = ("PreconditionFailed", "412", "NoSuchUpload")
@@ -53,6 +54,15 @@ def unmistakable(still: Still) -> Still:
             raise Stopped(error) from error
 
     return ask
+
+
+def one_by_one(jobs: Iterable[Job], work: Callable[[Job, Still], Answer], still: Still) -> list[Answer]:
+    """Returns what becomes of each job, in order. What `still` raises ends all of it, and is raised as it is."""
+    sure = unmistakable(still)
+    try:
+        return [work(job, sure) for job in jobs]
+    except Stopped as stopped:
+        raise stopped.cause from None
 
 
 @dataclass

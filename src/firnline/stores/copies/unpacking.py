@@ -15,7 +15,7 @@ from firnline.stores.copies.checksums import PART_BYTES, form_of, summing
 from firnline.stores.copies.contents import Contents
 from firnline.stores.copies.copying import ObjectCopy
 from firnline.stores.copies.members import Members
-from firnline.stores.copies.requests import Stopped, unmistakable
+from firnline.stores.copies.requests import one_by_one
 from firnline.stores.copies.route import COPY_PATIENCE, Route, route
 from firnline.stores.copies.targets import another_object, usual_form
 from firnline.stores.failures import HOPELESS
@@ -51,11 +51,7 @@ class ObjectUnpack:
         return _unpacking(shared(self._packed, parts), self._route.share(parts))
 
     def copy(self, jobs: Sequence[CopyJob], still: Still = always) -> list[CopyOutcome]:
-        sure = unmistakable(still)
-        try:
-            return [self._outcome(job, sure) for job in jobs]
-        except Stopped as stopped:
-            raise stopped.cause from None
+        return one_by_one(jobs, self._outcome, still)
 
     def _outcome(self, job: CopyJob, still: Still) -> CopyOutcome:
         try:
