@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from firnline.errors import ObjectChanged, StoreError
 from firnline.patience import Patience
 from firnline.ports.packing import PackedFile
 from firnline.ports.stores import ObjectMeta
-from firnline.stores.buckets import Buckets
 from firnline.stores.copies.checksums import PART_BYTES, form_of, summing
 from firnline.stores.copies.contents import Contents, Opened
-from firnline.stores.copies.requests import PacedRequests
-from firnline.stores.copies.route import COPY_PATIENCE
+from firnline.stores.copies.route import COPY_PATIENCE, OneStore
 from firnline.stores.keys import Key, object_key
 from firnline.stores.local import Piece
 from firnline.stores.throttle import Throttle
@@ -60,7 +57,7 @@ class Members:
             raise StoreError(f"{packed.place!r} is not what was packed: {packed.bundle!r} is damaged")
 
 
-class ObjectMembers:
+class ObjectMembers(OneStore):
     """Reads members of one store's bundles; each is held whole."""
 
     def __init__(
@@ -70,19 +67,8 @@ class ObjectMembers:
         throttle: Throttle | None = None,
         patience: Patience = COPY_PATIENCE,
     ) -> None:
-        self._properties = dict(properties or {})
-        self._throttle = throttle or Throttle()
-        self._patience = patience
-        self._members = Members(Contents(PacedRequests(Buckets(properties), self._throttle, patience)))
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {"properties": self._properties, "throttle": self._throttle, "patience": self._patience}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__init__(**state)  # type: ignore[misc]
-
-    def share(self, parts: int) -> ObjectMembers:
-        return ObjectMembers(self._properties, throttle=self._throttle.share(parts), patience=self._patience)
+        super().__init__(properties, throttle=throttle, patience=patience)
+        self._members = Members(Contents(self._requests))
 
     def get(self, packed: PackedFile) -> bytes:
         return b"".join(self._members.open(packed).pieces(PART_BYTES))

@@ -1,10 +1,10 @@
-"""From which store to which, and at what pace."""
+"""The store that is asked, or from which store to which; and at what pace."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
-from typing import Any
+from typing import Any, Self
 
 from firnline.patience import Patience
 from firnline.stores.buckets import Buckets
@@ -15,6 +15,31 @@ from firnline.stores.copies.uploads import S3Uploads
 from firnline.stores.throttle import Throttle
 
 COPY_PATIENCE = Patience(attempts=8, base_delay_s=0.1, max_delay_s=5.0, budget_s=60.0)
+
+
+class OneStore:
+    """What asks one store, by its settings in PyIceberg's names. A pickled one has a pace of its own: `share` it."""
+
+    def __init__(
+        self,
+        properties: Mapping[str, str] | None = None,
+        *,
+        throttle: Throttle | None = None,
+        patience: Patience = COPY_PATIENCE,
+    ) -> None:
+        self._properties = dict(properties or {})
+        self._throttle = throttle or Throttle()
+        self._patience = patience
+        self._requests = PacedRequests(Buckets(properties), self._throttle, patience)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"properties": self._properties, "throttle": self._throttle, "patience": self._patience}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__init__(**state)  # type: ignore[misc]
+
+    def share(self, parts: int) -> Self:
+        return type(self)(self._properties, throttle=self._throttle.share(parts), patience=self._patience)
 
 
 @dataclass(frozen=True)

@@ -6,43 +6,23 @@ because its answer got lost is such a request: both are taken for done.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from firnline.errors import PermanentStoreError
-from firnline.patience import Patience
 from firnline.ports.catalogs import always
 from firnline.ports.thawing import Warmth
-from firnline.stores.buckets import Buckets
-from firnline.stores.copies.requests import PacedRequests, refusing
-from firnline.stores.copies.route import COPY_PATIENCE
+from firnline.stores.copies.requests import refusing
+from firnline.stores.copies.route import OneStore
 from firnline.stores.copies.uploads import FROZEN_CLASSES
 from firnline.stores.failures import code_of
 from firnline.stores.keys import Key, object_key, object_name
-from firnline.stores.throttle import Throttle
 
 _SPEEDS = {"bulk": "Bulk", "standard": "Standard", "expedited": "Expedited"}
 _UNDER_WAY = "RestoreAlreadyInProgress"
 
 
-class ObjectThaw:
+class ObjectThaw(OneStore):
     """Asks one store. Files and other stores have no such class: whatever lies there can be read."""
-
-    def __init__(
-        self,
-        properties: Mapping[str, str] | None = None,
-        *,
-        throttle: Throttle | None = None,
-        patience: Patience = COPY_PATIENCE,
-    ) -> None:
-        self._made_with = {"properties": dict(properties or {}), "throttle": throttle, "patience": patience}
-        self._requests = PacedRequests(Buckets(properties), throttle or Throttle(), patience)
-
-    def __getstate__(self) -> dict[str, Any]:
-        return self._made_with
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__init__(**state)  # type: ignore[misc]
 
     def warmth(self, key: str) -> Warmth:
         where = object_key(key)
