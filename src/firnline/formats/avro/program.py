@@ -47,7 +47,7 @@ class Column:
 
     name: str
     type: pa.DataType
-    source: Leaf | Repeated | None = None
+    source: Leaf | Repeated | Union | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,16 +61,17 @@ class Program:
 
 
 @functools.lru_cache(maxsize=256)
-def compile_program(schema: bytes, wanted: Wanted, encoded: bool = False) -> Program:
+def compile_program(schema: bytes, wanted: Wanted, encoded: bool = False, unions: bool = False) -> Program:
     """The program; kept, because the manifests of a table nearly all have the same schema. `encoded`: of every column
-    the place and the length of what encodes it, whatever type it has.
+    the place and the length of what encodes it, whatever type it has; `unions`: with the number of its branch, so that
+    a null has a place, too.
     """
     columns = tuple(Column(name, kind) for name, kind in wanted)
     for column in columns:
         if not any(column.type in types for types in ACCEPTED.values()):
             raise TypeError(f"column {column.name}: no Avro type is read as {column.type}")
     root = parse_schema(schema)
-    assembler = _Assembler(columns, encoded)
+    assembler = _Assembler(columns, encoded, unions)
     assembler.take(root, _tree(columns))
     assembler.finish()
     return Program(np.array(assembler.code, dtype=np.int64), columns, width_of(root), pa.schema(list(wanted)))
@@ -99,6 +100,7 @@ class _Assembler:
 
     columns: tuple[Column, ...]
     encoded: bool = False
+    unions: bool = False
     code: list[int] = field(default_factory=list)
     label: int = 0  # nothing before this address may still be changed: something jumps here
     calls: list[tuple[int, Record]] = field(default_factory=list)
@@ -128,6 +130,8 @@ class _Assembler:
         match node, want:
             case Plain("null"), _:
                 return
+            case Union(), int() if self.unions:
+                self._take_encoded(node, want)
             case Union(branches), _ if sum(each != Plain("null") for each in branches) <= 1:
                 self._union(branches, lambda each: self.take(each, want))
             case Record(), dict():
@@ -153,7 +157,7 @@ class _Assembler:
         else:
             self._emit(op.TAKE_FIXED, number, width_of(node))
 
-    def _take_encoded(self, node: Leaf | Repeated, number: int) -> None:
+    def _take_encoded(self, node: Leaf | Repeated | Union, number: int) -> None:
         """Skips a value, and notes where it lies. Of arrays and maps few files have one that is not empty."""
         self.columns[number].source = node
         self._emit(op.TAKE_FIXED, number, 0)
