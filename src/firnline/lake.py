@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from firnline.app.catalogs import Table
 from firnline.app.doctor import examine
+from firnline.app.erasure import Erasures
 from firnline.app.looking import check_table, timeline_of_table
 from firnline.app.many import AT_ONCE
 from firnline.app.places import Places, places_of
@@ -124,12 +125,7 @@ class Lake:
         return expired_snapshots(work.source, work.source.load(), work.store)
 
     def history(
-        self,
-        table: Table,
-        *,
-        since: Moment | None = None,
-        until: Moment | None = None,
-        plot: str | Path | None = None,
+        self, table: Table, *, since: Moment | None = None, until: Moment | None = None, plot: str | Path | None = None
     ) -> tuple[Timeline, UnreadableMetadata | None]:
         """Returns the table's days, and what of its history could not be read. Changes nothing."""
         if plot is not None:
@@ -160,6 +156,11 @@ class Lake:
     def pointers(self) -> LakePointers:
         """Files beside tables that name their current metadata: `sync`, `watch`, and `open_path` without a catalog."""
         return LakePointers(self.places)
+
+    @cached_property
+    def erasures(self) -> Erasures:
+        """Data files that go from every snapshot of a table and its tiers: `plan` and `carry_out`."""
+        return Erasures(self.places, self._runs)
 
     def tiers(self, table: Table) -> TableTiers:
         """Returns where each known snapshot of a table lives, and what each tier holds of it. Changes nothing."""

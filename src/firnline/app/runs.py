@@ -125,7 +125,7 @@ class Runs:
         if planned.plan.refusal is not None:
             raise planned.plan.refusal
         confirm(planned.plan)
-        plan = self._recorded(work, planned, meant=True)
+        plan = self.recorded(work, planned, meant=True)
         return self.advance(str(plan.run), Leave(break_lease, request.include_outside))
 
     def proposed(self, work: TableContext, planned: Planned) -> Plan:
@@ -137,7 +137,7 @@ class Runs:
         if not planned.plan.stages or planned.plan.refusal is not None:
             planned.close()
             return planned.plan
-        return self._recorded(work, planned, meant=False)
+        return self.recorded(work, planned, meant=False)
 
     def approve(self, run: str) -> None:
         """Writes into the record that the operator wants the run, which was only planned: any process that resumes may
@@ -214,7 +214,7 @@ class Runs:
             notes = (*notes, OUTSIDE_LATER)
         return replace(planned, plan=replace(planned.plan, notes=(*planned.plan.notes, *notes)))
 
-    def _recorded(self, work: TableContext, planned: Planned, *, meant: bool) -> Plan:
+    def recorded(self, work: TableContext, planned: Planned, *, meant: bool) -> Plan:
         """Returns the plan as it was saved, in a store that can carry the run."""
         self.places.stores.prepare(work, planned.state, deletes=True)
         plan = self.saved(work, planned, meant=meant)

@@ -25,11 +25,12 @@ if TYPE_CHECKING:
     from firnline.ports.delete import Delete, RemoveEmpty
     from firnline.ports.discard import Discard
     from firnline.ports.formats import State
-    from firnline.ports.packing import FindPacked, GetPacked, Pack
+    from firnline.ports.packing import FindPacked, GetPacked
     from firnline.ports.probe import Probe, StoreVerdicts
     from firnline.ports.retire import Retire
     from firnline.ports.stores import Budget, Read, ReadWrite
     from firnline.ports.thawing import Thaw
+    from firnline.stores.copies.packing import ObjectPack
     from firnline.stores.ranges import ObjectRanges
     from firnline.stores.throttle import Throttle
 
@@ -170,7 +171,7 @@ class Stores:
             source, target, storage_class=storage_class, source_throttle=paces[0], target_throttle=paces[1]
         )
 
-    def packing(self, source: Mapping[str, str], target: Mapping[str, str], storage_class: str | None) -> Pack:
+    def packing(self, source: Mapping[str, str], target: Mapping[str, str], storage_class: str | None) -> ObjectPack:
         """Returns what packs objects of the store behind some settings into bundles in that behind others."""
         from firnline.stores.copies.packing import ObjectPack
 

@@ -85,6 +85,7 @@ def _bundles(places: Places, policy: TierPolicy, table: TableName, uuid: str, se
         plain=stores.open(settings),
         index=PackedIndex(stores.open(settings), bundles_folder(policy.root, uuid)),
         pack=stores.packing(live, settings, policy.storage_class),
+        repack=stores.packing(settings, settings, policy.storage_class),
         thaw=stores.thawing(settings),
         sources=stores.verifying(live),
     )

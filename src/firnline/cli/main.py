@@ -14,6 +14,7 @@ from firnline.cli import (
     branches,
     check,
     doctor,
+    erase,
     history,
     iam,
     marks,
@@ -52,6 +53,7 @@ marks.register(app)
 branches.register(app)
 pointers.register(app)
 tiers.register(app)
+erase.register(app)
 iam.register(app)
 doctor.register(app)
 

@@ -51,6 +51,22 @@ EXPIRY_PLAN: Shape = {
     "beside": {"expire": [{"kind": str, "name": str}]},
     "archive": (dict, _OR_NOTHING),
 }
+ERASURE_PART: Shape = {
+    "files": [str],
+    "case": str,
+    "by": str,
+    "snapshots": [str],
+    "written": [str],
+    "trimmed": [
+        {
+            "snapshot": str,
+            "before": str,
+            "after": str,
+            "lost": dict.fromkeys(("files", "rows", "deletes", "positions", "bytes"), int),
+        }
+    ],
+}
+"""What a plan has that erases files."""
 ARCHIVE: Shape = {"tier": str, "table": str, "root": str, "snapshots": [str]}
 """What a plan has that hands snapshots to a tier, and the detail of the event that says so."""
 SEARCH_PLAN: Shape = {

@@ -11,6 +11,7 @@ from typing import Any
 from firnline.errors import ObjectNotFound, UnreadableMetadata, UnsupportedFormat, UsageError
 from firnline.journal.events import (
     ARCHIVE,
+    ERASURE_PART,
     EXPIRY_PLAN,
     FINISHED,
     RECORDS_KEY,
@@ -30,29 +31,36 @@ from firnline.journal.layout import RecordFolder, RunId
 from firnline.journal.parts import CHANGED, Seals, put_own, seal
 from firnline.model.locations import join
 from firnline.model.removals import Removal
+from firnline.plans.erasure import ERASURE, Erasure
 from firnline.plans.orphans import ORPHANS
 from firnline.plans.plan import EXPIRY, PLAN_VERSION
 from firnline.plans.request import Request
 from firnline.plans.stages import (
+    ERASURE_STAGES,
+    EXPIRY_STAGES,
+    SEARCH_STAGES,
     ArchiveSnapshots,
     AwaitGrace,
     AwaitUndo,
     BeginGrace,
+    CommitErasure,
     CommitExpiry,
     PurgeVictims,
+    Sequences,
     Stage,
     read_stages,
 )
 from firnline.ports.formats import UndoWindow
 
 _STAGE_IN: Mapping[RunState, tuple[type[Stage], ...]] = {
-    RunState.PLANNED: (AwaitUndo, ArchiveSnapshots, CommitExpiry, BeginGrace),
+    RunState.PLANNED: (AwaitUndo, ArchiveSnapshots, CommitExpiry, CommitErasure, BeginGrace),
     RunState.ARCHIVED: (ArchiveSnapshots,),
-    RunState.COMMITTING: (ArchiveSnapshots, CommitExpiry),
+    RunState.COMMITTING: (ArchiveSnapshots, CommitExpiry, CommitErasure),
     RunState.COMMITTED: (AwaitGrace,),
     RunState.PURGING: (PurgeVictims,),
 }
 """The stage with which a run in that state goes on."""
+_STAGES_OF: Mapping[str, Sequences] = {EXPIRY: EXPIRY_STAGES, ORPHANS: SEARCH_STAGES, ERASURE: ERASURE_STAGES}
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +84,7 @@ class Run:
 
     @property
     def kind(self) -> str:
-        """What the run does: it expires snapshots, or removes orphans."""
+        """What the run does: it expires snapshots, removes orphans, or erases files."""
         return str(self.plan["kind"])
 
     @property
@@ -90,7 +98,7 @@ class Run:
     @property
     def stages(self) -> tuple[Stage, ...]:
         """What the plan showed, and the run carries out."""
-        return read_stages(self.plan["stages"], of_search=self.kind == ORPHANS)
+        return read_stages(self.plan["stages"], _STAGES_OF[self.kind])
 
     @property
     def stages_left(self) -> tuple[Stage, ...]:
@@ -124,6 +132,11 @@ class Run:
         """What the plan hands to a tier; None where it hands nothing over."""
         found: Mapping[str, Any] | None = self.plan.get("archive")
         return found
+
+    @property
+    def erasure(self) -> Erasure:
+        """What a run of that kind erases."""
+        return Erasure.from_json(self.plan["erasure"])
 
     @property
     def archived(self) -> Event | None:
@@ -260,9 +273,11 @@ def load_run(store: EventStore, root: str, run: RunId, sealing: Sealing) -> Run:
 def _strange_kind(plan: Mapping[str, Any]) -> str | None:
     """Returns what is missing of a plan of its kind, or is of another shape; None where all is as it must be."""
     kind = plan.get("kind")
-    if kind not in (EXPIRY, ORPHANS):
+    if kind not in _STAGES_OF:
         return "kind"
-    wrong = misfit(plan, EXPIRY_PLAN if kind == EXPIRY else SEARCH_PLAN)
+    wrong = misfit(plan, SEARCH_PLAN if kind == ORPHANS else EXPIRY_PLAN)
+    if wrong is None and kind == ERASURE:
+        wrong = misfit(plan.get("erasure"), ERASURE_PART, "erasure")
     return wrong if wrong is not None or plan.get("archive") is None else misfit(plan["archive"], ARCHIVE, "archive")
 
 

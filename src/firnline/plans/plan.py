@@ -10,6 +10,7 @@ from firnline.errors import BlastRadiusExceeded, FirnlineError, RefusedForSafety
 from firnline.model.files import Tally, Totals
 from firnline.model.snapshots import SnapshotId
 from firnline.model.times import format_instant
+from firnline.plans.erasure import ERASURE, Erasure
 from firnline.plans.stages import Stage, stages_json
 from firnline.policy.prices import Costs
 from firnline.ports.abilities import HistoryDrawing, SideObject
@@ -81,7 +82,7 @@ class Plan:
 
     `tagged` are snapshots that stay and yet leave the table's own row, with the tag that will hold each. What the table
     has beside snapshots and refs stays or goes too. `seen` is what refs that are dropped held, by name. `drawing` is
-    the history before and after, of a format whose commits rewrite it.
+    the history before and after, of a format whose commits rewrite it. `erasure` is what goes from snapshots that stay.
     """
 
     table: str
@@ -112,6 +113,7 @@ class Plan:
     seen: Mapping[str, str] = field(default_factory=dict)
     drawing: HistoryDrawing | None = None
     archive: Archive | None = None
+    erasure: Erasure | None = None
 
     @property
     def refusal(self) -> FirnlineError | None:
@@ -125,7 +127,7 @@ class Plan:
         """Returns the contract of `plan --json`: ids are strings, totals come by kind, instants are ISO 8601."""
         return {
             "version": PLAN_VERSION,
-            "kind": EXPIRY,
+            "kind": EXPIRY if self.erasure is None else ERASURE,
             "table": self.table,
             "format": self.format,
             "location": self.location,
@@ -155,6 +157,7 @@ class Plan:
             "notes": list(self.notes),
             "drawing": None if self.drawing is None else _drawing_json(self.drawing),
             "archive": None if self.archive is None else self.archive.to_json(),
+            "erasure": None if self.erasure is None else self.erasure.to_json(),
             "run": self.run,
         }
 

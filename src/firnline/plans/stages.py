@@ -49,6 +49,14 @@ class CommitExpiry:
 
 
 @dataclass(frozen=True, slots=True)
+class CommitErasure:
+    """Put trimmed snapshots into the place of so many, which name so many files no more, in one commit."""
+
+    snapshots: int
+    files: int
+
+
+@dataclass(frozen=True, slots=True)
 class BeginGrace:
     """Write down that the operator means it: no table changes, the grace counts from then."""
 
@@ -69,11 +77,12 @@ class PurgeVictims:
     bytes: int
 
 
-Stage = AwaitUndo | ArchiveSnapshots | CommitExpiry | BeginGrace | AwaitGrace | PurgeVictims
+Stage = AwaitUndo | ArchiveSnapshots | CommitExpiry | CommitErasure | BeginGrace | AwaitGrace | PurgeVictims
 _NAMES: Mapping[str, type[Stage]] = {
     "await-undo": AwaitUndo,
     "archive": ArchiveSnapshots,
     "commit": CommitExpiry,
+    "commit-erasure": CommitErasure,
     "begin-grace": BeginGrace,
     "await-grace": AwaitGrace,
     "purge": PurgeVictims,
@@ -84,10 +93,13 @@ _TYPES = {
     for kind in _NAME_OF
 }
 """What each field of a stage may be, told once: every look at a run reads its stages."""
-_SEARCH: tuple[type[Stage], ...] = (BeginGrace, AwaitGrace, PurgeVictims)
+Sequences = tuple[tuple[type[Stage], ...], ...]
+"""What stages a plan of some kind may have."""
+SEARCH_STAGES: Sequences = ((), (BeginGrace, AwaitGrace, PurgeVictims))
+ERASURE_STAGES: Sequences = ((CommitErasure, AwaitGrace, PurgeVictims),)
 _EXPIRY: tuple[type[Stage], ...] = (CommitExpiry, AwaitGrace, PurgeVictims)
-_BEFORE: tuple[tuple[type[Stage], ...], ...] = ((), (AwaitUndo,), (ArchiveSnapshots,), (AwaitUndo, ArchiveSnapshots))
-_EXPIRIES: tuple[tuple[type[Stage], ...], ...] = ((), *((*before, *_EXPIRY) for before in _BEFORE))
+_BEFORE: Sequences = ((), (AwaitUndo,), (ArchiveSnapshots,), (AwaitUndo, ArchiveSnapshots))
+EXPIRY_STAGES: Sequences = ((), *((*before, *_EXPIRY) for before in _BEFORE))
 
 
 def stages_of_expiry(
@@ -108,17 +120,22 @@ def stages_of_search(grace_ms: int, victims: Tally) -> tuple[Stage, ...]:
     return (BeginGrace(), AwaitGrace(grace_ms), PurgeVictims(victims.files, victims.bytes)) if victims.files else ()
 
 
+def stages_of_erasure(commit: CommitErasure, grace_ms: int, victims: Tally) -> tuple[Stage, ...]:
+    """Returns what an erasure does. Nothing of it can be taken back."""
+    return commit, AwaitGrace(grace_ms, undo=False), PurgeVictims(victims.files, victims.bytes)
+
+
 def stages_json(stages: Sequence[Stage]) -> list[dict[str, Any]]:
     return [{"stage": _NAME_OF[type(each)], **asdict(each)} for each in stages]
 
 
-def read_stages(said: Sequence[Mapping[str, Any]], *, of_search: bool) -> tuple[Stage, ...]:
+def read_stages(said: Sequence[Mapping[str, Any]], allowed: Sequences) -> tuple[Stage, ...]:
     """Returns the stages of a saved plan. Raises ValueError or TypeError for a list that no plan of its kind has: a
     record that leaves the commit or the grace out would let a purge begin at once.
     """
     stages = tuple(_stage(each) for each in said)
     kinds = tuple(type(each) for each in stages)
-    if kinds not in ((_SEARCH, ()) if of_search else _EXPIRIES):
+    if kinds not in allowed:
         raise ValueError("the stages are not those of such a run")
     return stages
 
@@ -149,7 +166,7 @@ def in_words(stage: Stage) -> str:
         case ArchiveSnapshots(tier, snapshots, files, size):
             what = f"hand {counted(snapshots, 'snapshot')} to {tier}"
             return f"{what}, and see that all is there: {tally(Tally(files, size))}"
-        case CommitExpiry():
+        case CommitExpiry() | CommitErasure():
             return _commit_in_words(stage)
         case BeginGrace():
             return "change no table"
@@ -161,7 +178,10 @@ def in_words(stage: Stage) -> str:
             assert_never(stage)
 
 
-def _commit_in_words(commit: CommitExpiry) -> str:
+def _commit_in_words(commit: CommitExpiry | CommitErasure) -> str:
+    if isinstance(commit, CommitErasure):
+        what = f"rewrite {counted(commit.snapshots, 'snapshot')} without {counted(commit.files, 'file')}"
+        return f"{what}, in one commit, which cannot be taken back"
     more = [counted(commit.refs, "ref")] if commit.refs else []
     more += [f"{commit.side_objects:,} beside them"] if commit.side_objects else []
     also = "".join(f" and {each}" for each in more)

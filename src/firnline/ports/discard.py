@@ -21,6 +21,8 @@ class OwnName(Enum):
     NOTE = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\.(?:begun|done|given-up)")
     MOMENT = re.compile(r"moment-[0-9a-f]{32}")
     ENTRY = re.compile(r"run-[0-9a-f]{32}\.json")
+    BUNDLE = re.compile(r"[0-9a-f]{32}\.tar")
+    SEGMENT = re.compile(r"[0-9a-f]{64}\.parquet")
     HISTORY = re.compile(r"(?:expired-snapshots|segment|index)-[0-9a-f-]+\.json")
 
     def names(self, name: str) -> bool:

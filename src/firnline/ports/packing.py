@@ -65,6 +65,24 @@ class Pack(Protocol):
         ...
 
 
+class RepackJob(NamedTuple):
+    """One bundle that shall be written of members of others; `target` and `root` as those of a BundleJob."""
+
+    target: str
+    root: str
+    members: tuple[PackedFile, ...]
+
+
+class Repack(Protocol):
+    """Writes bundles of what lies in others."""
+
+    def repack(self, jobs: Sequence[RepackJob], still: Still = always) -> list[BundleOutcome]:
+        """Returns one outcome per job, as `Pack.pack` does. Every member is the one that was packed, byte for byte, and
+        keeps the checksum of what it was made from.
+        """
+        ...
+
+
 class PackMany(Protocol):
     """Writes a list of bundles at the engine's scale: threads here, or executors."""
 

@@ -8,15 +8,21 @@ import pytest
 
 from firnline.model.files import Tally
 from firnline.plans.stages import (
+    ERASURE_STAGES,
+    EXPIRY_STAGES,
+    SEARCH_STAGES,
     AwaitGrace,
     AwaitUndo,
     BeginGrace,
+    CommitErasure,
     CommitExpiry,
     PurgeVictims,
+    Sequences,
     Stage,
     in_words,
     read_stages,
     stages_json,
+    stages_of_erasure,
     stages_of_expiry,
     stages_of_search,
 )
@@ -26,6 +32,7 @@ COMMIT, VICTIMS, GRACE_MS = CommitExpiry(3, 1), Tally(7, 70), 60_000
 ONE_OF_EACH: tuple[Stage, ...] = (
     AwaitUndo(GRACE_MS),
     COMMIT,
+    CommitErasure(2, 1),
     BeginGrace(),
     AwaitGrace(GRACE_MS),
     PurgeVictims(7, 70),
@@ -35,14 +42,14 @@ ONE_OF_EACH: tuple[Stage, ...] = (
 @pytest.mark.parametrize("undo", UndoWindow)
 def test_a_saved_list_is_read_as_it_was_made(undo: UndoWindow) -> None:
     stages = stages_of_expiry(COMMIT, GRACE_MS, VICTIMS, undo)
-    assert read_stages(stages_json(stages), of_search=False) == stages
+    assert read_stages(stages_json(stages), EXPIRY_STAGES) == stages
     assert isinstance(stages[-1], PurgeVictims)
     assert (AwaitUndo(GRACE_MS) in stages) == (undo is UndoWindow.BEFORE_COMMIT)
 
 
 def test_a_search_changes_no_table_and_waits_before_it_purges() -> None:
     stages = stages_of_search(GRACE_MS, VICTIMS)
-    assert read_stages(stages_json(stages), of_search=True) == stages
+    assert read_stages(stages_json(stages), SEARCH_STAGES) == stages
     assert [type(each) for each in stages] == [BeginGrace, AwaitGrace, PurgeVictims]
 
 
@@ -52,19 +59,36 @@ def test_where_nothing_goes_there_are_no_stages() -> None:
     assert stages_of_search(GRACE_MS, Tally()) == ()
 
 
-@pytest.mark.parametrize("of_search", [False, True])
-def test_no_other_list_is_read_whatever_is_left_out_or_moved(of_search: bool) -> None:
-    """Whoever forges a record could else leave out the commit or the grace, and let a purge begin at once."""
-    made = {stages_of_search(GRACE_MS, VICTIMS), ()} if of_search else {
-        (), *(stages_of_expiry(COMMIT, GRACE_MS, VICTIMS, undo) for undo in UndoWindow)
-    }  # fmt: skip
+EXPIRIES = ((), *(stages_of_expiry(COMMIT, GRACE_MS, VICTIMS, undo) for undo in UndoWindow))
+ERASURES = (stages_of_erasure(CommitErasure(2, 1), GRACE_MS, VICTIMS),)
+
+
+def test_an_erasure_waits_for_readers_and_is_never_undone() -> None:
+    (stages,) = ERASURES
+    assert read_stages(stages_json(stages), ERASURE_STAGES) == stages
+    assert AwaitGrace(GRACE_MS, undo=False) in stages
+
+
+@pytest.mark.parametrize(
+    ("made", "allowed"),
+    [
+        (EXPIRIES, EXPIRY_STAGES),
+        ((stages_of_search(GRACE_MS, VICTIMS), ()), SEARCH_STAGES),
+        (ERASURES, ERASURE_STAGES),
+    ],
+    ids=["expiry", "search", "erasure"],
+)
+def test_no_other_list_is_read_whatever_is_left_out_or_moved(
+    made: tuple[tuple[Stage, ...], ...], allowed: Sequences
+) -> None:
+    """One who forges a record could else leave out the commit or the grace, and let a purge begin at once."""
     sound = {tuple(map(type, stages)) for stages in made}
     every = chain.from_iterable(permutations(ONE_OF_EACH, length) for length in range(len(ONE_OF_EACH) + 1))
     for stages in every:
         if tuple(map(type, stages)) in sound:
             continue
         with pytest.raises(ValueError, match="not those of such a run"):
-            read_stages(stages_json(stages), of_search=of_search)
+            read_stages(stages_json(stages), allowed)
 
 
 @pytest.mark.parametrize(
@@ -81,7 +105,7 @@ def test_no_other_list_is_read_whatever_is_left_out_or_moved(of_search: bool) ->
 def test_a_stage_that_is_not_understood_is_not_read(said: dict[str, object]) -> None:
     commit, _, purge = stages_json(stages_of_expiry(COMMIT, GRACE_MS, VICTIMS, UndoWindow.AFTER_COMMIT))
     with pytest.raises((TypeError, ValueError)):
-        read_stages([commit, said, purge], of_search=False)
+        read_stages([commit, said, purge], EXPIRY_STAGES)
 
 
 STRANGE: list[object] = [None, "x", "0", -5, 1.5, [5], {"a": 5}]
@@ -96,7 +120,7 @@ def test_no_field_of_a_stage_has_another_type_than_the_stage(undo: UndoWindow) -
             kinds = (bool,) if isinstance(stage[field], bool) else (str, type(None)) if field == "history" else (int,)
             for strange in (each for each in [*STRANGE, True, 7] if type(each) not in kinds or each == -5):
                 with pytest.raises((TypeError, ValueError)):
-                    read_stages([*said[:number], {**stage, field: strange}, *said[number + 1 :]], of_search=False)
+                    read_stages([*said[:number], {**stage, field: strange}, *said[number + 1 :]], EXPIRY_STAGES)
 
 
 def test_every_stage_has_words_of_its_own() -> None:

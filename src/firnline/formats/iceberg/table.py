@@ -22,12 +22,16 @@ from firnline.model.locations import join
 from firnline.model.removals import Removal
 from firnline.model.snapshots import SnapshotId
 from firnline.ports.abilities import FolderPointer, PointedVersion, Undefined
+from firnline.ports.catalogs import Still
+from firnline.ports.erasing import Naming, Trimmed, Trimming
 from firnline.ports.formats import Amendment, Edited, State
 from firnline.ports.listings import WrittenFolder
+from firnline.ports.progress import Progress
 from firnline.ports.relocating import Place
-from firnline.ports.stores import Head, Read
+from firnline.ports.stores import Head, PutIfAbsent, Read
 
 if TYPE_CHECKING:
+    from firnline.formats.iceberg.erasing.snapshots import Erasing
     from firnline.formats.iceberg.relocating import IcebergRelocation
 
 _PURGE_ORDER = (
@@ -160,6 +164,28 @@ class IcebergFormat:
 
     def returning(self, there: State, snapshot: SnapshotId, place: Place) -> Removal:
         return _removal_of(returning(there, snapshot, place))
+
+    def naming(self, state: State, files: Set[str], progress: Progress, among: Set[SnapshotId] | None = None) -> Naming:
+        return self._erasing(state, files).naming(progress, among)
+
+    def trimmed(self, state: State, files: Set[str], naming: Naming, store: PutIfAbsent, still: Still) -> Trimming:
+        return self._erasing(state, files).trimmed(naming, store, still)
+
+    def _erasing(self, state: State, files: Set[str]) -> Erasing:
+        from firnline.formats.iceberg.erasing.snapshots import Erasing
+
+        return Erasing(self.store, state.document, files)
+
+    def with_trimmed(self, state: State, trimmed: Sequence[Trimmed]) -> State:
+        from firnline.formats.iceberg.erasing.snapshots import with_trimmed
+
+        return state_of(with_trimmed(state.document, trimmed) or state.document, state.table, state.fence)
+
+    def erased(self, state: State, trimmed: Sequence[Trimmed], now_ms: int) -> Edited | None:
+        from firnline.formats.iceberg.erasing.snapshots import with_trimmed
+
+        edited = with_trimmed(state.document, trimmed)
+        return None if edited is None else _successor(state, edited, now_ms)
 
     def undefined(self, state: State) -> Iterator[Undefined]:
         return undefined_in(state.document, state.fence, self.store)

@@ -81,10 +81,12 @@ _DECIDE = (*_READ, *_SEARCH)
 """Pointers in the table's folder keep snapshots: who may not list it cannot tell whether there are any."""
 _IN_TIER = (Need(Verb.GET, PlaceKind.TIER), Need(Verb.LIST, PlaceKind.TIER))
 _TO_TIER = (*_LOOK, *_IN_TIER, Need(Verb.PUT, PlaceKind.TIER))
-"""Nothing is ever deleted in a tier."""
+"""Nothing is deleted in a tier, except for what is erased."""
 _SLEEPING = (Need(Verb.GET, PlaceKind.DEEP), Need(Verb.LIST, PlaceKind.DEEP))
 _WAKE = (*_SLEEPING, Need(Verb.PUT, PlaceKind.DEEP), Need(Verb.RESTORE, PlaceKind.DEEP))
 """Who asks for what sleeps in an archive is written down there."""
+_FROM_TIER = (*_TO_TIER, Need(Verb.DELETE, PlaceKind.TIER))
+_FROM_BUNDLES = (*_WAKE, Need(Verb.DELETE, PlaceKind.DEEP))
 _INSPECT = (Need(Verb.INSPECT, PlaceKind.FILES),)
 
 _READING = Uses(_READ, CatalogUse.READ)
@@ -132,6 +134,7 @@ COMMANDS: dict[str, Uses] = {
         (*_DECIDE, *_RECORD, *_TIDY, Need(Verb.PUT, PlaceKind.FILES)), CatalogUse.COMMIT, (), _IN_TIER, _WAKE
     ),
     "tiers": Uses((*_LOOK, *_RECORDED), CatalogUse.READ, (), _IN_TIER, _SLEEPING),
+    "erase": Uses((*_CARRYING.needs, *_LOOK), CatalogUse.COMMIT, _INSPECT, _FROM_TIER, _FROM_BUNDLES),
     "doctor": Uses((*_READ, *_PURGING), CatalogUse.READ, _INSPECT),
     "iam": Uses((), CatalogUse.NONE),
 }
@@ -305,7 +308,7 @@ def permissions(command: str, store: str, work: TableContext | None) -> Permissi
     return Permissions(command, chosen, uses, needed, helpful)
 
 
-_OF_TIERS = ("archive", "restore", "tiers")
+_OF_TIERS = ("archive", "erase", "restore", "tiers")
 
 
 def _tier_folders(work: TableContext, state: State) -> tuple[str, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from shlex import quote
 from typing import assert_never
@@ -12,6 +12,7 @@ from firnline.journal.events import OPEN, RunState
 from firnline.journal.lease import Lease
 from firnline.journal.runs import Run, in_commit_order, refuse_unsealed_run
 from firnline.model.times import format_instant
+from firnline.ops.erasure.commit import call_off_erasure, commit_erasure, erasure_landed
 from firnline.ops.orphans.guard import LakeGuard
 from firnline.ops.orphans.plan import begin_grace, call_off
 from firnline.ops.orphans.scope import Prefix
@@ -23,12 +24,15 @@ from firnline.ops.runs.status import RunStatus, status_of
 from firnline.ops.runs.undo import undo_landed, undo_run
 from firnline.ops.table.context import TableContext
 from firnline.ops.tiers.archive import archive_run
+from firnline.plans.erasure import ERASURE
 from firnline.plans.orphans import ORPHANS
+from firnline.plans.plan import EXPIRY
 from firnline.plans.stages import (
     ArchiveSnapshots,
     AwaitGrace,
     AwaitUndo,
     BeginGrace,
+    CommitErasure,
     CommitExpiry,
     PurgeVictims,
     Stage,
@@ -37,6 +41,17 @@ from firnline.ports.catalogs import StepwiseCommit
 
 _PURGEABLE = (RunState.COMMITTED, RunState.PURGING)
 _HALFWAY = (RunState.COMMITTING, RunState.UNDOING)
+_COMMITS: Mapping[str, Callable[[LeasedRun], LeasedRun]] = {
+    EXPIRY: commit_run,
+    ORPHANS: begin_grace,
+    ERASURE: commit_erasure,
+}
+_UNDOES: Mapping[str, Callable[[LeasedRun], LeasedRun]] = {
+    EXPIRY: undo_run,
+    ORPHANS: call_off,
+    ERASURE: call_off_erasure,
+}
+"""What a run of each kind does in its stage of that name."""
 
 
 def advance(leased: LeasedRun, deleter: Deleter) -> RunStatus:
@@ -60,7 +75,7 @@ def _carry_out(leased: LeasedRun, stages: Iterable[Stage], deleter: Deleter) -> 
                 waits = _time_to_undo(leased)
             case ArchiveSnapshots():
                 leased = _archived(leased)
-            case CommitExpiry() | BeginGrace():
+            case CommitExpiry() | CommitErasure() | BeginGrace():
                 leased = _committed(leased)
             case AwaitGrace():
                 waits = _waits(leased)
@@ -82,7 +97,7 @@ def _time_to_undo(leased: LeasedRun) -> str | None:
 
 
 def _committed(leased: LeasedRun) -> LeasedRun:
-    return begin_grace(leased) if leased.run.kind == ORPHANS else commit_run(leased)
+    return _COMMITS[leased.run.kind](leased)
 
 
 def _archived(leased: LeasedRun) -> LeasedRun:
@@ -112,7 +127,7 @@ def _purged(leased: LeasedRun, deleter: Deleter) -> LeasedRun:
 def undo(leased: LeasedRun) -> LeasedRun:
     """Returns the run, undone or called off. Raises once its purge has started."""
     refuse_unsealed_run(leased.run)
-    return call_off(leased) if leased.run.kind == ORPHANS else undo_run(leased)
+    return _UNDOES[leased.run.kind](leased)
 
 
 def _guard_of(work: TableContext, run: Run) -> Guard:
@@ -132,7 +147,8 @@ def settle_halfway_runs(leased: LeasedRun) -> None:
         if other.kind == ORPHANS or other.id.stamp == leased.run.id.stamp or other.state not in _HALFWAY:
             continue
         _refuse_unsealed_record(work, other)
-        landed = commit_landed if other.state is RunState.COMMITTING else undo_landed
+        committed = erasure_landed if other.kind == ERASURE else commit_landed
+        landed = committed if other.state is RunState.COMMITTING else undo_landed
         landed(LeasedRun(work, lease, other))
 
 

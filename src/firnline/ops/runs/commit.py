@@ -3,22 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
 from firnline.errors import (
-    AlreadyExists,
     BlastRadiusExceeded,
     RefusedForSafety,
-    UnreadableMetadata,
 )
 from firnline.journal.events import OPEN, RunState
 from firnline.journal.layout import RECORDS
-from firnline.journal.parts import CHANGED, Seals, part_keys, part_prefix, read_part, seal, write_parts
-from firnline.journal.runs import Run, refuse_edited
-from firnline.model.files import FileKind
-from firnline.model.locations import identity, within
+from firnline.journal.runs import refuse_edited
 from firnline.ops.history.ledger import note_expired
 from firnline.ops.history.remember import RunHistory
 from firnline.ops.history.tidy import clear_notes, tidy
@@ -27,10 +21,10 @@ from firnline.ops.reachability.pointed import pointed_versions
 from firnline.ops.runs.change import change, fence_off, version_of
 from firnline.ops.runs.decision import decide_to_act
 from firnline.ops.runs.drop import going_beside, narrowed, planned_beside, refuse_changed, refuse_gone_back
+from firnline.ops.runs.forgotten import list_forgotten
 from firnline.ops.runs.leased import LeasedRun
 from firnline.ops.runs.lost_refs import refuse_lost_refs, what_landed
-from firnline.ops.runs.measured import size_of
-from firnline.ops.table.context import TableContext, refuse_copy
+from firnline.ops.table.context import refuse_copy
 from firnline.ops.tiers.archive import not_in_tier, refuse_unarchived
 from firnline.ops.tiers.choosing import head_of
 from firnline.plans.stages import CommitExpiry
@@ -170,7 +164,7 @@ def _landed_before(leased: LeasedRun) -> Mapping[str, Any] | None:
 def _committed(leased: LeasedRun, detail: Mapping[str, Any]) -> LeasedRun:
     leased.lease.renew()
     work, state = leased.work, leased.work.source.load()
-    late = _list_forgotten(work, leased.run, state, detail["forgotten"])
+    late = list_forgotten(work, leased.run, state, detail["forgotten"])
     landed = what_landed(work.source, state, detail)
     note_expired(work, leased.run, detail, work.now())
     leased = leased.moved(RunState.COMMITTED, **{**detail, **landed, "forgotten_parts": late})
@@ -178,38 +172,3 @@ def _committed(leased: LeasedRun, detail: Mapping[str, Any]) -> LeasedRun:
     clear_notes(work, state)
     refuse_lost_refs(leased.run, state.capabilities.undo is UndoWindow.AFTER_COMMIT)
     return leased
-
-
-def _list_forgotten(work: TableContext, run: Run, state: State, forgotten: list[str]) -> Seals:
-    """Adds metadata files that fell off the table's log to the written list, and returns the parts that were added.
-
-    They go with the rest, after grace. A log may name files of another place, where the table once was: those stay.
-    """
-    import pyarrow as pa
-
-    own = [key for key in forgotten if any(within(root, key) for root in state.owned)]
-    found = [(key, size) for key in own if (size := size_of(work.store, key)) is not None]
-    prefix = part_prefix(work.source.format.purge_order.index(FileKind.METADATA))
-    if found:
-        columns = {
-            "identity": [identity(key) for key, _ in found],
-            "key": [key for key, _ in found],
-            "size": [size for _, size in found],
-            "kind": [FileKind.METADATA.value] * len(found),
-        }
-        with suppress(AlreadyExists):  # the same list, from before a crash
-            write_parts(work.store, run.folder.victims, pa.table(columns).to_batches(), prefix)
-    planned = run.plan["parts"]["victims"]
-    keys = {key.rpartition("/")[2]: key for key in part_keys(work.store, run.folder.victims)}
-    late = {name: key for name, key in keys.items() if name.startswith(prefix) and name not in planned}
-    return {name: _sealed(work, key, own) for name, key in late.items()}
-
-
-def _sealed(work: TableContext, key: str, forgotten: list[str]) -> str:
-    """Returns the seal of a part that was added. Raises UnreadableMetadata where it names anything but what the commit
-    forgot: then it is not ours, and a seal would make it a part of the written list.
-    """
-    sealed = seal(work.store.get(key))
-    if not set(read_part(work.store, key, sealed).column("key").to_pylist()) <= set(forgotten):
-        raise UnreadableMetadata(f"{key} names files that no commit of this run forgot", hint=CHANGED)
-    return sealed

@@ -32,6 +32,7 @@ from firnline.ops.runs.decision import policy_in_force
 from firnline.ops.runs.presence import listed_beside, look
 from firnline.ops.table.context import TableContext
 from firnline.ops.table.sources import refuse_mirror
+from firnline.plans.erasure import ERASURE
 from firnline.ports.abilities import NumberedBranches, UnprovedNames
 from firnline.ports.engines import Engine, Territory
 from firnline.ports.formats import State, TableFormat
@@ -94,7 +95,8 @@ class TableGuard:
         self.work.same_table(state, self.run)
         now_ms = self.work.now()
         policy = policy_in_force(state, self.work.source.name, self.work.config, self.run.request)
-        refuse_forbidden(state, now_ms, handed_on=policy.archive.value is not None)
+        handed_on = policy.archive.value is not None or self.run.kind == ERASURE
+        refuse_forbidden(state, now_ms, handed_on=handed_on)
         refuse_emptied(self.work.source.format, state, self.run)
         self._ask_others(state)
         needs = live_roots(self.work, state, now_ms, but=self.run.id.stamp)

@@ -15,7 +15,7 @@ from firnline.ops.tiers.incomplete import first_of, incomplete
 from firnline.ports.catalogs import Still
 from firnline.ports.copying import CopyJob, CopyOutcome, Stored, Verify
 from firnline.ports.engines import Survey
-from firnline.ports.packing import BundleJob, BundleOutcome, Pack, PackMany
+from firnline.ports.packing import BundleJob, BundleOutcome, Pack, PackMany, Repack
 from firnline.ports.relocating import Relocate
 from firnline.ports.stores import Head, is_there
 from firnline.ports.thawing import Thaw
@@ -31,8 +31,9 @@ Look = Callable[[list[Stored]], list[CopyOutcome]]
 
 @dataclass(frozen=True, slots=True)
 class Bundles:
-    """The bundles of one table's history in a tier. `pack` writes them, of `limit` bytes each; `thaw` makes them
-    readable; `sources` looks again at what was packed; `plain` knows what lies in the tier by itself.
+    """The bundles of one table's history in a tier. `pack` writes them, of `limit` bytes each, `repack` does so of what
+    lies in others; `thaw` makes them readable; `sources` looks again at what was packed; `plain` knows what lies in the
+    tier by itself.
     """
 
     root: str
@@ -40,6 +41,7 @@ class Bundles:
     plain: Head
     index: PackedIndex
     pack: Pack
+    repack: Repack
     thaw: Thaw
     sources: Verify
 
@@ -93,7 +95,11 @@ class Bundles:
             yield self._job(members)
 
     def _job(self, members: list[CopyJob]) -> BundleJob:
-        return BundleJob(join(self.index.folder, f"{uuid4().hex}.tar"), self.root, tuple(members))
+        return BundleJob(self.new_name(), self.root, tuple(members))
+
+    def new_name(self) -> str:
+        """Returns the key of a bundle that no other ever had."""
+        return join(self.index.folder, f"{uuid4().hex}.tar")
 
     def of(self, survey: Survey, leaves: frozenset[FileKind]) -> dict[str, Stored]:
         """Returns the bundles in which files of a walk lie, by their names. A file that is in none lies by itself: the

@@ -35,8 +35,8 @@ Answer = TypeVar("Answer")
 
 @dataclass(frozen=True, slots=True)
 class Inquiry:
-    """A formal demand for what sleeps in an archive: for which case, by whom, how quickly it shall come and for how
-    many days it shall stay readable. `wait`: until it is there.
+    """A formal demand for what sleeps in an archive, or shall be erased: for which case, by whom, how quickly bundles
+    shall come and for how many days they shall stay readable. `wait`: until they are there.
     """
 
     case: str
@@ -49,7 +49,7 @@ class Inquiry:
         """Raises UsageError where it does not say for what, and by whom, or how."""
         if not self.case.strip() or not self.by.strip() or max(len(self.case), len(self.by)) > _MOST_TEXT:
             raise UsageError(
-                "what sleeps in an archive is restored for a case, by a person",
+                "that is done for a case, by a person",
                 hint="name both: --case INCIDENT-7 --by 'A. Person'",
             )
         if self.speed not in SPEEDS:

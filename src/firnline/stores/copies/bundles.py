@@ -14,11 +14,12 @@ from typing import NamedTuple
 from firnline.errors import PermanentStoreError, StoreError
 from firnline.model.files import FileKind
 from firnline.ports.copying import CopyJob
-from firnline.ports.packing import BundleJob, PackedFile
+from firnline.ports.packing import BundleJob, PackedFile, RepackJob
 from firnline.ports.relocating import Relocate
 from firnline.ports.stores import ObjectMeta
 from firnline.stores.copies.checksums import PART_BYTES, SHA256, GrowingChecksum, summed, summing
 from firnline.stores.copies.contents import Contents, Opened, refuse_other_size
+from firnline.stores.copies.members import Members
 from firnline.stores.copies.tars import END, cut, header, name_below, padding
 from firnline.stores.keys import object_key
 from firnline.stores.local import Piece
@@ -129,6 +130,24 @@ class Bundling:
 
     def _made_again(self, job: CopyJob) -> Iterator[Piece]:
         yield self._rewritten(job)[0]
+
+
+@dataclass
+class Rebundling:
+    """Makes bundles of members of others."""
+
+    members: Members
+
+    def bundle(self, job: RepackJob) -> Bundle:
+        """Returns the bundle. A member that is not what was packed is told when its bytes are read."""
+        return Bundle(job.target, [self._member(each, name_below(job.root, each.place)) for each in job.members])
+
+    def _member(self, packed: PackedFile, name: str) -> _Member:
+        pieces = partial(self._pieces, packed)
+        return _Member(packed.place, packed.size, header(name, packed.size), pieces, packed.source_checksum)
+
+    def _pieces(self, packed: PackedFile) -> Iterator[Piece]:
+        return self.members.open(packed).pieces(PART_BYTES)
 
 
 def _whole(data: bytes) -> Iterable[Piece]:

@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 from firnline.errors import AlreadyExists, FirnlineError
 from firnline.patience import Patience
 from firnline.ports.catalogs import Still, always
-from firnline.ports.packing import BundleJob, BundleOutcome
+from firnline.ports.packing import BundleJob, BundleOutcome, RepackJob
 from firnline.ports.relocating import Relocate
 from firnline.ports.stores import ObjectMeta
-from firnline.stores.copies.bundles import Bundle, Bundling
+from firnline.stores.copies.bundles import Bundle, Bundling, Rebundling
 from firnline.stores.copies.checksums import PART_BYTES, form_of, summed
 from firnline.stores.copies.contents import Contents
+from firnline.stores.copies.members import Members
 from firnline.stores.copies.requests import one_by_one
 from firnline.stores.copies.route import COPY_PATIENCE, Route, route
 from firnline.stores.copies.targets import another_object, usual_form
 from firnline.stores.failures import HOPELESS
 from firnline.stores.keys import Key, object_key
 from firnline.stores.throttle import Throttle
+
+Job = TypeVar("Job", BundleJob, RepackJob)
 
 
 class ObjectPack:
@@ -51,11 +54,14 @@ class ObjectPack:
         return _packing(self._route.share(parts))
 
     def pack(self, jobs: Sequence[BundleJob], relocate: Relocate, still: Still = always) -> list[BundleOutcome]:
-        return one_by_one(jobs, partial(self._outcome, Bundling(self._sources, relocate)), still)
+        return one_by_one(jobs, partial(self._outcome, Bundling(self._sources, relocate).bundle), still)
 
-    def _outcome(self, bundling: Bundling, job: BundleJob, still: Still) -> BundleOutcome:
+    def repack(self, jobs: Sequence[RepackJob], still: Still = always) -> list[BundleOutcome]:
+        return one_by_one(jobs, partial(self._outcome, Rebundling(Members(self._sources)).bundle), still)
+
+    def _outcome(self, made: Callable[[Job], Bundle], job: Job, still: Still) -> BundleOutcome:
         try:
-            bundle = bundling.bundle(job)
+            bundle = made(job)
             checksum = self._written(bundle, object_key(job.target), still)
         except HOPELESS:
             raise

@@ -14,7 +14,7 @@ from firnline.model.locations import join
 from firnline.ports.copying import Stored
 from firnline.ports.packing import BundleOutcome, PackedFile
 from firnline.ports.stores import Get, Names, PutIfAbsent, shared
-from firnline.tiers.bundles.segments import SEGMENT, IndexEntry, entries_of, segment_name, segment_of
+from firnline.tiers.bundles.segments import SEGMENT, IndexEntry, entries_in, entries_of, segment_name, segment_of
 
 _BUNDLES = "_bundles"
 _SEGMENTS = "index"
@@ -30,6 +30,14 @@ _FIND = (
     "SELECT file.place, file.size, file.checksum, bundle.key, file.offset, file.source_checksum, bundle.size,"
     " bundle.checksum FROM file JOIN bundle ON bundle.number = file.bundle WHERE file.place = ?"
     " LIMIT 1"
+)
+_HOLDING = (
+    "SELECT bundle.key, bundle.size, bundle.checksum FROM file JOIN bundle ON bundle.number = file.bundle"
+    " WHERE file.place = ?"
+)
+_MEMBERS = (
+    "SELECT file.place, file.size, file.checksum, bundle.key, file.offset, file.source_checksum"
+    " FROM bundle CROSS JOIN file ON bundle.number = file.bundle WHERE bundle.key = ? ORDER BY file.offset"
 )
 _FORGET = "DELETE FROM file WHERE bundle = (SELECT number FROM bundle WHERE key = ?)"
 
@@ -85,12 +93,42 @@ class PackedIndex:
 
     def add(self, outcomes: Sequence[BundleOutcome]) -> None:
         """Notes bundles that were written: in the tier first."""
-        data = segment_of(outcomes)
-        key = join(self._segments, segment_name(data))
+        data = segment_of([each for outcome in outcomes for each in entries_in(outcome)])
+        key = join(self.segments, segment_name(data))
         with suppress(AlreadyExists):  # the answer to this very write got lost: the name tells what it holds
             self._store.put_if_absent(key, data)
         with self._lock:
             _insert(self._database(), entries_of(key, data))
+
+    def holding(self, places: Iterable[str]) -> dict[str, Stored]:
+        """Returns the bundles in which any of these files lies, by their names: all of them, where one lies in two."""
+        with self._lock:
+            database = self._database()
+            rows = [row for place in places for row in database.execute(_HOLDING, (place,))]
+        return {key: Stored(key, size, checksum) for key, size, checksum in rows}
+
+    def members(self, bundle: str) -> list[PackedFile]:
+        """Returns all that a bundle holds, in the order in which it lies there."""
+        with self._lock:
+            return [PackedFile(*row) for row in self._database().execute(_MEMBERS, (bundle,))]
+
+    def without(self, bundle: str) -> Iterator[str]:
+        """Writes every segment anew that names a bundle, without it, and yields the name of each that is of no use any
+        more: it is to be removed before the bundle is, or what lies in two bundles would be looked for in that one.
+        """
+        names = sorted(name for name in self._store.names(self.segments) if name.endswith(SEGMENT))
+        for key, data in self._read([join(self.segments, name) for name in names]):
+            entries = list(entries_of(key, data))
+            stays = [each for each in entries if each.file.bundle != bundle]
+            if len(stays) < len(entries):
+                self._put(stays)
+                yield key.rpartition("/")[2]
+
+    def _put(self, entries: Sequence[IndexEntry]) -> None:
+        if entries:
+            data = segment_of(entries)
+            with suppress(AlreadyExists):
+                self._store.put_if_absent(join(self.segments, segment_name(data)), data)
 
     def forget(self, bundles: Iterable[str]) -> None:
         """Leaves damaged bundles out, in this process alone: a segment is never changed."""
@@ -104,15 +142,16 @@ class PackedIndex:
             self._forgotten, self._opened = set(), None
 
     @property
-    def _segments(self) -> str:
+    def segments(self) -> str:
+        """The folder of the segments."""
         return join(self.folder, _SEGMENTS)
 
     def _database(self) -> sqlite3.Connection:
         if self._opened is None:
             database = sqlite3.connect("", check_same_thread=False)  # a file of its own that goes when it is closed
             database.executescript(_TABLES)
-            names = sorted(name for name in self._store.names(self._segments) if name.endswith(SEGMENT))
-            for key, data in self._read([join(self._segments, name) for name in names]):
+            names = sorted(name for name in self._store.names(self.segments) if name.endswith(SEGMENT))
+            for key, data in self._read([join(self.segments, name) for name in names]):
                 _insert(database, entries_of(key, data))
             _drop(database, self._forgotten)
             self._opened = database

@@ -27,14 +27,18 @@ class IndexEntry(NamedTuple):
     bundle: Stored
 
 
-def segment_of(outcomes: Sequence[BundleOutcome]) -> bytes:
-    """Returns the segment that says what bundles hold that were written."""
+def entries_in(outcome: BundleOutcome) -> list[IndexEntry]:
+    """Returns what a bundle holds that was written."""
+    bundle = Stored(outcome.target, outcome.size, outcome.checksum)
+    return [IndexEntry(file, bundle) for file in outcome.packed]
+
+
+def segment_of(entries: Sequence[IndexEntry]) -> bytes:
+    """Returns the segment that says in which bundles files lie."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    rows: list[tuple[Any, ...]] = [
-        (*file, bundle.size, bundle.checksum) for bundle in outcomes for file in bundle.packed
-    ]
+    rows: list[tuple[Any, ...]] = [(*file, bundle.size, bundle.checksum) for file, bundle in entries]
     order = (*PackedFile._fields, "bundle_size", "bundle_checksum")
     table = pa.table({name: [row[order.index(name)] for row in rows] for name in _COLUMNS})
     sink = io.BytesIO()

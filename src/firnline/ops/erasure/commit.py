@@ -1,0 +1,142 @@
+"""Committing an erasure: trimmed snapshots take the places of those that name the files, in one commit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from shlex import quote
+from typing import Any
+
+from firnline.errors import RefusedForSafety, TableMoved
+from firnline.journal.events import OPEN, RunState
+from firnline.journal.runs import refuse_edited
+from firnline.model.locations import identity
+from firnline.model.removals import Removal
+from firnline.model.snapshots import SnapshotId
+from firnline.ops.erasure.finding import erases, refuse_kept
+from firnline.ops.neighbours.around import refuse_conflict
+from firnline.ops.runs.change import change, version_of
+from firnline.ops.runs.forgotten import list_forgotten
+from firnline.ops.runs.leased import LeasedRun
+from firnline.ops.table.context import refuse_copy
+from firnline.plans.erasure import Erasure
+from firnline.ports.catalogs import Attempt
+from firnline.ports.formats import Edited, State, TableFormat
+from firnline.ports.stores import is_there
+
+
+def commit_erasure(leased: LeasedRun) -> LeasedRun:
+    """Returns the run, committed; or cancelled where no snapshot is left that is as it was.
+
+    Raises TableMoved where a snapshot came since the plan that names the files, too; RefusedForSafety where the record
+    is not sealed: it says what snapshots begin with, and a forger could give them anything.
+    """
+    work, run = leased.work, leased.run
+    if run.state not in OPEN:
+        return leased
+    landed = erasure_landed(leased)
+    if landed is not None:
+        return landed
+    refuse_edited(work.store, run)
+    if not run.is_sealed:
+        raise RefusedForSafety(
+            f"the record of {run.id} is not sealed with your key, and it says what snapshots begin with",
+            hint=f"`firnline undo {quote(str(run.id))}`, then erase again",
+        )
+    attempt = _Attempt(leased, run.erasure)
+    changed = change(work.source, attempt.edit, attempt.before_send, still=leased.lease.check)
+    if changed is None:
+        return call_off_erasure(attempt.leased, "no snapshot is left that names the files")
+    return _committed(attempt.leased, attempt.leased.run.events[-1].detail)
+
+
+def erasure_landed(leased: LeasedRun) -> LeasedRun | None:
+    """Returns the run, committed, where one of its tries had landed before it could say so."""
+    state, commits = leased.load(), leased.work.source.commits
+    for event in reversed(leased.run.attempts):
+        if commits.landed(event.detail, version_of(state), leased.lease.check):
+            return _committed(leased, event.detail)
+    after = {each.after for each in leased.run.erasure.trimmed}
+    if leased.run.attempts and after & set(_begin_with(leased.work.source.format, state).values()):
+        return _committed(leased, leased.run.attempts[-1].detail)  # nothing but the commit names what it wrote
+    return None
+
+
+def _begin_with(table_format: TableFormat, state: State) -> dict[SnapshotId, str]:
+    """Returns the unit that each snapshot begins with."""
+    return {owner: file.key for owner, file in table_format.roots(state) if file.opens}
+
+
+def call_off_erasure(leased: LeasedRun, why: str = "called off") -> LeasedRun:
+    """Returns the run, ended before it changed the table. Raises RefusedForSafety once it has."""
+    leased.lease.renew()
+    if leased.run.state not in OPEN or erasure_landed(leased) is not None:
+        raise RefusedForSafety(
+            f"{leased.run.id} is committed: what is erased does not come back", hint="`firnline purge` ends it"
+        )
+    return leased.moved(RunState.CANCELLED, why=why)
+
+
+def _committed(leased: LeasedRun, detail: Mapping[str, Any]) -> LeasedRun:
+    leased.lease.renew()
+    work, state = leased.work, leased.work.source.load()
+    late = list_forgotten(work, leased.run, state, detail["forgotten"])
+    return leased.moved(RunState.COMMITTED, **{**detail, "forgotten_parts": late})
+
+
+@dataclass
+class _Attempt:
+    """Records each try before it is sent, and remembers the run as it moves."""
+
+    leased: LeasedRun
+    erasure: Erasure
+
+    def edit(self, state: State) -> Edited | None:
+        work, run = self.leased.work, self.leased.run
+        work.same_table(state, run)
+        refuse_copy(work.source.name, state)
+        refuse_conflict(work, state)
+        self._refuse_late(state)
+        self._refuse_lost_units()
+        table_format = erases(work.source.format, state.table)
+        return table_format.erased(state, self.erasure.trimmed, work.now())
+
+    def _refuse_late(self, state: State) -> None:
+        """Raises TableMoved where a snapshot that came since the plan names the files: an append takes over what the
+        one before it has.
+        """
+        work, erasure = self.leased.work, self.erasure
+        table_format, files = erases(work.source.format, state.table), set(map(identity, erasure.files))
+        late = {each.id for each in state.graph} - set(erasure.snapshots)
+        found = table_format.naming(state, files, work.progress, late) if late else None
+        if found is not None and found.units:
+            raise TableMoved(
+                f"{min(found.snapshots)} came to {state.table} since the plan, and names the files too",
+                hint="nothing was changed; erase again",
+            )
+        begin_with = _begin_with(work.source.format, state)
+        for each in erasure.trimmed:
+            if begin_with.get(each.snapshot, each.before) not in (each.before, each.after):
+                raise TableMoved(f"{each.snapshot} of {state.table} is not as it was planned", hint="erase again")
+        refuse_kept(state, {each.snapshot for each in erasure.trimmed}, work.now())
+
+    def _refuse_lost_units(self) -> None:
+        """Raises RefusedForSafety where a unit that snapshots are about to begin with is not there.
+
+        1. The units are written, and the run is planned. It lies still for longer than a day.
+        2. A search for orphans removes them: nothing names them.
+        3. The run commits, and snapshots begin with what is gone.
+        """
+        work = self.leased.work
+        lost = [each for each in self.erasure.written if not is_there(work.store, each)]
+        if lost:
+            raise RefusedForSafety(
+                f"{lost[0]} is gone, which {self.leased.run.id} wrote",
+                hint=f"`firnline undo {quote(str(self.leased.run.id))}`, then erase again; nothing was changed",
+            )
+
+    def before_send(self, base: State, edited: Edited, attempt: Attempt) -> None:
+        self.leased.lease.renew()
+        detail = {**attempt.proof, "removal": Removal().to_json(), "forgotten": list(edited.forgotten)}
+        self.leased = self.leased.moved(RunState.COMMITTING, **detail)
+        self.leased.lease.check()

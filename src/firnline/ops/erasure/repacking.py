@@ -1,0 +1,117 @@
+"""Erasing files from bundles of a deep tier: all else that they hold is packed anew, and they go.
+
+| crash after | what it leaves | what the next try does |
+|---|---|---|
+| the note | bundles that the index names | packs their members anew |
+| a new bundle | files that lie in two bundles | packs them once more |
+| the index | bundles that nothing but the note names | removes them |
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from uuid import uuid4
+
+from firnline.errors import ArchiveIncomplete, StoreError, UnreadableMetadata
+from firnline.model.locations import join
+from firnline.model.times import format_instant
+from firnline.ops.tiers.bundling import Bundles
+from firnline.ops.tiers.waking import Inquiry
+from firnline.ports.catalogs import Still
+from firnline.ports.copying import Stored
+from firnline.ports.discard import Discard, OwnKey
+from firnline.ports.packing import RepackJob
+from firnline.ports.stores import ReadWrite, is_there
+
+_NOTES, _BEGUN, _DONE = "erasures", ".begun.json", ".done.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Repacking:
+    """Files, by their places in a tier, that shall go from its bundles. `store` is the tier's."""
+
+    bundles: Bundles
+    store: ReadWrite
+    discard: Discard
+    places: frozenset[str]
+
+    def due(self) -> dict[str, Stored]:
+        """Returns the bundles that hold any of the files, by their names; they must be readable before `erase`."""
+        return self.bundles.index.holding(sorted(self.places))
+
+    def erase(self, asked: Inquiry, now: Callable[[], int], still: Still) -> None:
+        """Packs all other members anew, and removes the bundles that hold the files, or held any that were erased by
+        one who was stopped. `still` is asked before each step. Raises StoreError where a bundle stays there.
+        """
+        due = list(self.due())
+        if due:
+            still()
+            self._note(due, asked, now())
+        for bundle in due:
+            self._empty(bundle, still)
+        for note, bundles in self._begun():
+            gone = [bundle for bundle in bundles if not self.bundles.index.members(bundle)]
+            for bundle in gone:
+                self._remove(bundle, still)
+            if gone == bundles:
+                self.store.put_if_absent(join(self._notes, f"{note}{_DONE}"), b"{}")
+
+    def _empty(self, bundle: str, still: Still) -> None:
+        """Packs what a bundle holds anew, except for the files, and takes it out of the index."""
+        index = self.bundles.index
+        stays = tuple(each for each in index.members(bundle) if each.place not in self.places)
+        if stays:
+            job = RepackJob(self.bundles.new_name(), self.bundles.root, stays)
+            (outcome,) = self.bundles.repack.repack([job], still)
+            if outcome.error:
+                raise ArchiveIncomplete(
+                    f"{bundle} could not be packed anew: {outcome.error}", hint="it is as it was; erase again"
+                )
+            still()
+            index.add([outcome])
+        for name in index.without(bundle):
+            still()
+            self.discard.discard([OwnKey(index.segments, name)])
+        index.recall()
+        if index.members(bundle):
+            raise StoreError(f"a segment of the index that names {bundle} could not be removed", hint="erase again")
+
+    def _remove(self, bundle: str, still: Still) -> None:
+        """Removes a bundle that the index does not name any more."""
+        folder, _, name = bundle.rpartition("/")
+        still()
+        self.discard.discard([OwnKey(folder, name)])
+        if is_there(self.store, bundle):
+            raise StoreError(f"{bundle} could not be removed", hint="erase again, with the right to delete there")
+
+    @property
+    def _notes(self) -> str:
+        return join(self.bundles.index.folder, _NOTES)
+
+    def _note(self, bundles: list[str], asked: Inquiry, at: int) -> None:
+        """Writes down what goes before anything does, for which case and by whom."""
+        said = {"at": format_instant(at), "files": sorted(self.places), "case": asked.case, "by": asked.by}
+        key = join(self._notes, f"{at:014d}-{uuid4().hex}{_BEGUN}")
+        self.store.put_if_absent(key, json.dumps({**said, "bundles": bundles}, ensure_ascii=False).encode())
+
+    def _begun(self) -> Iterator[tuple[str, list[str]]]:
+        """Yields the bundles of each note that says of no end."""
+        names = set(self.store.names(self._notes))
+        for name in sorted(names):
+            stem = name.removesuffix(_BEGUN)
+            if stem != name and f"{stem}{_DONE}" not in names:
+                key = join(self._notes, name)
+                yield stem, _bundles_in(key, self.store.get(key), self.bundles.index.folder)
+
+
+def _bundles_in(key: str, data: bytes, folder: str) -> list[str]:
+    """Returns what a note names. Raises UnreadableMetadata unless these are bundles of this very history."""
+    try:
+        bundles = list(json.loads(data)["bundles"])
+        if all(each.rpartition("/")[0] == folder and each.endswith(".tar") for each in bundles):
+            return bundles
+        raise ValueError("it names other objects than bundles")
+    except (ValueError, TypeError, KeyError, AttributeError) as problem:
+        raise UnreadableMetadata(f"{key} is no note of an erasure: {problem}", hint="bring it back") from problem
