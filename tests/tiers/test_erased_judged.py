@@ -100,3 +100,25 @@ def test_every_snapshot_is_read_without_the_rows_of_the_file(shore: Shore, spark
     assert handed == {each: expected[each] for each in handed}
     for each in (live, cold):
         assert shore.firnline("check", each)["sound"], each
+
+
+def test_rows_keep_their_numbers(shore: Shore, spark: JavaSpark) -> None:
+    """Entries of a manifest have no numbers of their own until it is written anew: each begins where the last ended."""
+    live = shore.live_table("numbered")
+    spark.sql(f"CREATE TABLE {live} (id BIGINT) PARTITIONED BY (id) TBLPROPERTIES ('format-version' = '3')")
+    spark.sql(f"INSERT INTO {live} VALUES (0), (1), (2), (3), (4), (5)")
+    spark.sql(f"INSERT INTO {live} VALUES (6), (7)")
+    before = _rows(spark, live)
+    newest = [json.loads(row) for row in before[spark.table(live).currentSnapshot().snapshotId()]]
+    numbered = sorted((row["_row_id"], row["_file"]) for row in newest)
+    assert [number for number, _ in numbered] == list(range(8))
+    gone = [path for number, path in numbered if number in (0, 1, 3)]
+    formal = ("--case", "RIGHT-17", "--by", "A. Person", "--grace", "0s", "--yes")
+    assert shore.firnline("erase", live, *gone, *formal)["done"]
+    assert _rows(spark, live) == _without(before, gone)
+    spark.sql(f"INSERT INTO {live} VALUES (8)")
+    spark.sql(f"CALL {shore.lake_name}.system.rewrite_manifests(table => 'db.numbered', use_caching => false)")
+    spark.refresh(live)
+    told = spark.sql(f"SELECT id, _row_id FROM {live} ORDER BY _row_id")
+    left = [number for number, path in numbered if path not in gone]
+    assert [row["_row_id"] for row in told] == [*left, 8]
