@@ -17,7 +17,8 @@ PYTHON = ROOT / "docs" / "guides" / "python.md"
 ICECHUNK = ROOT / "docs" / "guides" / "icechunk.md"
 POINTERS = ROOT / "docs" / "guides" / "pointers.md"
 TIERS = ROOT / "docs" / "guides" / "tiers.md"
-SHELL_GUIDES = [guide for guide in GUIDES if blocks(guide, "console") and guide not in (POINTERS, TIERS)]
+ERASURE = ROOT / "docs" / "guides" / "erasure.md"
+SHELL_GUIDES = [guide for guide in GUIDES if blocks(guide, "console") and guide not in (POINTERS, TIERS, ERASURE)]
 
 
 @pytest.mark.parametrize("guide", [README, *SHELL_GUIDES], ids=lambda path: path.stem)
@@ -52,6 +53,13 @@ def test_history_is_handed_to_the_tier_of_the_page(
     for block in blocks(TIERS, "console"):
         for example in examples(block):
             Shell(small_lake, capsys).run(example)
+
+
+def test_a_file_is_erased_as_the_page_shows(small_lake: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    shell = Shell(small_lake, capsys)
+    for block in blocks(ERASURE, "console"):
+        for example in examples(block):
+            shell.run(example)
 
 
 def test_python_examples_run_in_order(small_lake: Path) -> None:

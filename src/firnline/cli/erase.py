@@ -93,7 +93,7 @@ def _loss_blocks(loss: TableLoss, everything: bool) -> Iterator[Block]:
     rows = sum(each.rows for each in naming.files)
     held = f"{size(sum(each.size for each in naming.files))}, {rows:,} rows"
     how_many = f"{counted(len(naming.losing), 'snapshot')} of {len(state.graph):,}"
-    yield Line(f"{loss.tier}, {state.table}: {how_many} lose {held}")
+    yield Line(f"{loss.tier}, {state.table}: {held}, lost by {how_many}")
     losing = newest_first(state, naming.losing)
     shown = losing if everything else losing[:_SHOWN]
     yield Grid(
@@ -103,7 +103,7 @@ def _loss_blocks(loss: TableLoss, everything: bool) -> Iterator[Block]:
     if len(losing) > len(shown):
         yield Line(f"  … and {len(losing) - len(shown):,} older (--list shows them)")
     if naming.mentioning:
-        yield Line(f"  {counted(len(naming.mentioning), 'snapshot')} more only tell that they took it out")
+        yield Line(f"  only told to have taken it out: by {counted(len(naming.mentioning), 'snapshot')} more")
     yield Line(f"  to be rewritten: {counted(len(naming.units), 'manifest')}, {len(naming.snapshots):,} manifest lists")
     if loss.bundles:
         yield Line(f"  it lies in {counted(len(loss.bundles), 'bundle')}, to be packed anew without it")

@@ -11,7 +11,6 @@ import typer
 
 from firnline import __version__
 from firnline.cli import (
-    branches,
     check,
     doctor,
     erase,
@@ -50,7 +49,6 @@ history.register(app)
 sql.register(app)
 orphans.register(app)
 marks.register(app)
-branches.register(app)
 pointers.register(app)
 tiers.register(app)
 erase.register(app)

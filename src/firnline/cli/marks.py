@@ -1,4 +1,4 @@
-"""The commands that mark what must stay: tag, hold, adopt."""
+"""The commands on what names or keeps snapshots: tag, hold, branch, adopt."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import typer
 
 from firnline.cli import options
 from firnline.cli.output import output_for
-from firnline.cli.runs import Grace, SoleWriter, Yes, ask, confirming, lake_of, show_expired
+from firnline.cli.runs import BreakLease, Grace, SoleWriter, Yes, ask, confirming, lake_of, show_expired
 from firnline.model.holds import Hold
 from firnline.model.times import format_instant
 from firnline.ops.marks.adopt import Adoption
@@ -19,6 +19,7 @@ from firnline.plans.pages import Grid, Hint, Line, Page
 
 tag_app = typer.Typer(help="Name snapshots that every engine keeps.", no_args_is_help=True)
 hold_app = typer.Typer(help="Hold snapshots or whole tables: who, why, until when.", no_args_is_help=True)
+branch_app = typer.Typer(help="Drop branches, with what only they hold.", no_args_is_help=True)
 
 _DAMAGED = "nothing of the table goes while this hold cannot be read: correct its property, or remove it with"
 
@@ -29,6 +30,7 @@ HoldName = Annotated[str, typer.Argument(metavar="NAME", help="The hold's name: 
 def register(app: typer.Typer) -> None:
     app.add_typer(tag_app, name="tag")
     app.add_typer(hold_app, name="hold")
+    app.add_typer(branch_app, name="branch")
     app.command("adopt", short_help="Write the policy into the table's own retention.")(adopt_table)
 
 
@@ -168,3 +170,28 @@ def _adoption_page(adoptions: tuple[Adoption, ...], verb: str) -> Page:
         return Page((Line("nothing to write: the table's own retention already reaches as far as the policy"),))
     rows = tuple((each.what, each.before, each.after) for each in adoptions)
     return Page((Grid(rows, (verb, "before", "after")),))
+
+
+@branch_app.command("drop")
+def branch_drop(
+    table: options.TableArg,
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The branch's name.")],
+    blast_radius: options.BlastRadius = None,
+    grace: Grace = None,
+    sole_writer: SoleWriter = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what would go.")] = False,
+    yes: Yes = False,
+    break_lease: BreakLease = False,
+    config: options.Config = None,
+    engine: options.Engine = "auto",
+    as_json: options.Json = False,
+) -> None:
+    """Drop a branch of a Paimon or Icechunk table with its snapshots and tags, and the files that nothing else needs:
+    planned, committed, and purged once grace is over. Until then `undo` brings it back; of Icechunk, until the commit.
+    """
+    lake, radius = lake_of(config, engine, as_json), options.share(blast_radius)
+    result = lake.drop_branch(
+        table, name, dry_run=dry_run, blast_radius=radius, grace=grace, sole_writer=sole_writer,
+        break_lease=break_lease, confirm=confirming(yes, as_json),
+    )  # fmt: skip
+    show_expired(result, as_json)
