@@ -24,7 +24,8 @@ SCHEMA = {
         {"name": "path", "type": "string"}, {"name": "length", "type": "long"},
         {"name": "parts", "type": ["null", {"type": "array", "items": "string"}]},
         {"name": "first", "type": ["null", "long"]}, {"name": "last", "type": ["long", "null"]},
-        {"name": "inner", "type": {"type": "record", "name": "r", "fields": [{"name": "deep", "type": ["null", "int"]}]}},
+        {"name": "inner", "type": {"type": "record", "name": "r", "fields": [
+            {"name": "deep", "type": ["null", "int"]}]}},
     ],
 }  # fmt: skip
 
@@ -42,7 +43,8 @@ def written(records: list[Any], codec: str = "deflate", interval: int = 200) -> 
 optional = st.none() | st.integers(-(2**40), 2**40)
 listed = st.fixed_dictionaries(
     {
-        "path": st.text(max_size=20), "length": st.integers(0, 2**40), "parts": st.none() | st.lists(st.text(max_size=3)),
+        "path": st.text(max_size=20), "length": st.integers(0, 2**40),
+        "parts": st.none() | st.lists(st.text(max_size=3)),
         "first": optional, "last": optional, "inner": st.fixed_dictionaries({"deep": st.none() | st.integers(0, 99)}),
     }
 )  # fmt: skip
@@ -89,11 +91,10 @@ def test_records_are_left_out_told_again_and_changed(way: Any, records: list[Any
 def test_any_file_keeps_the_records_that_stay(way: Any, sample: Sample, data: st.DataObject) -> None:
     before = rows_of(sample.data)
     stays = data.draw(st.lists(st.booleans(), min_size=len(before), max_size=len(before)))
-    try:
-        found = rebuild(sample.data, (), lambda number: ({},) if stays[number] else (), way=way)
-    except CorruptAvro as refused:
-        assert "may be null" in str(refused) or "have no bytes" in str(refused)
-        return
+    schema = read_header(sample.data).schema
+    if isinstance(schema, list) or not sample.leaves:
+        return  # records that may be null, or have no bytes, are refused
+    found = rebuild(sample.data, (), lambda number: ({},) if stays[number] else (), way=way)
     assert rows_of(found) == [row for row, kept in zip(before, stays, strict=True) if kept]
 
 
