@@ -13,6 +13,7 @@ import pytest
 import yaml
 from pyiceberg.catalog import Catalog, load_catalog
 
+from firnline.app.erasure import ErasureReport
 from firnline.cli.main import run as command
 from firnline.errors import ArchiveIncomplete, StoreError
 from firnline.lake import Lake, open_lake
@@ -144,3 +145,30 @@ def test_a_bundle_that_is_gone_or_another_one_stops_the_next_run_and_a_restore(w
     with pytest.raises((ArchiveIncomplete, StoreError)):
         world.firnline().restore("lake.db.t", str(min(slept)), inquiry=NOW)
     assert set(world.rows("lake")).isdisjoint(slept)
+
+
+def test_a_file_is_erased_from_a_bundle_that_sleeps(world: ThreeBuckets) -> None:
+    slept = world.sleep()
+    table = world.catalog("deep").load_table("db.t")
+    old = min(slept, key=lambda each: len(slept[each]))
+    (entry,) = table.scan(snapshot_id=old).plan_files()
+    (gone,) = slept[old]
+    (before,) = world.bundles()
+    time.sleep(WAIT_S)  # moto counts the first wait from when an object was made
+
+    def erase(asked: Inquiry) -> ErasureReport:
+        return world.firnline().erasures.carry_out("lake.db.t", [entry.file.file_path], asked, 0, lambda plan: None)
+
+    first = erase(NOW)
+    deep = next(each for each in first.tables if each.tier == "deep")
+    assert deep.awaited is not None
+    assert [each["Key"] for each in world.bundles()] == [before["Key"]]
+    last = erase(Inquiry("CASE-1", "A. Person"))
+    assert last.is_done, last.to_json()
+    (after,) = world.bundles()
+    assert after["Key"] != before["Key"]
+    assert after["StorageClass"] == "DEEP_ARCHIVE"
+    assert after["Size"] < before["Size"] - _LARGE / 2
+    for each, rows in slept.items():
+        world.firnline().restore("lake.db.t", str(each), inquiry=Inquiry("CASE-2", "A. Person"))
+        assert world.rows("lake")[each] == [row for row in rows if row != gone]
