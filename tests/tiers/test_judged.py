@@ -19,12 +19,13 @@ from tests.tiers.java_spark import JavaSpark
 from tests.tiers.readings import Rows, as_of, by_id, by_name, by_time, pyiceberg_rows, spark_rows, without_lineage
 from tests.tiers.shores import Shore, on_files
 
-pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("tiers-spark")]
-COUNT = 500 if os.environ.get("FIRNLINE_FULL") else 12
-SAMPLE = 500 if os.environ.get("FIRNLINE_FULL") else 4
+FULL = bool(os.environ.get("FIRNLINE_FULL"))
+pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("tiers-spark"), pytest.mark.timeout(3_600 if FULL else 600)]
+COUNT = 500 if FULL else 12
+SAMPLE = 25 if FULL else 4
 Record = Callable[[str, object], None]
 
-GROUNDS = ["files", "s3"] if os.environ.get("FIRNLINE_FULL") else ["s3"]
+GROUNDS = ["files", "s3"] if FULL else ["s3"]
 
 
 @pytest.fixture(params=GROUNDS)
