@@ -18,6 +18,7 @@ from firnline.ports.delete import Doomed, Fate
 from firnline.stores.delete import ObjectDelete
 from firnline.stores.objects import ObjectStores
 from firnline.stores.s3 import open_s3
+from firnline.stores.s3_deletes import bulk_request
 from firnline.stores.throttle import Lanes, Rates, Throttle
 from firnline.stores.wrappers.retry import Retrying
 from harness.curves import watched
@@ -211,7 +212,7 @@ class TestErrors:
 
 def test_an_older_server_gets_the_checksum_it_knows(moto_server: Server, root: str) -> None:
     under_test = ObjectDelete(moto_server.settings)
-    asked = under_test._buckets.s3().wire._request("b", b"body")
+    asked = under_test._buckets.s3().wire.request(bulk_request("b", b"body"))
     assert asked.headers["Content-MD5"] == b64encode(md5(b"body").digest()).decode()
     under_test.delete(filled(moto_server, root, 1))
     with pytest.raises(botocore.exceptions.ClientError):
@@ -228,12 +229,14 @@ def test_an_older_server_gets_the_checksum_it_knows(moto_server: Server, root: s
 )
 def test_a_bulk_delete_goes_where_botocore_says(settings: dict[str, str], address: str) -> None:
     keys = {"s3.access-key-id": "a", "s3.secret-access-key": "b", "s3.session-token": "t"}
-    asked = open_s3({**keys, **settings}).wire._request("lake", b"")
+    asked = open_s3({**keys, **settings}).wire.request(bulk_request("lake", b""))
     assert asked.url == address
     assert asked.headers["X-Amz-Security-Token"] == "t"
     assert asked.headers["Authorization"].startswith("AWS4-HMAC-SHA256 ")
 
 
 def test_nothing_is_signed_for_a_stranger() -> None:
-    asked = open_s3({"s3.endpoint": "http://127.0.0.1:9", "s3.anonymous": "true"}).wire._request("lake", b"")
+    asked = open_s3({"s3.endpoint": "http://127.0.0.1:9", "s3.anonymous": "true"}).wire.request(
+        bulk_request("lake", b"")
+    )
     assert "Authorization" not in asked.headers

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -20,14 +21,18 @@ from firnline.stores.copies.copying import ObjectCopy
 from firnline.stores.copies.verifying import ObjectVerify
 from firnline.stores.s3 import open_s3
 from firnline.stores.throttle import Lanes, Throttle
+from firnline.stores.wire.requests import WireAnswer, WireRequest
 from firnline.testing.copies.contract import LARGE, flipped, some_bytes, stored
 from harness.servers.fixtures import Bucket, unique
 from harness.servers.process import Server
 from harness.servers.proxy import Proxy, Rule, proxy
 from harness.servers.s3 import client, make_bucket
 
+from .careless import careless
+
 COLD = "GLACIER_IR"
 PART = 5 << 20
+ODD_TAG = f'"{"0" * 32}"'
 
 
 @pytest.fixture
@@ -94,7 +99,7 @@ def test_a_server_copies_by_itself(moto_bucket: Bucket, cold: str, between: Prox
     jobs.append(put_in_parts(moto_bucket, "p", [some_bytes(PART), some_bytes(PART), b"x"])._replace(target=f"{cold}/p"))
     outcomes = ObjectCopy(settings, settings).copy(jobs)
     assert [each.fate for each in outcomes] == [CopyFate.COPIED] * 4
-    assert Counter(method for _, method, _ in between.seen) == {"HEAD": 2 * 4 + 1, "PUT": 3 + 3, "POST": 2}
+    assert Counter(method for _, method, _ in between.seen) == {"HEAD": 2 * 4 + 2, "PUT": 3 + 3, "POST": 2}
     for job, outcome in zip(jobs, outcomes, strict=True):
         assert body(moto_bucket.server, job.target) == body(moto_bucket.server, job.source)
         tag = head(moto_bucket.server, job.target)["ETag"].strip('"')
@@ -134,6 +139,23 @@ def test_parts_of_all_sizes_are_compared_by_their_bytes(moto_bucket: Bucket, col
     assert ObjectVerify(live).verify([stored(copied)])[0].fate is CopyFate.FAILED
 
 
+def with_odd_tags(monkeypatch: pytest.MonkeyPatch, settings: dict[str, str]) -> list[WireRequest]:
+    """Returns what is written from now on; each object gets a tag that looks like an md5, and is none."""
+    wire, written = open_s3(settings).wire, list[WireRequest]()
+    really = wire.send
+
+    def send(asked: WireRequest) -> WireAnswer:
+        told = really(asked)
+        if asked.operation in ("PutObject", "UploadPart"):
+            written.append(asked)
+        if asked.operation == "PutObject":
+            return told._replace(headers={"ETag": ODD_TAG})
+        return told._replace(body=re.sub(rb"<ETag>.*</ETag>", f"<ETag>{ODD_TAG}</ETag>".encode(), told.body))
+
+    monkeypatch.setattr(wire, "send", send)
+    return written
+
+
 @pytest.mark.parametrize("size", [1_000, LARGE])
 def test_a_store_whose_tags_are_no_md5_is_read_back(
     moto_bucket: Bucket, cold: str, size: int, between: Proxy, monkeypatch: pytest.MonkeyPatch
@@ -141,11 +163,8 @@ def test_a_store_whose_tags_are_no_md5_is_read_back(
     """As with a key of KMS: an ETag then looks like an md5, and is none."""
     odd, really = through(between, moto_bucket.server), obstore.put
 
-    def other_tag(parsed: dict[str, Any], **_: Any) -> None:
-        parsed["ETag"] = f'"{"0" * 32}"'
-
-    monkeypatch.setattr(obstore, "put", lambda *args, **named: {**really(*args, **named), "e_tag": f'"{"0" * 32}"'})
-    open_s3(odd).client.meta.events.register("after-call.s3.CompleteMultipartUpload", other_tag)
+    with_odd_tags(monkeypatch, odd)
+    monkeypatch.setattr(obstore, "put", lambda *args, **named: {**really(*args, **named), "e_tag": ODD_TAG})
     job = put(moto_bucket, "x", some_bytes(size))._replace(target=f"{cold}/x")
     (copied,) = ObjectCopy(moto_bucket.server.settings, odd).copy([job])
     assert copied.fate is CopyFate.COPIED
@@ -236,3 +255,22 @@ def test_copies_keep_to_the_pace_of_both_stores(moto_bucket: Bucket, cold: str) 
     again = [each._replace(target=f"{each.target}-2") for each in jobs]
     many.copy_many(again, ObjectCopy(live, far, source_throttle=slow_reads))
     assert time.monotonic() - begun >= 0.7
+
+
+@pytest.mark.parametrize("operation", ["copy", "complete"])
+def test_a_success_that_tells_of_a_failure_is_none(moto_bucket: Bucket, cold: str, operation: str) -> None:
+    """S3 says that all is well before it begins to copy, and what went wrong where its answer belongs."""
+    size = 9 if operation == "copy" else LARGE
+    job = put(moto_bucket, "x", some_bytes(size))._replace(target=f"{cold}/x")
+    live, once = moto_bucket.server.settings, Patience(attempts=1)
+    with careless(moto_bucket.server.url) as lax:
+        far = {**live, "s3.endpoint": lax.url}
+
+        def fail(method: str, path: str, sent: bytes, answer: tuple[int, bytes]) -> tuple[int, bytes]:
+            failed = b"Result>" in answer[1] and b"Initiate" not in answer[1]
+            return (200, b"<Error><Code>InternalError</Code></Error>") if failed else answer
+
+        lax.change = fail
+        (outcome,) = ObjectCopy(far if operation == "copy" else live, far, patience=once).copy([job])
+    assert outcome.fate is CopyFate.FAILED
+    assert "InternalError" in outcome.error

@@ -8,7 +8,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 from uuid import uuid4
 
 import pytest
@@ -21,7 +21,6 @@ from firnline.stores.copies import bundles
 from firnline.stores.copies.members import ObjectMembers
 from firnline.stores.copies.packing import ObjectPack
 from firnline.stores.copies.verifying import ObjectVerify
-from firnline.stores.s3 import open_s3
 from firnline.testing.copies.contract import LARGE, some_bytes
 from firnline.testing.copies.packing import MARK, MarkingRelocation, PackContract, unpacked, whole
 from harness.servers.fixtures import Bucket, unique
@@ -30,7 +29,7 @@ from harness.servers.proxy import Proxy, Rule, proxy
 from harness.servers.s3 import client, make_bucket
 from tests.stores.test_buckets import InMemory
 from tests.stores.test_copies import Between
-from tests.stores.test_copies_on_s3 import body, head, put
+from tests.stores.test_copies_on_s3 import ODD_TAG, body, head, put, with_odd_tags
 from tests.stores.test_local import OnDisk
 from tests.stores.test_s3 import OnMoto, OnVersitygw
 
@@ -234,28 +233,16 @@ def test_a_bundle_of_an_archive_class_is_packed_again_without_reading_it(
 
 @pytest.mark.parametrize("size", [200_000, LARGE])
 def test_a_bundle_that_cannot_be_read_back_has_the_tag_of_what_was_seen_to_arrive(
-    moto_bucket: Bucket, cold: str, size: int, between: Proxy
+    moto_bucket: Bucket, cold: str, size: int, between: Proxy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As with a key of KMS: an ETag then looks like an md5, and is none."""
     live, odd = moto_bucket.server.settings, {**through(between, moto_bucket.server), "s3.connect-timeout": "9"}
-    events, asked = open_s3(odd).client.meta.events, []
-    put_tag, made_up = f'"{"0" * 32}"', "etag:" + "0" * 32
-
-    def other_tag(parsed: dict[str, Any], **_: Any) -> None:
-        parsed["ETag"] = put_tag
-
-    def note(params: dict[str, Any], **_: Any) -> None:
-        asked.append(params.get("ContentMD5"))
-
-    for name in ("CompleteMultipartUpload", "PutObject"):
-        events.register(f"after-call.s3.{name}", other_tag)
-    for name in ("UploadPart", "PutObject"):
-        events.register(f"before-parameter-build.s3.{name}", note)
+    written = with_odd_tags(monkeypatch, odd)
     job = bundle_of(moto_bucket, cold, some_bytes(size))
     (outcome,) = ObjectPack(live, odd, storage_class="DEEP_ARCHIVE").pack([job], MarkingRelocation())
-    assert (outcome.error, outcome.checksum) == ("", made_up)
-    assert len(asked) == -(-outcome.size // (8 << 20))
-    assert all(asked)
+    assert (outcome.error, outcome.checksum) == ("", "etag:" + ODD_TAG.strip('"'))
+    assert len(written) == -(-outcome.size // (8 << 20))
+    assert all("Content-MD5" in each.headers for each in written)
     really = whole(outcome)._replace(checksum="etag:" + head(moto_bucket.server, job.target)["ETag"].strip('"'))
     same, other = ObjectVerify(live).verify([really, whole(outcome)])
     assert (same.fate, other.fate) == (CopyFate.PRESENT, CopyFate.FAILED)

@@ -22,8 +22,8 @@ from obstore.store import S3Store
 
 from firnline.errors import BadCredentials, PermanentStoreError
 from firnline.policy.limits import MOST_AT_ONCE
-from firnline.stores.s3_deletes import BulkWire
 from firnline.stores.settings import Properties, S3Settings, check_address, http_options, retrying, s3_settings
+from firnline.stores.wire.signed import S3Wire
 
 _LOOK_AGAIN = timedelta(minutes=5)
 _AWS = (".amazonaws.com", ".amazonaws.com.cn")
@@ -37,7 +37,7 @@ class S3Place:
         self.settings = settings
         self._credentials = _credentials(settings)
         self.client = _client(settings, self._credentials)
-        self.wire = BulkWire(self.client, self._credentials)
+        self.wire = S3Wire(self.client, self._credentials)
 
     @property
     def endpoint(self) -> str | None:

@@ -1,7 +1,7 @@
 """Deletes on S3: many keys in one request, as they go over the wire, and an answer for each of them.
 
-Its whole way from call to request takes longer than a server takes for a thousand keys, so the parts are called one by
-one. obstore is as quick, but it takes a key that the answer does not mention for deleted.
+Sent by the wire: botocore's own way takes longer than a server takes for a thousand keys. obstore is as quick, but it
+takes a key that the answer does not mention for deleted.
 
 S3 says "deleted" of a key that was not there, and asking first would cost a request per key: DELETED means here that
 it is gone now. A key in neither half of an answer is not taken for gone.
@@ -14,21 +14,18 @@ from base64 import b64encode
 from collections.abc import Sequence
 from hashlib import md5
 from typing import Any, NamedTuple
-from urllib.parse import urlsplit
 from xml.etree import ElementTree
 from xml.sax.saxutils import escape
 
 import botocore.exceptions
-from botocore.auth import S3SigV4Auth
-from botocore.awsrequest import AWSRequest
-from botocore.exceptions import ClientError
-from botocore.parsers import create_parser
 
 from firnline.errors import BadCredentials, StoreError
 from firnline.ports.delete import Fate
 from firnline.stores.delete_batches import Answer
 from firnline.stores.failures import HOPELESS, PASSING, SLOW_DOWN, code_of, failure, unreachable
 from firnline.stores.keys import Key
+from firnline.stores.wire.requests import WireRequest
+from firnline.stores.wire.signed import S3Wire
 
 _HEAD = '<?xml version="1.0" encoding="UTF-8"?><Delete xmlns="http://s3.amazonaws.com/doc/2006-03-01/">'
 _OPENING = re.compile(r'(?:<\?xml version="1\.0" encoding="UTF-8"\?>\s*)?<DeleteResult(?: xmlns="[^"<>&]*")?>')
@@ -88,52 +85,22 @@ def _parsed(body: bytes) -> BulkAnswer | None:
     )
 
 
-_OPERATION = "DeleteObjects"
-_FAILED = 500
+def _deleted(wire: S3Wire, bucket: str, names: Sequence[str]) -> BulkAnswer:
+    """Returns what one request said. Raises botocore's errors; names must survive XML. A success without its XML is a
+    failure too: nothing of it can be believed.
+    """
+    asked = bulk_request(bucket, write_request(names))
+    told = wire.send(asked)
+    said = read_answer(told.body)
+    if said is None:
+        raise wire.refusal(asked.operation, told)
+    return said
 
 
-class BulkWire:
-    """One S3's bulk deletes, with the connections of a boto3 client; without credentials nothing is signed."""
-
-    def __init__(self, client: Any, credentials: Any) -> None:
-        self._client = client
-        self._credentials = credentials
-        self._addresses: dict[str, str] = {}
-
-    def delete(self, bucket: str, names: Sequence[str]) -> BulkAnswer:
-        """Returns what one request said. Raises botocore's errors; names must survive XML."""
-        answer = self._client._endpoint.http_session.send(self._request(bucket, write_request(names)).prepare())
-        said = read_answer(answer.content) if answer.status_code == 200 else None
-        if said is None:
-            raise self._failure(answer)
-        return said
-
-    def _request(self, bucket: str, body: bytes) -> AWSRequest:
-        """Returns a signed request. The checksum is the one that every S3 knows; several refuse newer ones alone."""
-        headers = {
-            "User-Agent": self._client.meta.config.user_agent,
-            "Content-MD5": b64encode(md5(body, usedforsecurity=False).digest()).decode(),
-        }
-        request = AWSRequest("POST", f"{self._address(bucket)}?delete", headers, body)
-        if self._credentials is not None:
-            current = self._credentials.get_frozen_credentials()
-            S3SigV4Auth(current, "s3", self._client.meta.region_name).add_auth(request)
-        return request
-
-    def _address(self, bucket: str) -> str:
-        """Returns where botocore's rules put a bucket: by host or by path, of AWS or of another server."""
-        if bucket not in self._addresses:
-            asked = {"Bucket": bucket, "Delete": {"Objects": []}}
-            found = urlsplit(self._client.generate_presigned_url("delete_objects", asked))
-            self._addresses[bucket] = found._replace(query="").geturl()
-        return self._addresses[bucket]
-
-    def _failure(self, answer: Any) -> ClientError:
-        """Returns the store's refusal. A success without its XML is a failure too: nothing of it can be believed."""
-        status = _FAILED if answer.status_code == 200 else answer.status_code
-        response = {"headers": answer.headers, "status_code": status, "body": answer.content}
-        shape = self._client.meta.service_model.operation_model(_OPERATION).output_shape
-        return ClientError(create_parser("rest-xml").parse(response, shape), _OPERATION)
+def bulk_request(bucket: str, body: bytes) -> WireRequest:
+    """Returns a request with the checksum that every S3 knows; several refuse newer ones alone."""
+    proof = {"Content-MD5": b64encode(md5(body, usedforsecurity=False).digest()).decode()}
+    return WireRequest("DeleteObjects", "POST", bucket, query="delete", headers=proof, body=body)
 
 
 _GONE = Answer(Fate.DELETED)
@@ -141,10 +108,10 @@ _SILENCE = Answer(Fate.FAILED, "the store said nothing of this key", again=True)
 _CHANGED = ("PreconditionFailed", "412")
 
 
-def delete_bulk(wire: BulkWire, bucket: str, names: Sequence[str]) -> list[Answer]:
+def delete_bulk(wire: S3Wire, bucket: str, names: Sequence[str]) -> list[Answer]:
     """Returns one answer per name, from one request. Raises where the bucket or the credentials are gone."""
     try:
-        said = wire.delete(bucket, names)
+        said = _deleted(wire, bucket, names)
     except botocore.exceptions.ClientError as error:
         return [_refused(error, _key(bucket, name)) for name in names]
     except botocore.exceptions.BotoCoreError as error:

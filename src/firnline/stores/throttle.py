@@ -293,4 +293,5 @@ class Throttle:
             yield page
 
     def _pace(self, lane: Lane) -> Pace:
-        return self._paces.setdefault(lane.name, Pace(lane.rate * self.budget.part))
+        found = self._paces.get(lane.name)
+        return found or self._paces.setdefault(lane.name, Pace(lane.rate * self.budget.part))

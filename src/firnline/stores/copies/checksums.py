@@ -8,6 +8,10 @@
 What follows the colon of the first three is the ETag, so one HEAD sees whether the object is still the same. Where a
 store tags otherwise (SSE-KMS, another server), the same checksum is computed from the bytes. All of them are against
 damage, not against a person who may write to the tier.
+
+S3 itself, and servers that follow it, also tell a CRC64 of the whole object, in however many parts it was written and
+however it is encrypted. It is no form of its own: only stores compute it, and two that tell the same have the same
+bytes.
 """
 
 from __future__ import annotations
@@ -81,6 +85,17 @@ def is_tag(checksum: str, etag: str | None) -> bool:
 def as_tagged(etag: str | None) -> str:
     """Returns the checksum of an object of which only the store's tag can tell that it is still the same."""
     return f"{ETAG}:{(etag or '').strip(chr(34))}"
+
+
+def told_in_parts(part: int, etag: str) -> str:
+    """Returns the checksum that an ETag is of an object that was written in parts of this size."""
+    tag = md5_tag(etag)
+    return as_tagged(etag) if tag is None else f"{in_parts(part)}:{tag.text}"
+
+
+def of_whole(crc64: str | None, kind: str | None) -> str | None:
+    """Returns a CRC64 of which the store says that it is of the whole object; None where it does not say so."""
+    return crc64 if crc64 and kind == "FULL_OBJECT" else None
 
 
 def of_parts(part: int, md5s: Sequence[bytes]) -> str:

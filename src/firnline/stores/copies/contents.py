@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, NamedTuple
@@ -12,21 +12,23 @@ import obstore
 
 from firnline.errors import ObjectChanged, StoreError
 from firnline.ports.stores import ObjectMeta
-from firnline.stores.copies.checksums import MD5, PART_BYTES, in_parts, md5_tag, summed
+from firnline.stores.copies.checksums import MD5, PART_BYTES, in_parts, md5_tag, of_whole, summed
 from firnline.stores.copies.requests import PacedRequests, refusing
 from firnline.stores.failures import HOPELESS
 from firnline.stores.keys import Key, object_name
 from firnline.stores.local import LocalFiles, Piece
+from firnline.stores.wire.requests import WireRequest
 
 
 class Opened(NamedTuple):
     """An object that is about to be read: its size and tag, and its bytes in pieces of a size. `told` is the checksum
-    of the whole that the store tells without another request; None where it does not.
+    of the whole that the store tells without another request, `crc64` that of a large one; None where it does not.
     """
 
     meta: ObjectMeta
     pieces: Callable[[int], Iterator[Piece]]
     told: str | None = None
+    crc64: str | None = None
 
 
 @dataclass
@@ -89,22 +91,34 @@ class Contents:
         part = self._part(key, meta.size, tag.parts)
         return None if part is None else f"{in_parts(part)}:{tag.text}"
 
+    def crc64(self, key: Key, meta: ObjectMeta) -> str | None:
+        """Returns the CRC64 of all bytes of an object of which the store has told already; None where it tells none, or
+        of another one meanwhile.
+        """
+        said = self._said(key, headers={"x-amz-checksum-mode": "ENABLED"}) if key.scheme == "s3" else None
+        if said is None or meta.etag is None or said.get("ETag") != meta.etag:
+            return None
+        return of_whole(said.get("x-amz-checksum-crc64nvme"), said.get("x-amz-checksum-type"))
+
     def _part(self, key: Key, size: int, parts: int) -> int | None:
         """Returns in parts of how many bytes an object was written; None where they differ, or nobody tells."""
+        said = self._said(key, query="partNumber=1") or {}
+        first, count = int(said.get("Content-Length", 0)), int(said.get("x-amz-mp-parts-count", 0))
+        return first if count == parts and first > 0 and -(-size // first) == parts else None
+
+    def _said(self, key: Key, **more: Any) -> Mapping[str, str] | None:
+        """Returns the headers of an answer that only some stores give; None where this one does not."""
+        asked = WireRequest("HeadObject", "HEAD", key.authority, object_name(key), **more)
         try:
-            said = self.requests.read(key, lambda: self._head_of_first(key))
+            return self.requests.read(key, lambda: self._headers(key, asked))
         except HOPELESS:
             raise
         except StoreError:
             return None
-        first, count = int(said.get("ContentLength", 0)), said.get("PartsCount")
-        return first if count == parts and first > 0 and -(-size // first) == parts else None
 
-    def _head_of_first(self, key: Key) -> dict[str, Any]:
+    def _headers(self, key: Key, asked: WireRequest) -> Mapping[str, str]:
         with refusing(key):
-            client = self.requests.buckets.s3().client
-            said: dict[str, Any] = client.head_object(Bucket=key.authority, Key=object_name(key), PartNumber=1)
-            return said
+            return self.requests.buckets.s3().wire.send(asked).headers
 
     def _whole(self, key: Key) -> tuple[ObjectMeta, memoryview | None]:
         """Returns an object with its bytes; without them if it is larger than what a thread may hold."""

@@ -25,6 +25,7 @@ from firnline.stores.copies.checksums import (
     part_size,
     summed,
     summing,
+    told_in_parts,
 )
 from firnline.stores.copies.contents import Contents, Opened
 from firnline.stores.copies.requests import PacedRequests
@@ -49,6 +50,7 @@ class Targets:
     requests: PacedRequests
     uploads: S3Uploads
     _tag_by_md5: set[str] = field(default_factory=set, init=False, repr=False)
+    _tell_crc64: set[str] = field(default_factory=set, init=False, repr=False)
 
     def write(self, opened: Opened, target: Key, still: Still) -> str:
         """Returns the checksum of an object that was written, and was seen to be what was read."""
@@ -70,9 +72,22 @@ class Targets:
         part, freezes = part_size(size), self.uploads.freezes(size)
         if size <= part:
             return self._frozen(opened, target, still) if freezes else self._small(opened, target, still)
-        etag, sums = self.uploads.put_parts(target, opened.pieces(part), size, still)
-        checksum = of_parts(part, sums)
-        return _frozen_as(checksum, etag) if freezes else self._as_told(target, checksum, etag)
+        if opened.crc64 is not None and not freezes and target.authority in self._tell_crc64:
+            return self._as_source(opened, part, target, still)
+        arrived = self.uploads.put_parts(target, opened.pieces(part), size, still)
+        checksum = of_parts(part, arrived.md5s)
+        if opened.crc64 is not None and opened.crc64 == arrived.crc64 and is_tag(checksum, arrived.etag):
+            self._tell_crc64.add(target.authority)
+        return _frozen_as(checksum, arrived.etag) if freezes else self._as_told(target, checksum, arrived.etag)
+
+    def _as_source(self, opened: Opened, part: int, target: Key, still: Still) -> str:
+        """Writes an object in parts of which nothing is computed here: both stores tell one CRC64 of the whole. Only in
+        a bucket that was seen to tell it, and to tag by md5.
+        """
+        arrived = self.uploads.put_parts(target, opened.pieces(part), opened.meta.size, still, proven=False)
+        if arrived.crc64 != opened.crc64:
+            raise StoreError(f"{target.text!r} is not what was read: the store tells another CRC64 of it")
+        return told_in_parts(part, arrived.etag)
 
     def _frozen(self, opened: Opened, target: Key, still: Still) -> str:
         """Writes an object at once that nobody can read back: what arrives is compared by the server."""
