@@ -13,12 +13,10 @@ from typing import Any
 import pytest
 
 from firnline.testing.folders import quick
+from harness.servers.spark_classes import BRIEF_JVM, jvm_options
 
 pytest_plugins = ["harness.servers.fixtures"]
 _COUNT = "count: "
-_BRIEF_JVM = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
-"""For every JVM that a Spark session of a test starts: it ends before the optimiser's work pays off."""
-
 _ROOM = 3 << 30  # what a session's tables, servers and Spark's shuffles take at most, with a margin
 
 
@@ -40,8 +38,8 @@ def pytest_configure(config: pytest.Config) -> None:
     """
     os.environ["FIRNLINE_CACHE"] = tempfile.mkdtemp(prefix="firnline-units-")
     os.environ["FIRNLINE_CACHE_KEY"] = "for the time of this test session"
-    os.environ.setdefault("SPARK_SUBMIT_OPTS", _BRIEF_JVM)
-    os.environ.setdefault("SPARK_LAUNCHER_OPTS", _BRIEF_JVM)
+    os.environ.setdefault("SPARK_SUBMIT_OPTS", jvm_options())
+    os.environ.setdefault("SPARK_LAUNCHER_OPTS", BRIEF_JVM)
     os.environ["XDG_CONFIG_HOME"] = tempfile.mkdtemp(prefix="firnline-config-")
 
 
