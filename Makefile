@@ -9,7 +9,7 @@ READY  := .venv/.ready
 PYTEST := .venv/bin/python -m pytest
 SERVERS := .venv/bin/python -m harness.servers
 # Once: what lets every JVM of a Spark session start in half the time.
-CLASSES := .venv/bin/python -m harness.servers.spark_classes 2> /dev/null
+CLASSES := { .venv/bin/python -m harness.servers.spark_classes 2> /dev/null || echo "no archive of Spark's classes: the tests take longer" >&2; }
 # The servers that all test processes share; a process that wants another starts it for itself.
 SERVED := $(SERVERS) run moto postgres redis rest --
 JOBS   ?= 3
