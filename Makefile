@@ -8,9 +8,13 @@ unexport PYTHONDONTWRITEBYTECODE
 READY  := .venv/.ready
 PYTEST := .venv/bin/python -m pytest
 SERVERS := .venv/bin/python -m harness.servers
+# Once: what lets every JVM of a Spark session start in half the time.
+CLASSES := { .venv/bin/python -m harness.servers.spark_classes 2> /dev/null || echo "no archive of Spark's classes: the tests take longer" >&2; }
 # The servers that all test processes share; a process that wants another starts it for itself.
 SERVED := $(SERVERS) run moto postgres redis rest --
 JOBS   ?= 3
+# tests/conftest.py puts the long groups first; xdist itself would go by the number of tests.
+SPREAD := -n $(JOBS) --dist loadgroup --no-loadscope-reorder
 # Tests that need neither a server nor a JVM; harness.pure fails those that do.
 UNIT   := tests/unit
 # What `make check` runs itself.
@@ -43,18 +47,18 @@ unit: $(READY) ## pure tests, without server and JVM: under a minute in one proc
 
 test: $(READY) ## the tests, some minutes on two cores; more arguments with ARGS="..."
 	@scripts/services.sh
-	@JAVA_HOME=$$(scripts/java.sh) && export JAVA_HOME && $(SERVED) $(PYTEST) -n $(JOBS) --dist loadgroup $(LANE) $(ARGS)
+	@JAVA_HOME=$$(scripts/java.sh) && export JAVA_HOME && $(CLASSES) && $(SERVED) $(PYTEST) $(SPREAD) $(LANE) $(ARGS)
 
 test-full: $(READY) ## every test at its long count
 	@scripts/services.sh --all
-	@JAVA_HOME=$$(scripts/java.sh) && export JAVA_HOME && FIRNLINE_FULL=1 $(SERVED) $(PYTEST) --timeout 10800 -n $(JOBS) --dist loadgroup $(LANE) $(ARGS)
+	@JAVA_HOME=$$(scripts/java.sh) && export JAVA_HOME && $(CLASSES) && FIRNLINE_FULL=1 $(SERVED) $(PYTEST) --timeout 10800 $(SPREAD) $(LANE) $(ARGS)
 
 check: $(READY) ## lint, format, types, import contracts, docs, the formal model
 	.venv/bin/ruff check
 	.venv/bin/ruff format --check
 	.venv/bin/mypy --strict
 	.venv/bin/lint-imports
-	@JAVA_HOME=$$(scripts/java.sh) && export JAVA_HOME && $(PYTEST) -q -n $(JOBS) --dist loadgroup tests/docs tests/formal
+	@JAVA_HOME=$$(scripts/java.sh) && export JAVA_HOME && $(PYTEST) -q $(SPREAD) tests/docs tests/formal
 
 bench: $(READY) ## ratios against other tools; takes a while
 	@JAVA_HOME=$$(scripts/java.sh) && export JAVA_HOME && \

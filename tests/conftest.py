@@ -13,12 +13,10 @@ from typing import Any
 import pytest
 
 from firnline.testing.folders import quick
+from harness.servers.spark_classes import BRIEF_JVM, jvm_options
 
 pytest_plugins = ["harness.servers.fixtures"]
 _COUNT = "count: "
-_BRIEF_JVM = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
-"""For every JVM that a Spark session of a test starts: it ends before the optimiser's work pays off."""
-
 _ROOM = 3 << 30  # what a session's tables, servers and Spark's shuffles take at most, with a margin
 
 
@@ -40,8 +38,8 @@ def pytest_configure(config: pytest.Config) -> None:
     """
     os.environ["FIRNLINE_CACHE"] = tempfile.mkdtemp(prefix="firnline-units-")
     os.environ["FIRNLINE_CACHE_KEY"] = "for the time of this test session"
-    os.environ.setdefault("SPARK_SUBMIT_OPTS", _BRIEF_JVM)
-    os.environ.setdefault("SPARK_LAUNCHER_OPTS", _BRIEF_JVM)
+    os.environ.setdefault("SPARK_SUBMIT_OPTS", jvm_options())
+    os.environ.setdefault("SPARK_LAUNCHER_OPTS", BRIEF_JVM)
     os.environ["XDG_CONFIG_HOME"] = tempfile.mkdtemp(prefix="firnline-config-")
 
 
@@ -60,14 +58,34 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Groups each file, so that its module fixtures are built once; a group that a test names itself stands, and comes
-    first: such a group is long, and the other processes would wait for it at the end. xdist reads the groups in the
-    same hook, so this comes before.
+    """Groups each file, so that its module fixtures are built once; a group that a test names itself stands. The long
+    groups come first, for else the other processes would wait for them at the end. xdist reads the groups in the same
+    hook, so this comes before; `--no-loadscope-reorder` keeps it from an order of its own, by the number of tests.
     """
-    items.sort(key=lambda item: item.get_closest_marker("xdist_group") is None)
+    groups: dict[str, list[pytest.Item]] = defaultdict(list)
     for item in items:
-        if item.get_closest_marker("xdist_group") is None:
-            item.add_marker(pytest.mark.xdist_group(item.nodeid.partition("::")[0]))
+        groups[_group_of(item)].append(item)
+    items[:] = [item for group in sorted(groups.values(), key=_cost) for item in group]
+
+
+def _group_of(item: pytest.Item) -> str:
+    """Returns the group of a test, which is its file's where none is named."""
+    if item.get_closest_marker("xdist_group") is None:
+        item.add_marker(pytest.mark.xdist_group(item.nodeid.partition("::")[0]))
+    named = item.get_closest_marker("xdist_group")
+    assert named is not None
+    return str(named.args[0])
+
+
+def _cost(group: list[pytest.Item]) -> tuple[int, int]:
+    """Returns what sorts a group before those that take less: Spark takes longer than a server or what tests of several
+    files share, and the pure tests fill what is left at the end.
+    """
+    is_spark = any(item.get_closest_marker("spark") for item in group)
+    is_shared = len({item.path for item in group}) > 1
+    is_served = any("server" in getattr(item, "fixturenames", ()) for item in group)
+    is_pure = all(item.nodeid.startswith("tests/unit/") for item in group)
+    return (0 if is_spark else 1 if is_shared or is_served else 3 if is_pure else 2), -len(group)
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:

@@ -38,7 +38,7 @@ from firnline.testing.tables import QuickFiles, SmallTable
 
 SLOTS = 5
 PATIENCE_S = 60.0
-SOME = 12_000
+SOME = 6_000
 """Files of a table."""
 
 FORMAT = IcebergFormat(ObjectStores())

@@ -19,11 +19,11 @@ from typing import Any
 import pyspark
 
 import firnline
+from harness.servers.spark_classes import jvm_options
 
 SCRIPT = Path(__file__).with_name("on_cluster.py")
 SOURCE = str(Path(next(iter(firnline.__path__))).parent)
 INSTALLED = Path(pyspark.__file__).parent
-_QUICK_JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 _PATIENCE_S = 300
 LACKED = "obstore"
 """What executors of the small clusters lack beside firnline: not large, so that it is packed at once, and needed."""
@@ -73,7 +73,7 @@ def surroundings(folder: Path) -> dict[str, str]:
         "SPARK_HOME": str(spark_home(folder / "home")),
         "SPARK_LOCAL_IP": "127.0.0.1",
         "SPARK_LOCAL_DIRS": str(folder / "scratch"),
-        "JDK_JAVA_OPTIONS": _QUICK_JVM,
+        "JDK_JAVA_OPTIONS": jvm_options(),
         "XDG_CACHE_HOME": str(folder / "cache"),
     }
 

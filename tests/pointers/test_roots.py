@@ -170,7 +170,9 @@ def test_a_snapshot_that_left_the_table_stays_whole_for_readers_of_the_pointer(l
     assert lake.read("a") == [4]
 
 
-@pytest.mark.parametrize("engine", ["local", "spark"])
+@pytest.mark.parametrize(
+    "engine", ["local", pytest.param("spark", marks=[pytest.mark.spark, pytest.mark.xdist_group("spark")])]
+)
 def test_orphans_keep_what_an_old_pointer_names(lake: RealLake, engine: str) -> None:
     metadata = grown(lake, **{"write.metadata.previous-versions-max": "1"})
     pointer = publish(lake, metadata)
