@@ -35,10 +35,11 @@ from firnline.stores.objects import ObjectStores
 from firnline.stores.throttle import Lanes, Throttle
 from firnline.testing.manifests import Item
 from firnline.testing.tables import QuickFiles, SmallTable
+from harness.lanes import by_lane
 
 SLOTS = 5
 PATIENCE_S = 60.0
-SOME = 6_000
+SOME = by_lane(6_000, 6_000, 12_000)
 """Files of a table."""
 
 FORMAT = IcebergFormat(ObjectStores())
