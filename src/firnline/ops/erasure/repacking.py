@@ -12,10 +12,11 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 from uuid import uuid4
 
 from firnline.errors import ArchiveIncomplete, StoreError, UnreadableMetadata
-from firnline.model.locations import join
+from firnline.model.locations import identity, join
 from firnline.model.times import format_instant
 from firnline.ops.tiers.bundling import Bundles
 from firnline.ops.tiers.waking import Inquiry
@@ -28,18 +29,41 @@ from firnline.ports.stores import ReadWrite, is_there
 _NOTES, _BEGUN, _DONE = "erasures", ".begun.json", ".done.json"
 
 
+class _BegunNote(NamedTuple):
+    """What was written down before anything went: which files, by their places, and the bundles that held them."""
+
+    stem: str
+    files: list[str]
+    bundles: list[str]
+
+
 @dataclass(frozen=True, slots=True)
 class Repacking:
-    """Files, by their places in a tier, that shall go from its bundles. `store` is the tier's."""
+    """Files, by the identities of their places in a tier, that shall go from its bundles. `store` is the tier's."""
 
     bundles: Bundles
     store: ReadWrite
     discard: Discard
-    places: frozenset[str]
+    files: frozenset[str]
+
+    def packed(self) -> set[str]:
+        """Returns the places of the files that lie in bundles."""
+        return self.bundles.index.spelled(self.files)
 
     def due(self) -> dict[str, Stored]:
         """Returns the bundles that hold any of the files, by their names; they must be readable before `erase`."""
-        return self.bundles.index.holding(sorted(self.places))
+        return self.bundles.index.holding(sorted(self.packed()))
+
+    def left(self) -> list[str]:
+        """Returns the bundles that held one of the files, and whose removal was begun and not ended."""
+        return sorted({each for note in self._about() for each in note.bundles if is_there(self.store, each)})
+
+    def known(self) -> set[str]:
+        """Returns the places of the files that lie in bundles, or whose removal was begun and not ended."""
+        return self.packed().union(*(note.files for note in self._about()))
+
+    def _about(self) -> list[_BegunNote]:
+        return [note for note in self._begun() if self.files & set(map(identity, note.files))]
 
     def erase(self, asked: Inquiry, now: Callable[[], int], still: Still) -> None:
         """Packs all other members anew, and removes the bundles that hold the files, or held any that were erased by
@@ -51,17 +75,17 @@ class Repacking:
             self._note(due, asked, now())
         for bundle in due:
             self._empty(bundle, still)
-        for note, bundles in self._begun():
-            gone = [bundle for bundle in bundles if not self.bundles.index.members(bundle)]
+        for note in self._begun():
+            gone = [bundle for bundle in note.bundles if not self.bundles.index.members(bundle)]
             for bundle in gone:
                 self._remove(bundle, still)
-            if gone == bundles:
-                self.store.put_if_absent(join(self._notes, f"{note}{_DONE}"), b"{}")
+            if gone == note.bundles:
+                self.store.put_if_absent(join(self._notes, f"{note.stem}{_DONE}"), b"{}")
 
     def _empty(self, bundle: str, still: Still) -> None:
         """Packs what a bundle holds anew, except for the files, and takes it out of the index."""
         index = self.bundles.index
-        stays = tuple(each for each in index.members(bundle) if each.place not in self.places)
+        stays = tuple(each for each in index.members(bundle) if identity(each.place) not in self.files)
         if stays:
             job = RepackJob(self.bundles.new_name(), self.bundles.root, stays)
             (outcome,) = self.bundles.repack.repack([job], still)
@@ -92,26 +116,27 @@ class Repacking:
 
     def _note(self, bundles: list[str], asked: Inquiry, at: int) -> None:
         """Writes down what goes before anything does, for which case and by whom."""
-        said = {"at": format_instant(at), "files": sorted(self.places), "case": asked.case, "by": asked.by}
+        said = {"at": format_instant(at), "files": sorted(self.packed()), "case": asked.case, "by": asked.by}
         key = join(self._notes, f"{at:014d}-{uuid4().hex}{_BEGUN}")
         self.store.put_if_absent(key, json.dumps({**said, "bundles": bundles}, ensure_ascii=False).encode())
 
-    def _begun(self) -> Iterator[tuple[str, list[str]]]:
-        """Yields the bundles of each note that says of no end."""
+    def _begun(self) -> Iterator[_BegunNote]:
+        """Yields each note that says of no end."""
         names = set(self.store.names(self._notes))
         for name in sorted(names):
             stem = name.removesuffix(_BEGUN)
             if stem != name and f"{stem}{_DONE}" not in names:
                 key = join(self._notes, name)
-                yield stem, _bundles_in(key, self.store.get(key), self.bundles.index.folder)
+                yield _note_in(key, stem, self.store.get(key), self.bundles.index.folder)
 
 
-def _bundles_in(key: str, data: bytes, folder: str) -> list[str]:
-    """Returns what a note names. Raises UnreadableMetadata unless these are bundles of this very history."""
+def _note_in(key: str, stem: str, data: bytes, folder: str) -> _BegunNote:
+    """Returns what a note says. Raises UnreadableMetadata unless it names bundles of this very history."""
     try:
-        bundles = list(json.loads(data)["bundles"])
-        if all(each.rpartition("/")[0] == folder and each.endswith(".tar") for each in bundles):
-            return bundles
+        said = json.loads(data)
+        note = _BegunNote(stem, list(map(str, said["files"])), list(said["bundles"]))
+        if all(each.rpartition("/")[0] == folder and each.endswith(".tar") for each in note.bundles):
+            return note
         raise ValueError("it names other objects than bundles")
     except (ValueError, TypeError, KeyError, AttributeError) as problem:
         raise UnreadableMetadata(f"{key} is no note of an erasure: {problem}", hint="bring it back") from problem

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from threading import Lock
 from typing import Any, Protocol
 
 from firnline.errors import AlreadyExists
-from firnline.model.locations import join
+from firnline.model.locations import identity, join
 from firnline.ports.copying import Stored
 from firnline.ports.packing import BundleOutcome, PackedFile
 from firnline.ports.stores import Get, Names, PutIfAbsent, shared
@@ -39,6 +39,7 @@ _MEMBERS = (
     "SELECT file.place, file.size, file.checksum, bundle.key, file.offset, file.source_checksum"
     " FROM bundle CROSS JOIN file ON bundle.number = file.bundle WHERE bundle.key = ? ORDER BY file.offset"
 )
+_PLACES = "SELECT DISTINCT place FROM file"
 _FORGET = "DELETE FROM file WHERE bundle = (SELECT number FROM bundle WHERE key = ?)"
 
 
@@ -99,6 +100,16 @@ class PackedIndex:
             self._store.put_if_absent(key, data)
         with self._lock:
             _insert(self._database(), entries_of(key, data))
+
+    def spelled(self, identities: Set[str]) -> set[str]:
+        """Returns the places of these identities, as they were spelled when they were packed. Goes through all places
+        once.
+        """
+        names = {each.rpartition("/")[2] for each in identities}
+        with self._lock:
+            every = self._database().execute(_PLACES)
+            alike = [place for (place,) in every if place.rpartition("/")[2] in names]
+        return {place for place in alike if identity(place) in identities}
 
     def holding(self, places: Iterable[str]) -> dict[str, Stored]:
         """Returns the bundles in which any of these files lies, by their names: all of them, where one lies in two."""
