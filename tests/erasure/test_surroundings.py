@@ -13,6 +13,8 @@ import pytest
 from firnline.app.erasure import ErasurePlan, ErasureReport
 from firnline.app.requests import age_ms
 from firnline.errors import PolicyError, RefusedForSafety, TableMoved, UsageError
+from firnline.model.times import DAY_MS
+from firnline.ops.erasure import repacking
 from firnline.testing.faults import Died
 from tests.erasure.erasing import ASKED, erase, file_of, mentions, planned
 from tests.neighbours.lakes import RealLake, real_lake
@@ -208,3 +210,25 @@ def test_what_a_restore_under_way_brings_back_is_told(
     assert erase(lake, "t", path).is_done == is_back
     assert not any(1 in rows for rows in lake.rows_by_snapshot("t").values())
     assert _there(path) != is_back  # a copy that nothing names is told until a search for orphans removes it
+
+
+@pytest.mark.parametrize("is_old", [False, True])
+def test_a_bundle_that_no_index_names_goes_or_is_told(
+    lake: DeepLake, monkeypatch: pytest.MonkeyPatch, is_old: bool
+) -> None:
+    """A hand-over died after it wrote a bundle, before it could say what it holds; the next one packed all again."""
+    path = file_of(lake, "t", 1)
+    assert lake.expire("t").state == "done"
+    with pytest.raises(Died), passing_through(Before("put_if_absent", "/index/", _die), lake.folder, monkeypatch):
+        lake.expire_cold("t")
+    (stray,) = lake.bundles()
+    lake.firnline().resume("cold.db.t")
+    lake.expire_cold("t")
+    assert len(lake.bundles()) > 1
+    monkeypatch.setattr(repacking, "DAY_MS", 0 if is_old else DAY_MS)
+    report = erase(lake, "t", path)
+    assert report.is_done == is_old
+    assert [each for table in report.tables for each in table.left] == ([] if is_old else [f"file://{stray}"])
+    assert _in_bundles(lake, path) == stray.exists() == (not is_old)
+    with lake.unpacked():
+        assert not any(1 in rows for rows in lake.deep_rows("t").values())

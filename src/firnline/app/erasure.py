@@ -158,11 +158,13 @@ class _Tableless:
     asked: AskedFiles
 
     def lying(self) -> list[str]:
-        """Returns the files that are there, and bundles that hold one."""
+        """Returns the files that are there, and bundles that hold one, or may."""
         bundles = self.tier.bundles
-        packed = () if bundles is None else bundles.index.holding(bundles.index.spelled(self.asked.identities))
-        found = (path for path in self.asked.every_place if is_there(self.tier.store, path))
-        return sorted({*packed} or {*found})
+        if bundles is None:
+            return [path for path in sorted(self.asked.every_place) if is_there(self.tier.store, path)]
+        plain = (path for path in self.asked.every_place if is_there(bundles.plain, path))
+        packed = bundles.index.holding(bundles.index.spelled(self.asked.identities))
+        return sorted({*plain, *packed, *bundles.index.unnamed()})
 
 
 @dataclass(frozen=True, slots=True)
@@ -342,7 +344,7 @@ class Erasures:
                 return replace(done, awaited=awake)
         with self.places.alone(there.work.root(state)), there.work.lease(state) as (work, lease):
             repacking.erase(asked, work.now, lease.check)
-        return replace(done, repacked=len(due))
+        return replace(done, repacked=len(due), left=(*done.left, *repacking.strays()))
 
 
 def _asked(paths: Mapping[str, str], places: Callable[[str], frozenset[str]]) -> AskedFiles:

@@ -3,7 +3,8 @@
 | crash after | what it leaves | what the next try does |
 |---|---|---|
 | the note | bundles that the index names | packs their members anew |
-| a new bundle | files that lie in two bundles | packs them once more |
+| a new bundle | one that nothing but the note names | removes it, and packs its members once more |
+| its segment | files that lie in two bundles | packs them once more |
 | the index | bundles that nothing but the note names | removes them |
 """
 
@@ -17,7 +18,7 @@ from uuid import uuid4
 
 from firnline.errors import ArchiveIncomplete, StoreError, UnreadableMetadata
 from firnline.model.locations import identity, join
-from firnline.model.times import format_instant
+from firnline.model.times import DAY_MS, format_instant
 from firnline.ops.tiers.bundling import Bundles
 from firnline.ops.tiers.waking import Inquiry
 from firnline.ports.catalogs import Still
@@ -25,16 +26,20 @@ from firnline.ports.copying import Stored
 from firnline.ports.discard import Discard, OwnKey
 from firnline.ports.packing import RepackJob
 from firnline.ports.stores import ReadWrite, is_there
+from firnline.tiers.bundles.index import BUNDLE
 
 _NOTES, _BEGUN, _DONE = "erasures", ".begun.json", ".done.json"
 
 
 class _BegunNote(NamedTuple):
-    """What was written down before anything went: which files, by their places, and the bundles that held them."""
+    """What was written down before anything went: which files, by their places, the bundles that held them, and those
+    that were to be written in the place of these.
+    """
 
     stem: str
     files: list[str]
     bundles: list[str]
+    new: list[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,25 +74,39 @@ class Repacking:
         """Packs all other members anew, and removes the bundles that hold the files, or held any that were erased by
         one who was stopped. `still` is asked before each step. Raises StoreError where a bundle stays there.
         """
-        due = list(self.due())
-        if due:
+        index = self.bundles.index
+        index.recall()  # another erasure may have packed them anew since it was read
+        due = {bundle: self.bundles.new_name() for bundle in self.due()}
+        strays = [each for each in self.strays() if self._is_old(each, now())]
+        if due or strays:
             still()
-            self._note(due, asked, now())
-        for bundle in due:
-            self._empty(bundle, still)
+            self._note([*due, *strays], list(due.values()), asked, now())
+        for bundle, new in due.items():
+            self._empty(bundle, new, still)
         for note in self._begun():
-            gone = [bundle for bundle in note.bundles if not self.bundles.index.members(bundle)]
-            for bundle in gone:
+            gone = {bundle for bundle in (*note.bundles, *note.new) if not index.members(bundle)}
+            for bundle in sorted(gone):
                 self._remove(bundle, still)
-            if gone == note.bundles:
+            if gone.issuperset(note.bundles):
                 self.store.put_if_absent(join(self._notes, f"{note.stem}{_DONE}"), b"{}")
 
-    def _empty(self, bundle: str, still: Still) -> None:
+    def strays(self) -> list[str]:
+        """Returns bundles that neither the index nor a note names: a hand-over is about to say what they hold, or died
+        before, and it may be one of the files. Those of yesterday go with `erase`.
+        """
+        noted = {bundle for note in self._begun() for bundle in (*note.bundles, *note.new)}
+        return [bundle for bundle in self.bundles.index.unnamed() if bundle not in noted]
+
+    def _is_old(self, bundle: str, now_ms: int) -> bool:
+        written = self.store.head(bundle).modified_ms
+        return written is not None and written < now_ms - DAY_MS
+
+    def _empty(self, bundle: str, new: str, still: Still) -> None:
         """Packs what a bundle holds anew, except for the files, and takes it out of the index."""
         index = self.bundles.index
         stays = tuple(each for each in index.members(bundle) if identity(each.place) not in self.files)
         if stays:
-            job = RepackJob(self.bundles.new_name(), self.bundles.root, stays)
+            job = RepackJob(new, self.bundles.root, stays)
             (outcome,) = self.bundles.repack.repack([job], still)
             if outcome.error:
                 raise ArchiveIncomplete(
@@ -114,11 +133,11 @@ class Repacking:
     def _notes(self) -> str:
         return join(self.bundles.index.folder, _NOTES)
 
-    def _note(self, bundles: list[str], asked: Inquiry, at: int) -> None:
+    def _note(self, bundles: list[str], new: list[str], asked: Inquiry, at: int) -> None:
         """Writes down what goes before anything does, for which case and by whom."""
         said = {"at": format_instant(at), "files": sorted(self.packed()), "case": asked.case, "by": asked.by}
         key = join(self._notes, f"{at:014d}-{uuid4().hex}{_BEGUN}")
-        self.store.put_if_absent(key, json.dumps({**said, "bundles": bundles}, ensure_ascii=False).encode())
+        self.store.put_if_absent(key, json.dumps({**said, "bundles": bundles, "new": new}, ensure_ascii=False).encode())
 
     def _begun(self) -> Iterator[_BegunNote]:
         """Yields each note that says of no end."""
@@ -134,8 +153,8 @@ def _note_in(key: str, stem: str, data: bytes, folder: str) -> _BegunNote:
     """Returns what a note says. Raises UnreadableMetadata unless it names bundles of this very history."""
     try:
         said = json.loads(data)
-        note = _BegunNote(stem, list(map(str, said["files"])), list(said["bundles"]))
-        if all(each.rpartition("/")[0] == folder and each.endswith(".tar") for each in note.bundles):
+        note = _BegunNote(stem, list(map(str, said["files"])), list(said["bundles"]), list(said["new"]))
+        if all(each.rpartition("/")[0] == folder and each.endswith(BUNDLE) for each in (*note.bundles, *note.new)):
             return note
         raise ValueError("it names other objects than bundles")
     except (ValueError, TypeError, KeyError, AttributeError) as problem:

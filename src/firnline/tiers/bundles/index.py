@@ -18,6 +18,7 @@ from firnline.tiers.bundles.segments import SEGMENT, IndexEntry, entries_in, ent
 
 _BUNDLES = "_bundles"
 _SEGMENTS = "index"
+BUNDLE = ".tar"
 _AT_ONCE = 16
 _TABLES = """
 CREATE TABLE bundle (number INTEGER PRIMARY KEY, key TEXT UNIQUE, size INTEGER, checksum TEXT);
@@ -122,6 +123,11 @@ class PackedIndex:
         """Returns all that a bundle holds, in the order in which it lies there."""
         with self._lock:
             return [PackedFile(*row) for row in self._database().execute(_MEMBERS, (bundle,))]
+
+    def unnamed(self) -> list[str]:
+        """Returns the bundles that no segment names: a hand-over is about to say what they hold, or died before."""
+        every = (join(self.folder, name) for name in sorted(self._store.names(self.folder)) if name.endswith(BUNDLE))
+        return [bundle for bundle in every if not self.members(bundle)]
 
     def without(self, bundle: str) -> Iterator[str]:
         """Writes every segment anew that names a bundle, without it, and yields the name of each that is of no use any
