@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,23 +11,27 @@ from firnline.app.places import Places
 from firnline.app.runs import Leave, Runs
 from firnline.errors import FirnlineError, RefusedForSafety, TableMoved, UsageError
 from firnline.journal.events import RunState
-from firnline.model.locations import identity, within
-from firnline.ops.erasure.finding import TableLoss, erases, places_in, refuse_kept
+from firnline.journal.runs import Run
+from firnline.model.locations import within
+from firnline.model.snapshots import SnapshotId
+from firnline.ops.erasure.finding import AskedFiles, TableLoss, begin_with, erases, places_in, refuse_hopeless
 from firnline.ops.erasure.plan import plan_erasure
 from firnline.ops.erasure.repacking import Repacking
 from firnline.ops.runs.status import RunStatus
 from firnline.ops.table.context import TableContext
-from firnline.ops.tiers.finding import histories
+from firnline.ops.tiers.finding import tiers_for
 from firnline.ops.tiers.tier import Tier
 from firnline.ops.tiers.waking import Awake, Inquiry, Waking
 from firnline.plans.erasure import ERASURE
 from firnline.policy.tiers import LIVE
 from firnline.ports.erasing import Naming
 from firnline.ports.formats import State
-from firnline.ports.stores import is_there
+from firnline.ports.stores import Head, is_there
+from firnline.tiers.belonging import is_archive
 from firnline.tiers.places import PlacesElsewhere
 
 _MOST_TRIES = 10
+Starts = frozenset[tuple[SnapshotId, str]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +60,8 @@ class ErasurePlan:
 class ErasedFrom:
     """What became of the files in one table: the last run that erased them there, None where it named none. `left` are
     those that lie there still although no snapshot names them; `repacked` is how many bundles were packed anew, and
-    `awaited` how many must come first.
+    `awaited` how many must come first. `came` are snapshots that name them and came while other tables were worked
+    on; `starts` tells which were looked at before.
     """
 
     tier: str
@@ -65,10 +70,13 @@ class ErasedFrom:
     left: tuple[str, ...] = ()
     repacked: int = 0
     awaited: Awake | None = None
+    came: tuple[SnapshotId, ...] = ()
+    starts: Starts = frozenset()
 
     @property
     def waits(self) -> bool:
-        return self.awaited is not None or (self.run is not None and not self.run.run.is_finished)
+        is_open = self.run is not None and not self.run.run.is_finished
+        return is_open or self.awaited is not None or bool(self.came)
 
     def to_json(self) -> dict[str, Any]:
         waits = None if self.awaited is None else {"readable": self.awaited.readable, "of": self.awaited.bundles.files}
@@ -81,6 +89,7 @@ class ErasedFrom:
             "left": list(self.left),
             "repacked": self.repacked,
             "bundles_awaited": waits,
+            "came_meanwhile": list(self.came),
         }
 
 
@@ -105,29 +114,75 @@ class ErasureReport:
 
 @dataclass(frozen=True, slots=True)
 class _There:
-    """One table that may name the files, under these places. `tier` is None of the live one."""
+    """One table that may name the files. `tier` is None of the live one."""
 
     work: TableContext
     tier: Tier | None
-    places: frozenset[str]
+    asked: AskedFiles
 
     @property
     def name(self) -> str:
         return LIVE if self.tier is None else self.tier.policy.name
 
-    @property
-    def identities(self) -> frozenset[str]:
-        return frozenset(map(identity, self.places))
+    def naming(self, state: State, among: Set[SnapshotId] | None = None) -> Naming:
+        table_format = erases(self.work.source.format, state.table)
+        return table_format.naming(state, self.asked.identities, self.work.progress, among)
 
-    def naming(self, state: State) -> Naming:
-        return erases(self.work.source.format, state.table).naming(state, self.identities, self.work.progress)
+    def starts(self, state: State) -> Starts:
+        """Returns what each snapshot begins with: where that is the same, it names what it named."""
+        return frozenset(begin_with(self.work.source.format, state).items())
+
+    def erasures(self) -> list[Run]:
+        """Returns the runs that erased any of the files here, or are about to, in the order of planning."""
+        runs = self.work.runs(self.work.source.load())
+        return [run for run in runs if run.kind == ERASURE and self.asked.among(run.erasure.files)]
+
+    def lying(self, store: Head) -> list[str]:
+        """Returns the files that are there, by any name that is known of them."""
+        told = {path for run in self.erasures() for path in run.erasure.files if self.asked.among([path])}
+        return [path for path in sorted(self.asked.every_place | told) if is_there(store, path)]
 
     @property
     def repacking(self) -> Repacking | None:
         """What erases the files from bundles; None where the tier has none."""
         if self.tier is None or self.tier.bundles is None or self.work.discard is None:
             return None
-        return Repacking(self.tier.bundles, self.tier.store, self.work.discard, self.places)
+        return Repacking(self.tier.bundles, self.tier.store, self.work.discard, self.asked.identities)
+
+
+@dataclass(frozen=True, slots=True)
+class _Tableless:
+    """A tier that has no table of this history, and perhaps files of a hand-over that did not come to its end."""
+
+    tier: Tier
+    asked: AskedFiles
+
+    def lying(self) -> list[str]:
+        """Returns the files that are there, and bundles that hold one, or may."""
+        bundles = self.tier.bundles
+        if bundles is None:
+            return [path for path in sorted(self.asked.every_place) if is_there(self.tier.store, path)]
+        plain = (path for path in self.asked.every_place if is_there(bundles.plain, path))
+        packed = bundles.index.holding(bundles.index.spelled(self.asked.identities))
+        return sorted({*plain, *packed, *bundles.index.unnamed()})
+
+
+@dataclass(frozen=True, slots=True)
+class _Everywhere:
+    """All that may have the files: tables, and tiers that have none yet."""
+
+    files: tuple[str, ...]
+    tables: list[_There]
+    tableless: list[_Tableless]
+
+    def known(self, plan: ErasurePlan) -> set[str]:
+        """Returns the files that something names, holds, or was said to erase."""
+        found = set[str]()
+        for there, loss in zip(self.tables, plan.tables, strict=True):
+            runs = (path for run in there.erasures() for path in run.erasure.files)
+            packed = () if there.repacking is None else there.repacking.known()
+            found |= there.asked.among([*(each.path for each in loss.naming.files), *runs, *packed])
+        return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,19 +195,15 @@ class Erasures:
     def plan(self, table: Table, files: Sequence[str]) -> ErasurePlan:
         """Returns which snapshots would lose some data files: of the live table and of each tier. Changes nothing.
 
-        Raises UsageError where one of them is a file of deletes, or where no snapshot at all names any.
+        Raises UsageError where one of them is a file of deletes, or where no snapshot at all names it.
         """
-        found = list(self._everywhere(table, files))
-        return self._planned(tuple(files), found)
-
-    def _planned(self, files: tuple[str, ...], found: list[_There]) -> ErasurePlan:
-        plan = ErasurePlan(files, tuple(map(self._loss, found)), tuple(self._notes(found)))
-        if plan.is_nothing:
-            raise UsageError(
-                f"no snapshot names {files[0]}" + (f", or another of {len(files)} files" if files[1:] else ""),
-                hint="name files as the live table does: `SELECT file_path FROM TABLE.all_data_files`",
-            )
+        found = self._everywhere(table, files)
+        plan = self._planned(found)
+        _refuse_unknown(found, set() if plan.is_nothing else found.known(plan))
         return plan
+
+    def _planned(self, found: _Everywhere) -> ErasurePlan:
+        return ErasurePlan(found.files, tuple(map(self._loss, found.tables)), tuple(self._notes(found)))
 
     def carry_out(
         self,
@@ -168,105 +219,115 @@ class Erasures:
         Raises RefusedForSafety, before anything is changed, where a table cannot lose the files.
         """
         asked.refuse_vague()
-        found = list(self._everywhere(table, files))
-        begun = [self._carried_on(there) for there in found]
-        if not any(status is not None and not status.run.is_finished for status in begun):
-            self._confirmed(tuple(files), found, begun, confirm)
-        done = [self._erased(there, status, asked, grace_ms) for there, status in zip(found, begun, strict=True)]
-        return ErasureReport(tuple(files), tuple(done))
+        found = self._everywhere(table, files)
+        begun = [self._carried_on(there) for there in found.tables]
+        if not set(found.files) <= _approved(found, begun):
+            self._confirmed(found, confirm)
+        done = [self._erased(there, run, asked, grace_ms) for there, run in zip(found.tables, begun, strict=True)]
+        done = [_looked_again(there, each) for there, each in zip(found.tables, done, strict=True)]
+        left = ((each, each.lying()) for each in found.tableless)
+        more = (
+            ErasedFrom(each.tier.policy.name, str(each.tier.table), left=tuple(some)) for each, some in left if some
+        )
+        return ErasureReport(found.files, (*done, *more))
 
-    def _confirmed(
-        self,
-        files: tuple[str, ...],
-        found: list[_There],
-        begun: Sequence[RunStatus | None],
-        confirm: Callable[[ErasurePlan], None],
-    ) -> None:
-        """Shows what goes, unless it was shown before and only its end was left."""
-        try:
-            plan = self._planned(files, found)
-        except UsageError:
-            if any(begun):
-                return
-            raise
+    def _confirmed(self, found: _Everywhere, confirm: Callable[[ErasurePlan], None]) -> None:
+        """Shows what goes, unless only its end is left. Raises UsageError for a file that nothing knows."""
+        plan = self._planned(found)
         for each in plan.tables:
             if each.refused:
                 raise RefusedForSafety(f"{each.state.table}: {each.refused}", hint="nothing was changed in any table")
-        confirm(plan)
+        _refuse_unknown(found, found.known(plan))
+        if not plan.is_nothing:
+            confirm(plan)
 
-    def _everywhere(self, table: Table, files: Sequence[str]) -> Iterator[_There]:
-        """Yields the live table, then each that holds its history."""
+    def _everywhere(self, table: Table, files: Sequence[str]) -> _Everywhere:
+        """Returns the live table, then each that holds its history, or may come to."""
         work = self.places.table_context(table)
         live = work.source.load()
-        tiers = list(histories(work, live))
-        roots = [tier.policy.root for tier, _ in tiers]
-        paths = [_as_live(path, live, tiers) for path in files]
-        yield _There(work, None, frozenset(paths))
-        for tier, _ in tiers:
-            others = [root for root in roots if root != tier.policy.root]
-            places = places_in(paths, tier.policy.root, others)
-            yield _There(self.places.table_context(str(tier.table)), tier, places)
+        _refuse_history(live)
+        tiers = list(tiers_for(work, live))
+        for tier in tiers:
+            tier.refuse_unbundled()
+        theirs = [(tier, tier.find()) for tier in tiers]
+        paths = {path: _as_live(path, live, theirs) for path in files}
+        found = _Everywhere(tuple(paths), [_There(work, None, _asked(paths, lambda path: frozenset((path,))))], [])
+        for tier, there in theirs:
+            others = [each.policy.root for each in tiers if each is not tier]
+            asked = _asked(paths, lambda path: places_in(path, tier.policy.root, others, live, there))  # noqa: B023
+            if there is None:
+                found.tableless.append(_Tableless(tier, asked))
+            else:
+                found.tables.append(_There(self.places.table_context(str(tier.table)), tier, asked))
+        return found
 
     def _loss(self, there: _There) -> TableLoss:
         state, refused = there.work.source.load(), None
         naming = there.naming(state)
         repacking = there.repacking
-        bundles = () if repacking is None else tuple(sorted(repacking.due()))
+        bundles = () if repacking is None else tuple(sorted({*repacking.due(), *repacking.left()}))
         try:
-            refuse_kept(state, naming.snapshots, there.work.now())
+            refuse_hopeless(there.work, state, there.asked.identities, naming)
         except FirnlineError as problem:
             refused = f"{problem.message} ({problem.hint})"
         return TableLoss(there.name, state, naming, bundles, refused)
 
-    def _notes(self, found: list[_There]) -> Iterator[str]:
-        for there in found:
+    def _notes(self, found: _Everywhere) -> Iterator[str]:
+        for there in found.tables:
             name, state = there.work.source.name, there.work.source.load()
             yield from (f"{there.name}: {each}" for each in self.places.stores.warnings(name, state.location))
+        for tier in found.tableless:
+            yield from (f"{path} has it, and no table of the tier {tier.tier.policy.name}" for path in tier.lying())
 
     def _carried_on(self, there: _There) -> RunStatus | None:
-        """Returns the last erasure of any of the files in a table that was begun before, as far as it may go now."""
-        last = None
-        for run in there.work.runs(there.work.source.load()):
-            if run.kind == ERASURE and there.identities & set(map(identity, run.erasure.files)):
-                is_open = not run.is_finished
-                last = self.runs.advance(str(run.id), Leave()) if is_open else self.runs.named(str(run.id))
+        """Returns the last erasure of any of the files in a table that was begun before, as far as it may go now; one
+        that is not at its end before others.
+        """
+        last: RunStatus | None = None
+        for run in there.erasures():
+            status = self.runs.named(str(run.id)) if run.is_finished else self._advanced(str(run.id))
+            if last is None or last.run.is_finished or not status.run.is_finished:
+                last = status
         return last
 
+    def _advanced(self, run: str) -> RunStatus:
+        """Returns the run as far as it may go now: called off where the table has moved since it was planned."""
+        try:
+            return self.runs.advance(run, Leave())
+        except TableMoved:
+            status = self.runs.undo(run, Leave())
+            if status.state is not RunState.CANCELLED:
+                raise
+            return status
+
     def _erased(self, there: _There, begun: RunStatus | None, asked: Inquiry, grace_ms: int | None) -> ErasedFrom:
-        status = begun
-        if status is None or status.run.is_finished:
-            status = self._run(there, asked, grace_ms) or status
+        run, starts = self._run(there, asked, grace_ms)
         state = there.work.source.load()
-        done = ErasedFrom(there.name, state.table, status)
+        done = ErasedFrom(there.name, state.table, run or begun, starts=starts)
         if done.waits:
             return done
-        return self._repacked(there, state, replace(done, left=tuple(self._left(there))), asked)
+        stores = self.places.stores
+        left = there.lying(stores.open(stores.settings_of(there.work.source.name)))
+        return self._repacked(there, state, replace(done, left=tuple(left)), asked)
 
-    def _run(self, there: _There, asked: Inquiry, grace_ms: int | None) -> RunStatus | None:
-        """Returns a new run, as far as it may go now; None where no snapshot names the files. Where one came since the
-        plan that does, it is planned again.
+    def _run(self, there: _There, asked: Inquiry, grace_ms: int | None) -> tuple[RunStatus | None, Starts]:
+        """Returns a new run, as far as it may go now, None where no snapshot names the files; and what snapshots begin
+        with that name none by then. Where one came since the plan that does, it is planned again.
         """
         for left in reversed(range(_MOST_TRIES)):
             state = there.work.source.load()
             naming = there.naming(state)
             if not naming.units:
-                return None
-            planned = plan_erasure(there.work, state, there.identities, naming, asked, grace_ms)
-            run = str(self.runs.recorded(there.work, planned, meant=True).run)
-            try:
-                return self.runs.advance(run, Leave())
-            except TableMoved:
-                if self.runs.undo(run, Leave()).state is not RunState.CANCELLED or not left:
-                    raise
-        return None
-
-    def _left(self, there: _There) -> Iterator[str]:
-        """Yields the files that are still there although no snapshot names them any more: a purge spared them, or
-        another engine took their snapshots out.
-        """
-        stores = self.places.stores
-        store = stores.open(stores.settings_of(there.work.source.name))
-        yield from (path for path in sorted(there.places) if is_there(store, path))
+                return None, there.starts(state)
+            planned = plan_erasure(there.work, state, there.asked.identities, naming, asked, grace_ms)
+            plan = self.runs.recorded(there.work, planned, meant=True)
+            status = self._advanced(str(plan.run))
+            if status.state is not RunState.CANCELLED:
+                trimmed = erases(there.work.source.format, state.table).with_trimmed(state, status.run.erasure.trimmed)
+                return status, there.starts(trimmed)
+            if not left:
+                break
+        raise TableMoved(f"{there.work.source.name} moves whenever it is looked at", hint="erase again")
 
     def _repacked(self, there: _There, state: State, done: ErasedFrom, asked: Inquiry) -> ErasedFrom:
         """Returns what became of bundles that hold the files: they are asked for where they sleep, and then packed anew
@@ -283,12 +344,55 @@ class Erasures:
                 return replace(done, awaited=awake)
         with self.places.alone(there.work.root(state)), there.work.lease(state) as (work, lease):
             repacking.erase(asked, work.now, lease.check)
-        return replace(done, repacked=len(due))
+        return replace(done, repacked=len(due), left=(*done.left, *repacking.strays()))
 
 
-def _as_live(path: str, live: State, tiers: Sequence[tuple[Tier, State]]) -> str:
+def _asked(paths: Mapping[str, str], places: Callable[[str], frozenset[str]]) -> AskedFiles:
+    return AskedFiles({asked: places(path) for asked, path in paths.items()})
+
+
+def _approved(found: _Everywhere, begun: Sequence[RunStatus | None]) -> set[str]:
+    """Returns the files that runs erase which are not at their end: they were shown when these began."""
+    approved = set[str]()
+    for there, status in zip(found.tables, begun, strict=True):
+        if status is not None and not status.run.is_finished:
+            approved |= there.asked.among(status.run.erasure.files)
+    return approved
+
+
+def _refuse_unknown(found: _Everywhere, known: Set[str]) -> None:
+    """Raises UsageError for a file that nothing names: a slip of the pen would count as erased."""
+    unknown = [each for each in found.files if each not in known]
+    if unknown:
+        raise UsageError(
+            f"no snapshot names {unknown[0]}" + (f", nor {len(unknown) - 1} others" if unknown[1:] else ""),
+            hint="name files as the live table does: `SELECT file_path FROM TABLE.all_data_files`; nothing was changed",
+        )
+
+
+def _refuse_history(live: State) -> None:
+    """Raises UsageError for the table of a tier: the file would stay in the live one."""
+    if is_archive(live.uuid, live.properties):
+        raise UsageError(
+            f"{live.table} keeps the history of another table", hint="name that one: its tiers lose the file with it"
+        )
+
+
+def _looked_again(there: _There, done: ErasedFrom) -> ErasedFrom:
+    """Returns the same, with snapshots that came since it was looked at and name the files.
+
+    1. A restore copies a snapshot out of a tier; the live table has none that names the file.
+    2. The tier loses the file.
+    3. The restore commits.
+    """
+    state = there.work.source.load()
+    late = {snapshot for snapshot, _ in there.starts(state) - done.starts}
+    return replace(done, came=tuple(sorted(there.naming(state, late).losing))) if late else done
+
+
+def _as_live(path: str, live: State, tiers: Sequence[tuple[Tier, State | None]]) -> str:
     """Returns a path as the live table has it, also one that was read in a tier."""
     for tier, there in tiers:
-        if within(tier.policy.root, path):
+        if there is not None and within(tier.policy.root, path):
             return PlacesElsewhere.back_to(live.location, tier.policy.root, there.location).place(path)
     return path

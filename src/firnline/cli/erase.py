@@ -129,6 +129,8 @@ def _report_blocks(done: ErasedFrom) -> Iterator[Block]:
         yield Line(f"  bundles that can be read: {done.awaited.readable:,} of {done.awaited.bundles.files:,}")
     if done.repacked:
         yield Line(f"  packed anew without it: {counted(done.repacked, 'bundle')}")
+    if done.came:
+        yield Line(f"  came meanwhile and have it: {counted(len(done.came), 'snapshot')}")
     for path in done.left:
         yield Line(f"  still there: {path}")
         yield Hint("`firnline why TABLE PATH` tells what needs it; `firnline orphans TABLE` removes it if nothing does")

@@ -12,8 +12,7 @@ from firnline.journal.events import OPEN, RunState
 from firnline.journal.runs import refuse_edited
 from firnline.model.locations import identity
 from firnline.model.removals import Removal
-from firnline.model.snapshots import SnapshotId
-from firnline.ops.erasure.finding import erases, refuse_kept
+from firnline.ops.erasure.finding import begin_with, erases, refuse_kept
 from firnline.ops.neighbours.around import refuse_conflict
 from firnline.ops.runs.change import change, version_of
 from firnline.ops.runs.forgotten import list_forgotten
@@ -21,7 +20,7 @@ from firnline.ops.runs.leased import LeasedRun
 from firnline.ops.table.context import refuse_copy
 from firnline.plans.erasure import Erasure
 from firnline.ports.catalogs import Attempt
-from firnline.ports.formats import Edited, State, TableFormat
+from firnline.ports.formats import Edited, State
 from firnline.ports.stores import is_there
 
 
@@ -57,14 +56,9 @@ def erasure_landed(leased: LeasedRun) -> LeasedRun | None:
         if commits.landed(event.detail, version_of(state), leased.lease.check):
             return _committed(leased, event.detail)
     after = {each.after for each in leased.run.erasure.trimmed}
-    if leased.run.attempts and after & set(_begin_with(leased.work.source.format, state).values()):
+    if leased.run.attempts and after & set(begin_with(leased.work.source.format, state).values()):
         return _committed(leased, leased.run.attempts[-1].detail)  # nothing but the commit names what it wrote
     return None
-
-
-def _begin_with(table_format: TableFormat, state: State) -> dict[SnapshotId, str]:
-    """Returns the unit that each snapshot begins with."""
-    return {owner: file.key for owner, file in table_format.roots(state) if file.opens}
 
 
 def call_off_erasure(leased: LeasedRun, why: str = "called off") -> LeasedRun:
@@ -114,9 +108,9 @@ class _Attempt:
                 f"{min(found.snapshots)} came to {state.table} since the plan, and names the files too",
                 hint="nothing was changed; erase again",
             )
-        begin_with = _begin_with(work.source.format, state)
+        starts = begin_with(work.source.format, state)
         for each in erasure.trimmed:
-            if begin_with.get(each.snapshot, each.before) not in (each.before, each.after):
+            if starts.get(each.snapshot, each.before) not in (each.before, each.after):
                 raise TableMoved(f"{each.snapshot} of {state.table} is not as it was planned", hint="erase again")
         refuse_kept(state, {each.snapshot for each in erasure.trimmed}, work.now())
 

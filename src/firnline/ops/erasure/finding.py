@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from shlex import quote
 from typing import Any
 
 from firnline.errors import RefusedForSafety, UnsupportedFormat
+from firnline.model.locations import identity, within
 from firnline.model.snapshots import SnapshotId
 from firnline.model.times import format_instant
-from firnline.ops.reachability.live_roots import forbidden
+from firnline.ops.reachability.live_roots import forbidden, may_come_back
+from firnline.ops.runs.decision import policy_in_force
+from firnline.ops.table.context import TableContext
+from firnline.plans.request import Request
 from firnline.ports.erasing import ErasesFiles, Naming
 from firnline.ports.formats import State, TableFormat, UndoWindow
-from firnline.tiers.places import TierPlaces
+from firnline.tiers.places import PlacesElsewhere, TierPlaces
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,11 +62,36 @@ def _snapshot_json(state: State, snapshot: SnapshotId) -> dict[str, Any]:
     return {"snapshot": snapshot, "timestamp": at, "refs": refs_of(state, snapshot)}
 
 
-def places_in(paths: Iterable[str], root: str, others: Sequence[str]) -> frozenset[str]:
-    """Returns where files of a live table may lie in the tier at `root`. What came by way of other tiers lies deeper
-    below.
+@dataclass(frozen=True, slots=True)
+class AskedFiles:
+    """Files that shall go, by the names that they were asked for with; each with all places where it may lie in the
+    store of one table.
     """
-    return frozenset(TierPlaces(root).place(way) for path in paths for way in _ways(path, others))
+
+    places: Mapping[str, frozenset[str]]
+
+    @property
+    def every_place(self) -> frozenset[str]:
+        return frozenset().union(*self.places.values())
+
+    @property
+    def identities(self) -> frozenset[str]:
+        return frozenset(map(identity, self.every_place))
+
+    def among(self, names: Iterable[str]) -> set[str]:
+        """Returns those that are among some files, however these are spelled."""
+        there = set(map(identity, names))
+        return {asked for asked, places in self.places.items() if there & set(map(identity, places))}
+
+
+def places_in(path: str, root: str, others: Sequence[str], live: State, there: State | None) -> frozenset[str]:
+    """Returns where a file of a live table may lie in the tier at `root`. What came by way of other tiers lies deeper
+    below. Where the tier's own table lies, `there`, tells of a way by tiers that firnline.yaml has no more.
+    """
+    found = {TierPlaces(root).place(way) for way in _ways(path, others)}
+    if there is not None:
+        found.add(TierPlaces(PlacesElsewhere.back_to(live.location, root, there.location).root).place(path))
+    return frozenset(found)
 
 
 def _ways(path: str, roots: Sequence[str]) -> Iterator[str]:
@@ -79,6 +108,31 @@ def erases(table_format: TableFormat, table: str) -> ErasesFiles:
         f"{table}: no file can be taken out of snapshots of {table_format.name} tables",
         hint="delete the rows with an engine, then expire the snapshots that have them; nothing was changed",
     )
+
+
+def begin_with(table_format: TableFormat, state: State) -> dict[SnapshotId, str]:
+    """Returns the unit that each snapshot begins with."""
+    return {owner: file.key for owner, file in table_format.roots(state) if file.opens}
+
+
+def refuse_hopeless(work: TableContext, state: State, files: Set[str], naming: Naming) -> None:
+    """Raises RefusedForSafety where it is known before anything is written that the files cannot go."""
+    refuse_kept(state, naming.snapshots, work.now())
+    outside = policy_in_force(state, work.source.name, work.config, Request()).include_outside.value
+    for each in naming.files:
+        if each.lives and not outside and not any(within(folder, each.path) for folder in state.owned):
+            raise RefusedForSafety(
+                f"{each.path} lies outside the own folders of {state.table}",
+                hint="`include-outside: true` in firnline.yaml lets it go",
+            )
+    table_format = erases(work.source.format, state.table)
+    for run, removal in may_come_back(work, state, work.now()):
+        revived = work.source.format.with_removal(state, removal)
+        if removal.ids and table_format.naming(revived, files, work.progress, set(removal.ids)).losing:
+            raise RefusedForSafety(
+                f"{run.id} may still bring it back",
+                hint=f"`firnline purge {quote(str(run.id))}` once its grace is over",
+            )
 
 
 def refuse_kept(state: State, naming: Set[SnapshotId], now_ms: int) -> None:

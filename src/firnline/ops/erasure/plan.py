@@ -84,7 +84,8 @@ def _refuse_needed(work: TableContext, state: State, naming: Naming, survey: Sur
     elif runs:
         why, hint = f"{runs[0]} may still bring it back", f"`firnline purge {runs[0]}` once its grace is over"
     else:
-        why, hint = "another table needs it", "erase it there first"
+        why = "another table needs it"
+        hint = "delete its rows there with an engine and expire what has them, or drop that table"
     raise RefusedForSafety(f"{path} cannot be erased from {state.table}: {why}", hint=f"{hint}; nothing was changed")
 
 

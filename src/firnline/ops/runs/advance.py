@@ -7,7 +7,7 @@ from dataclasses import replace
 from shlex import quote
 from typing import assert_never
 
-from firnline.errors import RefusedForSafety, UsageError
+from firnline.errors import FirnlineError, RefusedForSafety, TableMoved, UsageError
 from firnline.journal.events import OPEN, RunState
 from firnline.journal.lease import Lease
 from firnline.journal.runs import Run, in_commit_order, refuse_unsealed_run
@@ -181,13 +181,22 @@ def advance_all(work: TableContext, lease: Lease, deleter: Deleter) -> list[RunS
 def _advance_or_say_why(leased: LeasedRun, deleter: Deleter) -> RunStatus:
     try:
         return _advance_unnamed(leased, deleter)
-    except (RefusedForSafety, UsageError) as refusal:
+    except (RefusedForSafety, TableMoved, UsageError) as refusal:
         _, found = leased.work.run(leased.run.id)
-        if found.state is not RunState.PLANNED:
+        if not _may_wait(found, refusal):
             raise
         gives_up = f"`firnline undo {quote(str(found.id))}` gives it up"
         waits = f"what it was refused for: {refusal.message}; {gives_up}"
         return replace(status_of(leased.work, found, waits), refusal=refusal)
+
+
+def _may_wait(run: Run, refusal: FirnlineError) -> bool:
+    """Tells whether a run has changed nothing, so that others can go on. An erasure that the table left behind is
+    planned anew by who asks for it again.
+    """
+    if isinstance(refusal, TableMoved):
+        return run.kind == ERASURE and run.state in OPEN
+    return run.state is RunState.PLANNED
 
 
 def _advance_unnamed(leased: LeasedRun, deleter: Deleter) -> RunStatus:

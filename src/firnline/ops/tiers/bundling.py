@@ -19,7 +19,7 @@ from firnline.ports.packing import BundleJob, BundleOutcome, Pack, PackMany, Rep
 from firnline.ports.relocating import Relocate
 from firnline.ports.stores import Head, is_there
 from firnline.ports.thawing import Thaw
-from firnline.tiers.bundles.index import PackedIndex
+from firnline.tiers.bundles.index import BUNDLE, PackedIndex
 
 _MOST_MEMBERS = 4_000
 _AT_ONCE = 16
@@ -99,7 +99,7 @@ class Bundles:
 
     def new_name(self) -> str:
         """Returns the key of a bundle that no other ever had."""
-        return join(self.index.folder, f"{uuid4().hex}.tar")
+        return join(self.index.folder, f"{uuid4().hex}{BUNDLE}")
 
     def of(self, survey: Survey, leaves: frozenset[FileKind]) -> dict[str, Stored]:
         """Returns the bundles in which files of a walk lie, by their names. A file that is in none lies by itself: the

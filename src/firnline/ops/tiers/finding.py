@@ -29,13 +29,18 @@ def tiers_by_snapshot(work: TableContext, live: State) -> dict[SnapshotId, str]:
 
 
 def histories(work: TableContext, live: State) -> Iterator[tuple[Tier, State]]:
-    """Yields the tables that hold history of a live table, with their tiers, in the order of firnline.yaml: those first
-    that can be read at once. A table without a catalog has none; of a tier's table it is the other tiers.
+    """Yields the tables that hold history of a live table, with their tiers, in the order of `tiers_for`."""
+    for tier in tiers_for(work, live):
+        found = tier.find()
+        if found is not None:
+            yield tier, found
+
+
+def tiers_for(work: TableContext, live: State) -> Iterator[Tier]:
+    """Yields the tiers to which history of a live table may have gone, in the order of firnline.yaml: those first that
+    can be read at once. A table without a catalog has none; of a tier's table it is the other tiers.
     """
     own = work.source.name.catalog
     names = [name for name in work.config.tiers if own not in ("", name)]
     for name in sorted(names, key=lambda each: tier_named(work.config.tiers, each).bundle is not None):
-        tier = open_for(work, live, name)
-        found = tier.find()
-        if found is not None:
-            yield tier, found
+        yield open_for(work, live, name)

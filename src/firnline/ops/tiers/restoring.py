@@ -148,6 +148,20 @@ class Restoring:
         if found.faults:
             raise incomplete(live.table, f"{found.listed[0].path}: {found.listed[0].problem}")
 
+    def _refuse_changed(self) -> None:
+        """Raises TableMoved where the tier does not have the snapshot any more as it was copied.
+
+        1. This restore copies a snapshot.
+        2. An erasure takes a file out of it, live and in the tier.
+        3. The restore commits, and the live table has the file again.
+        """
+        there = self.tier.find()
+        if there is None or self._roots(there) != self._roots(self.there):
+            raise TableMoved(f"{self.snapshot} of {self.there.table} is not as it was copied", hint="restore it again")
+
+    def _roots(self, there: State) -> set[str]:
+        return {file.key for owner, file in self.tier.format.roots(there) if owner == self.snapshot and file.opens}
+
     def _edit(self, uuid: str, removal: Removal, ref: Ref) -> Callable[[State], Edited | None]:
         def edit(state: State) -> Edited | None:
             if state.uuid != uuid:
@@ -155,6 +169,7 @@ class Restoring:
             _refuse_taken(state, ref)
             if state.refs.get(ref.name) == ref:
                 return None
+            self._refuse_changed()
             return self.work.source.format.restore(state, removal, self.work.now(), amendment=Amendment(refs=(ref,)))
 
         return edit

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from threading import Lock
 from typing import Any, Protocol
 
 from firnline.errors import AlreadyExists
-from firnline.model.locations import join
+from firnline.model.locations import identity, join
 from firnline.ports.copying import Stored
 from firnline.ports.packing import BundleOutcome, PackedFile
 from firnline.ports.stores import Get, Names, PutIfAbsent, shared
@@ -18,6 +18,7 @@ from firnline.tiers.bundles.segments import SEGMENT, IndexEntry, entries_in, ent
 
 _BUNDLES = "_bundles"
 _SEGMENTS = "index"
+BUNDLE = ".tar"
 _AT_ONCE = 16
 _TABLES = """
 CREATE TABLE bundle (number INTEGER PRIMARY KEY, key TEXT UNIQUE, size INTEGER, checksum TEXT);
@@ -39,6 +40,7 @@ _MEMBERS = (
     "SELECT file.place, file.size, file.checksum, bundle.key, file.offset, file.source_checksum"
     " FROM bundle CROSS JOIN file ON bundle.number = file.bundle WHERE bundle.key = ? ORDER BY file.offset"
 )
+_PLACES = "SELECT DISTINCT place FROM file"
 _FORGET = "DELETE FROM file WHERE bundle = (SELECT number FROM bundle WHERE key = ?)"
 
 
@@ -100,6 +102,16 @@ class PackedIndex:
         with self._lock:
             _insert(self._database(), entries_of(key, data))
 
+    def spelled(self, identities: Set[str]) -> set[str]:
+        """Returns the places of these identities, as they were spelled when they were packed. Goes through all places
+        once.
+        """
+        names = {each.rpartition("/")[2] for each in identities}
+        with self._lock:
+            every = self._database().execute(_PLACES)
+            alike = [place for (place,) in every if place.rpartition("/")[2] in names]
+        return {place for place in alike if identity(place) in identities}
+
     def holding(self, places: Iterable[str]) -> dict[str, Stored]:
         """Returns the bundles in which any of these files lies, by their names: all of them, where one lies in two."""
         with self._lock:
@@ -111,6 +123,11 @@ class PackedIndex:
         """Returns all that a bundle holds, in the order in which it lies there."""
         with self._lock:
             return [PackedFile(*row) for row in self._database().execute(_MEMBERS, (bundle,))]
+
+    def unnamed(self) -> list[str]:
+        """Returns the bundles that no segment names: a hand-over is about to say what they hold, or died before."""
+        every = (join(self.folder, name) for name in sorted(self._store.names(self.folder)) if name.endswith(BUNDLE))
+        return [bundle for bundle in every if not self.members(bundle)]
 
     def without(self, bundle: str) -> Iterator[str]:
         """Writes every segment anew that names a bundle, without it, and yields the name of each that is of no use any
