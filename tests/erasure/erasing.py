@@ -7,7 +7,7 @@ from pathlib import Path
 import fastavro
 import pyarrow.parquet as pq
 
-from firnline.app.erasure import ErasurePlan, ErasureReport
+from firnline.ops.erasure.report import ErasurePlan, ErasureReport
 from firnline.ops.tiers.waking import Inquiry
 from tests.neighbours.lakes import COLUMN, RealLake
 

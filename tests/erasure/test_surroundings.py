@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from firnline.app.erasure import ErasurePlan, ErasureReport
 from firnline.app.requests import age_ms
 from firnline.errors import PolicyError, RefusedForSafety, TableMoved, UsageError
 from firnline.model.times import DAY_MS
 from firnline.ops.erasure import repacking
+from firnline.ops.erasure.report import ErasurePlan, ErasureReport
 from firnline.testing.faults import Died
 from tests.erasure.erasing import ASKED, erase, file_of, mentions, planned
 from tests.neighbours.lakes import RealLake, real_lake
@@ -86,13 +86,27 @@ def test_one_that_stopped_before_its_commit_is_planned_again_if_the_table_moved(
     assert plain.read_all("t") == [[0], [0], [0, 2], [0, 2, 3], [0, 2, 3, 4]]
 
 
-def test_one_that_the_table_left_behind_holds_up_no_other_run(plain: RealLake, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_that_stopped_before_its_commit_is_resumed_although_the_table_moved(
+    plain: RealLake, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = file_of(plain, "t", 1)
     _stopped_before_commit(plain, path, monkeypatch)
     plain.append("t", 4)
     (found,) = plain.firnline().resume("lake.db.t")
+    assert found.state == "done"
+    assert plain.read_all("t") == [[0], [0], [0, 2], [0, 2, 3], [0, 2, 3, 4]]
+
+
+def test_one_that_another_left_behind_holds_up_no_other_run(plain: RealLake, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = file_of(plain, "t", 1)
+    _stopped_before_commit(plain, path, monkeypatch)
+    assert erase(plain, "t", file_of(plain, "t", 2)).is_done
+    first, _ = plain.firnline().runs("lake.db.t")
+    (found,) = [each for each in plain.firnline().resume("lake.db.t") if each.id == first.id]
     assert found.state == "committing"
-    assert "since the plan" in str(found.waits)
+    assert "not as it was planned" in str(found.waits)
+    assert erase(plain, "t", path).is_done
+    assert plain.read_all("t") == [[0], [0], [0], [0, 3]]
 
 
 def _stopped_before_commit(lake: RealLake, path: str, monkeypatch: pytest.MonkeyPatch) -> None:

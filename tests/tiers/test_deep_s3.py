@@ -13,10 +13,10 @@ import pytest
 import yaml
 from pyiceberg.catalog import Catalog, load_catalog
 
-from firnline.app.erasure import ErasureReport
 from firnline.cli.main import run as command
 from firnline.errors import ArchiveIncomplete, StoreError
 from firnline.lake import Lake, open_lake
+from firnline.ops.erasure.report import ErasureReport
 from firnline.ops.tiers.restoring import Restored
 from firnline.ops.tiers.waking import Awaited, Inquiry
 from harness.servers.fixtures import unique

@@ -15,8 +15,8 @@ from firnline.errors import RefusedForSafety
 from firnline.plans.pages import Block, Grid, Hint, Line, Page, counted, minute, size
 
 if TYPE_CHECKING:
-    from firnline.app.erasure import ErasedFrom, ErasurePlan, ErasureReport
     from firnline.ops.erasure.finding import TableLoss
+    from firnline.ops.erasure.report import ErasedFrom, ErasurePlan, ErasureReport
 
 FilesArg = Annotated[list[str], typer.Argument(metavar="FILE...", help="Data files, as the live table names them.")]
 Case = Annotated[str | None, typer.Option("--case", metavar="CASE", help="What it is for; without it nothing goes.")]

@@ -56,6 +56,7 @@ ERASURE_PART: Shape = {
     "case": str,
     "by": str,
     "snapshots": [str],
+    "units": [str],
     "written": [str],
     "trimmed": [
         {

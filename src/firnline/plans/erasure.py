@@ -15,7 +15,8 @@ ERASURE = "erasure"
 @dataclass(frozen=True, slots=True)
 class Erasure:
     """Files that go from a table, as it names them, for a `case` and `by` a person. `snapshots` are all that the table
-    had when it was looked at, `trimmed` those that named the files; `written` are the units that name all but these.
+    had when it was looked at, `trimmed` those that named the files; `units` are those that named them, and `written`
+    those that name all but these.
     """
 
     files: tuple[str, ...]
@@ -23,6 +24,7 @@ class Erasure:
     by: str
     snapshots: tuple[SnapshotId, ...]
     trimmed: tuple[Trimmed, ...]
+    units: tuple[str, ...]
     written: tuple[str, ...]
 
     def to_json(self) -> dict[str, Any]:
@@ -32,6 +34,7 @@ class Erasure:
             "by": self.by,
             "snapshots": list(self.snapshots),
             "trimmed": [each.to_json() for each in self.trimmed],
+            "units": list(self.units),
             "written": list(self.written),
         }
 
@@ -43,5 +46,6 @@ class Erasure:
             said["by"],
             tuple(said["snapshots"]),
             tuple(Trimmed.from_json(each) for each in said["trimmed"]),
+            tuple(said["units"]),
             tuple(said["written"]),
         )

@@ -25,7 +25,7 @@ class NamedFile:
 
 
 @dataclass(frozen=True, slots=True)
-class Naming:
+class Namers:
     """Who names some data files. Snapshots that are `losing` have their rows; those that are `mentioning` only tell
     that they took them out. `units` are the metadata files that name them.
     """
@@ -83,14 +83,14 @@ class Trimming:
 class ErasesFiles(Protocol):
     """A format of which data files can be taken out of snapshots that stay."""
 
-    def naming(self, state: State, files: Set[str], progress: Progress, among: Set[SnapshotId] | None = None) -> Naming:
+    def naming(self, state: State, files: Set[str], progress: Progress, among: Set[SnapshotId] | None = None) -> Namers:
         """Returns who names the data files of these identities, among some snapshots or all. Opens every unit of them.
 
         Raises UsageError where one of them is a file of deletes: without it rows would come back.
         """
         ...
 
-    def trimmed(self, state: State, files: Set[str], naming: Naming, store: PutIfAbsent, still: Still) -> Trimming:
+    def trimmed(self, state: State, files: Set[str], naming: Namers, store: PutIfAbsent, still: Still) -> Trimming:
         """Returns the snapshots without the files, whose units are written by then, under names of their own: the
         table names none of them yet. `still` is asked before each write.
         """

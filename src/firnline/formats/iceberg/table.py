@@ -23,7 +23,7 @@ from firnline.model.removals import Removal
 from firnline.model.snapshots import SnapshotId
 from firnline.ports.abilities import FolderPointer, PointedVersion, Undefined
 from firnline.ports.catalogs import Still
-from firnline.ports.erasing import Naming, Trimmed, Trimming
+from firnline.ports.erasing import Namers, Trimmed, Trimming
 from firnline.ports.formats import Amendment, Edited, State
 from firnline.ports.listings import WrittenFolder
 from firnline.ports.progress import Progress
@@ -165,10 +165,10 @@ class IcebergFormat:
     def returning(self, there: State, snapshot: SnapshotId, place: Place) -> Removal:
         return _removal_of(returning(there, snapshot, place))
 
-    def naming(self, state: State, files: Set[str], progress: Progress, among: Set[SnapshotId] | None = None) -> Naming:
+    def naming(self, state: State, files: Set[str], progress: Progress, among: Set[SnapshotId] | None = None) -> Namers:
         return self._erasing(state, files).naming(progress, among)
 
-    def trimmed(self, state: State, files: Set[str], naming: Naming, store: PutIfAbsent, still: Still) -> Trimming:
+    def trimmed(self, state: State, files: Set[str], naming: Namers, store: PutIfAbsent, still: Still) -> Trimming:
         return self._erasing(state, files).trimmed(naming, store, still)
 
     def _erasing(self, state: State, files: Set[str]) -> Erasing:

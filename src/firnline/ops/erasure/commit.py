@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from shlex import quote
 from typing import Any
 
@@ -20,6 +20,7 @@ from firnline.ops.runs.leased import LeasedRun
 from firnline.ops.table.context import refuse_copy
 from firnline.plans.erasure import Erasure
 from firnline.ports.catalogs import Attempt
+from firnline.ports.erasing import Namers, Trimmed
 from firnline.ports.formats import Edited, State
 from firnline.ports.stores import is_there
 
@@ -27,7 +28,7 @@ from firnline.ports.stores import is_there
 def commit_erasure(leased: LeasedRun) -> LeasedRun:
     """Returns the run, committed; or cancelled where no snapshot is left that is as it was.
 
-    Raises TableMoved where a snapshot came since the plan that names the files, too; RefusedForSafety where the record
+    Raises TableMoved where a snapshot is not as it was planned; RefusedForSafety where the record
     is not sealed: it says what snapshots begin with, and a forger could give them anything.
     """
     work, run = leased.work, leased.run
@@ -84,35 +85,42 @@ class _Attempt:
 
     leased: LeasedRun
     erasure: Erasure
+    late: list[str] = field(default_factory=list)
 
     def edit(self, state: State) -> Edited | None:
         work, run = self.leased.work, self.leased.run
         work.same_table(state, run)
         refuse_copy(work.source.name, state)
         refuse_conflict(work, state)
-        self._refuse_late(state)
+        self._refuse_changed(state)
         self._refuse_lost_units()
-        table_format = erases(work.source.format, state.table)
-        return table_format.erased(state, self.erasure.trimmed, work.now())
+        trimmed = (*self.erasure.trimmed, *self._trimmed_late(state))
+        refuse_kept(state, {each.snapshot for each in trimmed}, work.now())
+        return erases(work.source.format, state.table).erased(state, trimmed, work.now())
 
-    def _refuse_late(self, state: State) -> None:
-        """Raises TableMoved where a snapshot that came since the plan names the files: an append takes over what the
-        one before it has.
+    def _trimmed_late(self, state: State) -> tuple[Trimmed, ...]:
+        """Returns snapshots without the files that came since the plan and name them: an append takes over what the one
+        before it has, and a table that is appended to every second must lose them all the same.
         """
         work, erasure = self.leased.work, self.erasure
         table_format, files = erases(work.source.format, state.table), set(map(identity, erasure.files))
-        late = {each.id for each in state.graph} - set(erasure.snapshots)
-        found = table_format.naming(state, files, work.progress, late) if late else None
-        if found is not None and found.units:
-            raise TableMoved(
-                f"{min(found.snapshots)} came to {state.table} since the plan, and names the files too",
-                hint="nothing was changed; erase again",
-            )
+        came = {each.id for each in state.graph} - set(erasure.snapshots)
+        found = table_format.naming(state, files, work.progress, came) if came else Namers()
+        if not found.units:
+            self.late = []
+            return ()
+        trimmed = table_format.trimmed(state, files, found, work.store, self.leased.lease.check).snapshots
+        units = {each.key for each in found.units} - set(erasure.units)
+        self.late = sorted({*units, *(each.before for each in trimmed)})
+        return trimmed
+
+    def _refuse_changed(self, state: State) -> None:
+        """Raises TableMoved where a snapshot is neither as it was planned nor as it shall be."""
+        work, erasure = self.leased.work, self.erasure
         starts = begin_with(work.source.format, state)
         for each in erasure.trimmed:
             if starts.get(each.snapshot, each.before) not in (each.before, each.after):
                 raise TableMoved(f"{each.snapshot} of {state.table} is not as it was planned", hint="erase again")
-        refuse_kept(state, {each.snapshot for each in erasure.trimmed}, work.now())
 
     def _refuse_lost_units(self) -> None:
         """Raises RefusedForSafety where a unit that snapshots are about to begin with is not there.
@@ -131,6 +139,7 @@ class _Attempt:
 
     def before_send(self, base: State, edited: Edited, attempt: Attempt) -> None:
         self.leased.lease.renew()
-        detail = {**attempt.proof, "removal": Removal().to_json(), "forgotten": list(edited.forgotten)}
+        forgotten = [*edited.forgotten, *self.late]
+        detail = {**attempt.proof, "removal": Removal().to_json(), "forgotten": forgotten}
         self.leased = self.leased.moved(RunState.COMMITTING, **detail)
         self.leased.lease.check()

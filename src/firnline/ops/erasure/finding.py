@@ -15,7 +15,7 @@ from firnline.ops.reachability.live_roots import forbidden, may_come_back
 from firnline.ops.runs.decision import policy_in_force
 from firnline.ops.table.context import TableContext
 from firnline.plans.request import Request
-from firnline.ports.erasing import ErasesFiles, Naming
+from firnline.ports.erasing import ErasesFiles, Namers
 from firnline.ports.formats import State, TableFormat, UndoWindow
 from firnline.tiers.places import PlacesElsewhere, TierPlaces
 
@@ -28,7 +28,7 @@ class TableLoss:
 
     tier: str
     state: State
-    naming: Naming
+    naming: Namers
     bundles: tuple[str, ...] = ()
     refused: str | None = None
 
@@ -115,7 +115,7 @@ def begin_with(table_format: TableFormat, state: State) -> dict[SnapshotId, str]
     return {owner: file.key for owner, file in table_format.roots(state) if file.opens}
 
 
-def refuse_hopeless(work: TableContext, state: State, files: Set[str], naming: Naming) -> None:
+def refuse_hopeless(work: TableContext, state: State, files: Set[str], naming: Namers) -> None:
     """Raises RefusedForSafety where it is known before anything is written that the files cannot go."""
     refuse_kept(state, naming.snapshots, work.now())
     outside = policy_in_force(state, work.source.name, work.config, Request()).include_outside.value

@@ -22,12 +22,12 @@ from firnline.plans.request import Request
 from firnline.plans.stages import CommitErasure, stages_of_erasure
 from firnline.ports.catalogs import always
 from firnline.ports.engines import Survey, TableWalk, Territory
-from firnline.ports.erasing import Naming
+from firnline.ports.erasing import Namers
 from firnline.ports.formats import State, UndoWindow
 
 
 def plan_erasure(
-    work: TableContext, state: State, files: Set[str], naming: Naming, asked: Inquiry, grace_ms: int | None
+    work: TableContext, state: State, files: Set[str], naming: Namers, asked: Inquiry, grace_ms: int | None
 ) -> Planned:
     """Returns the plan of an erasure, whose new units are written by then: the table names none of them yet. Readers
     have `grace_ms` after the commit; None for what the policy says.
@@ -38,7 +38,8 @@ def plan_erasure(
     trimming = erases(work.source.format, state.table).trimmed(state, files, naming, work.store, always)
     snapshots = tuple(sorted(each.id for each in state.graph))
     paths = tuple(sorted(each.path for each in naming.files))
-    erasure = Erasure(paths, asked.case, asked.by, snapshots, trimming.snapshots, trimming.written)
+    units = tuple(sorted(each.key for each in naming.units))
+    erasure = Erasure(paths, asked.case, asked.by, snapshots, trimming.snapshots, units, trimming.written)
     survey, engine, others = _surveyed(work, state, erasure)
     _refuse_needed(work, state, naming, survey)
     return Planned(_plan(work, state, erasure, survey, engine, others, grace_ms), survey, state, Request())
@@ -71,7 +72,7 @@ def _starts(work: TableContext, state: State, erasure: Erasure) -> Iterator[Root
     yield from (Root(file, False, f"{owner} before") for owner, file in going)
 
 
-def _refuse_needed(work: TableContext, state: State, naming: Naming, survey: Survey) -> None:
+def _refuse_needed(work: TableContext, state: State, naming: Namers, survey: Survey) -> None:
     """Raises RefusedForSafety unless every file that a snapshot has now is one that nobody needs then."""
     due = {identity(each.path): each.path for each in naming.files if each.lives}
     left = sorted(due.keys() - _victims(survey, sorted(due)))

@@ -27,6 +27,7 @@ from firnline.ops.runs.leased import LeasedRun
 from firnline.ops.runs.lost_refs import keeps_all_files, refuse_lost_refs
 from firnline.ops.table.context import TableContext
 from firnline.ops.tiers.archive import refuse_lost_archive
+from firnline.plans.erasure import ERASURE
 from firnline.ports.abilities import EmptiesFolders
 from firnline.ports.delete import Delete, DeleteMany, Doomed, Fate, RemoveEmpty
 from firnline.ports.formats import UndoWindow
@@ -180,8 +181,11 @@ class _Account:
 def blocked_by(run: Run, runs: list[Run]) -> Run | None:
     """Returns the earlier run that must be finished first: what it may still bring back shares files with this one.
 
-    One that will never purge is not waited for: what it took out is a root of every later run for good.
+    One that will never purge is not waited for: what it took out is a root of every later run for good. Nor is an
+    erasure, which brings nothing back.
     """
+    if run.kind == ERASURE:
+        return None
     for earlier in in_commit_order([each for each in runs if each.kind == run.kind]):
         if earlier.id.stamp == run.id.stamp:
             return None

@@ -19,7 +19,7 @@ from firnline.model.locations import join
 from firnline.model.snapshots import SnapshotId
 from firnline.model.spans import portions
 from firnline.ports.catalogs import Still
-from firnline.ports.erasing import Lost, NamedFile, Naming, Trimmed, Trimming
+from firnline.ports.erasing import Lost, NamedFile, Namers, Trimmed, Trimming
 from firnline.ports.progress import Progress
 from firnline.ports.stores import Get, PutIfAbsent
 
@@ -41,7 +41,7 @@ class Erasing:
     document: Document
     files: Set[str]
 
-    def naming(self, progress: Progress, among: Set[SnapshotId] | None = None) -> Naming:
+    def naming(self, progress: Progress, among: Set[SnapshotId] | None = None) -> Namers:
         """Returns who names them. Raises UnsupportedFormat for a snapshot without a manifest list."""
         lists = self._lists(among)
         with ThreadPoolExecutor(_THREADS) as pool:
@@ -57,9 +57,9 @@ class Erasing:
             for snapshot, units in zip(lists, pool.map(self._named_by, lists.values()), strict=True):
                 told = [found[unit] for unit in units if unit in found]
                 (losing if any(told) else mentioning if told else set()).add(snapshot)
-        return Naming(tuple(files.values()), frozenset(losing), frozenset(mentioning), tuple(found))
+        return Namers(tuple(files.values()), frozenset(losing), frozenset(mentioning), tuple(found))
 
-    def trimmed(self, naming: Naming, store: PutIfAbsent, still: Still) -> Trimming:
+    def trimmed(self, naming: Namers, store: PutIfAbsent, still: Still) -> Trimming:
         """Returns the snapshots without the files. Units that are of no use if this is cut short are found by a search
         for orphans.
         """
