@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from harness.servers.fixtures import unique
 from tests.judge.jvm import ICEBERG
 from tests.tiers.grown import GrownTable, grow, grow_first
 from tests.tiers.java_spark import JavaSpark
@@ -23,7 +24,7 @@ Rows = dict[int, list[str]]
 
 @pytest.fixture
 def shore(tmp_path: Path, spark: JavaSpark, monkeypatch: pytest.MonkeyPatch) -> Shore:
-    made = on_files("erased", tmp_path)
+    made = on_files(unique("erased").replace("-", "_"), tmp_path)
     made.configure(monkeypatch)
     made.add_to(spark)
     return made
