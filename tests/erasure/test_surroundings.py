@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from firnline.app.requests import age_ms
-from firnline.errors import PolicyError, RefusedForSafety, TableMoved, UsageError
+from firnline.errors import ArchiveIncomplete, PolicyError, RefusedForSafety, TableMoved, UsageError
 from firnline.model.times import DAY_MS
 from firnline.ops.erasure import repacking
 from firnline.ops.erasure.report import ErasurePlan, ErasureReport
@@ -246,3 +246,17 @@ def test_a_bundle_that_no_index_names_goes_or_is_told(
     assert _in_bundles(lake, path) == stray.exists() == (not is_old)
     with lake.unpacked():
         assert not any(1 in rows for rows in lake.deep_rows("t").values())
+
+
+def test_bundles_whose_index_is_lost_are_left_alone(lake: DeepLake, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A bundle that no segment names looks like one that a hand-over left behind, and may be all that is left."""
+    lake.expire("t")
+    lake.expire_cold("t")
+    before = {each: each.read_bytes() for each in lake.bundles()}
+    monkeypatch.setattr(repacking, "DAY_MS", -DAY_MS)
+    for segment in lake.deep_root.glob("_bundles/*/index/*.parquet"):
+        segment.unlink()
+    path = file_of(lake, "t", 3)
+    with pytest.raises(ArchiveIncomplete, match="in no bundle"):
+        erase(lake, "t", path)
+    assert {each: each.read_bytes() for each in lake.bundles()} == before

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
+from functools import partial
 
 from firnline.app.catalogs import Table
 from firnline.app.places import Places
@@ -19,8 +20,10 @@ from firnline.ops.erasure.repacking import Repacking
 from firnline.ops.erasure.report import ErasedFrom, ErasurePlan, ErasureReport, Starts
 from firnline.ops.runs.status import RunStatus
 from firnline.ops.table.context import TableContext
+from firnline.ops.tiers.bundling import Bundles
 from firnline.ops.tiers.finding import tiers_for
 from firnline.ops.tiers.tier import Tier
+from firnline.ops.tiers.transfer import walked
 from firnline.ops.tiers.waking import Inquiry, Waking
 from firnline.plans.erasure import ERASURE
 from firnline.policy.tiers import LIVE
@@ -264,8 +267,18 @@ class Erasures:
             if not awake.is_all:
                 return replace(done, awaited=awake)
         with self.places.alone(there.work.root(state)), there.work.lease(state) as (work, lease):
-            repacking.erase(asked, work.now, lease.check)
+            repacking.erase(
+                asked, work.now, lease.check, partial(_refuse_unfound, work, there.tier, there.tier.bundles)
+            )
         return replace(done, repacked=len(due), left=(*done.left, *repacking.strays()))
+
+
+def _refuse_unfound(work: TableContext, tier: Tier, bundles: Bundles) -> None:
+    """Raises ArchiveIncomplete unless every file that the tier's table needs is found."""
+    state = work.source.load()
+    every = {owner for owner, _ in tier.format.roots(state)}
+    with walked(work, tier.format, state, every) as (_, survey):
+        bundles.of(survey, tier.leaves)
 
 
 def _asked(paths: Mapping[str, str], places: Callable[[str], frozenset[str]]) -> AskedFiles:

@@ -70,9 +70,12 @@ class Repacking:
     def _about(self) -> list[_BegunNote]:
         return [note for note in self._begun() if self.files & set(map(identity, note.files))]
 
-    def erase(self, asked: Inquiry, now: Callable[[], int], still: Still) -> None:
+    def erase(self, asked: Inquiry, now: Callable[[], int], still: Still, refuse_unfound: Callable[[], None]) -> None:
         """Packs all other members anew, and removes the bundles that hold the files, or held any that were erased by
         one who was stopped. `still` is asked before each step. Raises StoreError where a bundle stays there.
+
+        `refuse_unfound` raises unless the index finds every file that the tier's table needs: where segments of it are
+        lost, a bundle that none names may be all that is left of its files.
         """
         index = self.bundles.index
         index.recall()  # another erasure may have packed them anew since it was read
@@ -83,7 +86,10 @@ class Repacking:
             self._note([*due, *strays], list(due.values()), asked, now())
         for bundle, new in due.items():
             self._empty(bundle, new, still)
-        for note in self._begun():
+        begun = list(self._begun())
+        if begun:
+            refuse_unfound()
+        for note in begun:
             gone = {bundle for bundle in (*note.bundles, *note.new) if not index.members(bundle)}
             for bundle in sorted(gone):
                 self._remove(bundle, still)
