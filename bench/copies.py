@@ -1,9 +1,11 @@
 """How fast files go from one bucket to another: versitygw, on this machine, in two sizes.
 
 firnline streams them (both buckets are reached by different settings, as two accounts are), sees that each copy is
-whole and says its checksum, next to obstore that reads and writes the same bytes and looks at nothing; then the server
-copies by itself for both. As many are under way at once. Each copies to new names, in turns; the middle turn counts.
-Exits 1 below 0.8 of obstore.
+whole and says its checksum, next to obstore that reads and writes the same bytes and looks at nothing. Then the server
+copies by itself: for firnline, for boto3 as `aws s3 cp` asks it (a look at the source, then the copy), and for obstore,
+which asks for the copy alone. As many are under way at once.
+Each copies to new names, in turns; the middle turn counts. Exits 1 below 0.8 of obstore where it is streamed, of boto3
+where the server copies.
 """
 
 from __future__ import annotations
@@ -14,14 +16,17 @@ import os
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 from typing import Any
 
+import boto3
 import obstore
+from boto3.s3.transfer import TransferConfig
+from botocore.config import Config
 
 from firnline.local.copying import LocalCopyMany
 from firnline.ports.copying import CopyFate, CopyJob
@@ -37,6 +42,7 @@ TURNS = 5
 AT_ONCE = 16
 SIZES = {"2 MiB": (2 << 20, 200), "32 MiB": (32 << 20, 16)}
 LIVE, COLD = "live", "cold"
+FIRNLINE = "firnline"
 UNLIMITED = Lanes(defaults={})
 
 Act = Callable[[str, Sequence[str]], None]
@@ -64,7 +70,7 @@ class Buckets:
         return names
 
 
-def by_firnline(source: dict[str, str], target: dict[str, str], size: int) -> Act:
+def by_firnline(source: Mapping[str, str], target: Mapping[str, str], size: int) -> Act:
     """Returns who copies as a hand-over does: each copy is compared, and its checksum told."""
     copier = ObjectCopy(source, target, source_throttle=Throttle(UNLIMITED), target_throttle=Throttle(UNLIMITED))
     many = LocalCopyMany(AT_ONCE)
@@ -87,6 +93,21 @@ def by_server(buckets: Buckets) -> Act:
     """obstore copies within a bucket alone: the live one takes its copies."""
     live = buckets.opened(LIVE)
     return _each(lambda name, to: obstore.copy(live, name, to))
+
+
+def as_aws_does(buckets: Buckets) -> Act:
+    """boto3's own copy, which the tools of AWS are made of: it asks for the source's size first."""
+    said = buckets.server.settings
+    client = boto3.client(
+        "s3",
+        endpoint_url=said["s3.endpoint"],
+        aws_access_key_id=said["s3.access-key-id"],
+        aws_secret_access_key=said["s3.secret-access-key"],
+        region_name=said["s3.region"],
+        config=Config(max_pool_connections=AT_ONCE, s3={"addressing_style": "path"}),
+    )
+    alone = TransferConfig(use_threads=False)
+    return _each(lambda name, to: client.copy({"Bucket": LIVE, "Key": name}, COLD, to, Config=alone))
 
 
 def _each(one: Callable[[str, str], Any]) -> Act:
@@ -116,15 +137,20 @@ def measure(folder: Path) -> dict[str, Any]:
         buckets = Buckets(server)
         for name, (size, count) in SIZES.items():
             names = buckets.fill(size, count)
-            for way, target, other in (
-                ("streamed", buckets.elsewhere, streamed(buckets)),
-                ("by the server", server.settings, by_server(buckets)),
+            for way, target, others in (
+                ("streamed", buckets.elsewhere, {"obstore": streamed(buckets)}),
+                ("by the server", server.settings, {"boto3": as_aws_does(buckets), "obstore": by_server(buckets)}),
             ):
-                ours = by_firnline(server.settings, target, size)
-                spent = in_turns({f"{way} firnline": ours, f"{way} obstore": other}, names)
-                mine, theirs = spent.values()
-                answer[f"{name}, {way}"] = {"firnline": mine, "obstore": theirs, "ratio": round(theirs / mine, 2)}
+                ours = {FIRNLINE: by_firnline(server.settings, target, size)}
+                folders = {f"{way} {who}": act for who, act in (ours | others).items()}
+                spent = dict(zip(ours | others, in_turns(folders, names).values(), strict=True))
+                answer[f"{name}, {way}"] = {"seconds": spent, "ratios": _ratios(spent)}
     return answer
+
+
+def _ratios(spent: Mapping[str, float]) -> dict[str, float]:
+    """Returns what firnline reaches of each of the others; the first is the one that counts."""
+    return {who: round(theirs / spent[FIRNLINE], 2) for who, theirs in spent.items() if who != FIRNLINE}
 
 
 def main() -> int:
@@ -138,10 +164,11 @@ def main() -> int:
         print(json.dumps({"floor": FLOOR, "copies": answer}))
     else:
         for name, each in answer.items():
-            spent = f"firnline {each['firnline']:7.2f} s, obstore {each['obstore']:7.2f} s"
-            print(f"{name:24} {spent}: {each['ratio']:.2f}")
-        print(f"at least {FLOOR:g} of obstore")
-    return 0 if min(each["ratio"] for each in answer.values()) >= FLOOR else 1
+            spent = ", ".join(f"{who} {seconds:.2f} s" for who, seconds in each["seconds"].items())
+            reached = ", ".join(f"{ratio:.2f} of {who}" for who, ratio in each["ratios"].items())
+            print(f"{name:24} {spent}: {reached}")
+        print(f"at least {FLOOR:g} of the first that is named")
+    return 0 if min(next(iter(each["ratios"].values())) for each in answer.values()) >= FLOOR else 1
 
 
 if __name__ == "__main__":
