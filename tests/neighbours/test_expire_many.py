@@ -35,7 +35,7 @@ from firnline.ops.runs.leased import LeasedRun
 from firnline.ops.runs.status import RunStatus
 from firnline.ops.table.context import TableContext
 from firnline.plans.answers import TableAnswer
-from firnline.plans.plan import Plan
+from firnline.plans.plan import EXPIRY, Plan
 from firnline.ports.progress import Silent
 from firnline.testing.dated import date
 from tests.neighbours.lakes import RealLake
@@ -310,7 +310,7 @@ def test_to_break_a_lease_takes_no_table_from_another_thread_of_the_same_command
     """One table may be named twice, for example by two catalogs: then its two runs are carried on side by side."""
     lake = four.firnline()
     first, second = (str(lake.plan("lake.db.a", save=True, **asked()).plan.run) for _ in range(2))
-    commit_run, met = advance.commit_run, list[BaseException | None]()
+    commit_run, met = advance.COMMITS[EXPIRY], list[BaseException | None]()
 
     def meanwhile(leased: LeasedRun) -> LeasedRun:
         if str(leased.run.id) == first:
@@ -318,7 +318,7 @@ def test_to_break_a_lease_takes_no_table_from_another_thread_of_the_same_command
                 met.append(pool.submit(lake.commit, second, break_lease=True).exception())
         return commit_run(leased)
 
-    monkeypatch.setattr(advance, "commit_run", meanwhile)
+    monkeypatch.setitem(advance.COMMITS, EXPIRY, meanwhile)
     assert lake.commit(first).state == "committed"
     assert isinstance(met[0], LeaseHeld)
     assert lake.commit(second, break_lease=True).state == "cancelled"

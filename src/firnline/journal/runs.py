@@ -273,7 +273,7 @@ def load_run(store: EventStore, root: str, run: RunId, sealing: Sealing) -> Run:
 def _strange_kind(plan: Mapping[str, Any]) -> str | None:
     """Returns what is missing of a plan of its kind, or is of another shape; None where all is as it must be."""
     kind = plan.get("kind")
-    if kind not in _STAGES_OF:
+    if not isinstance(kind, str) or kind not in _STAGES_OF:
         return "kind"
     wrong = misfit(plan, SEARCH_PLAN if kind == ORPHANS else EXPIRY_PLAN)
     if wrong is None and kind == ERASURE:

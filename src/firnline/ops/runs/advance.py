@@ -41,12 +41,12 @@ from firnline.ports.catalogs import StepwiseCommit
 
 _PURGEABLE = (RunState.COMMITTED, RunState.PURGING)
 _HALFWAY = (RunState.COMMITTING, RunState.UNDOING)
-_COMMITS: Mapping[str, Callable[[LeasedRun], LeasedRun]] = {
+COMMITS: Mapping[str, Callable[[LeasedRun], LeasedRun]] = {
     EXPIRY: commit_run,
     ORPHANS: begin_grace,
     ERASURE: commit_erasure,
 }
-_UNDOES: Mapping[str, Callable[[LeasedRun], LeasedRun]] = {
+UNDOES: Mapping[str, Callable[[LeasedRun], LeasedRun]] = {
     EXPIRY: undo_run,
     ORPHANS: call_off,
     ERASURE: call_off_erasure,
@@ -97,7 +97,7 @@ def _time_to_undo(leased: LeasedRun) -> str | None:
 
 
 def _committed(leased: LeasedRun) -> LeasedRun:
-    return _COMMITS[leased.run.kind](leased)
+    return COMMITS[leased.run.kind](leased)
 
 
 def _archived(leased: LeasedRun) -> LeasedRun:
@@ -127,7 +127,7 @@ def _purged(leased: LeasedRun, deleter: Deleter) -> LeasedRun:
 def undo(leased: LeasedRun) -> LeasedRun:
     """Returns the run, undone or called off. Raises once its purge has started."""
     refuse_unsealed_run(leased.run)
-    return _UNDOES[leased.run.kind](leased)
+    return UNDOES[leased.run.kind](leased)
 
 
 def _guard_of(work: TableContext, run: Run) -> Guard:
