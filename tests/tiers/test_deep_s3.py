@@ -169,6 +169,7 @@ def test_a_file_is_erased_from_a_bundle_that_sleeps(world: ThreeBuckets) -> None
     assert after["Key"] != before["Key"]
     assert after["StorageClass"] == "DEEP_ARCHIVE"
     assert after["Size"] < before["Size"] - _LARGE / 2
+    time.sleep(WAIT_S)  # the new bundle is an object that was just made
     for each, rows in slept.items():
         world.firnline().restore("lake.db.t", str(each), inquiry=Inquiry("CASE-2", "A. Person"))
         assert world.rows("lake")[each] == [row for row in rows if row != gone]
