@@ -25,10 +25,13 @@ def inside(monkeypatch: pytest.MonkeyPatch) -> Iterator[pytest.MonkeyPatch]:
 
 
 @pytest.fixture
-def small_lake(tmp_path: Path, inside: pytest.MonkeyPatch) -> Path:
-    """A lake of the test's own, with a few days of history up to now, in the current folder."""
-    lake.build(tmp_path, int(time.time() * 1000), days=FEW_DAYS)
-    return entered(tmp_path, inside)
+def small_lake(tmp_path_factory: pytest.TempPathFactory, inside: pytest.MonkeyPatch) -> Path:
+    """A lake of the test's own, with a few days of history up to now, in the current folder. It outlives the test: a
+    Spark session that is started there has workers that stay in it, and serves other tests of the process.
+    """
+    folder: Path = tmp_path_factory.mktemp("lake")
+    lake.build(folder, int(time.time() * 1000), days=FEW_DAYS)
+    return entered(folder, inside)
 
 
 @pytest.fixture(scope="session")
