@@ -50,3 +50,8 @@ def mentions(folder: Path, text: str) -> list[Path]:
         if "_firnline" not in path.parts and (text.encode() in data or text in path.name):
             found.append(path)
     return found
+
+
+def is_lying(path: str) -> bool:
+    """Tells whether a file is still on disk."""
+    return Path(path.removeprefix("file://")).exists()

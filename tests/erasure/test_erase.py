@@ -2,38 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from firnline.errors import RefusedForSafety, UsageError
-from tests.erasure.erasing import erase, file_of, mentions, planned, without
-from tests.neighbours.lakes import RealLake, real_lake
-from tests.tiers.deep_lakes import DeepLake, deep_lake
-
-
-@pytest.fixture
-def lake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[DeepLake]:
-    with deep_lake(tmp_path, monkeypatch) as made:
-        made.create("t")
-        for number in range(4):
-            made.append("t", number)
-        yield made
-
-
-@pytest.fixture
-def plain(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[RealLake]:
-    """A lake without tiers."""
-    with real_lake(tmp_path, monkeypatch) as made:
-        made.create("t")
-        for number in range(4):
-            made.append("t", number)
-        yield made
-
-
-def _there(path: str) -> bool:
-    return Path(path.removeprefix("file://")).exists()
+from tests.erasure.erasing import erase, file_of, is_lying, mentions, planned, without
+from tests.neighbours.lakes import RealLake
+from tests.tiers.deep_lakes import DeepLake
 
 
 def test_a_plan_tells_who_loses_it_and_changes_nothing(lake: DeepLake) -> None:
@@ -52,7 +28,7 @@ def test_every_snapshot_of_the_live_table_loses_it(lake: DeepLake) -> None:
     path = file_of(lake, "t", 1)
     report = erase(lake, "t", path)
     assert report.is_done
-    assert not _there(path)
+    assert not is_lying(path)
     assert lake.rows_by_snapshot("t") == without(before, 1)
     assert lake.firnline().check("lake.db.t").sound
     assert mentions(lake.folder / "warehouse", Path(path).name) == []
@@ -96,7 +72,7 @@ def test_grace_leaves_the_file_to_readers_and_the_same_call_goes_on(lake: DeepLa
     path = file_of(lake, "t", 1)
     first = erase(lake, "t", path, grace="1h")
     assert not first.is_done
-    assert _there(path)
+    assert is_lying(path)
     assert lake.read("t") == [0, 2, 3]
     assert first.tables[0].run is not None
     with pytest.raises(RefusedForSafety, match="does not come back"):
@@ -122,7 +98,7 @@ def test_what_an_undoable_run_may_bring_back_is_not_erased(plain: RealLake) -> N
     path = file_of(plain, "t", 1)
     with pytest.raises(RefusedForSafety, match="may still bring it back"):
         erase(plain, "t", path)
-    assert _there(path)
+    assert is_lying(path)
     assert plain.firnline().undo(run.id).state == "undone"
     assert plain.read_all("t") == [[0], [0, 1], [0, 1, 2], [0, 1, 2, 3]]
     assert erase(plain, "t", path).is_done
@@ -134,6 +110,6 @@ def test_a_table_that_shares_the_file_stops_it(plain: RealLake) -> None:
     plain.clone("t", "copy")
     with pytest.raises(RefusedForSafety, match="another table needs it"):
         erase(plain, "t", path)
-    assert _there(path)
+    assert is_lying(path)
     assert plain.read("copy") == [0, 1, 2, 3]
     assert plain.read("t") == [0, 1, 2, 3]

@@ -4,7 +4,6 @@ policy, and processes that stop in between. It never says that it is done while 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -16,33 +15,10 @@ from firnline.model.times import DAY_MS
 from firnline.ops.erasure import repacking
 from firnline.ops.erasure.report import ErasurePlan, ErasureReport
 from firnline.testing.faults import Died
-from tests.erasure.erasing import ASKED, erase, file_of, mentions, planned
-from tests.neighbours.lakes import RealLake, real_lake
+from tests.erasure.erasing import ASKED, erase, file_of, is_lying, mentions, planned
+from tests.neighbours.lakes import RealLake
 from tests.tiers.cutting import Before, passing_through
-from tests.tiers.deep_lakes import DeepLake, deep_lake
-
-
-@pytest.fixture
-def lake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[DeepLake]:
-    with deep_lake(tmp_path, monkeypatch) as made:
-        made.create("t")
-        for number in range(4):
-            made.append("t", number)
-        yield made
-
-
-@pytest.fixture
-def plain(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[RealLake]:
-    """A lake without tiers."""
-    with real_lake(tmp_path, monkeypatch) as made:
-        made.create("t")
-        for number in range(4):
-            made.append("t", number)
-        yield made
-
-
-def _there(path: str) -> bool:
-    return Path(path.removeprefix("file://")).exists()
+from tests.tiers.deep_lakes import DeepLake
 
 
 def _handed_down(lake: DeepLake) -> str:
@@ -62,7 +38,7 @@ def test_a_file_that_nobody_names_beside_one_that_is_named_stops_all(plain: Real
     path = file_of(plain, "t", 1)
     with pytest.raises(UsageError, match=r"slip\.parquet"):
         erase(plain, "t", path, path.replace(Path(path).name, "slip.parquet"))
-    assert _there(path)
+    assert is_lying(path)
     assert plain.read("t") == [0, 1, 2, 3]
 
 
@@ -213,7 +189,7 @@ def test_what_a_restore_under_way_brings_back_is_told(
     old = min(each for each, rows in lake.rows_by_snapshot("t").items() if rows == [0, 1])
     lake.overwrite("t", 9)
     assert lake.expire("t").state == "done"
-    assert not _there(path)
+    assert not is_lying(path)
     reports: list[ErasureReport] = []
     fault = Before(*before, lambda: reports.append(erase(lake, "t", path)))
     with suppress(TableMoved), passing_through(fault, lake.folder, monkeypatch):
@@ -223,7 +199,7 @@ def test_what_a_restore_under_way_brings_back_is_told(
     assert is_back == (before[0] == "commit")
     assert erase(lake, "t", path).is_done == is_back
     assert not any(1 in rows for rows in lake.rows_by_snapshot("t").values())
-    assert _there(path) != is_back  # a copy that nothing names is told until a search for orphans removes it
+    assert is_lying(path) != is_back  # a copy that nothing names is told until a search for orphans removes it
 
 
 @pytest.mark.parametrize("is_old", [False, True])

@@ -236,7 +236,7 @@ class Erasures:
 
     def _run(self, there: _There, asked: Inquiry, grace_ms: int | None) -> tuple[RunStatus | None, Starts]:
         """Returns a new run, as far as it may go now, None where no snapshot names the files; and what snapshots begin
-        with that name none by then. Where one came since the plan that does, it is planned again.
+        with that name none by then. Where a snapshot is not as it was planned, all is planned again.
         """
         for left in reversed(range(_MOST_TRIES)):
             state = there.work.source.load()
