@@ -8,17 +8,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-import pyarrow as pa
-
-from firnline.formats.avro.codecs import MAX_BYTES, Blocks, codecs_for, expand
-from firnline.formats.avro.decoding import block_limit, run
-from firnline.formats.avro.encoded import sized, varint
-from firnline.formats.avro.engine import Way, engine_for
+from firnline.formats.avro.codecs import MAX_BYTES, Blocks
+from firnline.formats.avro.encoded import varint
+from firnline.formats.avro.engine import Way
 from firnline.formats.avro.faults import CorruptAvro
-from firnline.formats.avro.framing import find_blocks, read_header
-from firnline.formats.avro.kernel import SYNC_BYTES
-from firnline.formats.avro.packing import packed_by
-from firnline.formats.avro.program import compile_program
+from firnline.formats.avro.framing import read_header
+from firnline.formats.avro.laying import lay_open
 from firnline.formats.avro.schema import Plain, Record, Type, Union, parse_schema, width_of
 
 Replaced = Mapping[str, bytes | None]
@@ -36,21 +31,13 @@ def rebuild(
 
     Raises CorruptAvro as `decode` does, and where a null is put into a field that takes none.
     """
-    header, engine = read_header(data), engine_for(len(data), way)
-    [(writer, packed)] = find_blocks([data], engine)
-    root = _record_of(writer.schema)
+    root = _record_of(read_header(data).writer.schema)
     known = {name: node for name in columns if (node := _field(root, name)) is not None}
     names = tuple(dict.fromkeys((_first_leaf(root), *known)))
-    program = compile_program(writer.schema, tuple((name, pa.binary()) for name in names), encoded=True, unions=True)
-    blocks = expand(packed, writer.codec, block_limit(packed, max_bytes), codecs_for(way))
-    places, lengths = run(blocks, blocks.rows(program.width), program, engine)
-    cells = _Cells(blocks, {name: (places[n], lengths[n]) for n, name in enumerate(names)}, known)
-    sync, pack = data[header.body - SYNC_BYTES : header.body], packed_by(writer.codec)
-    pieces = [data[: header.body]]
-    for rebuilt in cells.blocks_of(records, places[0].tolist()):
-        if rebuilt:
-            pieces += (varint(len(rebuilt)), sized(pack(b"".join(rebuilt))), sync)
-    return b"".join(pieces)
+    laid = lay_open(data, names, way, max_bytes, unions=True)
+    cells = _Cells(laid.blocks, {name: (laid.places[n], laid.lengths[n]) for n, name in enumerate(names)}, known)
+    rebuilt = cells.blocks_of(records, laid.places[0].tolist())
+    return laid.written((len(each), b"".join(each)) for each in rebuilt if each)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,16 +10,11 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
 import numpy as np
-import pyarrow as pa
 
-from firnline.formats.avro.codecs import MAX_BYTES, Blocks, codecs_for, expand
-from firnline.formats.avro.decoding import Cells, block_limit, run
-from firnline.formats.avro.encoded import sized, varint
-from firnline.formats.avro.engine import Way, engine_for
-from firnline.formats.avro.framing import find_blocks, read_header
-from firnline.formats.avro.kernel import SYNC_BYTES
-from firnline.formats.avro.packing import packed_by
-from firnline.formats.avro.program import compile_program
+from firnline.formats.avro.codecs import MAX_BYTES, Blocks
+from firnline.formats.avro.decoding import Cells
+from firnline.formats.avro.engine import Way
+from firnline.formats.avro.laying import lay_open
 
 Rewrite = Callable[[bytes, int], bytes]
 """Returns what stands in the place of a value, both as Avro encodes it, in the record of that number; 0 is the first.
@@ -39,17 +34,8 @@ def splice(data: bytes, rewrites: Mapping[str, Rewrite], *, way: Way = "auto", m
 
     Raises CorruptAvro as `decode` does.
     """
-    header, engine = read_header(data), engine_for(len(data), way)
-    [(writer, packed)] = find_blocks([data], engine)
-    program = compile_program(writer.schema, tuple((name, pa.binary()) for name in rewrites), encoded=True)
-    blocks = expand(packed, writer.codec, block_limit(packed, max_bytes), codecs_for(way))
-    places, lengths = run(blocks, blocks.rows(program.width), program, engine)
-    cuts = _cuts(places, lengths, list(rewrites.values()))
-    sync, pack = data[header.body - SYNC_BYTES : header.body], packed_by(writer.codec)
-    pieces = [data[: header.body]]
-    for count, block in _spliced(blocks, cuts):
-        pieces += (varint(count), sized(pack(block)), sync)
-    return b"".join(pieces)
+    laid = lay_open(data, tuple(rewrites), way, max_bytes)
+    return laid.written(_spliced(laid.blocks, _cuts(laid.places, laid.lengths, list(rewrites.values()))))
 
 
 def _cuts(places: Cells, lengths: Cells, rewrites: list[Rewrite]) -> Iterator[_Cut]:
