@@ -24,8 +24,8 @@ _TOKENS = re.compile(r"\S+@\d{8}T\d{6}Z-[0-9a-f]{6}|(?<![\w.])\d{15,19}(?![\w.])
 _SHAPES = (
     (re.compile(r"[\d.,]+ (?:[KMGT]i)?B\b"), "SIZE"),
     (re.compile(r"\b(?:\d+[dhms])+\b"), "DURATION"),
-    (re.compile(r"\d+"), "0"),
-    (re.compile(r"\b0 (file|snapshot|ref)s\b"), r"0 \1"),
+    (re.compile(r"\d+(?:,\d{3})*"), "0"),
+    (re.compile(r"\b0 (file|snapshot|ref|row|manifest|manifest list)s\b"), r"0 \1"),
     (re.compile(r"\s+"), " "),
 )
 
