@@ -24,7 +24,7 @@ from harness.servers.fixtures import unique
 from harness.servers.process import Server
 from harness.servers.s3 import make_bucket
 
-from .careless import Answer, careless
+from .careless import Answer, as_it_is, careless
 
 FUTURE = str(4_000_000_000_000)
 OPTIONS = ("--older-than", FUTURE, "--retain-last", "2", "--blast-radius", "100%")
@@ -104,6 +104,28 @@ def test_no_permission_to_delete_is_found_before_the_commit(
         assert "nothing was changed" in problem["error"]["message"]
         assert table.refresh().metadata_location == before
         assert {found.key for found in ObjectStores(moto_server.settings).list(table.location())} == files
+
+
+def test_an_erasure_without_permission_to_delete_is_stopped_before_its_commit(
+    setup: Setup, moto_server: Server, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def no_deletes_of_data(method: str, path: str, body: bytes, answer: Answer) -> Answer:
+        denied = method == "DELETE" and "/data/" in path
+        return (403, b"<Error><Code>AccessDenied</Code><Message>not you</Message></Error>") if denied else answer
+
+    with careless(moto_server.url) as server:
+        table = setup.add("lake", moto_server, **{"s3.endpoint": server.url})
+        path = next(iter(table.scan().plan_files())).file.file_path
+        asked = ("erase", "lake.ns.t", path, "--case", "RIGHT-17", "--by", "A. Person", "--grace", "0s", "--yes")
+        server.change, before = no_deletes_of_data, table.metadata_location
+        code, problem = said(capsys, *asked)
+        assert (code, problem["error"]["kind"]) == (1, "access-denied")
+        assert "nothing was changed" in problem["error"]["message"]
+        assert table.refresh().metadata_location == before
+        server.change = as_it_is
+        code, ended = said(capsys, *asked)
+        assert (code, ended["done"]) == (0, True), ended
+        assert len(table.refresh().scan().to_arrow()) == 3
 
 
 def test_what_one_server_can_do_says_nothing_of_another_with_the_same_names(setup: Setup, moto_server: Server) -> None:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import TypeVar
 
 from firnline.app.catalogs import Table
 from firnline.app.places import Places
 from firnline.app.runs import Leave, Runs
-from firnline.errors import FirnlineError, RefusedForSafety, TableMoved, UsageError
+from firnline.errors import FirnlineError, RefusedForSafety, TableMoved, UnreadableMetadata, UsageError
 from firnline.journal.events import RunState
 from firnline.journal.runs import Run
 from firnline.model.locations import within
@@ -18,6 +19,7 @@ from firnline.ops.erasure.finding import AskedFiles, TableLoss, begin_with, eras
 from firnline.ops.erasure.plan import plan_erasure
 from firnline.ops.erasure.repacking import Repacking
 from firnline.ops.erasure.report import ErasedFrom, ErasurePlan, ErasureReport, Starts
+from firnline.ops.runs.plan import Planned
 from firnline.ops.runs.status import RunStatus
 from firnline.ops.table.context import TableContext
 from firnline.ops.tiers.bundling import Bundles
@@ -34,6 +36,7 @@ from firnline.tiers.belonging import is_archive
 from firnline.tiers.places import PlacesElsewhere
 
 _MOST_TRIES = 10
+Seen = TypeVar("Seen")
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,12 +189,16 @@ class Erasures:
         return found
 
     def _loss(self, there: _There) -> TableLoss:
-        state, refused = there.work.source.load(), None
-        naming = there.naming(state)
+        return _steadily(there, self._loss_of)
+
+    def _loss_of(self, there: _There, state: State) -> TableLoss:
+        naming, refused = there.naming(state), None
         repacking = there.repacking
         bundles = () if repacking is None else tuple(sorted({*repacking.due(), *repacking.left()}))
         try:
             refuse_hopeless(there.work, state, there.asked.identities, naming)
+        except UnreadableMetadata:
+            raise
         except FirnlineError as problem:
             refused = f"{problem.message} ({problem.hint})"
         return TableLoss(there.name, state, naming, bundles, refused)
@@ -238,20 +245,16 @@ class Erasures:
         """Returns a new run, as far as it may go now, None where no snapshot names the files; and what snapshots begin
         with that name none by then. Where a snapshot is not as it was planned, all is planned again.
         """
-        for left in reversed(range(_MOST_TRIES)):
-            state = there.work.source.load()
-            naming = there.naming(state)
-            if not naming.units:
+        for _ in range(_MOST_TRIES):
+            state, planned = _steadily(there, partial(_planned_erasure, asked, grace_ms))
+            if planned is None:
                 return None, there.starts(state)
-            planned = plan_erasure(there.work, state, there.asked.identities, naming, asked, grace_ms)
             plan = self.runs.recorded(there.work, planned, meant=True)
             status = self._advanced(str(plan.run))
             if status.state is not RunState.CANCELLED:
                 trimmed = erases(there.work.source.format, state.table).with_trimmed(state, status.run.erasure.trimmed)
                 return status, there.starts(trimmed)
-            if not left:
-                break
-        raise TableMoved(f"{there.work.source.name} moves whenever it is looked at", hint="erase again")
+        raise _never_steady(there)
 
     def _repacked(self, there: _There, state: State, done: ErasedFrom, asked: Inquiry) -> ErasedFrom:
         """Returns what became of bundles that hold the files: they are asked for where they sleep, and then packed anew
@@ -271,6 +274,35 @@ class Erasures:
                 asked, work.now, lease.check, partial(_refuse_unfound, work, there.tier, there.tier.bundles)
             )
         return replace(done, repacked=len(due), left=(*done.left, *repacking.strays()))
+
+
+def _planned_erasure(asked: Inquiry, grace_ms: int | None, there: _There, state: State) -> tuple[State, Planned | None]:
+    """Returns the state with the plan that takes the files out of it; None where it names none."""
+    naming = there.naming(state)
+    if not naming.units:
+        return state, None
+    return state, plan_erasure(there.work, state, there.asked.identities, naming, asked, grace_ms)
+
+
+def _steadily(there: _There, look: Callable[[_There, State], Seen]) -> Seen:
+    """Returns what is seen of a table; looks again where it moved meanwhile.
+
+    1. This process loads the table.
+    2. Another erasure, without a grace, commits and deletes the manifests that it replaced.
+    3. This process misses one of them.
+    """
+    for _ in range(_MOST_TRIES):
+        state = there.work.source.load()
+        try:
+            return look(there, state)
+        except UnreadableMetadata:
+            if there.work.source.load().fence == state.fence:
+                raise
+    raise _never_steady(there)
+
+
+def _never_steady(there: _There) -> TableMoved:
+    return TableMoved(f"{there.work.source.name} moves whenever it is looked at", hint="erase again")
 
 
 def _refuse_unfound(work: TableContext, tier: Tier, bundles: Bundles) -> None:
@@ -319,9 +351,12 @@ def _looked_again(there: _There, done: ErasedFrom) -> ErasedFrom:
     2. The tier loses the file.
     3. The restore commits.
     """
-    state = there.work.source.load()
-    late = {snapshot for snapshot, _ in there.starts(state) - done.starts}
-    return replace(done, came=tuple(sorted(there.naming(state, late).losing))) if late else done
+    return replace(done, came=_steadily(there, partial(_come_since, done.starts)))
+
+
+def _come_since(starts: Starts, there: _There, state: State) -> tuple[SnapshotId, ...]:
+    late = {snapshot for snapshot, _ in there.starts(state) - starts}
+    return tuple(sorted(there.naming(state, late).losing)) if late else ()
 
 
 def _as_live(path: str, live: State, tiers: Sequence[tuple[Tier, State | None]]) -> str:

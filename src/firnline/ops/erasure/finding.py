@@ -144,8 +144,8 @@ def refuse_kept(state: State, naming: Set[SnapshotId], now_ms: int) -> None:
     if state.capabilities.undo is not UndoWindow.AFTER_COMMIT:
         raise RefusedForSafety(
             f"the catalog of {state.table} takes no snapshot in the place of another",
-            hint="delete the rows with an engine and expire every snapshot that names the file, with --grace 0s; then "
-            "erase again, for the tiers",
+            hint="delete the rows with an engine, have it rewrite the manifests, which still tell of the file, and "
+            "expire every snapshot before that, with --grace 0s; then erase again, for the tiers",
         )
     reason = forbidden(state, now_ms, handed_on=True)
     if reason:
