@@ -120,6 +120,12 @@ class ArchiveIncomplete(RefusedForSafety):
     kind = "archive-incomplete"
 
 
+class AwaitsApproval(RefusedForSafety):
+    """The policy demands a person's word before so much goes."""
+
+    kind = "awaits-approval"
+
+
 class DeletesFailed(FirnlineError):
     kind = "deletes-failed"
     exit_code = 3

@@ -21,7 +21,7 @@ from firnline.app.runs import Leave, PlanView, Runs
 from firnline.app.searches import Searches
 from firnline.app.several import Several
 from firnline.app.tiers import HandedSnapshots, Tiers
-from firnline.errors import FirnlineError, UnreadableMetadata
+from firnline.errors import UnreadableMetadata
 from firnline.model.holds import Hold
 from firnline.model.snapshots import RefKind
 from firnline.ops.history.reading import check_plot_name, expired_snapshots, write_plot
@@ -44,7 +44,6 @@ from firnline.plans.orphans import OrphanPlan
 from firnline.plans.plan import Plan
 from firnline.plans.request import Request
 from firnline.policy.inherit import Effective
-from firnline.policy.parse import Section
 from firnline.policy.tiers import LIVE
 from firnline.ports.catalogs import TableName
 from firnline.ports.probe import StoreVerdicts
@@ -314,6 +313,11 @@ class Lake:
     def commit(self, run: str, *, break_lease: bool = False) -> RunStatus:
         return self._runs.commit(run, Leave(break_lease))
 
+    def approve(self, run: str, *, by: str, note: str | None = None) -> RunStatus:
+        """Returns the run, approved by a person: what `approve-above` demands of a large one before it goes on."""
+        self._runs.approve(run, by, note)
+        return self.run(run)
+
     def undo(self, run: str, *, break_lease: bool = False, include_outside: bool | None = None) -> RunStatus:
         """Returns the run, undone: its snapshots, refs and log are back. Raises once its purge has started."""
         return self._runs.undo(run, Leave(break_lease, include_outside))
@@ -389,12 +393,3 @@ def open_lake(
     """
     trusted = frozenset(map(str, trust))
     return Lake(places_of(read_config(config), engine, session, progress, interrupted, trust=trusted), config)
-
-
-def doctor(config: str | None = None, engine: str = "auto", what: str | None = None) -> Diagnosis:
-    """Returns what `Lake.doctor` does, also if the configuration cannot be read: then that is a finding."""
-    try:
-        lake = open_lake(config, engine=engine)
-    except FirnlineError:
-        lake = Lake(places_of(Section(), engine), config)
-    return lake.doctor(what)

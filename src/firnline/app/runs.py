@@ -139,10 +139,12 @@ class Runs:
             return planned.plan
         return self.recorded(work, planned, meant=False)
 
-    def approve(self, run: str) -> None:
+    def approve(self, run: str, by: str | None = None, note: str | None = None) -> None:
         """Writes into the record that the operator wants the run, which was only planned: any process that resumes may
-        commit it from then on. Raises LeaseHeld where another process moved it meanwhile, UsageError unless it waits,
-        and UnreadableMetadata where the record is not the one that this user saved: another plan was shown.
+        commit it from then on. `by`: the person who looked at it, where the policy demands one.
+
+        Raises LeaseHeld where another process moved it meanwhile, UsageError unless it waits, and UnreadableMetadata
+        where the record is not the one that this user saved: another plan was shown.
         """
         named = RunId.parse(run)
         work = self.places.of_run(named)
@@ -150,7 +152,9 @@ class Runs:
         refuse_changed_run(found)
         if found.state is not RunState.PLANNED:
             raise UsageError(f"{run} is {found.state}: it cannot be approved", hint="`firnline runs show RUN`")
-        if not found.is_meant:
+        if by is not None:
+            found.moved(work.store, RunState.PLANNED, self.places.clock(), approved=True, by=by, note=note)
+        elif not found.is_meant:
             found.moved(work.store, RunState.PLANNED, self.places.clock(), approved=True)
 
     def call_off(self, run: str) -> None:

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from firnline.cli import options
 from firnline.cli.output import output_for
+from firnline.errors import FirnlineError
 from firnline.ops.looking.findings import Diagnosis, Severity
 from firnline.plans.pages import Block, Grid, Hint, Line, Page, counted
+from firnline.policy.parse import Section
+
+if TYPE_CHECKING:
+    from firnline.lake import Lake
 
 _UNWELL = 1
 _WHAT = "A catalog, or a table: its store is then tried with objects that are removed again."
@@ -26,11 +31,20 @@ def doctor(
     as_json: options.Json = False,
 ) -> int:
     """Look at everything a run would need and say what to do about each problem. Exit code 1 if there is any."""
-    from firnline import lake
-
-    found = lake.doctor(config, engine, what)
+    found = _lake(config, engine).doctor(what)
     output_for(as_json).show(Page(_blocks(found)), found.to_json())
     return 0 if found.is_well else _UNWELL
+
+
+def _lake(config: str | None, engine: str) -> Lake:
+    """Returns the lake; one without a configuration where that cannot be read: the doctor says so then."""
+    from firnline.app.places import places_of
+    from firnline.lake import Lake, open_lake
+
+    try:
+        return open_lake(config, engine=engine)
+    except FirnlineError:
+        return Lake(places_of(Section(), engine), config)
 
 
 def _blocks(found: Diagnosis) -> tuple[Block, ...]:

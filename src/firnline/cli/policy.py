@@ -10,7 +10,7 @@ import typer
 from firnline.cli import options
 from firnline.cli.output import output_for
 from firnline.model.times import format_duration
-from firnline.plans.pages import Block, Grid, Hint, Line, Page
+from firnline.plans.pages import Block, Grid, Hint, Line, Page, size
 from firnline.policy.inherit import Effective, check_names
 from firnline.policy.parse import Section
 from firnline.policy.policy import Setting
@@ -62,6 +62,7 @@ def _settings(effective: Effective) -> Iterator[tuple[str, Setting[Any]]]:
     yield from ((f"keep {name}", setting) for name, setting in effective.keep.items())
     yield "grace", effective.grace
     yield "blast-radius", effective.blast_radius
+    yield "approve-above", effective.approve_above
     yield "engine", effective.engine
     yield "include-outside", effective.include_outside
     yield "history", effective.history
@@ -92,6 +93,8 @@ def _said(name: str, value: Any) -> str:
         return format_duration(value)
     if name in ("shared-with", "pointer-branches"):
         return ", ".join(value) or "none"
+    if name == "approve-above":
+        return size(value)
     return f"{value:.0%}" if name == "blast-radius" else str(value)
 
 

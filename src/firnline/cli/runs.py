@@ -56,6 +56,7 @@ Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask before the ta
 def register(app: typer.Typer) -> None:
     app.command("expire", short_help="Take old snapshots out of a table; their files go after grace.")(expire)
     app.command("commit", short_help="Commit a saved plan.")(commit)
+    app.command("approve", short_help="Approve a large plan that waits for a person's word.")(approve)
     app.command("purge", short_help="Delete what committed runs have written down, after grace.")(purge)
     app.command("undo")(undo)
     app.command("resume", short_help="Finish every run that was begun and may be finished now.")(resume)
@@ -167,6 +168,20 @@ def commit(
 ) -> None:
     """Commit a saved plan: what it names and is still expired by a fresh decision."""
     show_runs([lake_of(config, engine, as_json, trust).commit(run, break_lease=break_lease)], as_json, single=True)
+
+
+def approve(
+    run: RunArg,
+    by: Annotated[str, typer.Option("--by", help="The person who looked at the plan.")],
+    note: Annotated[str | None, typer.Option("--note", help="Why, for those who read the record.")] = None,
+    config: options.Config = None,
+    engine: options.Engine = "auto",
+    as_json: options.Json = False,
+) -> None:
+    """Approve a saved plan that the policy wants a person to look at first (`approve-above`); `resume` goes on then."""
+    if not by.strip():
+        raise UsageError("--by is empty", hint="name the person who looked at the plan")
+    show_runs([lake_of(config, engine, as_json).approve(run, by=by.strip(), note=note)], as_json, single=True)
 
 
 def purge(

@@ -117,6 +117,13 @@ class Run:
         return bool(self.plan["meant"]) or self._meant_at.number > 1
 
     @property
+    def approval(self) -> Event | None:
+        """The event by which a person approved the run, `by` and `note` in its detail; None before."""
+        return next(
+            (event for event in self.events if event.state is RunState.PLANNED and event.detail.get("by")), None
+        )
+
+    @property
     def _meant_at(self) -> Event:
         """The last event before anything was tried: the plan itself, or the operator's approval."""
         return next((event for event in reversed(self.events) if event.state is RunState.PLANNED), self.events[0])

@@ -166,6 +166,7 @@ _DEFAULTS: dict[str, Setting[Any]] = {
     "grace": Setting(DAY_MS, _DEFAULT),
     "blast-radius": Setting(0.9, _DEFAULT),
     "engine": Setting("auto", _DEFAULT),
+    "approve-above": Setting(None, _DEFAULT),
     "include-outside": Setting(False, _DEFAULT),
     "history": Setting(None, _DEFAULT),
     "sharing": Setting(LAKE, _DEFAULT),
@@ -188,6 +189,7 @@ class Effective:
     grace: Setting[int]
     blast_radius: Setting[float]
     engine: Setting[str]
+    approve_above: Setting[int | None]
     include_outside: Setting[bool]
     history: Setting[HistoryBound | None]
     sharing: Setting[str]
@@ -225,6 +227,7 @@ def effective(
         grace=settings["grace"],
         blast_radius=settings["blast-radius"],
         engine=settings["engine"],
+        approve_above=settings["approve-above"],
         include_outside=settings["include-outside"],
         history=settings["history"],
         sharing=settings["sharing"],

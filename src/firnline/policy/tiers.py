@@ -23,12 +23,11 @@ from firnline.model.snapshots import Snapshot, SnapshotId
 from firnline.policy.limits import parse_place
 from firnline.policy.periods import Period, newest_of_each
 from firnline.policy.policy import Setting
+from firnline.policy.sizes import parse_size
 from firnline.policy.values import OFF
 
 _CLASS = re.compile(r"[A-Z][A-Z_]{1,30}")
-_BUNDLE = re.compile(r"([1-9][0-9]{0,5})(MiB|GiB)")
-_UNITS = {"MiB": 1 << 20, "GiB": 1 << 30}
-_LARGEST_BUNDLE = 1 << 40
+_BUNDLE_BOUNDS = range(1 << 20, (1 << 40) + 1)
 _ASLEEP = ("GLACIER", "DEEP_ARCHIVE")
 """Classes whose objects have to be restored before they are read."""
 USUAL_BUNDLE = 256 << 20
@@ -72,10 +71,13 @@ def _class(text: str, where: str) -> str:
 
 
 def _bundle(text: str, where: str) -> int:
-    found = _BUNDLE.fullmatch(text)
-    size = int(found[1]) * _UNITS[found[2]] if found else 0
-    if not 0 < size <= _LARGEST_BUNDLE:
-        raise PolicyError(f"{where}: {text[:64]!r} is no size of a bundle", hint="such as 256MiB, up to 1024GiB")
+    hint = "such as 256MiB, up to 1024GiB"
+    try:
+        size = parse_size(text)
+    except PolicyError as error:
+        raise PolicyError(f"{where}: {error.message}", hint=hint) from None
+    if size not in _BUNDLE_BOUNDS:
+        raise PolicyError(f"{where}: {text[:64]!r} is no size of a bundle", hint=hint)
     return size
 
 

@@ -11,6 +11,7 @@ from firnline.model.times import DAY_MS, parse_duration, parse_instant
 from firnline.policy.bounds import FOREVER, HistoryBound
 from firnline.policy.periods import Period
 from firnline.policy.rules import RULE_NAMES, KeepLast, KeepPeriods, KeepTags, KeepWithin, Rule
+from firnline.policy.sizes import parse_size
 
 OFF = "off"
 ALL = "all"
@@ -128,6 +129,11 @@ def _backups(text: str) -> int | None:
     return None if text == FOREVER else _duration(text)
 
 
+def _approve_above(text: str) -> int | None:
+    """Returns the size from which on a person must approve; None where nobody need."""
+    return None if text == OFF else parse_size(text)
+
+
 def _longest_write(text: str) -> int:
     found = _duration(text)
     if found < SHORTEST_WRITE_MS:
@@ -212,6 +218,7 @@ SETTINGS: dict[str, Callable[[Any], Any]] = {
     "trust-snapshots": _ids,
     "longest-write": _longest_write,
     "backups": _backups,
+    "approve-above": _approve_above,
     "archive": _tier,
     "pointers": _pointers,
     "pointer-branches": _branches,
@@ -238,6 +245,7 @@ _ALLOWED = {
     "trust-snapshots": "a list of ids of snapshots, or * for all",
     "longest-write": "a duration of a day or more, such as 7d",
     "backups": "a duration such as 90d, or forever",
+    "approve-above": "a size such as 500GiB or 1TiB, or off",
     "archive": "the name of a tier, or off",
     "pointers": "identifier, ordinal, uuid, or off",
     "pointer-branches": "a list of branches or patterns, such as [main, release-*]",

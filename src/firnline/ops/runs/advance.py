@@ -16,6 +16,7 @@ from firnline.ops.erasure.commit import call_off_erasure, commit_erasure, erasur
 from firnline.ops.orphans.guard import LakeGuard
 from firnline.ops.orphans.plan import begin_grace, call_off
 from firnline.ops.orphans.scope import Prefix
+from firnline.ops.runs.approval import awaits_approval, refuse_unapproved
 from firnline.ops.runs.commit import commit_landed, commit_run, refuse_refused
 from firnline.ops.runs.guard import Guard, TableGuard, reachable_since_plan
 from firnline.ops.runs.leased import LeasedRun
@@ -61,6 +62,9 @@ def advance(leased: LeasedRun, deleter: Deleter) -> RunStatus:
         return _status(undo(leased))
     if leased.run.state is RunState.PLANNED and not leased.run.is_meant:
         return _status(leased, f"`firnline commit {quote(str(leased.run.id))}`")
+    waits = awaits_approval(leased.work, leased.run)
+    if waits is not None:
+        return _status(leased, f"a person's word: {waits}")
     return _carry_out(leased, leased.run.stages_left, deleter)
 
 
@@ -238,6 +242,7 @@ def commit_only(leased: LeasedRun) -> RunStatus:
     refuse_unsealed_run(run)
     if run.state not in OPEN:
         raise UsageError(f"{run.id} is {run.state}: there is nothing left to commit", hint="`firnline runs show RUN`")
+    refuse_unapproved(leased.work, run)
     committed = _committed(_archived(leased))
     return _status(committed, None if committed.run.is_finished else _waits(committed))
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from firnline.errors import FirnlineError
-from firnline.journal.events import RunState
+from firnline.journal.events import Event, RunState
 from firnline.journal.outcomes import outcome_totals
 from firnline.journal.runs import Run
 from firnline.model.files import Tally
@@ -62,6 +62,7 @@ class RunStatus:
             "table": run.plan["table"],
             "state": run.state.value,
             "waits_for": self.waits,
+            "approval": _approval(run.approval),
             "planned_at": format_instant(run.events[0].at_ms),
             "undo": run.undo.value,
             "commit_due": _instant(run.commit_due_ms),
@@ -81,6 +82,12 @@ class RunStatus:
 
 def status_of(work: TableContext, run: Run, waits: str | None = None) -> RunStatus:
     return RunStatus(run, waits, outcome_totals(work.store, run.folder))
+
+
+def _approval(event: Event | None) -> dict[str, Any] | None:
+    if event is None:
+        return None
+    return {"by": event.detail["by"], "note": event.detail.get("note"), "at": format_instant(event.at_ms)}
 
 
 def _instant(at_ms: int | None) -> str | None:
