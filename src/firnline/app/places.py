@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from firnline.app.catalogs import Catalogs, Table, absolute
 from firnline.app.engines import Engines
 from firnline.app.other_tables import OtherTables
-from firnline.app.stores import Stores, read_only
+from firnline.app.stores import Pacing, Stores, read_only
 from firnline.errors import LeaseHeld, NoSuchTable
 from firnline.formats.registry import EveryFormat, commits_of, kit_at, kit_named, original_of
 from firnline.journal.events import RECORDS_KEY, Sealing
@@ -248,10 +248,12 @@ def places_of(
     interrupted: Callable[[], bool] = lambda: False,
     clock: Callable[[], int] = now_ms,
     trust: frozenset[str] = frozenset(),
+    pacing: Pacing | None = None,
 ) -> Places:
     """Returns the places that a configuration and PyIceberg's describe. Raises UsageError for an unknown engine."""
     shown, catalogs = progress or Silent(), Catalogs(frozenset(config.tiers))
-    stores, engines = Stores(config, catalogs), Engines(engine, session, shown, store_limits(config))
+    stores = Stores(config, catalogs, pacing or Pacing())
+    engines = Engines(engine, session, shown, store_limits(config))
     return Places(config, catalogs, stores, engines, shown, interrupted, clock, trust)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING
@@ -19,8 +19,6 @@ from firnline.ports.catalogs import TableName, TableSource
 from firnline.settings import cache_setting, store_limits
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from firnline.ports.copying import Copy, Verify
     from firnline.ports.delete import Delete, RemoveEmpty
     from firnline.ports.discard import Discard
@@ -37,12 +35,27 @@ if TYPE_CHECKING:
 _OF_STORES = ("s3.", "client.", "gcs.", "adls.")
 
 
+def _open() -> None:
+    """The gate of who may always read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pacing:
+    """As what part of all that stores take a process works, and what is passed before each read: it raises where none
+    may be sent any more.
+    """
+
+    part: float = 1.0
+    gate: Callable[[], None] = _open
+
+
 @dataclass
 class Stores:
     """Opens every table's store by its own catalog's settings, and probes it once before a run works there."""
 
     config: Section = field(repr=False)
     catalogs: Catalogs
+    pacing: Pacing = field(default_factory=Pacing)
     _opened: dict[frozenset[tuple[str, str]], ReadWrite] = field(default_factory=dict, init=False, repr=False)
     _reached: dict[frozenset[tuple[str, str]], ReadWrite] = field(default_factory=dict, init=False, repr=False)
     _throttles: dict[str, Throttle] = field(default_factory=dict, init=False, repr=False)
@@ -207,18 +220,19 @@ class Stores:
         address = settings.get("s3.endpoint", "")
         if address not in self._throttles:
             lanes = Lanes(store_limits(self.config))
-            self._throttles.setdefault(address, Throttle(lanes, self._budget()))
+            self._throttles.setdefault(address, Throttle(lanes, self._budget(), gate=self.pacing.gate))
         return self._throttles[address]
 
-    def _budget(self) -> Budget | None:
-        """Returns the budget that all processes share, where Redis is configured; None for one's own."""
-        setting, _ = cache_setting(self.config)
-        if not setting.startswith(REDIS):
-            return None
-        from firnline.caches.budget import RedisBudget
+    def _budget(self) -> Budget:
+        """Returns the budget that all processes share, where Redis is configured; else one's own."""
         from firnline.stores.throttle import LocalBudget
 
-        return RedisBudget(setting, LocalBudget())
+        own, (setting, _) = LocalBudget(self.pacing.part), cache_setting(self.config)
+        if not setting.startswith(REDIS):
+            return own
+        from firnline.caches.budget import RedisBudget
+
+        return RedisBudget(setting, own, part=self.pacing.part)
 
 
 def read_only(store: ReadWrite) -> Read:

@@ -31,23 +31,21 @@ class RedisBudget:
     """A whole budget that any number of holders share: one that works alone may have all of it.
 
     `alone` is this holder's fixed part; it counts while Redis cannot be asked, so that holders who do not know of
-    each other never send more than the whole together.
+    each other never send more than the whole together. `part`: of all that a store takes, the holders of one and the
+    same part stand in one line.
     """
 
     url: str = field(repr=False)
     alone: Budget
     timeout_s: float = TIMEOUT_S
-
-    @property
-    def part(self) -> float:
-        return 1.0
+    part: float = 1.0
 
     def __post_init__(self) -> None:
         self._client = connect(self.url, self.timeout_s)
         self._breaker = Breaker()
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"url": self.url, "alone": self.alone, "timeout_s": self.timeout_s}
+        return {"url": self.url, "alone": self.alone, "timeout_s": self.timeout_s, "part": self.part}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__init__(**state)  # type: ignore[misc]
@@ -58,12 +56,13 @@ class RedisBudget:
 
     def share(self, parts: int) -> RedisBudget:
         """Returns the same budget, with a smaller part for when its holder is left alone."""
-        return RedisBudget(self.url, self.alone.share(parts), self.timeout_s)
+        return RedisBudget(self.url, self.alone.share(parts), self.timeout_s, self.part)
 
     def _asked(self, lane: str, keys: int, rate: float) -> float | None:
         """Returns the seconds to wait; None where Redis does not say, or says what makes no sense."""
         try:
-            said: Any = self._client.eval(_TAKE_A_PLACE, 1, _PREFIX + lane, str(keys), str(rate))
+            line = f"{_PREFIX}{'' if self.part == 1 else f'{self.part:g} of '}{lane}"
+            said: Any = self._client.eval(_TAKE_A_PLACE, 1, line, str(keys), str(rate * self.part))
             wait = int(said) / 1_000_000
         except (redis.RedisError, OSError, ValueError, TypeError):
             self._breaker.failed()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import secrets
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -45,6 +46,12 @@ class OpenedCache:
         name, said = entry_name(("firnline", secrets.token_hex(8))), secrets.token_bytes(16)
         self.cache.put(name, said, 60)
         return self.cache.get(name) == said
+
+    def prune(self) -> None:
+        """Lets a cache on this machine's disk make room; one on a server forgets by itself."""
+        if isinstance(self.cache, DiskCache):
+            with suppress(OSError):
+                self.cache.prune()
 
     def sealed(self) -> Sealed:
         """Returns the cache for bytes of any kind, each under the seal."""

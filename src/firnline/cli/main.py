@@ -26,6 +26,7 @@ from firnline.cli import (
     tables,
     tiers,
     why,
+    worker,
 )
 from firnline.cli.output import Output, output_for
 from firnline.cli.process import leave_whole, leaving, settle_in
@@ -54,6 +55,7 @@ tiers.register(app)
 erase.register(app)
 iam.register(app)
 doctor.register(app)
+worker.register(app)
 
 
 @app.callback(invoke_without_command=True)

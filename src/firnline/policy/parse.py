@@ -16,6 +16,7 @@ from firnline.policy.prices import PRICE_KEYS, parse_price
 from firnline.policy.rules import RULE_NAMES, Rule
 from firnline.policy.tiers import TIER_KEYS, parse_of_tier
 from firnline.policy.values import LONGEST_WRITE_MS, SETTINGS, TOP_ONLY, parse_rule, parse_setting
+from firnline.policy.worker import WORKER_KEYS, parse_of_worker
 
 if TYPE_CHECKING:
     import yaml
@@ -26,8 +27,8 @@ class Section:
     """One level: its rules (None: turned off here), its other settings and the levels inside it by name.
 
     The whole of a firnline.yaml is one section; catalogs, namespaces and tables are inside each other. `at` is the
-    file and line of its name. Only the whole says what stores may be asked for, by place, which tiers there are, and
-    what storage costs.
+    file and line of its name. Only the whole says what stores may be asked for, by place, which tiers there are,
+    what storage costs, and how a worker works.
     """
 
     keep: Mapping[str, Setting[Rule | None]] = field(default_factory=dict)
@@ -36,6 +37,7 @@ class Section:
     stores: Mapping[str, Mapping[str, Setting[int]]] = field(default_factory=dict)
     tiers: Mapping[str, Mapping[str, Setting[Any]]] = field(default_factory=dict)
     prices: Mapping[str, Mapping[str, Setting[Any]]] = field(default_factory=dict)
+    worker: Mapping[str, Setting[Any]] = field(default_factory=dict)
     at: str = field(default="", compare=False)
 
 
@@ -53,7 +55,7 @@ def longest_write_ms(config: Section) -> int:
     return LONGEST_WRITE_MS if written is None else written.value
 
 
-_STORES, _TIERS, _PRICES = "stores", "tiers", "prices"
+_STORES, _TIERS, _PRICES, _WORKER = "stores", "tiers", "prices", "worker"
 _INSIDE = {
     Level.GLOBAL: ("catalogs", Level.CATALOG),
     Level.CATALOG: ("namespaces", Level.NAMESPACE),
@@ -113,7 +115,7 @@ class _Reader:
         """Returns one level of the file and all levels inside it."""
         group, deeper = _INSIDE.get(level, ("", level))
         settled = (each for each in SETTINGS if level is Level.GLOBAL or each not in TOP_ONLY)
-        on_top = (_STORES, _TIERS, _PRICES) if level is Level.GLOBAL else ()
+        on_top = (_STORES, _TIERS, _PRICES, _WORKER) if level is Level.GLOBAL else ()
         allowed = ("keep", *settled, *([group] if group else []), *on_top)
         keep: dict[str, Setting[Rule | None]] = {}
         settings: dict[str, Setting[Any]] = {}
@@ -121,6 +123,7 @@ class _Reader:
         stores: dict[str, dict[str, Setting[int]]] = {}
         tiers: dict[str, dict[str, Setting[Any]]] = {}
         prices: dict[str, dict[str, Setting[Any]]] = {}
+        worker: dict[str, Setting[Any]] = {}
         for key, child in self.pairs(node, name or "the file", allowed):
             source = Source(level, name, self.path, _line(key))
             if key.value == "keep":
@@ -133,10 +136,12 @@ class _Reader:
                 tiers = self.named_groups(child, _TIERS, TIER_KEYS, parse_of_tier)
             elif key.value == _PRICES:
                 prices = self.named_groups(child, _PRICES, PRICE_KEYS, parse_price)
+            elif key.value == _WORKER:
+                worker = self.group(child, _WORKER, WORKER_KEYS, parse_of_worker)
             else:
                 text = self.text(child, key.value)
                 settings[key.value] = Setting(parse_setting(key.value, text, self.where(key)), source)
-        return Section(keep, settings, inside, stores, tiers, prices)
+        return Section(keep, settings, inside, stores, tiers, prices, worker)
 
     def where(self, key: yaml.ScalarNode) -> str:
         return f"{self.at(key)}: {key.value}"
@@ -176,15 +181,18 @@ class _Reader:
         self, node: yaml.Node, group: str, allowed: Collection[str], parse: Callable[[str, str | list[str], str], Any]
     ) -> dict[str, dict[str, Setting[Any]]]:
         """Returns what is said of each name of a group, key by key."""
+        return {key.value: self.group(child, key.value, allowed, parse) for key, child in self.pairs(node, group)}
+
+    def group(
+        self, node: yaml.Node, name: str, allowed: Collection[str], parse: Callable[[str, str | list[str], str], Any]
+    ) -> dict[str, Setting[Any]]:
+        """Returns what is said of one thing, key by key."""
         return {
-            key.value: {
-                name.value: Setting(
-                    parse(name.value, self.text(said, name.value), self.where(name)),
-                    Source(Level.GLOBAL, key.value, self.path, _line(name)),
-                )
-                for name, said in self.pairs(child, key.value, allowed)
-            }
-            for key, child in self.pairs(node, group)
+            key.value: Setting(
+                parse(key.value, self.text(said, key.value), self.where(key)),
+                Source(Level.GLOBAL, name, self.path, _line(key)),
+            )
+            for key, said in self.pairs(node, name, allowed)
         }
 
     def pairs(

@@ -174,19 +174,30 @@ class Pace:
         self.batch = min(self.batch + _BATCH_STEP, self.largest)
 
 
+def _open() -> None:
+    """The gate of who may always read."""
+
+
 class Throttle:
     """Everything that paces what one process asks of a store. Safe to share between threads.
 
     `parts`: as one of how many it works; each has an even part of what may be under way, and at least one request.
+    `gate` is passed before each read and raises where none may be sent any more; it does not travel to other processes.
     """
 
     def __init__(
-        self, lanes: Lanes | None = None, budget: Budget | None = None, clock: Clock = time.monotonic, parts: int = 1
+        self,
+        lanes: Lanes | None = None,
+        budget: Budget | None = None,
+        clock: Clock = time.monotonic,
+        parts: int = 1,
+        gate: Callable[[], None] = _open,
     ) -> None:
         self.lanes = lanes or Lanes()
         self.budget: Budget = budget or LocalBudget(clock=clock)
         self._clock = clock
         self._parts = parts
+        self._gate = gate
         self._known: dict[tuple[str, str], Lane] = {}
         self._paces: dict[str, Pace] = {}
         self._turns: dict[str, BoundedSemaphore] = {}
@@ -204,7 +215,8 @@ class Throttle:
         one every time: whatever of a task holds it, the readers of a thousand tables, stands in one line.
         """
         if parts not in self._shares:
-            made = Throttle(self.lanes, self.budget.share(parts), self._clock, self._parts * max(1, parts))
+            parts_of_all = self._parts * max(1, parts)
+            made = Throttle(self.lanes, self.budget.share(parts), self._clock, parts_of_all, self._gate)
             self._shares.setdefault(parts, made)
         return self._shares[parts]
 
@@ -266,17 +278,20 @@ class Throttle:
     @contextmanager
     def asking(self, lane: Lane) -> Iterator[None]:
         """Around one request for reading: waits until it may be sent."""
+        self._gate()
         if lane.is_free:
             yield
             return
         with self.turn(lane):
             time.sleep(self.reserve(lane, 1))
+            self._gate()  # it may have been shut while this one waited
             yield
 
     def listing(self, lane: Lane, pages: Iterator[Page], size: Callable[[Page], int]) -> Iterator[Page]:
         """Yields what a listing yields: it waits before the first, and whenever it has brought as much as a store sends
         in one answer. No turn is held while the caller works: it may read meanwhile.
         """
+        self._gate()
         if lane.is_free:
             yield from pages
             return
@@ -285,6 +300,7 @@ class Throttle:
             asked, brought = divmod(brought, PAGE)
             if asked:
                 time.sleep(self.reserve(lane, asked))
+                self._gate()
             with self.turn(lane):
                 page = next(pages, None)
             if page is None:

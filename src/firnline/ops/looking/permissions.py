@@ -106,6 +106,7 @@ COMMANDS: dict[str, Uses] = {
     "why": Uses((*_DECIDE, *_RECORDED), CatalogUse.READ),
     "expire": _CARRYING,
     "commit": _CARRYING,
+    "approve": Uses((*_READ, *_RECORD), CatalogUse.READ),
     "purge": Uses((*_DECIDE, *_PURGING, *_FOLLOW, *_STRIKE), CatalogUse.READ, (*_INSPECT, *_ENTER), _IN_TIER),
     "undo": Uses((*_LOOK, *_WRITE, *_RECORD), CatalogUse.COMMIT, (*_TIDY, *_STRIKE)),
     "resume": Uses((*_CARRYING.needs, *_FOLLOW), CatalogUse.COMMIT, _INSPECT, _TO_TIER),
@@ -135,6 +136,9 @@ COMMANDS: dict[str, Uses] = {
     ),
     "tiers": Uses((*_LOOK, *_RECORDED), CatalogUse.READ, (), _IN_TIER, _SLEEPING),
     "erase": Uses((*_CARRYING.needs, *_LOOK), CatalogUse.COMMIT, _INSPECT, _FROM_TIER, _FROM_BUNDLES),
+    "worker": Uses(
+        (*_CARRYING.needs, *_LOOK, *_FOLLOW, Need(Verb.PUT, PlaceKind.FILES)), CatalogUse.COMMIT, _INSPECT, _TO_TIER
+    ),
     "doctor": Uses((*_READ, *_PURGING), CatalogUse.READ, _INSPECT),
     "iam": Uses((), CatalogUse.NONE),
 }

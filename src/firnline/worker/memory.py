@@ -1,0 +1,81 @@
+"""What a worker remembers of tables from one start to the next: only when to look again, never what may go.
+
+The file is a help: without it every table is looked at once more. What was begun is known by the records of runs.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Mapping, Set
+from dataclasses import asdict, dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+from firnline.own_files import own_cache, write_whole
+
+VERSION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Remembered:
+    """What is known of one table. Instants are of this machine's clock; 0 is never. `waits_ms`: how long after a look
+    the next one comes; `failures`: how often it failed since it last went well, `again_ms`: not before.
+    """
+
+    looked_ms: int = 0
+    searched_ms: int = 0
+    waits_ms: int = 0
+    bytes_per_hour: float = 0.0
+    failures: int = 0
+    again_ms: int = 0
+
+
+_TYPES = {each.name: float if each.name == "bytes_per_hour" else int for each in fields(Remembered)}
+
+
+@dataclass
+class Memory:
+    """The tables that a worker knows, in a file of its own."""
+
+    path: Path
+    tables: dict[str, Remembered] = field(default_factory=dict)
+
+    @staticmethod
+    def load(path: Path) -> Memory:
+        """Returns what was saved; nothing where there is no such file, or one that is not understood."""
+        found = Memory(path)
+        try:
+            said = json.loads(path.read_bytes())
+            found.tables = {name: _remembered(each) for name, each in said["tables"].items()}
+        except FileNotFoundError:
+            pass
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as damage:
+            logging.getLogger("firnline").warning("%s is not understood, every table is looked at: %s", path, damage)
+        return found
+
+    def save(self) -> None:
+        """Writes it, whole or not at all. A disk that is full costs a look at each table after the next start."""
+        data = json.dumps({"version": VERSION, "tables": {name: asdict(each) for name, each in self.tables.items()}})
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            write_whole(self.path, data.encode(), 0o600)
+        except OSError as problem:
+            logging.getLogger("firnline").warning("%s cannot be written: %s", self.path, problem)
+
+    def of(self, table: str) -> Remembered:
+        return self.tables.get(table, Remembered())
+
+    def forget_others(self, tables: Set[str]) -> None:
+        """Forgets tables that are in no catalog any more."""
+        self.tables = {name: known for name, known in self.tables.items() if name in tables}
+
+
+def _remembered(said: Mapping[str, Any]) -> Remembered:
+    known: dict[str, Any] = {name: kind(said[name]) for name, kind in _TYPES.items() if name in said}
+    return Remembered(**known)
+
+
+def usual_memory() -> Path:
+    """Returns where a worker remembers, if nothing else is said."""
+    return own_cache("worker") / "memory.json"

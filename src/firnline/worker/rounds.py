@@ -1,0 +1,137 @@
+"""One round: what was begun goes on, tables that are due are planned and expired, their folders searched."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from firnline.app.lake_runs import Carried
+from firnline.errors import FirnlineError, Interrupted, LeaseHeld
+from firnline.journal.events import OPEN
+from firnline.lake import Lake
+from firnline.ops.runs.status import RunStatus
+from firnline.plans.answers import TableAnswer
+from firnline.plans.plan import Plan
+from firnline.policy.worker import WorkerPolicy
+from firnline.ports.catalogs import TableName
+from firnline.worker.memory import Memory
+from firnline.worker.report import RoundReport, Step, next_run_ms
+from firnline.worker.schedule import (
+    by_need,
+    failed,
+    is_due,
+    is_search_due,
+    looked,
+    next_due_ms,
+    search_failed,
+    searched,
+    taken,
+)
+
+RESUME, EXPIRE, ORPHANS, POINTERS, CACHE = "resume", "expire", "orphans", "pointers", "cache"
+
+
+@dataclass
+class Round:
+    """Works through a lake once. Whatever ends it, the next one finds by the records what is left to do."""
+
+    lake: Lake
+    policy: WorkerPolicy
+    memory: Memory
+    clock: Callable[[], int]
+    may_go_on: Callable[[], bool]
+    steps: list[Step] = field(default_factory=list)
+    looked: int = 0
+
+    def work(self) -> RoundReport:
+        """Returns what was done. Raises nothing for a table or a catalog: each answers for itself."""
+        began = self.clock()
+        for step in (self._resume, self._expire, self._search, self._publish, self._trim):
+            if not self.may_go_on():
+                break
+            step()
+        self.memory.save()
+        now = self.clock()
+        due = [at for at in (next_run_ms(self.steps), next_due_ms(self.memory, self.policy, now)) if at is not None]
+        stopped = not self.may_go_on() or any(isinstance(each.problem, Interrupted) for each in self.steps)
+        return RoundReport(began, now, tuple(self.steps), self.looked, max(now, min(due)), stopped)
+
+    # ---- the steps
+
+    def _resume(self) -> None:
+        """What any worker or command left goes on: commits that were approved, purges that are due."""
+        for answer in self.lake.several(at_once=self.policy.at_once).resume():
+            for status in answer.value or ():
+                self.steps.append(Step(RESUME, str(status.run.id.table), status, status.refusal))
+            if answer.problem is not None:
+                self._note_problem(RESUME, answer.table, answer.problem)
+
+    def _expire(self) -> None:
+        """All that is due is planned together and carried out. A table with a plan that waits, for a person or for its
+        time to undo, gets no second one beside it.
+        """
+        now = self.clock()
+        tables = {str(each) for each in self._tables()}
+        self.memory.forget_others(tables)
+        waiting = {step.table for step in self.steps if step.status is not None and step.status.state in OPEN}
+        due = [name for name in tables - waiting if is_due(self.memory.of(name), now)]
+        if due:
+            for answer in self.lake.several(by_need(due, self.memory), at_once=self.policy.at_once).expire():
+                self._note_expiry(answer)
+
+    def _search(self) -> None:
+        due = [name for name, known in self.memory.tables.items() if is_search_due(known, self.policy, self.clock())]
+        if not due:
+            return
+        several = self.lake.several(by_need(due, self.memory), at_once=self.policy.at_once)
+        for answer in several.orphans(confirm=lambda plans: True):
+            known, now = self.memory.of(answer.table), self.clock()
+            if answer.problem is not None:
+                self.steps.append(Step(ORPHANS, answer.table, problem=answer.problem))
+                self.memory.tables[answer.table] = search_failed(known, self.policy, now)
+                continue
+            self.memory.tables[answer.table] = searched(known, now)
+            if answer.value is not None and answer.value.status is not None:
+                self.steps.append(Step(ORPHANS, answer.table, answer.value.status))
+
+    def _publish(self) -> None:
+        """Pointers follow the tables of which a policy says so."""
+        for synced in self.lake.pointers.sync():
+            self.steps += [Step(POINTERS, synced.table, problem=problem) for problem in synced.problems]
+
+    def _trim(self) -> None:
+        self.lake.places.memory.prune()
+
+    # ---- what is noted
+
+    def _tables(self) -> list[TableName]:
+        """Returns the tables that a policy takes snapshots out of; a catalog that cannot be read is told."""
+        found, unread = self.lake.places.catalogs.readable()
+        tiers = self.lake.places.config.tiers
+        for name, problem in unread.items():
+            self._note_problem(EXPIRE, name, problem)
+        return [each for each in found if each.catalog not in tiers]
+
+    def _note_expiry(self, answer: TableAnswer[Carried[Plan]]) -> None:
+        name, carried, now = answer.table, answer.value, self.clock()
+        if answer.problem is not None or carried is None:
+            self._note_problem(EXPIRE, name, answer.problem, carried.status if carried else None)
+            return
+        self.looked += 1
+        plan = carried.plan
+        self.memory.tables[name] = looked(
+            self.memory.of(name), self.policy, now, plan.victims.all.bytes, len(plan.expire)
+        )
+        if carried.status is not None:
+            self.steps.append(Step(EXPIRE, name, carried.status))
+
+    def _note_problem(
+        self, step: str, name: str, problem: FirnlineError | None, status: RunStatus | None = None
+    ) -> None:
+        """Backs off from a table that failed. One that another worker has is no failure, and a stop neither."""
+        if isinstance(problem, LeaseHeld):
+            self.memory.tables[name] = taken(self.memory.of(name), self.policy, self.clock())
+            return
+        self.steps.append(Step(step, name, status, problem))
+        if not isinstance(problem, Interrupted):
+            self.memory.tables[name] = failed(self.memory.of(name), self.clock())

@@ -1,0 +1,93 @@
+"""When each table is looked at: those that make garbage often, quiet ones seldom, those that fail later and later."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable
+from dataclasses import replace
+
+from firnline.model.times import DAY_MS, HOUR_MS, MINUTE_MS
+from firnline.policy.worker import WorkerPolicy
+from firnline.worker.memory import Memory, Remembered
+
+_SELDOM = 16
+"""A table on which nothing expires is looked at up to so many times less often."""
+_SELDOM_MS = DAY_MS
+"""But never less often than that, unless the operator's own rhythm is slower."""
+_FIRST_BACKOFF_MS = MINUTE_MS
+_LONGEST_BACKOFF_MS = 6 * HOUR_MS
+_OLD_WEIGHT = 0.5
+_SEARCH_AGAIN = 8
+
+
+def is_due(known: Remembered, now_ms: int) -> bool:
+    """Tells whether a table is to be looked at. What was noted by a clock that ran ahead, and was put back since, does
+    not count.
+    """
+    if now_ms < known.again_ms <= now_ms + _LONGEST_BACKOFF_MS:
+        return False
+    return known.looked_ms > now_ms or now_ms >= known.looked_ms + known.waits_ms
+
+
+def is_search_due(known: Remembered, policy: WorkerPolicy, now_ms: int) -> bool:
+    """Tells whether the folders of a table are to be searched."""
+    if policy.orphans_ms is None or now_ms < known.again_ms <= now_ms + _LONGEST_BACKOFF_MS:
+        return False
+    return known.searched_ms > now_ms or now_ms >= known.searched_ms + policy.orphans_ms
+
+
+def by_need(tables: Iterable[str], memory: Memory) -> list[str]:
+    """Returns the tables, those first that make most garbage, and of equals the one that waits longest: where a window
+    closes before all are done, the most was done.
+    """
+    return sorted(tables, key=lambda name: (-memory.of(name).bytes_per_hour, memory.of(name).looked_ms, name))
+
+
+def looked(known: Remembered, policy: WorkerPolicy, now_ms: int, released: int, snapshots: int) -> Remembered:
+    """Returns what is known after a look that ended well: so many bytes would be freed, so many snapshots expired."""
+    hours = (now_ms - known.looked_ms) / HOUR_MS if 0 < known.looked_ms < now_ms else 24.0
+    rate = released / max(hours, 1 / 60)
+    smoothed = rate if not known.looked_ms else known.bytes_per_hour * _OLD_WEIGHT + rate * (1 - _OLD_WEIGHT)
+    every = policy.every_ms
+    longest = max(every, min(every * _SELDOM, _SELDOM_MS))
+    waits = max(every, known.waits_ms // 2) if snapshots else min(max(every, known.waits_ms * 2), longest)
+    return replace(known, looked_ms=now_ms, waits_ms=waits, bytes_per_hour=smoothed, failures=0, again_ms=0)
+
+
+def searched(known: Remembered, now_ms: int) -> Remembered:
+    return replace(known, searched_ms=now_ms)
+
+
+def search_failed(known: Remembered, policy: WorkerPolicy, now_ms: int) -> Remembered:
+    """Returns what is known after a search that failed. It asks every table of the lake, so one that is damaged stops
+    the searches of all: none of them is expired the later for that.
+    """
+    whole = policy.orphans_ms or 0
+    return replace(known, searched_ms=now_ms - whole + whole // _SEARCH_AGAIN)
+
+
+def failed(known: Remembered, now_ms: int, jitter: float | None = None) -> Remembered:
+    """Returns what is known after a look that failed: the next one comes later each time. Tables that failed together,
+    as their server was down, do not come back together.
+    """
+    full = min(_FIRST_BACKOFF_MS << min(known.failures, 16), _LONGEST_BACKOFF_MS)
+    part = random.uniform(0.5, 1.0) if jitter is None else jitter
+    return replace(known, failures=known.failures + 1, again_ms=now_ms + int(full * part))
+
+
+def taken(known: Remembered, policy: WorkerPolicy, now_ms: int) -> Remembered:
+    """Returns what is known where another worker has the table: it is left to that one for now."""
+    return replace(known, again_ms=now_ms + min(policy.every_ms, _LONGEST_BACKOFF_MS))
+
+
+def next_due_ms(memory: Memory, policy: WorkerPolicy, now_ms: int) -> int:
+    """Returns when to go round again: as soon as a table is due, and no later than `every` from now, for others may
+    begin runs, and make tables.
+    """
+    latest = now_ms + policy.every_ms
+    return min([latest, *(_due_ms(known, now_ms) for known in memory.tables.values())])
+
+
+def _due_ms(known: Remembered, now_ms: int) -> int:
+    due = known.looked_ms + known.waits_ms
+    return max(due, known.again_ms) if known.looked_ms <= now_ms else now_ms

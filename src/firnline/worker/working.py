@@ -1,0 +1,121 @@
+"""The worker's loop: rounds in the hours that its policy gives it, until it is told to stop.
+
+1. A round is under way when the window closes, or a signal comes.
+2. Work that is under way is asked at every batch, and before every read, whether it may go on: it ends there.
+3. What was begun is written down; the next round, of this worker or any other, goes on with it.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from threading import Event
+
+from firnline.app.places import now_ms, places_of
+from firnline.app.stores import Pacing
+from firnline.errors import FirnlineError, Interrupted
+from firnline.lake import Lake
+from firnline.model.times import format_instant
+from firnline.policy.parse import Section
+from firnline.policy.worker import WorkerPolicy, worker_policy
+from firnline.ports.progress import Progress
+from firnline.settings import read_config
+from firnline.worker.memory import Memory
+from firnline.worker.report import RoundReport
+from firnline.worker.rounds import Round
+
+_LONGEST_NAP_S = 30.0
+_STEP_MS = 250
+
+
+@dataclass
+class Hours:
+    """Whether there may be work now: inside the window, and nobody said stop. The clock is looked at every time: it may
+    be put forward or back.
+    """
+
+    stop: Event
+    policy: WorkerPolicy
+    clock: Callable[[], int] = now_ms
+    _told: tuple[int, bool] = (-1, False)
+
+    def may_go_on(self) -> bool:
+        if self.stop.is_set():
+            return False
+        now = self.clock()
+        at, is_open = self._told
+        if at != now // _STEP_MS:  # zones are slow to ask, and this is asked before every read
+            is_open = self.policy.opens_ms(now) <= now
+            self._told = now // _STEP_MS, is_open
+        return is_open
+
+    def is_over(self) -> bool:
+        return not self.may_go_on()
+
+    def gate(self) -> None:
+        """Raises Interrupted where nothing may be read any more."""
+        if self.is_over():
+            raise Interrupted("the worker stops here", hint="the next round goes on with it")
+
+
+@dataclass
+class Worker:
+    """Keeps the tables of a configuration in policy. `told` gets each round's report, `config` names the file."""
+
+    config: str | None
+    memory: Path
+    told: Callable[[RoundReport], None]
+    engine: str = "auto"
+    progress: Progress | None = None
+    stop: Event = field(default_factory=Event)
+    clock: Callable[[], int] = now_ms
+    _good: Section | None = field(default=None, init=False, repr=False)
+
+    def run(self, *, once: bool = False) -> int:
+        """Works until it is told to stop, or one round; returns how many problems the last round had.
+
+        Raises PolicyError where the configuration cannot be read at the start.
+        """
+        self._good = read_config(self.config)
+        problems = 0
+        while not self.stop.is_set():
+            section = self._configured()
+            policy = worker_policy(section.worker)
+            opens = policy.opens_ms(self.clock())
+            if opens > self.clock():
+                if once:
+                    logging.getLogger("firnline").info("the window opens at %s", format_instant(opens))
+                    return 0
+                self._sleep_until(opens)
+                continue
+            report = self._round(section, policy)
+            problems = len(report.problems)
+            self.told(report)
+            if once:
+                return problems
+            self._sleep_until(self.clock() if report.stopped else report.again_ms)
+        return problems
+
+    def _round(self, section: Section, policy: WorkerPolicy) -> RoundReport:
+        hours = Hours(self.stop, policy, self.clock)
+        pacing = Pacing(policy.budget, hours.gate)
+        places = places_of(
+            section, self.engine, progress=self.progress, interrupted=hours.is_over, clock=self.clock, pacing=pacing
+        )
+        lake = Lake(places, self.config)
+        return Round(lake, policy, Memory.load(self.memory), self.clock, hours.may_go_on).work()
+
+    def _configured(self) -> Section:
+        """Returns what the file says now; what it said when it was last understood, where it is not any more."""
+        try:
+            self._good = read_config(self.config)
+        except FirnlineError as problem:
+            logging.getLogger("firnline").warning("the configuration of before counts: %s", problem.message)
+        return self._good or Section()
+
+    def _sleep_until(self, at_ms: int) -> None:
+        """Waits, by the clock: one that is put forward or back, or a machine that slept, is noticed within seconds."""
+        while not self.stop.is_set() and self.clock() < at_ms:
+            self.stop.wait(min(_LONGEST_NAP_S, max(0.05, (at_ms - self.clock()) / 1000)))

@@ -1,0 +1,142 @@
+"""A round of the worker: every table comes into policy, one bad table stops no other, and nothing is done twice."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from firnline.cli.main import run
+from tests.neighbours.lakes import RealLake
+from tests.worker.lakes import one_round, snapshots, worked_lake, worker
+
+KEPT = 2
+
+
+@pytest.fixture
+def lake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[RealLake]:
+    with worked_lake(tmp_path, monkeypatch) as made:
+        yield made
+
+
+def test_every_table_comes_into_policy(lake: RealLake) -> None:
+    report = one_round(lake)
+    assert report.problems == ()
+    assert report.looked == 3
+    for name in ("t0", "t1", "t2"):
+        assert snapshots(lake, name) == KEPT
+        assert lake.read(name) == [0, 1, 2, 3, 4]
+        assert lake.firnline().check(f"lake.db.{name}").sound
+    states = [each.status.state for each in report.steps if each.name == "expire" and each.status]
+    assert states == ["done"] * 3
+
+
+def test_a_table_is_not_looked_at_again_before_it_is_due(lake: RealLake) -> None:
+    lake.policy = lake.policy.replace("every: 1s", "every: 1h")
+    assert one_round(lake).looked == 3
+    again = one_round(lake)
+    assert (again.looked, again.steps) == (0, ())
+
+
+def test_one_bad_table_stops_no_other_and_is_backed_off_from(lake: RealLake) -> None:
+    lake.policy += "sharing: none\n"  # else the others stop too: nobody can tell what it needs of them
+    table = lake.table("t1")
+    lost = Path(table.snapshots()[0].manifest_list.removeprefix("file://"))
+    lost.write_bytes(b"damaged")
+    report = one_round(lake)
+    assert {each.table for each in report.problems if each.name == "expire"} == {"lake.db.t1"}, report.to_json()
+    assert (snapshots(lake, "t0"), snapshots(lake, "t1"), snapshots(lake, "t2")) == (KEPT, 5, KEPT)
+    remembered = json.loads((lake.folder / "memory.json").read_text())["tables"]["lake.db.t1"]
+    assert remembered["failures"] == 1
+    assert remembered["again_ms"] > report.ended_ms
+    lake.append("t0", 9)
+    again = one_round(lake, later_ms=5_000)
+    assert {each.table for each in again.steps if each.name == "expire"} == {"lake.db.t0"}
+
+
+def test_runs_that_wait_for_grace_are_purged_when_it_is_over(lake: RealLake) -> None:
+    lake.policy = lake.policy.replace("grace: 0s", "grace: 2s")
+    first = one_round(lake)
+    assert {each.status.state for each in first.steps if each.status} == {"committed"}
+    assert first.again_ms <= first.ended_ms + 2_500
+    planned = sum(each.status.run.plan["victims"]["files"] for each in first.steps if each.status)
+    rounds = [first]
+    working = worker(lake, rounds)
+    while not any(each.status and each.status.state == "done" for each in rounds[-1].steps):
+        working._sleep_until(rounds[-1].again_ms)
+        working.run(once=True)
+        assert len(rounds) < 10
+    ended = [each.status for each in rounds[-1].steps if each.name == "resume" and each.status]
+    assert sum(each.outcomes["deleted"].files for each in ended) == planned > 0
+
+
+def test_what_waits_for_a_person_gets_no_second_plan(lake: RealLake) -> None:
+    lake.policy += "approve-above: 1KiB\n"
+    waiting = [each.status for each in one_round(lake).steps if each.status]
+    assert {each.state for each in waiting} == {"planned"}
+    for _ in range(2):
+        again = one_round(lake)
+        assert {each.status.state for each in again.steps if each.status} == {"planned"}
+    assert len(lake.firnline().runs("lake.db.t0")) == 1
+    lake.firnline().approve(waiting[0].id, by="A. Person")
+    ended = {each.table: each.status.state for each in one_round(lake).steps if each.name == "resume" and each.status}
+    assert sorted(ended.values()) == ["done", "planned", "planned"]
+
+
+def test_memory_that_is_damaged_costs_a_look(lake: RealLake, caplog: pytest.LogCaptureFixture) -> None:
+    for data in (b"\xff{", b"[]", b'{"tables": {"lake.db.t0": 3}}', b'{"tables": {"lake.db.t0": {"looked_ms": "x"}}}'):
+        (lake.folder / "memory.json").write_bytes(data)
+        with caplog.at_level(logging.WARNING):
+            assert one_round(lake).problems == ()
+        assert "is not understood" in caplog.text
+
+
+def test_a_configuration_that_breaks_leaves_the_last_good_one_in_force(
+    lake: RealLake, caplog: pytest.LogCaptureFixture
+) -> None:
+    rounds: list[object] = []
+    working = worker(lake, rounds)  # type: ignore[arg-type]
+
+    def break_it(report: object) -> None:
+        rounds.append(report)
+        (lake.folder / "firnline.yaml").write_text("keep: {lst: 2}\n")
+        for name in ("t0", "t1", "t2"):
+            lake.append(name, 9)
+        if len(rounds) == 2:
+            working.stop.set()
+
+    working.told = break_it
+    working.run()
+    assert snapshots(lake, "t0") == KEPT + 1  # what came after the second round; the first policy was in force in it
+    assert "the configuration of before counts" in caplog.text
+
+
+def test_a_broken_configuration_at_the_start_ends_it(lake: RealLake, capsys: pytest.CaptureFixture[str]) -> None:
+    (lake.folder / "firnline.yaml").write_text("worker: {window: never}\n")
+    assert run(["worker", "--once", "--json", "--config", str(lake.folder / "firnline.yaml")]) == 2
+    assert "firnline.yaml:1: window" in "".join(capsys.readouterr())
+
+
+def test_a_catalog_that_cannot_be_reached_is_told_and_stops_no_other(lake: RealLake) -> None:
+    import yaml
+
+    settings = yaml.safe_load((lake.folder / ".pyiceberg.yaml").read_text())
+    settings["catalog"]["gone"] = {"type": "rest", "uri": "http://127.0.0.1:9"}
+    (lake.folder / ".pyiceberg.yaml").write_text(yaml.safe_dump(settings))
+    lake.policy += "sharing: none\n"  # else the others stop too: a table there may need their files
+    report = one_round(lake)
+    assert {each.table for each in report.problems if each.name == "expire"} == {"gone"}, report.to_json()
+    assert snapshots(lake, "t0") == KEPT
+
+
+def test_a_clock_that_was_put_back_does_not_stop_it(lake: RealLake) -> None:
+    one_round(lake)
+    memory = json.loads((lake.folder / "memory.json").read_text())
+    for each in memory["tables"].values():
+        each["looked_ms"] += 10**9
+        each["again_ms"] = each["looked_ms"] + 10**9
+    (lake.folder / "memory.json").write_text(json.dumps(memory))
+    assert one_round(lake).looked == 3
