@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from firnline.stores.ranges import ObjectRanges
     from firnline.stores.throttle import Throttle
 
+_READS_OF_PROBE, _READS_OF_SURROUNDINGS = 12, 4
 _OF_STORES = ("s3.", "client.", "gcs.", "adls.")
 
 
@@ -89,9 +90,10 @@ class Stores:
         """Returns the same store for a lease, which asks little, and waits behind no other: a renewal that stands in
         the line of a purge's own reads would come when the lease has run out.
         """
+        from firnline.stores.wrappers.paced import Paced
         from firnline.stores.wrappers.retry import Retrying
 
-        return Retrying(self._unpaced(settings))
+        return Retrying(Paced(self._unpaced(settings), self._throttle(settings), waits=False))
 
     def _unpaced(self, settings: Mapping[str, str]) -> ReadWrite:
         from firnline.stores.objects import ObjectStores
@@ -130,10 +132,17 @@ class Stores:
         known = self._probed.setdefault((work.source.name.catalog, root), {})
         if state.location not in known:
             touched = list(dict.fromkeys((*state.owned, *_inside(work.source, state))))
+            self._spend(work.source.name, root, _READS_OF_PROBE)
             known[state.location] = self.probe(work.source.name).probe(root, touched)
         refuse_unfit(known[state.location], deletes=deletes)
 
+    def _spend(self, name: TableName, folder: str, requests: int) -> None:
+        """Waits until a probe of the folder may read so often."""
+        throttle = self._throttle(self.settings_of(name))
+        throttle.spend(throttle.reads(folder), requests)
+
     def warnings(self, name: TableName, location: str) -> tuple[str, ...]:
+        self._spend(name, location, _READS_OF_SURROUNDINGS)
         return self.probe(name).surroundings(location).warnings()
 
     def retire(self, name: TableName, store: ReadWrite) -> Retire:

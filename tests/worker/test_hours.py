@@ -1,0 +1,148 @@
+"""A window is kept: nothing is asked outside of it, and what was cut off is finished in the next one. A signal stops a
+worker as a window does.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from bisect import bisect_left
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+import yaml
+from pyiceberg.catalog import load_catalog
+
+from firnline.app.places import now_ms
+from firnline.model.times import MINUTE_MS
+from firnline.worker.report import RoundReport
+from firnline.worker.working import Worker
+from harness.servers.fixtures import unique
+from harness.servers.process import Server
+from harness.servers.s3 import make_bucket
+from tests.stores.careless import Careless, careless
+
+TABLES, KEPT = 4, 1
+SPAN_MS = 10_000
+POLICY = "keep: {{last: 1}}\ngrace: 0s\nblast-radius: 100%\nworker: {{every: 1s, orphans: off, {more}}}\n"
+FIRNLINE = str(Path(sys.executable).with_name("firnline"))
+
+
+class SlowLake:
+    """Tables in a bucket that a slow server stands before, which notes when it was asked."""
+
+    def __init__(self, folder: Path, server: Server, slow: Careless) -> None:
+        self.folder, self.asked, self.methods, self.pause_s = folder, list[int](), list[str](), 0.0
+        slow.before = self._ask
+        bucket = make_bucket(server, unique("hours"))
+        where = {"type": "sql", "uri": f"sqlite:///{folder}/lake.db", "warehouse": f"{bucket}/warehouse"}
+        self.theirs = load_catalog("lake", **where, **server.settings)
+        self.theirs.create_namespace("db")
+        for number in range(TABLES):
+            made = self.theirs.create_table(f"db.t{number}", schema=pa.schema([("x", pa.int64())]))
+            for value in range(5):
+                made.append(pa.table({"x": [value]}))
+        settings = {"catalog": {"lake": {**where, **server.settings, "s3.endpoint": slow.url}}}
+        (folder / ".pyiceberg.yaml").write_text(yaml.safe_dump(settings))
+
+    def _ask(self, method: str, path: str) -> None:
+        self.asked.append(now_ms())
+        self.methods.append(method)
+        time.sleep(self.pause_s)
+
+    def snapshots(self) -> list[int]:
+        return [len(self.theirs.load_table(f"db.t{number}").snapshots()) for number in range(TABLES)]
+
+    def write_policy(self, more: str) -> Path:
+        path = self.folder / "firnline.yaml"
+        path.write_text(POLICY.format(more=more))
+        return path
+
+    def rows(self) -> list[list[Any]]:
+        return [
+            sorted(self.theirs.load_table(f"db.t{number}").scan().to_arrow()["x"].to_pylist())
+            for number in range(TABLES)
+        ]
+
+
+@pytest.fixture
+def lake(tmp_path: Path, moto_server: Server, monkeypatch: pytest.MonkeyPatch) -> Iterator[SlowLake]:
+    monkeypatch.setenv("PYICEBERG_HOME", str(tmp_path))
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+    monkeypatch.chdir(tmp_path)
+    with careless(moto_server.url) as slow:
+        yield SlowLake(tmp_path, moto_server, slow)
+
+
+def test_nothing_is_asked_outside_the_window_and_the_next_one_ends_it(lake: SlowLake) -> None:
+    rounds: list[RoundReport] = []
+    shift = MINUTE_MS - now_ms() % MINUTE_MS - 6_000  # by this machine's clock the next minute begins in six seconds
+    closes = (now_ms() + shift) // MINUTE_MS * MINUTE_MS + MINUTE_MS
+    end, start = (time.strftime("%H:%M", time.gmtime(each / 1000)) for each in (closes, closes + 5 * MINUTE_MS))
+    lake.pause_s = 0.15
+    worker = Worker(str(lake.write_policy(f'window: "{start}-{end} UTC"')), lake.folder / "m.json", rounds.append)
+    worker.clock = lambda: now_ms() + shift
+    worker.run(once=True)
+    assert rounds[0].stopped
+    assert lake.asked
+    assert max(lake.asked) + shift <= closes
+    assert max(lake.snapshots()) > KEPT
+    lake.pause_s, before = 0.0, len(lake.asked)
+    worker.run(once=True)
+    assert len(lake.asked) == before  # the window is shut
+    lake.write_policy("window: always")
+    worker.run(once=True)
+    worker.run(once=True)
+    assert lake.snapshots() == [KEPT] * TABLES
+    assert lake.rows() == [[0, 1, 2, 3, 4]] * TABLES
+    assert rounds[-1].problems == ()
+
+
+def test_reads_stay_within_the_share_of_what_the_store_takes(lake: SlowLake) -> None:
+    """Of fifty reads a second that are stated, a fifth is ten: no ten seconds see more, and all of it is used."""
+    rounds: list[RoundReport] = []
+    config = lake.write_policy("budget: 20%")
+    bucket = lake.theirs.load_table("db.t0").location().split("/warehouse")[0]
+    config.write_text(config.read_text() + f"stores: {{{bucket}: {{reads-per-second: 50}}}}\n")
+    Worker(str(config), lake.folder / "m.json", rounds.append).run(once=True)
+    assert rounds[0].problems == ()
+    reads = sorted(at for at, method in zip(lake.asked, lake.methods, strict=True) if method in ("GET", "HEAD"))
+    assert reads[-1] - reads[0] > SPAN_MS, "too little to do"
+    within = [bisect_left(reads, at + SPAN_MS) - number for number, at in enumerate(reads)]
+    assert max(within) <= 10 * SPAN_MS / 1000 * 1.1, within
+    assert max(within) >= 10 * SPAN_MS / 1000 * 0.9, within
+
+
+def test_a_signal_ends_it_within_seconds_and_another_goes_on(lake: SlowLake) -> None:
+    config, memory = lake.write_policy("window: always"), lake.folder / "m.json"
+    lake.pause_s = 0.15
+    process = subprocess.Popen(
+        [FIRNLINE, "worker", "--config", str(config), "--memory", str(memory), "--engine", "local", "--json"],
+        env={**os.environ, "FIRNLINE_LEASE": "4s"},
+        stderr=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    )
+    while len(lake.asked) < 40:
+        time.sleep(0.05)
+        assert process.poll() is None, process.communicate()
+    process.send_signal(signal.SIGTERM)
+    began = time.monotonic()
+    out, err = process.communicate(timeout=30)
+    assert time.monotonic() - began < 30
+    assert process.returncode == 0, err
+    assert b"Traceback" not in err
+    assert b'"stopped": true' in out
+    lake.pause_s = 0.0
+    rounds: list[RoundReport] = []
+    for _ in range(2):
+        Worker(str(config), memory, rounds.append).run(once=True)
+    assert rounds[-1].problems == ()
+    assert lake.snapshots() == [KEPT] * TABLES
+    assert lake.rows() == [[0, 1, 2, 3, 4]] * TABLES
