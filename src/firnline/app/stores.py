@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from firnline.stores.ranges import ObjectRanges
     from firnline.stores.throttle import Throttle
 
-_READS_OF_PROBE, _READS_OF_SURROUNDINGS = 12, 4
 _OF_STORES = ("s3.", "client.", "gcs.", "adls.")
 
 
@@ -116,7 +115,8 @@ class Stores:
     def probe(self, name: TableName) -> Probe:
         from firnline.stores.probe import StoreProbe
 
-        return StoreProbe(self.settings_of(name))
+        settings = self.settings_of(name)
+        return StoreProbe(settings, throttle=self._throttle(settings))
 
     def check(self, location: str) -> StoreVerdicts:
         """Returns what the store at a location really does. Writes a few objects of its own and removes them again."""
@@ -132,17 +132,10 @@ class Stores:
         known = self._probed.setdefault((work.source.name.catalog, root), {})
         if state.location not in known:
             touched = list(dict.fromkeys((*state.owned, *_inside(work.source, state))))
-            self._spend(work.source.name, root, _READS_OF_PROBE)
             known[state.location] = self.probe(work.source.name).probe(root, touched)
         refuse_unfit(known[state.location], deletes=deletes)
 
-    def _spend(self, name: TableName, folder: str, requests: int) -> None:
-        """Waits until a probe of the folder may read so often."""
-        throttle = self._throttle(self.settings_of(name))
-        throttle.spend(throttle.reads(folder), requests)
-
     def warnings(self, name: TableName, location: str) -> tuple[str, ...]:
-        self._spend(name, location, _READS_OF_SURROUNDINGS)
         return self.probe(name).surroundings(location).warnings()
 
     def retire(self, name: TableName, store: ReadWrite) -> Retire:

@@ -29,6 +29,8 @@ from firnline.stores.failures import HOPELESS, code_of, failure, unreachable
 from firnline.stores.keys import Key, folder_key, object_key
 from firnline.stores.objects import ObjectStores
 from firnline.stores.s3_deletes import delete_single
+from firnline.stores.throttle import Throttle
+from firnline.stores.wrappers.paced import Paced
 from firnline.stores.wrappers.retry import Retrying, persist
 
 
@@ -83,9 +85,10 @@ class Trial:
     folder: str
     properties: Mapping[str, str]
     buckets: Buckets
+    throttle: Throttle
 
     def __post_init__(self) -> None:
-        self.store = Retrying(ObjectStores(self.properties))
+        self.store = Retrying(Paced(ObjectStores(self.properties), self.throttle))
         self.deleter = ObjectDelete(self.properties)
         self.written: list[str] = []
 
@@ -298,12 +301,18 @@ _OF_ITSELF = ("file", "memory")
 
 
 class StoreProbe:
-    """Probes the stores of one catalog's settings."""
+    """Probes the stores of one catalog's settings, no faster than they may be read."""
 
-    def __init__(self, properties: Mapping[str, str] | None = None, now: Callable[[], float] = time.time) -> None:
+    def __init__(
+        self,
+        properties: Mapping[str, str] | None = None,
+        now: Callable[[], float] = time.time,
+        throttle: Throttle | None = None,
+    ) -> None:
         self._properties = dict(properties or {})
         self._buckets = Buckets(self._properties)
         self._now = now
+        self._throttle = throttle or Throttle()
 
     def surroundings(self, location: str) -> Surroundings:
         key = folder_key(location)
@@ -311,8 +320,11 @@ class StoreProbe:
             return Surroundings(no("no versions are kept"), no("there is no object lock"))
         if key.scheme != "s3":
             return Surroundings(unknown("cannot be asked here"), unknown("cannot be asked here"))
-        client = self._buckets.s3().client
-        return Surroundings(versioned(client, key), locked(client, key))
+        client, lane = self._buckets.s3().client, self._throttle.reads(location)
+        with self._throttle.asking(lane):
+            versions = versioned(client, key)
+        with self._throttle.asking(lane):
+            return Surroundings(versions, locked(client, key))
 
     def probe(self, folder: str, doomed: Sequence[str] = (), replaces: bool = False) -> StoreVerdicts:
         surroundings = self.surroundings(folder)
@@ -339,7 +351,7 @@ class StoreProbe:
             trial.clean_up()
 
     def _trial(self, folder: str) -> Trial:
-        return Trial(join(folder, "probe", secrets.token_hex(8)), self._properties, self._buckets)
+        return Trial(join(folder, "probe", secrets.token_hex(8)), self._properties, self._buckets, self._throttle)
 
 
 def _trusted(place: str, surroundings: Surroundings) -> StoreVerdicts:

@@ -287,12 +287,6 @@ class Throttle:
             self._gate()  # it may have been shut while this one waited
             yield
 
-    def spend(self, lane: Lane, requests: int) -> None:
-        """Waits until so many requests for reading may be sent, by what does not ask before each of them."""
-        self._gate()
-        time.sleep(self.reserve(lane, requests))
-        self._gate()
-
     def listing(self, lane: Lane, pages: Iterator[Page], size: Callable[[Page], int]) -> Iterator[Page]:
         """Yields what a listing yields: it waits before the first, and whenever it has brought as much as a store sends
         in one answer. No turn is held while the caller works: it may read meanwhile.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
+from firnline.errors import ObjectNotFound
 from firnline.ports.stores import ObjectMeta, ReadWrite, TaggedObject, shared
 from firnline.stores.throttle import Lane, Throttle
 
@@ -28,8 +29,13 @@ class Paced:
             return self._store.get(key)
 
     def head(self, key: str) -> ObjectMeta:
-        with self._asking(self._beside(key)):
-            return self._store.head(key)
+        lane = self._beside(key)
+        with self._asking(lane):
+            try:
+                return self._store.head(key)
+            except ObjectNotFound:
+                self._throttle.reserve(lane, 1)  # a server was asked twice: is there no object, or no bucket?
+                raise
 
     def list(self, prefix: str) -> Iterator[ObjectMeta]:
         lane = self._throttle.reads(prefix)
