@@ -6,6 +6,7 @@ worker:
   every: 1h                           # how often each table is looked at, at least
   orphans: 7d                         # how often its folders are searched
   at-once: 4                          # tables worked on side by side
+  tables: [lake.*, /data/repository]  # names, patterns and locations; else every table of every catalog
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ class WorkerPolicy:
     every_ms: int = HOUR_MS
     orphans_ms: int | None = 7 * DAY_MS
     at_once: int = 4
+    tables: tuple[str, ...] = ()
 
     def opens_ms(self, now_ms: int) -> int:
         """Returns from when on there may be work: the present moment where there may be now. Shortly before a window
@@ -64,16 +66,24 @@ def _count(text: str) -> int:
     return int(text)
 
 
+def _tables(text: str | list[str]) -> tuple[str, ...]:
+    named = tuple([text] if isinstance(text, str) else text)
+    if not named or not all(map(str.strip, named)):
+        raise PolicyError("a name of a table must not be empty")
+    return named
+
+
 def _budget(text: str) -> float:
     share: float = parse_setting("blast-radius", text, "budget")
     return share
 
 
-WORKER_KEYS: Mapping[str, tuple[str, Callable[[str], Any], str]] = {
+WORKER_KEYS: Mapping[str, tuple[str, Callable[[Any], Any], str]] = {
     "window": ("window", parse_window, "hours with a time zone, such as 22:00-06:00 Europe/Berlin, or always"),
     "budget": ("budget", _budget, "a share above 0% and up to 100%"),
     "every": ("every_ms", _every, "a duration such as 1h"),
     "orphans": ("orphans_ms", _orphans, "a duration such as 7d, or off"),
+    "tables": ("tables", _tables, "a list of tables, patterns such as lake.sales.*, or locations"),
     "at-once": ("at_once", _count, f"a number from 1 to {_MOST_AT_ONCE}"),
 }
 """The keys of the worker: the field that each is, its parser, and what it takes."""
@@ -82,7 +92,7 @@ WORKER_KEYS: Mapping[str, tuple[str, Callable[[str], Any], str]] = {
 def parse_of_worker(key: str, text: str | list[str], where: str) -> Any:
     """Returns what a key of the worker says. Raises PolicyError with `where` it stands."""
     _, parse, allowed = WORKER_KEYS[key]
-    if not isinstance(text, str):
+    if not isinstance(text, str) and key != "tables":
         raise PolicyError(f"{where}: a list is not allowed here", hint=f"{key} takes {allowed}")
     try:
         return parse(text)

@@ -60,7 +60,8 @@ class Round:
 
     def _resume(self) -> None:
         """What any worker or command left goes on: commits that were approved, purges that are due."""
-        for answer in self.lake.several(at_once=self.policy.at_once).resume():
+        named = [str(each) for each in self._tables(RESUME)] if self.policy.tables else None
+        for answer in self.lake.several(named, at_once=self.policy.at_once).resume():
             for status in answer.value or ():
                 self.steps.append(Step(RESUME, str(status.run.id.table), status, status.refusal))
             if answer.problem is not None:
@@ -71,7 +72,7 @@ class Round:
         time to undo, gets no second one beside it.
         """
         now = self.clock()
-        tables = {str(each) for each in self._tables()}
+        tables = {str(each) for each in self._tables(EXPIRE)}
         self.memory.forget_others(tables)
         waiting = {step.table for step in self.steps if step.status is not None and step.status.state in OPEN}
         due = [name for name in tables - waiting if is_due(self.memory.of(name), now)]
@@ -104,13 +105,21 @@ class Round:
 
     # ---- what is noted
 
-    def _tables(self) -> list[TableName]:
-        """Returns the tables that a policy takes snapshots out of; a catalog that cannot be read is told."""
-        found, unread = self.lake.places.catalogs.readable()
-        tiers = self.lake.places.config.tiers
-        for name, problem in unread.items():
-            self._note_problem(EXPIRE, name, problem)
-        return [each for each in found if each.catalog not in tiers]
+    def _tables(self, step: str) -> list[TableName]:
+        """Returns the tables to be kept in policy. Told are catalogs that cannot be read, and names of nothing."""
+        catalogs, tiers = self.lake.places.catalogs, self.lake.places.config.tiers
+        if not self.policy.tables:
+            found, unread = catalogs.readable()
+            for name, problem in unread.items():
+                self._note_problem(step, name, problem)
+            return [each for each in found if each.catalog not in tiers]
+        named: dict[TableName, None] = {}
+        for text in self.policy.tables:
+            try:
+                named |= dict.fromkeys(catalogs.chosen([text]))
+            except FirnlineError as problem:
+                self.steps.append(Step(step, text, problem=problem))
+        return list(named)
 
     def _note_expiry(self, answer: TableAnswer[Carried[Plan]]) -> None:
         name, carried, now = answer.table, answer.value, self.clock()
