@@ -18,7 +18,10 @@ ICECHUNK = ROOT / "docs" / "guides" / "icechunk.md"
 POINTERS = ROOT / "docs" / "guides" / "pointers.md"
 TIERS = ROOT / "docs" / "guides" / "tiers.md"
 ERASURE = ROOT / "docs" / "guides" / "erasure.md"
-SHELL_GUIDES = [guide for guide in GUIDES if blocks(guide, "console") and guide not in (POINTERS, TIERS, ERASURE)]
+WORKER = ROOT / "docs" / "guides" / "worker.md"
+SHELL_GUIDES = [
+    guide for guide in GUIDES if blocks(guide, "console") and guide not in (POINTERS, TIERS, ERASURE, WORKER)
+]
 
 
 @pytest.mark.parametrize("guide", [README, *SHELL_GUIDES], ids=lambda path: path.stem)
@@ -60,6 +63,18 @@ def test_a_file_is_erased_as_the_page_shows(small_lake: Path, capsys: pytest.Cap
     for block in blocks(ERASURE, "console"):
         for example in examples(block):
             shell.run(example)
+
+
+def test_a_worker_does_a_round_as_the_page_shows(
+    small_lake: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(small_lake / "own"))
+    (policy, *_) = blocks(WORKER, "yaml")
+    always = policy.replace("22:00-06:00 Europe/Berlin", "always")
+    Path("firnline.yaml").write_text("blast-radius: 100%\n" + always)
+    for block in blocks(WORKER, "console"):
+        for example in examples(block):
+            Shell(small_lake, capsys).run(example)
 
 
 def test_python_examples_run_in_order(small_lake: Path) -> None:

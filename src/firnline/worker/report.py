@@ -32,7 +32,7 @@ class Step:
         told: dict[str, Any] = {"step": self.name, "table": self.table}
         if self.status is not None:
             told |= {"run": self.status.id, "state": self.status.state.value, "waits_for": self.status.waits}
-        return told if self.problem is None else {**told, **self.problem.to_json()}
+        return told if self.problem is None else {**told, "error": self.problem.to_json()}
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,74 @@
+"""The examples of `deploy`: the command that each of them runs does a round on a real lake."""
+
+from __future__ import annotations
+
+import ast
+import configparser
+import re
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+
+from firnline.cli.main import run
+from tests.neighbours.lakes import RealLake
+from tests.worker.lakes import snapshots, worked_lake
+
+DEPLOY = Path(__file__).parents[2] / "deploy"
+
+
+@pytest.fixture
+def lake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[RealLake]:
+    with worked_lake(tmp_path, monkeypatch, tables=1) as made:
+        yield made
+
+
+def of_systemd() -> list[str]:
+    unit = configparser.ConfigParser(strict=False, interpolation=None)
+    unit.optionxform = str  # type: ignore[assignment,method-assign]
+    unit.read(DEPLOY / "firnline-worker.service")
+    assert int(unit["Service"]["TimeoutStopSec"]) > 30
+    return shlex.split(unit["Service"]["ExecStart"])[1:]
+
+
+def of_kubernetes() -> list[str]:
+    job = yaml.safe_load((DEPLOY / "cronjob.yaml").read_text())
+    assert (job["kind"], job["apiVersion"]) == ("CronJob", "batch/v1")
+    pod = job["spec"]["jobTemplate"]["spec"]["template"]["spec"]
+    assert pod["terminationGracePeriodSeconds"] > 30
+    mounted = {each["name"] for each in pod["containers"][0]["volumeMounts"]}
+    assert mounted == {each["name"] for each in pod["volumes"]}
+    return list(map(str, pod["containers"][0]["args"]))
+
+
+def of_airflow() -> list[str]:
+    tree = ast.parse((DEPLOY / "airflow_dag.py").read_text())
+    said = [each.value for each in ast.walk(tree) if isinstance(each, ast.keyword) and each.arg == "bash_command"]
+    return shlex.split(ast.literal_eval(said[0]))[1:]
+
+
+@pytest.mark.parametrize("of", [of_systemd, of_kubernetes, of_airflow], ids=["systemd", "kubernetes", "airflow"])
+def test_its_command_does_a_round(of: object, lake: RealLake) -> None:
+    assert callable(of)
+    command: list[str] = of()
+    real = {
+        "/etc/firnline/firnline.yaml": str(lake.folder / "firnline.yaml"),
+        "/var/lib/firnline/memory.json": str(lake.folder / "memory.json"),
+    }
+    assert set(real) <= set(command)
+    words = [real.get(word, word) for word in command]
+    assert run([*words, *(() if "--once" in words else ("--once",))]) == 0
+    assert snapshots(lake, "t0") == 2
+    assert (lake.folder / "memory.json").is_file()
+
+
+def test_the_container_is_built_from_what_is_here() -> None:
+    text = (DEPLOY / "Containerfile").read_text()
+    copied = [word for line in re.findall(r"^COPY (.+)$", text, re.MULTILINE) for word in line.split()[:-1]]
+    assert copied
+    for each in copied:
+        assert (DEPLOY.parent / each).exists(), each
+    assert "-r /src/requirements.lock" in text
+    assert 'ENTRYPOINT ["/opt/firnline/bin/firnline"]' in text
