@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from html import escape
 from typing import Any
 
 import pytest
@@ -109,7 +110,10 @@ def test_a_reader_that_stands_still_for_too_long_stops_counting_and_is_told_of(l
     later = Clock(20 * DAY_MS)
     for limit, counts in (("21d", True), ("forever", True), ("14d", False)):
         lake.policy = f"{EVERY.format(lake.folder)}\nreaders-max-age: {limit}"
-        plan = dated(lake.firnline(), later).plan("lake.db.a", older_than=later(), retain_last=1).plan
+        view = dated(lake.firnline(), later).plan("lake.db.a", older_than=later(), retain_last=1)
+        plan = view.plan
+        assert all(note in str(view) for note in plan.notes)
+        assert all(escape(note) in view._repr_html_() for note in plan.notes)
         assert kept(plan) == sorted(four[1:] if counts else four[3:])
         told = f"reader {lake.folder}/checkpoints/job stands still for 20d, longer than its limit of 14d"
         assert any(note.startswith(told) for note in plan.notes) != counts
