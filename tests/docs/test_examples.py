@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 
 from firnline.formats.icechunk.clocks import Disagreement
+from firnline.lake import open_lake
+from tests.readers.written import WrittenCheckpoint
 
 from .pages import GUIDES, ROOT, blocks
 from .shell import CUT, Example, Shell, examples, shape
@@ -17,10 +19,11 @@ PYTHON = ROOT / "docs" / "guides" / "python.md"
 ICECHUNK = ROOT / "docs" / "guides" / "icechunk.md"
 POINTERS = ROOT / "docs" / "guides" / "pointers.md"
 TIERS = ROOT / "docs" / "guides" / "tiers.md"
+READERS = ROOT / "docs" / "guides" / "streaming-readers.md"
 ERASURE = ROOT / "docs" / "guides" / "erasure.md"
 WORKER = ROOT / "docs" / "guides" / "worker.md"
 SHELL_GUIDES = [
-    guide for guide in GUIDES if blocks(guide, "console") and guide not in (POINTERS, TIERS, ERASURE, WORKER)
+    guide for guide in GUIDES if blocks(guide, "console") and guide not in (POINTERS, TIERS, ERASURE, READERS, WORKER)
 ]
 
 
@@ -55,6 +58,18 @@ def test_history_is_handed_to_the_tier_of_the_page(
     Path("firnline.yaml").write_text(Path("firnline.yaml").read_text() + tiers)
     for block in blocks(TIERS, "console"):
         for example in examples(block):
+            Shell(small_lake, capsys).run(example)
+
+
+def test_a_reader_keeps_what_the_page_shows(small_lake: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    state, _ = open_lake().policy("lake.artemis.telemetry")
+    stands_at = int([each.id for each in state.graph.lineage(str(state.current))][2])
+    WrittenCheckpoint(small_lake / "checkpoints" / "alerts").begin(stands_at).batch(0, stands_at)
+    (policy, *_) = blocks(READERS, "yaml")
+    here = policy.replace("/srv/jobs", str(small_lake))
+    Path("firnline.yaml").write_text(Path("firnline.yaml").read_text() + here)
+    for block in blocks(READERS, "console"):
+        for example in examples(block.replace("/srv/jobs", str(small_lake))):
             Shell(small_lake, capsys).run(example)
 
 

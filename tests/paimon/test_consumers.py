@@ -94,6 +94,17 @@ def test_without_the_option_it_counts_however_old(both: Paimon, copy: Copy) -> N
     assert plan["expire"] == ["1"]
 
 
+def test_the_operators_limit_ends_it_where_the_table_sets_none(both: Paimon, copy: Copy) -> None:
+    JavaTable(both.java, copy.folder / "t").set_option("consumer.expiration-time", "500 d")
+    asked: dict[str, Any] = {"retain_last": 1, "older_than": "2100-01-01T00:00:00Z", "blast_radius": 1.0}
+    free = copy.process().plan(copy.table, **asked).to_json()
+    limited = copy.process().plan(copy.table, keep={"readers-max-age": "0s"}, **asked).to_json()
+    assert not any("readers-max-age" in note for note in free["notes"])
+    (told,) = [note for note in limited["notes"] if "consumer old" in note]
+    assert "longer than its limit of 0s (readers-max-age): it no longer keeps" in told
+    assert set(free["expire"]) < set(limited["expire"])
+
+
 @pytest.mark.parametrize("when", WHEN)
 def test_an_expiry_is_cut_at_every_write(made: Path, when: When) -> None:
     effects = cut_run(made, all_but_one, when)

@@ -60,6 +60,11 @@ class JavaSpark:
         """Returns the table as Iceberg's Java has it."""
         return self.jvm.iceberg("spark.Spark3Util").loadIcebergTable(self._session, name)
 
+    @property
+    def session(self) -> Any:
+        """The session as Java has it."""
+        return self._session
+
     def stop(self) -> None:
         self._session.stop()
 

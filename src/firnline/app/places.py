@@ -169,6 +169,7 @@ class Places:
             sealing=_sealing,
             ranges=self.stores.ranges(place.settings),
             open_tier=partial(open_tier, self),
+            checkpoints=self.stores.checkpoints(place.source.name),
         )
 
     def searchable(self, table: Table) -> TableContext:

@@ -20,6 +20,7 @@ from firnline.ops.history.reading import count_forgotten
 from firnline.ops.looking.files import check_listing_name, write_listing
 from firnline.ops.neighbours.around import Around, around
 from firnline.ops.neighbours.others import FindOthers, others_now
+from firnline.ops.readers.needs import reader_needs
 from firnline.ops.runs.advance import (
     advance,
     advance_all,
@@ -47,6 +48,7 @@ from firnline.ports.catalogs import TableName, TableSource
 from firnline.ports.engines import Survey
 
 if TYPE_CHECKING:
+    from firnline.policy.readers import ReaderNeeds
     from firnline.ports.formats import State
 
 OUTSIDE_LATER = (
@@ -193,7 +195,14 @@ class Runs:
             return choose_archive(work, state, request, set(decided.expired), set(decided.expired_refs))
 
         remember = places.memory.of(work.store)
-        draft = draft_plan(work.source, places.config, request, ask_others, places.clock(), remember, forgotten, handed)
+        now_ms = places.clock()
+
+        def ask_readers(state: State) -> ReaderNeeds:
+            return reader_needs(work, state, request, now_ms)
+
+        draft = draft_plan(
+            work.source, places.config, request, ask_others, ask_readers, now_ms, remember, forgotten, handed
+        )
         if draft.walk is None:
             return draft
         entries = work.source.format.entries(draft.state)

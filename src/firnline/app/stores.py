@@ -8,6 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from firnline.app.catalogs import Catalogs, absolute
+from firnline.app.checkpoints import StoredCheckpoints
 from firnline.formats.registry import kit_named
 from firnline.journal.layout import FOLDER
 from firnline.model.locations import join, within
@@ -105,6 +106,14 @@ class Stores:
     def folders(self, location: str) -> Callable[[str], list[str]]:
         """Returns what lists the folders that are directly in one."""
         return self.ranges(self.settings_of(TableName.at(location))).folders
+
+    def checkpoints(self, name: TableName) -> StoredCheckpoints:
+        """Returns what reads the checkpoints of a table's readers, by its catalog's settings: what a catalog hands out
+        for a table opens that table's folder alone.
+        """
+        named = store_settings(self.catalogs.settings(name.catalog).properties) if name.catalog else None
+        settings = self.settings_of(name) if named is None else named
+        return StoredCheckpoints(read_only(self.open(settings)), self.ranges(settings))
 
     def ranges(self, settings: Mapping[str, str]) -> ObjectRanges:
         """Returns what lists the store behind some settings in pieces."""

@@ -16,6 +16,7 @@ from firnline.model.snapshots import RefKind, SnapshotId
 from firnline.ops.history.reading import expired_snapshots
 from firnline.ops.marks.tags import resolve
 from firnline.ops.reachability.pointed import pointed_versions
+from firnline.ops.readers.needs import reader_needs
 from firnline.ops.runs.decision import decide_to_act
 from firnline.ops.table.context import TableContext
 from firnline.ops.tiers.bundling import Bundles
@@ -150,7 +151,9 @@ class Tiers:
     def _handed(self, work: TableContext, request: Request, still: Still) -> HandedSnapshots:
         state = work.source.load()
         pointed = pointed_versions(work.source.format, state)
-        settled = decide_to_act(work.source.format, state, work.source.name, work.config, request, work.now(), pointed)
+        now_ms, name = work.now(), work.source.name
+        read = reader_needs(work, state, request, now_ms)
+        settled = decide_to_act(work.source.format, state, name, work.config, request, now_ms, pointed, read)
         going = settled.decision
         chosen = choose_archive(work, state, request, set(going.expired), set(going.expired_refs))
         if chosen is None:

@@ -74,6 +74,9 @@ def _settings(effective: Effective) -> Iterator[tuple[str, Setting[Any]]]:
     yield "pointer-branches", effective.pointer_branches
     yield "pointer-links", effective.pointer_links
     yield "version-hint", effective.version_hint
+    yield "readers", effective.readers
+    yield "readers-max-age", effective.readers_max_age
+    yield "readers-from", effective.readers_from
 
 
 def _row(name: str, setting: Setting[Any]) -> tuple[str, ...]:
@@ -88,10 +91,10 @@ def _facts(name: str, setting: Setting[Any]) -> dict[str, Any]:
 
 def _said(name: str, value: Any) -> str:
     if value is None:
-        return "in the table's folder" if name == "records" else "off"
-    if name in ("grace", "pointer-links"):
+        return {"records": "in the table's folder", "readers-max-age": "forever"}.get(name, "off")
+    if name in ("grace", "pointer-links", "readers-max-age"):
         return format_duration(value)
-    if name in ("shared-with", "pointer-branches"):
+    if name in ("shared-with", "pointer-branches", "readers"):
         return ", ".join(value) or "none"
     if name == "approve-above":
         return size(value)

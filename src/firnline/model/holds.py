@@ -30,12 +30,15 @@ class Hold:
 class Pin:
     """A snapshot that a program still needs: a consumer, a streaming offset.
 
-    It counts until `until_ms` (None: as long as it is there). The boundary itself still counts.
+    It counts until `until_ms` (None: as long as it is there). The boundary itself still counts. `moved_ms` is when the
+    program last said where it stands; None where that is not known. `rule` is what its reason is grouped by.
     """
 
     snapshot: SnapshotId
     by: str
     until_ms: int | None = None
+    moved_ms: int | None = None
+    rule: str = "pin"
 
     def in_force(self, now_ms: int) -> bool:
         return self.until_ms is None or now_ms <= self.until_ms

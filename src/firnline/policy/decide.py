@@ -50,7 +50,7 @@ def decide(
     ledger.add_all(keep_heads(case, standing))
     ledger.add_all(keep_held(graph, in_force))
     standing_pins = (pin for pin in pins if pin.snapshot in graph and pin.in_force(now_ms))
-    ledger.add_all((pin.snapshot, Reason("pin", pin.by)) for pin in standing_pins)
+    ledger.add_all((pin.snapshot, Reason(pin.rule, pin.by)) for pin in standing_pins)
     _keep_by_policy(ledger, case, standing, policy)
     table_held = any(hold.snapshot is None for hold in in_force)
     expired_refs = () if table_held else standing.expired

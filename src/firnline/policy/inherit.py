@@ -176,6 +176,9 @@ _DEFAULTS: dict[str, Setting[Any]] = {
     "pointer-branches": Setting((MAIN,), _DEFAULT),
     "pointer-links": Setting(30 * DAY_MS, _DEFAULT),
     "version-hint": Setting(False, _DEFAULT),
+    "readers": Setting((), _DEFAULT),
+    "readers-max-age": Setting(None, _DEFAULT),
+    "readers-from": Setting("offset", _DEFAULT),
 }
 
 
@@ -199,6 +202,9 @@ class Effective:
     pointer_branches: Setting[tuple[str, ...]]
     pointer_links: Setting[int]
     version_hint: Setting[bool]
+    readers: Setting[tuple[str, ...]]
+    readers_max_age: Setting[int | None]
+    readers_from: Setting[str]
 
 
 def effective(
@@ -237,6 +243,9 @@ def effective(
         pointer_branches=settings["pointer-branches"],
         pointer_links=settings["pointer-links"],
         version_hint=settings["version-hint"],
+        readers=settings["readers"],
+        readers_max_age=settings["readers-max-age"],
+        readers_from=settings["readers-from"],
     )
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from firnline.errors import PolicyError, UsageError
+from firnline.model.locations import is_dotted
 from firnline.model.times import DAY_MS, parse_duration, parse_instant
 from firnline.policy.bounds import FOREVER, HistoryBound
 from firnline.policy.periods import Period
@@ -178,6 +179,29 @@ def _branches(text: str | Sequence[str]) -> tuple[str, ...]:
     return names
 
 
+def is_pattern(location: str) -> bool:
+    """Tells whether the last part of a location stands for several folders."""
+    return any(each in location.rstrip("/").rpartition("/")[2] for each in "*?[")
+
+
+def _readers(text: str | Sequence[str]) -> tuple[str, ...]:
+    """Returns where readers leave their checkpoints: whole locations, and patterns of one level; nothing for `off`."""
+    if text == OFF:
+        return ()
+    places = _several(text)
+    for each in places:
+        if not (each.startswith("/") or "://" in each) or is_dotted(each):
+            raise PolicyError(f"{_shown(each)} is not a whole location")
+        if is_pattern(each.rstrip("/").rpartition("/")[0].replace("/", "")):
+            raise PolicyError(f"{_shown(each)} has a pattern before its last part")
+    return places
+
+
+def _longest_rest(text: str) -> int | None:
+    """Returns for how long a reader may stand still; None for ever."""
+    return None if text == FOREVER else _duration(text)
+
+
 def _truth(text: str) -> bool:
     return _one_of("true", "false")(text) == "true"
 
@@ -199,7 +223,7 @@ LONGEST_WRITE_MS = 3 * DAY_MS
 TOP_ONLY = ("backups", "cache", "longest-write", "trust-snapshots")
 """The settings that count for a whole lake: only the top of a file has them."""
 
-_LISTS = ("pointer-branches", "shared-with", "trust-snapshots")
+_LISTS = ("pointer-branches", "readers", "shared-with", "trust-snapshots")
 """The settings that take several values."""
 
 LAKE, NONE = "lake", "none"
@@ -224,6 +248,9 @@ SETTINGS: dict[str, Callable[[Any], Any]] = {
     "pointer-branches": _branches,
     "pointer-links": _duration,
     "version-hint": _truth,
+    "readers": _readers,
+    "readers-max-age": _longest_rest,
+    "readers-from": _one_of("offset", "start"),
 }
 """The keys that are not rules, each with its parser."""
 
@@ -251,4 +278,7 @@ _ALLOWED = {
     "pointer-branches": "a list of branches or patterns, such as [main, release-*]",
     "pointer-links": "a duration such as 30d",
     "version-hint": "true or false",
+    "readers": "a list of checkpoints such as s3://jobs/checkpoints/*, or off",
+    "readers-max-age": "a duration such as 30d, or forever",
+    "readers-from": "offset or start",
 }

@@ -11,6 +11,7 @@ from typing import NamedTuple, Protocol, runtime_checkable
 from uuid import UUID
 
 from firnline.model.files import File
+from firnline.model.readers import StreamOffset
 from firnline.model.snapshots import SnapshotId
 from firnline.policy.decide import Decision
 from firnline.ports.formats import Amendment, State
@@ -312,6 +313,17 @@ class ReadByPointers(Protocol):
     def version_behind(self, state: State, pointer: FolderPointer) -> PointedVersion:
         """Returns what readers of a pointer in the table's folder find; nothing is read where none of this table's
         metadata lies. Raises where it is there and cannot be read.
+        """
+        ...
+
+
+@runtime_checkable
+class ReadByStreams(Protocol):
+    """Streams read such tables, snapshot by snapshot, and note in a checkpoint how far they came."""
+
+    def offset_in(self, text: str) -> StreamOffset | None:
+        """Returns the offset that a source of this format wrote; None for the offset of any other source. Raises
+        ValueError for one that is cut off, or of a version that nobody knows here.
         """
         ...
 

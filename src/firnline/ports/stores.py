@@ -107,6 +107,16 @@ class Read(Get, Head, List, Names, Links, Protocol):
     """Everything that planning may do."""
 
 
+class Checkpoints(Get, Head, Names, Protocol):
+    """The store that checkpoints lie in. Reads alone, and lists folder by folder: one may hold millions of objects of
+    a query's state.
+    """
+
+    def folders(self, folder: str) -> Sequence[str]:
+        """Returns the names of the folders directly in a folder; none of one that does not exist. Fails as `names`."""
+        ...
+
+
 class ReadWrite(Read, Put, PutIfAbsent, PutIfMatch, Protocol):
     """What records and commits are made with. Still cannot delete."""
 

@@ -14,11 +14,13 @@ from firnline.formats.iceberg.definitions import refuse_lost_sources, undefined_
 from firnline.formats.iceberg.document import Document, document_bytes, document_in, read_metadata, successor_name
 from firnline.formats.iceberg.expand import IcebergExpand, roots_of
 from firnline.formats.iceberg.names import places_of
-from firnline.formats.iceberg.pointed import BehindPointer, folder_pointers
+from firnline.formats.iceberg.readers.offsets import offset_in
+from firnline.formats.iceberg.readers.pointed import BehindPointer, folder_pointers
 from firnline.formats.iceberg.retention import lengthened
 from firnline.formats.iceberg.state import LastRead, state_of, with_bridges
 from firnline.model.files import File, FileKind
 from firnline.model.locations import join
+from firnline.model.readers import StreamOffset
 from firnline.model.removals import Removal
 from firnline.model.snapshots import SnapshotId
 from firnline.ports.abilities import FolderPointer, PointedVersion, Undefined
@@ -215,6 +217,9 @@ class IcebergFormat:
 
     def roots(self, state: State) -> Iterator[tuple[SnapshotId, File]]:
         return roots_of(state, self.trusted)
+
+    def offset_in(self, text: str) -> StreamOffset | None:
+        return offset_in(text)
 
 
 def _removal_of(taken: edit.Taken) -> Removal:

@@ -18,6 +18,7 @@ from firnline.model.locations import join
 from firnline.model.removals import Removal
 from firnline.ops.runs.decision import decide_now
 from firnline.ops.table.context import TableContext
+from firnline.policy.readers import ReaderNeeds
 from firnline.policy.why import explain_expired
 from firnline.ports.discard import OwnName, own_keys
 from firnline.ports.formats import State
@@ -88,7 +89,9 @@ def _lost(
     try:
         base = _base(work, run, detail)
         at_ms, name = run.events[-1].at_ms, work.source.name
-        settled = decide_now(work.source.format, base, name, work.config, run.request, at_ms, pointed=())
+        settled = decide_now(
+            work.source.format, base, name, work.config, run.request, at_ms, (), ReaderNeeds(base.pins)
+        )
     except FirnlineError:
         return {}
     went = set(settled.decision.expired)

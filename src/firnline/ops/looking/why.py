@@ -18,6 +18,7 @@ from firnline.ops.neighbours.around import around
 from firnline.ops.reachability.live_roots import may_come_back
 from firnline.ops.reachability.pointed import pointed_versions
 from firnline.ops.reachability.who_needs import Needer, who_needs
+from firnline.ops.readers.needs import reader_needs
 from firnline.ops.runs.decision import Settled, decide_now
 from firnline.ops.runs.drop import consequences_of
 from firnline.ops.table.context import TableContext
@@ -110,7 +111,8 @@ class _Case:
     def of(work: TableContext, request: Request) -> _Case:
         state, now_ms = work.source.load(), work.now()
         pointed = pointed_versions(work.source.format, state)
-        settled = decide_now(work.source.format, state, work.source.name, work.config, request, now_ms, pointed)
+        read = reader_needs(work, state, request, now_ms)
+        settled = decide_now(work.source.format, state, work.source.name, work.config, request, now_ms, pointed, read)
         table_format, before = work.source.format, dict[str, State]()
         for run, removal in may_come_back(work, state, now_ms):
             before[str(run.id)] = table_format.with_removal(before.get(str(run.id), state), removal)

@@ -18,6 +18,7 @@ from firnline.ops.history.remember import RunHistory
 from firnline.ops.history.tidy import clear_notes, tidy
 from firnline.ops.neighbours.around import refuse_conflict
 from firnline.ops.reachability.pointed import pointed_versions
+from firnline.ops.readers.needs import reader_needs
 from firnline.ops.runs.change import change, fence_off, version_of
 from firnline.ops.runs.decision import decide_to_act
 from firnline.ops.runs.drop import going_beside, narrowed, planned_beside, refuse_changed, refuse_gone_back
@@ -48,7 +49,8 @@ class _Attempt:
         now = work.now()
         table_format, request, plan = work.source.format, run.request, run.plan
         pointed = pointed_versions(table_format, state)
-        settled = decide_to_act(table_format, state, work.source.name, work.config, request, now, pointed)
+        read = reader_needs(work, state, request, now)
+        settled = decide_to_act(table_format, state, work.source.name, work.config, request, now, pointed, read)
         settled = narrowed(settled, table_format, state, request)
         refuse_changed(plan, settled)
         refuse_gone_back(plan, settled, state)

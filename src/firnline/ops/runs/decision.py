@@ -15,6 +15,7 @@ from firnline.policy.inherit import Effective, effective, with_native_flags
 from firnline.policy.native import NativeRetention
 from firnline.policy.parse import Section, longest_write_ms
 from firnline.policy.policy import Level
+from firnline.policy.readers import ReaderNeeds
 from firnline.ports.abilities import DoubtsTimes, FitsDecisions, PointedVersion
 from firnline.ports.catalogs import TableName
 from firnline.ports.formats import State, TableFormat
@@ -46,9 +47,10 @@ def decide_now(
     request: Request,
     now_ms: int,
     pointed: Sequence[PointedVersion],
+    read: ReaderNeeds,
 ) -> Settled:
-    """Returns what stays in this state of the table, and why; `pointed` is what its pointers lead to now. Raises where
-    the table forbids any removal, or its format cannot bring about what the policy asks for.
+    """Returns what stays in this state of the table, and why; `pointed` is what its pointers lead to now, `read` what
+    readers need. Raises where the table forbids any removal, or its format cannot bring about what the policy asks for.
     """
     if state.forbidden:
         raise CollectionForbidden(f"nothing of {state.table} may be removed: {state.forbidden}", hint=_way_out(state))
@@ -64,7 +66,7 @@ def decide_now(
         in_force.policy,
         now_ms=at,
         holds=_holds_in_force(state, now_ms, at),
-        pins=(*state.pins, *pins_of(pointed)),
+        pins=(*read.pins, *pins_of(pointed)),
     )
     return Settled(in_force, native, _fitted(table_format, state, chosen, request, now_ms - longest_write_ms(config)))
 
@@ -96,11 +98,12 @@ def decide_to_act(
     request: Request,
     now_ms: int,
     pointed: Sequence[PointedVersion],
+    read: ReaderNeeds,
 ) -> Settled:
     """Returns the same for a plan or a commit. Raises RefusedForSafety, too, where the ages of what goes are in doubt:
     that is asked of the store, so who only explains does without.
     """
-    settled = decide_now(table_format, state, name, config, request, now_ms, pointed)
+    settled = decide_now(table_format, state, name, config, request, now_ms, pointed, read)
     going = frozenset(settled.decision.expired)
     if going and not request.drop and isinstance(table_format, DoubtsTimes):
         table_format.refuse_doubtful(state, going)

@@ -28,6 +28,7 @@ from firnline.ops.neighbours.around import around
 from firnline.ops.reachability.bounds import NOWHERE, Bounds
 from firnline.ops.reachability.live_roots import forbidden, live_roots
 from firnline.ops.reachability.since_plan import ReachableSincePlan
+from firnline.ops.readers.needs import refuse_read
 from firnline.ops.runs.decision import policy_in_force
 from firnline.ops.runs.presence import listed_beside, look
 from firnline.ops.table.context import TableContext
@@ -97,6 +98,7 @@ class TableGuard:
         policy = policy_in_force(state, self.work.source.name, self.work.config, self.run.request)
         handed_on = policy.archive.value is not None or self.run.kind == ERASURE
         refuse_forbidden(state, now_ms, handed_on=handed_on)
+        refuse_read(self.work, self.run, policy, now_ms)
         refuse_emptied(self.work.source.format, state, self.run)
         self._ask_others(state)
         needs = live_roots(self.work, state, now_ms, but=self.run.id.stamp)

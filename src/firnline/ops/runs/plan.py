@@ -12,6 +12,7 @@ from firnline.model.snapshots import MAIN, SnapshotId
 from firnline.model.times import MINUTE_MS, format_duration
 from firnline.ops.neighbours.around import Around
 from firnline.ops.reachability.pointed import pointed_versions, roots_beyond, troubles_of
+from firnline.ops.readers.needs import starts_that_go
 from firnline.ops.runs.decision import Settled, decide_to_act, includes_outside
 from firnline.ops.runs.drop import consequences_of, narrowed
 from firnline.plans.plan import Archive, ExpiredSnapshot, KeptSnapshot, Plan
@@ -20,6 +21,7 @@ from firnline.plans.stages import ArchiveSnapshots, AwaitGrace, CommitExpiry, Pu
 from firnline.policy.decide import decide
 from firnline.policy.parse import Section, longest_write_ms
 from firnline.policy.policy import Level
+from firnline.policy.readers import ReaderNeeds
 from firnline.ports.abilities import Consequences, DrawsHistory, ExpiringWriters, HistoryDrawing, OpenSessions
 from firnline.ports.cache import Remember
 from firnline.ports.catalogs import TableSource
@@ -35,6 +37,9 @@ RESTART = "a job goes by the options that it found when it started; restart thos
 
 AskOthers = Callable[[State, bool], Around]
 """Returns what other tables mean for one; the flag says that files outside its own folders may go too."""
+
+AskReaders = Callable[[State], ReaderNeeds]
+"""Returns what programs still need of a table in this state."""
 
 CountForgotten = Callable[[State, int], int]
 """Returns how many expired snapshots the table's history holds that were committed at an instant or before."""
@@ -98,6 +103,7 @@ def draft_plan(
     config: Section,
     request: Request,
     ask_others: AskOthers,
+    ask_readers: AskReaders,
     now_ms: int,
     remember: Remember = by_opening,
     count_forgotten: CountForgotten = forgets_nothing,
@@ -105,8 +111,8 @@ def draft_plan(
 ) -> Draft:
     """Returns what a run on the table would take out. Raises, with nothing changed, where anything cannot be read."""
     state = source.load()
-    pointed = pointed_versions(source.format, state)
-    settled = decide_to_act(source.format, state, source.name, config, request, now_ms, pointed)
+    pointed, read = pointed_versions(source.format, state), ask_readers(state)
+    settled = decide_to_act(source.format, state, source.name, config, request, now_ms, pointed, read)
     settled = narrowed(settled, source.format, state, request)
     follows = consequences_of(source.format, state, settled)
     forgets, trouble = _forgets(state, request, settled, count_forgotten)
@@ -114,7 +120,13 @@ def draft_plan(
     plan = _without_files(state, request, settled, follows, forgets, archive)
     plan = replace(
         plan,
-        notes=(*_notes(source.format, state), *troubles_of(pointed), *trouble),
+        notes=(
+            *_notes(source.format, state),
+            *troubles_of(pointed),
+            *trouble,
+            *read.notes,
+            *starts_that_go(read, set(settled.decision.expired)),
+        ),
         drawing=_drawing(source.format, state, settled),
     )
     plan = _after_sessions(plan, source.format, request, settled, longest_write_ms(config))

@@ -18,6 +18,7 @@ from firnline.model.locations import is_dotted, join, within
 from firnline.model.names import is_location
 from firnline.model.times import format_duration
 from firnline.ops.reachability.bounds import Bounds, place_of
+from firnline.ops.readers.checkpoints import NoCheckpoints
 from firnline.ops.runs.decision import policy_in_force
 from firnline.ops.tiers.tier import OpenTier, no_tiers
 from firnline.plans.orphans import ORPHANS
@@ -31,7 +32,7 @@ from firnline.ports.formats import State
 from firnline.ports.listings import ListRanges
 from firnline.ports.probe import StoreVerdicts
 from firnline.ports.progress import Progress, Silent
-from firnline.ports.stores import AsCalled, Head, ReadWrite, RealNames
+from firnline.ports.stores import AsCalled, Checkpoints, Head, ReadWrite, RealNames
 
 if TYPE_CHECKING:
     from firnline.ops.neighbours.index import Index
@@ -190,7 +191,7 @@ class TableContext:
     `include_outside` is what the operator says in this very moment about files outside the table's own folders, None
     where the configuration decides; `sealing` returns with what records are sealed, made where there was none yet.
     `ranges` lists the table's store in pieces, None where files can only be asked for one by one. `open_tier` opens a
-    tier that history of a table is handed to.
+    tier that history of a table is handed to. `checkpoints` reads what streaming readers leave behind.
     """
 
     source: WritableTable
@@ -215,6 +216,7 @@ class TableContext:
     ranges: ListRanges | None = None
     include_outside: bool | None = None
     open_tier: OpenTier = no_tiers
+    checkpoints: Checkpoints = field(default_factory=NoCheckpoints)
 
     def root(self, state: State) -> str:
         """Returns where this table's runs are recorded: where its first commit pinned it, whatever is configured now.

@@ -156,9 +156,10 @@ def _pins(branch: Branch, modified: Mapping[str, int]) -> Iterator[Pin]:
         return
     for name, consumer in consumers_of(branch, modified).items():
         reads = f"consumer {name}, which reads from {consumer.following} on"
+        moved_ms = modified.get(names.consumer_file(branch.name, name))
         for number in branch.snapshots:
             if number >= consumer.following:
-                yield Pin(names.snapshot_id(branch.name, number), reads, consumer.until_ms)
+                yield Pin(names.snapshot_id(branch.name, number), reads, consumer.until_ms, moved_ms)
 
 
 def folders_of(location: str, schema: Schema) -> tuple[str, ...]:

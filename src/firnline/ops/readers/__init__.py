@@ -1,0 +1,1 @@
+"""Streaming readers: what their checkpoints say that they still need."""

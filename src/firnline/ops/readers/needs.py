@@ -1,0 +1,111 @@
+"""What streaming readers keep of a table at this moment: asked wherever a decision is made, and again at its commit.
+
+1. A plan is made: no reader needs the old snapshots.
+2. A stream is started again from an older checkpoint, or a new one begins at the oldest snapshot.
+3. The commit takes out what that stream has yet to read.
+
+So the checkpoints are read with the very state that a commit is built on. A stream that begins after that, and before
+the commit lands, begins on a table that is about to change, as with any expiry: a grace and `undo` are left to it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence, Set
+from shlex import quote
+
+from firnline.errors import RefusedForSafety, UnsupportedFormat
+from firnline.journal.runs import Run
+from firnline.model.readers import StreamReader
+from firnline.model.snapshots import SnapshotId
+from firnline.ops.readers.finding import FoundReaders, find_readers
+from firnline.ops.runs.decision import policy_in_force
+from firnline.ops.table.context import TableContext
+from firnline.plans.request import Request
+from firnline.policy.inherit import Effective
+from firnline.policy.policy import Level
+from firnline.policy.readers import ReaderNeeds, ReaderRules, judge_readers, limit_pins
+from firnline.ports.abilities import ReadByStreams
+from firnline.ports.formats import State
+
+START = "start"
+
+
+def reader_needs(work: TableContext, state: State, request: Request, now_ms: int) -> ReaderNeeds:
+    """Returns all pins of a table: those that it tells of itself, and those of readers that the operator named. Raises
+    where one of these cannot be read.
+    """
+    in_force = policy_in_force(state, work.source.name, work.config, request)
+    rules = _rules(in_force)
+    own = limit_pins(state.pins, state.graph, rules.limit_ms, now_ms)
+    found = _found(work, in_force)
+    needs = judge_readers(found.readers, state.graph, state.current, rules, now_ms)
+    strangers = _strangers(found.readers, state, in_force)
+    notes = (*found.notes, *strangers, *own.notes, *needs.notes)
+    return ReaderNeeds((*own.pins, *needs.pins), notes, () if rules.from_start else needs.began)
+
+
+def starts_that_go(needs: ReaderNeeds, expired: Set[SnapshotId]) -> tuple[str, ...]:
+    """Returns what an operator should know of readers whose first snapshot is about to go. Iceberg's source opens it
+    again whenever a query with this trigger starts, although all of it was read.
+    """
+    return tuple(
+        f"reader {checkpoint} began at {snapshot}, which goes: a query with Trigger.AvailableNow could not start any "
+        "more; `readers-from: start` keeps it"
+        for checkpoint, snapshot in dict.fromkeys(needs.began)
+        if snapshot in expired
+    )
+
+
+def refuse_read(work: TableContext, run: Run, in_force: Effective, now_ms: int) -> None:
+    """Raises RefusedForSafety if a reader stands at a snapshot that this run took out: it came since the commit, and
+    what it has yet to read is still there.
+    """
+    if run.removal is None or not in_force.readers.value:
+        return
+    gone, rules = set(run.removal.ids), _rules(in_force)
+    for reader in _found(work, in_force).readers:
+        is_over = rules.limit_ms is not None and now_ms - (reader.moved_ms or now_ms) > rules.limit_ms
+        if reader.at in gone and not is_over:
+            raise RefusedForSafety(
+                f"the reader {reader.checkpoint} stands at {reader.at}, which {run.id} took out",
+                hint=f"nothing more was removed; `firnline undo {quote(str(run.id))}` brings it back; or take the "
+                "reader out of `readers`, if it is gone",
+            )
+
+
+def _rules(in_force: Effective) -> ReaderRules:
+    return ReaderRules(in_force.readers_max_age.value, in_force.readers_from.value == START)
+
+
+def _found(work: TableContext, in_force: Effective) -> FoundReaders:
+    places, table_format = in_force.readers.value, work.source.format
+    if not places:
+        return FoundReaders()
+    if not isinstance(table_format, ReadByStreams):
+        _refuse_unknown(work, in_force)
+        return FoundReaders()
+    return find_readers(work.checkpoints, table_format, places)
+
+
+def _refuse_unknown(work: TableContext, in_force: Effective) -> None:
+    """Raises UnsupportedFormat if readers are named for this very table, and streams over its format note nothing in
+    checkpoints that is known here: they would keep nothing.
+    """
+    if in_force.readers.source.level is Level.TABLE:
+        raise UnsupportedFormat(
+            f"`readers` of {work.source.name}: checkpoints of streams over {work.source.format.name} tables are not "
+            "understood",
+            hint="take it out; a Paimon consumer (`consumer-id`) counts without it",
+        )
+
+
+def _strangers(readers: Sequence[StreamReader], state: State, in_force: Effective) -> list[str]:
+    """Returns the checkpoints that are named for this very table and tell of no snapshot that it has."""
+    if in_force.readers.source.level is not Level.TABLE:
+        return []
+    own = {each.checkpoint for each in readers if each.at is None or each.at in state.graph}
+    return [
+        f"reader {checkpoint} stands at no snapshot that the table has: nothing can be kept for it"
+        for checkpoint in dict.fromkeys(each.checkpoint for each in readers)
+        if checkpoint not in own
+    ]
