@@ -10,7 +10,7 @@ from firnline.formats.icechunk.committing.proofs import ExpiryProof
 from firnline.formats.icechunk.expiring.ancestry import RefHistory, survivors_since
 from firnline.formats.icechunk.expiring.expressing import refusals
 from firnline.formats.icechunk.expiring.fitting import manner_of
-from firnline.formats.icechunk.expiring.loose_ends import without_followers
+from firnline.formats.icechunk.expiring.loose_ends import loose, without_followers
 from firnline.formats.icechunk.expiring.rewriting import rewritten
 from firnline.formats.icechunk.reading.repository import IcechunkRepository
 
@@ -72,8 +72,15 @@ def differences(proof: ExpiryProof, history: RefHistory) -> list[str]:
         if ref in stands:
             why = _differs(list(history.line(ref.snapshot)), proof.line(ref.snapshot), proof)
             found += [f"{ref.kind} {harmless(ref.name)} {why}"] if why else []
-    listed = sorted(without_followers(history, proof.gone))  # what others went on from meanwhile stays
-    return [*found, *(f"{each} is still listed, and no ref leads to it" for each in listed)][:_SHOWN]
+    return [*found, *(f"{each} is still listed, and no ref leads to it" for each in _still_listed(proof, history))][
+        :_SHOWN
+    ]
+
+
+def _still_listed(proof: ExpiryProof, history: RefHistory) -> list[str]:
+    """Returns what is loose and should not be there. Of what goes by itself, what another went on from stays."""
+    below = proof.gone - proof.loose
+    return sorted((loose(history) & below) | without_followers(history, proof.loose))
 
 
 def unlike(proof: ExpiryProof, told: Foretold) -> list[str]:
