@@ -9,16 +9,23 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from firnline.errors import RefusedForSafety
 from firnline.formats.icechunk.committing.proofs import proof_in
+from firnline.formats.icechunk.expiring import loose_ends
 from firnline.model.snapshots import MAIN
+from firnline.model.times import DAY_MS
 from firnline.ports.catalogs import Attempt, SwapOutcome
+from firnline.testing.dated import Clock
+from firnline.testing.folder_process import FolderProcess
 from harness.lanes import by_lane
 
 from .growing import SPECS
+from .redating import DAY_US, dated
+from .repositories import needed
 from .stepping import Countdown, CutStore, Died, Stepped, attempt_at, step_from, stepped
 
 pytestmark = pytest.mark.skipif(2 not in SPECS, reason="icechunk 1.x writes version 1")
@@ -170,3 +177,54 @@ def test_a_record_that_names_a_loose_snapshot_which_is_not_to_go_is_refused(tmp_
     proof = {**shedding(made).proof, "gone": []}
     with pytest.raises(RefusedForSafety, match="the loose snapshot"):
         proof_in(proof, made.location)
+
+
+def long_after(policy: str = "") -> FolderProcess:
+    """Returns firnline at a time when no session can be open any more that flushed what is loose."""
+    return FolderProcess(clock=Clock(ahead_ms=4 * DAY_MS), policy=policy)
+
+
+@pytest.mark.parametrize(
+    ("keep", "gone"),
+    [
+        ("{last: 5}", {8, 9}),
+        ("{last: 5, within: 30d}", set()),
+        ("{daily: 40d}", {1, 2, 4, 6, 8, 9}),
+    ],
+)
+def test_rules_decide_on_what_no_ref_leads_to(tmp_path: Path, keep: str, gone: set[int]) -> None:
+    """The last five of main are 10, 6, 5, 4 and 3, those of side 7, 2, 1. A window keeps whatever is young."""
+    made = reset(tmp_path / "r")
+    plan = long_after(f"keep: {keep}").plan(made.location, blast_radius=1.0).plan
+    assert {made.snapshots.index(each.id) for each in plan.expire} == gone
+
+
+def test_without_a_rule_nothing_goes(tmp_path: Path) -> None:
+    assert not long_after().plan(reset(tmp_path / "r").location).plan.expire
+
+
+def test_what_was_left_is_what_the_librarys_collection_takes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A plan says of each loose snapshot that it leaves that it does; their objects are all that is collected then."""
+    monkeypatch.setattr(loose_ends, "MOST_GUARDS", 2)
+    made, process = reset(tmp_path / "r"), long_after("keep: {last: 5}")
+    plan = process.plan(made.location, blast_radius=1.0).plan
+    left = {each.id for each in plan.keep if "Icechunk's own collection" in str(each.reasons)}
+    assert left == set(made.snapshots[8:10])
+    stays = needed(made.location, made.read().snapshots.keys() - left)
+    theirs = needed(made.location, left)
+    summary = made.repo.garbage_collect(datetime.now(UTC) + timedelta(days=1), dry_run=True)
+    assert (summary.snapshots_deleted, summary.transaction_logs_deleted) == (2, 2)
+    assert summary.manifests_deleted == len(theirs.manifests.keys() - stays.manifests.keys())
+    assert summary.chunks_deleted == len(theirs.chunks.keys() - stays.chunks.keys())
+
+
+def test_a_loose_snapshot_whose_age_is_in_doubt_stops_a_plan(tmp_path: Path) -> None:
+    """9 says that it is four days old, and was written a day ago by the store's clock. 8 is as old as it says."""
+    made = reset(tmp_path / "r")
+    slow = made.snapshots[9]
+    dated(tmp_path / "r", slow, made.time(9) + 3 * DAY_US)
+    asked: dict[str, Any] = {"blast_radius": 1.0}
+    with pytest.raises(RefusedForSafety, match=f"in doubt: {slow} is of .* later by the store's clock"):
+        long_after("keep: {last: 5}").plan(made.location, **asked)
+    trusting = long_after(f"keep: {{last: 5}}\ntrust-snapshots: ['{slow}']")
+    assert slow in {each.id for each in trusting.plan(made.location, **asked).plan.expire}
