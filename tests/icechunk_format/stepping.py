@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Set
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -109,6 +109,7 @@ def step_from(
     delete: Collection[Ref] = (),
     create: Collection[Ref] = (),
     properties: Mapping[str, str] | None = None,
+    loose: Set[str] = frozenset(),
 ) -> Step:
     """Returns the step that a plan would make, as it is foretold without the library."""
     before: IcechunkRepository = base.document["repository"]
@@ -118,6 +119,7 @@ def step_from(
         history = rewritten(history, survivors_since(history, threshold_us), MANNERS[before.spec]).after
     if before.spec == 1:
         history = history.without(history.snapshots.keys() - history.reachable())
+    history = history.without(loose)
     after = replace(
         before,
         branches={ref.name: ref.snapshot for ref in refs if ref.kind is RefKind.BRANCH},
@@ -129,6 +131,7 @@ def step_from(
         "properties": base.document["properties"] if properties is None else properties,
         "threshold_us": threshold_us,
         "gone": sorted(before.snapshots.keys() - after.snapshots.keys()),
+        "loose": sorted(loose),
     }
     return Step(base, document, b"", f"{base.location}-next")
 

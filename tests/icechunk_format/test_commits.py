@@ -13,7 +13,8 @@ import icechunk
 import pytest
 
 from firnline.errors import LeaseHeld, RefusedForSafety, UnreadableMetadata
-from firnline.formats.icechunk.committing.carrying import Abandoned, RepositoryChange
+from firnline.formats.icechunk.committing.abandoning import Abandoned
+from firnline.formats.icechunk.committing.carrying import RepositoryChange
 from firnline.formats.icechunk.committing.library import LibraryRepository
 from firnline.formats.icechunk.committing.proofs import proof_in
 from firnline.formats.icechunk.committing.properties import read_properties

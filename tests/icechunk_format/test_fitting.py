@@ -7,15 +7,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from firnline.errors import RefusedForSafety
+from firnline.formats.icechunk.expiring import loose_ends
 from firnline.formats.icechunk.expiring.ancestry import RefHistory, survivors_since
-from firnline.formats.icechunk.expiring.fitting import fitted, gone_after, manner_of, threshold_to_expire
-from firnline.formats.icechunk.expiring.rewriting import rewritten
+from firnline.formats.icechunk.expiring.fitting import fitted, gone_after, manner_of, parts_of, threshold_to_expire
+from firnline.formats.icechunk.expiring.loose_ends import loose, next_layer, older_than
+from firnline.formats.icechunk.expiring.rewriting import Manner, rewritten
 from firnline.formats.icechunk.reading.history import HistorySnapshot
 from firnline.model.snapshots import MAIN, Ref, RefKind
 from firnline.policy.decide import Decision
 from firnline.policy.reasons import Reason
 
-from .histories import MINUTE, SAMPLE_THRESHOLD, history_of, random_histories, sample
+from .histories import MINUTE, SAMPLE_THRESHOLD, history_of, lines_of, random_histories, sample
 
 NOBODY = 1 << 62
 """No session is open."""
@@ -37,15 +39,63 @@ def test_nothing_that_is_to_stay_goes_and_the_commit_does_just_that(
 ) -> None:
     decision = decided(history, kept)
     found = fitted(decision, history, (), spec, NOBODY)
-    reached = history.reachable()
-    assert not set(found.expired) & decision.kept.keys() & reached
-    assert set(found.expired) & reached <= set(decision.expired)
+    listed = history.reachable() if spec == 1 else history.snapshots.keys()
+    assert not set(found.expired) & decision.kept.keys()
+    assert set(found.expired) <= set(decision.expired)
     assert found.kept.keys() | set(found.expired) == history.snapshots.keys()
-    if found.expired:
-        cut_us = threshold_to_expire(history, set(found.expired), spec)
-        after = rewritten(history, survivors_since(history, cut_us), manner_of(spec))
-        assert gone_after(after, spec) == set(found.expired)
-        assert {ref.snapshot for ref in history.refs} <= after.after.snapshots.keys()
+    cut_us, apart = parts_of(history, set(found.expired), spec)
+    after = rewritten(history, survivors_since(history, cut_us or 0), manner_of(spec))
+    assert gone_after(after, spec) == set(found.expired) - apart
+    left = shed(after.after, apart)
+    assert left.snapshots.keys() & listed == listed - set(found.expired) if spec > 1 else not apart
+    assert lines_of(left) == lines_of(after.after)
+
+
+def shed(history: RefHistory, due: frozenset[str]) -> RefHistory:
+    """Returns what the library makes of a history, one layer of loose ends after the other."""
+    while layer := next_layer(history, due):
+        assert layer.guarded | layer.ends == older_than(history, layer.threshold_us)
+        guards = [Ref(f"guard-{each}", RefKind.BRANCH, each) for each in layer.guarded]
+        guarded = RefHistory(history.snapshots, (*history.refs, *guards))
+        found = rewritten(guarded, survivors_since(guarded, layer.threshold_us), Manner.VERSION_2)
+        assert (found.parents, guarded.snapshots.keys() - found.after.snapshots.keys()) == ({}, layer.ends)
+        history = found.after.without(refs=guards)
+    return history
+
+
+@given(random_histories(), NUMBERS, st.integers(0, 15))
+def test_of_what_no_ref_leads_to_only_what_is_kept_or_young_stays_and_what_lies_below(
+    history: RefHistory, kept: set[str], open_minute: int
+) -> None:
+    found = fitted(decided(history, kept), history, (), 2, open_minute * MINUTE)
+    young = {each.id for each in history.snapshots.values() if each.flushed_us >= open_minute * MINUTE}
+    stays = [each for each in loose(history) if each in kept | young]
+    below = {each for tip in stays for each in history.line(tip)}
+    assert loose(history) - set(found.expired) <= below
+    assert set(stays) <= found.kept.keys()
+
+
+@pytest.mark.parametrize(("most", "gone"), [(8, ("4", "5", "6")), (6, ("4", "5", "6")), (5, ()), (0, ())])
+def test_what_would_take_too_many_guards_is_left(
+    monkeypatch: pytest.MonkeyPatch, most: int, gone: tuple[str, ...]
+) -> None:
+    """4 to 6 were reset away, and 1 to 5 would have guards until 6 is gone."""
+    monkeypatch.setattr(loose_ends, "MOST_GUARDS", most)
+    history = history_of({1: 0, 2: 1, 3: 2, 4: 3, 5: 4, 6: 5, 7: 3, 8: 7}, [Ref(MAIN, RefKind.BRANCH, "8")])
+    found = fitted(decided(history, {"1", "2", "3", "7", "8"}), history, (), 2, NOBODY)
+    assert found.expired == gone
+    left = {str(*found.kept[each]) for each in {"4", "5", "6"} - set(gone)}
+    assert left <= {
+        "unreferenced, until no session can need it; then by a later run, or Icechunk's own collection",
+    }
+
+
+def test_a_later_threshold_would_take_no_snapshot_that_a_rule_keeps_and_no_ref_leads_to() -> None:
+    """2 was reset away, and is within a window that a rule keeps; on main only the newest is."""
+    history = history_of({1: 0, 2: 1, 3: 1, 4: 3}, [Ref(MAIN, RefKind.BRANCH, "4")])
+    found = fitted(decided(history, {"2", "4"}), history, (), 2, NOBODY)
+    assert "2" in found.kept
+    assert found.expired == ("1",)
 
 
 @given(random_histories(), NUMBERS, SPECS)

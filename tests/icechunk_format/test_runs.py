@@ -40,6 +40,7 @@ from .repositories import STORE, body_of, needed, packed, referenced
 SEEDS = range(int(os.environ.get("FIRNLINE_ICECHUNK_RUNS", str(by_lane(4, 6, 200)))))
 FOLDERS = (names.CHUNKS, names.MANIFESTS, names.SNAPSHOTS, names.TRANSACTIONS)
 HOUR_MS = 3_600_000
+ROOT = "1CECHNKREP0F1RSTCMT0"
 ALL: dict[str, Any] = {"blast_radius": 1.0}
 MEANT: dict[str, Any] = {"grace": "0s", "consent": lambda plan: True, "blast_radius": 1.0}
 
@@ -196,27 +197,37 @@ def test_expired_and_searched_the_library_finds_nothing(world: World) -> None:
     assert (left.snapshots_deleted, left.transaction_logs_deleted) == (0, 0)
 
 
-def test_what_the_library_still_finds_was_left_to_it_by_the_plan(world: World) -> None:
-    """Version 2 lists what resets and amends left. What of it is younger than the threshold stays, with that reason;
-    the library's collection takes it, and all that only it needs. In version 1 there is no such thing.
+def test_expired_by_number_and_searched_the_library_finds_nothing(world: World) -> None:
+    """Version 2 lists what resets and amends left, some of it younger than the threshold. It goes all the same, and the
+    lines of refs are as the threshold alone leaves them.
     """
     clock = Clock(ahead_ms=4 * DAY_MS)
     process = FolderProcess(clock=clock)
-    asked: dict[str, Any] = {"older_than": "2100-01-01T00:00:00Z", "retain_last": 3}
+    keep = 2 + world.growing.count % 4
+    asked: dict[str, Any] = {"older_than": "2100-01-01T00:00:00Z", "retain_last": keep}
+    before, parents = world.disk(), parents_in(world)
     plan = process.plan(world.location, **ALL, **asked).plan
+    rows = {each.id: rows_of(world.opened, each.id) for each in plan.keep}
     if plan.expire:
         purged(process, clock, world, **asked)
+    gone = before.keys() - world.disk().keys()
+    assert (len(gone), sum(before[path] for path in gone)) == (plan.victims.all.files, plan.victims.all.bytes)
+    if world.growing.spec > 1:
+        assert {each: parent for each, parent in parents_in(world).items() if parent in rows} == {
+            each: parent if parent in rows else ROOT for each, parent in parents.items() if each in rows and parent
+        }
+    assert {each: rows_of(world.opened, each) for each in rows} == rows
     world.age()
     process.orphans(world.location, **MEANT)
     found = read_repository(STORE, world.location)
-    left = found.snapshots.keys() - referenced(found)
-    told = {each.id: each for each in plan.keep}
-    assert all(not told[each].refs and "threshold" in str(told[each].reasons) for each in left)
-    theirs = needed(world.location, left)
-    before = world.disk().keys()
-    world.opened.garbage_collect(datetime.now(UTC) + timedelta(days=1))
-    gone = {Path(path).name for path in before - world.disk().keys()}
-    assert left <= gone <= left | theirs.manifests.keys() | theirs.chunks.keys()
+    assert found.snapshots.keys() == referenced(found) == {each.id for each in plan.keep}
+    left = world.collected(datetime.now(UTC) + timedelta(days=1))
+    assert (left.chunks_deleted, left.manifests_deleted) == (0, 0)
+    assert (left.snapshots_deleted, left.transaction_logs_deleted) == (0, 0)
+
+
+def parents_in(world: World) -> dict[str, str | None]:
+    return {each.id: each.parent for each in read_repository(STORE, world.location).snapshots.values()}
 
 
 def test_a_branch_that_is_dropped_takes_what_only_it_held(tmp_path: Path) -> None:

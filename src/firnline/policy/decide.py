@@ -77,7 +77,8 @@ def _keep_by_policy(ledger: ReasonBook, case: Case, refs: StandingRefs, policy: 
     for ref in refs.branches:
         ledger.add_all(own_walk(case, ref).judge(case))
     # A commit that was staged a minute ago is on no timeline yet: no rule would see it before it is published.
-    ledger.add_all(keep_unreferenced(case, refs))
+    if case.native.has_age:
+        ledger.add_all(keep_unreferenced(case, refs))
     for rule in rules:
         if isinstance(rule, KeepWithin):
             ledger.add_all(keep_within(case, rule))

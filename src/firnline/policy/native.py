@@ -81,6 +81,13 @@ class NativeRetention:
     ranges: Mapping[str, Range] | None = None
     is_written: bool = True
 
+    @property
+    def has_age(self) -> bool:
+        """Tells whether there is an age that was written or that the format says. Where there is none, the format
+        itself guards what is staged.
+        """
+        return self.is_written or self.older_than_ms is not None
+
     def cutoff(self, now_ms: int) -> int:
         """Returns the instant before which snapshots may go; a snapshot exactly at it stays."""
         return cutoff_of(self.max_snapshot_age_ms, now_ms) if self.older_than_ms is None else self.older_than_ms

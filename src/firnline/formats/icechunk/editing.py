@@ -8,7 +8,8 @@ from typing import Any
 
 from firnline.errors import RefusedForSafety, UnsupportedFormat, UsageError
 from firnline.formats.icechunk.expiring.ancestry import RefHistory, survivors_since
-from firnline.formats.icechunk.expiring.fitting import manner_of, threshold_to_expire
+from firnline.formats.icechunk.expiring.fitting import manner_of, parts_of
+from firnline.formats.icechunk.expiring.loose_ends import without_followers
 from firnline.formats.icechunk.expiring.rewriting import Rewriting, rewritten
 from firnline.formats.icechunk.names import is_seen_tag
 from firnline.formats.icechunk.objects import snapshot_object
@@ -26,8 +27,8 @@ from firnline.ports.formats import Amendment, Edited, State
 def expired(state: State, snapshots: Set[SnapshotId], refs: Set[str], amendment: Amendment) -> Edited:
     """Returns the repository without these. Raises RefusedForSafety where the library would take others, too."""
     repository, without = repository_in(state), _without(state, refs)
-    cut_us = _threshold(without, snapshots)
-    after = without if cut_us is None else _of(without, _rewriting(without, cut_us).after)
+    cut_us, loose = _parts(without, snapshots)
+    after = _of(without, _rewriting(without, cut_us, loose).after)
     _refuse_other(repository, after, snapshots)
     gone = [repository.snapshots[each] for each in sorted(snapshots)]
     removal = Removal(
@@ -35,13 +36,14 @@ def expired(state: State, snapshots: Set[SnapshotId], refs: Set[str], amendment:
         {name: state.refs[name].snapshot for name in sorted(refs)},
         {"snapshots": [_saved(each) for each in gone]},
     )
-    return _edited(state, _with_refs(after, state, amendment), amendment, cut_us, removal)
+    edited = _edited(state, _with_refs(after, state, amendment), amendment, cut_us, removal)
+    return replace(edited, document={**edited.document, "loose": sorted(loose)})
 
 
 def rewriting_of(state: State, snapshots: Set[SnapshotId], refs: Set[str]) -> Rewriting:
     """Returns what a commit that takes these out makes of the history, with the refs that it deletes."""
     history, without = RefHistory.of(repository_in(state)), _without(state, refs)
-    found = _rewriting(without, _threshold(without, snapshots) or 0)
+    found = _rewriting(without, *_parts(without, snapshots))
     still = found.after.reachable()
     return replace(
         found,
@@ -104,15 +106,15 @@ def _without(state: State, refs: Set[str]) -> IcechunkRepository:
     return _of(repository, RefHistory.of(repository).without(refs=_by_name(state, refs)))
 
 
-def _threshold(repository: IcechunkRepository, snapshots: Set[SnapshotId]) -> int | None:
-    """Returns what takes out those of the snapshots that are still there; None where none is."""
-    due = snapshots & repository.snapshots.keys()
-    return threshold_to_expire(RefHistory.of(repository), due, repository.spec) if due else None
+def _parts(repository: IcechunkRepository, snapshots: Set[SnapshotId]) -> tuple[int | None, frozenset[SnapshotId]]:
+    """Returns what takes out those of the snapshots that are still there: a threshold, and which go one by one."""
+    return parts_of(RefHistory.of(repository), snapshots & repository.snapshots.keys(), repository.spec)
 
 
-def _rewriting(repository: IcechunkRepository, cut_us: int) -> Rewriting:
+def _rewriting(repository: IcechunkRepository, cut_us: int | None, loose: Set[SnapshotId]) -> Rewriting:
     history = RefHistory.of(repository)
-    return rewritten(history, survivors_since(history, cut_us), manner_of(repository.spec))
+    found = rewritten(history, survivors_since(history, cut_us or 0), manner_of(repository.spec))
+    return replace(found, after=found.after.without(without_followers(found.after, loose))) if loose else found
 
 
 def _of(repository: IcechunkRepository, history: RefHistory) -> IcechunkRepository:

@@ -8,6 +8,8 @@ from functools import partial
 from firnline.errors import RefusedForSafety
 from firnline.formats.icechunk import names
 from firnline.formats.icechunk.clocks import Disagreement, disagreements, faults_around, written_late
+from firnline.formats.icechunk.expiring.ancestry import RefHistory
+from firnline.formats.icechunk.expiring.loose_ends import as_young_as_what_stays
 from firnline.formats.icechunk.reading.objects import lineage_at, snapshot_at
 from firnline.formats.icechunk.reading.refs import side_by_side
 from firnline.formats.icechunk.reading.repository import IcechunkRepository, snapshot_stamps
@@ -45,11 +47,15 @@ def refuse_doubtful_cut(
 ) -> None:
     """Raises RefusedForSafety if one of two clocks says that a snapshot is older than all that goes, and the other that
     it is not: what goes may be younger than it seems. `trusted` are those for whose times the operator vouches.
+
+    What is loose above the threshold goes for itself, so of these only their own times matter.
     """
     if _EVERY in trusted:
         return
-    cut_us = 1 + max(repository.snapshots[each].flushed_us for each in gone)
-    doubtful = faults_around(doubtful_times(store, repository), cut_us)
+    found = list(doubtful_times(store, repository))
+    loose = as_young_as_what_stays(RefHistory.of(repository), set(gone)) if repository.spec > 1 else frozenset()
+    doubtful = _around(found, repository, set(gone) - loose)
+    doubtful += [each for each in _around(found, repository, loose) if loose & set(each.snapshots)]
     due = [each for each in doubtful if not trusted >= set(each.snapshots)]
     if due:
         told = "; ".join(f"{each.snapshot} {each.problem}" for each in due[:_TOLD])
@@ -59,6 +65,11 @@ def refuse_doubtful_cut(
             hint="nothing was changed; `firnline check` lists all; --trust-snapshot ID, or '*' for all, takes the time "
             "that snapshots say themselves, if the repository was copied or you know better",
         )
+
+
+def _around(found: list[Disagreement], repository: IcechunkRepository, gone: Set[SnapshotId]) -> list[Disagreement]:
+    times = [repository.snapshots[each].flushed_us for each in gone]
+    return faults_around(found, 1 + max(times)) if times else []
 
 
 def _was_edited(store: Get, repository: IcechunkRepository, snapshot: str) -> bool:

@@ -12,7 +12,8 @@ The order:
    does not name, the commit is given up.
 5. The library expires. On version 2 that is one write on condition; on version 1 one write for each line, none on
    condition. It holds what refs point to by its own look at them, which is later than any of ours.
-6. The repository is read once more, and compared with what was meant.
+6. What is loose above the threshold goes, one layer of ends after the other (`shedding.py`).
+7. The repository is read once more, and compared with what was meant.
 """
 
 from __future__ import annotations
@@ -21,27 +22,19 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from firnline.errors import RefusedForSafety, UnreadableMetadata
+from firnline.formats.icechunk.committing.abandoning import Abandoned
 from firnline.formats.icechunk.committing.cut_off import written_on_top
 from firnline.formats.icechunk.committing.foretelling import Foretold, differences, foretold
 from firnline.formats.icechunk.committing.library import LibraryRepository
 from firnline.formats.icechunk.committing.proofs import ExpiryProof
 from firnline.formats.icechunk.committing.properties import read_properties, write_properties
+from firnline.formats.icechunk.committing.shedding import LooseEnds
 from firnline.formats.icechunk.expiring.ancestry import RefHistory
 from firnline.formats.icechunk.reading.objects import lineage_at
 from firnline.formats.icechunk.reading.repository import IcechunkRepository, read_repository
 from firnline.model.snapshots import Ref, RefKind
 from firnline.ports.catalogs import Still
 from firnline.ports.stores import ReadWrite
-
-
-class Abandoned(Exception):
-    """The commit is not carried on, for the reason that it says: what was done stays, and the rest is decided anew.
-    `serious` is for what must be told, even if the rest can be decided anew.
-    """
-
-    def __init__(self, why: str, serious: bool = False) -> None:
-        super().__init__(why)
-        self.why, self.serious = why, serious
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +51,18 @@ class RepositoryChange:
     begun_ms: int
 
     def carry_out(self) -> None:
-        """Does what is not done yet. Raises Abandoned where another's change came between."""
+        """Does what is not done yet. Raises Abandoned where another's change came between; no guard is left then."""
+        loose = LooseEnds(self._read, self.library, self.proof.id, self.proof.loose, self.still)
+        try:
+            self._change()
+            loose.shed()
+        except Abandoned:
+            loose.unguard()
+            raise
+        if wrong := differences(self.proof, RefHistory.of(self._read())):
+            raise Abandoned("; ".join(wrong), serious=True)
+
+    def _change(self) -> None:
         self._refuse_changed()
         for ref in self.proof.create:
             self._create(ref)
@@ -67,8 +71,6 @@ class RepositoryChange:
             self._delete(ref)
         self._refuse_cut_off()
         self._expire()
-        if wrong := differences(self.proof, RefHistory.of(self._read())):
-            raise Abandoned("; ".join(wrong), serious=True)
 
     def _read(self) -> IcechunkRepository:
         return read_repository(self.store, self.now.location)

@@ -25,8 +25,9 @@ from typing import Any
 
 from firnline.errors import OutcomeUnknown, RefusedForSafety, StoreError
 from firnline.formats.commit_notes import CommitNotes, CommitStage
+from firnline.formats.icechunk.committing.abandoning import Abandoned
 from firnline.formats.icechunk.committing.access import refuse_old_library
-from firnline.formats.icechunk.committing.carrying import Abandoned, RepositoryChange
+from firnline.formats.icechunk.committing.carrying import RepositoryChange
 from firnline.formats.icechunk.committing.foretelling import foretold, unlike
 from firnline.formats.icechunk.committing.library import LibraryRepository
 from firnline.formats.icechunk.committing.proofs import ExpiryProof, proof_in, proof_of, refuse_paths

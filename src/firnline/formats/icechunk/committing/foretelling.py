@@ -10,6 +10,7 @@ from firnline.formats.icechunk.committing.proofs import ExpiryProof
 from firnline.formats.icechunk.expiring.ancestry import RefHistory, survivors_since
 from firnline.formats.icechunk.expiring.expressing import refusals
 from firnline.formats.icechunk.expiring.fitting import manner_of
+from firnline.formats.icechunk.expiring.loose_ends import loose, without_followers
 from firnline.formats.icechunk.expiring.rewriting import rewritten
 from firnline.formats.icechunk.reading.repository import IcechunkRepository
 
@@ -32,11 +33,11 @@ def foretold(repository: IcechunkRepository, proof: ExpiryProof) -> Foretold:
     """Returns what the refs and the threshold of a commit make of the repository as it is now."""
     before, lost = _with_refs(repository, proof)
     if proof.threshold_us is None:
-        return _foretold(repository, before, before)
+        return _foretold(repository, before, before, proof)
     survivors = survivors_since(before, proof.threshold_us)
     if refused := [*(f"{each} is in no history any more" for each in lost), *refusals(before, survivors)]:
         return Foretold(before, frozenset(), False, tuple(refused))
-    return _foretold(repository, before, rewritten(before, survivors, manner_of(repository.spec)).after)
+    return _foretold(repository, before, rewritten(before, survivors, manner_of(repository.spec)).after, proof)
 
 
 def _with_refs(repository: IcechunkRepository, proof: ExpiryProof) -> tuple[RefHistory, list[str]]:
@@ -48,11 +49,13 @@ def _with_refs(repository: IcechunkRepository, proof: ExpiryProof) -> tuple[RefH
     return RefHistory(repository.snapshots, known), [ref.snapshot for ref in refs if ref not in known]
 
 
-def _foretold(repository: IcechunkRepository, before: RefHistory, after: RefHistory) -> Foretold:
+def _foretold(repository: IcechunkRepository, before: RefHistory, after: RefHistory, proof: ExpiryProof) -> Foretold:
     """Returns what will be read: of version 1 what refs lead to, of version 2 what is listed."""
     edits = after.snapshots != before.snapshots
     if repository.spec == 1:
         after = after.without(after.snapshots.keys() - after.reachable())
+    elif proof.loose:
+        after = after.without(without_followers(after, proof.loose))
     return Foretold(after, frozenset(repository.snapshots.keys() - after.snapshots.keys()), edits)
 
 
@@ -69,9 +72,15 @@ def differences(proof: ExpiryProof, history: RefHistory) -> list[str]:
         if ref in stands:
             why = _differs(list(history.line(ref.snapshot)), proof.line(ref.snapshot), proof)
             found += [f"{ref.kind} {harmless(ref.name)} {why}"] if why else []
-    reached = history.reachable()
-    listed = sorted(each for each in proof.gone if each in history.snapshots and each not in reached)
-    return [*found, *(f"{each} is still listed, and no ref leads to it" for each in listed)][:_SHOWN]
+    return [*found, *(f"{each} is still listed, and no ref leads to it" for each in _still_listed(proof, history))][
+        :_SHOWN
+    ]
+
+
+def _still_listed(proof: ExpiryProof, history: RefHistory) -> list[str]:
+    """Returns what is loose and should not be there. Of what goes by itself, what another went on from stays."""
+    below = proof.gone - proof.loose
+    return sorted((loose(history) & below) | without_followers(history, proof.loose))
 
 
 def unlike(proof: ExpiryProof, told: Foretold) -> list[str]:

@@ -19,7 +19,8 @@ from firnline.ports.catalogs import Step
 @dataclass(frozen=True, slots=True)
 class ExpiryProof:
     """One commit. `refs` and `parents` are the history after it, as far as refs lead to it; `note` is what firnline's
-    notes said before, `properties` what they say then, None where they stay.
+    notes said before, `properties` what they say then, None where they stay. `loose` are those of `gone` that no ref
+    leads to, and that the threshold does not take.
     """
 
     id: str
@@ -31,6 +32,7 @@ class ExpiryProof:
     note: Mapping[str, str]
     refs: tuple[Ref, ...]
     parents: Mapping[str, str | None]
+    loose: frozenset[str] = frozenset()
 
     def line(self, snapshot: str) -> list[str]:
         """Returns what the snapshot's line of ancestors is to be, the newest first."""
@@ -52,6 +54,7 @@ class ExpiryProof:
             "note": dict(self.note),
             "refs": _written(self.refs),
             "parents": dict(self.parents),
+            "loose": sorted(self.loose),
         }
 
 
@@ -77,6 +80,7 @@ def proof_of(step: Step, commit_id: str) -> ExpiryProof:
         note=noted,
         refs=_in_order(new),
         parents={name: each.parent for name, each in after.snapshots.items()},
+        loose=frozenset(step.document.get("loose", ())),
     )
 
 
@@ -95,6 +99,7 @@ def proof_in(record: Mapping[str, Any], location: str) -> ExpiryProof:
             note=record["note"],
             refs=_read(record["refs"]),
             parents=dict(record["parents"]),
+            loose=frozenset(record.get("loose", ())),
         )
         strange = next(_strange(found), None)
     except (KeyError, TypeError, ValueError, OverflowError) as trouble:
@@ -129,6 +134,7 @@ def _strange(proof: ExpiryProof) -> Iterator[str]:
         instant(proof.threshold_us)
     snapshots = (*proof.gone, *proof.parents, *(each for each in proof.parents.values() if each is not None))
     yield from (f"the snapshot {each!r}" for each in snapshots if not names.is_object_name(each))
+    yield from (f"the loose snapshot {each!r}" for each in proof.loose - proof.gone)
     refs = (*proof.delete, *proof.create, *proof.refs)
     yield from (f"the {ref.kind} {ref.name!r} at {ref.snapshot!r}" for ref in refs if not _is_sound(ref))
     yield from (f"the {ref.kind} {ref.name!r} to be made" for ref in proof.create if "/" in ref.name)

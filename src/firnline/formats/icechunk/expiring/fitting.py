@@ -12,6 +12,7 @@ from dataclasses import replace
 from firnline.errors import RefusedForSafety
 from firnline.formats.icechunk.expiring.ancestry import RefHistory, survivors_since
 from firnline.formats.icechunk.expiring.expressing import refusals
+from firnline.formats.icechunk.expiring.loose_ends import affordable, beyond_threshold, loose
 from firnline.formats.icechunk.expiring.rewriting import Manner, Rewriting, rewritten
 from firnline.model.snapshots import Ref, SnapshotId
 from firnline.model.times import format_instant
@@ -20,6 +21,8 @@ from firnline.policy.reasons import Reason
 
 _TOLD = 3
 _GAP = "Icechunk can only cut off the old end of a line; keep all since some instant, or hold single snapshots by tags"
+
+_LOOSE = Reason("unreferenced", ", until no session can need it; then by a later run, or Icechunk's own collection")
 
 
 def manner_of(spec: int) -> Manner:
@@ -30,29 +33,34 @@ def manner_of(spec: int) -> Manner:
 def fitted(
     decision: Decision, history: RefHistory, expired_refs: Iterable[Ref], spec: int, open_since_us: int
 ) -> Decision:
-    """Returns the decision with all that one threshold can take out, and not a snapshot more; nor one that was flushed
-    since `open_since_us` and has no ref yet.
+    """Returns the decision with all that one threshold can take out, and of version 2 what is loose above it; not a
+    snapshot more, nor one that was flushed since `open_since_us` and has no ref yet.
 
     Raises RefusedForSafety where it would take one that a rule keeps.
     """
     left = history.without(refs=expired_refs)
     reached = left.reachable()
+    listed = left.snapshots.keys() if spec > 1 else reached
     lost = history.reachable() - reached if spec == 1 else set()
-    going = [left.snapshots[each].flushed_us for each in decision.expired if each in reached]
+    young = _flushed_since(history, open_since_us)
+    going = [left.snapshots[each].flushed_us for each in decision.expired if each in listed and each not in young]
     if not going:
         return _with(decision, history, lost, None)
-    kept = [left.snapshots[each] for each in decision.kept if each in reached]
+    kept = [left.snapshots[each] for each in decision.kept if each in listed]
     survivors = {each.id for each in kept if each.parent} - {ref.snapshot for ref in left.refs}
     # What a ref points to stays by that alone, however old it is: it never moves the threshold.
     cut_us = min((each.flushed_us for each in kept if each.id in survivors), default=1 + max(going))
-    cut_us = min([cut_us, *_flushed_since(history, open_since_us)])
-    gone = gone_after(_cut(left, cut_us, spec), spec)
+    cut_us = min([cut_us, *young.values()])
+    found = _cut(left, cut_us, spec)
+    gone = gone_after(found, spec)
     _refuse_more(gone, survivors)
-    return _with(decision, history, gone | lost, cut_us)
+    old = {each for each in decision.expired if left.snapshots[each].flushed_us < open_since_us}
+    above = affordable(found.after, old) if spec > 1 else set()
+    return _with(decision, history, gone | lost | above, cut_us)
 
 
-def _flushed_since(history: RefHistory, open_since_us: int) -> list[int]:
-    """Returns when snapshots were written that no ref leads to, of those that may be of a session that is still open.
+def _flushed_since(history: RefHistory, open_since_us: int) -> dict[SnapshotId, int]:
+    """Returns the snapshots that no ref leads to, with their times, of those that may be of a session that is open.
 
     1. A session of version 2 flushes: `repo` lists its snapshot, and no ref leads to it before the session makes one.
     2. Others commit. A threshold that takes one of their snapshots takes the flushed one, which is older.
@@ -60,9 +68,17 @@ def _flushed_since(history: RefHistory, open_since_us: int) -> list[int]:
 
     What a reset or an amendment left looks the same, and goes once it is as old.
     """
-    reached = history.reachable()
-    loose = (each for name, each in history.snapshots.items() if name not in reached and each.parent)
-    return [each.flushed_us for each in loose if each.flushed_us >= open_since_us]
+    times = {each: history.snapshots[each].flushed_us for each in loose(history)}
+    return {each: flushed_us for each, flushed_us in times.items() if flushed_us >= open_since_us}
+
+
+def parts_of(history: RefHistory, gone: Set[SnapshotId], spec: int) -> tuple[int | None, frozenset[SnapshotId]]:
+    """Returns the threshold that takes these out, but for those loose ones of version 2 that none takes alone, and
+    these. None where there are no others. Raises RefusedForSafety where no threshold takes just the others.
+    """
+    above = beyond_threshold(history, gone) if spec > 1 else frozenset()
+    below = gone - above
+    return threshold_to_expire(history, below, spec) if below else None, above
 
 
 def threshold_to_expire(history: RefHistory, gone: Set[SnapshotId], spec: int) -> int:
@@ -109,8 +125,12 @@ def _refuse_more(gone: Set[SnapshotId], survivors: Set[SnapshotId]) -> None:
 def _with(decision: Decision, history: RefHistory, gone: Set[SnapshotId], cut_us: int | None) -> Decision:
     """Returns the decision by which exactly these go."""
     instant = "" if cut_us is None else f", {format_instant(cut_us // 1000)}"
-    why = Reason("threshold", f", all lines are cut at one instant{instant}")
-    spared = {each: (why,) for each in history.snapshots if each not in gone and each not in decision.kept}
+    on_line, apart = Reason("threshold", f", all lines are cut at one instant{instant}"), loose(history)
+    spared = {
+        each: (_LOOSE if each in apart else on_line,)
+        for each in history.snapshots
+        if each not in gone and each not in decision.kept
+    }
     kept: Mapping[SnapshotId, tuple[Reason, ...]] = {
         each: reasons for each, reasons in {**decision.kept, **spared}.items() if each not in gone
     }
