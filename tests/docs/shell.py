@@ -25,7 +25,7 @@ _SHAPES = (
     (re.compile(r"[\d.,]+ (?:[KMGT]i)?B\b"), "SIZE"),
     (re.compile(r"\b(?:\d+[dhms])+\b"), "DURATION"),
     (re.compile(r"\d+(?:,\d{3})*"), "0"),
-    (re.compile(r"\b0 (file|snapshot|ref|row|manifest|manifest list)s\b"), r"0 \1"),
+    (re.compile(r"\b0 (file|snapshot|ref|row|table|problem|manifest|manifest list)s\b"), r"0 \1"),
     (re.compile(r"\s+"), " "),
 )
 

@@ -21,7 +21,7 @@ from firnline.journal.outcomes import outcome_keys
 from firnline.journal.parts import read_part
 from firnline.lake import Lake, open_lake
 from firnline.ops.runs.status import RunStatus
-from firnline.worker.report import RoundReport, Step
+from firnline.worker.report import RoundReport, RoundStep
 from firnline.worker.working import Worker
 from harness.lanes import by_lane
 from harness.paimon.environment import Pypaimon, pypaimon
@@ -92,7 +92,7 @@ class Crew:
             each.wait(60)
 
 
-def is_in_long_grace(step: Step) -> bool:
+def is_in_long_grace(step: RoundStep) -> bool:
     """Tells whether a run only waits for its readers: those of Icechunk have two minutes at least."""
     is_chunks = Path(step.table).name.startswith("c")
     return is_chunks and step.status is not None and step.status.state == "committed"

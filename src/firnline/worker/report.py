@@ -13,7 +13,7 @@ from firnline.plans.pages import Block, Grid, Hint, Line, Page, counted
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class RoundStep:
     """What one step of a round did to a table: the run that it took, None where there was nothing to do; or why it came
     to nothing.
     """
@@ -41,13 +41,13 @@ class RoundReport:
 
     began_ms: int
     ended_ms: int
-    steps: tuple[Step, ...]
+    steps: tuple[RoundStep, ...]
     looked: int
     again_ms: int
     stopped: bool = False
 
     @property
-    def problems(self) -> tuple[Step, ...]:
+    def problems(self) -> tuple[RoundStep, ...]:
         return tuple(step for step in self.steps if step.is_bad)
 
     def to_json(self) -> dict[str, Any]:
@@ -69,7 +69,7 @@ class RoundReport:
         return Page((*blocks, Line(told), *map(Hint, hints)))
 
 
-def _said(step: Step) -> str:
+def _said(step: RoundStep) -> str:
     if step.problem is not None:
         return f"{step.problem.kind}: {step.problem.message}"
     if step.status is None:
@@ -78,7 +78,7 @@ def _said(step: Step) -> str:
     return f"{step.status.state}{waits}"
 
 
-def next_run_ms(steps: Iterable[Step]) -> int | None:
+def next_run_ms(steps: Iterable[RoundStep]) -> int | None:
     """Returns when the first run may go on that waits for a time."""
     runs = (step.status.run for step in steps if step.status is not None and not step.status.run.is_finished)
     due = [at for run in runs if (at := run.commit_due_ms or run.purge_due_ms) is not None]

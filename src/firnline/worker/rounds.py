@@ -15,7 +15,7 @@ from firnline.plans.plan import Plan
 from firnline.policy.worker import WorkerPolicy
 from firnline.ports.catalogs import TableName
 from firnline.worker.memory import Memory
-from firnline.worker.report import RoundReport, Step, next_run_ms
+from firnline.worker.report import RoundReport, RoundStep, next_run_ms
 from firnline.worker.schedule import (
     by_need,
     failed,
@@ -40,7 +40,7 @@ class Round:
     memory: Memory
     clock: Callable[[], int]
     may_go_on: Callable[[], bool]
-    steps: list[Step] = field(default_factory=list)
+    steps: list[RoundStep] = field(default_factory=list)
     looked: int = 0
 
     def work(self) -> RoundReport:
@@ -63,7 +63,7 @@ class Round:
         named = [str(each) for each in self._tables(RESUME)] if self.policy.tables else None
         for answer in self.lake.several(named, at_once=self.policy.at_once).resume():
             for status in answer.value or ():
-                self.steps.append(Step(RESUME, str(status.run.id.table), status, status.refusal))
+                self.steps.append(RoundStep(RESUME, str(status.run.id.table), status, status.refusal))
             if answer.problem is not None:
                 self._note_problem(RESUME, answer.table, answer.problem)
 
@@ -88,17 +88,17 @@ class Round:
         for answer in several.orphans(confirm=lambda plans: True):
             known, now = self.memory.of(answer.table), self.clock()
             if answer.problem is not None:
-                self.steps.append(Step(ORPHANS, answer.table, problem=answer.problem))
+                self.steps.append(RoundStep(ORPHANS, answer.table, problem=answer.problem))
                 self.memory.tables[answer.table] = search_failed(known, self.policy, now)
                 continue
             self.memory.tables[answer.table] = searched(known, now)
             if answer.value is not None and answer.value.status is not None:
-                self.steps.append(Step(ORPHANS, answer.table, answer.value.status))
+                self.steps.append(RoundStep(ORPHANS, answer.table, answer.value.status))
 
     def _publish(self) -> None:
         """Pointers follow the tables of which a policy says so."""
         for synced in self.lake.pointers.sync():
-            self.steps += [Step(POINTERS, synced.table, problem=problem) for problem in synced.problems]
+            self.steps += [RoundStep(POINTERS, synced.table, problem=problem) for problem in synced.problems]
 
     def _trim(self) -> None:
         self.lake.places.memory.prune()
@@ -118,7 +118,7 @@ class Round:
             try:
                 named |= dict.fromkeys(catalogs.chosen([text]))
             except FirnlineError as problem:
-                self.steps.append(Step(step, text, problem=problem))
+                self.steps.append(RoundStep(step, text, problem=problem))
         return list(named)
 
     def _note_expiry(self, answer: TableAnswer[Carried[Plan]]) -> None:
@@ -132,7 +132,7 @@ class Round:
             self.memory.of(name), self.policy, now, plan.victims.all.bytes, len(plan.expire)
         )
         if carried.status is not None:
-            self.steps.append(Step(EXPIRE, name, carried.status))
+            self.steps.append(RoundStep(EXPIRE, name, carried.status))
 
     def _note_problem(
         self, step: str, name: str, problem: FirnlineError | None, status: RunStatus | None = None
@@ -141,6 +141,6 @@ class Round:
         if isinstance(problem, LeaseHeld):
             self.memory.tables[name] = taken(self.memory.of(name), self.policy, self.clock())
             return
-        self.steps.append(Step(step, name, status, problem))
+        self.steps.append(RoundStep(step, name, status, problem))
         if not isinstance(problem, Interrupted):
             self.memory.tables[name] = failed(self.memory.of(name), self.clock())
