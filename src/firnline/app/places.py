@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from firnline.app.catalogs import Catalogs, Table, absolute
 from firnline.app.engines import Engines
+from firnline.app.observing.auditing import Auditing
+from firnline.app.observing.watching import watch_of
 from firnline.app.other_tables import OtherTables
 from firnline.app.stores import Stores, read_only
 from firnline.errors import LeaseHeld, NoSuchTable
@@ -33,6 +35,7 @@ from firnline.policy.parse import Section
 from firnline.policy.values import NONE
 from firnline.ports.cache import CACHE_KEY
 from firnline.ports.catalogs import Commit, TableName, TableSource
+from firnline.ports.observing.watch import Watch
 from firnline.ports.progress import Progress, Silent
 from firnline.settings import cache_folder, cache_setting, read_config, store_limits, trusted_snapshots
 
@@ -86,6 +89,15 @@ class Places:
             yield
         finally:
             self._worked_on.discard(root)
+
+    @cached_property
+    def auditing(self) -> Auditing:
+        return Auditing(self.config, self.stores, _sealing)
+
+    @cached_property
+    def watch(self) -> Watch:
+        """Who hears of runs; one for the whole process."""
+        return watch_of(self.auditing)
 
     @cached_property
     def other_tables(self) -> OtherTables:
@@ -169,6 +181,7 @@ class Places:
             sealing=_sealing,
             ranges=self.stores.ranges(place.settings),
             open_tier=partial(open_tier, self),
+            watch=self.watch,
         )
 
     def searchable(self, table: Table) -> TableContext:

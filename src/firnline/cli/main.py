@@ -27,6 +27,7 @@ from firnline.cli import (
     tiers,
     why,
 )
+from firnline.cli.observing import audit
 from firnline.cli.output import Output, output_for
 from firnline.cli.process import leave_whole, leaving, settle_in
 from firnline.errors import FirnlineError, Interrupted, UsageError
@@ -52,6 +53,7 @@ marks.register(app)
 pointers.register(app)
 tiers.register(app)
 erase.register(app)
+audit.register(app)
 iam.register(app)
 doctor.register(app)
 
