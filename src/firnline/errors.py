@@ -10,6 +10,7 @@
     │   ├── UnsupportedFormat
     │   ├── CollectionForbidden
     │   ├── BlastRadiusExceeded
+    │   ├── AuditUnwritable
     │   └── TakenUpAgain      stopped: files went that a commit named in that very moment
     ├── LeaseHeld             another process works on this table; wait
     ├── TableMoved            the table is not the one that was planned; plan again
@@ -118,6 +119,12 @@ class ArchiveIncomplete(RefusedForSafety):
     """A tier does not have, complete, what was to be handed to it."""
 
     kind = "archive-incomplete"
+
+
+class AuditUnwritable(RefusedForSafety):
+    """The audit log cannot be written, so what it would tell of is not done."""
+
+    kind = "audit-unwritable"
 
 
 class DeletesFailed(FirnlineError):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextvars import ContextVar
 from pathlib import Path
 
 from firnline.errors import PolicyError, UsageError
@@ -65,6 +66,24 @@ def webhook_setting(config: Section) -> str | None:
     if said is not None and not is_address(said, "http", "https"):
         raise UsageError("FIRNLINE_WEBHOOK is no address", hint="write https://HOST/PATH")
     return said
+
+
+JSON, TEXT = "json", "text"
+LOG: ContextVar[str | None] = ContextVar("log", default=None)
+"""What `--log` says, for the time of one command."""
+
+
+def log_form() -> str:
+    """Returns how stages are logged: `--log`, else FIRNLINE_LOG, else as text. Raises UsageError for anything else."""
+    said = LOG.get() or os.environ.get("FIRNLINE_LOG") or TEXT
+    if said not in (JSON, TEXT):
+        raise UsageError(f"no such form of a log: {said!r}", hint="--log, or FIRNLINE_LOG, is json or text")
+    return said
+
+
+def logs_json() -> bool:
+    """Tells whether what goes to stderr is to be JSON. A form that does not exist is for `log_form` to refuse."""
+    return (LOG.get() or os.environ.get("FIRNLINE_LOG")) == JSON
 
 
 def store_limits(config: Section) -> StoreLimits:

@@ -18,7 +18,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from firnline.errors import AlreadyExists, OutcomeUnknown, RefusedForSafety, StoreError, UnreadableMetadata, UsageError
+from firnline.errors import AlreadyExists, AuditUnwritable, OutcomeUnknown, StoreError, UnreadableMetadata, UsageError
 from firnline.journal.audit.appending import EMPTY, AuditLog, ChainEnd, find_end
 from firnline.journal.audit.entries import PER_FOLDER, audit_root, key_of, number_in
 from firnline.journal.audit.verifying import parse_end, read_entries, verify_log
@@ -106,7 +106,7 @@ def insert(root: str, number: int) -> None:
     """Puts a copy of an entry after it, and gives all that follow the next number."""
     for each in range(9, number, -1):
         shutil.copy(key_of(root, each), key_of(root, each + 1))
-        change(root, each + 1, lambda said, to=each + 1: said.update(number=to))  # type: ignore[misc]
+        change(root, each + 1, lambda said, to=each + 1: said.update(number=to))
     shutil.copy(key_of(root, number), key_of(root, number + 1))
     change(root, number + 1, lambda said: said.update(number=number + 1))
 
@@ -210,7 +210,7 @@ def test_entries_from_before_there_was_a_key_are_proven_by_the_first_sealed_one(
 @settings(max_examples=25, deadline=None)
 @given(count=st.integers(0, 9 * PER_FOLDER))
 def test_the_end_is_found_wherever_it_is(count: int) -> None:
-    found = find_end(_Numbers(count), "r")  # type: ignore[arg-type]
+    found = find_end(_Numbers(count), "r")
     assert found == (EMPTY if count == 0 else ChainEnd(count, found.hash))
 
 
@@ -260,7 +260,7 @@ class _LosesAnswers:
 
 
 def test_a_lost_answer_makes_no_second_entry(tmp_path: Path) -> None:
-    store = _LosesAnswers([OutcomeUnknown("silence"), AlreadyExists("it is there"), None])  # type: ignore[list-item]
+    store = _LosesAnswers([OutcomeUnknown("silence"), AlreadyExists("it is there"), None])
     log = AuditLog(store, audit_root(str(tmp_path)), WHO)
     for each in range(3):
         log.attest(news(each))
@@ -269,7 +269,7 @@ def test_a_lost_answer_makes_no_second_entry(tmp_path: Path) -> None:
 
 def test_a_log_that_cannot_be_written_refuses(tmp_path: Path) -> None:
     (tmp_path / "_firnline").write_text("")
-    with pytest.raises(RefusedForSafety, match="cannot be written"):
+    with pytest.raises(AuditUnwritable, match="cannot be written"):
         AuditLog(STORE, audit_root(str(tmp_path)), WHO).attest(news(1))
 
 

@@ -73,6 +73,7 @@ class Places:
     interrupted: Callable[[], bool] = lambda: False
     clock: Callable[[], int] = now_ms
     trust: frozenset[str] = frozenset()
+    watch: Watch = field(default_factory=Watch)
     _worked_on: set[str] = field(default_factory=set, init=False, repr=False)
     _entering: Any = field(default_factory=Lock, init=False, repr=False)
 
@@ -93,11 +94,6 @@ class Places:
     @cached_property
     def auditing(self) -> Auditing:
         return Auditing(self.config, self.stores, _sealing)
-
-    @cached_property
-    def watch(self) -> Watch:
-        """Who hears of runs; one for the whole process."""
-        return watch_of(self.auditing)
 
     @cached_property
     def other_tables(self) -> OtherTables:
@@ -265,7 +261,8 @@ def places_of(
     """Returns the places that a configuration and PyIceberg's describe. Raises UsageError for an unknown engine."""
     shown, catalogs = progress or Silent(), Catalogs(frozenset(config.tiers))
     stores, engines = Stores(config, catalogs), Engines(engine, session, shown, store_limits(config))
-    return Places(config, catalogs, stores, engines, shown, interrupted, clock, trust)
+    watch = watch_of(config, Auditing(config, stores, _sealing))
+    return Places(config, catalogs, stores, engines, shown, interrupted, clock, trust, watch)
 
 
 def open_places(config: str | None = None) -> Places:

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from threading import Lock
 from typing import Any, NamedTuple, Protocol
 
-from firnline.errors import AlreadyExists, FirnlineError, ObjectNotFound, OutcomeUnknown, RefusedForSafety, StoreError
+from firnline.errors import AlreadyExists, AuditUnwritable, FirnlineError, ObjectNotFound, OutcomeUnknown, StoreError
 from firnline.journal.audit.entries import (
     PER_FOLDER,
     AuditEntry,
@@ -59,11 +59,11 @@ class AuditLog:
     _writing: Any = field(default_factory=Lock, init=False, repr=False)
 
     def attest(self, news: News) -> None:
-        """Appends news. Raises RefusedForSafety where that is not possible: what they tell of must not be done."""
+        """Appends news. Raises AuditUnwritable where that is not possible: what they tell of must not be done."""
         try:
             self.append(news.to_json())
         except FirnlineError as problem:
-            raise RefusedForSafety(
+            raise AuditUnwritable(
                 f"the audit log {self.root} cannot be written: {problem.message}; {news.run} stays as it is",
                 hint="make it writable, then `firnline resume` goes on; without `audit:` nothing is written there",
             ) from problem
@@ -87,13 +87,16 @@ class AuditLog:
         data, key = entry.to_bytes(), key_of(self.root, number)
         try:
             self.store.put_if_absent(key, data)
-        except (AlreadyExists, OutcomeUnknown):  # a lost answer, or another's entry: whose it is, is read back
-            try:
-                if self.store.get(key) != data:
-                    return False, _end_from(self.store, self.root, number)
-            except ObjectNotFound:
-                return False, last
+        except (AlreadyExists, OutcomeUnknown) as unclear:  # a lost answer, or another's entry: it is read back
+            if not self._is_ours(key, data, unclear):
+                return False, _end_from(self.store, self.root, number)
         return True, ChainEnd(number, hash_of(data))
+
+    def _is_ours(self, key: str, data: bytes, unclear: FirnlineError) -> bool:
+        try:
+            return self.store.get(key) == data
+        except ObjectNotFound:
+            raise unclear from None
 
 
 def find_end(store: AuditStore, root: str) -> ChainEnd:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
-from firnline.errors import FirnlineError, Interrupted
+from firnline.errors import AuditUnwritable, FirnlineError, Interrupted
 from firnline.journal.events import RunState
 from firnline.journal.news import news_of_failure, news_of_move
 from firnline.journal.runs import Run, load_run
@@ -43,8 +43,9 @@ def failures_told(work: TableContext, run: Run) -> Iterator[None]:
         yield
     except BaseException as problem:
         news = news_of_failure(_as_it_is(work, run), _kind(problem), work.now())
-        with suppress(FirnlineError):  # nothing is done any more that would have to wait for it
-            work.watch.attest(news)
+        if not isinstance(problem, AuditUnwritable):
+            with suppress(FirnlineError):  # nothing is done any more that would have to wait for it
+                work.watch.attest(news)
         work.watch.tell(news)
         raise
 
