@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from firnline.formats.icechunk.clocks import Disagreement
+from firnline.ports.observing.news import News
 
 from .pages import GUIDES, ROOT, blocks
 from .shell import CUT, Example, Shell, examples, shape
@@ -18,7 +20,9 @@ ICECHUNK = ROOT / "docs" / "guides" / "icechunk.md"
 POINTERS = ROOT / "docs" / "guides" / "pointers.md"
 TIERS = ROOT / "docs" / "guides" / "tiers.md"
 ERASURE = ROOT / "docs" / "guides" / "erasure.md"
-SHELL_GUIDES = [guide for guide in GUIDES if blocks(guide, "console") and guide not in (POINTERS, TIERS, ERASURE)]
+OBSERVING = ROOT / "docs" / "guides" / "observing.md"
+OTHERWISE = (POINTERS, TIERS, ERASURE, OBSERVING)
+SHELL_GUIDES = [guide for guide in GUIDES if blocks(guide, "console") and guide not in OTHERWISE]
 
 
 @pytest.mark.parametrize("guide", [README, *SHELL_GUIDES], ids=lambda path: path.stem)
@@ -53,6 +57,21 @@ def test_history_is_handed_to_the_tier_of_the_page(
     for block in blocks(TIERS, "console"):
         for example in examples(block):
             Shell(small_lake, capsys).run(example)
+
+
+def test_runs_are_told_of_as_the_page_shows(small_lake: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (line,) = blocks(OBSERVING, "json")
+    (program,) = blocks(OBSERVING, "python")
+    (setting,) = blocks(OBSERVING, "yaml")
+    placed = setting.replace("s3://company-audit/firnline", f"{small_lake}/audit")
+    Path("firnline.yaml").write_text(Path("firnline.yaml").read_text() + placed)
+    for block in blocks(OBSERVING, "console"):
+        for example in examples(block):
+            Shell(small_lake, capsys).run(example)
+    told = News("r", "t", "expiry", "purging", "done", 1)
+    assert list(json.loads(line)) == ["level", "event", *told.to_json()]
+    exec(compile(program.replace("9464", "0"), str(OBSERVING), "exec"), {})
+    assert "/metrics" in capsys.readouterr().out
 
 
 def test_a_file_is_erased_as_the_page_shows(small_lake: Path, capsys: pytest.CaptureFixture[str]) -> None:

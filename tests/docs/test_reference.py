@@ -147,7 +147,10 @@ def test_the_documents_have_the_fields_that_the_page_shows(said: Any) -> None:
     assert said("check", TABLE) == documented("json.md", "Check")
     assert said("history", TABLE) == documented("json.md", "History")
     assert said("plan", "lake.artemis.nothing") == documented("json.md", "Errors")
+    with Path("firnline.yaml").open("a") as config:
+        config.write("audit: log\n")
     assert said("expire", TABLE, "--grace", "0s", "--yes") == documented("json.md", "Run")
+    assert said("audit", "show") == documented("json.md", "Audit")
 
 
 def test_every_example_is_json() -> None:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
+import subprocess
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import pytest
 
@@ -60,3 +63,18 @@ def watched(
     made.configure(f"audit: {made.log}\n")
     yield made
     signal.signal(signal.SIGINT, handler)
+
+
+def command(
+    *arguments: str, stderr: int | IO[str] = subprocess.PIPE, **environment: str
+) -> subprocess.CompletedProcess[str]:
+    """Returns what one command said, in a process of its own."""
+    return subprocess.run(
+        [str(Path(sys.executable).with_name("firnline")), *arguments],
+        env={**os.environ, **environment},
+        stdout=subprocess.PIPE,
+        stderr=stderr,
+        text=True,
+        check=False,
+        timeout=240,
+    )

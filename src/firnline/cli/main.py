@@ -11,6 +11,7 @@ from typing import Annotated
 import typer
 
 from firnline import __version__
+from firnline.app.observing.watching import end_watch
 from firnline.cli import (
     check,
     doctor,
@@ -87,7 +88,10 @@ def main(arguments: list[str] | None = None) -> None:
 
 def run(arguments: list[str]) -> int:
     """Returns the exit code of one command."""
-    return copy_context().run(_run, arguments)  # what `--log` says ends with the command
+    try:
+        return copy_context().run(_run, arguments)  # what `--log` says ends with the command
+    finally:
+        end_watch()
 
 
 def _run(arguments: list[str]) -> int:

@@ -63,13 +63,14 @@ class Spans:
 
 def _provider() -> TracerProvider:
     from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
-    from opentelemetry.sdk.resources import Resource
+    from opentelemetry.sdk.resources import OTELResourceDetector, Resource
     from opentelemetry.sdk.trace import TracerProvider
     from opentelemetry.sdk.trace.export import BatchSpanProcessor
 
     _conceal_addresses()
-    name = os.environ.get("OTEL_SERVICE_NAME", "firnline")
-    provider = TracerProvider(resource=Resource.create({"service.name": name}), shutdown_on_exit=False)
+    # Resource.create would ask for more, on threads that cannot be started any more while a program ends.
+    resource = Resource({"service.name": "firnline"}).merge(OTELResourceDetector().detect())
+    provider = TracerProvider(resource=resource, shutdown_on_exit=False)
     provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
     return provider
 

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import atexit
 import os
-import time
 from collections.abc import Iterator
-from threading import Thread
 from typing import TYPE_CHECKING
 
 from firnline.ports.observing.watch import Watch, no_witness
@@ -17,15 +15,14 @@ if TYPE_CHECKING:
     from firnline.observing.outlet import Outlet
     from firnline.policy.parse import Section
 
-CLOSING_S = 5.0
-"""How long a process that ends waits for news that are still to be told."""
+_open: list[Outlet] = []
 
 
 def watch_of(config: Section, auditing: Auditing) -> Watch:
     """Returns who hears of the runs of this process. Raises UsageError where a setting makes no sense."""
     outlets = [*_log_lines(), *_webhook(config), *_spans()]
     if outlets:
-        atexit.register(close_all, outlets)
+        _open.extend(outlets)
     return Watch(auditing.witness() or no_witness, tuple(outlets))
 
 
@@ -57,13 +54,16 @@ def _spans() -> Iterator[Outlet]:
             yield Outlet(spans.deliver, finish=spans.finish)
 
 
-def close_all(outlets: list[Outlet], within_s: float = CLOSING_S) -> None:
-    """Waits until all was told, or for so long: one that hangs does not keep the process."""
-    until = time.monotonic() + within_s
-    for outlet in outlets:
-        outlet.close(max(0.0, until - time.monotonic()))
-    last = [Thread(target=outlet.finish, daemon=True) for outlet in outlets]
-    for thread in last:
-        thread.start()
-    for thread in last:
-        thread.join(max(0.0, until - time.monotonic()))
+def end_watch() -> None:
+    """Waits a moment until all news were told that this process heard of so far. To be called before a program ends:
+    once Python shuts down, libraries can start no thread any more.
+    """
+    if _open:
+        from firnline.observing.outlet import close_all
+
+        ended = list(_open)
+        _open.clear()
+        close_all(ended)
+
+
+atexit.register(end_watch)  # for programs that use firnline as a library
