@@ -20,7 +20,7 @@ from firnline.observing.outlet import Outlet, close_all
 from firnline.observing.webhook import Webhook
 from firnline.patience import Patience
 from firnline.ports.observing.news import News
-from firnline.ports.observing.watch import Watch
+from firnline.ports.observing.watch import RunWatch
 from observing.conftest import WatchedLake, command
 
 QUICK = Patience(attempts=4, base_delay_s=0.01, max_delay_s=0.02, budget_s=5)
@@ -89,7 +89,7 @@ def test_a_webhook_that_nobody_listens_at_says_so_without_its_address(caplog: py
 def test_an_address_that_hangs_delays_nobody_and_what_is_dropped_is_counted() -> None:
     with silence() as address:
         outlet = Outlet(Webhook(address, QUICK, timeout_s=30).deliver, room=10)
-        watch = Watch(observers=(outlet,))
+        watch = RunWatch(observers=(outlet,))
         began = time.monotonic()
         for each in range(100):
             watch.tell(news(each))
@@ -129,7 +129,7 @@ def test_an_observer_that_raises_stops_neither_the_run_nor_the_others() -> None:
 
     heard: list[str] = []
     broken, well = Outlet(full), Outlet(lambda told, dropped: heard.append(told.run))
-    watch = Watch(observers=(Raises(), broken)).joined(well)
+    watch = RunWatch(observers=(Raises(), broken)).joined(well)
     for each in range(3):
         watch.tell(news(each))
     assert broken.close()

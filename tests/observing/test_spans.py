@@ -10,7 +10,7 @@ import time
 import pytest
 
 from firnline.observing.outlet import Outlet, close_all
-from firnline.observing.spans import Spans, spans_wanted
+from firnline.observing.spans import StageSpans, spans_wanted
 from firnline.ports.observing.news import News
 from observing.conftest import WatchedLake, command
 from observing.test_observers import collector, silence
@@ -62,7 +62,7 @@ def test_a_command_sends_a_span_of_each_stage_and_a_second_one_adds_to_the_same_
 def test_a_failure_is_an_error_of_its_span() -> None:
     with collector([200]) as (address, heard), pytest.MonkeyPatch.context() as patched:
         patched.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", address)
-        spans = Spans()
+        spans = StageSpans()
         spans.deliver(News("t@1", "t", "expiry", "purging", "purging", 1_000, error="deletes-failed"), 0)
         spans.finish()
     ((_, _, status, said),) = spans_in([body for _, body in heard])
@@ -73,7 +73,7 @@ def test_a_failure_is_an_error_of_its_span() -> None:
 def test_a_collector_that_hangs_keeps_no_process() -> None:
     with silence() as address, pytest.MonkeyPatch.context() as patched:
         patched.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", address)
-        spans = Spans()
+        spans = StageSpans()
         outlet = Outlet(spans.deliver, finish=spans.finish)
         outlet.hear(News("t@1", "t", "expiry", None, "planned", 1_000))
         outlet.close(30)  # the library is loaded by now

@@ -35,7 +35,7 @@ from firnline.policy.parse import Section
 from firnline.policy.values import NONE
 from firnline.ports.cache import CACHE_KEY
 from firnline.ports.catalogs import Commit, TableName, TableSource
-from firnline.ports.observing.watch import Watch
+from firnline.ports.observing.watch import RunWatch
 from firnline.ports.progress import Progress, Silent
 from firnline.settings import cache_folder, cache_setting, read_config, store_limits, trusted_snapshots
 
@@ -73,7 +73,7 @@ class Places:
     interrupted: Callable[[], bool] = lambda: False
     clock: Callable[[], int] = now_ms
     trust: frozenset[str] = frozenset()
-    watch: Watch = field(default_factory=Watch)
+    watch: RunWatch = field(default_factory=RunWatch)
     _worked_on: set[str] = field(default_factory=set, init=False, repr=False)
     _entering: Any = field(default_factory=Lock, init=False, repr=False)
 

@@ -34,7 +34,7 @@ def spans_wanted() -> bool:
     return is_here
 
 
-class Spans:
+class StageSpans:
     """Makes a span of each piece of news. To be given to an Outlet: the library takes a moment to load."""
 
     def __init__(self) -> None:

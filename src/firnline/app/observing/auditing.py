@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class ShownEntries:
     """Which entries are shown: those of a table, of a run, and since an instant; None asks for all."""
 
     table: str | None = None
@@ -76,7 +76,7 @@ class Auditing:
         sealing = self.sealing(False)
         return AuditLog(store, audit_root(place), this_user(), sealing if sealing.required else UNSEALED)
 
-    def entries(self, wanted: Wanted) -> Iterator[AuditEntry]:
+    def entries(self, wanted: ShownEntries) -> Iterator[AuditEntry]:
         """Yields the wanted entries, oldest first. Raises UnreadableMetadata where one is damaged or missing."""
         log = self.log()
         return wanted.entries(read_entries(log.store, log.root))

@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from firnline.ports.observing.watch import Watch, no_witness
+from firnline.ports.observing.watch import RunWatch, no_witness
 from firnline.settings import JSON, log_form, webhook_setting
 
 if TYPE_CHECKING:
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 _open: list[Outlet] = []
 
 
-def watch_of(config: Section, auditing: Auditing) -> Watch:
+def watch_of(config: Section, auditing: Auditing) -> RunWatch:
     """Returns who hears of the runs of this process. Raises UsageError where a setting makes no sense."""
     outlets = [*_log_lines(), *_webhook(config), *_spans()]
     if outlets:
         _open.extend(outlets)
-    return Watch(auditing.witness() or no_witness, tuple(outlets))
+    return RunWatch(auditing.witness() or no_witness, tuple(outlets))
 
 
 def _log_lines() -> Iterator[Outlet]:
@@ -47,10 +47,10 @@ def _webhook(config: Section) -> Iterator[Outlet]:
 def _spans() -> Iterator[Outlet]:
     if any(name.startswith("OTEL_EXPORTER_OTLP_") for name in os.environ):
         from firnline.observing.outlet import Outlet
-        from firnline.observing.spans import Spans, spans_wanted
+        from firnline.observing.spans import StageSpans, spans_wanted
 
         if spans_wanted():
-            spans = Spans()
+            spans = StageSpans()
             yield Outlet(spans.deliver, finish=spans.finish)
 
 

@@ -41,10 +41,10 @@ def show(
     """Show what was done to tables, by whom and when: every stage before it happened, and its outcome. Changes
     nothing.
     """
-    from firnline.app.observing.auditing import Wanted
+    from firnline.app.observing.auditing import ShownEntries
     from firnline.app.places import open_places
 
-    entries = list(open_places(config).auditing.entries(Wanted(table, run, since)))
+    entries = list(open_places(config).auditing.entries(ShownEntries(table, run, since)))
     output_for(as_json).show(_page(entries), {"entries": [{**each.said(), "seal": each.seal} for each in entries]})
 
 

@@ -29,7 +29,7 @@ from firnline.ports.discard import Discard, OwnKey
 from firnline.ports.engines import ChooseEngine
 from firnline.ports.formats import State
 from firnline.ports.listings import ListRanges
-from firnline.ports.observing.watch import Watch
+from firnline.ports.observing.watch import RunWatch
 from firnline.ports.probe import StoreVerdicts
 from firnline.ports.progress import Progress, Silent
 from firnline.ports.stores import AsCalled, Head, ReadWrite, RealNames
@@ -216,7 +216,7 @@ class TableContext:
     ranges: ListRanges | None = None
     include_outside: bool | None = None
     open_tier: OpenTier = no_tiers
-    watch: Watch = field(default_factory=Watch)
+    watch: RunWatch = field(default_factory=RunWatch)
 
     def root(self, state: State) -> str:
         """Returns where this table's runs are recorded: where its first commit pinned it, whatever is configured now.

@@ -25,7 +25,7 @@ def no_witness(news: News) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Watch:
+class RunWatch:
     """Everyone who hears of the runs of a process."""
 
     witness: Witness = no_witness
@@ -43,6 +43,6 @@ class Watch:
             with suppress(Exception):
                 observer.hear(news)
 
-    def joined(self, *observers: Observer) -> Watch:
+    def joined(self, *observers: Observer) -> RunWatch:
         """Returns the same with more observers."""
-        return Watch(self.witness, (*self.observers, *observers))
+        return RunWatch(self.witness, (*self.observers, *observers))
