@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import os
 import time
@@ -10,6 +11,7 @@ from typing import Any
 
 import pytest
 
+import firnline
 from observing.conftest import WatchedLake
 
 
@@ -123,3 +125,16 @@ def test_a_process_that_goes_on_with_a_purge_is_written_down_too(
         ("done", None),
     ]
     assert watched("audit", "verify")[0] == 0
+
+
+def test_no_run_moves_but_where_it_is_told() -> None:
+    """`LeasedRun.moved` takes a state first; `Run.moved`, which tells nobody, takes a store."""
+    source = Path(firnline.__file__).parent
+    untold = [
+        str(path.relative_to(source))
+        for path in source.rglob("*.py")
+        for call in ast.walk(ast.parse(path.read_text()))
+        if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr == "moved"
+        if not ast.unparse(call.args[0]).startswith("RunState.")
+    ]
+    assert untold == ["ops/runs/moving.py"]
