@@ -59,7 +59,11 @@ def test_history_is_handed_to_the_tier_of_the_page(
             Shell(small_lake, capsys).run(example)
 
 
-def test_runs_are_told_of_as_the_page_shows(small_lake: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_runs_are_told_of_as_the_page_shows(
+    small_lake: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("getpass.getuser", lambda: "ann")
+    monkeypatch.setattr("socket.gethostname", lambda: "worker-1")
     (line,) = blocks(OBSERVING, "json")
     (program,) = blocks(OBSERVING, "python")
     (setting,) = blocks(OBSERVING, "yaml")

@@ -9,7 +9,7 @@ import typer
 from firnline.cli import options
 from firnline.cli.output import output_for
 from firnline.journal.audit.entries import AuditEntry
-from firnline.plans.pages import Grid, Hint, Line, Page, counted
+from firnline.plans.pages import Grid, Hint, Line, Page, number
 
 audit_app = typer.Typer(help="Show and verify the log of what was done.", no_args_is_help=True)
 
@@ -55,7 +55,8 @@ def verify(noted: Noted = None, config: options.Config = None, as_json: options.
 
     found = open_places(config).auditing.verify(noted)
     facts = found.to_json()
-    lines = [Line(f"whole: {counted(found.end.number, 'entry')}")]
+    noun = "entry" if found.end.number == 1 else "entries"
+    lines = [Line(f"whole: {number(found.end.number)} {noun}")]
     if found.end.number:
         lines.append(Line(f"end: {facts['end']}"))
     hints = [Hint(_NOTE)] if found.sealed_from else [Hint(_NOTE), Hint(_NO_KEY)]
