@@ -10,6 +10,7 @@
     │   ├── UnsupportedFormat
     │   ├── CollectionForbidden
     │   ├── BlastRadiusExceeded
+    │   ├── AuditUnwritable
     │   └── TakenUpAgain      stopped: files went that a commit named in that very moment
     ├── LeaseHeld             another process works on this table; wait
     ├── TableMoved            the table is not the one that was planned; plan again
@@ -124,6 +125,12 @@ class AwaitsApproval(RefusedForSafety):
     """The policy demands a person's word before so much goes."""
 
     kind = "awaits-approval"
+
+
+class AuditUnwritable(RefusedForSafety):
+    """The audit log cannot be written, so what it would tell of is not done."""
+
+    kind = "audit-unwritable"
 
 
 class DeletesFailed(FirnlineError):

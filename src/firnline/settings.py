@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+from contextvars import ContextVar
 from pathlib import Path
 
-from firnline.errors import PolicyError
+from firnline.errors import PolicyError, UsageError
+from firnline.foreign import is_address
 from firnline.own_files import own_cache, own_config
 from firnline.policy.limits import StoreLimits
 from firnline.policy.parse import Section, parse_policy
@@ -47,6 +49,41 @@ def backups_ms(config: Section) -> int | None:
     """Returns for how long earlier versions of metadata are kept that writers leave behind; None for ever."""
     written = config.settings.get("backups")
     return None if written is None else written.value
+
+
+def audit_setting(config: Section) -> str | None:
+    """Returns where the audit log is; None where none is kept."""
+    written = config.settings.get("audit")
+    return None if written is None else written.value
+
+
+def webhook_setting(config: Section) -> str | None:
+    """Returns the address that is told of every stage: FIRNLINE_WEBHOOK, else the file. It may hold a secret. Raises
+    UsageError where it is no address.
+    """
+    written = config.settings.get("webhook")
+    said = os.environ.get("FIRNLINE_WEBHOOK") or (written.value if written else None)
+    if said is not None and not is_address(said, "http", "https"):
+        raise UsageError("FIRNLINE_WEBHOOK is no address", hint="write https://HOST/PATH")
+    return said
+
+
+JSON, TEXT = "json", "text"
+LOG: ContextVar[str | None] = ContextVar("log", default=None)
+"""What `--log` says, for the time of one command."""
+
+
+def log_form() -> str:
+    """Returns how stages are logged: `--log`, else FIRNLINE_LOG, else as text. Raises UsageError for anything else."""
+    said = LOG.get() or os.environ.get("FIRNLINE_LOG") or TEXT
+    if said not in (JSON, TEXT):
+        raise UsageError(f"no such form of a log: {said!r}", hint="--log, or FIRNLINE_LOG, is json or text")
+    return said
+
+
+def logs_json() -> bool:
+    """Tells whether what goes to stderr is to be JSON. A form that does not exist is for `log_form` to refuse."""
+    return (LOG.get() or os.environ.get("FIRNLINE_LOG")) == JSON
 
 
 def store_limits(config: Section) -> StoreLimits:

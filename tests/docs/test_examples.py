@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 
 from firnline.formats.icechunk.clocks import Disagreement
 from firnline.lake import open_lake
+from firnline.ports.observing.news import News
 from tests.readers.written import WrittenCheckpoint
 
 from .pages import GUIDES, ROOT, blocks
@@ -22,9 +24,9 @@ TIERS = ROOT / "docs" / "guides" / "tiers.md"
 READERS = ROOT / "docs" / "guides" / "streaming-readers.md"
 ERASURE = ROOT / "docs" / "guides" / "erasure.md"
 WORKER = ROOT / "docs" / "guides" / "worker.md"
-SHELL_GUIDES = [
-    guide for guide in GUIDES if blocks(guide, "console") and guide not in (POINTERS, TIERS, ERASURE, READERS, WORKER)
-]
+OBSERVING = ROOT / "docs" / "guides" / "observing.md"
+OTHERWISE = (POINTERS, TIERS, ERASURE, OBSERVING, READERS, WORKER)
+SHELL_GUIDES = [guide for guide in GUIDES if blocks(guide, "console") and guide not in OTHERWISE]
 
 
 @pytest.mark.parametrize("guide", [README, *SHELL_GUIDES], ids=lambda path: path.stem)
@@ -71,6 +73,25 @@ def test_a_reader_keeps_what_the_page_shows(small_lake: Path, capsys: pytest.Cap
     for block in blocks(READERS, "console"):
         for example in examples(block.replace("/srv/jobs", str(small_lake))):
             Shell(small_lake, capsys).run(example)
+
+
+def test_runs_are_told_of_as_the_page_shows(
+    small_lake: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("getpass.getuser", lambda: "ann")
+    monkeypatch.setattr("socket.gethostname", lambda: "worker-1")
+    (line,) = blocks(OBSERVING, "json")
+    (program,) = blocks(OBSERVING, "python")
+    (setting,) = blocks(OBSERVING, "yaml")
+    placed = setting.replace("s3://company-audit/firnline", f"{small_lake}/audit")
+    Path("firnline.yaml").write_text(Path("firnline.yaml").read_text() + placed)
+    for block in blocks(OBSERVING, "console"):
+        for example in examples(block):
+            Shell(small_lake, capsys).run(example)
+    told = News("r", "t", "expiry", "purging", "done", 1)
+    assert list(json.loads(line)) == ["level", "event", *told.to_json()]
+    exec(compile(program.replace("9464", "0"), str(OBSERVING), "exec"), {})
+    assert "/metrics" in capsys.readouterr().out
 
 
 def test_a_file_is_erased_as_the_page_shows(small_lake: Path, capsys: pytest.CaptureFixture[str]) -> None:

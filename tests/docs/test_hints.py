@@ -28,7 +28,7 @@ def options_of(command: str) -> set[str]:
     return {name for each in own for name in (*each.opts, *each.secondary_opts)} | {"--help"}
 
 
-ALL_OPTIONS = set().union(*map(options_of, COMMANDS)) | {"--version"}
+ALL_OPTIONS = set().union(*map(options_of, COMMANDS)) | {"--version", "--log"}
 
 
 def texts_in(path: Path) -> Iterator[tuple[int, str]]:

@@ -32,7 +32,8 @@ def generator() -> ModuleType:
     return module
 
 
-COMMANDS: dict[str, Any] = dict(generator().commands(typer.main.get_command(app)))
+WHOLE: Any = typer.main.get_command(app)
+COMMANDS: dict[str, Any] = dict(generator().commands(WHOLE))
 ERRORS = [each for each in vars(errors).values() if isinstance(each, type) and issubclass(each, errors.FirnlineError)]
 
 
@@ -66,7 +67,7 @@ OF_SPARK_SUBMIT = {"--conf", "--master", "--py-files"}
 
 @pytest.mark.parametrize("guide", [ROOT / "README.md", *GUIDES], ids=lambda path: path.stem)
 def test_guides_name_only_options_that_exist(guide: Path) -> None:
-    known = {name for command in COMMANDS.values() for each in command.params for name in each.opts}
+    known = {name for command in (*COMMANDS.values(), WHOLE) for each in command.params for name in each.opts}
     said = re.findall(r"(?<![\w-])--[a-z][a-z-]+", _without_other_tools(guide.read_text()))
     others = OF_SPARK_SUBMIT if guide.stem == "clusters" else set()
     assert set(said) - known == others
@@ -147,7 +148,10 @@ def test_the_documents_have_the_fields_that_the_page_shows(said: Any) -> None:
     assert said("check", TABLE) == documented("json.md", "Check")
     assert said("history", TABLE) == documented("json.md", "History")
     assert said("plan", "lake.artemis.nothing") == documented("json.md", "Errors")
+    with Path("firnline.yaml").open("a") as config:
+        config.write("audit: log\n")
     assert said("expire", TABLE, "--grace", "0s", "--yes") == documented("json.md", "Run")
+    assert said("audit", "show") == documented("json.md", "Audit")
 
 
 def test_every_example_is_json() -> None:

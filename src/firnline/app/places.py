@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from firnline.app.catalogs import Catalogs, Table, absolute
 from firnline.app.engines import Engines
+from firnline.app.observing.auditing import Auditing
+from firnline.app.observing.watching import watch_of
 from firnline.app.other_tables import OtherTables
 from firnline.app.stores import Pacing, Stores, read_only
 from firnline.errors import LeaseHeld, NoSuchTable
@@ -33,6 +35,7 @@ from firnline.policy.parse import Section
 from firnline.policy.values import NONE
 from firnline.ports.cache import CACHE_KEY
 from firnline.ports.catalogs import Commit, TableName, TableSource
+from firnline.ports.observing.watch import RunWatch
 from firnline.ports.progress import Progress, Silent
 from firnline.settings import cache_folder, cache_setting, read_config, store_limits, trusted_snapshots
 
@@ -70,6 +73,7 @@ class Places:
     interrupted: Callable[[], bool] = lambda: False
     clock: Callable[[], int] = now_ms
     trust: frozenset[str] = frozenset()
+    watch: RunWatch = field(default_factory=RunWatch)
     _worked_on: set[str] = field(default_factory=set, init=False, repr=False)
     _entering: Any = field(default_factory=Lock, init=False, repr=False)
 
@@ -86,6 +90,10 @@ class Places:
             yield
         finally:
             self._worked_on.discard(root)
+
+    @cached_property
+    def auditing(self) -> Auditing:
+        return Auditing(self.config, self.stores, _sealing)
 
     @cached_property
     def other_tables(self) -> OtherTables:
@@ -170,6 +178,7 @@ class Places:
             ranges=self.stores.ranges(place.settings),
             open_tier=partial(open_tier, self),
             checkpoints=self.stores.checkpoints(place.source.name),
+            watch=self.watch,
         )
 
     def searchable(self, table: Table) -> TableContext:
@@ -255,7 +264,8 @@ def places_of(
     shown, catalogs = progress or Silent(), Catalogs(frozenset(config.tiers))
     stores = Stores(config, catalogs, pacing or Pacing())
     engines = Engines(engine, session, shown, store_limits(config))
-    return Places(config, catalogs, stores, engines, shown, interrupted, clock, trust)
+    watch = watch_of(config, Auditing(config, stores, _sealing))
+    return Places(config, catalogs, stores, engines, shown, interrupted, clock, trust, watch)
 
 
 def open_places(config: str | None = None) -> Places:

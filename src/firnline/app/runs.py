@@ -15,6 +15,7 @@ from firnline.errors import FirnlineError, UsageError
 from firnline.journal.events import RunState
 from firnline.journal.layout import RunId
 from firnline.journal.lease import Lease
+from firnline.journal.news import news_of_plan
 from firnline.journal.runs import Run, refuse_changed_run
 from firnline.ops.history.reading import count_forgotten
 from firnline.ops.looking.files import check_listing_name, write_listing
@@ -33,6 +34,7 @@ from firnline.ops.runs.advance import (
 from firnline.ops.runs.decision import Settled, policy_in_force
 from firnline.ops.runs.leased import LeasedRun
 from firnline.ops.runs.measured import measured
+from firnline.ops.runs.moving import failures_told, moved
 from firnline.ops.runs.plan import Draft, Planned, draft_plan, finish_plan
 from firnline.ops.runs.presence import without_false_promise
 from firnline.ops.runs.purge import Deleter
@@ -155,9 +157,9 @@ class Runs:
         if found.state is not RunState.PLANNED:
             raise UsageError(f"{run} is {found.state}: it cannot be approved", hint="`firnline runs show RUN`")
         if by is not None:
-            found.moved(work.store, RunState.PLANNED, self.places.clock(), approved=True, by=by, note=note)
+            moved(work, found, RunState.PLANNED, approved=True, by=by, note=note)
         elif not found.is_meant:
-            found.moved(work.store, RunState.PLANNED, self.places.clock(), approved=True)
+            moved(work, found, RunState.PLANNED, approved=True)
 
     def call_off(self, run: str) -> None:
         """Ends a run that waits for `approve`. One that another process carried on meanwhile is left to that one."""
@@ -237,7 +239,10 @@ class Runs:
     def saved(self, work: TableContext, planned: Planned, *, meant: bool) -> Plan:
         root, now_ms = work.root(planned.state), self.places.clock()
         enter, table_format = partial(work.enter, planned.state), work.source.format
-        return save_plan(planned, table_format, work.store, root, work.sealing(True), now_ms, enter, meant=meant)
+        plan = save_plan(planned, table_format, work.store, root, work.sealing(True), now_ms, enter, meant=meant)
+        if work.watch.observers:
+            work.watch.tell(news_of_plan(str(plan.run), plan.to_json(), now_ms))
+        return plan
 
     def advance(self, run: str, leave: Leave) -> RunStatus:
         """Returns the run, taken as far as it may go now. What was said when the run was planned is not asked."""
@@ -311,8 +316,9 @@ class Runs:
         self.places.stores.prepare(work, state, deletes=deletes)
         with self.places.alone(work.root(state)), work.lease(state, leave.break_lease) as (work, lease):
             leased = LeasedRun(work, lease, work.run(named)[1])
-            settle_halfway_runs(leased)
-            yield leased
+            with failures_told(work, leased.run):
+                settle_halfway_runs(leased)
+                yield leased
 
     def _deleter(self, name: TableName, run: Run) -> Deleter:
         """Returns the power to delete what a run's list names, or lists no longer than that. How many go at once is

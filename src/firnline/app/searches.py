@@ -13,6 +13,7 @@ from firnline.app.places import Places
 from firnline.app.runs import OUTSIDE_LATER, Leave, Runs
 from firnline.errors import BlastRadiusExceeded, NoSuchTable, RefusedForSafety, UsageError
 from firnline.formats.registry import document_names
+from firnline.journal.news import news_of_plan
 from firnline.model.locations import identity
 from firnline.ops.looking.files import check_listing_name, write_listing
 from firnline.ops.orphans.dropped import Dropped, dropped_tables, refuse_moved
@@ -154,6 +155,8 @@ class Searches:
         root, enter = work.root(state), partial(work.enter, state)
         plan = save_search(searched, means, work.store, root, work.sealing(True), enter, meant=meant)
         run = str(plan.run)
+        if work.watch.observers:
+            work.watch.tell(news_of_plan(run, plan.to_json(), plan.now_ms))
         return plan, self.runs.advance(run, terms.leave) if meant else self.runs.named(run)
 
     def _notes(

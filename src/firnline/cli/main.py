@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import sys
+from contextvars import copy_context
 from io import TextIOWrapper
 from typing import Annotated
 
 import typer
 
 from firnline import __version__
+from firnline.app.observing.watching import end_watch
 from firnline.cli import (
     check,
     doctor,
@@ -28,9 +30,11 @@ from firnline.cli import (
     why,
     worker,
 )
+from firnline.cli.observing import audit
 from firnline.cli.output import Output, output_for
 from firnline.cli.process import leave_whole, leaving, settle_in
 from firnline.errors import FirnlineError, Interrupted, UsageError
+from firnline.settings import LOG, log_form, logs_json
 
 app = typer.Typer(
     name="firnline",
@@ -53,13 +57,22 @@ marks.register(app)
 pointers.register(app)
 tiers.register(app)
 erase.register(app)
+audit.register(app)
 iam.register(app)
 doctor.register(app)
 worker.register(app)
 
 
 @app.callback(invoke_without_command=True)
-def version(show: Annotated[bool, typer.Option("--version", help="Show the version.")] = False) -> None:
+def version(
+    show: Annotated[bool, typer.Option("--version", help="Show the version.")] = False,
+    log: Annotated[
+        str | None,
+        typer.Option("--log", metavar="FORM", help="json: every stage as a line of JSON on stderr; or text."),
+    ] = None,
+) -> None:
+    LOG.set(log)
+    log_form()
     if show:
         print(__version__)
 
@@ -77,28 +90,34 @@ def main(arguments: list[str] | None = None) -> None:
 
 def run(arguments: list[str]) -> int:
     """Returns the exit code of one command."""
-    output = output_for("--json" in arguments)
+    try:
+        return copy_context().run(_run, arguments)  # what `--log` says ends with the command
+    finally:
+        end_watch()
+
+
+def _run(arguments: list[str]) -> int:
     try:
         code = int(app(arguments, standalone_mode=False) or 0)
         sys.stdout.flush()  # a reader that went away shows here, not while Python shuts down
-        return _interrupted(output, "--json" in arguments) if code == Interrupted.exit_code else code
+        return _interrupted("--json" in arguments) if code == Interrupted.exit_code else code
     except FirnlineError as problem:
-        output.fail(problem)
+        output_for("--json" in arguments).fail(problem)
         return problem.exit_code
     except typer.TyperException as problem:
-        return _misused(problem, output)
+        return _misused(problem, output_for("--json" in arguments))
     except (typer.Abort, KeyboardInterrupt):
-        return _interrupted(output, "--json" in arguments)
+        return _interrupted("--json" in arguments)
     except BrokenPipeError:
         # The reader of our stdout went away, as `firnline … | head` does; there is nobody left to tell.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
 
 
-def _interrupted(output: Output, as_json: bool) -> int:
+def _interrupted(as_json: bool) -> int:
     """Returns the exit code of a command that was stopped. Typer makes a plain number of Ctrl-C."""
-    if as_json:
-        output.fail(Interrupted("interrupted", hint="`firnline resume` goes on with what was begun"))
+    if as_json or logs_json():
+        output_for(as_json).fail(Interrupted("interrupted", hint="`firnline resume` goes on with what was begun"))
     else:
         print("\ninterrupted", file=sys.stderr)
     return Interrupted.exit_code

@@ -13,6 +13,7 @@ from firnline.errors import FirnlineError
 from firnline.foreign import ascii_json, harmless, harmless_json
 from firnline.plans.pages import Page, number
 from firnline.ports.progress import Progress, Silent
+from firnline.settings import logs_json
 
 
 class Output(Protocol):
@@ -43,6 +44,13 @@ class JsonOutput:
         _write(sys.stderr, {"error": problem.to_json()})
 
 
+class LoggedOutput(TextOutput):
+    """Results for people, and errors as a line of the log that programs gather."""
+
+    def fail(self, problem: FirnlineError) -> None:
+        _write(sys.stderr, {"level": "error", "event": "error", "error": problem.to_json()})
+
+
 _SOME = 8_192
 """Words of JSON that are written at a time: those of a thousand plans, as one text, would be the most that is held."""
 
@@ -70,7 +78,9 @@ def exit_code_of(problems: Iterable[FirnlineError | None]) -> int:
 
 
 def output_for(as_json: bool) -> Output:
-    return JsonOutput() if as_json else TextOutput()
+    if as_json:
+        return JsonOutput()
+    return LoggedOutput() if logs_json() else TextOutput()
 
 
 _PAUSE_S = 0.1
@@ -97,4 +107,4 @@ class TerminalProgress:
 
 
 def progress_for(as_json: bool) -> Progress:
-    return TerminalProgress() if sys.stderr.isatty() and not as_json else Silent()
+    return TerminalProgress() if sys.stderr.isatty() and not as_json and not logs_json() else Silent()

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from firnline.errors import PolicyError, UsageError
+from firnline.foreign import is_address
 from firnline.model.locations import is_dotted
 from firnline.model.times import DAY_MS, parse_duration, parse_instant
 from firnline.policy.bounds import FOREVER, HistoryBound
@@ -106,6 +107,13 @@ _RULES: dict[str, Callable[[str | Sequence[str]], Rule]] = {
 def _records(text: str) -> str:
     if not text:
         raise PolicyError("a location must not be empty")
+    return text
+
+
+def _webhook(text: str) -> str:
+    """Returns an address. What is none is not repeated: it may hold a secret."""
+    if not is_address(text, "http", "https"):
+        raise PolicyError("this is no address of a server")
     return text
 
 
@@ -220,7 +228,7 @@ SHORTEST_WRITE_MS = DAY_MS
 LONGEST_WRITE_MS = 3 * DAY_MS
 """What counts where nobody says how long a write may take."""
 
-TOP_ONLY = ("backups", "cache", "longest-write", "trust-snapshots")
+TOP_ONLY = ("audit", "backups", "cache", "longest-write", "trust-snapshots", "webhook")
 """The settings that count for a whole lake: only the top of a file has them."""
 
 _LISTS = ("pointer-branches", "readers", "shared-with", "trust-snapshots")
@@ -237,6 +245,8 @@ SETTINGS: dict[str, Callable[[Any], Any]] = {
     "include-outside": _truth,
     "history": _history,
     "cache": _records,
+    "audit": _records,
+    "webhook": _webhook,
     "sharing": _one_of(LAKE, NONE),
     "shared-with": _sharers,
     "trust-snapshots": _ids,
@@ -266,6 +276,8 @@ _ALLOWED = {
     "engine": "auto, local or spark",
     "include-outside": "true or false",
     "history": "a duration such as 180d, an instant (2026-01-01T00:00:00Z, or epoch milliseconds), forever, or off",
+    "audit": "a location",
+    "webhook": "an address such as https://HOST/PATH",
     "cache": "off, disk, a folder, or redis://HOST:PORT/DATABASE",
     "sharing": "lake or none",
     "shared-with": "a list of tables, patterns such as lake.backup.*, or locations",

@@ -5,12 +5,13 @@ are derived.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
 from firnline.errors import UsageError
 from firnline.history.names import home_of, pointer_of
+from firnline.journal.audit.entries import audit_root
 from firnline.model.locations import parse_location
 from firnline.ops.runs.decision import policy_in_force
 from firnline.ops.table.context import TableContext
@@ -39,6 +40,7 @@ class PlaceKind(StrEnum):
     UNFINISHED = "unfinished"
     TIER = "tier"
     DEEP = "deep"
+    AUDIT = "audit"
 
 
 class CatalogUse(StrEnum):
@@ -88,15 +90,18 @@ _WAKE = (*_SLEEPING, Need(Verb.PUT, PlaceKind.DEEP), Need(Verb.RESTORE, PlaceKin
 _FROM_TIER = (*_TO_TIER, Need(Verb.DELETE, PlaceKind.TIER))
 _FROM_BUNDLES = (*_WAKE, Need(Verb.DELETE, PlaceKind.DEEP))
 _INSPECT = (Need(Verb.INSPECT, PlaceKind.FILES),)
+_AUDITED = (Need(Verb.LIST, PlaceKind.AUDIT), Need(Verb.GET, PlaceKind.AUDIT))
+_AUDIT = (*_AUDITED, Need(Verb.PUT, PlaceKind.AUDIT))
+"""Where an audit log is configured. Nothing of it is ever written over or deleted."""
 
 _READING = Uses(_READ, CatalogUse.READ)
 _TELL_TIME = (Need(Verb.PUT, PlaceKind.RECORDS), Need(Verb.GET, PlaceKind.RECORDS))
 _MARKING = Uses((*_READ, *_WRITE, *_TELL_TIME), CatalogUse.COMMIT, _TIDY)
 _CARRYING = Uses(
-    (*_DECIDE, *_WRITE, *_RECORD, *_TIDY, *_PURGE, *_ENTER, *_STRIKE), CatalogUse.COMMIT, _INSPECT, _TO_TIER
+    (*_DECIDE, *_WRITE, *_RECORD, *_TIDY, *_PURGE, *_ENTER, *_STRIKE, *_AUDIT), CatalogUse.COMMIT, _INSPECT, _TO_TIER
 )
 _PURGING = (*_RECORD, *_TIDY, *_PURGE)
-_SEARCHING = Uses((*_LOOK, *_SEARCH, *_PURGING, *_ENTER, *_STRIKE), CatalogUse.READ, _INSPECT)
+_SEARCHING = Uses((*_LOOK, *_SEARCH, *_PURGING, *_ENTER, *_STRIKE, *_AUDIT), CatalogUse.READ, _INSPECT)
 _PUBLISHING = Uses((*_LOOK, *_SEARCH, Need(Verb.PUT, PlaceKind.FILES)), CatalogUse.READ, _PURGE)
 """Pointers lie in the table's folder. Without the help those of an earlier name stay when their time is over."""
 
@@ -106,9 +111,9 @@ COMMANDS: dict[str, Uses] = {
     "why": Uses((*_DECIDE, *_RECORDED), CatalogUse.READ),
     "expire": _CARRYING,
     "commit": _CARRYING,
-    "approve": Uses((*_READ, *_RECORD), CatalogUse.READ),
-    "purge": Uses((*_DECIDE, *_PURGING, *_FOLLOW, *_STRIKE), CatalogUse.READ, (*_INSPECT, *_ENTER), _IN_TIER),
-    "undo": Uses((*_LOOK, *_WRITE, *_RECORD), CatalogUse.COMMIT, (*_TIDY, *_STRIKE)),
+    "approve": Uses((*_READ, *_RECORD, *_AUDIT), CatalogUse.READ),
+    "purge": Uses((*_DECIDE, *_PURGING, *_FOLLOW, *_STRIKE, *_AUDIT), CatalogUse.READ, (*_INSPECT, *_ENTER), _IN_TIER),
+    "undo": Uses((*_LOOK, *_WRITE, *_RECORD, *_AUDIT), CatalogUse.COMMIT, (*_TIDY, *_STRIKE)),
     "resume": Uses((*_CARRYING.needs, *_FOLLOW), CatalogUse.COMMIT, _INSPECT, _TO_TIER),
     "runs": Uses((*_READ, *_RECORDED, *_FOLLOW), CatalogUse.READ),
     "check": Uses((*_LOOK, *_SEARCH), CatalogUse.READ),
@@ -139,6 +144,8 @@ COMMANDS: dict[str, Uses] = {
     "worker": Uses(
         (*_CARRYING.needs, *_LOOK, *_FOLLOW, Need(Verb.PUT, PlaceKind.FILES)), CatalogUse.COMMIT, _INSPECT, _TO_TIER
     ),
+    "audit show": Uses(_AUDITED, CatalogUse.NONE),
+    "audit verify": Uses(_AUDITED, CatalogUse.NONE),
     "doctor": Uses((*_READ, *_PURGING), CatalogUse.READ, _INSPECT),
     "iam": Uses((), CatalogUse.NONE),
 }
@@ -194,6 +201,7 @@ class TableFolders:
     unfinished: tuple[str, ...] = ()
     tier: tuple[str, ...] = ()
     deep: tuple[str, ...] = ()
+    audit: tuple[str, ...] = ()
 
     def of(self, place: PlaceKind) -> tuple[str, ...]:
         return {
@@ -203,6 +211,7 @@ class TableFolders:
             PlaceKind.UNFINISHED: self.unfinished,
             PlaceKind.TIER: self.tier,
             PlaceKind.DEEP: self.deep,
+            PlaceKind.AUDIT: self.audit,
         }[place]
 
 
@@ -305,6 +314,8 @@ def permissions(command: str, store: str, work: TableContext | None) -> Permissi
         raise UsageError(f"unknown store {store!r}", hint=f"one of: {', '.join(ACTIONS)}")
     uses = uses_of(command)
     places = template(store) if work is None else places_of(work)
+    if work is None and command.startswith("audit "):
+        places = replace(places, audit=(audit_root(f"{store}://bucket/audit"),))
     chosen = store if work is None else store_of(places)
     of_tier = uses.tier if command in _OF_TIERS or (work is not None and places.tier) else ()
     needed = tuple(grants((*uses.needs, *of_tier, *uses.deep), places, chosen))
@@ -352,7 +363,15 @@ def places_of(work: TableContext) -> TableFolders:
     history = (home_of(state),) if remembers else ()
     root, *lists = (folder.rstrip("/") for folder in work.own_folders(state))
     metadata, tier = (state.fence.rpartition("/")[0],), _tier_folders(work, state)
-    return TableFolders(metadata, folders, (root, *history), tuple(lists), tier, _deep_folders(work, state))
+    deep, audit = _deep_folders(work, state), _audit_folders(work, state)
+    return TableFolders(metadata, folders, (root, *history), tuple(lists), tier, deep, audit)
+
+
+def _audit_folders(work: TableContext, state: State) -> tuple[str, ...]:
+    """Returns where the audit log is kept; none where that is another kind of store, which has words of its own."""
+    said = work.config.settings.get("audit")
+    is_here = said is not None and parse_location(said.value).scheme == parse_location(state.location).scheme
+    return (audit_root(said.value),) if said is not None and is_here else ()
 
 
 def store_of(places: TableFolders) -> str:

@@ -20,6 +20,7 @@ from firnline.ops.runs.approval import awaits_approval, refuse_unapproved
 from firnline.ops.runs.commit import commit_landed, commit_run, refuse_refused
 from firnline.ops.runs.guard import Guard, TableGuard, reachable_since_plan
 from firnline.ops.runs.leased import LeasedRun
+from firnline.ops.runs.moving import failures_told
 from firnline.ops.runs.purge import Deleter, blocked_by, purge_run, waits_for_grace
 from firnline.ops.runs.status import RunStatus, status_of
 from firnline.ops.runs.undo import undo_landed, undo_run
@@ -184,7 +185,8 @@ def advance_all(work: TableContext, lease: Lease, deleter: Deleter) -> list[RunS
 
 def _advance_or_say_why(leased: LeasedRun, deleter: Deleter) -> RunStatus:
     try:
-        return _advance_unnamed(leased, deleter)
+        with failures_told(leased.work, leased.run):
+            return _advance_unnamed(leased, deleter)
     except (RefusedForSafety, TableMoved, UsageError) as refusal:
         _, found = leased.work.run(leased.run.id)
         if not _may_wait(found, refusal):
@@ -221,8 +223,13 @@ def purge_all(work: TableContext, lease: Lease, deleter: Deleter) -> list[RunSta
     runs = work.runs(work.source.load())
     due = [run for run in in_commit_order(runs) if run.state in _PURGEABLE]
     waiting = [run for run in runs if run.commit_due_ms is not None]
-    purged = [purge_only(LeasedRun(work, lease, run), deleter) for run in due]
+    purged = [_purge_told(LeasedRun(work, lease, run), deleter) for run in due]
     return [*purged, *(_advance_or_say_why(LeasedRun(work, lease, run), deleter) for run in waiting)]
+
+
+def _purge_told(leased: LeasedRun, deleter: Deleter) -> RunStatus:
+    with failures_told(leased.work, leased.run):
+        return purge_only(leased, deleter)
 
 
 def purge_only(leased: LeasedRun, deleter: Deleter) -> RunStatus:

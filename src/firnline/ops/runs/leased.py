@@ -8,6 +8,7 @@ from typing import Any
 from firnline.journal.events import FINISHED, RunState
 from firnline.journal.lease import Lease
 from firnline.journal.runs import Run
+from firnline.ops.runs.moving import moved
 from firnline.ops.table.context import TableContext
 from firnline.ports.formats import State
 
@@ -27,11 +28,12 @@ class LeasedRun:
         return state
 
     def moved(self, state: RunState, **detail: Any) -> LeasedRun:
-        """Returns the run in its new state, written first. Raises LeaseHeld if another process moved it.
+        """Returns the run in its new state, written first. Raises LeaseHeld if another process moved it, and
+        RefusedForSafety if the audit log must have it and cannot be written.
 
         One that has ended leaves the list of unfinished runs, after its record says so.
         """
-        moved = replace(self, run=self.run.moved(self.work.store, state, self.work.now(), **detail))
+        new = replace(self, run=moved(self.work, self.run, state, **detail))
         if state in FINISHED:
-            self.work.strike(moved.run)
-        return moved
+            self.work.strike(new.run)
+        return new

@@ -25,6 +25,7 @@ from firnline.ops.history.ledger import note_end
 from firnline.ops.runs.guard import Guard, ListedFile, look_and_refuse_taken_up, refuse_emptied
 from firnline.ops.runs.leased import LeasedRun
 from firnline.ops.runs.lost_refs import keeps_all_files, refuse_lost_refs
+from firnline.ops.runs.moving import goes_on
 from firnline.ops.table.context import TableContext
 from firnline.ops.tiers.archive import refuse_lost_archive
 from firnline.plans.erasure import ERASURE
@@ -106,6 +107,8 @@ def purge_run(leased: LeasedRun, deleter: Deleter, guard: Guard) -> LeasedRun:
     if run.state is RunState.COMMITTED:
         guard.look_again()  # a purge that may not begin ends no undo
         leased = leased.moved(RunState.PURGING)
+    else:
+        goes_on(work, run)
     _Purge(leased, deleter, guard).all_parts()
     return _finish(leased, deleter)
 

@@ -30,6 +30,7 @@ from firnline.ports.discard import Discard, OwnKey
 from firnline.ports.engines import ChooseEngine
 from firnline.ports.formats import State
 from firnline.ports.listings import ListRanges
+from firnline.ports.observing.watch import RunWatch
 from firnline.ports.probe import StoreVerdicts
 from firnline.ports.progress import Progress, Silent
 from firnline.ports.stores import AsCalled, Checkpoints, Head, ReadWrite, RealNames
@@ -191,7 +192,8 @@ class TableContext:
     `include_outside` is what the operator says in this very moment about files outside the table's own folders, None
     where the configuration decides; `sealing` returns with what records are sealed, made where there was none yet.
     `ranges` lists the table's store in pieces, None where files can only be asked for one by one. `open_tier` opens a
-    tier that history of a table is handed to. `checkpoints` reads what streaming readers leave behind.
+    tier that history of a table is handed to. `checkpoints` reads what streaming readers leave behind, `watch` is who
+    hears of runs.
     """
 
     source: WritableTable
@@ -217,6 +219,7 @@ class TableContext:
     include_outside: bool | None = None
     open_tier: OpenTier = no_tiers
     checkpoints: Checkpoints = field(default_factory=NoCheckpoints)
+    watch: RunWatch = field(default_factory=RunWatch)
 
     def root(self, state: State) -> str:
         """Returns where this table's runs are recorded: where its first commit pinned it, whatever is configured now.

@@ -1,0 +1,1 @@
+"""Commands and options that tell of runs."""

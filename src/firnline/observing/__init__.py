@@ -1,0 +1,1 @@
+"""Those who hear of runs: logs, webhooks, traces and metrics."""
