@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import psutil
 
-from firnline.cli.process import settle_in
+from firnline.cli.terminal.process import settle_in
 from firnline.lake import Lake, open_lake
 from firnline.model.locations import identity
 from harness.large.tables import START_MS, STEP_MS

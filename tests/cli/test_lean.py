@@ -15,7 +15,7 @@ SOURCE = str(Path(next(iter(firnline.__path__))).parent)
 PANDAS = "THERE = True\n"
 ARRAY = "import pyarrow as pa; pa.array([1, None]); pa.array(['a'])"
 PLAIN = "import sys\n{}\nassert 'pandas' {} sys.modules, sorted(sys.modules)"
-LEAN = "from firnline.cli.process import without_pandas; without_pandas()"
+LEAN = "from firnline.cli.terminal.process import without_pandas; without_pandas()"
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from firnline.cli.output import JsonOutput
+from firnline.cli.terminal.output import JsonOutput
 from firnline.plans.pages import Page
 
 

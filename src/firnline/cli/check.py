@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import typer
 
 from firnline.app.many import AT_ONCE
-from firnline.cli import options
-from firnline.cli.output import exit_code_of, output_for, progress_for
+from firnline.cli.terminal import options
+from firnline.cli.terminal.output import exit_code_of, output_for, progress_for
 from firnline.ops.looking.check import Checked
 from firnline.ops.table.context import unfit
 from firnline.plans.answers import TableAnswer, facts_of

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from firnline.cli import options
-from firnline.cli.output import output_for
+from firnline.cli.terminal import options
+from firnline.cli.terminal.output import output_for
 from firnline.errors import FirnlineError
 from firnline.ops.looking.findings import Diagnosis, Severity
 from firnline.plans.pages import Block, Grid, Hint, Line, Page, counted

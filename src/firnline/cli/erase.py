@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from firnline.cli import options
-from firnline.cli.output import output_for
 from firnline.cli.runs import Grace, Yes, ask, lake_of
+from firnline.cli.terminal import options
+from firnline.cli.terminal.output import output_for
 from firnline.cli.tiers import Days, NoWait, Speed
 from firnline.errors import RefusedForSafety
 from firnline.plans.pages import Block, Grid, Hint, Line, Page, counted, minute, size

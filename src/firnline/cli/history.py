@@ -8,9 +8,9 @@ from typing import Annotated
 import typer
 
 from firnline.app.many import AT_ONCE
-from firnline.cli import options
-from firnline.cli.output import output_for, progress_for
 from firnline.cli.several import show_timelines
+from firnline.cli.terminal import options
+from firnline.cli.terminal.output import output_for, progress_for
 from firnline.errors import UsageError
 from firnline.ops.history.timeline import timeline_page
 

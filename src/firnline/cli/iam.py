@@ -8,8 +8,8 @@ from typing import Annotated
 
 import typer
 
-from firnline.cli import options
-from firnline.cli.output import output_for
+from firnline.cli.terminal import options
+from firnline.cli.terminal.output import output_for
 from firnline.ops.looking.permissions import HELPS, Grant, Permissions, permissions
 from firnline.plans.pages import Block, Grid, Hint, Line, Page
 

@@ -31,8 +31,8 @@ from firnline.cli import (
     worker,
 )
 from firnline.cli.observing import audit
-from firnline.cli.output import Output, output_for
-from firnline.cli.process import leave_whole, leaving, settle_in
+from firnline.cli.terminal.output import Output, output_for
+from firnline.cli.terminal.process import leave_whole, leaving, settle_in
 from firnline.errors import FirnlineError, Interrupted, UsageError
 from firnline.settings import LOG, log_form, logs_json
 

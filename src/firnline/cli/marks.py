@@ -7,9 +7,9 @@ from typing import Annotated, Any
 
 import typer
 
-from firnline.cli import options
-from firnline.cli.output import output_for
 from firnline.cli.runs import BreakLease, Grace, SoleWriter, Yes, ask, confirming, lake_of, show_expired
+from firnline.cli.terminal import options
+from firnline.cli.terminal.output import output_for
 from firnline.model.holds import Hold
 from firnline.model.times import format_instant
 from firnline.ops.marks.adopt import Adoption

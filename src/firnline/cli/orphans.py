@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from firnline.app.many import AT_ONCE
-from firnline.cli import options
-from firnline.cli.output import output_for
 from firnline.cli.runs import BreakLease, Yes, ask, lake_of, run_blocks
 from firnline.cli.several import show_carried
+from firnline.cli.terminal import options
+from firnline.cli.terminal.output import output_for
 from firnline.errors import UsageError
 from firnline.plans.answers import TableAnswer
 from firnline.plans.orphans import OrphanPlan, explain_orphans

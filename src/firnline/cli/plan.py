@@ -7,8 +7,8 @@ from typing import Annotated, Any
 import typer
 
 from firnline.app.many import AT_ONCE
-from firnline.cli import options
-from firnline.cli.output import exit_code_of, output_for, progress_for
+from firnline.cli.terminal import options
+from firnline.cli.terminal.output import exit_code_of, output_for, progress_for
 from firnline.errors import UsageError
 from firnline.plans.explain import explain
 from firnline.plans.lake_wide import TablePlan, lake_wide_json, lake_wide_page

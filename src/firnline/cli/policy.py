@@ -7,8 +7,8 @@ from typing import Any
 
 import typer
 
-from firnline.cli import options
-from firnline.cli.output import output_for
+from firnline.cli.terminal import options
+from firnline.cli.terminal.output import output_for
 from firnline.model.times import format_duration
 from firnline.plans.pages import Block, Grid, Hint, Line, Page, size
 from firnline.policy.inherit import Effective, check_names

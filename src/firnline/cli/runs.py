@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from firnline.app.many import AT_ONCE
-from firnline.cli import options
-from firnline.cli.output import exit_code_of, output_for, progress_for
-from firnline.cli.process import stop_on_interrupt
 from firnline.cli.several import show_carried
+from firnline.cli.terminal import options
+from firnline.cli.terminal.output import exit_code_of, output_for, progress_for
+from firnline.cli.terminal.process import stop_on_interrupt
 from firnline.errors import UsageError
 from firnline.journal.events import RunState
 from firnline.journal.layout import names_run

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from firnline.cli.output import exit_code_of, output_for
+from firnline.cli.terminal.output import exit_code_of, output_for
 from firnline.journal.events import RunState
 from firnline.model.files import Tally
 from firnline.plans.answers import TableAnswer, facts_of

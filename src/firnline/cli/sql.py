@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from firnline.cli import options
-from firnline.cli.output import Output, output_for
+from firnline.cli.terminal import options
+from firnline.cli.terminal.output import Output, output_for
 from firnline.errors import FirnlineError, UsageError
 from firnline.plans.pages import Line, Page
 

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from firnline.cli import options
-from firnline.cli.output import Output, exit_code_of, output_for
+from firnline.cli.terminal import options
+from firnline.cli.terminal.output import Output, exit_code_of, output_for
 from firnline.plans.pages import Block, Grid, Hint, Line, Page
 from firnline.ports.catalogs import TableName
 

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from firnline.cli import options
-from firnline.cli.output import output_for, progress_for
+from firnline.cli.terminal import options
+from firnline.cli.terminal.output import output_for, progress_for
 from firnline.errors import UsageError
 from firnline.plans.pages import Block, Hint, Line, Page, counted, tally
 

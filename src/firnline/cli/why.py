@@ -8,8 +8,8 @@ from typing import Annotated
 
 import typer
 
-from firnline.cli import options
-from firnline.cli.output import output_for, progress_for
+from firnline.cli.terminal import options
+from firnline.cli.terminal.output import output_for, progress_for
 from firnline.ops.looking.why import RUN, SNAPSHOT, Explanation, OwnDocument, SnapshotAnswer
 from firnline.plans.pages import Block, Grid, Hint, Line, Page, counted, minute
 

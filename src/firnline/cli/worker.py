@@ -12,8 +12,8 @@ from typing import Annotated
 
 import typer
 
-from firnline.cli import options
-from firnline.cli.output import output_for
+from firnline.cli.terminal import options
+from firnline.cli.terminal.output import output_for
 
 _UNWELL = 3
 _GIVEN_S = 25.0

@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
-from firnline.cli import options
-from firnline.cli.output import output_for
+from firnline.cli.terminal import options
+from firnline.cli.terminal.output import output_for
 from firnline.journal.audit.entries import AuditEntry
 from firnline.plans.pages import Grid, Hint, Line, Page, number
 

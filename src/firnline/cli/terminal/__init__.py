@@ -1,0 +1,1 @@
+"""What all commands share with the terminal: options, output, and the process itself."""
