@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+from contextlib import ExitStack
 from pathlib import Path
 from threading import Event, Timer
 from types import FrameType
@@ -29,6 +30,9 @@ def worker(
     memory: Annotated[
         Path | None, typer.Option("--memory", help="Where it remembers when to look again. Default: your cache folder.")
     ] = None,
+    listen: Annotated[
+        str | None, typer.Option("--listen", help="Answer /metrics and /healthz here: PORT, or HOST:PORT.")
+    ] = None,
     config: options.Config = None,
     engine: options.Engine = "auto",
     as_json: options.Json = False,
@@ -48,7 +52,13 @@ def worker(
 
     working = Worker(config, memory or usual_memory(), told, engine)
     _stop_on_signals(working.stop)
-    return _UNWELL if working.run(once=once) else 0
+    with ExitStack() as served:
+        if listen is not None:
+            from firnline.observing.serving import serve
+
+            place = served.enter_context(serve(listen, working.metrics, working.health))
+            print(f"http://{place}/metrics", file=sys.stderr)
+        return _UNWELL if working.run(once=once) else 0
 
 
 def _stop_on_signals(stop: Event) -> None:

@@ -8,16 +8,21 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Event
+from typing import Any
 
+from firnline.app.observing.watching import end_watch
 from firnline.app.places import now_ms, places_of
 from firnline.app.stores import Pacing
 from firnline.errors import FirnlineError, Interrupted
 from firnline.lake import Lake
 from firnline.model.times import format_instant
+from firnline.observing.metrics import Metrics
+from firnline.observing.serving import Health
 from firnline.policy.parse import Section
 from firnline.policy.worker import WorkerPolicy, worker_policy
 from firnline.ports.progress import Progress
@@ -27,6 +32,7 @@ from firnline.worker.report import RoundReport
 from firnline.worker.rounds import Round
 
 _LONGEST_NAP_S = 30.0
+_SILENT_S = 600
 _STEP_MS = 250
 
 
@@ -39,6 +45,7 @@ class Hours:
     stop: Event
     policy: WorkerPolicy
     clock: Callable[[], int] = now_ms
+    beat: Callable[[], None] = lambda: None
     _told: tuple[int, bool] = (-1, False)
 
     def may_go_on(self) -> bool:
@@ -47,6 +54,7 @@ class Hours:
         now = self.clock()
         at, is_open = self._told
         if at != now // _STEP_MS:  # zones are slow to ask, and this is asked before every read
+            self.beat()
             is_open = self.policy.opens_ms(now) <= now
             self._told = now // _STEP_MS, is_open
         return is_open
@@ -71,7 +79,20 @@ class Worker:
     progress: Progress | None = None
     stop: Event = field(default_factory=Event)
     clock: Callable[[], int] = now_ms
+    metrics: Metrics = field(default_factory=Metrics)
     _good: Section | None = field(default=None, init=False, repr=False)
+    _last: RoundReport | None = field(default=None, init=False, repr=False)
+    _beat_s: float = field(default_factory=time.monotonic, init=False, repr=False)
+
+    def health(self) -> Health:
+        """Returns whether it still moves: it reads, sleeps or ends rounds. One table that fails is no illness."""
+        facts: dict[str, Any] = {"silent_seconds": round(time.monotonic() - self._beat_s)}
+        if self._last is not None:
+            facts |= {"last_round": format_instant(self._last.ended_ms), "problems": len(self._last.problems)}
+        return Health(facts["silent_seconds"] < _SILENT_S, facts)
+
+    def _beat(self) -> None:
+        self._beat_s = time.monotonic()
 
     def run(self, *, once: bool = False) -> int:
         """Works until it is told to stop, or one round; returns how many problems the last round had.
@@ -92,6 +113,7 @@ class Worker:
                 continue
             report = self._round(section, policy)
             problems = len(report.problems)
+            self._last = report
             self.told(report)
             if once:
                 return problems
@@ -99,13 +121,23 @@ class Worker:
         return problems
 
     def _round(self, section: Section, policy: WorkerPolicy) -> RoundReport:
-        hours = Hours(self.stop, policy, self.clock)
+        hours = Hours(self.stop, policy, self.clock, self._beat)
         pacing = Pacing(policy.budget, hours.gate)
         places = places_of(
             section, self.engine, progress=self.progress, interrupted=hours.is_over, clock=self.clock, pacing=pacing
         )
-        lake = Lake(places, self.config)
-        return Round(lake, policy, Memory.load(self.memory), self.clock, hours.may_go_on).work()
+        places.watch = places.watch.joined(self.metrics)
+        round_ = Round(Lake(places, self.config), policy, Memory.load(self.memory), self.clock, hours.may_go_on)
+        try:
+            report = round_.work()
+        finally:
+            end_watch()  # what this round's configuration opened, such as a webhook
+        for step in report.problems:
+            if step.problem is not None:
+                self.metrics.failed(step.table, step.problem.kind)
+        bad = {step.table for step in report.problems}
+        self.metrics.tables(len(round_.memory.tables.keys() - bad), len(bad))
+        return report
 
     def _configured(self) -> Section:
         """Returns what the file says now; what it said when it was last understood, where it is not any more."""
@@ -118,4 +150,5 @@ class Worker:
     def _sleep_until(self, at_ms: int) -> None:
         """Waits, by the clock: one that is put forward or back, or a machine that slept, is noticed within seconds."""
         while not self.stop.is_set() and self.clock() < at_ms:
+            self._beat()
             self.stop.wait(min(_LONGEST_NAP_S, max(0.05, (at_ms - self.clock()) / 1000)))
