@@ -16,7 +16,7 @@ from firnline.policy.prices import PRICE_KEYS, parse_price
 from firnline.policy.rules import RULE_NAMES, Rule
 from firnline.policy.tiers import TIER_KEYS, parse_of_tier
 from firnline.policy.values import LONGEST_WRITE_MS, SETTINGS, TOP_ONLY, parse_rule, parse_setting
-from firnline.policy.worker import WORKER_KEYS, parse_of_worker
+from firnline.policy.worker.keys import WORKER_KEYS, parse_of_worker
 
 if TYPE_CHECKING:
     import yaml

@@ -12,7 +12,7 @@ from firnline.lake import Lake
 from firnline.ops.runs.status import RunStatus
 from firnline.plans.answers import TableAnswer
 from firnline.plans.plan import Plan
-from firnline.policy.worker import WorkerPolicy
+from firnline.policy.worker.keys import WorkerPolicy
 from firnline.ports.catalogs import TableName
 from firnline.worker.memory import Memory
 from firnline.worker.report import RoundReport, RoundStep, next_run_ms

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from firnline.model.times import DAY_MS, HOUR_MS, MINUTE_MS
-from firnline.policy.worker import WorkerPolicy
+from firnline.policy.worker.keys import WorkerPolicy
 from firnline.worker.memory import Memory, Remembered
 
 _SELDOM = 16

@@ -24,7 +24,7 @@ from firnline.model.times import format_instant
 from firnline.observing.metrics import Metrics
 from firnline.observing.serving import Health
 from firnline.policy.parse import Section
-from firnline.policy.worker import WorkerPolicy, worker_policy
+from firnline.policy.worker.keys import WorkerPolicy, worker_policy
 from firnline.ports.progress import Progress
 from firnline.settings import read_config
 from firnline.worker.memory import Memory

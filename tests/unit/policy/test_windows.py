@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from firnline.errors import PolicyError
 from firnline.policy.parse import parse_policy
-from firnline.policy.windows import Window, parse_window
-from firnline.policy.worker import WorkerPolicy, worker_policy
+from firnline.policy.worker.keys import WorkerPolicy, worker_policy
+from firnline.policy.worker.windows import Window, parse_window
 
 ZONES = ("UTC", "Europe/Berlin", "America/New_York", "Asia/Kolkata", "Pacific/Apia", "Australia/Lord_Howe")
 _MINUTE = st.integers(0, 24 * 60 - 1).map(lambda each: f"{each // 60:02}:{each % 60:02}")

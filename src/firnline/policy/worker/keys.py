@@ -19,7 +19,7 @@ from firnline.errors import PolicyError, UsageError
 from firnline.model.times import DAY_MS, HOUR_MS, parse_duration
 from firnline.policy.policy import Setting
 from firnline.policy.values import OFF, parse_setting
-from firnline.policy.windows import Window, parse_window
+from firnline.policy.worker.windows import Window, parse_window
 
 _MOST_AT_ONCE = 256
 _SHORTEST_MS = 1_000
