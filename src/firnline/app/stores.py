@@ -43,11 +43,12 @@ def _open() -> None:
 @dataclass(frozen=True, slots=True)
 class Pacing:
     """As what part of all that stores take a process works, and what is passed before each read: it raises where none
-    may be sent any more.
+    may be sent any more. `reads`: what a store takes in a second of which nothing was said; None for its usual rate.
     """
 
     part: float = 1.0
     gate: Callable[[], None] = _open
+    reads: float | None = None
 
 
 @dataclass
@@ -99,6 +100,12 @@ class Stores:
         from firnline.stores.objects import ObjectStores
 
         return self._reached.setdefault(frozenset(settings.items()), ObjectStores(settings))
+
+    def measure(self, name: TableName, folder: str) -> float | None:
+        """Returns how many reads a second the store of a table answers; None where its folder has no object."""
+        from firnline.stores.measuring import reads_per_second
+
+        return reads_per_second(self._unpaced(self.settings_of(name)), folder)
 
     def reading(self, location: str) -> Read:
         return read_only(self.open(self.settings_of(TableName.at(location))))
@@ -226,11 +233,11 @@ class Stores:
         """Returns what paces all that is asked of a store, one for each address: tables that are worked on side by side
         together ask no more of it than one would, also those that a catalog hands out credentials of their own for.
         """
-        from firnline.stores.throttle import Lanes, Throttle
+        from firnline.stores.throttle import Lanes, Throttle, usual_rates
 
         address = settings.get("s3.endpoint", "")
         if address not in self._throttles:
-            lanes = Lanes(store_limits(self.config))
+            lanes = Lanes(store_limits(self.config), usual_rates(self.pacing.reads))
             self._throttles.setdefault(address, Throttle(lanes, self._budget(), gate=self.pacing.gate))
         return self._throttles[address]
 

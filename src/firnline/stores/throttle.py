@@ -40,6 +40,14 @@ DEFAULTS: Mapping[str, Rates] = {
 answer. S3 says that of a prefix, Google of a new bucket, and of Azure it is a quarter of what an account takes.
 """
 
+
+def usual_rates(reads: float | None) -> Mapping[str, Rates]:
+    """Returns what is asked where nothing was said; `reads` a second of any store, if that is known."""
+    if reads is None:
+        return DEFAULTS
+    return {"file": Rates(reads), **{scheme: rates._replace(reads=reads) for scheme, rates in DEFAULTS.items()}}
+
+
 PAGE = 1_000
 """Names that a store sends in one answer: so many listed count as one read, on every store."""
 

@@ -24,9 +24,10 @@ from firnline.model.times import format_instant
 from firnline.observing.metrics import Metrics
 from firnline.observing.serving import Health
 from firnline.policy.parse import Section
-from firnline.policy.worker.keys import WorkerPolicy, worker_policy
+from firnline.policy.worker.keys import MEASURED, WorkerPolicy, worker_policy
 from firnline.ports.progress import Progress
 from firnline.settings import read_config
+from firnline.worker.measuring import measured_reads
 from firnline.worker.memory import Memory
 from firnline.worker.report import RoundReport
 from firnline.worker.rounds import Round
@@ -81,6 +82,7 @@ class Worker:
     clock: Callable[[], int] = now_ms
     metrics: Metrics = field(default_factory=Metrics)
     _good: Section | None = field(default=None, init=False, repr=False)
+    _measured: float | None = field(default=None, init=False, repr=False)
     _last: RoundReport | None = field(default=None, init=False, repr=False)
     _beat_s: float = field(default_factory=time.monotonic, init=False, repr=False)
 
@@ -122,7 +124,7 @@ class Worker:
 
     def _round(self, section: Section, policy: WorkerPolicy) -> RoundReport:
         hours = Hours(self.stop, policy, self.clock, self._beat)
-        pacing = Pacing(policy.budget, hours.gate)
+        pacing = Pacing(policy.budget, hours.gate, self._reads(section, policy))
         places = places_of(
             section, self.engine, progress=self.progress, interrupted=hours.is_over, clock=self.clock, pacing=pacing
         )
@@ -138,6 +140,17 @@ class Worker:
         bad = {step.table for step in report.problems}
         self.metrics.tables(len(round_.memory.tables.keys() - bad), len(bad))
         return report
+
+    def _reads(self, section: Section, policy: WorkerPolicy) -> float | None:
+        """Returns how many reads a second stores take that nothing was said of; None for what is usual. They are
+        measured once: what the first table's store answers.
+        """
+        if policy.iops != MEASURED:
+            return None if policy.iops is None else float(policy.iops)
+        if self._measured is None:
+            places = places_of(section, self.engine, clock=self.clock)
+            self._measured = measured_reads(places, policy)
+        return self._measured
 
     def _configured(self) -> Section:
         """Returns what the file says now; what it said when it was last understood, where it is not any more."""

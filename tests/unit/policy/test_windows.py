@@ -62,7 +62,9 @@ def test_what_is_no_window_is_refused(text: str) -> None:
 
 def test_a_file_says_how_a_worker_works() -> None:
     said = parse_policy("worker:\n  window: 01:00-05:30\n  budget: 35%\n  every: 15m\n  orphans: off\n  at-once: 8\n")
-    assert worker_policy(said.worker) == WorkerPolicy(window("01:00-05:30 UTC"), 0.35, 900_000, None, 8)
+    assert worker_policy(said.worker) == WorkerPolicy(
+        window("01:00-05:30 UTC"), 0.35, every_ms=900_000, orphans_ms=None, at_once=8
+    )
     assert worker_policy(parse_policy("").worker) == WorkerPolicy()
 
 

@@ -3,6 +3,7 @@
 worker:
   window: 22:00-06:00 Europe/Berlin   # in which hours it works
   budget: 20%                         # of what a store takes, for reads, writes and deletes
+  iops: measured                      # what stores take, where `stores` does not say: a number, or measured
   every: 1h                           # how often each table is looked at, at least
   orphans: 7d                         # how often its folders are searched
   at-once: 4                          # tables worked on side by side
@@ -22,6 +23,8 @@ from firnline.policy.values import OFF, parse_setting
 from firnline.policy.worker.windows import Window, parse_window
 
 _MOST_AT_ONCE = 256
+_MOST_IOPS = 1_000_000
+MEASURED, USUAL = "measured", "usual"
 _SHORTEST_MS = 1_000
 MARGIN_MS = 2_000
 
@@ -32,6 +35,7 @@ class WorkerPolicy:
 
     window: Window | None = None
     budget: float = 0.2
+    iops: int | str | None = None
     every_ms: int = HOUR_MS
     orphans_ms: int | None = 7 * DAY_MS
     at_once: int = 4
@@ -66,6 +70,15 @@ def _count(text: str) -> int:
     return int(text)
 
 
+def _iops(text: str) -> int | str | None:
+    """Returns how many reads a second stores take; None for what is usual."""
+    if text in (MEASURED, USUAL):
+        return MEASURED if text == MEASURED else None
+    if not (text.isascii() and text.isdigit() and 0 < int(text) <= _MOST_IOPS):
+        raise PolicyError(f"{text[:64]!r} is not a number of requests")
+    return int(text)
+
+
 def _tables(text: str | list[str]) -> tuple[str, ...]:
     named = tuple([text] if isinstance(text, str) else text)
     if not named or not all(map(str.strip, named)):
@@ -81,6 +94,7 @@ def _budget(text: str) -> float:
 WORKER_KEYS: Mapping[str, tuple[str, Callable[[Any], Any], str]] = {
     "window": ("window", parse_window, "hours with a time zone, such as 22:00-06:00 Europe/Berlin, or always"),
     "budget": ("budget", _budget, "a share above 0% and up to 100%"),
+    "iops": ("iops", _iops, f"a number up to {_MOST_IOPS:,}, measured, or usual"),
     "every": ("every_ms", _every, "a duration such as 1h"),
     "orphans": ("orphans_ms", _orphans, "a duration such as 7d, or off"),
     "tables": ("tables", _tables, "a list of tables, patterns such as lake.sales.*, or locations"),
