@@ -86,6 +86,29 @@ def test_what_waits_for_a_person_gets_no_second_plan(lake: RealLake) -> None:
     assert sorted(ended.values()) == ["done", "planned", "planned"]
 
 
+def test_it_does_not_go_round_and_round_for_what_waits(lake: RealLake) -> None:
+    lake.policy = lake.policy.replace("every: 1s", "every: 1h") + "approve-above: 1KiB\n"
+    for _ in range(2):
+        report = one_round(lake)
+        assert report.again_ms >= report.ended_ms + 3_000_000
+
+
+def test_a_rule_for_a_table_that_is_not_there_is_told_and_stops_nothing(lake: RealLake) -> None:
+    lake.policy += "catalogs: {lake: {namespaces: {db: {tables: {telemtry: {keep: {last: 9}}}}}}}\n"
+    report = one_round(lake)
+    (told,) = report.problems
+    assert (told.name, told.table) == ("config", "the lake")
+    assert "no table 'telemtry'" in str(told.problem)
+    assert snapshots(lake, "t0") == KEPT
+
+
+def test_tables_are_those_that_the_file_names(lake: RealLake) -> None:
+    lake.policy = lake.policy.replace("worker: {", "worker: {tables: [lake.db.t1, lake.db.gone], ")
+    report = one_round(lake)
+    assert [snapshots(lake, name) for name in ("t0", "t1", "t2")] == [5, KEPT, 5]
+    assert {each.table for each in report.problems} == {"lake.db.gone"}
+
+
 def test_memory_that_is_damaged_costs_a_look(lake: RealLake, caplog: pytest.LogCaptureFixture) -> None:
     for data in (b"\xff{", b"[]", b'{"tables": {"lake.db.t0": 3}}', b'{"tables": {"lake.db.t0": {"looked_ms": "x"}}}'):
         (lake.folder / "memory.json").write_bytes(data)

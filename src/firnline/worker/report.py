@@ -78,8 +78,10 @@ def _said(step: RoundStep) -> str:
     return f"{step.status.state}{waits}"
 
 
-def next_run_ms(steps: Iterable[RoundStep]) -> int | None:
-    """Returns when the first run may go on that waits for a time."""
+def next_run_ms(steps: Iterable[RoundStep], now_ms: int) -> int | None:
+    """Returns when the first run may go on that waits for a time. One whose time has come, and that could not go on, is
+    tried again with the next round.
+    """
     runs = (step.status.run for step in steps if step.status is not None and not step.status.run.is_finished)
-    due = [at for run in runs if (at := run.commit_due_ms or run.purge_due_ms) is not None]
+    due = [at for run in runs if (at := run.commit_due_ms or run.purge_due_ms) is not None and at > now_ms]
     return min(due, default=None)

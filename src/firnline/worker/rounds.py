@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from firnline.app.lake_runs import Carried
+from firnline.app.many import answer_of
 from firnline.errors import FirnlineError, Interrupted, LeaseHeld
 from firnline.journal.events import OPEN
 from firnline.lake import Lake
 from firnline.ops.runs.status import RunStatus
 from firnline.plans.answers import TableAnswer
 from firnline.plans.plan import Plan
+from firnline.policy.inherit import check_names
 from firnline.policy.worker.keys import WorkerPolicy
 from firnline.ports.catalogs import TableName
 from firnline.worker.memory import Memory
@@ -28,7 +30,9 @@ from firnline.worker.schedule import (
     taken,
 )
 
-RESUME, EXPIRE, ORPHANS, POINTERS, CACHE = "resume", "expire", "orphans", "pointers", "cache"
+CONFIG, RESUME, EXPIRE, ORPHANS, POINTERS, CACHE = "config", "resume", "expire", "orphans", "pointers", "cache"
+_LEAST_PAUSE_MS = 1_000
+"""Between two rounds: whatever is due and cannot be done would else keep a core busy."""
 
 
 @dataclass
@@ -46,42 +50,69 @@ class Round:
     def work(self) -> RoundReport:
         """Returns what was done. Raises nothing for a table or a catalog: each answers for itself."""
         began = self.clock()
-        for step in (self._resume, self._expire, self._search, self._publish, self._trim):
+        for name, step in self._order():
             if not self.may_go_on():
                 break
-            step()
+            whole = answer_of(name, lambda _, act=step: act(), lambda: False)  # type: ignore[misc]
+            if whole.problem is not None:
+                self.steps.append(RoundStep(name, "the lake", problem=whole.problem))
         self.memory.save()
         now = self.clock()
-        due = [at for at in (next_run_ms(self.steps), next_due_ms(self.memory, self.policy, now)) if at is not None]
+        due = next_due_ms(self.memory, self.policy, now, self._waiting)
+        first = min(due, next_run_ms(self.steps, now) or due)
         stopped = not self.may_go_on() or any(isinstance(each.problem, Interrupted) for each in self.steps)
-        return RoundReport(began, now, tuple(self.steps), self.looked, max(now, min(due)), stopped)
+        return RoundReport(began, now, tuple(self.steps), self.looked, max(now + _LEAST_PAUSE_MS, first), stopped)
+
+    def _order(self) -> list[tuple[str, Callable[[], None]]]:
+        return [
+            (CONFIG, self._check_names),
+            (RESUME, self._resume),
+            (EXPIRE, self._expire),
+            (ORPHANS, self._search),
+            (POINTERS, self._publish),
+            (CACHE, self._trim),
+        ]
+
+    @property
+    def _waiting(self) -> set[str]:
+        """The tables with a plan that waits, for a person or for its time to undo: they get no second one beside it."""
+        return {step.table for step in self.steps if step.status is not None and step.status.state in OPEN}
 
     # ---- the steps
+
+    def _check_names(self) -> None:
+        """A rule under a name that nothing has protects nothing: that is told, and the tables that there are go on."""
+        lake = self.lake
+
+        def tables(catalog: str) -> Iterator[tuple[tuple[str, ...], str]]:
+            return ((each.namespace, each.name) for each in lake.tables(catalog))
+
+        if lake.places.config.inside:
+            check_names(lake.places.config, lake.catalogs, tables)
 
     def _resume(self) -> None:
         """What any worker or command left goes on: commits that were approved, purges that are due."""
         named = [str(each) for each in self._tables(RESUME)] if self.policy.tables else None
         for answer in self.lake.several(named, at_once=self.policy.at_once).resume():
             for status in answer.value or ():
-                self.steps.append(RoundStep(RESUME, str(status.run.id.table), status, status.refusal))
+                self.steps.append(RoundStep(RESUME, answer.table, status, status.refusal))
             if answer.problem is not None:
                 self._note_problem(RESUME, answer.table, answer.problem)
 
     def _expire(self) -> None:
-        """All that is due is planned together and carried out. A table with a plan that waits, for a person or for its
-        time to undo, gets no second one beside it.
-        """
-        now = self.clock()
+        """All that is due is planned together and carried out."""
+        now, told = self.clock(), len(self.steps)
         tables = {str(each) for each in self._tables(EXPIRE)}
-        self.memory.forget_others(tables)
-        waiting = {step.table for step in self.steps if step.status is not None and step.status.state in OPEN}
-        due = [name for name in tables - waiting if is_due(self.memory.of(name), now)]
+        if len(self.steps) == told:  # tables of a catalog that cannot be read now are still known
+            self.memory.forget_others(tables)
+        due = [name for name in tables - self._waiting if is_due(self.memory.of(name), now)]
         if due:
             for answer in self.lake.several(by_need(due, self.memory), at_once=self.policy.at_once).expire():
                 self._note_expiry(answer)
 
     def _search(self) -> None:
-        due = [name for name, known in self.memory.tables.items() if is_search_due(known, self.policy, self.clock())]
+        known_now = {name: self.memory.of(name) for name in self.memory.tables.keys() - self._waiting}
+        due = [name for name, known in known_now.items() if is_search_due(known, self.policy, self.clock())]
         if not due:
             return
         several = self.lake.several(by_need(due, self.memory), at_once=self.policy.at_once)

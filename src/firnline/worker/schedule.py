@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
 from dataclasses import replace
 
 from firnline.model.times import DAY_MS, HOUR_MS, MINUTE_MS
@@ -80,12 +80,12 @@ def taken(known: Remembered, policy: WorkerPolicy, now_ms: int) -> Remembered:
     return replace(known, again_ms=now_ms + min(policy.every_ms, _LONGEST_BACKOFF_MS))
 
 
-def next_due_ms(memory: Memory, policy: WorkerPolicy, now_ms: int) -> int:
-    """Returns when to go round again: as soon as a table is due, and no later than `every` from now, for others may
-    begin runs, and make tables.
+def next_due_ms(memory: Memory, policy: WorkerPolicy, now_ms: int, waiting: Set[str] = frozenset()) -> int:
+    """Returns when to go round again: as soon as a table is due that is not `waiting` for something else, and no later
+    than `every` from now, for others may begin runs, and make tables.
     """
-    latest = now_ms + policy.every_ms
-    return min([latest, *(_due_ms(known, now_ms) for known in memory.tables.values())])
+    latest, tables = now_ms + policy.every_ms, memory.tables.items()
+    return min([latest, *(_due_ms(known, now_ms) for name, known in tables if name not in waiting)])
 
 
 def _due_ms(known: Remembered, now_ms: int) -> int:
