@@ -33,7 +33,7 @@ class CheckpointBucket:
     def found(self, place: str) -> FoundReaders:
         store = ObjectStores(self.server.settings)
         ranges = ObjectRanges(self.server.settings)
-        return find_readers(StoredCheckpoints(store, ranges), IcebergFormat(store), [place])
+        return find_readers(StoredCheckpoints(lambda: store, lambda: ranges), IcebergFormat(store), [place])
 
 
 @pytest.fixture

@@ -23,7 +23,7 @@ from tests.readers.written import HEAD, WrittenCheckpoint, offset
 
 def found(place: Path | str) -> FoundReaders:
     store = ObjectStores({})
-    return find_readers(StoredCheckpoints(store, ObjectRanges({})), IcebergFormat(store), [str(place)])
+    return find_readers(StoredCheckpoints(lambda: store, lambda: ObjectRanges({})), IcebergFormat(store), [str(place)])
 
 
 @pytest.fixture

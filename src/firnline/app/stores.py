@@ -118,9 +118,12 @@ class Stores:
         """Returns what reads the checkpoints of a table's readers, by its catalog's settings: what a catalog hands out
         for a table opens that table's folder alone.
         """
-        named = store_settings(self.catalogs.settings(name.catalog).properties) if name.catalog else None
-        settings = self.settings_of(name) if named is None else named
-        return StoredCheckpoints(read_only(self.open(settings)), self.ranges(settings))
+
+        def settings() -> Mapping[str, str]:
+            own = self.catalogs.settings(name.catalog).properties if name.catalog else None
+            return self.settings_of(name) if own is None else store_settings(own)
+
+        return StoredCheckpoints(lambda: read_only(self.open(settings())), lambda: self.ranges(settings()))
 
     def ranges(self, settings: Mapping[str, str]) -> ObjectRanges:
         """Returns what lists the store behind some settings in pieces."""
