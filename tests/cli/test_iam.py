@@ -68,7 +68,18 @@ def test_a_folder_inside_another_is_not_named_twice() -> None:
 
 def test_only_commands_that_delete_may_delete_files() -> None:
     deleting = {name for name, uses in COMMANDS.items() if Need(Verb.DELETE, PlaceKind.FILES) in uses.needs}
-    assert deleting == {"expire", "commit", "purge", "resume", "branch drop", "orphans", "dropped", "erase", "doctor"}
+    assert deleting == {
+        "expire",
+        "commit",
+        "purge",
+        "resume",
+        "branch drop",
+        "orphans",
+        "dropped",
+        "erase",
+        "worker",
+        "doctor",
+    }
 
 
 def test_a_local_table_and_unknown_words_are_usage_errors(lake: Any, capsys: pytest.CaptureFixture[str]) -> None:

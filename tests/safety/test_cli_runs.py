@@ -100,8 +100,8 @@ def test_expire_says_what_it_did_and_what_it_waits_for(shell: Shell) -> None:
     world = shell.world
     facts = shell("expire", world.table, "--grace", "1h", "--yes").facts
     assert set(facts) == {
-        "run", "kind", "table", "state", "waits_for", "approval", "planned_at", "undo", "commit_due", "grace_ends", "planned",
-        "stages_left", "expired", "expired_refs", "outcomes", "left_alone", "events",
+        "run", "kind", "table", "state", "waits_for", "approval", "planned_at", "undo", "commit_due", "grace_ends",
+        "planned", "stages_left", "expired", "expired_refs", "outcomes", "left_alone", "events",
     }  # fmt: skip
     assert facts["state"] == "committed"
     assert facts["table"] == world.table

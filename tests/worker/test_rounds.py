@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import logging
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from firnline.app.places import now_ms
 from firnline.cli.main import run
+from firnline.settings import read_config
 from tests.neighbours.lakes import RealLake
 from tests.worker.lakes import one_round, snapshots, worked_lake, worker
 
@@ -135,6 +138,41 @@ def test_a_configuration_that_breaks_leaves_the_last_good_one_in_force(
     working.run()
     assert snapshots(lake, "t0") == KEPT + 1  # what came after the second round; the first policy was in force in it
     assert "the configuration of before counts" in caplog.text
+
+
+@pytest.mark.parametrize("text", ["", "grace: 0s\n"], ids=["emptied", "half written"])
+def test_a_configuration_that_is_just_being_written_does_not_count(lake: RealLake, text: str) -> None:
+    rounds: list[object] = []
+    working = worker(lake, rounds)  # type: ignore[arg-type]
+    config = lake.folder / "firnline.yaml"
+    working._good = read_config(str(config))
+    before = working._good
+    config.write_text(text)
+    working.stop.wait = lambda timeout=None: bool(config.write_text(lake.policy)) and False  # type: ignore[method-assign]
+    assert working._configured() == before
+    config.write_text("")
+    working.stop.wait = lambda timeout=None: False  # type: ignore[method-assign]
+    assert working._configured() == before  # one that says nothing any more never counts
+    config.write_text("keep: {last: 7}\n")
+    assert working._configured() != before
+
+
+def test_a_plan_that_was_only_saved_holds_nothing_up(lake: RealLake) -> None:
+    """As a stop leaves one, between planning a lake and approving its plans."""
+    for name in ("t0", "t1"):
+        lake.firnline().plan(f"lake.db.{name}", save=True)
+    assert one_round(lake).looked == 3
+    assert [snapshots(lake, name) for name in ("t0", "t1", "t2")] == [KEPT] * 3
+
+
+def test_a_clock_that_is_put_back_ends_a_sleep(lake: RealLake) -> None:
+    rounds: list[object] = []
+    working = worker(lake, rounds)  # type: ignore[arg-type]
+    ahead = iter([10**9, 10**9])
+    working.clock = lambda: now_ms() + next(ahead, 0)
+    began = time.monotonic()
+    working._sleep_until(now_ms() + 10**9 + 300)
+    assert time.monotonic() - began < 60
 
 
 def test_a_broken_configuration_at_the_start_ends_it(lake: RealLake, capsys: pytest.CaptureFixture[str]) -> None:

@@ -50,7 +50,7 @@ def worker(
         output_for(as_json).show(report.page(), report.to_json())
         sys.stdout.flush()
 
-    working = Worker(config, memory or usual_memory(), told, engine)
+    working = Worker(config, memory or usual_memory(config), told, engine)
     _stop_on_signals(working.stop)
     with ExitStack() as served:
         if listen is not None:

@@ -76,6 +76,8 @@ class Outlet:
                 self.failed += 1
             self._ended += 1
             self._told.set()
+            if news is None:
+                return
 
 
 def close_all(outlets: list[Outlet], within_s: float = CLOSING_S) -> None:

@@ -83,14 +83,14 @@ def judge_readers(
 
 def limit_pins(pins: Iterable[Pin], graph: Graph, limit_ms: int | None, now_ms: int) -> ReaderNeeds:
     """Returns the pins that the table itself tells of, without those of programs that stand still for too long."""
-    by_name: dict[str, list[Pin]] = {}
-    for pin in pins:
-        by_name.setdefault(pin.by, []).append(pin)
+    by_program: dict[tuple[str, int | None], list[Pin]] = {}
+    for pin in pins:  # programs of one name, on two branches, each moved at a time of its own
+        by_program.setdefault((pin.by, pin.moved_ms), []).append(pin)
     kept: list[Pin] = []
     notes: list[str] = []
-    for name, own in by_name.items():
+    for (name, moved_ms), own in by_program.items():
         times = [graph[pin.snapshot].timestamp_ms for pin in own if pin.snapshot in graph]
-        one = _Standing(name, tuple(pin.snapshot for pin in own), min(times, default=None), own[0].moved_ms)
+        one = _Standing(name, tuple(pin.snapshot for pin in own), min(times, default=None), moved_ms)
         if _is_over(one, limit_ms, now_ms):
             notes.append(_given_up(one, limit_ms or 0, now_ms))
         else:

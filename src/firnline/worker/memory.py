@@ -7,12 +7,15 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 from collections.abc import Mapping, Set
 from dataclasses import asdict, dataclass, field, fields
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 from firnline.own_files import own_cache, write_whole
+from firnline.settings import find_config
 
 VERSION = 1
 
@@ -76,6 +79,7 @@ def _remembered(said: Mapping[str, Any]) -> Remembered:
     return Remembered(**known)
 
 
-def usual_memory() -> Path:
-    """Returns where a worker remembers, if nothing else is said."""
-    return own_cache("worker") / "memory.json"
+def usual_memory(config: str | None) -> Path:
+    """Returns where a worker remembers, if nothing else is said: a file for each configuration, by its place."""
+    place = str(find_config(config) or "")
+    return own_cache("worker") / f"memory-{sha256(os.path.abspath(place).encode()).hexdigest()[:16]}.json"

@@ -31,6 +31,8 @@ from firnline.worker.schedule import (
 )
 
 CONFIG, RESUME, EXPIRE, ORPHANS, POINTERS, CACHE = "config", "resume", "expire", "orphans", "pointers", "cache"
+_AT_A_TIME = 128
+"""Tables that are planned together, then carried out: where a window closes, the first of a large lake are done."""
 _LEAST_PAUSE_MS = 1_000
 """Between two rounds: whatever is due and cannot be done would else keep a core busy."""
 
@@ -46,6 +48,7 @@ class Round:
     may_go_on: Callable[[], bool]
     steps: list[RoundStep] = field(default_factory=list)
     looked: int = 0
+    listed: set[str] = field(default_factory=set)
 
     def work(self) -> RoundReport:
         """Returns what was done. Raises nothing for a table or a catalog: each answers for itself."""
@@ -58,7 +61,7 @@ class Round:
                 self.steps.append(RoundStep(name, "the lake", problem=whole.problem))
         self.memory.save()
         now = self.clock()
-        due = next_due_ms(self.memory, self.policy, now, self._waiting)
+        due = next_due_ms(self.memory, self.policy, now, self.listed - self._waiting)
         first = min(due, next_run_ms(self.steps, now) or due)
         stopped = not self.may_go_on() or any(isinstance(each.problem, Interrupted) for each in self.steps)
         return RoundReport(began, now, tuple(self.steps), self.looked, max(now + _LEAST_PAUSE_MS, first), stopped)
@@ -75,8 +78,11 @@ class Round:
 
     @property
     def _waiting(self) -> set[str]:
-        """The tables with a plan that waits, for a person or for its time to undo: they get no second one beside it."""
-        return {step.table for step in self.steps if step.status is not None and step.status.state in OPEN}
+        """The tables with a plan that waits, for a person or for its time to undo: they get no second one beside it.
+        One that was only saved to be looked at, or that a stop left before it was meant, holds nothing up.
+        """
+        runs = ((step.table, step.status.run) for step in self.steps if step.status is not None)
+        return {table for table, run in runs if run.state in OPEN and run.is_meant}
 
     # ---- the steps
 
@@ -96,28 +102,39 @@ class Round:
         for answer in self.lake.several(named, at_once=self.policy.at_once).resume():
             for status in answer.value or ():
                 self.steps.append(RoundStep(RESUME, answer.table, status, status.refusal))
-            if answer.problem is not None:
-                self._note_problem(RESUME, answer.table, answer.problem)
+            if answer.problem is not None and not isinstance(answer.problem, LeaseHeld):
+                # What is wrong with one run delays no new one: the table itself may be well.
+                self.steps.append(RoundStep(RESUME, answer.table, problem=answer.problem))
 
     def _expire(self) -> None:
         """All that is due is planned together and carried out."""
         now, told = self.clock(), len(self.steps)
-        tables = {str(each) for each in self._tables(EXPIRE)}
+        self.listed = {str(each) for each in self._tables(EXPIRE)}
         if len(self.steps) == told:  # tables of a catalog that cannot be read now are still known
-            self.memory.forget_others(tables)
-        due = [name for name in tables - self._waiting if is_due(self.memory.of(name), now)]
-        if due:
-            for answer in self.lake.several(by_need(due, self.memory), at_once=self.policy.at_once).expire():
+            self.memory.forget_others(self.listed)
+        tables = self.listed - self._waiting
+        due = by_need([name for name in tables if is_due(self.memory.of(name), self.policy, now)], self.memory)
+        for start in range(0, len(due), _AT_A_TIME):
+            if not self.may_go_on():
+                return
+            slice_ = due[start : start + _AT_A_TIME]
+            for answer in self.lake.several(slice_, at_once=self.policy.at_once).expire():
                 self._note_expiry(answer)
 
     def _search(self) -> None:
-        known_now = {name: self.memory.of(name) for name in self.memory.tables.keys() - self._waiting}
-        due = [name for name, known in known_now.items() if is_search_due(known, self.policy, self.clock())]
+        due = [
+            name
+            for name in (self.memory.tables.keys() & self.listed) - self._waiting
+            if is_search_due(self.memory.of(name), self.policy, self.clock())
+        ]
         if not due:
             return
         several = self.lake.several(by_need(due, self.memory), at_once=self.policy.at_once)
         for answer in several.orphans(confirm=lambda plans: True):
             known, now = self.memory.of(answer.table), self.clock()
+            if isinstance(answer.problem, Interrupted | LeaseHeld):
+                self._note_problem(ORPHANS, answer.table, answer.problem)
+                continue
             if answer.problem is not None:
                 self.steps.append(RoundStep(ORPHANS, answer.table, problem=answer.problem))
                 self.memory.tables[answer.table] = search_failed(known, self.policy, now)

@@ -20,13 +20,11 @@ _OLD_WEIGHT = 0.5
 _SEARCH_AGAIN = 8
 
 
-def is_due(known: Remembered, now_ms: int) -> bool:
+def is_due(known: Remembered, policy: WorkerPolicy, now_ms: int) -> bool:
     """Tells whether a table is to be looked at. What was noted by a clock that ran ahead, and was put back since, does
     not count.
     """
-    if now_ms < known.again_ms <= now_ms + _LONGEST_BACKOFF_MS:
-        return False
-    return known.looked_ms > now_ms or now_ms >= known.looked_ms + known.waits_ms
+    return _due_ms(known, policy, now_ms) <= now_ms
 
 
 def is_search_due(known: Remembered, policy: WorkerPolicy, now_ms: int) -> bool:
@@ -49,8 +47,7 @@ def looked(known: Remembered, policy: WorkerPolicy, now_ms: int, released: int, 
     rate = released / max(hours, 1 / 60)
     smoothed = rate if not known.looked_ms else known.bytes_per_hour * _OLD_WEIGHT + rate * (1 - _OLD_WEIGHT)
     every = policy.every_ms
-    longest = max(every, min(every * _SELDOM, _SELDOM_MS))
-    waits = max(every, known.waits_ms // 2) if snapshots else min(max(every, known.waits_ms * 2), longest)
+    waits = max(every, known.waits_ms // 2) if snapshots else min(max(every, known.waits_ms * 2), _longest(policy))
     return replace(known, looked_ms=now_ms, waits_ms=waits, bytes_per_hour=smoothed, failures=0, again_ms=0)
 
 
@@ -80,14 +77,20 @@ def taken(known: Remembered, policy: WorkerPolicy, now_ms: int) -> Remembered:
     return replace(known, again_ms=now_ms + min(policy.every_ms, _LONGEST_BACKOFF_MS))
 
 
-def next_due_ms(memory: Memory, policy: WorkerPolicy, now_ms: int, waiting: Set[str] = frozenset()) -> int:
-    """Returns when to go round again: as soon as a table is due that is not `waiting` for something else, and no later
-    than `every` from now, for others may begin runs, and make tables.
+def next_due_ms(memory: Memory, policy: WorkerPolicy, now_ms: int, among: Set[str]) -> int:
+    """Returns when to go round again: as soon as one of these tables is due, and no later than `every` from now, for
+    others may begin runs, and make tables.
     """
-    latest, tables = now_ms + policy.every_ms, memory.tables.items()
-    return min([latest, *(_due_ms(known, now_ms) for name, known in tables if name not in waiting)])
+    due = (_due_ms(known, policy, now_ms) for name, known in memory.tables.items() if name in among)
+    return min([now_ms + policy.every_ms, *due])
 
 
-def _due_ms(known: Remembered, now_ms: int) -> int:
-    due = known.looked_ms + known.waits_ms
-    return max(due, known.again_ms) if known.looked_ms <= now_ms else now_ms
+def _due_ms(known: Remembered, policy: WorkerPolicy, now_ms: int) -> int:
+    """Returns when a table is due by the rhythm of now, whatever it was when it was last looked at."""
+    waits = min(known.waits_ms, _longest(policy))
+    due = now_ms if known.looked_ms > now_ms else known.looked_ms + waits
+    return max(due, known.again_ms) if known.again_ms <= now_ms + _LONGEST_BACKOFF_MS else due
+
+
+def _longest(policy: WorkerPolicy) -> int:
+    return max(policy.every_ms, min(policy.every_ms * _SELDOM, _SELDOM_MS))

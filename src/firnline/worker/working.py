@@ -24,7 +24,7 @@ from firnline.model.times import format_instant
 from firnline.observing.metrics import Metrics
 from firnline.observing.serving import Health
 from firnline.policy.parse import Section
-from firnline.policy.worker.keys import MEASURED, WorkerPolicy, worker_policy
+from firnline.policy.worker.keys import LAST_MS, MARGIN_MS, MEASURED, WorkerPolicy, worker_policy
 from firnline.ports.progress import Progress
 from firnline.settings import read_config
 from firnline.worker.measuring import measured_reads
@@ -34,7 +34,9 @@ from firnline.worker.rounds import Round
 
 _LONGEST_NAP_S = 30.0
 _SILENT_S = 600
+_SETTLES_S = 1.0
 _STEP_MS = 250
+_LOOK_BACK_S = 8.0
 
 
 @dataclass
@@ -47,26 +49,36 @@ class Hours:
     policy: WorkerPolicy
     clock: Callable[[], int] = now_ms
     beat: Callable[[], None] = lambda: None
-    _told: tuple[int, bool] = (-1, False)
+    _told: tuple[int, bool, bool] = (-1, False, False)
+    _stopped_s: float | None = None
 
     def may_go_on(self) -> bool:
-        if self.stop.is_set():
-            return False
-        now = self.clock()
-        at, is_open = self._told
-        if at != now // _STEP_MS:  # zones are slow to ask, and this is asked before every read
-            self.beat()
-            is_open = self.policy.opens_ms(now) <= now
-            self._told = now // _STEP_MS, is_open
-        return is_open
+        """Tells whether new work may be begun."""
+        return not self.stop.is_set() and self._looked()[1]
 
     def is_over(self) -> bool:
         return not self.may_go_on()
 
     def gate(self) -> None:
-        """Raises Interrupted where nothing may be read any more."""
-        if self.is_over():
+        """Raises Interrupted where nothing may be read any more: a while after nothing new is begun, so that a batch of
+        deletes is followed by the look that belongs to it.
+        """
+        if self.stop.is_set() and self._stopped_s is None:
+            self._stopped_s = time.monotonic()
+        is_late = self._stopped_s is not None and time.monotonic() - self._stopped_s > _LOOK_BACK_S
+        if is_late or not self._looked()[2]:
             raise Interrupted("the worker stops here", hint="the next round goes on with it")
+
+    def _looked(self) -> tuple[int, bool, bool]:
+        """Returns whether there may be new work, and whether there may be reads. Zones are slow to ask, and this is
+        asked before every read.
+        """
+        now = self.clock()
+        if self._told[0] != now // _STEP_MS:
+            self.beat()
+            begins, reads = (self.policy.opens_ms(now, each) <= now for each in (MARGIN_MS, LAST_MS))
+            self._told = now // _STEP_MS, begins, reads
+        return self._told
 
 
 @dataclass
@@ -82,6 +94,8 @@ class Worker:
     clock: Callable[[], int] = now_ms
     metrics: Metrics = field(default_factory=Metrics)
     _good: Section | None = field(default=None, init=False, repr=False)
+    _known: Memory | None = field(default=None, init=False, repr=False)
+    _is_measured: bool = field(default=False, init=False, repr=False)
     _measured: float | None = field(default=None, init=False, repr=False)
     _last: RoundReport | None = field(default=None, init=False, repr=False)
     _beat_s: float = field(default_factory=time.monotonic, init=False, repr=False)
@@ -129,7 +143,8 @@ class Worker:
             section, self.engine, progress=self.progress, interrupted=hours.is_over, clock=self.clock, pacing=pacing
         )
         places.watch = places.watch.joined(self.metrics)
-        round_ = Round(Lake(places, self.config), policy, Memory.load(self.memory), self.clock, hours.may_go_on)
+        self._known = self._known or Memory.load(self.memory)
+        round_ = Round(Lake(places, self.config), policy, self._known, self.clock, hours.may_go_on)
         try:
             report = round_.work()
         finally:
@@ -147,21 +162,44 @@ class Worker:
         """
         if policy.iops != MEASURED:
             return None if policy.iops is None else float(policy.iops)
-        if self._measured is None:
+        if not self._is_measured:
+            self._is_measured = True
             places = places_of(section, self.engine, clock=self.clock)
             self._measured = measured_reads(places, policy)
         return self._measured
 
     def _configured(self) -> Section:
-        """Returns what the file says now; what it said when it was last understood, where it is not any more."""
+        """Returns what the file says now; what it said when it was last understood, where it is not any more.
+
+        1. An editor empties the file, or takes it away, and writes it again.
+        2. The worker reads it in between: it says nothing, or only some of the rules.
+        3. A round by that would expire what the policy keeps.
+
+        So a file that changed counts when it was read twice alike, and one that says nothing any more never.
+        """
         try:
-            self._good = read_config(self.config)
+            found = read_config(self.config)
+            if found != self._good:
+                self.stop.wait(_SETTLES_S)
+                self._good = self._settled(found)
         except FirnlineError as problem:
             logging.getLogger("firnline").warning("the configuration of before counts: %s", problem.message)
         return self._good or Section()
 
+    def _settled(self, found: Section) -> Section | None:
+        """Returns a changed configuration, if it stays; else the one of before. Raises where it cannot be read."""
+        if read_config(self.config) != found:
+            return self._good
+        if found == Section():
+            logging.getLogger("firnline").warning("the configuration says nothing any more: the one of before counts")
+            return self._good
+        return found
+
     def _sleep_until(self, at_ms: int) -> None:
-        """Waits, by the clock: one that is put forward or back, or a machine that slept, is noticed within seconds."""
-        while not self.stop.is_set() and self.clock() < at_ms:
+        """Waits, by the clock and no longer than it said: one that is put forward or back, or a machine that slept, is
+        noticed within seconds.
+        """
+        until_s = time.monotonic() + (at_ms - self.clock()) / 1000
+        while not self.stop.is_set() and self.clock() < at_ms and time.monotonic() < until_s:
             self._beat()
             self.stop.wait(min(_LONGEST_NAP_S, max(0.05, (at_ms - self.clock()) / 1000)))

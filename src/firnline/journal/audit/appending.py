@@ -16,7 +16,15 @@ from dataclasses import dataclass, field
 from threading import Lock
 from typing import Any, NamedTuple, Protocol
 
-from firnline.errors import AlreadyExists, AuditUnwritable, FirnlineError, ObjectNotFound, OutcomeUnknown, StoreError
+from firnline.errors import (
+    AlreadyExists,
+    AuditUnwritable,
+    FirnlineError,
+    Interrupted,
+    ObjectNotFound,
+    OutcomeUnknown,
+    StoreError,
+)
 from firnline.journal.audit.entries import (
     PER_FOLDER,
     AuditEntry,
@@ -62,6 +70,8 @@ class AuditLog:
         """Appends news. Raises AuditUnwritable where that is not possible: what they tell of must not be done."""
         try:
             self.append(news.to_json())
+        except Interrupted:
+            raise
         except FirnlineError as problem:
             raise AuditUnwritable(
                 f"the audit log {self.root} cannot be written: {problem.message}; {news.run} stays as it is",

@@ -13,17 +13,14 @@ from firnline.plans.erasure import ERASURE
 from firnline.plans.pages import size
 from firnline.plans.request import Request
 
-_BEFORE_COMMIT = (RunState.PLANNED, RunState.ARCHIVED)
-"""Whatever the policy says by then, a commit that was tried must be read back: it may have landed."""
-
 
 def awaits_approval(work: TableContext, run: Run) -> str | None:
     """Returns how a run is approved that a person must look at before it changes anything; None for every other one.
 
-    The policy of now counts, not that of the plan: who lowers the bound means the runs that wait, too. An erasure was
-    asked for by a person, who is in its record.
+    The policy of now counts, not that of the plan: who lowers the bound means the runs that wait, too. One that has
+    begun goes on: a commit that was tried must be read back. An erasure was asked for by a person, who is in its record.
     """
-    if run.kind == ERASURE or run.state not in _BEFORE_COMMIT or run.approval is not None:
+    if run.kind == ERASURE or run.state is not RunState.PLANNED or run.approval is not None:
         return None
     above = policy_in_force(work.source.load(), work.source.name, work.config, Request()).approve_above.value
     if above is None or run.plan["victims"]["bytes"] <= above:

@@ -26,7 +26,9 @@ _MOST_AT_ONCE = 256
 _MOST_IOPS = 1_000_000
 MEASURED, USUAL = "measured", "usual"
 _SHORTEST_MS = 1_000
-MARGIN_MS = 2_000
+MARGIN_MS = 3_000
+LAST_MS = 1_000
+"""So long before a window closes work ends at its next batch, and nothing at all is read any more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +43,7 @@ class WorkerPolicy:
     at_once: int = 4
     tables: tuple[str, ...] = ()
 
-    def opens_ms(self, now_ms: int) -> int:
+    def opens_ms(self, now_ms: int, margin_ms: int = MARGIN_MS) -> int:
         """Returns from when on there may be work: the present moment where there may be now. Shortly before a window
         closes nothing new is begun, so that what is under way ends inside.
         """
@@ -50,7 +52,7 @@ class WorkerPolicy:
         closes = self.window.closes_ms(now_ms)
         if closes is None:
             return self.window.opens_ms(now_ms)
-        return now_ms if now_ms < closes - MARGIN_MS else self.window.opens_ms(closes)
+        return now_ms if now_ms < closes - margin_ms else self.window.opens_ms(closes)
 
 
 def _every(text: str) -> int:

@@ -37,8 +37,12 @@ class LooseEnds:
         """
         if not self.due:
             return
+        before: Layer | None = None
         while layer := self._next():
+            if layer == before:
+                raise Abandoned("what was to go stays, although no ref leads to it: another holds it", serious=True)
             self._take(layer)
+            before = layer
         self.unguard()
 
     def unguard(self) -> None:
