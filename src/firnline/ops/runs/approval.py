@@ -18,7 +18,7 @@ def awaits_approval(work: TableContext, run: Run) -> str | None:
     """Returns how a run is approved that a person must look at before it changes anything; None for every other one.
 
     The policy of now counts, not that of the plan: who lowers the bound means the runs that wait, too. One that has
-    begun goes on: a commit that was tried must be read back. An erasure was asked for by a person, who is in its record.
+    begun goes on: a commit that was tried must be read back. An erasure was asked for by a person, as its record says.
     """
     if run.kind == ERASURE or run.state is not RunState.PLANNED or run.approval is not None:
         return None
