@@ -16,6 +16,7 @@ from shlex import quote
 from firnline.errors import RefusedForSafety, UnsupportedFormat
 from firnline.journal.runs import Run
 from firnline.model.readers import StreamReader
+from firnline.model.removals import Removal
 from firnline.model.snapshots import SnapshotId
 from firnline.ops.readers.finding import FoundReaders, find_readers
 from firnline.ops.runs.decision import policy_in_force
@@ -62,15 +63,28 @@ def refuse_read(work: TableContext, run: Run, in_force: Effective, now_ms: int) 
     """
     if run.removal is None or not in_force.readers.value:
         return
-    gone, rules = set(run.removal.ids), _rules(in_force)
+    gone, limit_ms = set(run.removal.ids), _rules(in_force).limit_ms
     for reader in _found(work, in_force).readers:
-        is_over = rules.limit_ms is not None and now_ms - (reader.moved_ms or now_ms) > rules.limit_ms
-        if reader.at in gone and not is_over:
+        if reader.at in gone and not _is_over(reader, run.removal, limit_ms, now_ms):
             raise RefusedForSafety(
                 f"the reader {reader.checkpoint} stands at {reader.at}, which {run.id} took out",
                 hint=f"nothing more was removed; `firnline undo {quote(str(run.id))}` brings it back; or take the "
                 "reader out of `readers`, if it is gone",
             )
+
+
+def _is_over(reader: StreamReader, removal: Removal, limit_ms: int | None, now_ms: int) -> bool:
+    """Tells whether a reader stands still for too long: as for a decision, both its checkpoint and what follows where
+    it stands must be old.
+    """
+    following = [
+        int(each["timestamp-ms"])
+        for each in removal.snapshots
+        if str(each.get("parent-snapshot-id")) == reader.at and "timestamp-ms" in each
+    ]
+    if limit_ms is None or reader.moved_ms is None or not following:
+        return False
+    return now_ms - max(reader.moved_ms, *following) > limit_ms
 
 
 def _rules(in_force: Effective) -> ReaderRules:
