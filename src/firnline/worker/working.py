@@ -30,7 +30,7 @@ from firnline.settings import read_config
 from firnline.worker.measuring import measured_reads
 from firnline.worker.memory import Memory
 from firnline.worker.report import RoundReport
-from firnline.worker.rounds import Round
+from firnline.worker.rounds import RESUME, Round
 
 _LONGEST_NAP_S = 30.0
 _SILENT_S = 600
@@ -123,7 +123,7 @@ class Worker:
             opens = policy.opens_ms(self.clock())
             if opens > self.clock():
                 if once:
-                    logging.getLogger("firnline").info("the window opens at %s", format_instant(opens))
+                    logging.getLogger("firnline").warning("the window opens at %s", format_instant(opens))
                     return 0
                 self._sleep_until(opens)
                 continue
@@ -150,7 +150,7 @@ class Worker:
         finally:
             end_watch()  # what this round's configuration opened, such as a webhook
         for step in report.problems:
-            if step.problem is not None:
+            if step.problem is not None and step.status is None and step.name != RESUME:  # runs tell of themselves
                 self.metrics.failed(step.table, step.problem.kind)
         bad = {step.table for step in report.problems}
         self.metrics.tables(len(round_.memory.tables.keys() - bad), len(bad))

@@ -4,7 +4,7 @@ worker:
   window: 22:00-06:00 Europe/Berlin   # in which hours it works
   budget: 20%                         # of what a store takes, for reads, writes and deletes
   iops: measured                      # what stores take, where `stores` does not say: a number, or measured
-  every: 1h                           # how often each table is looked at, at least
+  every: 1h                           # how often a table is looked at on which much expires
   orphans: 7d                         # how often its folders are searched
   at-once: 4                          # tables worked on side by side
   tables: [lake.*, /data/repository]  # names, patterns and locations; else every table of every catalog
