@@ -414,11 +414,11 @@ def test_an_error_of_no_known_kind_in_one_table_stops_no_other(
 ) -> None:
     act = getattr(Runs, step)
 
-    def broken(runs: Runs, of: Any, *said: Any) -> Any:
+    def broken(runs: Runs, of: Any, *said: Any, **options: Any) -> Any:
         named = of.source.name if isinstance(of, TableContext) else of
         if str(named).startswith("lake.db.c"):
             raise KeyError("no such thing")
-        return act(runs, of, *said)
+        return act(runs, of, *said, **options)
 
     monkeypatch.setattr(Runs, step, broken)
     found = expired(four.firnline())

@@ -132,16 +132,16 @@ class Runs:
         plan = self.recorded(work, planned, meant=True)
         return self.advance(str(plan.run), Leave(break_lease, request.include_outside))
 
-    def proposed(self, work: TableContext, planned: Planned) -> Plan:
-        """Returns the plan, saved as a run that waits for `approve`; one without a run if nothing expires, or if it
-        would be refused.
+    def proposed(self, work: TableContext, planned: Planned, *, meant: bool = False) -> Plan:
+        """Returns the plan, saved as a run that waits for `approve` unless it is meant already; one without a run if
+        nothing expires, or if it would be refused.
         """
         if planned.plan.stages:
             _refuse_hopeless(work, planned)
         if not planned.plan.stages or planned.plan.refusal is not None:
             planned.close()
             return planned.plan
-        return self.recorded(work, planned, meant=False)
+        return self.recorded(work, planned, meant=meant)
 
     def approve(self, run: str, by: str | None = None, note: str | None = None) -> None:
         """Writes into the record that the operator wants the run, which was only planned: any process that resumes may

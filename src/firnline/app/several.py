@@ -92,16 +92,18 @@ class Several:
         self,
         *,
         break_lease: bool = False,
+        meant: bool = False,
         confirm: Callable[[Sequence[TableAnswer[Plan]]], None] = lambda plans: None,
         **asked: Any,
     ) -> list[TableAnswer[Carried[Plan]]]:
         """Returns what became of each table. All of them are planned first; `confirm` is shown the plans, and raises to
-        stop. Then each is taken as far as it may go now; `resume` goes on with those that were planned.
+        stop. Then each is taken as far as it may go now; `resume` goes on with those that were planned. `meant`: nobody
+        is asked, so whatever ends this process, `resume` carries out what it saved.
         """
         request = request_of(**asked)
 
         def propose(work: TableContext, found: Planned) -> Proposed[Plan]:
-            plan = self.runs_of_tables.proposed(work, found)
+            plan = self.runs_of_tables.proposed(work, found, meant=meant)
             return Proposed(plan, plan.run, plan.refusal)
 
         def confirmed(plans: Sequence[TableAnswer[Plan]]) -> bool:

@@ -118,7 +118,7 @@ class Round:
             if not self.may_go_on():
                 return
             slice_ = due[start : start + _AT_A_TIME]
-            for answer in self.lake.several(slice_, at_once=self.policy.at_once).expire():
+            for answer in self.lake.several(slice_, at_once=self.policy.at_once).expire(meant=True):
                 self._note_expiry(answer)
 
     def _search(self) -> None:
