@@ -9,8 +9,8 @@ import pytest
 from firnline.policy.limits import StoreLimits
 from firnline.policy.parse import parse_policy
 from firnline.policy.worker.keys import worker_policy
-from firnline.stores.measuring import reads_per_second
 from firnline.stores.objects import ObjectStores
+from firnline.stores.probe import reads_per_second
 from firnline.stores.throttle import Lanes, usual_rates
 from tests.worker.lakes import snapshots, worked_lake, worker
 

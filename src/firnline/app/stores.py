@@ -103,7 +103,7 @@ class Stores:
 
     def measure(self, name: TableName, folder: str) -> float | None:
         """Returns how many reads a second the store of a table answers; None where its folder has no object."""
-        from firnline.stores.measuring import reads_per_second
+        from firnline.stores.probe import reads_per_second
 
         return reads_per_second(self._unpaced(self.settings_of(name)), folder)
 

@@ -21,7 +21,7 @@ from firnline.errors import AccessDenied, AlreadyExists, ObjectChanged, ObjectNo
 from firnline.model.locations import join, parse_location
 from firnline.ports.delete import Doomed, Fate
 from firnline.ports.probe import ProbeAnswer, StoreVerdicts, Surroundings, no, unknown, yes
-from firnline.ports.stores import TaggedObject
+from firnline.ports.stores import ReadWrite, TaggedObject
 from firnline.stores.buckets import Buckets
 from firnline.stores.delete import DELETE_PATIENCE, ObjectDelete
 from firnline.stores.delete_batches import Answer
@@ -359,3 +359,29 @@ def _trusted(place: str, surroundings: Surroundings) -> StoreVerdicts:
     own = yes("local: no probing needed")
     none = no("there are no ETags to match here")
     return StoreVerdicts(place, own, own, own, own, own, own, none, own, surroundings, 0)
+
+
+_THREADS = 8
+_SECONDS = 1.0
+_MOST = 4_000
+
+
+def reads_per_second(store: ReadWrite, folder: str, clock: Callable[[], float] = time.monotonic) -> float | None:
+    """Returns the rate at which a store told of an object in the folder; None where there is none to ask for. Some
+    thousand requests at most: who measures must not be the load that the budget is to keep away.
+    """
+    found = next(iter(store.list(folder)), None)
+    if found is None:
+        return None
+    began = clock()
+
+    def ask(_: int) -> int:
+        asked = 0
+        while clock() - began < _SECONDS and asked < _MOST // _THREADS:
+            store.head(found.key)
+            asked += 1
+        return asked
+
+    with ThreadPoolExecutor(_THREADS) as pool:
+        asked = sum(pool.map(ask, range(_THREADS)))
+    return asked / max(clock() - began, 1e-3)
