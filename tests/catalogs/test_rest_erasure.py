@@ -20,24 +20,15 @@ from firnline.ops.erasure.report import ErasureReport
 from firnline.ops.tiers.waking import Inquiry
 from firnline.policy.parse import parse_policy
 from harness.servers import Server
+from tests.tiers.lakes import POLICY
 
 from .lakes import five_snapshots, rows
 
 pytestmark = pytest.mark.xdist_group("rest")
 
-TIER = """
-archive: cold
-tiers:
-  cold:
-    root: {root}
-catalogs:
-  cold:
-    archive: off
-"""
-
 
 def lake_with_tier(folder: Path) -> Lake:
-    return Lake(places_of(parse_policy(TIER.format(root=f"file://{folder}/colder")), engine="local"))
+    return Lake(places_of(parse_policy(POLICY.format(root=f"file://{folder}/colder")), engine="local"))
 
 
 def erase(lake: Lake, name: str, path: str) -> ErasureReport:

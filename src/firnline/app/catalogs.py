@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 
 from firnline.errors import FirnlineError, NoSuchTable, UsageError
 from firnline.model.names import is_location, parts_of, without_quoted, written
+from firnline.policy.inherit import check_names
+from firnline.policy.parse import Section
 from firnline.ports.catalogs import Catalog, TableName
 
 if TYPE_CHECKING:
@@ -63,6 +65,13 @@ class Catalogs:
             except FirnlineError as problem:
                 unread[name] = problem
         return found, unread
+
+    def refuse_unknown_names(self, config: Section) -> None:
+        """Raises PolicyError unless every catalog, namespace and table that a configuration names exists."""
+        if config.inside:
+            check_names(
+                config, self.configured, lambda name: ((each.namespace, each.name) for each in self.tables(name))
+            )
 
     def everyone(self) -> Iterator[TableName]:
         """Yields every table whose needs count: of each configured catalog, and of those that nobody configured and

@@ -16,7 +16,7 @@ from firnline.ops.orphans.scope import Prefix
 from firnline.ops.table.context import TableContext, refuse_unfit
 from firnline.policy.parse import Section
 from firnline.ports.cache import REDIS
-from firnline.ports.catalogs import TableName, TableSource
+from firnline.ports.catalogs import TableName, TableSource, always
 from firnline.settings import cache_setting, store_limits
 
 if TYPE_CHECKING:
@@ -36,10 +36,6 @@ if TYPE_CHECKING:
 _OF_STORES = ("s3.", "client.", "gcs.", "adls.")
 
 
-def _open() -> None:
-    """The gate of who may always read."""
-
-
 @dataclass(frozen=True, slots=True)
 class Pacing:
     """As what part of all that stores take a process works, and what is passed before each read: it raises where none
@@ -47,7 +43,7 @@ class Pacing:
     """
 
     part: float = 1.0
-    gate: Callable[[], None] = _open
+    gate: Callable[[], None] = always
     reads: float | None = None
 
 

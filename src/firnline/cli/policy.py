@@ -11,7 +11,7 @@ from firnline.cli.terminal import options
 from firnline.cli.terminal.output import output_for
 from firnline.model.times import format_duration
 from firnline.plans.pages import Block, Grid, Hint, Line, Page, size
-from firnline.policy.inherit import Effective, check_names
+from firnline.policy.inherit import Effective
 from firnline.policy.parse import Section
 from firnline.policy.policy import Setting
 from firnline.settings import read_config
@@ -41,21 +41,15 @@ def check(config: options.Config = None, as_json: options.Json = False) -> None:
     """Read the policy file and say what is wrong with it, by line and key; names must be of the configured catalogs."""
     section = read_config(config)
     if section.inside:
-        _check_names(section)
+        from firnline.app.places import places_of
+
+        places_of(section).catalogs.refuse_unknown_names(section)
     levels = [*_levels(section, "")]
     blocks: list[Block] = [Line("the policy is sound"), Grid(tuple(levels))]
     if not levels:
         blocks = [Line("no policy is written")]
     hint = Hint("without one, the table's own retention counts")
     output_for(as_json).show(Page((*blocks, *(() if levels else (hint,)))), {"levels": [list(row) for row in levels]})
-
-
-def _check_names(section: Section) -> None:
-    from firnline.app.places import places_of
-    from firnline.lake import Lake
-
-    lake = Lake(places_of(section))
-    check_names(section, lake.catalogs, lambda name: ((each.namespace, each.name) for each in lake.tables(name)))
 
 
 def _settings(effective: Effective) -> Iterator[tuple[str, Setting[Any]]]:

@@ -130,7 +130,7 @@ Still = Callable[[], None]
 
 
 def always() -> None:
-    """Lets every request go: for a commit that no lease stands behind."""
+    """Lets every request go: a commit that no lease stands behind, a read that no window ends."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from firnline.model.locations import parse_location
 from firnline.policy.limits import LARGEST_BATCH, Limit, StoreLimits
+from firnline.ports.catalogs import always
 from firnline.ports.stores import Budget
 
 READS, DELETES, WRITES = "reads", "deletes", "writes"
@@ -182,10 +183,6 @@ class Pace:
         self.batch = min(self.batch + _BATCH_STEP, self.largest)
 
 
-def _open() -> None:
-    """The gate of who may always read."""
-
-
 class Throttle:
     """Everything that paces what one process asks of a store. Safe to share between threads.
 
@@ -199,7 +196,7 @@ class Throttle:
         budget: Budget | None = None,
         clock: Clock = time.monotonic,
         parts: int = 1,
-        gate: Callable[[], None] = _open,
+        gate: Callable[[], None] = always,
     ) -> None:
         self.lanes = lanes or Lanes()
         self.budget: Budget = budget or LocalBudget(clock=clock)

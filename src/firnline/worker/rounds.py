@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from firnline.app.lake_runs import Carried
@@ -13,7 +13,6 @@ from firnline.lake import Lake
 from firnline.ops.runs.status import RunStatus
 from firnline.plans.answers import TableAnswer
 from firnline.plans.plan import Plan
-from firnline.policy.inherit import check_names
 from firnline.policy.worker.keys import WorkerPolicy
 from firnline.ports.catalogs import TableName
 from firnline.worker.memory import Memory
@@ -53,10 +52,11 @@ class Round:
     def work(self) -> RoundReport:
         """Returns what was done. Raises nothing for a table or a catalog: each answers for itself."""
         began = self.clock()
-        for name, step in self._order():
+        order = self._order()
+        for name in order:
             if not self.may_go_on():
                 break
-            whole = answer_of(name, lambda _, act=step: act(), lambda: False)  # type: ignore[misc]
+            whole = answer_of(name, lambda each: order[each](), lambda: False)
             if whole.problem is not None:
                 self.steps.append(RoundStep(name, "the lake", problem=whole.problem))
         self.memory.save()
@@ -66,15 +66,15 @@ class Round:
         stopped = not self.may_go_on() or any(isinstance(each.problem, Interrupted) for each in self.steps)
         return RoundReport(began, now, tuple(self.steps), self.looked, max(now + _LEAST_PAUSE_MS, first), stopped)
 
-    def _order(self) -> list[tuple[str, Callable[[], None]]]:
-        return [
-            (CONFIG, self._check_names),
-            (RESUME, self._resume),
-            (EXPIRE, self._expire),
-            (ORPHANS, self._search),
-            (POINTERS, self._publish),
-            (CACHE, self._trim),
-        ]
+    def _order(self) -> dict[str, Callable[[], None]]:
+        return {
+            CONFIG: self._check_names,
+            RESUME: self._resume,
+            EXPIRE: self._expire,
+            ORPHANS: self._search,
+            POINTERS: self._publish,
+            CACHE: self._trim,
+        }
 
     @property
     def _waiting(self) -> set[str]:
@@ -88,13 +88,7 @@ class Round:
 
     def _check_names(self) -> None:
         """A rule under a name that nothing has protects nothing: that is told, and the tables that there are go on."""
-        lake = self.lake
-
-        def tables(catalog: str) -> Iterator[tuple[tuple[str, ...], str]]:
-            return ((each.namespace, each.name) for each in lake.tables(catalog))
-
-        if lake.places.config.inside:
-            check_names(lake.places.config, lake.catalogs, tables)
+        self.lake.places.catalogs.refuse_unknown_names(self.lake.places.config)
 
     def _resume(self) -> None:
         """What any worker or command left goes on: commits that were approved, purges that are due."""

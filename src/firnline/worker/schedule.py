@@ -29,7 +29,7 @@ def is_due(known: Remembered, policy: WorkerPolicy, now_ms: int) -> bool:
 
 def is_search_due(known: Remembered, policy: WorkerPolicy, now_ms: int) -> bool:
     """Tells whether the folders of a table are to be searched."""
-    if policy.orphans_ms is None or now_ms < known.again_ms <= now_ms + _LONGEST_BACKOFF_MS:
+    if policy.orphans_ms is None or _backs_off_until_ms(known, now_ms) > now_ms:
         return False
     return known.searched_ms > now_ms or now_ms >= known.searched_ms + policy.orphans_ms
 
@@ -63,13 +63,12 @@ def search_failed(known: Remembered, policy: WorkerPolicy, now_ms: int) -> Remem
     return replace(known, searched_ms=now_ms - whole + whole // _SEARCH_AGAIN)
 
 
-def failed(known: Remembered, now_ms: int, jitter: float | None = None) -> Remembered:
+def failed(known: Remembered, now_ms: int) -> Remembered:
     """Returns what is known after a look that failed: the next one comes later each time. Tables that failed together,
     as their server was down, do not come back together.
     """
     full = min(_FIRST_BACKOFF_MS << min(known.failures, 16), _LONGEST_BACKOFF_MS)
-    part = random.uniform(0.5, 1.0) if jitter is None else jitter
-    return replace(known, failures=known.failures + 1, again_ms=now_ms + int(full * part))
+    return replace(known, failures=known.failures + 1, again_ms=now_ms + int(full * random.uniform(0.5, 1.0)))
 
 
 def taken(known: Remembered, policy: WorkerPolicy, now_ms: int) -> Remembered:
@@ -89,7 +88,12 @@ def _due_ms(known: Remembered, policy: WorkerPolicy, now_ms: int) -> int:
     """Returns when a table is due by the rhythm of now, whatever it was when it was last looked at."""
     waits = min(known.waits_ms, _longest(policy))
     due = now_ms if known.looked_ms > now_ms else known.looked_ms + waits
-    return max(due, known.again_ms) if known.again_ms <= now_ms + _LONGEST_BACKOFF_MS else due
+    return max(due, _backs_off_until_ms(known, now_ms))
+
+
+def _backs_off_until_ms(known: Remembered, now_ms: int) -> int:
+    """Returns until when a table is left alone; 0 where that was noted by a clock that ran ahead."""
+    return known.again_ms if known.again_ms <= now_ms + _LONGEST_BACKOFF_MS else 0
 
 
 def _longest(policy: WorkerPolicy) -> int:
