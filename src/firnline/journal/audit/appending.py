@@ -32,12 +32,11 @@ from firnline.journal.audit.entries import (
     hash_of,
     key_of,
     number_in,
-    parse_entry,
 )
 from firnline.journal.events import UNSEALED, Sealing
 from firnline.patience import Patience
 from firnline.ports.observing.news import News
-from firnline.ports.stores import Get, Head, List, PutIfAbsent
+from firnline.ports.stores import Get, Head, List, PutIfAbsent, is_there
 
 
 class AuditStore(Get, Head, List, PutIfAbsent, Protocol):
@@ -124,11 +123,7 @@ def find_end(store: AuditStore, root: str) -> ChainEnd:
 
 
 def _begins(store: AuditStore, root: str, folder: int) -> bool:
-    try:
-        store.head(key_of(root, folder * PER_FOLDER + 1))
-    except ObjectNotFound:
-        return False
-    return True
+    return is_there(store, key_of(root, folder * PER_FOLDER + 1))
 
 
 def _end_from(store: AuditStore, root: str, number: int) -> ChainEnd:
@@ -146,9 +141,3 @@ def _end_in(store: AuditStore, root: str, folder: int) -> ChainEnd | None:
         return None
     key = key_of(root, max(numbers))
     return ChainEnd(max(numbers), hash_of(store.get(key)))
-
-
-def read_entry(store: Get, key: str) -> tuple[AuditEntry, str]:
-    """Returns an entry and the hash of its object. Raises UnreadableMetadata where it is damaged."""
-    data = store.get(key)
-    return parse_entry(data, key), hash_of(data)
