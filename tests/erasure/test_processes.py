@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.erasure.erasing import erase, file_of, is_lying, mentions, without
+from firnline.ops.erasure.report import ErasurePlan
+from tests.erasure.erasing import ASKED, erase, file_of, is_lying, mentions, without
 from tests.neighbours.lakes import RealLake
 from tests.tiers.lakes import rows_of
 
@@ -33,6 +34,21 @@ def at_once(lake: RealLake, asked: Sequence[str]) -> list[tuple[int, str]]:
     ]
     said = [each.communicate(timeout=120) for each in started]
     return [(each.returncode, out or err) for each, (out, err) in zip(started, said, strict=True)]
+
+
+def test_a_file_that_another_run_has_yet_to_delete_is_no_leftover(plain: RealLake) -> None:
+    path = file_of(plain, "t", 1)
+    others: list[str] = []
+
+    def meanwhile(plan: ErasurePlan) -> None:
+        [theirs] = erase(plain, "t", path, grace="1h").tables
+        assert theirs.run is not None
+        others.append(theirs.run.id)
+
+    [told] = plain.firnline().erasures.carry_out("lake.db.t", [path], ASKED, 0, meanwhile).tables
+    assert told.run is not None
+    assert ([told.run.id], told.left, told.waits) == (others, (), True)
+    assert is_lying(path)
 
 
 @pytest.mark.parametrize("values", [(1, 1, 1), (0, 1, 2)], ids=["the same file", "a file each"])

@@ -150,7 +150,7 @@ class Erasures:
         begun = [self._carried_on(there) for there in found.tables]
         if not set(found.files) <= _approved(found, begun):
             self._confirmed(found, confirm)
-        done = [self._erased(there, run, asked, grace_ms) for there, run in zip(found.tables, begun, strict=True)]
+        done = [self._erased(there, asked, grace_ms) for there in found.tables]
         done = [_looked_again(there, each) for there, each in zip(found.tables, done, strict=True)]
         left = ((each, each.lying()) for each in found.tableless)
         more = (
@@ -231,10 +231,18 @@ class Erasures:
                 raise
             return status
 
-    def _erased(self, there: _There, begun: RunStatus | None, asked: Inquiry, grace_ms: int | None) -> ErasedFrom:
+    def _erased(self, there: _There, asked: Inquiry, grace_ms: int | None) -> ErasedFrom:
+        """Returns what became of the files in a table.
+
+        1. This process finds no run that erases them.
+        2. Another plans one, and commits: no snapshot names them any more. Its grace lasts, or its purge does.
+        3. This process finds nothing to take out, and files that lie there still. They are the other run's to delete.
+        """
         run, starts = self._run(there, asked, grace_ms)
+        if run is None or run.run.is_finished:
+            run = self._carried_on(there)
         state = there.work.source.load()
-        done = ErasedFrom(there.name, state.table, run or begun, starts=starts)
+        done = ErasedFrom(there.name, state.table, run, starts=starts)
         if done.waits:
             return done
         stores = self.places.stores
