@@ -31,7 +31,7 @@ from parts.measuring import machine, measured
 from parts.reporting import Line, save, table
 from pyiceberg.catalog.sql import SqlCatalog
 
-from firnline.app.lake_plans import TABLES_ON_THREADS
+from firnline.app.lake_wide.plans import TABLES_ON_THREADS
 from harness.large.tables import START_MS, STEP_MS, LargeShape, LargeTable
 
 SHAPE = LargeShape(100, 10, live=60, cadence=5, refs=3)

@@ -37,10 +37,10 @@ class Forgery:
         """Returns a new run beside a real one, whose folder this is: its plan and first event, under another name."""
         source = local(real)
         made = Forgery(source.with_name(_STAMP))
-        for name in ("events", "victims", "walked"):
-            (made.folder / name).mkdir(parents=True)
         plan = json.loads((source / "plan.json").read_text())
-        made._write_plan({**plan, "parts": {"victims": {}, "walked": {}}})
+        for name in ("events", *plan["parts"]):
+            (made.folder / name).mkdir(parents=True)
+        made._write_plan({**plan, "parts": {name: {} for name in plan["parts"]}})
         made.say({**json.loads((source / "events/000001.json").read_text()), "detail": {}})
         made.edit(lambda plan: None)
         return made

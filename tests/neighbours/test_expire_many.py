@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from firnline.app.lake_runs import Carried
+from firnline.app.lake_wide.runs import Carried
 from firnline.app.places import now_ms
 from firnline.app.runs import Runs
 from firnline.cli.main import run

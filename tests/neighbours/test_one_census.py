@@ -11,7 +11,7 @@ import pytest
 import yaml
 from pyiceberg.catalog.sql import SqlCatalog
 
-from firnline.app import lake_searches
+from firnline.app.lake_wide import searches as lake_searches
 from firnline.formats.iceberg.table import IcebergFormat
 from firnline.ops.orphans.together import search_together
 from firnline.stores.ranges import ObjectRanges

@@ -16,7 +16,7 @@ import pytest
 from firnline.errors import CollectionForbidden, NoSuchTable, RefusedForSafety, UnreadableMetadata
 from firnline.model.times import HOUR_MS
 from firnline.ops.orphans.guard import LakeGuard
-from firnline.ops.runs.guard import ListedFile, reachable_since_plan
+from firnline.ops.runs.guard import ListedFile, reachable_since_search
 from firnline.ports.listings import ObjectClass
 from harness.crowds import Crowd
 from harness.disks import local
@@ -381,7 +381,7 @@ def test_the_same_bytes_written_again_are_young_whatever_their_tag(crowd: Crowd)
     _, waiting = crowd.process().orphans(crowd.name("t"), grace="1h", consent=lambda plan: True)
     process = crowd.process()
     work = process.places.table_context(crowd.name("t"))
-    guard = LakeGuard(work, waiting.run, reachable_since_plan(work, waiting.run))
+    guard = LakeGuard(work, waiting.run, waiting.run.plan, reachable_since_search(work, waiting.run))
     guard.look_again()
     listed = work.store.head(stray)
     line = ListedFile(stray, "data", listed.size, listed.modified_ms, listed.etag)

@@ -101,6 +101,7 @@ def test_a_run_on_a_folder_is_a_search_and_nothing_else(crowd: Crowd) -> None:
     expiry = stages_json(stages_of_expiry(CommitExpiry(1, 0), 0, Tally(1, 1), UndoWindow.AFTER_COMMIT))
     of_an_expiry = {"policy": "", "keep": [], "seen": {}, "beside": {"expire": []}}
     made.edit(lambda plan: plan.update({"kind": "expiry", "stages": expiry, **of_an_expiry}))
+    made.edit(lambda plan: plan["parts"].update(walked={}))
     crowd.clock.advance(2 * 3_600_000)
     with pytest.raises(RefusedForSafety, match="there is only a folder"):
         crowd.later().purge(f"{crowd.folder}/lake@{made.stamp}")

@@ -16,8 +16,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from firnline.app import lake_searches
 from firnline.app.engines import Engines
+from firnline.app.lake_wide import searches as lake_searches
 from firnline.errors import FirnlineError, RefusedForSafety, UnreadableMetadata
 from firnline.journal.layout import RECORDS
 from firnline.local.engine import LocalEngine

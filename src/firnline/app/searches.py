@@ -17,10 +17,11 @@ from firnline.journal.news import news_of_plan
 from firnline.model.locations import identity
 from firnline.ops.looking.files import check_listing_name, write_listing
 from firnline.ops.orphans.dropped import Dropped, dropped_tables, refuse_moved
-from firnline.ops.orphans.plan import Searched, plan_orphans, save_search
+from firnline.ops.orphans.plan import Searched, plan_orphans, save_search, write_search
 from firnline.ops.orphans.rules import Rules, SearchRequest
 from firnline.ops.orphans.scope import Prefix, Scope
 from firnline.ops.orphans.search import Means, SearchResult, search
+from firnline.ops.orphans.written import WrittenSearch
 from firnline.ops.reachability.pointed import refuse_pointed
 from firnline.ops.runs.decision import policy_in_force
 from firnline.ops.runs.guard import refuse_forbidden
@@ -30,6 +31,7 @@ from firnline.plans.orphans import OrphanPlan
 from firnline.plans.request import Request
 from firnline.policy.inherit import Effective
 from firnline.policy.parse import longest_write_ms
+from firnline.ports.catalogs import TableName
 from firnline.ports.engines import ListingTooLarge
 from firnline.ports.listings import ListRanges, Sort
 from firnline.settings import backups_ms
@@ -52,6 +54,27 @@ class SearchTerms:
 
 
 @dataclass(frozen=True, slots=True)
+class Examined:
+    """A search of one table that came to its end, and what it worked with; what becomes of it is still open."""
+
+    name: TableName
+    work: TableContext
+    state: State
+    searched: Searched
+    means: Means
+
+    def __str__(self) -> str:
+        return str(self.name)
+
+    @property
+    def plan(self) -> OrphanPlan:
+        return self.searched.plan
+
+    def write(self) -> WrittenSearch:
+        return write_search(self.searched, self.means, self.work.store, self.work.root(self.state))
+
+
+@dataclass(frozen=True, slots=True)
 class Searches:
     """Searches, and the runs that come of them."""
 
@@ -60,6 +83,10 @@ class Searches:
 
     def orphans(self, table: Table, asked: SearchRequest, terms: SearchTerms) -> tuple[OrphanPlan, RunStatus | None]:
         """Returns what no table needs of a table's folders or under a prefix, and the run that removes it, if any."""
+        return self.carried(self.examined(table, asked, terms), terms)
+
+    def examined(self, table: Table, asked: SearchRequest, terms: SearchTerms) -> Examined:
+        """Returns what no table needs of a table's folders or under a prefix. Changes nothing."""
         work = self.places.searchable(table)
         state = work.source.load()
         is_folder = isinstance(work.source, Prefix)
@@ -67,7 +94,7 @@ class Searches:
             refuse_copy(work.source.name, state)
         scope = Scope((state.location,)) if is_folder else Scope.of_table(state, bool(terms.leave.include_outside))
         alone = () if is_folder or work.source.name.catalog else (work.source.name.name,)
-        return self._searched(work, state, scope, replace(asked, also=(*self.alone(asked), *alone)), terms)
+        return self._examined(work, state, scope, replace(asked, also=(*self.alone(asked), *alone)), terms)
 
     def bounded(self, asked: SearchRequest) -> SearchRequest:
         """Returns the same with what the configuration says of ages: of open writes, and of backups."""
@@ -107,11 +134,12 @@ class Searches:
             raise NoSuchTable(f"{chosen.metadata} is gone", hint="search again")
         refuse_moved(departed, chosen.folder)
         refuse_pointed(self.places.formats(work.store).of(departed), departed)
-        return self._searched(work, work.source.load(), Scope((departed.location,), departed=departed), asked, terms)
+        scope = Scope((departed.location,), departed=departed)
+        return self.carried(self._examined(work, work.source.load(), scope, asked, terms), terms)
 
-    def _searched(
+    def _examined(
         self, work: TableContext, state: State, scope: Scope, asked: SearchRequest, terms: SearchTerms
-    ) -> tuple[OrphanPlan, RunStatus | None]:
+    ) -> Examined:
         asked = self.bounded(asked)
         refuse_before(state, terms, self.places.clock())
         means = self._means(work, scope.folders, asked, terms.inventory)
@@ -120,7 +148,8 @@ class Searches:
         except ListingTooLarge:
             means = replace(means, engine=self.places.engines.spark(state.table, state.location))
             found = search(scope, asked, means)
-        return self.carried(work, state, self.planned(work, state, scope, found, asked, means, terms), means, terms)
+        searched = self.planned(work, state, scope, found, asked, means, terms)
+        return Examined(work.source.name, work, state, searched, means)
 
     def planned(
         self,
@@ -141,23 +170,27 @@ class Searches:
         }
         return plan_orphans(state, scope, found, asked, means, **said)
 
-    def carried(
-        self, work: TableContext, state: State, searched: Searched, means: Means, terms: SearchTerms
-    ) -> tuple[OrphanPlan, RunStatus | None]:
+    def carried(self, examined: Examined, terms: SearchTerms) -> tuple[OrphanPlan, RunStatus | None]:
         """Returns the plan, saved where something would go, and its run; as far as it may go now if that is meant."""
+        plan = examined.plan
         if terms.files is not None:
-            write_listing(searched, Path(terms.files), state.owned)
-        if terms.dry_run or not searched.plan.stages:
-            return searched.plan, None
-        if searched.plan.refused:
-            raise BlastRadiusExceeded(searched.plan.refused, hint="raise --blast-radius, if that is really meant")
-        meant = terms.consent(searched.plan)
-        root, enter = work.root(state), partial(work.enter, state)
-        plan = save_search(searched, means, work.store, root, work.sealing(True), enter, meant=meant)
+            write_listing(examined.searched, Path(terms.files), examined.state.owned)
+        if terms.dry_run or not plan.stages:
+            return plan, None
+        refuse_large(plan)
+        meant = terms.consent(plan)
+        plan = self.saved(examined, meant=meant)
         run = str(plan.run)
-        if work.watch.observers:
-            work.watch.tell(news_of_plan(run, plan.to_json(), plan.now_ms))
         return plan, self.runs.advance(run, terms.leave) if meant else self.runs.named(run)
+
+    def saved(self, examined: Examined, *, meant: bool) -> OrphanPlan:
+        """Returns the plan with the run that the search became, one of its own."""
+        work, state = examined.work, examined.state
+        enter = partial(work.enter, state)
+        plan = save_search(examined.write(), work.store, work.root(state), work.sealing(True), enter, meant=meant)
+        if work.watch.observers:
+            work.watch.tell(news_of_plan(str(plan.run), plan.to_json(), plan.now_ms))
+        return plan
 
     def _notes(
         self, work: TableContext, state: State, scope: Scope, terms: SearchTerms, effective: Effective
@@ -181,6 +214,12 @@ class Searches:
 
     def _everyone_now(self, also: Sequence[str], searched: Sequence[str], afresh: bool) -> Iterable[Registered]:
         return self.places.other_tables.everyone(also, searched)
+
+
+def refuse_large(plan: OrphanPlan) -> None:
+    """Raises BlastRadiusExceeded if more would go than the cap allows."""
+    if plan.refused:
+        raise BlastRadiusExceeded(plan.refused, hint="raise --blast-radius, if that is really meant")
 
 
 def refuse_before(state: State, terms: SearchTerms, now_ms: int) -> None:

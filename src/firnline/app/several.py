@@ -3,30 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from firnline.app.lake_plans import LakePlans
-from firnline.app.lake_runs import AnyPlan, Carried, LakeRuns, Proposed
-from firnline.app.lake_searches import LakeSearches
+from firnline.app.lake_wide.joined import JoinedPlans, Search, with_search
+from firnline.app.lake_wide.plans import Act, Drafted, LakePlans
+from firnline.app.lake_wide.runs import AnyPlan, Carried, LakeRuns, Proposed
+from firnline.app.lake_wide.searches import LakeSearches
 from firnline.app.looking import check_table, timeline_of_table
-from firnline.app.many import chosen_tables, on_tables, unless_stopped
+from firnline.app.many import chosen_tables, on_each, on_tables, unless_stopped
 from firnline.app.places import Places
 from firnline.app.requests import Moment, instant, request_of, search_of, terms_of
 from firnline.app.run_lists import has_lists
 from firnline.app.runs import Leave, Runs
-from firnline.app.searches import Searches
+from firnline.app.searches import Examined, Searches
 from firnline.app.unfinished import UnfinishedRuns
+from firnline.errors import FirnlineError
 from firnline.ops.history.timeline import Span, Timeline
 from firnline.ops.looking.check import Checked
 from firnline.ops.runs.plan import Planned
 from firnline.ops.runs.status import RunStatus
-from firnline.ops.table.context import TableContext
 from firnline.plans.answers import Found, TableAnswer
 from firnline.plans.orphans import OrphanPlan
 from firnline.plans.plan import Plan
 from firnline.plans.request import Request
 from firnline.ports.catalogs import TableName
+from firnline.ports.progress import Silent
 
 _OF_SEARCH = frozenset({"older_than", "same", "dead", "also", "keep_near_misses"})
 
@@ -45,15 +47,20 @@ class Several:
 
     # ---- looking: nothing is changed, but for plans that are saved
 
-    def plan(self, *, save: bool = False, **asked: Any) -> Iterator[TableAnswer[Plan]]:
-        """Yields what a run would do to each table; `save` writes each plan into a run record."""
+    def plan(self, *, save: bool = False, orphans: bool = False, **asked: Any) -> Iterator[TableAnswer[Plan]]:
+        """Yields what a run would do to each table; `save` writes each plan into a run record. `orphans`: what no table
+        needs goes too, by a listing that is taken first.
+        """
         request = request_of(**asked)
 
-        def planned(work: TableContext, found: Planned) -> Plan:
-            plan = self.runs_of_tables.saved(work, found, meant=False) if save else found.plan
+        def planned(drafted: Drafted, found: Planned, search: Search | None = None) -> Plan:
+            found = found if search is None else with_search(found, search)
+            plan = self._saved(drafted, found, search) if save else found.plan
             found.close()  # only the figures are kept: files of a thousand tables would not fit
             return plan
 
+        if orphans:
+            return unless_stopped(self._joined(request, planned, self.places.interrupted))
         return unless_stopped(self._planned(request, planned, self.places.interrupted))
 
     def check(self) -> Iterator[TableAnswer[Checked]]:
@@ -93,27 +100,48 @@ class Several:
         *,
         break_lease: bool = False,
         meant: bool = False,
+        orphans: bool = False,
         confirm: Callable[[Sequence[TableAnswer[Plan]]], None] = lambda plans: None,
         **asked: Any,
     ) -> list[TableAnswer[Carried[Plan]]]:
         """Returns what became of each table. All of them are planned first; `confirm` is shown the plans, and raises to
         stop. Then each is taken as far as it may go now; `resume` goes on with those that were planned. `meant`: nobody
-        is asked, so whatever ends this process, `resume` carries out what it saved.
+        is asked, so whatever ends this process, `resume` carries out what it saved. `orphans`: what no table needs goes
+        too, by a listing that is taken first, in the same run; in one of its own where nothing expires.
         """
         request = request_of(**asked)
 
-        def propose(work: TableContext, found: Planned) -> Proposed[Plan]:
-            plan = self.runs_of_tables.proposed(work, found, meant=meant)
-            return Proposed(plan, plan.run, plan.refusal)
+        def propose(drafted: Drafted, found: Planned, search: Search | None = None) -> Proposed[Plan]:
+            found = found if search is None else with_search(found, search)
+            plan = self.runs_of_tables.proposed(drafted.work, found, meant=meant)
+            run = self._searched_alone(plan, search, meant) if plan.run is None else plan.run
+            return Proposed(plan, run, plan.refusal, search if isinstance(search, FirnlineError) else None)
 
         def confirmed(plans: Sequence[TableAnswer[Plan]]) -> bool:
             confirm(plans)
             return True
 
         def proposing(saved: list[str]) -> Iterator[TableAnswer[Proposed[Plan]]]:
-            return self._planned(request, noting(propose, saved), lambda: False)
+            planned = self._joined if orphans else self._planned
+            return planned(request, noting(propose, saved), lambda: False)
 
         return self._carry_out(proposing, confirmed, Leave(break_lease, request.include_outside))
+
+    def _saved(self, drafted: Drafted, found: Planned, search: Search | None) -> Plan:
+        """Returns the plan with the run that it was saved as, which waits; or that of what was searched for alone."""
+        alone = self._searched_alone(found.plan, search, meant=False)
+        if alone is not None:
+            return replace(found.plan, run=alone)
+        return self.runs_of_tables.saved(drafted.work, found, meant=False)
+
+    def _searched_alone(self, plan: Plan, search: Search | None, meant: bool) -> str | None:
+        """Returns the run that removes what a search found of a table on which nothing expires; None where there is
+        nothing to remove, or where nothing of the table may go.
+        """
+        if not isinstance(search, Examined) or plan.stages or plan.refusal is not None:
+            return None
+        found = search.plan
+        return self.searches.saved(search, meant=meant).run if found.stages and not found.refused else None
 
     def orphans(
         self,
@@ -131,9 +159,15 @@ class Several:
             chosen, unread = self._shrinkable()
             yield from unread
             searches = LakeSearches(self.searches, self.at_once)
-            for each in searches.each(chosen, search, terms, lambda plan: saved.extend(filter(None, [plan.run]))):
-                proposed = None if each.value is None else Proposed(each.value, each.value.run)
-                yield TableAnswer(each.table, proposed, each.problem)
+
+            def propose(examined: Examined) -> Proposed[OrphanPlan]:
+                plan, _ = self.searches.carried(examined, terms)
+                return Proposed(plan, plan.run)
+
+            def conclude(some: Sequence[Examined]) -> Iterator[TableAnswer[Proposed[OrphanPlan]]]:
+                return on_each(some, noting(propose, saved), self.at_once, lambda: False, Silent())
+
+            yield from searches.each(chosen, search, terms, conclude)
 
         return self._carry_out(proposing, confirm, terms.leave)
 
@@ -174,11 +208,19 @@ class Several:
         return runs.carry_out(proposed, confirm, leave)
 
     def _planned(
-        self, request: Request, act: Callable[[TableContext, Planned], Found], interrupted: Callable[[], bool]
+        self, request: Request, act: Act[Found], interrupted: Callable[[], bool]
     ) -> Iterator[TableAnswer[Found]]:
         chosen, unread = self._shrinkable()
         yield from unread
         yield from LakePlans(self.runs_of_tables, self.at_once).each(chosen, request, act, interrupted)
+
+    def _joined(
+        self, request: Request, act: Callable[[Drafted, Planned, Search], Found], interrupted: Callable[[], bool]
+    ) -> Iterator[TableAnswer[Found]]:
+        chosen, unread = self._shrinkable()
+        yield from unread
+        plans = LakePlans(self.runs_of_tables, self.at_once)
+        yield from JoinedPlans(LakeSearches(self.searches, self.at_once), plans).each(chosen, request, act, interrupted)
 
     def _shrinkable(self) -> tuple[list[TableName], list[TableAnswer[Any]]]:
         """Returns the tables that something may be taken out of, and catalogs that cannot be read. Where none is named

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from shlex import quote
 from typing import Annotated, Any
 
 import typer
@@ -10,6 +12,7 @@ from firnline.app.many import AT_ONCE
 from firnline.cli.terminal import options
 from firnline.cli.terminal.output import exit_code_of, output_for, progress_for
 from firnline.errors import UsageError
+from firnline.plans.answers import the_answer
 from firnline.plans.explain import explain
 from firnline.plans.lake_wide import TablePlan, lake_wide_json, lake_wide_page
 
@@ -38,6 +41,7 @@ def plan(
     new_history: options.NewHistory = False,
     include_outside: options.IncludeOutside = None,
     blast_radius: options.BlastRadius = None,
+    orphans: options.WithOrphans = False,
     files: options.Files = None,
     save: Annotated[bool, typer.Option("--save", help="Keep the plan, for `firnline commit RUN`.")] = False,
     everything: options.Everything = False,
@@ -63,13 +67,23 @@ def plan(
         "include_outside": include_outside, "blast_radius": options.share(blast_radius), "new_history": new_history,
     }  # fmt: skip
     one = options.the_one(tables, every)
+    if orphans and one is not None:
+        _refuse_files(files, "with --orphans a plan lists none", f"`firnline orphans {quote(one)} --files OUT` does")
+        shown = the_answer(lake.several([one]).plan(orphans=True, **asked))
+        output_for(as_json).show(explain(shown, everything), shown.to_json())
+        return 0
     if one is not None:
         view = lake.plan(one, files=files, **asked)
         output_for(as_json).show(explain(view.plan, everything), view.to_json())
         return 0
+    _refuse_files(files, "--files lists the files of one table", "name that table alone")
+    several = lake.several(None if every else tables, at_once=at_once)
+    return _show_all(list(several.plan(orphans=orphans, **asked)), as_json)
+
+
+def _refuse_files(files: Path | None, why: str, hint: str) -> None:
     if files is not None:
-        raise UsageError("--files lists the files of one table", hint="name that table alone")
-    return _show_all(list(lake.several(None if every else tables, at_once=at_once).plan(**asked)), as_json)
+        raise UsageError(why, hint=hint)
 
 
 def _show_all(plans: list[TablePlan], as_json: bool) -> int:

@@ -18,7 +18,7 @@ from firnline.errors import UsageError
 from firnline.journal.events import RunState
 from firnline.journal.layout import names_run
 from firnline.model.times import format_instant
-from firnline.plans.answers import TableAnswer
+from firnline.plans.answers import TableAnswer, the_answer
 from firnline.plans.explain import explain
 from firnline.plans.lake_wide import lake_wide_page
 from firnline.plans.pages import Block, Grid, Hint, Line, Page, counted, tally
@@ -91,6 +91,7 @@ def expire(
     new_history: options.NewHistory = False,
     include_outside: options.IncludeOutside = None,
     blast_radius: options.BlastRadius = None,
+    orphans: options.WithOrphans = False,
     grace: Grace = None,
     clean: Annotated[
         bool, typer.Option("--clean-metadata", help="Also drop schemas and partition specs that nothing uses then.")
@@ -107,6 +108,8 @@ def expire(
     """Take old snapshots out of TABLE, after showing the plan and asking. Their files stay until grace is over: until
     then `undo` brings everything back, from then on `firnline purge` deletes them (at once with --grace 0s). Several
     tables are all planned before one question is asked; one that fails stops no other, and `resume` does the rest.
+
+    With --orphans one run also removes what no table needs; the folders are listed before anything is planned.
     """
     one = options.the_one(tables, every)
     lake = lake_of(policy or config, engine, as_json, trust)
@@ -120,14 +123,15 @@ def expire(
         "include_outside": include_outside, "blast_radius": options.share(blast_radius), "grace": grace, "clean": clean,
         "new_history": new_history, "sole_writer": sole_writer, "break_lease": break_lease,
     }  # fmt: skip
-    if one is not None:
+    if one is not None and not orphans:
         show_expired(lake.expire(one, confirm=confirming(yes, as_json), **asked), as_json)
         return 0
     if not yes:
         refuse_mute(as_json)
-    confirm = (lambda plans: None) if yes else (lambda plans: ask(lake_wide_page(plans), as_json))
+    page = lake_wide_page if one is None else (lambda plans: explain(the_answer(plans)))
+    confirm = (lambda plans: None) if yes else (lambda plans: ask(page(plans), as_json))
     several = lake.several(None if every else tables, at_once=at_once)
-    return show_carried(several.expire(confirm=confirm, **asked), as_json)
+    return show_carried(several.expire(confirm=confirm, orphans=orphans, **asked), as_json)
 
 
 def show_expired(result: Any, as_json: bool) -> None:

@@ -13,7 +13,7 @@ from firnline.plans.pages import Block, Grid, Hint, Line, Page, counted, number,
 from firnline.plans.plan import tally_json
 
 if TYPE_CHECKING:
-    from firnline.app.lake_runs import Carried
+    from firnline.app.lake_wide.runs import Carried
     from firnline.ops.history.timeline import Timeline
     from firnline.plans.orphans import OrphanPlan
     from firnline.plans.plan import Plan

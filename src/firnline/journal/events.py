@@ -41,10 +41,11 @@ _PLAN: Shape = {
     "victims": {**_TALLY, "by_kind": {EVERY: _TALLY}},
     "refused": (str, _OR_NOTHING),
     "conflict": (str, _OR_NOTHING),
-    "parts": {"victims": {EVERY: str}, "walked": {EVERY: str}},
 }
+_WALKED: Shape = {"victims": {EVERY: str}, "walked": {EVERY: str}}
 EXPIRY_PLAN: Shape = {
     **_PLAN,
+    "parts": _WALKED,
     "policy": str,
     "keep": [{"snapshot": str, "refs": [str]}],
     "seen": {EVERY: str},
@@ -70,12 +71,16 @@ ERASURE_PART: Shape = {
 """What a plan has that erases files."""
 ARCHIVE: Shape = {"tier": str, "table": str, "root": str, "snapshots": [str]}
 """What a plan has that hands snapshots to a tier, and the detail of the event that says so."""
-SEARCH_PLAN: Shape = {
-    **_PLAN,
+SEARCH: Shape = {
     "older_than": str,
     "catalogs": [str],
     "scope": {"folders": [str], "departed": (str, _OR_NOTHING), "also": [str], "same": [[str]]},
 }
+"""What a plan has whose list came of a listing, of which all or a part."""
+_SEARCHED: Shape = {"victims": {EVERY: str}, "searched": {EVERY: str}}
+SEARCH_PLAN: Shape = {**_PLAN, **SEARCH, "parts": _SEARCHED}
+JOINED_PLAN: Shape = {**EXPIRY_PLAN, "orphans": SEARCH, "parts": {**_WALKED, **_SEARCHED}}
+"""An expiry that takes what was searched for with it."""
 EVENT: Shape = {
     "number": int,
     "state": str,

@@ -3,6 +3,7 @@
     ROOT/runs/20260822T090000Z-3f9a2c/plan.json            what was decided, written last: with it the run exists
                                       victims/0-00000.parquet  the written list, in the order of deletion
                                       walked/00000.parquet     units that kept snapshots reach
+                                      searched/00000.parquet   units that a search opened, of all tables
                                       events/000001.json       what happened, one object each
                                       outcomes/0-00000-1.parquet
     ROOT/lease/000000000001.json
@@ -79,6 +80,10 @@ class RecordFolder:
     @property
     def walked(self) -> str:
         return join(self.folder, "walked")
+
+    @property
+    def searched(self) -> str:
+        return join(self.folder, "searched")
 
     @property
     def events(self) -> str:

@@ -45,11 +45,12 @@ def seal(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
-def part_prefix(place: int) -> str:
+def part_prefix(place: int, searched: bool = False) -> str:
     """Returns how parts of a kind begin, by its place in the order of deletion. One digit for each place: names of
-    parts are sorted as text, and two formats together have more than ten kinds.
+    parts are sorted as text, and two formats together have more than ten kinds. What was searched for has a letter
+    before it that is no digit, and so comes last.
     """
-    return f"{place:x}-"
+    return f"{'s' if searched else ''}{place:x}-"
 
 
 class PartWriter:

@@ -14,6 +14,7 @@ from firnline.journal.events import (
     ERASURE_PART,
     EXPIRY_PLAN,
     FINISHED,
+    JOINED_PLAN,
     RECORDS_KEY,
     SEARCH_PLAN,
     UNDOABLE,
@@ -138,6 +139,14 @@ class Run:
     def archive(self) -> Mapping[str, Any] | None:
         """What the plan hands to a tier; None where it hands nothing over."""
         found: Mapping[str, Any] | None = self.plan.get("archive")
+        return found
+
+    @property
+    def search(self) -> Mapping[str, Any] | None:
+        """What the plan says of a search: where it looked, and whom it asked. All of the plan, or the part of an expiry
+        that takes what was found with it; None where nothing was searched.
+        """
+        found: Mapping[str, Any] | None = self.plan if self.kind == ORPHANS else self.plan.get("orphans")
         return found
 
     @property
@@ -282,7 +291,8 @@ def _strange_kind(plan: Mapping[str, Any]) -> str | None:
     kind = plan.get("kind")
     if not isinstance(kind, str) or kind not in _STAGES_OF:
         return "kind"
-    wrong = misfit(plan, SEARCH_PLAN if kind == ORPHANS else EXPIRY_PLAN)
+    expiry = EXPIRY_PLAN if plan.get("orphans") is None else JOINED_PLAN
+    wrong = misfit(plan, SEARCH_PLAN if kind == ORPHANS else expiry)
     if wrong is None and kind == ERASURE:
         wrong = misfit(plan.get("erasure"), ERASURE_PART, "erasure")
     return wrong if wrong is not None or plan.get("archive") is None else misfit(plan["archive"], ARCHIVE, "archive")
@@ -290,7 +300,7 @@ def _strange_kind(plan: Mapping[str, Any]) -> str | None:
 
 def _unknown_words(run: Run) -> str | None:
     """Returns what of the plan has the right shape and yet says nothing; None where all of it is understood."""
-    if any(len(pair) != _PAIR for pair in run.plan.get("scope", {}).get("same", ())):
+    if any(len(pair) != _PAIR for pair in (run.search or _NOWHERE)["scope"]["same"]):
         return "scope.same"
     try:
         _ = run.request, run.stages
@@ -301,6 +311,7 @@ def _unknown_words(run: Run) -> str | None:
 
 
 _PAIR = 2
+_NOWHERE: Mapping[str, Any] = {"scope": {"same": ()}}
 
 
 def has_run(store: EventStore, root: str, run: RunId, uuid: str) -> bool:

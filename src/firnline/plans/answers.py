@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -21,6 +22,15 @@ class TableAnswer(Generic[Found]):
     def error_json(self) -> dict[str, Any]:
         """Returns what every answer has in JSON, whatever else it says."""
         return {"table": self.table, "error": None if self.problem is None else self.problem.to_json()}
+
+
+def the_answer(answers: Iterable[TableAnswer[Found]]) -> Found:
+    """Returns what a verb returned for the one table that was named. Raises what stopped it."""
+    (answer,) = answers
+    if answer.problem is not None:
+        raise answer.problem
+    assert answer.value is not None
+    return answer.value
 
 
 class Telling(Protocol):

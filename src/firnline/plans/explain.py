@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from shlex import quote
 
+from firnline.plans.orphans import listed_blocks, old_enough
 from firnline.plans.pages import Block, Drawn, Grid, Hint, Line, Page, counted, minute, size, tally
 from firnline.plans.plan import Plan
 from firnline.plans.stages import in_words
@@ -31,6 +32,9 @@ def _blocks(plan: Plan, shown: int) -> Iterator[Block]:
     for number, stage in enumerate(plan.stages, 1):
         yield Line(f"{number}. would {in_words(stage)}")
     yield from _archive(plan)
+    if plan.orphans is not None:
+        yield from listed_blocks(plan.orphans)
+        yield Line(old_enough(plan.orphans))
     yield from _files(plan)
     yield from _ending(plan)
 

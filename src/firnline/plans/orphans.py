@@ -62,18 +62,24 @@ class OrphanPlan:
             "location": self.location,
             "uuid": self.uuid,
             "now": format_instant(self.now_ms),
+            **self.found_json(),
+            "engine": self.engine,
+            "stages": stages_json(self.stages),
+            "notes": list(self.notes),
+            "refused": self.refused,
+            "run": self.run,
+        }
+
+    def found_json(self) -> dict[str, Any]:
+        """Returns what was listed, and whom it was held against."""
+        return {
             "older_than": format_instant(self.cutoff_ms),
             "listed": tally_json(self.listed),
             "classes": {each.value: tally_json(self.classes.get(each, Tally())) for each in ObjectClass},
             "victims": totals_json(self.victims),
             "tables": self.tables,
             "catalogs": list(self.catalogs),
-            "engine": self.engine,
             "units_opened": self.units_opened,
-            "stages": stages_json(self.stages),
-            "notes": list(self.notes),
-            "refused": self.refused,
-            "run": self.run,
         }
 
 
@@ -82,13 +88,7 @@ def explain_orphans(plan: OrphanPlan) -> Page:
 
 
 def _blocks(plan: OrphanPlan) -> Iterator[Block]:
-    yield Line(f"{plan.table}: {tally(plan.listed)} listed, held against what {plan.tables:,} tables need")
-    rows = tuple(
-        (each.value, f"{found.files:,}", size(found.bytes), _WORDS[each])
-        for each in ObjectClass
-        if (found := plan.classes.get(each)) and found.files
-    )
-    yield Grid(rows, ("class", "files", "bytes", "because"), right=frozenset({1, 2}))
+    yield from listed_blocks(plan)
     by_kind = plan.victims.by_kind
     if by_kind:
         grid = tuple((kind.value, f"{each.files:,}", size(each.bytes)) for kind, each in by_kind.items())
@@ -97,8 +97,23 @@ def _blocks(plan: OrphanPlan) -> Iterator[Block]:
     yield from _ending(plan)
 
 
+def listed_blocks(plan: OrphanPlan) -> Iterator[Block]:
+    """Yields what was listed, class by class."""
+    yield Line(f"{plan.table}: {tally(plan.listed)} listed, held against what {plan.tables:,} tables need")
+    rows = tuple(
+        (each.value, f"{found.files:,}", size(found.bytes), _WORDS[each])
+        for each in ObjectClass
+        if (found := plan.classes.get(each)) and found.files
+    )
+    yield Grid(rows, ("class", "files", "bytes", "because"), right=frozenset({1, 2}))
+
+
+def old_enough(plan: OrphanPlan) -> str:
+    return f"only what is older than {minute(plan.cutoff_ms)} counts, by the store's clock"
+
+
 def _ending(plan: OrphanPlan) -> Iterator[Block]:
-    yield Line(f"only what is older than {minute(plan.cutoff_ms)} counts, by the store's clock")
+    yield Line(old_enough(plan))
     if plan.refused:
         yield Line(f"a run would refuse: {plan.refused}")
     if not plan.victims.by_kind:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from firnline.errors import BlastRadiusExceeded, FirnlineError, RefusedForSafety
 from firnline.model.files import Tally, Totals
@@ -15,6 +15,9 @@ from firnline.plans.stages import Stage, stages_json
 from firnline.policy.prices import Costs
 from firnline.ports.abilities import HistoryDrawing, SideObject
 from firnline.ports.formats import UndoWindow
+
+if TYPE_CHECKING:
+    from firnline.plans.orphans import OrphanPlan
 
 PLAN_VERSION = 1
 EXPIRY = "expiry"
@@ -83,6 +86,7 @@ class Plan:
     `tagged` are snapshots that stay and yet leave the table's own row, with the tag that will hold each. What the table
     has beside snapshots and refs stays or goes too. `seen` is what refs that are dropped held, by name. `drawing` is
     the history before and after, of a format whose commits rewrite it. `erasure` is what goes from snapshots that stay.
+    `orphans` is what a listing showed that was taken before all else; `victims` are these and what expires.
     """
 
     table: str
@@ -114,6 +118,7 @@ class Plan:
     drawing: HistoryDrawing | None = None
     archive: Archive | None = None
     erasure: Erasure | None = None
+    orphans: OrphanPlan | None = None
 
     @property
     def refusal(self) -> FirnlineError | None:
@@ -158,6 +163,7 @@ class Plan:
             "drawing": None if self.drawing is None else _drawing_json(self.drawing),
             "archive": None if self.archive is None else self.archive.to_json(),
             "erasure": None if self.erasure is None else self.erasure.to_json(),
+            "orphans": None if self.orphans is None else self.orphans.found_json(),
             "run": self.run,
         }
 

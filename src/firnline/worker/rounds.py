@@ -1,11 +1,11 @@
-"""One round: what was begun goes on, tables that are due are planned and expired, their folders searched."""
+"""One round: what was begun goes on, tables that are due are searched, planned and expired, each by one run."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from firnline.app.lake_runs import Carried
+from firnline.app.lake_wide.runs import Carried
 from firnline.app.many import answer_of
 from firnline.errors import FirnlineError, Interrupted, LeaseHeld
 from firnline.journal.events import OPEN
@@ -71,7 +71,6 @@ class Round:
             CONFIG: self._check_names,
             RESUME: self._resume,
             EXPIRE: self._expire,
-            ORPHANS: self._search,
             POINTERS: self._publish,
             CACHE: self._trim,
         }
@@ -101,41 +100,28 @@ class Round:
                 self.steps.append(RoundStep(RESUME, answer.table, problem=answer.problem))
 
     def _expire(self) -> None:
-        """All that is due is planned together and carried out."""
+        """All that is due is planned together and carried out: what no table needs goes with what expires, where the
+        table's folders are to be searched.
+        """
         now, told = self.clock(), len(self.steps)
         self.listed = {str(each) for each in self._tables(EXPIRE)}
         if len(self.steps) == told:  # tables of a catalog that cannot be read now are still known
             self.memory.forget_others(self.listed)
         tables = self.listed - self._waiting
-        due = by_need([name for name in tables if is_due(self.memory.of(name), self.policy, now)], self.memory)
+        to_search = {name for name in tables if is_search_due(self.memory.of(name), self.policy, now)}
+        looked = {name for name in tables if is_due(self.memory.of(name), self.policy, now)}
+        due = by_need(to_search | looked, self.memory)
         for start in range(0, len(due), _AT_A_TIME):
-            if not self.may_go_on():
-                return
-            slice_ = due[start : start + _AT_A_TIME]
-            for answer in self.lake.several(slice_, at_once=self.policy.at_once).expire(meant=True):
-                self._note_expiry(answer)
+            some = due[start : start + _AT_A_TIME]
+            self._expire_some([name for name in some if name in to_search], orphans=True)
+            self._expire_some([name for name in some if name not in to_search], orphans=False)
 
-    def _search(self) -> None:
-        due = [
-            name
-            for name in (self.memory.tables.keys() & self.listed) - self._waiting
-            if is_search_due(self.memory.of(name), self.policy, self.clock())
-        ]
-        if not due:
+    def _expire_some(self, names: list[str], *, orphans: bool) -> None:
+        if not names or not self.may_go_on():
             return
-        several = self.lake.several(by_need(due, self.memory), at_once=self.policy.at_once)
-        for answer in several.orphans(confirm=lambda plans: True):
-            known, now = self.memory.of(answer.table), self.clock()
-            if isinstance(answer.problem, Interrupted | LeaseHeld):
-                self._note_problem(ORPHANS, answer.table, answer.problem)
-                continue
-            if answer.problem is not None:
-                self.steps.append(RoundStep(ORPHANS, answer.table, problem=answer.problem))
-                self.memory.tables[answer.table] = search_failed(known, self.policy, now)
-                continue
-            self.memory.tables[answer.table] = searched(known, now)
-            if answer.value is not None and answer.value.status is not None:
-                self.steps.append(RoundStep(ORPHANS, answer.table, answer.value.status))
+        several = self.lake.several(names, at_once=self.policy.at_once)
+        for answer in several.expire(meant=True, orphans=orphans):
+            self._note_expiry(answer, orphans)
 
     def _publish(self) -> None:
         """Pointers follow the tables of which a policy says so."""
@@ -163,7 +149,7 @@ class Round:
                 self.steps.append(RoundStep(step, text, problem=problem))
         return list(named)
 
-    def _note_expiry(self, answer: TableAnswer[Carried[Plan]]) -> None:
+    def _note_expiry(self, answer: TableAnswer[Carried[Plan]], orphans: bool) -> None:
         name, carried, now = answer.table, answer.value, self.clock()
         if answer.problem is not None or carried is None:
             self._note_problem(EXPIRE, name, answer.problem, carried.status if carried else None)
@@ -173,8 +159,18 @@ class Round:
         self.memory.tables[name] = looked(
             self.memory.of(name), self.policy, now, plan.victims.all.bytes, len(plan.expire)
         )
+        if orphans:
+            self._note_search(name, carried.unsearched)
         if carried.status is not None:
             self.steps.append(RoundStep(EXPIRE, name, carried.status))
+
+    def _note_search(self, name: str, problem: FirnlineError | None) -> None:
+        known, now = self.memory.of(name), self.clock()
+        if problem is None:
+            self.memory.tables[name] = searched(known, now)
+            return
+        self.steps.append(RoundStep(ORPHANS, name, problem=problem))
+        self.memory.tables[name] = search_failed(known, self.policy, now)
 
     def _note_problem(
         self, step: str, name: str, problem: FirnlineError | None, status: RunStatus | None = None

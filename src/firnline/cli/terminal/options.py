@@ -43,6 +43,13 @@ TrustSnapshot = Annotated[
         "although another clock contradicts it (Icechunk; '*' for all); repeatable.",
     ),
 ]
+WithOrphans = Annotated[
+    bool,
+    typer.Option(
+        "--orphans",
+        help="Also remove what no table needs: the table's folders are listed first, and one plan has both.",
+    ),
+]
 OlderThan = Annotated[
     str | None,
     typer.Option(

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from itertools import chain
+from typing import Any
 
 from firnline.errors import ObjectNotFound, RefusedForSafety
 from firnline.journal.events import RECORDS_KEY
@@ -30,11 +31,13 @@ _CHANGED = "the store says another size or age of it than the list"
 class LakeGuard:
     """Spares what any table of the lake needs by now, and whatever is not the object that was listed.
 
-    So a table that was created in the folder meanwhile, or registered again, is seen before each batch.
+    So a table that was created in the folder meanwhile, or registered again, is seen before each batch. `search` is
+    what the run's record says of it.
     """
 
     work: TableContext
     run: Run
+    search: Mapping[str, Any]
     since_plan: ReachableSincePlan
     held: dict[str, str | None] = field(default_factory=dict)
     bounds: Bounds = NOWHERE
@@ -46,8 +49,8 @@ class LakeGuard:
         self.work.same_table(state, self.run)
         refuse_forbidden(state, now_ms)
         self._refuse_unsealed_search()
-        self.bounds = self.work.bounds(state, self.run)
-        scope = self.run.plan["scope"]
+        self.bounds = self.work.bounds(state, self.run, searched=True)
+        scope = self.search["scope"]
         neighbours = all_tables(lambda afresh: self.work.everyone(scope["also"], scope["folders"]))
         if self._has_looked_at_files(neighbours):
             self.look_again()
@@ -84,7 +87,7 @@ class LakeGuard:
         """Tells whether files of searched tables had to be looked for, which is done once: it takes its time, so that a
         commit may have come. Raises RefusedForSafety if some are not there.
         """
-        folders = self.run.plan["scope"]["folders"]
+        folders = self.search["scope"]["folders"]
         due = [each for each in neighbours if isinstance(each.work.source.format, UnprovedNames) and not self.is_sound]
         due = [each for each in due if any(overlap(folder, own) for folder in folders for own in each.state.owned)]
         for each in due:
@@ -111,7 +114,7 @@ class LakeGuard:
             now = self.work.store.head(line.key)
         except ObjectNotFound:
             return True
-        cutoff_ms = min(parse_instant(self.run.plan["older_than"]), self.work.now() - SHORTEST_WRITE_MS)
+        cutoff_ms = min(parse_instant(self.search["older_than"]), self.work.now() - SHORTEST_WRITE_MS)
         return now.size == line.size and now.modified_ms is not None and 0 < now.modified_ms < cutoff_ms
 
     def _refuse_unsealed_search(self) -> None:
@@ -126,7 +129,7 @@ class LakeGuard:
 
     def _refuse_fewer_catalogs(self, neighbours: Sequence[Neighbour]) -> None:
         """Raises where a catalog that the search asked is not configured here: its tables would have no say."""
-        asked = set(self.run.plan["catalogs"])
+        asked = set(self.search["catalogs"])
         missing = asked - {each.work.source.name.catalog for each in neighbours}
         if missing:
             raise RefusedForSafety(
@@ -136,7 +139,7 @@ class LakeGuard:
 
     def _refuse_return(self, neighbours: Sequence[Neighbour]) -> None:
         """Raises where a table that counted as dropped is in a catalog again."""
-        departed = self.run.plan["scope"].get("departed")
+        departed = self.search["scope"]["departed"]
         for each in neighbours:
             if departed is not None and each.state.uuid == departed:
                 raise RefusedForSafety(

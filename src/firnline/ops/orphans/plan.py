@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING, Any
 from firnline.errors import BlastRadiusExceeded, RefusedForSafety
 from firnline.journal.events import EventStore, RunState, Sealing
 from firnline.journal.layout import RecordFolder, RunId
+from firnline.journal.parts import PutAndGet
 from firnline.journal.runs import put_plan
 from firnline.model.files import FileKind, Tally
 from firnline.model.removals import Removal
 from firnline.ops.orphans.rules import SearchRequest
 from firnline.ops.orphans.scope import Scope
 from firnline.ops.orphans.search import Means, SearchResult
+from firnline.ops.orphans.written import WrittenSearch
 from firnline.ops.runs.leased import LeasedRun
 from firnline.ops.runs.plan import blast_radius_refusal
 from firnline.ops.runs.record import write_units, write_victims
@@ -77,9 +79,22 @@ def plan_orphans(
     return Searched(plan, found, scope, asked)
 
 
+def write_search(searched: Searched, means: Means, store: PutAndGet, root: str) -> WrittenSearch:
+    """Returns the search, its list written. There is no run before its plan is written, too: by `save_search`, or with
+    the expiry that takes it along.
+    """
+    plan, census = searched.plan, searched.found.census
+    run = RunId.new(plan.table, plan.now_ms)
+    folder, order = RecordFolder(root, run.stamp), _order(searched, means)
+    seals = {
+        "victims": write_victims(census.victim_batches(), order, store, folder.victims, searched=True),
+        "searched": write_units(census.unit_batches(), store, folder.searched),
+    }
+    return WrittenSearch(run, plan, seals, _scope(searched))
+
+
 def save_search(
-    searched: Searched,
-    means: Means,
+    written: WrittenSearch,
     store: EventStore,
     root: str,
     sealing: Sealing,
@@ -87,17 +102,12 @@ def save_search(
     *,
     meant: bool,
 ) -> OrphanPlan:
-    """Returns the plan with the run it was saved as. The written list comes first, the plan last."""
-    plan, census = searched.plan, searched.found.census
-    run = RunId.new(plan.table, plan.now_ms)
-    folder = RecordFolder(root, run.stamp)
-    seals = {
-        "victims": write_victims(census.victim_batches(), _order(searched, means), store, folder.victims),
-        "walked": write_units(census.unit_batches(), store, folder.walked),
-    }
-    saved = replace(plan, run=str(run))
-    record = {**saved.to_json(), **_record(searched), "meant": meant, "parts": seals}
-    put_plan(store, folder, record, plan.now_ms, sealing, partial(enter, run))
+    """Returns the plan with the run it was saved as. The written list came first, the plan comes last."""
+    run, folder = written.run, RecordFolder(root, written.run.stamp)
+    saved = replace(written.plan, run=str(run))
+    nothing_expires: dict[str, Any] = {"request": {}, "expire": [], "expire_refs": [], "fence": None}
+    record = {**saved.to_json(), **nothing_expires, "scope": written.scope, "meant": meant, "parts": written.seals}
+    put_plan(store, folder, record, saved.now_ms, sealing, partial(enter, run))
     return saved
 
 
@@ -109,21 +119,15 @@ def _order(searched: Searched, means: Means) -> tuple[FileKind, ...]:
     return tuple(dict.fromkeys(kind for each in formats for kind in each.purge_order))
 
 
-def _record(searched: Searched) -> dict[str, Any]:
+def _scope(searched: Searched) -> dict[str, Any]:
     """Returns what a purge must know beyond the plan: whom the search asked, and about what."""
     departed = searched.scope.departed
     return {
-        "request": {},
-        "expire": [],
-        "expire_refs": [],
-        "fence": None,
-        "scope": {
-            "folders": list(searched.scope.folders),
-            "uuid": searched.scope.uuid,
-            "departed": None if departed is None else departed.uuid,
-            "also": list(searched.asked.also),
-            "same": [list(pair) for pair in searched.asked.same],
-        },
+        "folders": list(searched.scope.folders),
+        "uuid": searched.scope.uuid,
+        "departed": None if departed is None else departed.uuid,
+        "also": list(searched.asked.also),
+        "same": [list(pair) for pair in searched.asked.same],
     }
 
 

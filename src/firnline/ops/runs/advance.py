@@ -14,11 +14,12 @@ from firnline.journal.runs import Run, in_commit_order, refuse_unsealed_run
 from firnline.model.times import format_instant
 from firnline.ops.erasure.commit import call_off_erasure, commit_erasure, erasure_landed
 from firnline.ops.orphans.guard import LakeGuard
+from firnline.ops.orphans.joining import JoinedGuard
 from firnline.ops.orphans.plan import begin_grace, call_off
 from firnline.ops.orphans.scope import Prefix
 from firnline.ops.runs.approval import awaits_approval, refuse_unapproved
 from firnline.ops.runs.commit import commit_landed, commit_run, refuse_refused
-from firnline.ops.runs.guard import Guard, TableGuard, reachable_since_plan
+from firnline.ops.runs.guard import Guard, TableGuard, reachable_since_plan, reachable_since_search
 from firnline.ops.runs.leased import LeasedRun
 from firnline.ops.runs.moving import failures_told
 from firnline.ops.runs.purge import Deleter, blocked_by, purge_run, waits_for_grace
@@ -138,8 +139,10 @@ def undo(leased: LeasedRun) -> LeasedRun:
 def _guard_of(work: TableContext, run: Run) -> Guard:
     if isinstance(work.source, Prefix) and run.kind != ORPHANS:
         raise RefusedForSafety(f"{run.id} is a run on a table, and there is only a folder", hint="plan again")
-    guard = LakeGuard if run.kind == ORPHANS else TableGuard
-    return guard(work, run, reachable_since_plan(work, run))
+    if run.search is None:
+        return TableGuard(work, run, reachable_since_plan(work, run))
+    lake = LakeGuard(work, run, run.search, reachable_since_search(work, run))
+    return lake if run.kind == ORPHANS else JoinedGuard(TableGuard(work, run, reachable_since_plan(work, run)), lake)
 
 
 def settle_halfway_runs(leased: LeasedRun) -> None:

@@ -10,7 +10,7 @@ the look before the next batch is also one after the last, and a look of its own
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass, field, replace
@@ -19,7 +19,7 @@ from typing import NamedTuple, Protocol
 
 from firnline.errors import CollectionForbidden, ObjectNotFound, RefusedForSafety, TakenUpAgain
 from firnline.journal.outcomes import Outcome, Row
-from firnline.journal.parts import read_sound_parts
+from firnline.journal.parts import Seals, read_sound_parts
 from firnline.journal.runs import Run
 from firnline.model.files import Root
 from firnline.model.locations import known_as
@@ -206,9 +206,23 @@ def refuse_forbidden(state: State, now_ms: int, *, handed_on: bool = False) -> N
 
 
 def reachable_since_plan(work: TableContext, run: Run) -> ReachableSincePlan:
-    """Returns what watches for needs beyond those that the plan had walked; for all needs, where nothing but the record
-    itself says that it had: a forger could declare every live unit walked.
+    """Returns what watches for needs beyond those that an expiry had walked; for all needs, where nothing but the
+    record itself says that it had: a forger could declare every live unit walked.
     """
+    kept = {str(each["snapshot"]) for each in run.plan["keep"]}
+    return _reachable_since(work, run, run.folder.walked, run.plan["parts"]["walked"], kept)
+
+
+def reachable_since_search(work: TableContext, run: Run) -> ReachableSincePlan:
+    """Returns what watches for needs beyond those that a search had walked. That opened what expires, too: it says
+    nothing of what an expiry takes.
+    """
+    return _reachable_since(work, run, run.folder.searched, run.plan["parts"]["searched"], frozenset())
+
+
+def _reachable_since(
+    work: TableContext, run: Run, folder: str, seals: Seals, kept: Collection[str]
+) -> ReachableSincePlan:
     names, renames = names_of(work, run), bool(_same_places(run))
 
     def choose() -> Engine:
@@ -217,8 +231,7 @@ def reachable_since_plan(work: TableContext, run: Run) -> ReachableSincePlan:
     if not run.is_sealed:
         return ReachableSincePlan(choose, real=names, renames=renames)
     # A part that was changed since only means that more is walked again: the safe direction.
-    parts = read_sound_parts(work.store, run.folder.walked, run.plan["parts"]["walked"])
-    kept = {str(each["snapshot"]) for each in run.plan.get("keep", ())}
+    parts = read_sound_parts(work.store, folder, seals)
     return ReachableSincePlan(choose, (each.column("identity").to_pylist() for each in parts), kept, names, renames)
 
 
@@ -231,7 +244,7 @@ def names_of(work: TableContext, run: Run) -> Callable[[str], str]:
 
 
 def _same_places(run: Run) -> list[tuple[str, str]]:
-    return [(one, other) for one, other in run.plan.get("scope", {}).get("same", ())]
+    return [] if run.search is None else [(one, other) for one, other in run.search["scope"]["same"]]
 
 
 _GONE = (Outcome.DELETED, Outcome.MISSING)

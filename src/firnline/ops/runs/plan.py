@@ -11,6 +11,7 @@ from firnline.model.files import Root, Tally, Totals
 from firnline.model.snapshots import MAIN, SnapshotId
 from firnline.model.times import MINUTE_MS, format_duration
 from firnline.ops.neighbours.around import Around
+from firnline.ops.orphans.written import WriteSearch
 from firnline.ops.reachability.pointed import pointed_versions, roots_beyond, troubles_of
 from firnline.ops.readers.needs import starts_that_go
 from firnline.ops.runs.decision import Settled, decide_to_act, includes_outside
@@ -50,12 +51,15 @@ Measure = Callable[[Survey], Survey]
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """A plan and the survey behind it; None where nothing expires and so nothing was walked."""
+    """A plan and the survey behind it; None where nothing expires and so nothing was walked. `search` writes what
+    it takes with it of what no table needs.
+    """
 
     plan: Plan
     survey: Survey | None
     state: State
     request: Request
+    search: WriteSearch | None = None
 
     def close(self) -> None:
         """Gives back what the engine holds for the survey; the plan stays."""

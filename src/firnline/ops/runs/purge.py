@@ -59,7 +59,7 @@ def remove_emptied(leased: LeasedRun, folders: RemoveEmpty) -> None:
     if not isinstance(table_format, EmptiesFolders):
         return
     state = work.source.load()
-    bounds = work.bounds(state, leased.run)
+    bounds = work.bounds(state, leased.run, searched=leased.run.search is not None)
     emptied = table_format.emptied(state, _folders(work, leased.run))
     for folder in (each for each in emptied if bounds.forbids(each) is None):
         leased.lease.renew()

@@ -37,8 +37,11 @@ def save_plan(
 
     `meant`: the operator asked for the run itself, so a process that resumes may commit it; a plan to be looked at
     waits.
+
+    What was searched for is in that folder already, and is listed after what expires.
     """
-    run = RunId.new(planned.plan.table, now_ms)
+    search = None if planned.search is None else planned.search()
+    run = RunId.new(planned.plan.table, now_ms) if search is None else search.run
     folder = RecordFolder(root, run.stamp)
     seals: dict[str, Seals] = {"victims": {}, "walked": {}}
     if planned.survey is not None:
@@ -49,16 +52,26 @@ def save_plan(
         seals["walked"] = write_units(walked, store, folder.walked)
     plan = replace(planned.plan, run=str(run))
     asked = {"request": planned.request.to_json(), "meant": meant}
-    record = {**plan.to_json(), **asked, "parts": seals}
+    record = {**plan.to_json(), **asked, "orphans": None, "parts": seals}
+    if search is not None:
+        parts = {**seals, **search.seals, "victims": {**seals["victims"], **search.seals["victims"]}}
+        record |= {"orphans": {**search.plan.found_json(), "scope": search.scope}, "parts": parts}
     put_plan(store, folder, record, now_ms, sealing, partial(enter, run))
     return plan
 
 
 def write_victims(
-    batches: Iterator[pa.RecordBatch], order: tuple[FileKind, ...], store: PutAndGet, folder: str
+    batches: Iterator[pa.RecordBatch],
+    order: tuple[FileKind, ...],
+    store: PutAndGet,
+    folder: str,
+    *,
+    searched: bool = False,
 ) -> Seals:
-    """Writes the list in the order of deletion: parts are named by their kind's place in it."""
-    writers = {kind: PartWriter(store, folder, part_prefix(place)) for place, kind in enumerate(order)}
+    """Writes the list in the order of deletion: parts are named by their kind's place in it. What was searched for
+    comes after whatever else the list may have.
+    """
+    writers = {kind: PartWriter(store, folder, part_prefix(place, searched)) for place, kind in enumerate(order)}
     for batch in batches:
         for kind in set(batch.column("kind").to_pylist()):
             writers[FileKind(kind)].add(_of_kind(batch, kind))

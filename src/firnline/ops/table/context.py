@@ -21,7 +21,6 @@ from firnline.ops.reachability.bounds import Bounds, place_of
 from firnline.ops.readers.checkpoints import NoCheckpoints
 from firnline.ops.runs.decision import policy_in_force
 from firnline.ops.tiers.tier import OpenTier, no_tiers
-from firnline.plans.orphans import ORPHANS
 from firnline.plans.request import Request
 from firnline.policy.inherit import effective
 from firnline.policy.parse import Section, written_values
@@ -274,12 +273,12 @@ class TableContext:
         if records is not None and self.discard is not None:
             self.discard.discard([entry_key(records, run.uuid, run.id.stamp)])
 
-    def bounds(self, state: State, run: Run) -> Bounds:
+    def bounds(self, state: State, run: Run, *, searched: bool = False) -> Bounds:
         """Returns where a run may delete now: in the table's own folders, or anywhere where the operator says so. What
         was searched for goes from the table's location; by the operator's word from its other folders too.
         """
         outside = self.may_go_outside(state, run)
-        if run.kind == ORPHANS:
+        if searched:
             folders: tuple[str, ...] | None = state.owned if outside else (state.location,)
         else:
             folders = None if outside else state.owned

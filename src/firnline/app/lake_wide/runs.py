@@ -19,11 +19,14 @@ AnyPlan = TypeVar("AnyPlan")
 
 @dataclass(frozen=True, slots=True)
 class Proposed(Generic[AnyPlan]):
-    """The plan of one table, the run that it was saved as if there is anything to do, and why nothing may be done."""
+    """The plan of one table, the run that it was saved as if there is anything to do, and why nothing may be done.
+    `unsearched` is what kept its folders from being searched, where that was asked for.
+    """
 
     plan: AnyPlan
     run: str | None
     refusal: FirnlineError | None = None
+    unsearched: FirnlineError | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +35,7 @@ class Carried(Generic[AnyPlan]):
 
     plan: AnyPlan
     status: RunStatus | None = None
+    unsearched: FirnlineError | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +120,8 @@ def _carried(
 ) -> TableAnswer[Carried[AnyPlan]]:
     if each.value is None:
         return TableAnswer(each.table, problem=each.problem)
+    plan, unsearched = each.value.plan, each.value.unsearched
     end = None if each.value.run is None else ended[each.value.run]
     if end is None:
-        return TableAnswer(each.table, Carried(each.value.plan), each.value.refusal)
-    return TableAnswer(each.table, Carried(each.value.plan, end.value), end.problem)
+        return TableAnswer(each.table, Carried(plan, unsearched=unsearched), each.value.refusal)
+    return TableAnswer(each.table, Carried(plan, end.value, unsearched), end.problem)

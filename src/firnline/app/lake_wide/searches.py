@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from firnline.app.many import answer_of, on_each
 from firnline.app.other_tables import ListedOnce
-from firnline.app.searches import Searches, SearchTerms, ranges_of, refuse_before, sorting_of
+from firnline.app.searches import Examined, Searches, SearchTerms, ranges_of, refuse_before, sorting_of
 from firnline.errors import FirnlineError, NoSuchTable
 from firnline.model.locations import stem_of, stems_around
 from firnline.ops.orphans.scope import Scope
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from firnline.ops.orphans.rules import SearchRequest
     from firnline.ops.orphans.search import CountedSearch
     from firnline.ops.table.context import Registered, TableContext
-    from firnline.plans.orphans import OrphanPlan
     from firnline.ports.catalogs import TableName
     from firnline.ports.engines import Engine
     from firnline.ports.formats import State
@@ -40,11 +39,11 @@ FILES_OF_A_PASS = 1_000_000
 """About so many files are listed at a time on threads: a gigabyte. Each pass walks the whole lake. On Spark rows stay
 on executors, and one pass does.
 """
-_AT_A_TIME = 16
-"""Censuses that wait for their plans to be written."""
+_AT_A_TIME, _AT_A_TIME_ON_SPARK = 16, 128
+"""Searches that wait for what becomes of them; on Spark executors have what they found."""
 
-Propose = Callable[["OrphanPlan"], None]
-"""Is told of each plan when it is made, and saved where something would go."""
+Conclude = Callable[[Sequence[Examined]], Iterator[TableAnswer[Found]]]
+"""Yields what becomes of searches, some at a time: an answer for each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,23 +75,25 @@ class LakeSearches:
     at_once: int
 
     def each(
-        self, names: Sequence[TableName], asked: SearchRequest, terms: SearchTerms, propose: Propose
-    ) -> Iterator[TableAnswer[OrphanPlan]]:
-        """Yields the plan of each table, or what stopped its search, in the order given.
+        self, names: Sequence[TableName], asked: SearchRequest, terms: SearchTerms, conclude: Conclude[Found]
+    ) -> Iterator[TableAnswer[Found]]:
+        """Yields what became of the search of each table, or what stopped it, in the order given.
 
         A folder that is no table is searched by itself, and so is a table that is in other places than its folders say.
         """
         drafts = list(on_each(names, partial(self._drafted, terms), self.at_once, _never, Silent()))
         groups, apart = _groups([each for answer in drafts for each in answer.value or ()])
-        answers: dict[str, TableAnswer[OrphanPlan]]
+        answers: dict[str, TableAnswer[Found]]
         answers = {each.table: TableAnswer(each.table, problem=each.problem) for each in drafts}
         folders = {answer.table for answer in drafts if answer.value == []}
         by_themselves = [name for name in names if str(name) in folders or name in apart]
-        found = on_each(by_themselves, partial(self._alone, asked, terms, propose), self.at_once, _never, Silent())
-        answers |= {each.table: each for each in found}
+        alone = partial(self._alone, asked, terms)
+        for start in range(0, len(by_themselves), _AT_A_TIME):
+            window = on_each(by_themselves[start : start + _AT_A_TIME], alone, self.at_once, _never, Silent())
+            answers |= {each.table: each for each in _concluded(list(window), conclude)}
         for group in groups:
             for some in self._passes(group):
-                answers |= {each.table: each for each in self._together(some, asked, terms, propose)}
+                answers |= {each.table: each for each in self._together(some, asked, terms, conclude)}
                 self.searches.places.progress.step("tables", len(answers), len(names))
         return (answers[str(name)] for name in names)
 
@@ -112,10 +113,8 @@ class LakeSearches:
         entries = work.source.format.entries(state)
         return [DraftedSearch(name, work, state, scope, entries, place.settings)]
 
-    def _alone(self, asked: SearchRequest, terms: SearchTerms, propose: Propose, name: TableName) -> OrphanPlan:
-        plan, _ = self.searches.orphans(name, asked, terms)
-        propose(plan)
-        return plan
+    def _alone(self, asked: SearchRequest, terms: SearchTerms, name: TableName) -> Examined:
+        return replace(self.searches.examined(name, asked, terms), name=name)
 
     def _passes(self, group: Sequence[DraftedSearch]) -> Iterator[tuple[Engine, list[DraftedSearch]]]:
         """Yields so many tables of one server at a time as may be listed at once, and the engine for them."""
@@ -143,30 +142,29 @@ class LakeSearches:
         some: tuple[Engine, Sequence[DraftedSearch]],
         asked: SearchRequest,
         terms: SearchTerms,
-        propose: Propose,
-    ) -> Iterator[TableAnswer[OrphanPlan]]:
-        """Yields the plan of each table of a pass. What ends the pass as a whole is told of each of its tables that has
-        no answer yet: a unit that cannot be read may be met after the first of them were answered.
+        conclude: Conclude[Found],
+    ) -> Iterator[TableAnswer[Found]]:
+        """Yields what became of each table of a pass. What ends the pass as a whole is told of each of its tables that
+        has no answer yet: a unit that cannot be read may be met after the first of them were answered.
         """
         engine, drafted = some
         wanted = replace(self.searches.bounded(asked), also=self.searches.alone(asked))
 
-        def finish(each: _Counted) -> OrphanPlan:
+        def finish(each: _Counted) -> Examined:
             if isinstance(each.found, FirnlineError):
                 raise each.found
             of, means, found = each.drafted, each.means, each.found.result()
             said = replace(wanted, also=(*wanted.also, *of.alone))
             searched = self.searches.planned(of.work, of.state, of.scope, found, said, means, terms)
-            plan, _ = self.searches.carried(of.work, of.state, searched, means, terms)
-            propose(plan)
-            return plan
+            return Examined(of.name, of.work, of.state, searched, means)
 
         begun = _of_pass(drafted, lambda: self._counted(engine, drafted, wanted, terms))
         counted, problem, done = begun.value or iter(()), begun.problem, 0
+        at_a_time = _AT_A_TIME_ON_SPARK if engine.name == "spark" else _AT_A_TIME
         while problem is None and done < len(drafted):
             window: list[_Counted] = []
-            problem = _of_pass(drafted, partial(_take, counted, window)).problem
-            yield from on_each(window, finish, self.at_once, _never, Silent())
+            problem = _of_pass(drafted, partial(_take, counted, window, at_a_time)).problem
+            yield from _concluded(list(on_each(window, finish, self.at_once, _never, Silent())), conclude)
             done += len(window)
         yield from (TableAnswer(str(each), problem=problem) for each in drafted[done:])
 
@@ -247,9 +245,15 @@ def _of_pass(tables: Sequence[DraftedSearch], act: Callable[[], Found]) -> Table
     return answer_of(_Pass(tables), lambda _: act(), _never)
 
 
-def _take(counted: Iterator[_Counted], window: list[_Counted]) -> None:
+def _concluded(window: Sequence[TableAnswer[Examined]], conclude: Conclude[Found]) -> Iterator[TableAnswer[Found]]:
+    """Yields what becomes of some searches; what stopped one is its answer."""
+    yield from (TableAnswer(each.table, problem=each.problem) for each in window if each.value is None)
+    yield from conclude([each.value for each in window if each.value is not None])
+
+
+def _take(counted: Iterator[_Counted], window: list[_Counted], at_a_time: int) -> None:
     """Puts the next few into the window. Those that came before a problem stay there."""
-    while len(window) < _AT_A_TIME and (each := next(counted, None)) is not None:
+    while len(window) < at_a_time and (each := next(counted, None)) is not None:
         window.append(each)
 
 

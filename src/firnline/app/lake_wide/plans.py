@@ -44,6 +44,10 @@ class Drafted:
         return str(self.name)
 
 
+Act = Callable[[Drafted, "Planned"], Found]
+"""Returns what becomes of a table's plan."""
+
+
 @dataclass(frozen=True, slots=True)
 class Surveyed:
     """A table whose files were looked at; None where nothing of it goes. A problem is what a survey of it raised."""
@@ -67,7 +71,7 @@ class LakePlans:
         self,
         names: Sequence[TableName],
         request: Request,
-        act: Callable[[TableContext, Planned], Found],
+        act: Act[Found],
         interrupted: Callable[[], bool],
     ) -> Iterator[TableAnswer[Found]]:
         """Yields what `act` makes of each table's plan, in the order given; it closes the plan when it is done."""
@@ -93,7 +97,7 @@ class LakePlans:
     def _planned(
         self,
         answers: Sequence[TableAnswer[Drafted]],
-        act: Callable[[TableContext, Planned], Found],
+        act: Act[Found],
         of_all: int,
         interrupted: Callable[[], bool],
     ) -> Iterator[TableAnswer[Found]]:
@@ -101,7 +105,8 @@ class LakePlans:
             if isinstance(each.survey, FirnlineError):
                 raise each.survey
             drafted = each.drafted
-            return act(drafted.work, self.runs.finished(drafted.work, drafted.draft, each.survey, each.engine))
+            planned = self.runs.finished(drafted.work, drafted.draft, each.survey, each.engine)
+            return act(drafted, planned)
 
         drafted = [answer.value for answer in answers if answer.value is not None]
         surveyed = self._surveyed(drafted, of_all, interrupted)
