@@ -7,12 +7,15 @@ import shutil
 import tempfile
 from collections import Counter, defaultdict
 from collections.abc import Iterator
+from functools import lru_cache
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from firnline.testing.folders import quick
+from harness.lanes import left_out
 from harness.servers.spark_classes import BRIEF_JVM, jvm_options
 
 pytest_plugins = ["harness.servers.fixtures"]
@@ -32,6 +35,9 @@ def no_session_of_others(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("firnline.app.engines.is_active", lambda: False)
 
 
+_LEFT = pytest.StashKey[int]()
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """Makes every plan of a test remember in a folder of this session, and every run seal its record with a secret of
     it: never in the home of whoever runs it.
@@ -41,6 +47,17 @@ def pytest_configure(config: pytest.Config) -> None:
     os.environ.setdefault("SPARK_SUBMIT_OPTS", jvm_options())
     os.environ.setdefault("SPARK_LAUNCHER_OPTS", BRIEF_JVM)
     os.environ["XDG_CONFIG_HOME"] = tempfile.mkdtemp(prefix="firnline-config-")
+    _parse_settings_once()
+
+
+def _parse_settings_once() -> None:
+    """Has PyIceberg parse each text of a configuration once. It parses its file for each table that it opens and each
+    commit, slowly: that is a tenth of what tests take. The answer depends on the text alone.
+    """
+    from pyiceberg.utils import config
+
+    parser = config.strictyaml
+    config.strictyaml = SimpleNamespace(load=lru_cache(parser.load))  # type: ignore[assignment]
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:
@@ -57,11 +74,16 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Groups each file, so that its module fixtures are built once; a group that a test names itself stands. The long
     groups come first, for else the other processes would wait for them at the end. xdist reads the groups in the same
-    hook, so this comes before; `--no-loadscope-reorder` keeps it from an order of its own, by the number of tests.
+    hook, so this comes before; `--no-loadscope-reorder` keeps it from an order of its own, by the number of tests. What
+    only the long lane runs is left out, and counted.
     """
+    left = left_out(items)
+    config.hook.pytest_deselected(items=[item for item in items if item.nodeid in left])
+    config.stash[_LEFT] = len(left)
+    items[:] = [item for item in items if item.nodeid not in left]
     groups: dict[str, list[pytest.Item]] = defaultdict(list)
     for item in items:
         groups[_group_of(item)].append(item)
@@ -88,10 +110,25 @@ def _cost(group: list[pytest.Item]) -> tuple[int, int]:
     return (0 if is_spark else 1 if is_shared or is_served else 3 if is_pure else 2), -len(group)
 
 
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Hands what was left out to the process that prints the summary, where several run tests."""
+    if hasattr(session.config, "workeroutput"):
+        session.config.workeroutput["left"] = session.config.stash.get(_LEFT, 0)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    """Takes it over: every process collects the same."""
+    node.config.stash[_LEFT] = getattr(node, "workeroutput", {}).get("left", 0)
+
+
 def pytest_terminal_summary(terminalreporter: Any) -> None:
-    """Prints what tests counted, and which could not run."""
+    """Prints what tests counted, which could not run, and how many only the long lane runs."""
     _print_counts(terminalreporter)
     _print_missing(terminalreporter)
+    left = terminalreporter.config.stash.get(_LEFT, 0)
+    if left:
+        terminalreporter.write_line(f"{left} cases are run by `make test-full` alone")
 
 
 def _print_missing(terminalreporter: Any) -> None:

@@ -125,6 +125,7 @@ def expire(crowd: Crowd) -> tuple[int, set[str]]:
     return len(carried.expired) if isinstance(carried, RunStatus) else 0, set()
 
 
+@pytest.mark.sampled(1)
 def test_eight_writers_beside_an_expiring_firnline(
     crowd: Crowd, record_property: Callable[[str, object], None]
 ) -> None:

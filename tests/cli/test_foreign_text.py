@@ -74,6 +74,7 @@ def test_json_says_them_exactly(lake: Lake, capsys: pytest.CaptureFixture[str]) 
 # ---------------------------------------------------------------- metadata
 
 
+@pytest.mark.sampled(9)
 @pytest.mark.parametrize("value", [5, 2.5, True, "\ud800", "9" * 5_000])
 @pytest.mark.parametrize(
     "name",
@@ -140,6 +141,7 @@ def _environment(**more: str) -> Mapping[str, str]:
     return {f"PYICEBERG_CATALOG__LAKE__{name}": value for name, value in keys.items()}
 
 
+@pytest.mark.sampled(9)
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
 @pytest.mark.parametrize("command", [("plan", "s3://b/t"), ("check", "store", "s3://b/t"), ("doctor",)])
 def test_an_endpoint_without_sense_is_told_without_its_password(
@@ -159,6 +161,7 @@ def test_an_endpoint_without_sense_is_told_without_its_password(
     assert SECRET not in said
 
 
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize(
     "uri",
     [

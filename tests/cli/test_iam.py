@@ -237,6 +237,7 @@ def less(policy: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
             yield action, {**policy, "Statement": rest}
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("command", PREPARED)
 def test_exactly_the_printed_permissions_are_enough(bench: Bench, command: str) -> None:
     table = bench.fresh()
@@ -245,6 +246,7 @@ def test_exactly_the_printed_permissions_are_enough(bench: Bench, command: str) 
     assert code == 0, err
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("command", PREPARED)
 def test_one_permission_less_is_found_before_anything_changes(bench: Bench, command: str) -> None:
     table = bench.fresh()

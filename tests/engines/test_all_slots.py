@@ -10,7 +10,7 @@ import pytest
 
 from .clusters import run_on, surroundings
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.full]
 
 
 @pytest.fixture(scope="module")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -31,7 +30,6 @@ HEAVY = ("pyarrow", "numpy", "numba", "llvmlite")
 """What executors of the quickest of the long tests have: packing these takes longer than all the rest."""
 
 SINGLE_FILES = ("six", "typing_extensions")
-full = pytest.mark.skipif(not os.environ.get("FIRNLINE_FULL"), reason="runs with FIRNLINE_FULL=1 (make test-full)")
 
 
 def check(facts: dict[str, Any], python: Path, had: tuple[str, ...] = ()) -> None:
@@ -60,12 +58,14 @@ def test_a_small_local_cluster(tmp_path: Path) -> None:
     check_small(run_on({"SPARK_MASTER": "local-cluster[1,1,1024]"}, around, tmp_path, "survey"), python)
 
 
+@pytest.mark.full
 def test_a_small_standalone_cluster(tmp_path: Path, small_standalone: Cluster) -> None:
     here = first_on_path(Path(sys.executable), surroundings(tmp_path))
     said = run_on({"SPARK_MASTER": small_standalone.master}, here, tmp_path, "survey")
     check_small(said, small_standalone.python)
 
 
+@pytest.mark.full
 def test_a_small_connect_server(tmp_path: Path) -> None:
     python = python_without(tmp_path / "bare", [LACKED])
     around = surroundings(tmp_path)
@@ -73,21 +73,21 @@ def test_a_small_connect_server(tmp_path: Path) -> None:
         check_small(run_on({"SPARK_REMOTE": remote}, around, tmp_path, "survey"), python)
 
 
-@full
+@pytest.mark.full
 def test_local_cluster(tmp_path: Path) -> None:
     python = bare_python(tmp_path / "bare", HEAVY)
     around = {**surroundings(tmp_path), "PYSPARK_PYTHON": str(python)}
     check(run_on({"SPARK_MASTER": "local-cluster[2,1,1024]"}, around, tmp_path), python, HEAVY)
 
 
-@full
+@pytest.mark.full
 def test_tasks_that_fail_or_run_twice_and_executors_that_die_change_no_answer(tmp_path: Path) -> None:
     around = {**surroundings(tmp_path), "PYSPARK_PYTHON": sys.executable}
     facts = run_on({}, around, tmp_path, script=SCRIPT.with_name("hard_times.py"))
     assert min(facts[each] for each in ("stumbling", "deleted_twice", "bereaved")) > 0, facts
 
 
-@full
+@pytest.mark.full
 def test_under_spark_submit_the_cluster_is_the_one_it_names(tmp_path: Path) -> None:
     """Nobody who submits to a cluster wants the walk on the cores of his driver."""
     script = tmp_path / "submitted.py"
@@ -102,7 +102,7 @@ def test_under_spark_submit_the_cluster_is_the_one_it_names(tmp_path: Path) -> N
     assert (tmp_path / "said").read_text() == "local[1]"
 
 
-@full
+@pytest.mark.full
 def test_standalone_cluster_with_two_workers(tmp_path: Path) -> None:
     """Both sides call their Python by one name; the workers' has nothing installed, not even pyarrow."""
     python = bare_python(tmp_path / "bare", ())
@@ -111,7 +111,7 @@ def test_standalone_cluster_with_two_workers(tmp_path: Path) -> None:
         check(run_on({"SPARK_MASTER": master}, first_on_path(Path(sys.executable), around), tmp_path), python)
 
 
-@full
+@pytest.mark.full
 def test_spark_connect(tmp_path: Path) -> None:
     """The server plans with the Python that its executors have: it needs pyarrow, which Spark itself imports there."""
     python = bare_python(tmp_path / "bare", ("pyarrow",))

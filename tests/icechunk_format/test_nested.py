@@ -78,6 +78,7 @@ def test_folders_that_begin_alike(one: Path, other: Path, tmp_path: Path, first:
         each.is_sound()
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("place", INSIDE)
 def test_the_outer_one_takes_nothing_of_the_inner_one(one: Path, other: Path, tmp_path: Path, place: str) -> None:
     """A search must be told of the inner one: nobody but the operator knows whose it is."""
@@ -95,6 +96,7 @@ def test_the_outer_one_takes_nothing_of_the_inner_one(one: Path, other: Path, tm
         each.is_sound()
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("place", INSIDE)
 def test_the_inner_one_takes_nothing_of_the_outer_one(one: Path, other: Path, tmp_path: Path, place: str) -> None:
     outer = put_at(one, tmp_path / "a")

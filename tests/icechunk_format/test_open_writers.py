@@ -50,6 +50,7 @@ SAMPLES = by_lane(4, 6, 1000)
 # ---------------------------------------------------------------- between the steps of a writer
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("age_ms", [0, YOUNG_MS])
 @pytest.mark.parametrize("at", range(COMMIT + 1))
 def test_a_search_before_each_step(scene: Scene, at: int, age_ms: int) -> None:
@@ -83,6 +84,7 @@ def test_the_floor_is_what_protects(scene: Scene) -> None:
     assert not writer.own & objects(scene.folder)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("age_ms", [0, YOUNG_MS])
 def test_a_search_and_its_purge_at_any_two_steps(copies: Callable[[], Scene], age_ms: int) -> None:
     for found_at, purged_at in combinations_with_replacement(range(COMMIT + 2), 2):
@@ -98,6 +100,7 @@ def test_a_search_and_its_purge_at_any_two_steps(copies: Callable[[], Scene], ag
         writer.is_whole()
 
 
+@pytest.mark.full
 def test_plan_commit_and_purge_of_an_expiry_at_any_steps(copies: Callable[[], Scene]) -> None:
     """The session's base is the branch's tip, which an expiry edits in place and never takes."""
     places = list(combinations_with_replacement(range(COMMIT + 2), 3))
@@ -251,6 +254,7 @@ def deletes_among(trace: list[tuple[str, str]]) -> list[int]:
     return [at for at, (verb, _) in enumerate(trace, 1) if verb == "delete"]
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("act", ["search", "expire"])
 def test_a_commit_at_any_request(copies: Callable[[], Scene], act: str) -> None:
     """Between any two requests, so between any two files of a purge and any two parts of its list."""

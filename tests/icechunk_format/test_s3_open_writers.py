@@ -112,6 +112,7 @@ class BucketSession:
         self.session.commit("a writer", rebase_with=icechunk.ConflictDetector())
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("spec", SPECS)
 def test_between_any_two_steps_of_a_session(moto_server: Server, spec: int) -> None:
     """Sessions one after the other, and before each step of each another part of a search or an expiry."""

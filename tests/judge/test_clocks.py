@@ -83,6 +83,7 @@ def commit_by_java(judge: Jvm, place: str, scratch: Path) -> None:
     tables.load(str(scratch)).updateProperties().set("written", "after us").commit()
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("skew", SKEWS)
 @pytest.mark.parametrize("command", COMMANDS)
 def test_java_commits_on_after_a_command_on_a_machine_whose_clock_is_off(

@@ -18,7 +18,7 @@ from firnline.model.files import FileKind
 from firnline.testing.folders import quick
 from harness.servers.jars import for_spark
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.xdist_group("relocated")]
+pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.full, pytest.mark.xdist_group("relocated")]
 WRITER = Path(__file__).with_name("relocated_tables.py")
 TABLES = ("positions", "equality", "vectors", "old")
 LINEAGE = ("_row_id", "_last_updated_sequence_number")

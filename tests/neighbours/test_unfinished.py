@@ -173,6 +173,7 @@ def entered(lake: RealLake) -> set[tuple[str, str]]:
     return {(said["uuid"], said["run"]) for said in (json.loads(each.read_text()) for each in entries(lake))}
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("calls", range(0, 66, 5))
 def test_a_run_that_has_not_ended_has_an_entry_at_whatever_write_its_process_died(
     three: RealLake, calls: int, monkeypatch: pytest.MonkeyPatch

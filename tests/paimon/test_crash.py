@@ -57,6 +57,7 @@ def _fast_forward(table: JavaTable) -> None:
 ACTIONS = (_append, _tag_the_oldest, _branch, _roll_back, _fast_forward)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("action", ACTIONS)
 def test_somebody_acts_between_any_two_steps(both: Paimon, made: Path, action: Callable[[JavaTable], None]) -> None:
     """Whatever happens between two requests, every snapshot, tag and branch that is there afterwards reads in full."""

@@ -300,6 +300,7 @@ def world(both: Paimon, request: pytest.FixtureRequest) -> Iterator[PaimonWorld]
         yield made
 
 
+@pytest.mark.sampled(2)
 def test_random_tables_lose_refs_and_nothing_else(both: Paimon, world: PaimonWorld) -> None:
     with aside(world):
         rng = random.Random(world.seed)

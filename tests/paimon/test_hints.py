@@ -60,6 +60,7 @@ def is_misled(both: Paimon, copy: Copy, branch: str = MAIN) -> bool:
     return newest != max(layout.snapshots(copy.folder / "t", branch))
 
 
+@pytest.mark.sampled(9)
 @pytest.mark.parametrize("said", HINTS.values(), ids=list(HINTS))
 @pytest.mark.parametrize("name", ["LATEST", "EARLIEST"])
 def test_java_reads_after_an_expiry_whatever_a_hint_said(
@@ -72,6 +73,7 @@ def test_java_reads_after_an_expiry_whatever_a_hint_said(
     assert copy.process().check(copy.table).sound
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("said", HINTS.values(), ids=list(HINTS))
 def test_java_reads_a_branch_after_an_expiry_whatever_its_hint_said(
     both: Paimon, copy: Copy, said: bytes | None

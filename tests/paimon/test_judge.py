@@ -55,6 +55,7 @@ def world(
     shutil.rmtree(root)
 
 
+@pytest.mark.sampled(2)
 def test_the_plain_reader_finds_the_very_paths_that_java_plans(both: Paimon, world: PaimonWorld) -> None:
     plans = JavaPlans(both.java, JavaTable(both.java, world.folder))
     writes_changelogs = world.shape.options.get("changelog-producer", "none") != "none"

@@ -131,6 +131,7 @@ ACTS: dict[str, Callable[[Lake], object]] = {
 }
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("act", ACTS.values(), ids=ACTS)
 def test_nobody_changes_an_iceberg_table_that_paimon_writes(view: Mirrored, act: Callable[[Lake], object]) -> None:
     age(disk(view.root))
@@ -186,6 +187,7 @@ def test_a_mirror_in_a_catalog_is_counted_where_the_operator_names_it(view: Mirr
     assert not view.missing()
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("said", ["as it was", "disabled"])
 @pytest.mark.parametrize("policy", ["", "sharing: none"])
 def test_what_iceberg_metadata_reaches_outlives_an_expiry(mirrored: Mirrored, said: str, policy: str) -> None:

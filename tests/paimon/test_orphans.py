@@ -42,6 +42,7 @@ def everything(world: PaimonWorld) -> set[str]:
     return disk(world.folder, world.root / "elsewhere")
 
 
+@pytest.mark.sampled(2)
 def test_exactly_what_nothing_names_goes(both: Paimon, world: PaimonWorld) -> None:
     rng = random.Random(world.seed)
     there = everything(world)

@@ -97,6 +97,7 @@ def replaced(both: Paimon, place: Copy, request: pytest.FixtureRequest) -> Copy:
     return place
 
 
+@pytest.mark.sampled(2)
 def test_every_file_is_found_where_its_schema_puts_it(both: Paimon, replaced: Copy) -> None:
     rows = _rows(both, replaced)
     assert replaced.process().check(replaced.table).sound
@@ -107,6 +108,7 @@ def test_every_file_is_found_where_its_schema_puts_it(both: Paimon, replaced: Co
     assert _rows(both, replaced) == rows
 
 
+@pytest.mark.sampled(2)
 def test_what_only_expired_snapshots_held_goes(both: Paimon, replaced: Copy) -> None:
     rows, there = _rows(both, replaced), disk(Path(replaced.table))
     plan = replaced.process().plan(replaced.table, **EVERYTHING_OLD).to_json()
@@ -124,6 +126,7 @@ def test_what_only_expired_snapshots_held_goes(both: Paimon, replaced: Copy) -> 
     assert replaced.process().check(replaced.table).sound
 
 
+@pytest.mark.sampled(2)
 def test_a_search_takes_nothing_of_before(replaced: Copy) -> None:
     age(disk(Path(replaced.table)))
     before = disk(Path(replaced.table))

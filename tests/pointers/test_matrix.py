@@ -108,6 +108,7 @@ def stand(
     return found
 
 
+@pytest.mark.sampled(4)
 def test_a_folder_of_its_own(stand: Stand) -> None:
     stand.create("t")
     stand.append("t", 1)
@@ -119,6 +120,7 @@ def test_a_folder_of_its_own(stand: Stand) -> None:
     assert stand.found(place) == stand.found(place, table="db.t") == [1, 2]
 
 
+@pytest.mark.sampled(4)
 def test_made_again_in_the_same_folder(stand: Stand) -> None:
     stand.create("t")
     stand.append("t", 1)
@@ -133,6 +135,7 @@ def test_made_again_in_the_same_folder(stand: Stand) -> None:
         stand.found(place, uuid=before)
 
 
+@pytest.mark.sampled(4)
 def test_renamed(stand: Stand) -> None:
     stand.create("t")
     stand.append("t", 1)
@@ -146,6 +149,7 @@ def test_renamed(stand: Stand) -> None:
         assert stand.found(place, table="db.t") == [1, 2], "the old name leads to the new one"
 
 
+@pytest.mark.sampled(4)
 def test_a_folder_of_several_tables(stand: Stand) -> None:
     place = f"{stand.settings['warehouse']}/shared"
     schema = stand.create("like").schema()
@@ -158,6 +162,7 @@ def test_a_folder_of_several_tables(stand: Stand) -> None:
         stand.found(place)
 
 
+@pytest.mark.sampled(4)
 def test_two_environments(stand: Stand, other_catalog: Callable[[dict[str, str]], SqlCatalog]) -> None:
     stand.create("t")
     stand.append("t", 1)

@@ -161,6 +161,7 @@ def lives(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, naming: str, at: int,
         return survived
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("when", ["before", "after"])
 @pytest.mark.parametrize("naming", list(Naming))
 def test_a_sync_ends_at_the_truth_wherever_a_publisher_died(

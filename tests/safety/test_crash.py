@@ -53,6 +53,7 @@ def uncut(operation: Operation, make_world: MakeWorld) -> Uncut:
     return UNCUT[operation.name]
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("when", WHEN if FULL else WHEN[:1])
 def test_dies_at_every_effect(
     operation: Operation, uncut: Uncut, make_world: MakeWorld, when: When, count_cases: CountCases
@@ -67,6 +68,7 @@ def test_dies_at_every_effect(
     count_cases("died at an effect, and went on", len(uncut.effects))
 
 
+@pytest.mark.sampled(5)
 def test_dies_again_while_going_on(
     operation: Operation, uncut: Uncut, make_world: MakeWorld, count_cases: CountCases
 ) -> None:
@@ -96,6 +98,7 @@ TROUBLE: dict[tuple[type[Fault], bool], tuple[type[FirnlineError], ...]] = {
 """How an operation may end when one of its requests goes wrong, without and with retries below it."""
 
 
+@pytest.mark.sampled(34)
 @pytest.mark.parametrize(("kind", "retrying"), TROUBLE)
 def test_one_request_goes_wrong(
     operation: Operation,

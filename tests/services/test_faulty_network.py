@@ -107,6 +107,7 @@ def _aged_world(ground: Ground, folder: Path, victims: int) -> World:
     return world
 
 
+@pytest.mark.full
 def test_a_run_ends_right_behind_a_bad_network(network: Network, tmp_path: Path) -> None:
     world = _aged_world(network.ground, tmp_path, VICTIMS)
     network.catalog.rules = [Rule("drop", when=_commits, times=1)]

@@ -48,6 +48,7 @@ def uncut_on(kind: str, operation: Operation, make_world: MakeWorld) -> Uncut:
     return UNCUT[kind, operation.name]
 
 
+@pytest.mark.sampled(2)
 def test_dies_and_goes_on(operation: Operation, make_world: MakeWorld, kind: str) -> None:
     """At some effects (all of them in the full count), before and after each took place."""
     uncut = uncut_on(kind, operation, make_world)

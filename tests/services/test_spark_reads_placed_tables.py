@@ -79,6 +79,7 @@ def versions_of(sql: Sql) -> list[tuple[str, int]]:
     return [(file, snapshot) for file, snapshot in log if snapshot is not None]
 
 
+@pytest.mark.full
 def test_spark_and_pyiceberg_read_a_placed_table(
     tiers: list[Tier], start_spark: Callable[..., Sql], live: dict[str, str]
 ) -> None:
@@ -105,6 +106,7 @@ def test_spark_and_pyiceberg_read_a_placed_table(
         theirs.drop_table((namespace, "eu", "t"))  # before its files go: others use the same server
 
 
+@pytest.mark.full
 def test_spark_makes_its_own_tables_beside_placed_ones(
     tiers: list[Tier], start_spark: Callable[..., Sql], live: dict[str, str]
 ) -> None:

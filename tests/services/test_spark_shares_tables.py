@@ -73,6 +73,7 @@ def sql(shared: dict[str, Shared], start_spark: Callable[..., Sql]) -> Sql:
     return start_spark(JARS, {key: value for each in shared.values() for key, value in each.for_spark().items()})
 
 
+@pytest.mark.full
 def test_both_work_on_the_same_tables(shared: dict[str, Shared], sql: Sql) -> None:
     for each in shared.values():
         namespace = unique("spark").replace("-", "_")

@@ -16,6 +16,7 @@ from .test_tables import SCHEMA, live
 ASKING = Path(__file__).with_name("own_tables.py")
 
 
+@pytest.mark.full
 @pytest.mark.spark
 def test_icebergs_own_tables_say_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = tmp_path.resolve()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -104,7 +103,6 @@ class TestVersitygwIntoVersitygw(OnVersitygw, PackedToBuckets):
 
 
 @pytest.mark.full
-@pytest.mark.skipif(not os.environ.get("FIRNLINE_FULL"), reason="the long lane: both halves run by themselves")
 class TestFilesIntoMoto(Between, PackedToBuckets):
     awkward: ClassVar[tuple[str, ...]] = OnDisk.awkward
 

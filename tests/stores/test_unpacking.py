@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from uuid import uuid4
 
@@ -54,7 +53,6 @@ class TestBundlesOfBuckets(OnMoto, UnpackContract):
 
 
 @pytest.mark.full
-@pytest.mark.skipif(not os.environ.get("FIRNLINE_FULL"), reason="the long lane: a bundle of files keeps all of it")
 class TestBundlesOfBucketsAsCopies(TestBundlesOfBuckets, UnpackAsCopyContract):
     @pytest.fixture
     def verifier(self, served: Server) -> Verify:

@@ -88,6 +88,7 @@ def _remove(lake: TwoBuckets, key: str) -> None:
     lake.client.delete_object(Bucket=lake.cold, Key=key)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("damage", [_flip, _remove])
 @pytest.mark.parametrize("ending", [".parquet", ".avro"])
 def test_damage_in_the_bucket_stops_the_purge(

@@ -60,6 +60,7 @@ def _of_another_table(lake: DeepLake) -> None:
     _written(segment, _segments(lake, "u")[0].read_bytes())
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("damage", [*DAMAGES, "another table's"])
 def test_a_damaged_index_stops_the_purge(lake: DeepLake, damage: str) -> None:
     before = lake.cold_rows("t")

@@ -19,7 +19,7 @@ from tests.tiers.shores import NAMESPACE, Shore
 
 pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("tiers-spark")]
 FULL = bool(os.environ.get("FIRNLINE_FULL"))
-ENGINES = ("local", "spark", "local", "spark", "local") if FULL else ("local",) * 5
+ENGINES = ("local", "spark", "local", "spark", "local") if FULL else ("local",) * 3
 
 
 @pytest.fixture

@@ -97,6 +97,7 @@ def test_tags_and_holds(table: ToyTable, firnline: Firnline) -> None:
     assert firnline("plan", table.location, *OLD, "--json")["expire"] == ["1", "3", "4"]
 
 
+@pytest.mark.full
 @pytest.mark.spark
 @pytest.mark.xdist_group("spark")
 def test_sql(table: ToyTable, firnline: Firnline) -> None:
