@@ -94,6 +94,7 @@ class Worker:
     clock: Callable[[], int] = now_ms
     metrics: Metrics = field(default_factory=Metrics)
     _good: Section | None = field(default=None, init=False, repr=False)
+    _distrust: str = field(default="", init=False, repr=False)
     _known: Memory | None = field(default=None, init=False, repr=False)
     _is_measured: bool = field(default=False, init=False, repr=False)
     _measured: float | None = field(default=None, init=False, repr=False)
@@ -175,25 +176,31 @@ class Worker:
         2. The worker reads it in between: it says nothing, or only some of the rules.
         3. A round by that would expire what the policy keeps.
 
-        So a file that changed counts when it was read twice alike, and one that says nothing any more never.
+        So a file that changed counts when it was read twice alike, and one that says nothing any more never. Why one
+        does not count is told once, and not with every round.
         """
+        why = ""
         try:
             found = read_config(self.config)
             if found != self._good:
                 self.stop.wait(_SETTLES_S)
-                self._good = self._settled(found)
+                self._good, why = self._settled(found)
         except FirnlineError as problem:
-            logging.getLogger("firnline").warning("the configuration of before counts: %s", problem.message)
+            why = f"{problem.message}; {problem.hint}" if problem.hint else problem.message
+        if why and why != self._distrust:
+            logging.getLogger("firnline").warning("the configuration of before counts: %s", why)
+        self._distrust = why
         return self._good or Section()
 
-    def _settled(self, found: Section) -> Section | None:
-        """Returns a changed configuration, if it stays; else the one of before. Raises where it cannot be read."""
+    def _settled(self, found: Section) -> tuple[Section | None, str]:
+        """Returns a changed configuration, if it stays; else the one of before, and why. Raises where it cannot be
+        read.
+        """
         if read_config(self.config) != found:
-            return self._good
+            return self._good, "the file is just being written"
         if found == Section():
-            logging.getLogger("firnline").warning("the configuration says nothing any more: the one of before counts")
-            return self._good
-        return found
+            return self._good, "the file says nothing any more"
+        return found, ""
 
     def _sleep_until(self, at_ms: int) -> None:
         """Waits, by the clock and no longer than it said: one that is put forward or back, or a machine that slept, is
