@@ -40,7 +40,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class SearchTerms:
-    """On what terms a search becomes a run. `consent` is shown the plan; without it the plan is saved and waits."""
+    """On what terms a search becomes a run. `consent` is shown the plan; without it the plan is saved and waits.
+    `meant`: nobody is asked, so whatever ends this process, `resume` carries out what it saved.
+    """
 
     grace_ms: int | None
     blast_radius: float | None
@@ -49,6 +51,7 @@ class SearchTerms:
     leave: Leave
     inventory: str | Path | None
     files: str | Path | None
+    meant: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,13 +154,13 @@ class Searches:
             return searched.plan, None
         if searched.plan.refused:
             raise BlastRadiusExceeded(searched.plan.refused, hint="raise --blast-radius, if that is really meant")
-        meant = terms.consent(searched.plan)
+        consents = terms.consent(searched.plan)
         root, enter = work.root(state), partial(work.enter, state)
-        plan = save_search(searched, means, work.store, root, work.sealing(True), enter, meant=meant)
+        plan = save_search(searched, means, work.store, root, work.sealing(True), enter, meant=consents or terms.meant)
         run = str(plan.run)
         if work.watch.observers:
             work.watch.tell(news_of_plan(run, plan.to_json(), plan.now_ms))
-        return plan, self.runs.advance(run, terms.leave) if meant else self.runs.named(run)
+        return plan, self.runs.advance(run, terms.leave) if consents else self.runs.named(run)
 
     def _notes(
         self, work: TableContext, state: State, scope: Scope, terms: SearchTerms, effective: Effective

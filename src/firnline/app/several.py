@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from firnline.app.lake_plans import LakePlans
@@ -118,14 +118,17 @@ class Several:
     def orphans(
         self,
         *,
+        meant: bool = False,
         confirm: Callable[[Sequence[TableAnswer[OrphanPlan]]], bool] = lambda plans: False,
         **asked: Any,
     ) -> list[TableAnswer[Carried[OrphanPlan]]]:
         """Returns what no table needs of the folders of each table, and the runs that remove it. `confirm` is shown all
-        of it; unless it returns True the plans are saved and wait. `asked` are the options of `Lake.orphans`.
+        of it; unless it returns True the plans are saved and wait. `asked` are the options of `Lake.orphans`, `meant`
+        is as for `expire`.
         """
         search = search_of(**{name: said for name, said in asked.items() if name in _OF_SEARCH})
         terms = terms_of(**{name: said for name, said in asked.items() if name not in _OF_SEARCH})
+        terms = replace(terms, meant=meant)
 
         def proposing(saved: list[str]) -> Iterator[TableAnswer[Proposed[OrphanPlan]]]:
             chosen, unread = self._shrinkable()
