@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import json
 import re
+from base64 import b64encode
+from collections.abc import Iterable, Iterator
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import quote, quote_plus, unquote, urlsplit
 
 HIDDEN = "***"
 
@@ -54,6 +56,62 @@ def passwords_in(text: str) -> list[str]:
         return []
     options = [found[0].partition("=")[2] for found in _OPTION.finditer(text)]
     return [found.partition(":")[2] for found in _PASSWORD.findall(text)] + options
+
+
+_SETTING = re.compile(r"secret|password|passwd|token|credential|key|sas|signature|auth", re.IGNORECASE)
+_OPEN = re.compile(
+    r"(?:[._-]|^)(?:type|uri|url|endpoint|region|server|scope|style|impl|alias|enabled|username|client_id)$",
+    re.IGNORECASE,
+)
+_SHORTEST = 4
+"""Anything shorter would hide letters of ordinary words."""
+_BASE64 = 8
+
+
+def secrets_in(settings: Iterable[tuple[str, str]]) -> list[str]:
+    """Returns the values that nobody should see: of telling names, and passwords inside addresses. Of a credential with
+    a colon the part before it is a name.
+    """
+    found = []
+    for name, value in settings:
+        if _SETTING.search(name) and not _OPEN.search(name):
+            found += [value, value.rpartition(":")[2]] if "credential" in name.lower() else [value]
+        found += passwords_in(value)
+    return found
+
+
+class Veil:
+    """Hides secrets in texts: those that it was told of in any spelling, and passwords in addresses.
+
+    Messages are worded without secrets; this is for what libraries and servers say in their errors, which may quote all
+    that they were sent.
+    """
+
+    def __init__(self, secrets: Iterable[str] = ()) -> None:
+        spelled = {form for each in secrets if len(each) >= _SHORTEST for form in _spellings(each)}
+        longest_first = sorted(spelled, key=len, reverse=True)
+        self._secrets = re.compile("|".join(map(re.escape, longest_first))) if longest_first else None
+
+    def over(self, text: str) -> str:
+        hidden = self._secrets.sub(HIDDEN, text) if self._secrets else text
+        return concealed(hidden)
+
+
+def _spellings(secret: str) -> set[str]:
+    """Returns how a secret may be written: by addresses, by Python, by JSON, and inside of base64 (`Basic …`)."""
+    plain = {secret, unquote(secret)}
+    written = {form for each in plain for form in (each, quote(each, safe=""), quote(each), quote_plus(each))}
+    return {*written, repr(secret)[1:-1], json.dumps(secret)[1:-1], *_in_base64(unquote(secret)), *_in_base64(secret)}
+
+
+def _in_base64(secret: str) -> Iterator[str]:
+    """Yields the letters of base64 that a secret alone decides, for each number of bytes that may stand before it."""
+    data = secret.encode("utf-8", "surrogatepass")
+    for before in range(3):
+        whole = b64encode(bytes(before) + data).decode()
+        own = whole[-(-before * 8 // 6) : (before + len(data)) * 8 // 6]
+        if len(own) >= _BASE64:
+            yield from (own, own.replace("+", "-").replace("/", "_"))
 
 
 def harmless(text: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from contextvars import ContextVar
 from pathlib import Path
+from urllib.parse import parse_qsl, urlsplit
 
 from firnline.errors import PolicyError, UsageError
 from firnline.foreign import is_address
@@ -13,6 +14,8 @@ from firnline.policy.limits import StoreLimits
 from firnline.policy.parse import Section, parse_policy
 
 NAME = "firnline.yaml"
+_TOKEN = 8
+"""Parts of a path that are shorter are words, and no tokens."""
 
 
 def read_config(named: str | None) -> Section:
@@ -66,6 +69,18 @@ def webhook_setting(config: Section) -> str | None:
     if said is not None and not is_address(said, "http", "https"):
         raise UsageError("FIRNLINE_WEBHOOK is no address", hint="write https://HOST/PATH")
     return said
+
+
+def webhook_secrets(config: Section) -> list[str]:
+    """Returns the parts of the webhook's address that may be secrets: all but its host. Those who send news to a chat
+    have the token in the path.
+    """
+    written = config.settings.get("webhook")
+    said = [os.environ.get("FIRNLINE_WEBHOOK"), written.value if written else None]
+    parts = [urlsplit(each) for each in said if each and is_address(each, "http", "https")]
+    named = [value for part in parts for _, value in parse_qsl(part.query)]
+    folders = [folder for part in parts for folder in part.path.split("/") if len(folder) >= _TOKEN]
+    return [*named, *folders, *(part.password for part in parts if part.password)]
 
 
 JSON, TEXT = "json", "text"

@@ -15,8 +15,9 @@ import pytest
 from firnline.caches.opening import OpenedCache
 from firnline.catalogs.config import CatalogSettings
 from firnline.cli.main import run
+from firnline.foreign import HIDDEN, Veil, secrets_in
 from firnline.ops.looking.doctor import Patient, diagnose
-from firnline.ops.looking.findings import HIDDEN, Finding, Severity, Veil, java, secrets_in
+from firnline.ops.looking.findings import Finding, Severity, java, veiled
 from firnline.stores.objects import ObjectStores
 from firnline.stores.probe import StoreProbe
 from firnline.testing.manifests import AvroLayout
@@ -322,7 +323,7 @@ def test_a_veil_hides_every_spelling_and_leaves_words_alone() -> None:
     assert veil.over("somebody has no key") == "somebody has no key"
     assert veil.over("redis://me:pass@host/0") == f"redis://{HIDDEN}@host/0"
     assert Veil().over("http://host:80/x") == "http://host:80/x"
-    hidden = veil.over_finding(Finding(Severity.OK, "a b/c+d", "a b/c+d", "a b/c+d"))
+    hidden = veiled(Finding(Severity.OK, "a b/c+d", "a b/c+d", "a b/c+d"), veil)
     assert (hidden.topic, hidden.said, hidden.hint) == (HIDDEN, HIDDEN, HIDDEN)
 
 

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import logging
 import socket
+import sys
 import urllib.error
 import urllib.request
+from threading import Event
 from typing import Any
 
 import pytest
@@ -13,8 +16,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from prometheus_client.parser import text_string_to_metric_families
 
+from firnline.app.observing import watching
 from firnline.errors import UsageError
+from firnline.observing.log_lines import JsonFormatter
 from firnline.observing.metrics import MOST_TABLES, OTHER, SECONDS, Metrics
+from firnline.observing.outlet import Outlet
 from firnline.observing.serving import Health, parse_listen, serve
 from firnline.ports.observing.news import News
 
@@ -159,3 +165,31 @@ def test_places_to_listen_at(text: str, place: tuple[str, int]) -> None:
 def test_what_is_no_place_to_listen_at_is_refused(text: str) -> None:
     with pytest.raises(UsageError):
         parse_listen(text)
+
+
+def test_what_found_no_room_is_counted_over_all_that_was_opened(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A worker opens a webhook anew in every round: the count of a closed one stays."""
+    monkeypatch.setattr(watching, "_lost", [])
+    metrics = Metrics(watching.dropped_news)
+    for number in range(1, 3):
+        held = Event()
+        outlet = Outlet(lambda news, dropped, held=held: held.wait(10), room=1)  # type: ignore[misc]
+        watching._open.append(outlet)
+        for _ in range(9):
+            outlet.hear(move(None, "planned"))
+        assert value(metrics, "firnline_news_dropped_total") >= 7 * number  # type: ignore[operator]
+        held.set()
+        watching.end_watch()
+        assert value(metrics, "firnline_news_dropped_total") >= 7 * number  # type: ignore[operator]
+
+
+def test_a_line_of_the_log_has_the_trace_of_an_error_without_its_secrets() -> None:
+    try:
+        raise ValueError("http://u:hunter2@host/x")
+    except ValueError:
+        record = logging.LogRecord("firnline", logging.ERROR, "", 1, "it broke", None, sys.exc_info())
+    said = JsonFormatter().format(record)
+    assert "\n" not in said
+    assert "ValueError: http://***@host/x" in json.loads(said)["trace"]
+    plain = logging.LogRecord("firnline", logging.INFO, "", 1, "all is well", None, None)
+    assert "trace" not in json.loads(JsonFormatter().format(plain))

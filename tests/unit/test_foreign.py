@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+from base64 import b64encode, urlsafe_b64encode
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from firnline.errors import FirnlineError, StoreError
-from firnline.foreign import HIDDEN, concealed, harmless, harmless_json, is_address
+from firnline.foreign import HIDDEN, Veil, concealed, harmless, harmless_json, is_address, secrets_in
 from firnline.plans.pages import Grid, Hint, Line, Page
 
 SECRET = "hunter2"
@@ -109,3 +110,25 @@ def test_json_stays_exact(value: object) -> None:
         said = harmless_json(json.dumps(value, ensure_ascii=False, indent=indent))
         assert json.loads(said) == value
         assert is_tame(said.replace("\n", ""))
+
+
+@given(st.binary(max_size=6), st.text("abcXYZ019+/=%&é ", min_size=8, max_size=24), st.binary(max_size=6))
+def test_a_secret_inside_of_base64_is_hidden_wherever_it_stands(before: bytes, secret: str, after: bytes) -> None:
+    """But for the letters at its ends that its neighbours decide as well."""
+    for encode in (b64encode, urlsafe_b64encode):
+        text = encode(before + secret.encode() + after).decode()
+        veiled = Veil([secret]).over(f"Basic {text}!").removeprefix("Basic ").removesuffix("!")
+        rest = len(encode(before)) + len(encode(after)) + 4
+        assert HIDDEN in veiled
+        assert len(veiled.replace(HIDDEN, "")) <= rest
+
+
+def test_of_a_credential_only_the_secret_is_one() -> None:
+    named = [
+        ("credential", "client:s3cret"),
+        ("auth.oauth2.client_id", "client"),
+        ("auth.oauth2.token_url", "http://h"),
+    ]
+    assert Veil(secrets_in(named)).over("the client at http://h has client:s3cret, s3cret") == (
+        f"the client at http://h has {HIDDEN}, {HIDDEN}"
+    )

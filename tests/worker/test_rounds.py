@@ -6,13 +6,17 @@ import json
 import logging
 import time
 from collections.abc import Iterator
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
 
+from firnline.app.lake_wide.runs import LakeRuns
 from firnline.app.places import now_ms
 from firnline.cli.main import run
+from firnline.model.times import DAY_MS
 from firnline.settings import read_config
+from firnline.testing.dated import date
 from tests.neighbours.lakes import RealLake
 from tests.worker.lakes import one_round, snapshots, worked_lake, worker
 
@@ -109,7 +113,7 @@ def test_tables_are_those_that_the_file_names(lake: RealLake) -> None:
     lake.policy = lake.policy.replace("worker: {", "worker: {tables: [lake.db.t1, lake.db.gone], ")
     report = one_round(lake)
     assert [snapshots(lake, name) for name in ("t0", "t1", "t2")] == [5, KEPT, 5]
-    assert {each.table for each in report.problems} == {"lake.db.gone"}
+    assert [(each.name, each.table) for each in report.problems] == [("resume", "lake.db.gone")]  # told once
 
 
 def test_memory_that_is_damaged_costs_a_look(lake: RealLake, caplog: pytest.LogCaptureFixture) -> None:
@@ -163,6 +167,34 @@ def test_a_plan_that_was_only_saved_holds_nothing_up(lake: RealLake) -> None:
         lake.firnline().plan(f"lake.db.{name}", save=True)
     assert one_round(lake).looked == 3
     assert [snapshots(lake, name) for name in ("t0", "t1", "t2")] == [KEPT] * 3
+
+
+def test_searches_that_a_killed_worker_left_are_carried_out(lake: RealLake, monkeypatch: pytest.MonkeyPatch) -> None:
+    """1. A search finds garbage, and its plan is saved. 2. The process is killed before it carries it out."""
+
+    def die(*said: object) -> None:
+        raise SystemExit
+
+    garbage = old_garbage(lake, "t1")
+    with monkeypatch.context() as patched:
+        patched.setattr(LakeRuns, "carry_out", die)
+        patched.setattr(LakeRuns, "calling_off", lambda self, waiting: nullcontext())  # no process is left to do it
+        with pytest.raises(SystemExit):
+            one_round(lake)
+    assert garbage.exists()
+    left = [each for each in lake.firnline().runs("lake.db.t1") if each.state == "planned"]
+    assert [(each.run.is_meant, each.run.search is not None) for each in left] == [(True, True)]
+    resumed = [each.status for each in one_round(lake).steps if each.name == "resume" and each.status]
+    assert [each.state for each in resumed if each.id == left[0].id] == ["done"]
+    assert not garbage.exists()
+
+
+def old_garbage(lake: RealLake, name: str) -> Path:
+    """Returns a file of a table's folder that nobody needs, and that is old enough to go."""
+    garbage = Path(lake.table(name).location().removeprefix("file://")) / "data" / "garbage.parquet"
+    garbage.write_bytes(b"x" * 100)
+    date(garbage, now_ms() - 30 * DAY_MS)
+    return garbage
 
 
 def test_a_clock_that_is_put_back_ends_a_sleep(lake: RealLake) -> None:

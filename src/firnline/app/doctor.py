@@ -8,13 +8,14 @@ from functools import partial
 
 from firnline.app.places import Places
 from firnline.errors import FirnlineError, UsageError
+from firnline.foreign import Veil, secrets_in
 from firnline.model.names import is_location, parts_of
 from firnline.ops.looking.doctor import CatalogFacts, Patient, diagnose
-from firnline.ops.looking.findings import Diagnosis, Veil, secrets_in
+from firnline.ops.looking.findings import Diagnosis
 from firnline.ops.table.context import TableContext
 from firnline.ports.probe import Probe
 from firnline.ports.stores import List
-from firnline.settings import cache_setting, find_config, read_config
+from firnline.settings import cache_setting, find_config, read_config, webhook_secrets
 
 
 def examine(places: Places, config: str | None, what: str | None) -> Diagnosis:
@@ -67,11 +68,14 @@ def _table(places: Places, what: str) -> tuple[TableContext, Probe]:
 
 
 def _secrets(places: Places) -> Iterator[str]:
-    """Yields everything that must not be shown: of the catalogs, of the cache, and of the environment."""
+    """Yields everything that must not be shown: of the catalogs, of the cache, of the webhook, and of the
+    environment.
+    """
     try:
         for each in places.catalogs.configured.values():
             yield from secrets_in(each.properties.items())
     except UsageError:
         pass
     yield from secrets_in([("cache", cache_setting(places.config)[0])])
+    yield from webhook_secrets(places.config)
     yield from secrets_in(os.environ.items())

@@ -42,7 +42,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class SearchTerms:
-    """On what terms a search becomes a run. `consent` is shown the plan; without it the plan is saved and waits."""
+    """On what terms a search becomes a run. `consent` is shown the plan; without it the plan is saved and waits.
+    `meant`: nobody is asked, so whatever ends this process, `resume` carries out what it saved.
+    """
 
     grace_ms: int | None
     blast_radius: float | None

@@ -13,7 +13,7 @@ from pyiceberg.exceptions import NoSuchNamespaceError, NoSuchTableError
 
 from firnline.catalogs.troubles import no_such_table
 from firnline.errors import FirnlineError, StoreError, UnreadableMetadata, UsageError
-from firnline.foreign import HIDDEN, passwords_in
+from firnline.foreign import Veil, secrets_in
 from firnline.ports.catalogs import TableName
 from firnline.ports.formats import UndoWindow
 
@@ -113,10 +113,6 @@ class OtherCatalog:
             ) from None
 
     def _hidden(self, error: Any) -> str:
-        """Returns the reason without any value of a setting whose name tells that it is secret."""
-        text = f"{type(error).__name__}: {error}"
-        for name, value in self._properties.items():
-            telling = any(word in name for word in ("secret", "password", "token", "credential", "access-key"))
-            for secret in {*passwords_in(value), *([value] if telling else [])} - {""}:
-                text = text.replace(secret, HIDDEN)
+        """Returns the reason without any secret of the settings."""
+        text = Veil(secrets_in(self._properties.items())).over(f"{type(error).__name__}: {error}")
         return text[:600]

@@ -12,7 +12,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from firnline.errors import AccessDenied, BadCredentials, NoSuchTable, StoreError, Unreachable, UnreadableMetadata
-from firnline.foreign import HIDDEN, passwords_in
+from firnline.foreign import Veil, passwords_in
 from firnline.ports.catalogs import TableName
 
 _SHOWN = 3
@@ -94,6 +94,4 @@ def explained(error: SQLAlchemyError, who: str, uri: str) -> StoreError:
 def _hidden(text: str, uri: str) -> str:
     """Returns the text without the passwords of the address, however a driver may quote them."""
     password = sa.make_url(uri).password
-    for secret in {*passwords_in(uri), *([] if password is None else [str(password)])} - {""}:
-        text = text.replace(secret, HIDDEN)
-    return text
+    return Veil([*passwords_in(uri), *([] if password is None else [str(password)])]).over(text)

@@ -15,7 +15,15 @@ from enum import StrEnum
 from itertools import pairwise
 from typing import Any, Protocol
 
-from firnline.errors import AlreadyExists, LeaseHeld, OutcomeUnknown, RefusedForSafety, StoreError, UnreadableMetadata
+from firnline.errors import (
+    AlreadyExists,
+    FirnlineError,
+    LeaseHeld,
+    OutcomeUnknown,
+    RefusedForSafety,
+    StoreError,
+    UnreadableMetadata,
+)
 from firnline.journal.layout import RecordFolder
 from firnline.model.locations import join
 from firnline.model.removals import Removal
@@ -251,7 +259,7 @@ def append_event(
     try:
         store.put_if_absent(key, json.dumps(event.to_json()).encode())
     except (AlreadyExists, OutcomeUnknown) as unclear:
-        if not _is_ours(store, key, event):
+        if not _is_ours(store, key, event, unclear):
             raise LeaseHeld(
                 f"another process moved this run: event {event.number} of {folder.stamp} exists",
                 hint="look at `firnline runs`, then try again",
@@ -267,11 +275,13 @@ def are_sealed(events: Sequence[Event], folder: RecordFolder, sealing: Sealing) 
     )
 
 
-def _is_ours(store: EventStore, key: str, event: Event) -> bool:
+def _is_ours(store: EventStore, key: str, event: Event, unclear: FirnlineError) -> bool:
+    """Tells whose write it was. Raises OutcomeUnknown with what made it unclear: a disk that is full is to be named."""
     try:
         return _parse(store.get(key), key).write_id == event.write_id
     except StoreError as silent:
-        raise OutcomeUnknown(f"cannot read back {key}", hint="`firnline resume` settles it") from silent
+        hint = unclear.hint or "`firnline resume` settles it"
+        raise OutcomeUnknown(f"cannot read back {key}: {unclear.message}", hint) from silent
 
 
 def _parse(data: bytes, key: str) -> Event:

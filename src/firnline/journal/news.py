@@ -60,7 +60,9 @@ def _figures(state: RunState, detail: Mapping[str, Any]) -> dict[str, int]:
             removal = detail.get("removal") or {}
             return {"snapshots": len(removal.get("snapshots") or ()), "refs": len(removal.get("refs") or ())}
         case RunState.ARCHIVED:
-            return {name: detail[name] for name in ("files", "bytes") if isinstance(detail.get(name), int)}
+            tallies = {name: detail.get(name) or {} for name in ("copied", "present")}
+            counts = {f"{name}_{unit}": count for name, tally in tallies.items() for unit, count in tally.items()}
+            return {"snapshots": len(detail.get("snapshots") or ()), **counts}
         case RunState.DONE:
             return {f"{outcome}_{unit}": count for outcome, tally in (detail.get("outcomes") or {}).items()
                     for unit, count in tally.items()}  # fmt: skip

@@ -40,6 +40,8 @@ class JsonFormatter(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         at = format_instant(int(record.created * 1000))
         said = {"level": record.levelname.lower(), "event": "log", "at": at, "message": concealed(record.getMessage())}
+        if record.exc_info:
+            said["trace"] = concealed(self.formatException(record.exc_info))
         return line_of(said).rstrip("\n")
 
 

@@ -16,7 +16,7 @@ import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from errno import ELOOP
+from errno import EDQUOT, EFBIG, ELOOP, ENOSPC
 from stat import S_ISREG
 from uuid import uuid4
 
@@ -27,6 +27,7 @@ from firnline.stores.keys import Key
 Piece = bytes | memoryview
 
 _UNFINISHED = re.compile(r"\.firnline-tmp-[0-9a-f]{32}")
+_NO_ROOM = "make room on that disk; `firnline resume`, or the worker's next round, goes on with what was begun"
 _NO_SUCH_FILE = (FileNotFoundError, NotADirectoryError, IsADirectoryError)
 
 
@@ -313,4 +314,5 @@ def _failing(key: str) -> Iterator[None]:
     except PermissionError as error:
         raise PermanentStoreError(f"no permission for {key!r}: {error.strerror}", "ask its owner") from error
     except OSError as error:
-        raise StoreError(f"{key!r} failed: {error.strerror or error}") from error
+        hint = _NO_ROOM if error.errno in (ENOSPC, EDQUOT, EFBIG) else ""
+        raise StoreError(f"{key!r} failed: {error.strerror or error}", hint) from error

@@ -18,6 +18,7 @@ from firnline.own_files import own_cache, write_whole
 from firnline.settings import find_config
 
 VERSION = 1
+_UNSAVED = "make room, or name another place with --memory: until then a new start looks at every table"
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,10 +47,14 @@ class Memory:
 
     @staticmethod
     def load(path: Path) -> Memory:
-        """Returns what was saved; nothing where there is no such file, or one that is not understood."""
+        """Returns what was saved; nothing where there is no such file, or one that is not understood: of
+        another version, too, whose words may mean something else.
+        """
         found = Memory(path)
         try:
             said = json.loads(path.read_bytes())
+            if said["version"] != VERSION:
+                raise ValueError(f"it is of version {said['version']!r}, this firnline reads {VERSION}")
             found.tables = {name: _remembered(each) for name, each in said["tables"].items()}
         except FileNotFoundError:
             pass
@@ -64,7 +69,7 @@ class Memory:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             write_whole(self.path, data.encode(), 0o600)
         except OSError as problem:
-            logging.getLogger("firnline").warning("%s cannot be written: %s", self.path, problem)
+            logging.getLogger("firnline").warning("%s cannot be written: %s; %s", self.path, problem.strerror, _UNSAVED)
 
     def of(self, table: str) -> Remembered:
         return self.tables.get(table, Remembered())

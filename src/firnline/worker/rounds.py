@@ -48,6 +48,8 @@ class Round:
     steps: list[RoundStep] = field(default_factory=list)
     looked: int = 0
     listed: set[str] = field(default_factory=set)
+    _named: list[TableName] | None = field(default=None, init=False)
+    _misses: bool = field(default=False, init=False)
 
     def work(self) -> RoundReport:
         """Returns what was done. Raises nothing for a table or a catalog: each answers for itself."""
@@ -105,7 +107,7 @@ class Round:
         """
         now, told = self.clock(), len(self.steps)
         self.listed = {str(each) for each in self._tables(EXPIRE)}
-        if len(self.steps) == told:  # tables of a catalog that cannot be read now are still known
+        if len(self.steps) == told and not self._misses:  # tables of a catalog that cannot be read now are still known
             self.memory.forget_others(self.listed)
         tables = self.listed - self._waiting
         to_search = {name for name in tables if is_search_due(self.memory.of(name), self.policy, now)}
@@ -134,8 +136,12 @@ class Round:
     # ---- what is noted
 
     def _tables(self, step: str) -> list[TableName]:
-        """Returns the tables to be kept in policy. Told are catalogs that cannot be read, and names of nothing."""
+        """Returns the tables to be kept in policy. Told are catalogs that cannot be read, and names of nothing; those
+        that the file names are looked for once a round.
+        """
         catalogs, tiers = self.lake.places.catalogs, self.lake.places.config.tiers
+        if self._named is not None:
+            return self._named
         if not self.policy.tables:
             found, unread = catalogs.readable()
             for name, problem in unread.items():
@@ -146,8 +152,10 @@ class Round:
             try:
                 named |= dict.fromkeys(catalogs.chosen([text]))
             except FirnlineError as problem:
+                self._misses = True
                 self.steps.append(RoundStep(step, text, problem=problem))
-        return list(named)
+        self._named = list(named)
+        return self._named
 
     def _note_expiry(self, answer: TableAnswer[Carried[Plan]], orphans: bool) -> None:
         name, carried, now = answer.table, answer.value, self.clock()

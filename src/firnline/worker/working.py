@@ -13,9 +13,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Event
-from typing import Any
 
-from firnline.app.observing.watching import end_watch
+from firnline.app.observing.watching import dropped_news, end_watch
 from firnline.app.places import now_ms, places_of
 from firnline.app.stores import Pacing
 from firnline.errors import FirnlineError, Interrupted
@@ -25,15 +24,15 @@ from firnline.observing.metrics import Metrics
 from firnline.observing.serving import Health
 from firnline.policy.parse import Section
 from firnline.policy.worker.keys import LAST_MS, MARGIN_MS, MEASURED, WorkerPolicy, worker_policy
-from firnline.ports.progress import Progress
+from firnline.ports.progress import Progress, Silent
 from firnline.settings import read_config
 from firnline.worker.measuring import measured_reads
 from firnline.worker.memory import Memory
+from firnline.worker.pulse import Pulse
 from firnline.worker.report import RoundReport
 from firnline.worker.rounds import RESUME, Round
 
 _LONGEST_NAP_S = 30.0
-_SILENT_S = 600
 _SETTLES_S = 1.0
 _STEP_MS = 250
 _LOOK_BACK_S = 8.0
@@ -92,23 +91,26 @@ class Worker:
     progress: Progress | None = None
     stop: Event = field(default_factory=Event)
     clock: Callable[[], int] = now_ms
-    metrics: Metrics = field(default_factory=Metrics)
+    metrics: Metrics = field(default_factory=lambda: Metrics(dropped_news))
     _good: Section | None = field(default=None, init=False, repr=False)
+    _distrust: str = field(default="", init=False, repr=False)
     _known: Memory | None = field(default=None, init=False, repr=False)
     _is_measured: bool = field(default=False, init=False, repr=False)
     _measured: float | None = field(default=None, init=False, repr=False)
     _last: RoundReport | None = field(default=None, init=False, repr=False)
-    _beat_s: float = field(default_factory=time.monotonic, init=False, repr=False)
+    _pulse: Pulse = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        self._pulse = Pulse(self.progress or Silent())
 
     def health(self) -> Health:
-        """Returns whether it still moves: it reads, sleeps or ends rounds. One table that fails is no illness."""
-        facts: dict[str, Any] = {"silent_seconds": round(time.monotonic() - self._beat_s)}
+        """Returns whether it still moves: it reads, sleeps, ends rounds, or waits for a stage that it began. One table
+        that fails is no illness.
+        """
+        facts = self._pulse.facts()
         if self._last is not None:
             facts |= {"last_round": format_instant(self._last.ended_ms), "problems": len(self._last.problems)}
-        return Health(facts["silent_seconds"] < _SILENT_S, facts)
-
-    def _beat(self) -> None:
-        self._beat_s = time.monotonic()
+        return Health(self._pulse.is_well(), facts)
 
     def run(self, *, once: bool = False) -> int:
         """Works until it is told to stop, or one round; returns how many problems the last round had.
@@ -137,10 +139,10 @@ class Worker:
         return problems
 
     def _round(self, section: Section, policy: WorkerPolicy) -> RoundReport:
-        hours = Hours(self.stop, policy, self.clock, self._beat)
+        hours = Hours(self.stop, policy, self.clock, self._pulse.beat)
         pacing = Pacing(policy.budget, hours.gate, self._reads(section, policy))
         places = places_of(
-            section, self.engine, progress=self.progress, interrupted=hours.is_over, clock=self.clock, pacing=pacing
+            section, self.engine, progress=self._pulse, interrupted=hours.is_over, clock=self.clock, pacing=pacing
         )
         places.watch = places.watch.joined(self.metrics)
         self._known = self._known or Memory.load(self.memory)
@@ -148,6 +150,7 @@ class Worker:
         try:
             report = round_.work()
         finally:
+            self._pulse.end_stages()
             end_watch()  # what this round's configuration opened, such as a webhook
         for step in report.problems:
             if step.problem is not None and step.status is None and step.name != RESUME:  # runs tell of themselves
@@ -175,25 +178,31 @@ class Worker:
         2. The worker reads it in between: it says nothing, or only some of the rules.
         3. A round by that would expire what the policy keeps.
 
-        So a file that changed counts when it was read twice alike, and one that says nothing any more never.
+        So a file that changed counts when it was read twice alike, and one that says nothing any more never. Why one
+        does not count is told once, and not with every round.
         """
+        why = ""
         try:
             found = read_config(self.config)
             if found != self._good:
                 self.stop.wait(_SETTLES_S)
-                self._good = self._settled(found)
+                self._good, why = self._settled(found)
         except FirnlineError as problem:
-            logging.getLogger("firnline").warning("the configuration of before counts: %s", problem.message)
+            why = f"{problem.message}; {problem.hint}" if problem.hint else problem.message
+        if why and why != self._distrust:
+            logging.getLogger("firnline").warning("the configuration of before counts: %s", why)
+        self._distrust = why
         return self._good or Section()
 
-    def _settled(self, found: Section) -> Section | None:
-        """Returns a changed configuration, if it stays; else the one of before. Raises where it cannot be read."""
+    def _settled(self, found: Section) -> tuple[Section | None, str]:
+        """Returns a changed configuration, if it stays; else the one of before, and why. Raises where it cannot be
+        read.
+        """
         if read_config(self.config) != found:
-            return self._good
+            return self._good, "the file is just being written"
         if found == Section():
-            logging.getLogger("firnline").warning("the configuration says nothing any more: the one of before counts")
-            return self._good
-        return found
+            return self._good, "the file says nothing any more"
+        return found, ""
 
     def _sleep_until(self, at_ms: int) -> None:
         """Waits, by the clock and no longer than it said: one that is put forward or back, or a machine that slept, is
@@ -201,5 +210,5 @@ class Worker:
         """
         until_s = time.monotonic() + (at_ms - self.clock()) / 1000
         while not self.stop.is_set() and self.clock() < at_ms and time.monotonic() < until_s:
-            self._beat()
+            self._pulse.beat()
             self.stop.wait(min(_LONGEST_NAP_S, max(0.05, (at_ms - self.clock()) / 1000)))

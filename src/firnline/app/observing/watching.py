@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import os
 from collections.abc import Iterator
+from threading import Lock
 from typing import TYPE_CHECKING
 
 from firnline.ports.observing.watch import RunWatch, no_witness
@@ -16,6 +17,9 @@ if TYPE_CHECKING:
     from firnline.policy.parse import Section
 
 _open: list[Outlet] = []
+_closing: list[Outlet] = []
+_lost: list[int] = []
+_counting = Lock()
 
 
 def watch_of(config: Section, auditing: Auditing) -> RunWatch:
@@ -61,9 +65,20 @@ def end_watch() -> None:
     if _open:
         from firnline.observing.outlet import close_all
 
-        ended = list(_open)
-        _open.clear()
+        with _counting:
+            ended = list(_open)
+            _open.clear()
+            _closing.extend(ended)
         close_all(ended)
+        with _counting:
+            _lost.extend(each.dropped for each in ended if each.dropped)
+            _closing[:] = [each for each in _closing if each not in ended]
+
+
+def dropped_news() -> int:
+    """Returns how many pieces of news found no room since this process began, in whatever was open."""
+    with _counting:
+        return sum(_lost) + sum(each.dropped for each in (*_open, *_closing))
 
 
 atexit.register(end_watch)  # for programs that use firnline as a library

@@ -26,6 +26,8 @@ from firnline.patience import Patience
 
 LOGIN_ENDED = 419
 SIGN_IN = (401, LOGIN_ENDED)
+_SHOWN = 400
+"""Of a server's words no more than a line or two, cut after secrets were hidden: half of one is a secret, too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,9 +47,9 @@ class Reply:
 
     @property
     def said(self) -> str:
-        """The server's own words, by the protocol's error model; no more than a line or two of them."""
+        """The server's own words, by the protocol's error model, in one line. They may be long, and quote secrets."""
         words = str(self._error.get("message") or "").splitlines()
-        return " ".join(words)[:400] or f"status {self.status}"
+        return " ".join(words) or f"status {self.status}"
 
     @property
     def _error(self) -> Mapping[str, Any]:
@@ -68,7 +70,7 @@ def refusal(settings: RestSettings, reply: Reply, what: str, signed_in: bool) ->
 
     `signed_in`: this session had good answers before, so a refused token is one that ended.
     """
-    who, said = f"catalog {settings.name} at {settings.shown_uri}", settings.hidden(reply.said)
+    who, said = f"catalog {settings.name} at {settings.shown_uri}", settings.hidden(reply.said)[:_SHOWN]
     if reply.status == LOGIN_ENDED or (reply.status == 401 and signed_in):
         return ExpiredCredentials(
             f"{who}: the token ended ({said})", "set a new token, or a credential, with which firnline renews it"

@@ -7,19 +7,21 @@ from dataclasses import dataclass, field
 from urllib.parse import unquote, urlsplit, urlunsplit
 
 from firnline.errors import UnsupportedFormat, UsageError
-from firnline.foreign import HIDDEN, is_address
+from firnline.foreign import Veil, is_address, secrets_in
 
 _SEPARATOR = "\x1f"
-_SECRETS = ("token", "credential", "auth.basic.password", "auth.oauth2.client_secret")
 _AUTH_TYPES = ("noop", "basic", "oauth2")
 
 
 @dataclass(frozen=True, slots=True)
 class RestSettings:
-    """The properties of one REST catalog. They hold credentials, so none of them is ever shown."""
+    """The properties of one REST catalog. They hold credentials, so none of them is ever shown. `given` are the tokens
+    that its server handed out, which are secrets as well.
+    """
 
     name: str
     properties: Mapping[str, str] = field(repr=False)
+    given: set[str] = field(repr=False, compare=False, default_factory=set)
 
     def __post_init__(self) -> None:
         if not is_address(self.uri, "http", "https"):
@@ -82,17 +84,14 @@ class RestSettings:
 
     def merged(self, defaults: Mapping[str, str], overrides: Mapping[str, str]) -> RestSettings:
         """Returns the settings with the server's: what it offers counts least, what it insists on most."""
-        return RestSettings(self.name, {**defaults, **self.properties, **overrides})
+        return RestSettings(self.name, {**defaults, **self.properties, **overrides}, self.given)
 
     def hidden(self, text: str) -> str:
-        """Returns the text without any secret that it may repeat: a server's error can quote a request."""
-        password = urlsplit(self.uri).password
-        secrets = [self.properties.get(name) for name in _SECRETS] + [password]
-        secrets += [value for name, value in self.properties.items() if _is_header(name)]
-        secrets += [self.properties.get("credential", "").rpartition(":")[2]]
-        for secret in sorted(filter(None, secrets), key=len, reverse=True):
-            text = text.replace(secret, HIDDEN)
-        return text
+        """Returns the text without any secret that it may repeat, in any spelling: a server's error can quote a
+        request, with a token that the server itself gave.
+        """
+        headers = [value for name, value in self.properties.items() if _is_header(name)]
+        return Veil([*secrets_in(self.properties.items()), *headers, *self.given]).over(text)
 
 
 def _is_header(name: str) -> bool:

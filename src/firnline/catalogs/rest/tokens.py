@@ -66,6 +66,7 @@ class Tokens:
         if not isinstance(token, str) or not token:
             raise BadCredentials(f"{self._where()} gave no token", "check oauth2-server-uri")
         self._token = token
+        self._settings.given.add(token)
         try:
             lasts = float(said.get("expires_in") or "inf")
         except (TypeError, ValueError):

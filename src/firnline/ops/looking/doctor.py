@@ -9,7 +9,8 @@ from shlex import quote
 from typing import Protocol
 
 from firnline.errors import FirnlineError, StoreError
-from firnline.ops.looking.findings import Diagnosis, Finding, Severity, Veil, versions
+from firnline.foreign import Veil
+from firnline.ops.looking.findings import Diagnosis, Finding, Severity, veiled, versions
 from firnline.ops.table.context import TableContext
 from firnline.plans.pages import counted
 from firnline.policy.limits import limits_in_words
@@ -71,7 +72,7 @@ def diagnose(patient: Patient, veil: Veil) -> Diagnosis:
         "table": lambda: _table(patient),
     }
     found = [each for topic, look in looks.items() for each in _safely(topic, look)]
-    return Diagnosis(tuple(veil.over_finding(each) for each in found))
+    return Diagnosis(tuple(veiled(each, veil) for each in found))
 
 
 def _safely(topic: str, look: Callable[[], Iterable[Finding]]) -> Iterator[Finding]:

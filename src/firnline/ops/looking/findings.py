@@ -8,21 +8,15 @@ import os
 import platform
 import re
 import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from importlib import metadata
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote, quote_plus, unquote
 
-from firnline.foreign import HIDDEN, concealed, passwords_in
+from firnline.foreign import Veil
 from firnline.version import VERSION
-
-_TELLING = re.compile(r"secret|password|passwd|token|credential|key|sas|signature|auth", re.IGNORECASE)
-_OPEN = re.compile(r"(?:[.-]|^)(?:type|uri|url|endpoint|region|server|scope|style|impl|alias|enabled)$", re.IGNORECASE)
-_SHORTEST = 4
-"""Anything shorter would hide letters of ordinary words."""
 
 
 class Severity(StrEnum):
@@ -56,38 +50,9 @@ class Diagnosis:
         return {"well": self.is_well, "findings": [each.to_json() for each in self.findings]}
 
 
-class Veil:
-    """Hides secrets in texts: those that it was told of in any spelling, and passwords in addresses.
-
-    Findings are worded without secrets; this is for what libraries and servers say in their errors.
-    """
-
-    def __init__(self, secrets: Iterable[str] = ()) -> None:
-        spelled = {form for each in secrets if len(each) >= _SHORTEST for form in _spellings(each)}
-        longest_first = sorted(spelled, key=len, reverse=True)
-        self._secrets = re.compile("|".join(map(re.escape, longest_first))) if longest_first else None
-
-    def over(self, text: str) -> str:
-        hidden = concealed(text)
-        return self._secrets.sub(HIDDEN, hidden) if self._secrets else hidden
-
-    def over_finding(self, found: Finding) -> Finding:
-        return replace(found, topic=self.over(found.topic), said=self.over(found.said), hint=self.over(found.hint))
-
-
-def secrets_in(settings: Iterable[tuple[str, str]]) -> list[str]:
-    """Returns the values that nobody should see: of telling names, and passwords inside addresses."""
-    found = []
-    for name, value in settings:
-        if _TELLING.search(name) and not _OPEN.search(name):
-            found.append(value)
-            found += value.split(":") if "credential" in name.lower() else []
-        found += passwords_in(value)
-    return found
-
-
-def _spellings(secret: str) -> set[str]:
-    return {secret, quote(secret, safe=""), quote_plus(secret), unquote(secret), repr(secret)[1:-1]}
+def veiled(found: Finding, veil: Veil) -> Finding:
+    """Returns a finding without any secret that libraries and servers may have quoted in it."""
+    return replace(found, topic=veil.over(found.topic), said=veil.over(found.said), hint=veil.over(found.hint))
 
 
 PACKAGES = ("pyarrow", "numba", "pyspark", "pyiceberg", "obstore", "boto3", "sqlalchemy", "redis")

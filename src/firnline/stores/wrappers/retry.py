@@ -86,7 +86,8 @@ class Retrying:
                 raise
             except StoreError as another:
                 error = another
-        raise OutcomeUnknown(f"whether {key!r} was written is not known: {error}", "read it back") from error
+        hint = error.hint or "`firnline resume` settles it"
+        raise OutcomeUnknown(f"whether {key!r} was written is not known: {error}", hint) from error
 
     def _lands(self, key: str, data: bytes) -> bool:
         """Tells whether a further attempt wrote it.
