@@ -10,6 +10,8 @@ import pytest
 
 from firnline.errors import Interrupted, TakenUpAgain
 from firnline.journal import parts
+from firnline.journal.events import RunState
+from firnline.local.delete import LocalDeleteMany
 from firnline.stores.objects import ObjectStores
 from firnline.testing.faults import Answer, PortRequest
 from harness.days import process_on_its_day
@@ -96,3 +98,24 @@ def test_who_stops_a_purge_is_told_too(world: World, monkeypatch: pytest.MonkeyP
         process.expire(world.table, grace="0s")
     with pytest.raises(Interrupted):
         process.resume(world.table)
+
+
+def test_a_stop_within_a_part_leaves_the_rest_to_the_next_purge(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A part may hold ten thousand files, which at a slow pace take longer than anyone waits for a stop."""
+    monkeypatch.setattr(parts, "PART_ROWS", 10_000)
+    monkeypatch.setattr(LocalDeleteMany, "rows", 1)
+    fault = AtDelete(2, lambda: None)
+    process = process_on_its_day(world, fault)
+    process.places.interrupted = lambda: bool(fault.deleted)
+    with pytest.raises(Interrupted):
+        process.expire(world.table, grace="0s")
+    (stopped,) = process.runs(world.table)
+    assert stopped.state is RunState.PURGING
+    assert stopped.outcomes["deleted"].files == 1
+    assert stopped.outcomes["failed"].files > 1
+    process.places.interrupted = lambda: False
+    (ended,) = process.resume(world.table)
+    assert ended.state is RunState.DONE
+    assert "failed" not in ended.outcomes
+    assert ended.outcomes["deleted"].files == ended.run.plan["victims"]["files"]
+    world.check()

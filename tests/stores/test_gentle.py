@@ -6,6 +6,7 @@ import json
 import pickle
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from threading import Lock
 from types import SimpleNamespace
@@ -164,12 +165,14 @@ def test_tables_that_are_walked_together_have_as_many_threads_as_the_widest_plac
         assert all(isinstance(each, LocalEngine) and each.threads == threads for each in found)
 
 
-def test_as_many_threads_delete_as_was_said_and_a_call_brings_what_a_minute_takes() -> None:
+def test_as_many_threads_delete_as_was_said_and_a_call_is_over_soon_enough_to_stop_after_it() -> None:
     engines = places("stores: {s3://b: {deletes-at-once: 3, deletes-per-second: 10}}").engines
     name = TableName.at("s3://b/t")
     many = engines.delete_many(name, "s3://b/t", 10)
     assert isinstance(many, LocalDeleteMany)
-    assert (many.threads, many.rows) == (3, 600)
+    assert (many.threads, many.rows) == (3, 200)
+    assert replace(engines, part=0.2).delete_many(name, "s3://b/t", 10).rows == 40
+    assert replace(engines, part=0.001).delete_many(name, "s3://b/t", 10).rows == 1
     assert engines.delete_many(name, "s3://c/t", 10).rows == LocalDeleteMany().rows == 16_000
 
 

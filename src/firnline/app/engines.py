@@ -51,14 +51,21 @@ Weighed = tuple[str, str, int, int]
 """The engine that a table's policy names, where it is, its snapshots, and about how many files it has."""
 
 
+_CALL_S = 20
+"""For how long one call deletes at most, at the rate that was said."""
+
+
 @dataclass
 class Engines:
-    """Chooses the engine for each piece of work. Raises UsageError for a name that is none of `ENGINES`."""
+    """Chooses the engine for each piece of work. Raises UsageError for a name that is none of `ENGINES`. `part` is that
+    of the stores' limits as which this process works.
+    """
 
     named: str = "auto"
     session: Session | None = None
     progress: Progress = field(default_factory=Silent)
     limits: StoreLimits = field(default_factory=StoreLimits)
+    part: float = 1.0
     _pays: bool = field(default=False, init=False)
     _deleting: Any = field(default_factory=Lock, init=False, repr=False)
     _copying: Any = field(default_factory=Lock, init=False, repr=False)
@@ -127,7 +134,7 @@ class Engines:
         """Returns who sends the deletes: executors where Spark was asked for or the list is long, else this process;
         as many at once, and as many between two looks, as may be sent where the table is.
         """
-        at_once, most = self.limits.at_once("deletes", location), self._deletes_in_a_minute(location)
+        at_once, most = self.limits.at_once("deletes", location), self._deletes_at_a_time(location)
         if self.named == "spark" or (self.named == "auto" and (self._at_hand or files > _LARGE_PURGE)):
             from firnline.spark.delete import SparkDeleteMany
             from firnline.spark.session import session
@@ -151,12 +158,12 @@ class Engines:
 
         return LocalCopyMany(at_once)
 
-    def _deletes_in_a_minute(self, location: str) -> int | None:
-        """Returns how many keys one call may bring where a rate was said: executors have minutes, and not hours, before
-        the lease that stands behind them may be another's.
+    def _deletes_at_a_time(self, location: str) -> int | None:
+        """Returns how many keys one call may bring where a rate was said: a process that is asked to stop does so after
+        it, and executors have minutes, and not hours, before the lease that stands behind them may be another's.
         """
         rate = self.limits.limit("deletes-per-second", location)
-        return None if rate is None else int(rate.value) * 60
+        return None if rate is None else max(1, int(rate.value * self.part * _CALL_S))
 
 
 def is_large(state: State, table_format: TableFormat, entries: int | None = None) -> bool:

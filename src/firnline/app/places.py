@@ -263,7 +263,7 @@ def places_of(
     """Returns the places that a configuration and PyIceberg's describe. Raises UsageError for an unknown engine."""
     shown, catalogs = progress or Silent(), Catalogs(frozenset(config.tiers))
     stores = Stores(config, catalogs, pacing or Pacing())
-    engines = Engines(engine, session, shown, store_limits(config))
+    engines = Engines(engine, session, shown, store_limits(config), stores.pacing.part)
     watch = watch_of(config, Auditing(config, stores, _sealing))
     return Places(config, catalogs, stores, engines, shown, interrupted, clock, trust, watch)
 

@@ -15,7 +15,6 @@ from typing import Any
 from firnline.errors import DeletesFailed, Interrupted
 from firnline.history.ledger import End
 from firnline.journal.events import RunState
-from firnline.journal.lease import Lease
 from firnline.journal.outcomes import Outcome, Row, failed_paths, outcome_keys, outcome_totals, write_outcomes
 from firnline.journal.parts import part_keys, read_part, refuse_changed_parts
 from firnline.journal.runs import Run, in_commit_order, refuse_edited
@@ -75,6 +74,7 @@ def _folders(work: TableContext, run: Run) -> Iterator[str]:
 
 
 _TELL_EVERY = 100
+_NOT_SENT = "the purge was stopped before"
 _OUTCOMES = {
     Fate.DELETED: Outcome.DELETED,
     Fate.MISSING: Outcome.MISSING,
@@ -142,8 +142,10 @@ class _Purge:
             return
         self.leased.lease.renew()
         look_and_refuse_taken_up(work, run, self.guard, self.last)
-        self.last = list(account.watched(_ends(table, self.leased.lease, self.deleter, self.guard)))
+        self.last = list(account.watched(_ends(table, self.leased, self.deleter, self.guard)))
         write_outcomes(work.store, run.folder, _part_of(key), len(before) + 1, self.last)
+        if self.last[-1].why == _NOT_SENT:
+            self._stop_if_asked()
 
     def _stop_if_asked(self) -> None:
         """Stops between two batches if the operator asked for it: the run is whole and can go on at any time."""
@@ -214,10 +216,15 @@ def _due(part: Any, work: TableContext, before: list[str]) -> Any:
     return part.filter(pc.is_in(part.column("key"), value_set=pa.array(failed, pa.string())))
 
 
-def _ends(table: Any, lease: Lease, deleter: Deleter, guard: Guard) -> Iterator[Row]:
-    """Yields one row per file: spared where it must stay after all, else what the store said."""
-    lines = _lines(table)
+def _ends(table: Any, leased: LeasedRun, deleter: Deleter, guard: Guard) -> Iterator[Row]:
+    """Yields one row per file: spared where it must stay after all, else what the store said. If the operator asks for
+    a stop, those that were not sent count as failed: the next purge tries them.
+    """
+    lines, lease = _lines(table), leased.lease
     for start in range(0, len(lines), deleter.many.rows):
+        if start and leased.work.interrupted():
+            yield from (Row(x.key, x.kind, x.size or 0, Outcome.FAILED, _NOT_SENT) for x in lines[start:])
+            return
         chunk = lines[start : start + deleter.many.rows]
         spared = guard.reasons_to_spare(chunk)
         yield from (Row(x.key, x.kind, x.size or 0, Outcome.SPARED, spared[x.key]) for x in chunk if x.key in spared)
