@@ -8,11 +8,17 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import pytest
 
 from firnline.errors import RefusedForSafety, UnreadableMetadata
 from firnline.journal.events import RunState
+from firnline.local.delete import LocalDeleteMany
+from firnline.model.files import Tally
+from firnline.ops.orphans.guard import LakeGuard
+from firnline.plans.explain import explain
+from firnline.plans.lake_wide import lake_wide_page
 from firnline.plans.plan import EXPIRY
 from firnline.testing.faults import Acting, CountingFault, Died, Dying
 from harness.crowds import LEASE, Crowd
@@ -264,3 +270,109 @@ def test_a_record_that_is_not_understood_deletes_nothing(tmp_path: Path, spoiled
     with pytest.raises((UnreadableMetadata, RefusedForSafety)):
         crowd.later().purge(waiting.status.id)
     assert crowd.files() == before
+
+
+def cloned(crowd: Crowd) -> set[str]:
+    """Returns the data files of a table that no catalog has, whose only snapshot is the current one of `t`."""
+    document = crowd.writers["t"].document()
+    current = document["current-snapshot-id"]
+    place = crowd.folder / "clones" / "t"
+    snapshots = [each for each in document["snapshots"] if each["snapshot-id"] == current]
+    own = {"table-uuid": str(uuid4()), "location": f"file://{place}", "metadata-log": [], "snapshot-log": []}
+    (place / "metadata").mkdir(parents=True)
+    (place / "metadata" / "v1.metadata.json").write_text(json.dumps({**document, **own, "snapshots": snapshots}))
+    (place / "metadata" / "version-hint.text").write_text("1")
+    return set(crowd.ledger.truths[current].data)
+
+
+@pytest.mark.parametrize("way", ["with an expiry", "by a search", "of the folder"])
+def test_what_a_table_under_shared_with_needs_stays(tmp_path: Path, way: str) -> None:
+    """No catalog has it, so that only the configuration tells of it. Once the snapshots that it shares have expired,
+    nothing else needs its files.
+    """
+    crowd = Crowd.make(tmp_path)
+    writer = crowd.table("t")
+    needed = cloned(crowd)
+    writer.compact()
+    crowd.age(crowd.folder / "lake")
+    process = crowd.process(policy=f"shared-with: [{tmp_path}/clones/t]")
+    expire(crowd, process, orphans=False)
+    assert needed <= crowd.files()
+    if way == "with an expiry":
+        expire(crowd, process)
+    else:
+        searched = crowd.name("t") if way == "by a search" else crowd.lake
+        process.orphans(searched, grace="0s", blast_radius=1.0, consent=lambda plan: True)
+    assert needed <= crowd.files()
+
+
+def test_a_neighbour_that_breaks_in_grace_holds_up_no_expiry_that_asks_nobody(tmp_path: Path) -> None:
+    crowd = lake(tmp_path)
+    gone = expired_only(crowd)
+    waiting = expire(crowd, crowd.process(policy="sharing: none"), grace="1h")
+    for metadata in (crowd.folder / "lake" / "t" / "data" / "neighbour" / "metadata").glob("*.json"):
+        metadata.write_text("broken")
+    crowd.clock.advance(2 * 3_600_000)
+    done = crowd.process(policy="sharing: none").purge(waiting.status.id)
+    assert done.state is RunState.DONE
+    assert not gone & crowd.files()
+    assert f"{crowd.lake}/{STRAY}" in crowd.files()
+    assert done.outcomes["spared"].files == 1
+
+
+def test_a_record_of_another_key_holds_up_no_later_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    crowd = lake(tmp_path)
+    gone = expired_only(crowd)
+    waiting = expire(crowd, grace="1h")
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "another home"))
+    crowd.clock.advance(2 * 3_600_000)
+    done = crowd.later().purge(waiting.status.id)
+    assert done.state is RunState.DONE
+    assert not gone & crowd.files()
+    assert f"{crowd.lake}/{STRAY}" in crowd.files()
+    crowd.check()
+
+
+def test_a_doubt_after_some_of_what_was_listed_is_gone_stops_the_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whether a commit took up what the last batch removed cannot be seen then, and must not go by in silence."""
+    crowd = lake(tmp_path)
+    crowd.stray("t/data/second.parquet")
+    waiting = expire(crowd, grace="1h")
+    crowd.clock.advance(2 * 3_600_000)
+    monkeypatch.setattr(LocalDeleteMany, "rows", 1)
+    looks = LakeGuard.look_again
+    monkeypatch.setattr(LakeGuard, "look_again", lambda guard: _broken_later(crowd, looks, guard))
+    with pytest.raises(UnreadableMetadata, match="a neighbour"):
+        crowd.later().purge(waiting.status.id)
+
+
+def _broken_later(crowd: Crowd, look: Callable[[LakeGuard], None], guard: LakeGuard) -> None:
+    if f"{crowd.lake}/{STRAY}" not in crowd.files():
+        raise UnreadableMetadata("a neighbour cannot be read", hint="")
+    look(guard)
+
+
+def test_the_cap_holds_for_both_together(tmp_path: Path) -> None:
+    crowd = Crowd.make(tmp_path)
+    crowd.table("t").compact()
+    crowd.age(crowd.folder / "lake")
+    for number in range(40):
+        crowd.stray(f"t/data/{number}.parquet", data=b"x" * 600)
+    done = expire(crowd, blast_radius=0.85)
+    assert "94.5% of the table's files" in done.plan.orphans.refused
+    assert done.status.state is RunState.DONE
+    assert done.status.run.search is None
+    assert crowd.strays <= crowd.files()
+
+
+def test_a_page_shows_what_goes_also_where_nothing_expires(tmp_path: Path) -> None:
+    crowd = lake(tmp_path)
+    expire(crowd)
+    crowd.stray("t/data/later.parquet", data=b"12345")
+    (answer,) = crowd.process().several([crowd.name("t")]).plan(**asked(crowd))
+    assert answer.value is not None
+    assert answer.value.victims.all == Tally(1, 5)
+    assert "5 B" in lake_wide_page([answer]).to_text()
+    assert "would then purge: 1 file" in explain(answer.value).to_text()

@@ -17,8 +17,10 @@ from firnline.app.catalogs import Catalogs, absolute
 from firnline.app.stores import Stores
 from firnline.formats.registry import kit_at, kits
 from firnline.model.locations import identity
+from firnline.model.names import is_location
 from firnline.ops.orphans.neighbours import overlap
 from firnline.ops.table.context import Registered, TableContext
+from firnline.policy.parse import written_values
 from firnline.ports.catalogs import TableName
 from firnline.ports.kits import Kit, Mirroring, Warehouses
 
@@ -32,11 +34,17 @@ class OtherTables:
     open: Callable[[TableName], TableContext]
 
     def everyone(self, also: Sequence[str], searched: Sequence[str]) -> Iterator[Registered]:
-        """Yields each table of every catalog, those that no catalog has but an operator named, and tables of warehouses
-        that may share a searched folder with one of these; none of them is read.
+        """Yields each table of every catalog, those that no catalog has but an operator named, here or in the
+        configuration, and tables of warehouses that may share a searched folder with one of these; none of them is
+        read.
         """
         yield from self.of_catalogs()
-        yield from self.alone(also, searched)
+        yield from self.alone(self.with_sharers(also), searched)
+
+    def with_sharers(self, also: Sequence[str]) -> tuple[str, ...]:
+        """Returns these, and every location under any `shared-with`: what lies there needs files of other tables."""
+        written = (each for value in written_values(self.stores.config, "shared-with") for each in value)
+        return tuple(dict.fromkeys((*also, *(absolute(each) for each in written if is_location(each)))))
 
     def of_catalogs(self) -> Iterator[Registered]:
         """Yields each table of every catalog."""
@@ -122,4 +130,4 @@ class ListedOnce:
                 self._listed = list({each.at: each for each in twice}.values())
             listed = self._listed
         yield from listed
-        yield from self.tables.alone(also, searched)
+        yield from self.tables.alone(self.tables.with_sharers(also), searched)

@@ -21,8 +21,10 @@ from firnline.app.unfinished import UnfinishedRuns
 from firnline.errors import FirnlineError
 from firnline.ops.history.timeline import Span, Timeline
 from firnline.ops.looking.check import Checked
+from firnline.ops.orphans.joining import takes_orphans_alone
 from firnline.ops.runs.plan import Planned
 from firnline.ops.runs.status import RunStatus
+from firnline.ops.table.context import TableContext
 from firnline.plans.answers import Found, TableAnswer
 from firnline.plans.orphans import OrphanPlan
 from firnline.plans.plan import Plan
@@ -55,7 +57,7 @@ class Several:
 
         def planned(drafted: Drafted, found: Planned, search: Search | None = None) -> Plan:
             found = found if search is None else with_search(found, search)
-            plan = self._saved(drafted, found, search) if save else found.plan
+            plan = self._saved(drafted.work, found, search) if save else found.plan
             found.close()  # only the figures are kept: files of a thousand tables would not fit
             return plan
 
@@ -113,9 +115,9 @@ class Several:
 
         def propose(drafted: Drafted, found: Planned, search: Search | None = None) -> Proposed[Plan]:
             found = found if search is None else with_search(found, search)
-            plan = self.runs_of_tables.proposed(drafted.work, found, meant=meant)
-            run = self._searched_alone(plan, search, meant) if plan.run is None else plan.run
-            return Proposed(plan, run, plan.refusal, search if isinstance(search, FirnlineError) else None)
+            plan = self._saved_alone(found, search, meant)
+            plan = plan or self.runs_of_tables.proposed(drafted.work, found, meant=meant)
+            return Proposed(plan, plan.run, plan.refusal, search if isinstance(search, FirnlineError) else None)
 
         def confirmed(plans: Sequence[TableAnswer[Plan]]) -> bool:
             confirm(plans)
@@ -127,21 +129,17 @@ class Several:
 
         return self._carry_out(proposing, confirmed, Leave(break_lease, request.include_outside))
 
-    def _saved(self, drafted: Drafted, found: Planned, search: Search | None) -> Plan:
-        """Returns the plan with the run that it was saved as, which waits; or that of what was searched for alone."""
-        alone = self._searched_alone(found.plan, search, meant=False)
-        if alone is not None:
-            return replace(found.plan, run=alone)
-        return self.runs_of_tables.saved(drafted.work, found, meant=False)
+    def _saved(self, work: TableContext, found: Planned, search: Search | None) -> Plan:
+        """Returns the plan with the run that it was saved as, which waits."""
+        return self._saved_alone(found, search, meant=False) or self.runs_of_tables.saved(work, found, meant=False)
 
-    def _searched_alone(self, plan: Plan, search: Search | None, meant: bool) -> str | None:
-        """Returns the run that removes what a search found of a table on which nothing expires; None where there is
-        nothing to remove, or where nothing of the table may go.
+    def _saved_alone(self, found: Planned, search: Search | None, meant: bool) -> Plan | None:
+        """Returns the plan with the run that removes what a search found of a table on which nothing expires; None
+        where something does, or where there is nothing to remove.
         """
-        if not isinstance(search, Examined) or plan.stages or plan.refusal is not None:
+        if not isinstance(search, Examined) or not takes_orphans_alone(found.plan):
             return None
-        found = search.plan
-        return self.searches.saved(search, meant=meant).run if found.stages and not found.refused else None
+        return replace(found.plan, run=self.searches.saved(search, meant=meant).run)
 
     def orphans(
         self,

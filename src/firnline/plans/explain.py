@@ -145,5 +145,6 @@ def _ending(plan: Plan) -> Iterator[Block]:
     if plan.run is not None:
         yield Hint(f"carry it out with `firnline commit {quote(str(plan.run))}`")
     elif plan.expire:
-        yield Hint("`firnline why TABLE SNAPSHOT` explains one snapshot, `--files OUT.parquet` lists the files")
+        files = "" if plan.orphans is not None else ", `--files OUT.parquet` lists the files"
+        yield Hint(f"`firnline why TABLE SNAPSHOT` explains one snapshot{files}")
         yield Hint("`firnline expire TABLE`, with the same options, carries it out; it asks first")

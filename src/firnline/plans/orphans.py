@@ -66,7 +66,6 @@ class OrphanPlan:
             "engine": self.engine,
             "stages": stages_json(self.stages),
             "notes": list(self.notes),
-            "refused": self.refused,
             "run": self.run,
         }
 
@@ -80,6 +79,7 @@ class OrphanPlan:
             "tables": self.tables,
             "catalogs": list(self.catalogs),
             "units_opened": self.units_opened,
+            "refused": self.refused,
         }
 
 

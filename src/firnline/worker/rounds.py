@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from firnline.app.lake_wide.runs import Carried
 from firnline.app.many import answer_of
 from firnline.errors import FirnlineError, Interrupted, LeaseHeld
-from firnline.journal.events import OPEN
+from firnline.journal.events import OPEN, RunState
 from firnline.lake import Lake
 from firnline.ops.runs.status import RunStatus
 from firnline.plans.answers import TableAnswer
@@ -161,13 +161,15 @@ class Round:
         name, carried, now = answer.table, answer.value, self.clock()
         if answer.problem is not None or carried is None:
             self._note_problem(EXPIRE, name, answer.problem, carried.status if carried else None)
+            if carried is not None and carried.plan.orphans is not None:
+                self._note_search(name, None)
             return
         self.looked += 1
         plan = carried.plan
         self.memory.tables[name] = looked(
             self.memory.of(name), self.policy, now, plan.victims.all.bytes, len(plan.expire)
         )
-        if orphans:
+        if orphans and not _is_called_off(carried):
             self._note_search(name, carried.unsearched)
         if carried.status is not None:
             self.steps.append(RoundStep(EXPIRE, name, carried.status))
@@ -190,3 +192,8 @@ class Round:
         self.steps.append(RoundStep(step, name, status, problem))
         if not isinstance(problem, Interrupted):
             self.memory.tables[name] = failed(self.memory.of(name), self.clock())
+
+
+def _is_called_off(carried: Carried[Plan]) -> bool:
+    """Tells whether the run came to nothing, as another had expired the same: what it was to take is still there."""
+    return carried.status is not None and carried.status.state is RunState.CANCELLED

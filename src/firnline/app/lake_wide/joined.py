@@ -11,6 +11,7 @@ from firnline.app.lake_wide.searches import LakeSearches
 from firnline.app.runs import Leave
 from firnline.app.searches import Examined, SearchTerms
 from firnline.errors import FirnlineError
+from firnline.ops.neighbours.others import OthersOnce
 from firnline.ops.orphans.joining import joined
 from firnline.ops.orphans.rules import SearchRequest
 from firnline.plans.answers import Found, TableAnswer
@@ -42,26 +43,35 @@ class JoinedPlans:
         expiry: the plan is then without.
         """
 
+        others = OthersOnce()
+
         def conclude(some: Sequence[Examined]) -> Iterator[TableAnswer[TableAnswer[Found]]]:
             found = {str(each): each for each in some}
-            for each in self._planned([each.name for each in some], request, act, found, interrupted):
+            plan = self._plans(request, act, found, interrupted, len(names), others)
+            for each in plan([each.name for each in some]):
                 yield TableAnswer(each.table, each)
 
         searched = list(self.searches.each(names, SearchRequest(), _terms(request), conclude))
         stopped = {each.table: each.problem for each in searched if each.problem is not None}
         without = [name for name in names if str(name) in stopped]
-        others = self._planned(without, request, act, stopped, interrupted)
-        yield from (next(others) if each.value is None else each.value for each in searched)
+        alone = self._plans(request, act, stopped, interrupted, len(names), others)(without)
+        yield from (next(alone) if each.value is None else each.value for each in searched)
 
-    def _planned(
+    def _plans(
         self,
-        names: Sequence[TableName],
         request: Request,
         act: Callable[[Drafted, Planned, Search], Found],
         found: Mapping[str, Search],
         interrupted: Callable[[], bool],
-    ) -> Iterator[TableAnswer[Found]]:
-        return self.plans.each(names, request, lambda each, plan: act(each, plan, found[str(each)]), interrupted)
+        of_all: int,
+        others: OthersOnce,
+    ) -> Callable[[Sequence[TableName]], Iterator[TableAnswer[Found]]]:
+        """Returns what plans some of the tables: all of them look at the others of the lake once."""
+
+        def planned(each: Drafted, plan: Planned) -> Found:
+            return act(each, plan, found[str(each)])
+
+        return lambda names: self.plans.each(names, request, planned, interrupted, of_all, others)
 
 
 def _terms(request: Request) -> SearchTerms:
@@ -73,10 +83,6 @@ def _terms(request: Request) -> SearchTerms:
 def with_search(planned: Planned, search: Search) -> Planned:
     """Returns the plan with what the search found, or with a note of what stopped it."""
     if isinstance(search, Examined):
-        taken = joined(planned, search.plan, search.write)
-        return taken if not search.plan.refused else _noted(taken, f"what no table needs stays: {search.plan.refused}")
-    return _noted(planned, f"its folders were not searched: {search.message}")
-
-
-def _noted(planned: Planned, note: str) -> Planned:
+        return joined(planned, search.searched, search.write)
+    note = f"its folders were not searched: {search.message}"
     return replace(planned, plan=replace(planned.plan, notes=(*planned.plan.notes, note)))

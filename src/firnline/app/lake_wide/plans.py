@@ -73,19 +73,24 @@ class LakePlans:
         request: Request,
         act: Act[Found],
         interrupted: Callable[[], bool],
+        of_all: int | None = None,
+        others: FindOthers | None = None,
     ) -> Iterator[TableAnswer[Found]]:
-        """Yields what `act` makes of each table's plan, in the order given; it closes the plan when it is done."""
-        progress, done, others = self.runs.places.progress, 0, OthersOnce()
+        """Yields what `act` makes of each table's plan, in the order given; it closes the plan when it is done. Where
+        these are some of more tables, `of_all` is how many, and `others` finds the rest of the lake for all of them.
+        """
+        progress, done = self.runs.places.progress, 0
+        find, every = others or OthersOnce(), of_all or len(names)
 
         def draft(name: TableName) -> Drafted:
-            return self._drafted(name, request, others)
+            return self._drafted(name, request, find)
 
         engines = self.runs.places.engines
         while done < len(names):
             some = names[done : done + (TABLES_ON_SPARK if engines.spreads else TABLES_ON_THREADS)]
             drafts = list(on_each(some, draft, self.at_once, interrupted, Silent()))
             for answers in _passes(drafts):
-                for answer in self._planned(answers, act, len(names), interrupted):
+                for answer in self._planned(answers, act, every, interrupted):
                     done += 1
                     progress.step("tables", done, len(names))
                     yield answer

@@ -32,12 +32,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Searched:
-    """A plan, and the census behind it."""
+    """A plan, and the census behind it; `cap` is the largest share of a table that a run may remove."""
 
     plan: OrphanPlan
     found: SearchResult
     scope: Scope
     asked: SearchRequest
+    cap: float
 
     def victim_batches(self) -> Iterator[pa.RecordBatch]:
         return self.found.census.victim_batches()
@@ -76,7 +77,7 @@ def plan_orphans(
         notes=notes,
         refused=refusal if census.victims.by_kind else None,
     )
-    return Searched(plan, found, scope, asked)
+    return Searched(plan, found, scope, asked, cap)
 
 
 def write_search(searched: Searched, means: Means, store: PutAndGet, root: str) -> WrittenSearch:

@@ -28,6 +28,7 @@ from firnline.ops.runs.moving import goes_on
 from firnline.ops.table.context import TableContext
 from firnline.ops.tiers.archive import refuse_lost_archive
 from firnline.plans.erasure import ERASURE
+from firnline.plans.orphans import ORPHANS
 from firnline.ports.abilities import EmptiesFolders
 from firnline.ports.delete import Delete, DeleteMany, Doomed, Fate, RemoveEmpty
 from firnline.ports.formats import UndoWindow
@@ -58,7 +59,7 @@ def remove_emptied(leased: LeasedRun, folders: RemoveEmpty) -> None:
     if not isinstance(table_format, EmptiesFolders):
         return
     state = work.source.load()
-    bounds = work.bounds(state, leased.run, searched=leased.run.search is not None)
+    bounds = work.bounds(state, leased.run, searched=leased.run.kind == ORPHANS)
     emptied = table_format.emptied(state, _folders(work, leased.run))
     for folder in (each for each in emptied if bounds.forbids(each) is None):
         leased.lease.renew()
