@@ -17,7 +17,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from firnline.journal.outcomes import outcome_keys
+from firnline.journal.outcomes import Outcome, outcome_keys
 from firnline.journal.parts import read_part
 from firnline.lake import Lake, open_lake
 from firnline.ops.runs.status import RunStatus
@@ -102,11 +102,16 @@ def is_in_long_grace(step: RoundStep) -> bool:
 
 
 def outcomes_of(status: RunStatus, lake: Lake) -> list[str]:
-    """Returns the files of a run by their outcomes, each as often as one is told of it."""
+    """Returns the files of a run by their last outcomes, each as often as one is told of it: what a stop left unsent
+    failed at first, and has another one of the next purge.
+    """
     store = lake.places.table_context(status.run.plan["table"]).store
-    keys = outcome_keys(store, status.run.folder)
-    assert all(len(attempts) == 1 for attempts in keys.values()), keys
-    return [path for (key,) in keys.values() for path in read_part(store, key).column("path").to_pylist()]
+    found: list[str] = []
+    for attempts in outcome_keys(store, status.run.folder).values():
+        for key in attempts:
+            rows = read_part(store, key).to_pylist()
+            found += [row["path"] for row in rows if key == attempts[-1] or row["outcome"] != Outcome.FAILED]
+    return found
 
 
 def settled(folder: Path) -> Lake:
