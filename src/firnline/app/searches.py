@@ -42,9 +42,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class SearchTerms:
-    """On what terms a search becomes a run. `consent` is shown the plan; without it the plan is saved and waits.
-    `meant`: nobody is asked, so whatever ends this process, `resume` carries out what it saved.
-    """
+    """On what terms a search becomes a run. `consent` is shown the plan; without it the plan is saved and waits."""
 
     grace_ms: int | None
     blast_radius: float | None
@@ -179,7 +177,8 @@ class Searches:
             write_listing(examined.searched, Path(terms.files), examined.state.owned)
         if terms.dry_run or not plan.stages:
             return plan, None
-        refuse_large(plan)
+        if plan.refused:
+            raise BlastRadiusExceeded(plan.refused, hint="raise --blast-radius, if that is really meant")
         meant = terms.consent(plan)
         plan = self.saved(examined, meant=meant)
         run = str(plan.run)
@@ -216,12 +215,6 @@ class Searches:
 
     def _everyone_now(self, also: Sequence[str], searched: Sequence[str], afresh: bool) -> Iterable[Registered]:
         return self.places.other_tables.everyone(also, searched)
-
-
-def refuse_large(plan: OrphanPlan) -> None:
-    """Raises BlastRadiusExceeded if more would go than the cap allows."""
-    if plan.refused:
-        raise BlastRadiusExceeded(plan.refused, hint="raise --blast-radius, if that is really meant")
 
 
 def refuse_before(state: State, terms: SearchTerms, now_ms: int) -> None:

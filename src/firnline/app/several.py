@@ -61,9 +61,8 @@ class Several:
             found.close()  # only the figures are kept: files of a thousand tables would not fit
             return plan
 
-        if orphans:
-            return unless_stopped(self._joined(request, planned, self.places.interrupted))
-        return unless_stopped(self._planned(request, planned, self.places.interrupted))
+        look = self._joined if orphans else self._planned
+        return unless_stopped(look(request, planned, self.places.interrupted))
 
     def check(self) -> Iterator[TableAnswer[Checked]]:
         """Yields what `check` finds of each table."""

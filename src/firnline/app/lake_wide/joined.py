@@ -42,36 +42,22 @@ class JoinedPlans:
         """Yields what `act` makes of each table's search and plan, in the order given. What stops a search stops no
         expiry: the plan is then without.
         """
+        others = OthersOnce()  # all of them look at the other tables of the lake once
 
-        others = OthersOnce()
+        def planned(some: Sequence[TableName], found: Mapping[str, Search]) -> Iterator[TableAnswer[Found]]:
+            def with_its_search(each: Drafted, plan: Planned) -> Found:
+                return act(each, plan, found[str(each)])
+
+            return self.plans.each(some, request, with_its_search, interrupted, len(names), others)
 
         def conclude(some: Sequence[Examined]) -> Iterator[TableAnswer[TableAnswer[Found]]]:
-            found = {str(each): each for each in some}
-            plan = self._plans(request, act, found, interrupted, len(names), others)
-            for each in plan([each.name for each in some]):
-                yield TableAnswer(each.table, each)
+            answers = planned([each.name for each in some], {str(each): each for each in some})
+            return (TableAnswer(each.table, each) for each in answers)
 
         searched = list(self.searches.each(names, SearchRequest(), _terms(request), conclude))
         stopped = {each.table: each.problem for each in searched if each.problem is not None}
-        without = [name for name in names if str(name) in stopped]
-        alone = self._plans(request, act, stopped, interrupted, len(names), others)(without)
+        alone = planned([name for name in names if str(name) in stopped], stopped)
         yield from (next(alone) if each.value is None else each.value for each in searched)
-
-    def _plans(
-        self,
-        request: Request,
-        act: Callable[[Drafted, Planned, Search], Found],
-        found: Mapping[str, Search],
-        interrupted: Callable[[], bool],
-        of_all: int,
-        others: OthersOnce,
-    ) -> Callable[[Sequence[TableName]], Iterator[TableAnswer[Found]]]:
-        """Returns what plans some of the tables: all of them look at the others of the lake once."""
-
-        def planned(each: Drafted, plan: Planned) -> Found:
-            return act(each, plan, found[str(each)])
-
-        return lambda names: self.plans.each(names, request, planned, interrupted, of_all, others)
 
 
 def _terms(request: Request) -> SearchTerms:
