@@ -20,6 +20,7 @@ def facts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     return run_on({}, around, folder, script=Path(__file__).with_name("all_slots.py"))
 
 
+@pytest.mark.full
 def test_deletes_use_every_slot_and_share_one_pace(facts: dict[str, Any]) -> None:
     """One part of a written list has ten thousand keys: a thousand must be enough for five."""
     said = facts["deletes"]

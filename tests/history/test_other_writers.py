@@ -42,6 +42,7 @@ def test_pyiceberg_drops_the_field_and_the_property_carries_the_history_on(world
     assert world.writer.document()["expired-snapshots-path"] == pointer(world)
 
 
+@pytest.mark.full
 @pytest.mark.spark
 def test_java_commits_in_between(tmp_path: Path) -> None:
     command = [sys.executable, str(WRITER), str(tmp_path), for_spark([PACKAGE])]

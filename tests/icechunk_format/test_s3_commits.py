@@ -125,6 +125,7 @@ def test_two_stores_of_one_name(moto_server: Server, tmp_path: Path) -> None:
     assert len(list(one.opened().ancestry(branch=MAIN))) == 6
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("spec", SPECS)
 def test_a_server_that_dies_in_the_middle(tmp_path: Path, spec: int) -> None:
     """Nobody can tell whether the expiry was done: that is said, and never guessed."""

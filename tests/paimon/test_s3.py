@@ -131,6 +131,7 @@ def _without_hints(picture: dict[str, bytes]) -> dict[str, bytes]:
     return {path: data for path, data in picture.items() if not path.endswith(("EARLIEST", "LATEST"))}
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("when", ["before", "after"] if FULL else ["after"])
 def test_a_run_in_a_bucket_is_cut_at_every_write(
     versitygw_server: Server, made: Path, expired_locally: dict[str, bytes], when: When

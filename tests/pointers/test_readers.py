@@ -71,6 +71,7 @@ def test_pyiceberg_and_datafusion(place: str) -> None:
     assert sorted(names["rows"].to_pydict()[COLUMN]) == ROWS
 
 
+@pytest.mark.full
 @pytest.mark.spark
 def test_spark(place: str) -> None:
     reading = block("SparkSession")

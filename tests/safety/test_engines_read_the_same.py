@@ -55,6 +55,7 @@ def test_pyiceberg(worlds: dict[str, World]) -> None:
         assert world.pyiceberg_rows() == world.rows(), name
 
 
+@pytest.mark.full
 @pytest.mark.spark
 def test_spark(worlds: dict[str, World], tmp_path: Path) -> None:
     """One session reads every snapshot of every table."""

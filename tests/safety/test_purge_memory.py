@@ -13,6 +13,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+import pytest
+
 from firnline.model.locations import join
 from firnline.testing.manifests import Item
 from firnline.testing.tables import QuickFiles, SmallTable
@@ -91,6 +93,7 @@ def purge(location: str) -> Purged:
     return firnline("purge", location)
 
 
+@pytest.mark.full
 def test_memory_does_not_grow_with_the_victims(
     quick_folder: Path, record_property: Callable[[str, object], None]
 ) -> None:

@@ -68,6 +68,7 @@ def test_the_answer_of_a_commit_is_lost(make_world: MakeWorld, kind: str) -> Non
     assert brought_to_an_end(operation, world) == uncut.picture
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("kind", ["s3+rest"])
 def test_what_a_death_inside_a_commit_leaves_behind_a_server(make_world: MakeWorld) -> None:
     """One tag, on a snapshot that stays anyway, which falls to the table's own retention: with it the commit that was

@@ -34,6 +34,7 @@ for ask in (told, lambda lake: lake.places.engines.spark("t")):
 """
 
 
+@pytest.mark.full
 def test_statements_go_on_in_a_new_session_and_one_that_was_handed_in_is_named(tmp_path: Path) -> None:
     """In a process of its own: this one's session is everyone's."""
     ended = subprocess.run(

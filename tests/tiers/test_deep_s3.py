@@ -147,6 +147,7 @@ def test_a_bundle_that_is_gone_or_another_one_stops_the_next_run_and_a_restore(w
     assert set(world.rows("lake")).isdisjoint(slept)
 
 
+@pytest.mark.full
 def test_a_file_is_erased_from_a_bundle_that_sleeps(world: ThreeBuckets) -> None:
     slept = world.sleep()
     table = world.catalog("deep").load_table("db.t")

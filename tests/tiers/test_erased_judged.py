@@ -71,6 +71,7 @@ def _erase(shore: Shore, *files: str) -> dict[str, Any]:
     return told
 
 
+@pytest.mark.full
 def test_every_snapshot_is_read_without_the_rows_of_the_file(shore: Shore, spark: JavaSpark) -> None:
     live, cold = shore.live_table(), shore.cold_table()
     table = GrownTable(spark, live)

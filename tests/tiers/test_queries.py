@@ -72,6 +72,7 @@ def test_the_ledger_says_where_the_tier_has_it(tiered: TieredLake) -> None:
     assert places == [(tiered.cold_table("t").metadata_location,)]
 
 
+@pytest.mark.full
 def test_what_sleeps_is_told_and_comes_back_by_spark(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Executors pack it, and take it out again; a query says where the answer sleeps, and reads no older one."""
     with deep_lake(tmp_path, monkeypatch) as lake:

@@ -188,6 +188,7 @@ def test_a_disk_without_room_for_files_of_some_size(lake: RealLake, largest: int
     _check_the_next_round_ends_it(lake)
 
 
+@pytest.mark.full
 def test_a_machine_whose_own_disk_is_full_keeps_a_lake_elsewhere_in_policy(
     tmp_path: Path, moto_server: Server, database: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:

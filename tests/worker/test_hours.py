@@ -5,6 +5,7 @@ worker as a window does.
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -21,6 +22,7 @@ from pyiceberg.catalog import load_catalog
 
 from firnline.app.places import now_ms
 from firnline.model.times import MINUTE_MS
+from firnline.spark.session import session
 from firnline.worker.report import RoundReport
 from firnline.worker.working import Worker
 from harness.servers.fixtures import unique
@@ -39,6 +41,7 @@ class SlowLake:
 
     def __init__(self, folder: Path, server: Server, slow: Careless) -> None:
         self.folder, self.asked, self.methods, self.pause_s = folder, list[int](), list[str](), 0.0
+        self.slow = re.compile("")
         slow.before = self._ask
         bucket = make_bucket(server, unique("hours"))
         where = {"type": "sql", "uri": f"sqlite:///{folder}/lake.db", "warehouse": f"{bucket}/warehouse"}
@@ -48,20 +51,33 @@ class SlowLake:
             made = self.theirs.create_table(f"db.t{number}", schema=pa.schema([("x", pa.int64())]))
             for value in range(5):
                 made.append(pa.table({"x": [value]}))
-        settings = {"catalog": {"lake": {**where, **server.settings, "s3.endpoint": slow.url}}}
-        (folder / ".pyiceberg.yaml").write_text(yaml.safe_dump(settings))
+        self.cold = {**where, "uri": f"sqlite:///{folder}/cold.db", "warehouse": f"{bucket}/cold", **server.settings}
+        self.settings = {"catalog": {"lake": {**where, **server.settings, "s3.endpoint": slow.url}}}
+        self.write_settings()
+
+    def write_settings(self) -> None:
+        (self.folder / ".pyiceberg.yaml").write_text(yaml.safe_dump(self.settings))
+
+    def with_tier(self) -> str:
+        """Adds the catalog of a tier, and returns what firnline.yaml says of it: one write at a time."""
+        endpoint, root = self.settings["catalog"]["lake"]["s3.endpoint"], self.cold["warehouse"]
+        self.settings["catalog"]["cold"] = {**self.cold, "s3.endpoint": endpoint}
+        self.write_settings()
+        tier = f"archive: cold\ntiers: {{cold: {{root: {root!r}}}}}\ncatalogs: {{cold: {{archive: off}}}}\n"
+        return f"{tier}stores: {{{root!r}: {{writes-at-once: 1}}}}\n"
 
     def _ask(self, method: str, path: str) -> None:
         self.asked.append(now_ms())
         self.methods.append(method)
-        time.sleep(self.pause_s)
+        if self.slow.search(f"{method} {path}"):
+            time.sleep(self.pause_s)
 
     def snapshots(self) -> list[int]:
         return [len(self.theirs.load_table(f"db.t{number}").snapshots()) for number in range(TABLES)]
 
-    def write_policy(self, more: str) -> Path:
+    def write_policy(self, more: str, besides: str = "") -> Path:
         path = self.folder / "firnline.yaml"
-        path.write_text(POLICY.format(more=more))
+        path.write_text(POLICY.format(more=more) + besides)
         return path
 
     def rows(self) -> list[list[Any]]:
@@ -81,30 +97,56 @@ def lake(tmp_path: Path, moto_server: Server, monkeypatch: pytest.MonkeyPatch) -
         yield SlowLake(tmp_path, moto_server, slow)
 
 
-def test_nothing_is_asked_outside_the_window_and_the_next_one_ends_it(lake: SlowLake) -> None:
+def stopped_by_its_window(lake: SlowLake, lasts_ms: int, engine: str = "auto", besides: str = "") -> RoundReport:
+    """Returns what was told of a round whose window closed in its midst. Nothing is asked then; later ones end it."""
     rounds: list[RoundReport] = []
-    shift = MINUTE_MS - now_ms() % MINUTE_MS - 6_000  # by this machine's clock the next minute begins in six seconds
+    shift = MINUTE_MS - now_ms() % MINUTE_MS - lasts_ms  # by this machine's clock the next minute begins so soon
     closes = (now_ms() + shift) // MINUTE_MS * MINUTE_MS + MINUTE_MS
     end, start = (time.strftime("%H:%M", time.gmtime(each / 1000)) for each in (closes, closes + 5 * MINUTE_MS))
-    lake.pause_s = 0.15
-    worker = Worker(str(lake.write_policy(f'window: "{start}-{end} UTC"')), lake.folder / "m.json", rounds.append)
+    config = lake.write_policy(f'window: "{start}-{end} UTC"', besides)
+    worker = Worker(str(config), lake.folder / "m.json", rounds.append, engine)
     worker.clock = lambda: now_ms() + shift
     worker.run(once=True)
     assert rounds[0].stopped
     assert lake.asked
+    time.sleep(3)  # what executors still ask comes now
     assert max(lake.asked) + shift <= closes
     assert max(lake.snapshots()) > KEPT
     lake.pause_s, before = 0.0, len(lake.asked)
     worker.run(once=True)
     assert len(lake.asked) == before  # the window is shut
-    lake.write_policy("window: always")
+    lake.write_policy("window: always", besides)
     worker.run(once=True)
     worker.run(once=True)
+    assert rounds[-1].problems == (), rounds[-1].to_json()
     assert lake.snapshots() == [KEPT] * TABLES
     assert lake.rows() == [[0, 1, 2, 3, 4]] * TABLES
-    assert rounds[-1].problems == ()
+    return rounds[0]
 
 
+def test_nothing_is_asked_outside_the_window_and_the_next_one_ends_it(lake: SlowLake) -> None:
+    lake.pause_s = 0.15
+    stopped_by_its_window(lake, 6_000)
+
+
+def test_copies_to_a_tier_end_with_the_window_and_the_next_one_goes_on(lake: SlowLake) -> None:
+    lake.pause_s, lake.slow = 0.5, re.compile("^(PUT|POST) [^?]*/cold/")
+    first = stopped_by_its_window(lake, 12_000, besides=lake.with_tier())
+    assert first.problems == (), first.to_json()
+    cold = load_catalog("cold", **lake.cold)
+    assert [len(cold.load_table(each).snapshots()) for each in cold.list_tables("db")] == [4] * TABLES
+
+
+@pytest.mark.spark
+@pytest.mark.xdist_group("spark")
+def test_executors_end_with_the_window_and_the_next_one_goes_on(lake: SlowLake) -> None:
+    session()  # the window must not go by while it starts
+    lake.pause_s, lake.slow = 3.0, re.compile("^GET .*[.]avro")
+    first = stopped_by_its_window(lake, 25_000, "spark")
+    assert first.problems == (), first.to_json()
+
+
+@pytest.mark.full
 def test_reads_stay_within_the_share_of_what_the_store_takes(lake: SlowLake) -> None:
     """Of 150 reads a second that are stated, a fifth is 30: no ten seconds see more, and all of it is used. Those of
     leases go at once, and all others wait for it.

@@ -197,6 +197,7 @@ def old_garbage(lake: RealLake, name: str) -> Path:
     return garbage
 
 
+@pytest.mark.full
 def test_a_clock_that_is_put_back_ends_a_sleep(lake: RealLake) -> None:
     rounds: list[object] = []
     working = worker(lake, rounds)  # type: ignore[arg-type]

@@ -173,6 +173,7 @@ def _listening(lake: PlantedLake) -> Iterator[str]:
         lake.said += zip(("out", "err"), process.communicate(timeout=60), strict=True)
 
 
+@pytest.mark.full
 def test_stores_and_databases_that_fail_show_none(lake: PlantedLake) -> None:
     """A store that quotes what it was sent, one without an answer, a database that is not there, files that are broken
     in the line of a secret.

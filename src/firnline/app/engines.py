@@ -70,6 +70,7 @@ class Engines:
     _deleting: Any = field(default_factory=Lock, init=False, repr=False)
     _copying: Any = field(default_factory=Lock, init=False, repr=False)
     _reading: Any = field(default_factory=Lock, init=False, repr=False)
+    _at_work: Session | None = field(default=None, init=False, repr=False)
 
     def __post_init__(self) -> None:
         if self.named not in ENGINES:
@@ -123,12 +124,26 @@ class Engines:
     def spark(self, of: str, *places: str) -> Engine:
         """Returns Spark, with no more tasks that read than may where the tables are: a task reads one at the least."""
         from firnline.spark.engine import SparkEngine
-        from firnline.spark.session import session
 
         said = (self.limits.at_once("reads", each) for each in places)
         at_once = min((each for each in said if each is not None), default=None)
         turn = nullcontext() if at_once is None else self._reading
-        return SparkEngine(session(self.session), self.progress, of, at_once, turn)
+        return SparkEngine(self._opened(), self.progress, of, at_once, turn)
+
+    def _opened(self) -> Session:
+        from firnline.spark.session import session
+
+        self._at_work = session(self.session)
+        return self._at_work
+
+    def stop_jobs(self) -> None:
+        """Ends what runs on Spark for this process at the moment, but for deletes, whose outcomes must be told: who
+        waits for it gets Interrupted.
+        """
+        if self._at_work is not None:
+            from firnline.spark.streaming import stop_jobs
+
+            stop_jobs(self._at_work)
 
     def delete_many(self, name: TableName, location: str, files: int) -> DeleteMany:
         """Returns who sends the deletes: executors where Spark was asked for or the list is long, else this process;
@@ -137,9 +152,8 @@ class Engines:
         at_once, most = self.limits.at_once("deletes", location), self._deletes_at_a_time(location)
         if self.named == "spark" or (self.named == "auto" and (self._at_hand or files > _LARGE_PURGE)):
             from firnline.spark.delete import SparkDeleteMany
-            from firnline.spark.session import session
 
-            return SparkDeleteMany(session(self.session), str(name), at_once, most, self._deleting)
+            return SparkDeleteMany(self._opened(), str(name), at_once, most, self._deleting)
         from firnline.local.delete import LocalDeleteMany
 
         return LocalDeleteMany(at_once, most)
@@ -151,9 +165,8 @@ class Engines:
         at_once = self.limits.at_once("writes", location)
         if self.named == "spark" or (self.named == "auto" and (self._at_hand or files > _LARGE_COPY)):
             from firnline.spark.copies.copying import SparkCopyMany
-            from firnline.spark.session import session
 
-            return SparkCopyMany(session(self.session), str(name), at_once, self._copying)
+            return SparkCopyMany(self._opened(), str(name), at_once, self._copying)
         from firnline.local.copying import LocalCopyMany
 
         return LocalCopyMany(at_once)

@@ -65,7 +65,7 @@ class SparkDeleteMany:
         columns = [pa.array([each.key for each in doomed]), pa.array([each.etag for each in doomed], pa.string())]
         rows = self.session.createDataFrame(pa.table(columns, names=list(Doomed._fields))).repartition(tasks)
         until_ms = None if lend is None else _now_ms() + lend()
-        with described(self.session, f"deleting {len(doomed):,} files", self.of):
+        with described(self.session, f"deleting {len(doomed):,} files", self.of, stoppable=False):
             done = rows.mapInArrow(_deleting(delete.share(tasks), until_ms), _OUTCOME).collect()
         raise_told(next((row.error for row in done if row.fate is None), None))
         by_key = {row.key: DeleteOutcome(row.key, Fate(row.fate), row.error) for row in done}

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import pyarrow as pa
@@ -15,13 +16,24 @@ from firnline.spark.packets import packed, unpacked, with_short_offsets
 from firnline.spark.telling import forget_zip_importers, in_one_line
 
 _DESCRIPTION = "spark.job.description"
+_OURS = f"firnline-{os.getpid()}"  # one driver may serve several processes
 
 
 @contextmanager
-def described(session: SparkSession, text: str, of: str = "") -> Iterator[None]:
-    """Names the jobs that are started inside, and tells in one line why one failed; `of` is the table."""
-    with in_one_line(text), named(session, f"{text} of {of}" if of else text):
+def described(session: SparkSession, text: str, of: str = "", *, stoppable: bool = True) -> Iterator[None]:
+    """Names the jobs that are started inside, and tells in one line why one failed; `of` is the table. Those of which
+    each outcome must be told are not `stoppable`.
+    """
+    marked = _marked(session) if stoppable else nullcontext()
+    with in_one_line(text), named(session, f"{text} of {of}" if of else text), marked:
         yield
+
+
+def stop_jobs(session: SparkSession) -> None:
+    """Ends all stoppable jobs of a session: each raises Interrupted where it was started. Tasks that copy leave half
+    a copy, which has no name yet, as those of a dead process do.
+    """
+    session.interruptTag(_OURS) if is_remote() else session.sparkContext.cancelJobsWithTag(_OURS)
 
 
 @contextmanager
@@ -46,12 +58,33 @@ def _with_description(session: SparkSession, name: str) -> Iterator[None]:
 
 
 @contextmanager
+def _marked(session: SparkSession) -> Iterator[None]:
+    """Marks jobs for `stop_jobs`. What Spark itself calls a session's tags is known to the thread alone that set them,
+    and one thread must stop what others began: so these are marks of its context.
+    """
+    if is_remote():
+        with _tagged(session, _OURS):
+            yield
+        return
+    context = session.sparkContext
+    was_marked = _OURS in context.getJobTags()
+    context.addJobTag(_OURS)
+    try:
+        yield
+    finally:
+        if not was_marked:
+            context.removeJobTag(_OURS)
+
+
+@contextmanager
 def _tagged(session: SparkSession, tag: str) -> Iterator[None]:
+    was_tagged = tag in session.getTags()
     session.addTag(tag)
     try:
         yield
     finally:
-        session.removeTag(tag)
+        if not was_tagged:
+            session.removeTag(tag)
 
 
 _ROWS_PER_JOB = 250_000

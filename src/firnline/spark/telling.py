@@ -6,6 +6,7 @@ Errors travel as rows: Spark would only try again and then bury the reason.
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -15,7 +16,7 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 
 from firnline import errors
-from firnline.errors import FirnlineError
+from firnline.errors import FirnlineError, Interrupted
 
 
 def forget_zip_importers() -> None:
@@ -30,6 +31,7 @@ def forget_zip_importers() -> None:
             sys.path_importer_cache.pop(path, None)
 
 
+_ENDED = re.compile(r"\b(SPARK_JOB_CANCELLED|OPERATION_CANCELED)\b")
 _HINT = "its page, or the executors' logs, say more; then try again"
 
 
@@ -54,10 +56,14 @@ def raise_told(said: str | None) -> None:
 
 @contextmanager
 def in_one_line(what: str) -> Iterator[None]:
-    """Around jobs: raises FirnlineError where Spark could not carry one out."""
+    """Around jobs: raises FirnlineError where Spark could not carry one out, and Interrupted where it was told to end
+    it: by us, or on Spark's own page.
+    """
     try:
         yield
     except (PySparkException, Py4JError) as problem:  # rows that are streamed fail with the JVM's own words
+        if _ENDED.search(str(problem)):
+            raise Interrupted(f"a job on Spark was stopped while {what}", hint="`firnline resume` goes on") from problem
         raise FirnlineError(f"Spark failed while {what}: {said_by(problem)}", _HINT) from problem
 
 

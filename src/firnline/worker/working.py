@@ -26,6 +26,7 @@ from firnline.policy.parse import Section
 from firnline.policy.worker.keys import LAST_MS, MARGIN_MS, MEASURED, WorkerPolicy, worker_policy
 from firnline.ports.progress import Progress, Silent
 from firnline.settings import read_config
+from firnline.worker.jobs import jobs_end
 from firnline.worker.measuring import measured_reads
 from firnline.worker.memory import Memory
 from firnline.worker.pulse import Pulse
@@ -53,7 +54,12 @@ class Hours:
 
     def may_go_on(self) -> bool:
         """Tells whether new work may be begun."""
-        return not self.stop.is_set() and self._looked()[1]
+        self.beat()
+        return not self.is_ending()
+
+    def is_ending(self) -> bool:
+        """Tells the contrary, to one that watches from aside: that it asks is no sign of life."""
+        return self.stop.is_set() or not self._looked()[1]
 
     def is_over(self) -> bool:
         return not self.may_go_on()
@@ -62,6 +68,7 @@ class Hours:
         """Raises Interrupted where nothing may be read any more: a while after nothing new is begun, so that a batch of
         deletes is followed by the look that belongs to it.
         """
+        self.beat()
         if self.stop.is_set() and self._stopped_s is None:
             self._stopped_s = time.monotonic()
         is_late = self._stopped_s is not None and time.monotonic() - self._stopped_s > _LOOK_BACK_S
@@ -74,7 +81,6 @@ class Hours:
         """
         now = self.clock()
         if self._told[0] != now // _STEP_MS:
-            self.beat()
             begins, reads = (self.policy.opens_ms(now, each) <= now for each in (MARGIN_MS, LAST_MS))
             self._told = now // _STEP_MS, begins, reads
         return self._told
@@ -148,7 +154,8 @@ class Worker:
         self._known = self._known or Memory.load(self.memory)
         round_ = Round(Lake(places, self.config), policy, self._known, self.clock, hours.may_go_on)
         try:
-            report = round_.work()
+            with jobs_end(hours.is_ending, places.engines.stop_jobs):
+                report = round_.work()
         finally:
             self._pulse.end_stages()
             end_watch()  # what this round's configuration opened, such as a webhook

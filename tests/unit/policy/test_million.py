@@ -60,6 +60,7 @@ for mode in sys.argv[1:]:
 """
 
 
+@pytest.mark.full
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells it")
 @pytest.mark.slow
 def test_a_million_snapshots_stay_under_one_gib(capsys: pytest.CaptureFixture[str]) -> None:

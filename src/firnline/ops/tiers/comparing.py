@@ -16,6 +16,7 @@ from firnline.ops.tiers.handing import Handing
 from firnline.ops.tiers.incomplete import refuse_failed
 from firnline.ops.tiers.rewriting import RewritingCopy
 from firnline.ops.tiers.tier import hands_over
+from firnline.ops.tiers.transfer import until_stopped
 from firnline.ports.catalogs import Still, always
 from firnline.ports.copying import Copy, CopyFate, CopyJob, CopyMany, CopyOutcome, Stored
 from firnline.ports.stores import Head, is_there, shared
@@ -60,20 +61,23 @@ def refuse_unlike(handing: Handing, run: Run) -> None:
         (tier.copy, plain - packed),
         (rewriting, relocate.rewritten - packed),
     )
+    still = until_stopped(work, handing.still)
     for copier, kinds in copiers:
         comparing, jobs = ComparingCopy(copier, work.store, tier.store), _listed(handing, run, kinds)
         while some := list(islice(jobs, many.rows)):
-            handing.still()
-            compared = many.copy_many(some, comparing, handing.still)
+            still()
+            compared = many.copy_many(some, comparing, still)
             refuse_failed(compared, str(tier.table), _UNLIKE)
     if tier.bundles is not None:
-        _refuse_unlike_packed(handing, tier.bundles, many, _listed(handing, run, packed))
+        _refuse_unlike_packed(handing, tier.bundles, many, _listed(handing, run, packed), still)
 
 
-def _refuse_unlike_packed(handing: Handing, bundles: Bundles, many: CopyMany, jobs: Iterator[CopyJob]) -> None:
+def _refuse_unlike_packed(
+    handing: Handing, bundles: Bundles, many: CopyMany, jobs: Iterator[CopyJob], still: Still
+) -> None:
     """The bundle itself was seen to be whole: here its sources are read, and must be what was packed."""
     while some := list(islice(jobs, many.rows)):
-        handing.still()
+        still()
         sources = [
             Stored(job.source, entry.file.size if job.size is None else job.size, entry.file.source_checksum)
             for job in some

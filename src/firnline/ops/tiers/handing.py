@@ -18,7 +18,7 @@ from firnline.ops.tiers.incomplete import incomplete, refuse_failed
 from firnline.ops.tiers.leftovers import left_behind
 from firnline.ops.tiers.pruning import NewInTier
 from firnline.ops.tiers.tier import Tier, hands_over
-from firnline.ops.tiers.transfer import Transfer, walked
+from firnline.ops.tiers.transfer import Transfer, until_stopped, walked
 from firnline.ports.catalogs import Still
 from firnline.ports.engines import Engine, Listing, ListingTooLarge, Survey
 from firnline.ports.expanding import Expand
@@ -80,8 +80,8 @@ class Handing:
         expand: Expand = work.source.format.expand
         chosen = NewInTier(expand, self.places, self.tier.store) if pruned else expand
         transfer = Transfer(
-            work.store, self.tier.store, self.places, self.tier.copy, relocate, self.tier.many, self.still,
-            work.progress, f"the tier {self.tier.policy.name}", self.tier.bundles,
+            work.store, self.tier.store, self.places, self.tier.copy, relocate, self.tier.many,
+            until_stopped(work, self.still), work.progress, f"the tier {self.tier.policy.name}", self.tier.bundles,
         )  # fmt: skip
         with walked(work, work.source.format, self.state, snapshots, chosen) as (_, survey):
             transfer.all_of(survey, files)

@@ -21,7 +21,7 @@ from firnline.ops.tiers.bundling import Bundles
 from firnline.ops.tiers.copied import CopiedFiles, copied_files
 from firnline.ops.tiers.incomplete import incomplete
 from firnline.ops.tiers.tier import Tier, hands_over
-from firnline.ops.tiers.transfer import Transfer, walked
+from firnline.ops.tiers.transfer import Transfer, until_stopped, walked
 from firnline.plans.plan import tally_json
 from firnline.ports.catalogs import Still
 from firnline.ports.copying import Copy, Stored
@@ -135,7 +135,8 @@ class Restoring:
         """Copies all files of the snapshot, `into` their places; within files, others are `named` by theirs."""
         tier, work = self.tier, self.work
         relocate = hands_over(tier.format, self.there.table).relocation(named, target)
-        transfer = Transfer(tier.store, target, into, copy, relocate, tier.many, self.still, work.progress, to)
+        still = until_stopped(work, self.still)
+        transfer = Transfer(tier.store, target, into, copy, relocate, tier.many, still, work.progress, to)
         with walked(work, tier.format, self.there, {self.snapshot}) as (_, survey):
             transfer.all_of(survey, files)
 

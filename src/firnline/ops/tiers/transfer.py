@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from itertools import accumulate, chain, islice
 from typing import TYPE_CHECKING, Any
 
+from firnline.errors import Interrupted
 from firnline.model.files import FileKind, Root, Tally
 from firnline.model.snapshots import SnapshotId
 from firnline.ops.table.context import TableContext
@@ -78,6 +79,19 @@ class Transfer:
             columns: Any = (batch.column(name).to_pylist() for name in ("key", "size", "kind"))
             for key, size, kind in zip(*columns, strict=True):
                 yield CopyJob(key, self.place.place(key), size, kind)
+
+
+def until_stopped(work: TableContext, still: Still) -> Still:
+    """Returns what asks the same, and raises Interrupted where this process is to stop: copies may last for hours, and
+    a run takes them up again where it left them.
+    """
+
+    def ask() -> None:
+        if work.interrupted():
+            raise Interrupted("stopped before all was copied", hint="`firnline resume` goes on")
+        still()
+
+    return ask
 
 
 @contextmanager

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, TypeVar
 
-from firnline.errors import AlreadyExists, FirnlineError
+from firnline.errors import AlreadyExists, FirnlineError, Interrupted
 from firnline.patience import Patience
 from firnline.ports.catalogs import Still, always
 from firnline.ports.packing import BundleJob, BundleOutcome, RepackJob
@@ -63,7 +63,7 @@ class ObjectPack:
         try:
             bundle = made(job)
             checksum = self._written(bundle, object_key(job.target), still)
-        except HOPELESS:
+        except (*HOPELESS, Interrupted):
             raise
         except FirnlineError as error:
             return BundleOutcome(job.target, error=str(error))
