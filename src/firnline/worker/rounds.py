@@ -112,7 +112,7 @@ class Round:
         tables = self.listed - self._waiting
         to_search = {name for name in tables if is_search_due(self.memory.of(name), self.policy, now)}
         looked = {name for name in tables if is_due(self.memory.of(name), self.policy, now)}
-        due = by_need(to_search | looked, self.memory)
+        due = by_need(to_search | looked, self.memory, now)
         for start in range(0, len(due), _AT_A_TIME):
             some = due[start : start + _AT_A_TIME]
             self._expire_some([name for name in some if name in to_search], orphans=True)

@@ -16,6 +16,7 @@ _SELDOM_MS = DAY_MS
 """But never less often than that, unless the operator's own rhythm is slower."""
 _FIRST_BACKOFF_MS = MINUTE_MS
 _LONGEST_BACKOFF_MS = 6 * HOUR_MS
+_PASSED_OVER_MS = DAY_MS
 _OLD_WEIGHT = 0.5
 _SEARCH_AGAIN = 8
 
@@ -34,11 +35,19 @@ def is_search_due(known: Remembered, policy: WorkerPolicy, now_ms: int) -> bool:
     return known.searched_ms > now_ms or now_ms >= known.searched_ms + policy.orphans_ms
 
 
-def by_need(tables: Iterable[str], memory: Memory) -> list[str]:
-    """Returns the tables, those first that make most garbage, and of equals the one that waits longest: where a window
-    closes before all are done, the most was done.
+def by_need(tables: Iterable[str], memory: Memory, now_ms: int) -> list[str]:
+    """Returns the tables, those first that make most garbage: where a window closes before all are done, the most was
+    done. Before them come those that were passed over for a day, the longest first: where no window is long enough for
+    all, each has its turn.
     """
-    return sorted(tables, key=lambda name: (-memory.of(name).bytes_per_hour, memory.of(name).looked_ms, name))
+
+    def need(name: str) -> tuple[float, ...]:
+        known = memory.of(name)
+        waits_since = min(now_ms, known.looked_ms + known.waits_ms)
+        passed_over = now_ms - waits_since >= _PASSED_OVER_MS
+        return (0, waits_since) if passed_over else (1, -known.bytes_per_hour, waits_since)
+
+    return sorted(tables, key=lambda name: (need(name), name))
 
 
 def looked(known: Remembered, policy: WorkerPolicy, now_ms: int, released: int, snapshots: int) -> Remembered:
