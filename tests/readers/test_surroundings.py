@@ -138,3 +138,30 @@ def test_a_reader_that_came_after_the_commit_stops_the_purge(lake: RealLake, fou
     assert "firnline undo" in str(refused.value.hint)
     lake.firnline().undo(run)
     assert snapshots(lake) == four
+
+
+def test_a_reader_that_went_back_below_a_hole_stops_the_purge(lake: RealLake, four: list[int]) -> None:
+    """What it stands at is there; what it reads next is what the run took out."""
+    place = checkpoint(lake).begin(four[0]).batch(0, four[3])
+    lake.firnline().tag("lake.db.a", "first", str(four[0]))
+    run = str(expire(lake, grace="1d").id)
+    assert snapshots(lake) == [four[0], four[3]]
+    place.batch(0, four[0])
+    with pytest.raises(RefusedForSafety, match=rf"the reader .* stands at {four[0]}.* has yet to read") as refused:
+        dated(lake.firnline(), Clock(2 * DAY_MS)).purge(run)
+    assert "firnline undo" in str(refused.value.hint)
+    lake.firnline().undo(run)
+    assert sorted(snapshots(lake)) == sorted(four)
+
+
+def test_a_reader_beside_what_a_run_took_out_stops_nothing(lake: RealLake, four: list[int]) -> None:
+    """What went after the snapshot at which it stands is of a line that the table left."""
+    lake.firnline().tag("lake.db.a", "first", str(four[0]))
+    lake.table("a").manage_snapshots().set_current_snapshot(four[0]).commit()
+    lake.append("a", 9)
+    last = snapshots(lake)[-1]
+    checkpoint(lake).begin(four[0]).batch(0, last)
+    run = str(expire(lake, grace="1d").id)
+    assert snapshots(lake) == [four[0], last]
+    checkpoint(lake).batch(0, four[0])
+    dated(lake.firnline(), Clock(2 * DAY_MS)).purge(run)

@@ -57,20 +57,42 @@ def starts_that_go(needs: ReaderNeeds, expired: Set[SnapshotId]) -> tuple[str, .
     )
 
 
-def refuse_read(work: TableContext, run: Run, in_force: Effective, now_ms: int) -> None:
-    """Raises RefusedForSafety if a reader stands at a snapshot that this run took out: it came since the commit, and
-    what it has yet to read is still there.
+def refuse_read(work: TableContext, state: State, run: Run, in_force: Effective, now_ms: int) -> None:
+    """Raises RefusedForSafety if a reader stands at a snapshot that this run took out, or has yet to read one: it came
+    since the commit, and all of it is still there.
     """
     if run.removal is None or not in_force.readers.value:
         return
     gone, limit_ms = set(run.removal.ids), _rules(in_force).limit_ms
     for reader in _found(work, in_force).readers:
-        if reader.at in gone and not _is_over(reader, run.removal, limit_ms, now_ms):
+        if reader.at is None or _is_over(reader, run.removal, limit_ms, now_ms):
+            continue
+        unread = () if reader.at in gone else _taken_out_since(state, run.removal, reader.at)
+        if reader.at in gone or unread:
+            which = f"and has yet to read {unread[-1]}, which" if unread else "which"
             raise RefusedForSafety(
-                f"the reader {reader.checkpoint} stands at {reader.at}, which {run.id} took out",
+                f"the reader {reader.checkpoint} stands at {reader.at}, {which} {run.id} took out",
                 hint=f"nothing more was removed; `firnline undo {quote(str(run.id))}` brings it back; or take the "
                 "reader out of `readers`, if it is gone",
             )
+
+
+def _taken_out_since(state: State, removal: Removal, at: SnapshotId) -> tuple[SnapshotId, ...]:
+    """Returns what a run took out between the current snapshot and an earlier one, newest first; nothing where the
+    table did not come from there.
+    """
+    parents = {str(each["snapshot-id"]): each.get("parent-snapshot-id") for each in removal.snapshots}
+    seen: dict[SnapshotId, None] = {}
+    here = state.current
+    while here is not None and here != at and here not in seen:
+        seen[here] = None
+        above = parents[here] if here in parents else _parent(state, here)
+        here = None if above is None else str(above)
+    return tuple(each for each in seen if each in parents) if here == at else ()
+
+
+def _parent(state: State, snapshot: SnapshotId) -> SnapshotId | None:
+    return state.graph[snapshot].parent if snapshot in state.graph else state.graph.bridges.get(snapshot)
 
 
 def _is_over(reader: StreamReader, removal: Removal, limit_ms: int | None, now_ms: int) -> bool:

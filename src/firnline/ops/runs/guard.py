@@ -98,7 +98,7 @@ class TableGuard:
         policy = policy_in_force(state, self.work.source.name, self.work.config, self.run.request)
         handed_on = policy.archive.value is not None or self.run.kind == ERASURE
         refuse_forbidden(state, now_ms, handed_on=handed_on)
-        refuse_read(self.work, self.run, policy, now_ms)
+        refuse_read(self.work, state, self.run, policy, now_ms)
         refuse_emptied(self.work.source.format, state, self.run)
         self._ask_others(state)
         needs = live_roots(self.work, state, now_ms, but=self.run.id.stamp)
