@@ -48,6 +48,7 @@ def pytest_configure(config: pytest.Config) -> None:
     os.environ.setdefault("SPARK_LAUNCHER_OPTS", BRIEF_JVM)
     os.environ["XDG_CONFIG_HOME"] = tempfile.mkdtemp(prefix="firnline-config-")
     _parse_settings_once()
+    _work_out_metadata_once()
 
 
 def _parse_settings_once() -> None:
@@ -58,6 +59,25 @@ def _parse_settings_once() -> None:
 
     parser = config.strictyaml
     config.strictyaml = SimpleNamespace(load=lru_cache(parser.load))  # type: ignore[assignment]
+
+
+def _work_out_metadata_once() -> None:
+    """Has a transaction of PyIceberg work out its metadata once for each change. It does so whenever it is asked, some
+    twenty times a commit, and copies all of it each time: a quarter of what tests take that build tables.
+    """
+    from pyiceberg.table import Transaction
+
+    work_out = Transaction.table_metadata.fget
+    assert work_out is not None
+
+    def known(transaction: Any) -> Any:
+        of = transaction._table.metadata, transaction._updates
+        before = transaction.__dict__.get("_known")
+        if before is None or any(one is not other for one, other in zip(before[0], of, strict=True)):
+            before = transaction.__dict__["_known"] = (of, work_out(transaction))
+        return before[1]
+
+    Transaction.table_metadata = property(known)  # type: ignore[method-assign, assignment]
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:
