@@ -18,7 +18,8 @@ SPREAD := -n $(JOBS) --dist loadgroup --no-loadscope-reorder
 # Tests that need neither a server nor a JVM; harness.pure fails those that do.
 UNIT   := tests/unit
 # What `make check` runs itself.
-LANE   := --ignore tests/docs --ignore tests/formal
+DOCS   := --ignore tests/docs
+LANE   := $(DOCS) --ignore tests/formal
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -49,9 +50,9 @@ test: $(READY) ## the tests, some minutes on two cores; more arguments with ARGS
 	@scripts/services.sh
 	@JAVA_HOME=$$(scripts/java.sh) && export JAVA_HOME && $(CLASSES) && $(SERVED) $(PYTEST) $(SPREAD) $(LANE) $(ARGS)
 
-test-full: $(READY) ## every test at its long count
+test-full: $(READY) ## every test and every formal model at its long count
 	@scripts/services.sh --all
-	@JAVA_HOME=$$(scripts/java.sh) && export JAVA_HOME && $(CLASSES) && FIRNLINE_FULL=1 $(SERVED) $(PYTEST) --timeout 10800 $(SPREAD) $(LANE) $(ARGS)
+	@JAVA_HOME=$$(scripts/java.sh) && export JAVA_HOME && $(CLASSES) && FIRNLINE_FULL=1 $(SERVED) $(PYTEST) --timeout 10800 $(SPREAD) $(DOCS) $(ARGS)
 
 check: $(READY) ## lint, format, types, import contracts, docs, the formal model
 	.venv/bin/ruff check

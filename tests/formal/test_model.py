@@ -105,6 +105,7 @@ def holds(changes: dict[str, str], invariants: tuple[str, ...], scratch: Path) -
     return verdict
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", [*PROOFS, *(LARGE if FULL else ())])
 def test_no_behaviour_breaks_a_never_rule_or_gets_stuck(name: str, tmp_path: Path) -> None:
     verdict = holds({**PROOFS, **LARGE}[name], (), tmp_path)

@@ -119,6 +119,7 @@ REACHED = {
 }
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", [*PROOFS, *(LARGE if FULL else ())])
 def test_no_behaviour_breaks_a_never_rule_or_gets_stuck(name: str, tmp_path: Path) -> None:
     verdict = check(MODEL, configured(MODEL, {**PROOFS, **LARGE}[name]), tmp_path, workers=2)
