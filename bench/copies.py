@@ -31,7 +31,7 @@ from botocore.config import Config
 from firnline.local.copying import LocalCopyMany
 from firnline.ports.copying import CopyFate, CopyJob
 from firnline.stores.copies.copying import ObjectCopy
-from firnline.stores.s3 import open_s3
+from firnline.stores.s3.places import open_s3
 from firnline.stores.throttle import Lanes, Throttle
 from harness.servers.process import Server
 from harness.servers.s3 import make_bucket

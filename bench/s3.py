@@ -27,7 +27,7 @@ from firnline.local.engine import LocalEngine
 from firnline.ports.delete import Doomed, always
 from firnline.stores.delete import ObjectDelete
 from firnline.stores.ranges import ObjectRanges
-from firnline.stores.s3 import open_s3
+from firnline.stores.s3.places import open_s3
 from firnline.stores.throttle import Lanes, Throttle
 from harness.servers.process import Server
 from harness.servers.rest import iceberg_jvm

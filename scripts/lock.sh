@@ -9,7 +9,7 @@ draft=$(mktemp)
 trap 'rm -f "$draft"' EXIT
 if [ -f requirements.lock ]; then cp requirements.lock "$draft"; fi
 
-.venv/bin/uv pip compile pyproject.toml --group dev --extra testing --universal --python-version 3.11 \
+.venv/bin/uv pip compile pyproject.toml --group dev --extra all --extra testing --universal --python-version 3.11 \
     --no-annotate --no-header --no-emit-index-url --quiet --output-file "$draft" "$@"
 
 # A platform's marker only spares it a small pure package; without it a line is the same everywhere. A marker of the

@@ -17,8 +17,8 @@ from firnline.patience import Patience
 from firnline.ports.delete import Doomed, Fate
 from firnline.stores.delete import ObjectDelete
 from firnline.stores.objects import ObjectStores
-from firnline.stores.s3 import open_s3
-from firnline.stores.s3_deletes import bulk_request
+from firnline.stores.s3.deletes import bulk_request
+from firnline.stores.s3.places import open_s3
 from firnline.stores.throttle import Lanes, Rates, Throttle
 from firnline.stores.wrappers.retry import Retrying
 from harness.curves import watched

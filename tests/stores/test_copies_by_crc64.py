@@ -11,8 +11,8 @@ import pytest
 from firnline.ports.copying import CopyFate, CopyJob
 from firnline.stores.copies.copying import ObjectCopy
 from firnline.stores.copies.verifying import ObjectVerify
-from firnline.stores.s3 import open_s3
-from firnline.stores.wire.requests import WireAnswer, WireRequest
+from firnline.stores.s3.places import open_s3
+from firnline.stores.s3.requests import WireAnswer, WireRequest
 from firnline.testing.copies.contract import LARGE, flipped, some_bytes, stored
 from harness.servers.fixtures import Bucket, unique
 from harness.servers.process import Server

@@ -22,8 +22,8 @@ from firnline.stores.delete import ObjectDelete
 from firnline.stores.delete_batches import fits_in_bulk, in_bulk
 from firnline.stores.keys import _taken_apart, object_key, object_name
 from firnline.stores.objects import ObjectStores
-from firnline.stores.s3 import open_s3
-from firnline.stores.s3_deletes import BulkAnswer, _parsed, _plain, read_answer, write_request
+from firnline.stores.s3.deletes import BulkAnswer, _parsed, _plain, read_answer, write_request
+from firnline.stores.s3.places import open_s3
 from firnline.stores.throttle import Lanes
 from harness.servers.fixtures import unique
 from harness.servers.process import Server

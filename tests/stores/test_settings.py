@@ -7,7 +7,7 @@ import pytest
 from firnline.errors import PermanentStoreError
 from firnline.stores.buckets import Buckets
 from firnline.stores.keys import object_key
-from firnline.stores.s3 import open_s3
+from firnline.stores.s3.places import open_s3
 from firnline.stores.settings import S3Settings, azure_settings, gcs_settings, http_options, s3_settings, server_of
 
 KEYS = {"s3.access-key-id": "somebody", "s3.secret-access-key": "a-secret"}

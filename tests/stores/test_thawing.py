@@ -13,7 +13,7 @@ from firnline.errors import NoSuchBucket, PermanentStoreError
 from firnline.patience import Patience
 from firnline.ports.thawing import Thaw, Warmth
 from firnline.stores.copies.thawing import ObjectThaw
-from firnline.stores.s3 import open_s3
+from firnline.stores.s3.places import open_s3
 from firnline.testing.copies.thawing import ArchiveThawContract, ThawContract
 from harness.servers.fixtures import Bucket
 from harness.servers.moto import moto, slow_restores

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from firnline.app.catalogs import Catalogs, absolute
 from firnline.app.checkpoints import StoredCheckpoints
+from firnline.extras import require
 from firnline.formats.registry import kit_named
 from firnline.journal.layout import FOLDER
 from firnline.model.locations import join, within
@@ -247,6 +248,7 @@ class Stores:
         own, (setting, _) = LocalBudget(self.pacing.part), cache_setting(self.config)
         if not setting.startswith(REDIS):
             return own
+        require("redis", "a budget in Redis")
         from firnline.caches.budget import RedisBudget
 
         return RedisBudget(setting, own, part=self.pacing.part)

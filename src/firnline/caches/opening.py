@@ -14,6 +14,7 @@ from firnline.caches.disk import DiskCache
 from firnline.caches.expand import CachedExpand, look_up
 from firnline.caches.seal import Seal, entry_name, own_secret, shared_secret
 from firnline.errors import UsageError
+from firnline.extras import require
 from firnline.foreign import is_address
 from firnline.ports.abilities import UnitsElsewhere
 from firnline.ports.cache import CACHE_KEY, REDIS, Cache, Nothing, Remember, Sealed
@@ -103,6 +104,7 @@ def open_memory(setting: str, key: str | None, key_file: Path, folder: Path) -> 
             raise UsageError("the address of the cache is not that of a Redis", hint=ALLOWED)
         if key is None:
             return OpenedCache(shown(setting), trouble=_NO_KEY)
+        require("redis", "a cache in Redis")
         from firnline.caches.redis_cache import RedisCache
 
         return OpenedCache(shown(setting), RedisCache(setting), Seal(shared_secret(key, CACHE_KEY)))

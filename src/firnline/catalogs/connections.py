@@ -15,6 +15,7 @@ from sqlalchemy.exc import ArgumentError
 from sqlalchemy.pool import NullPool
 
 from firnline.errors import UsageError
+from firnline.extras import how_to_get
 
 _WAIT_S = 30
 _CHECK = "check the uri in .pyiceberg.yaml; a relative path starts from the current folder"
@@ -103,7 +104,8 @@ def _opened(url: sa.URL, side: Side) -> sa.Engine:
             return sa.create_engine(_sqlite_url(url, side), poolclass=NullPool)
         return sa.create_engine(_with_driver(url), **_pool(url, side))
     except ModuleNotFoundError as error:
-        raise UsageError(f"{url.drivername} needs the package {error.name}", f"pip install {error.name}") from error
+        hint = how_to_get("postgres") if url.get_backend_name() == "postgresql" else f"pip install {error.name}"
+        raise UsageError(f"{url.drivername} needs the package {error.name}", hint) from error
 
 
 def _pool(url: sa.URL, side: Side) -> dict[str, Any]:

@@ -10,9 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext, suppress
-from typing import Any
 
-import botocore.exceptions
 import obstore
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -23,20 +21,6 @@ from firnline.stores.buckets import PAGE_RETRIES, Buckets, failing
 from firnline.stores.keys import Key, folder_key, object_name
 from firnline.stores.pieces import LISTED, between, by_folders, cuts_by_keys
 from firnline.stores.throttle import PAGE
-
-
-def first_key(client: Any, bucket: str, prefix: str, after: str) -> str | None:
-    """Returns the first name under `prefix` that comes after a string, None where there is none.
-
-    Raises LookupError where the store does not say; the caller can list instead.
-    """
-    try:
-        said = client.list_objects_v2(Bucket=bucket, Prefix=prefix, StartAfter=after, MaxKeys=1)
-    except (botocore.exceptions.ClientError, botocore.exceptions.BotoCoreError) as error:
-        raise LookupError(str(error)) from error
-    found = said.get("Contents") or ()
-    return str(found[0]["Key"]) if found else None
-
 
 Asking = Callable[[str], AbstractContextManager[None]]
 """Returns what stands around one request in a folder."""
@@ -104,6 +88,8 @@ class BucketRanges:
         if key.scheme == "s3":
             with suppress(LookupError), self._asking(key.text):
                 start = _name_of(after, key, folder)
+                from firnline.stores.s3.listing import first_key
+
                 name = first_key(self._buckets.s3().client, key.authority, f"{folder}/" if folder else "", start)
                 return None if name is None else _with_slash(key.text) + name[len(folder) + 1 if folder else 0 :]
         return next(iter(self._keys(key, after)), None)

@@ -39,7 +39,7 @@ from firnline.stores.settings import (
 )
 
 if TYPE_CHECKING:
-    from firnline.stores.s3 import S3Place
+    from firnline.stores.s3.places import S3Place
 
 
 def open_other(scheme: str, bucket: str, properties: Properties, retries: int) -> ObjectStore:
@@ -156,7 +156,7 @@ class Buckets:
             return self._s3_place()
 
     def _s3_place(self) -> S3Place:
-        from firnline.stores.s3 import open_s3
+        from firnline.stores.s3.places import open_s3
 
         self._s3 = self._s3 or open_s3(self._properties)
         return self._s3

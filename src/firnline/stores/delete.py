@@ -79,7 +79,7 @@ class ObjectDelete:
 
     def _together(self, bulk: Bulk, members: Numbered, may_send: MaySend, answers: list[Answer]) -> None:
         """Writes an answer per number: what may pass is sent again, in smaller requests, while patience lasts."""
-        from firnline.stores.s3_deletes import delete_bulk
+        from firnline.stores.s3.deletes import delete_bulk
 
         pauses = self._patience.pauses()
         while members:
@@ -121,7 +121,7 @@ class ObjectDelete:
             if etag is not None and not (self._conditional and key.scheme == "s3") and self._etag(key) != etag:
                 return Answer(Fate.CHANGED, "another object has this name now")
             if key.scheme == "s3":
-                from firnline.stores.s3_deletes import delete_single
+                from firnline.stores.s3.deletes import delete_single
 
                 return delete_single(self._buckets.s3().client, key, etag if self._conditional else None)
             _unlink(key) if key.scheme == "file" else self._delete_object(key)

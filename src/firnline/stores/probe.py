@@ -15,8 +15,6 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
-import botocore.exceptions
-
 from firnline.errors import AccessDenied, AlreadyExists, ObjectChanged, ObjectNotFound, StoreError, Unreachable
 from firnline.model.locations import join, parse_location
 from firnline.ports.delete import Doomed, Fate
@@ -25,51 +23,12 @@ from firnline.ports.stores import ReadWrite, TaggedObject
 from firnline.stores.buckets import Buckets
 from firnline.stores.delete import DELETE_PATIENCE, ObjectDelete
 from firnline.stores.delete_batches import Answer
-from firnline.stores.failures import HOPELESS, code_of, failure, unreachable
-from firnline.stores.keys import Key, folder_key, object_key
+from firnline.stores.failures import HOPELESS
+from firnline.stores.keys import folder_key, object_key
 from firnline.stores.objects import ObjectStores
-from firnline.stores.s3_deletes import delete_single
 from firnline.stores.throttle import Throttle
 from firnline.stores.wrappers.paced import Paced
 from firnline.stores.wrappers.retry import Retrying, persist
-
-
-def versioned(client: Any, key: Key) -> ProbeAnswer:
-    """Tells whether a delete only hides an object here."""
-    try:
-        status = client.get_bucket_versioning(Bucket=key.authority).get("Status")
-    except botocore.exceptions.ClientError as error:
-        return _not_told(error, key)
-    except botocore.exceptions.BotoCoreError as error:
-        raise unreachable(key, str(error)) from error
-    if status == "Enabled":
-        return yes(f"{key.scheme}://{key.authority} keeps every version of an object")
-    return no("versions are suspended: older ones may still take room" if status else "no versions are kept")
-
-
-def locked(client: Any, key: Key) -> ProbeAnswer:
-    """Tells whether objects may refuse to be deleted here."""
-    try:
-        said = client.get_object_lock_configuration(Bucket=key.authority).get("ObjectLockConfiguration", {})
-    except botocore.exceptions.ClientError as error:
-        if code_of(error) == "ObjectLockConfigurationNotFoundError":
-            return no("there is no object lock")
-        return _not_told(error, key)
-    except botocore.exceptions.BotoCoreError as error:
-        raise unreachable(key, str(error)) from error
-    if said.get("ObjectLockEnabled") != "Enabled":
-        return no("there is no object lock")
-    kept = said.get("Rule", {}).get("DefaultRetention", {})
-    term = ", ".join(f"{name.lower()} {value}" for name, value in kept.items()) or "no retention by default"
-    return yes(f"object lock is on in {key.scheme}://{key.authority} ({term})")
-
-
-def _not_told(error: botocore.exceptions.ClientError, key: Key) -> ProbeAnswer:
-    told = failure(code_of(error), key, str(error))
-    if isinstance(told, HOPELESS):
-        raise told from error
-    return unknown(f"not told: {code_of(error)}")
-
 
 RACERS = 4
 LARGEST_PROBED_SKEW_MS = 60_000
@@ -217,6 +176,8 @@ class Trial:
         key = object_key(self._new("condition"))
         if key.scheme != "s3":
             return unknown("the client for this store has no conditional delete")
+        from firnline.stores.s3.deletes import delete_single
+
         self.store.put(key.text, _CONTENT)
         client, etag = self.buckets.s3().client, self.store.head(key.text).etag
         stale = _answered(lambda: delete_single(client, key, _STALE))
@@ -252,26 +213,16 @@ class Trial:
         key = object_key(text)
         if key.scheme != "s3":
             return self.deleter.delete([Doomed(text)])[0].error
+        from firnline.stores.s3.probing import delete_one, take_back
+
+        client = self.buckets.s3().client
         try:
-            said = persist(lambda: self._delete_one(key), DELETE_PATIENCE)
+            said = persist(lambda: delete_one(client, key), DELETE_PATIENCE)
         except StoreError as error:
             return error.message
         if said.get("DeleteMarker"):  # a bucket with versions notes even this; take the note back where we may
-            with suppress(botocore.exceptions.ClientError, botocore.exceptions.BotoCoreError):
-                self.buckets.s3().client.delete_object(
-                    Bucket=key.authority, Key=key.path[1:], VersionId=said["VersionId"]
-                )
+            take_back(client, key, said["VersionId"])
         return ""
-
-    def _delete_one(self, key: Key) -> dict[str, Any]:
-        """Returns what S3 says of one delete; raises what its failure means."""
-        try:
-            said: dict[str, Any] = self.buckets.s3().client.delete_object(Bucket=key.authority, Key=key.path[1:])
-        except botocore.exceptions.ClientError as error:
-            raise failure(code_of(error), key, str(error)) from error
-        except botocore.exceptions.BotoCoreError as error:
-            raise unreachable(key, str(error)) from error
-        return said
 
 
 def _answered(call: Callable[[], Answer]) -> Answer:
@@ -320,6 +271,8 @@ class StoreProbe:
             return Surroundings(no("no versions are kept"), no("there is no object lock"))
         if key.scheme != "s3":
             return Surroundings(unknown("cannot be asked here"), unknown("cannot be asked here"))
+        from firnline.stores.s3.probing import locked, versioned
+
         client, lane = self._buckets.s3().client, self._throttle.reads(location)
         with self._throttle.asking(lane):
             versions = versioned(client, key)

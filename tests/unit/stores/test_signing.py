@@ -13,8 +13,8 @@ from botocore.credentials import ReadOnlyCredentials
 from hypothesis import given
 from hypothesis import strategies as st
 
-from firnline.stores.wire.requests import escaped, fields_of
-from firnline.stores.wire.signing import Secrets, host, signed
+from firnline.stores.s3.requests import escaped, fields_of
+from firnline.stores.s3.signing import Secrets, host, signed
 
 words = st.text("abcXYZ019-._~", min_size=1, max_size=12)
 names = st.text(min_size=1, max_size=12).map(lambda text: text.encode("utf-8", "replace").decode())

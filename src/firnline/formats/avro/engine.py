@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 import threading
 import types
@@ -11,7 +12,10 @@ from typing import Any, Final, Literal
 
 import numpy as np
 
+from firnline.extras import has, how_to_get
 from firnline.formats.avro import kernel
+
+_LOG: Final = logging.getLogger("firnline")
 
 Way = Literal["auto", "python", "compiled"]
 
@@ -72,6 +76,8 @@ class Choice:
             code = machine_code()
             return _compiled(code.load()) if may_build or code.kept() else None
         except (ImportError, RuntimeError, OSError):  # such as on an executor whose numba refuses its numpy
+            if may_build and not has("fast"):
+                _LOG.warning("large metadata is read slowly here: %s", how_to_get("fast"))
             return None
 
 

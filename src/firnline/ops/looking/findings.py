@@ -15,6 +15,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+from firnline.extras import EXTRAS, how_to_get
 from firnline.foreign import Veil
 from firnline.version import VERSION
 
@@ -55,7 +56,14 @@ def veiled(found: Finding, veil: Veil) -> Finding:
     return replace(found, topic=veil.over(found.topic), said=veil.over(found.said), hint=veil.over(found.hint))
 
 
-PACKAGES = ("pyarrow", "numba", "pyspark", "pyiceberg", "obstore", "boto3", "sqlalchemy", "redis")
+PACKAGES = ("pyarrow", "pyiceberg", "obstore", "sqlalchemy")
+_FOR = {
+    "spark": "Spark and SQL",
+    "s3": "S3",
+    "postgres": "PostgreSQL",
+    "redis": "Redis",
+    "fast": "quick reading of large metadata",
+}
 _OLDEST_JAVA = 17
 _ONLY_SPARK = "only the spark engine needs it; every other command works"
 _JAVA_VERSION = re.compile(r'^JAVA_VERSION="(?:1\.)?([0-9]+)([^"]*)"', re.MULTILINE)
@@ -64,11 +72,14 @@ _JAVA_VERSION = re.compile(r'^JAVA_VERSION="(?:1\.)?([0-9]+)([^"]*)"', re.MULTIL
 def versions() -> Iterator[Finding]:
     """Yields the versions of what firnline runs on."""
     yield Finding(Severity.OK, "versions", f"firnline {VERSION}, Python {platform.python_version()}")
-    found = {name: _version(name) for name in PACKAGES}
+    optional = {name: extra for extra, names in EXTRAS.items() for name in names}
+    found = {name: _version(name) for name in (*PACKAGES, *optional)}
     yield Finding(Severity.OK, "versions", ", ".join(f"{name} {number}" for name, number in found.items() if number))
-    for name, number in found.items():
-        if not number:
+    for name in PACKAGES:
+        if not found[name]:
             yield Finding(Severity.PROBLEM, "versions", f"the package {name} is missing", f"pip install {name}")
+    for extra in dict.fromkeys(optional[name] for name in optional if not found[name]):
+        yield Finding(Severity.OK, "versions", f"without what {_FOR[extra]} needs", how_to_get(extra))
     yield java()
 
 

@@ -17,7 +17,7 @@ from firnline.stores.copies.requests import PacedRequests, refusing
 from firnline.stores.failures import HOPELESS
 from firnline.stores.keys import Key, object_name
 from firnline.stores.local import LocalFiles, Piece
-from firnline.stores.wire.requests import WireRequest
+from firnline.stores.s3.requests import WireRequest
 
 
 class Opened(NamedTuple):

@@ -31,12 +31,12 @@ from firnline.stores.copies.requests import UNSUPPORTED, Answer, PacedRequests, 
 from firnline.stores.failures import code_in
 from firnline.stores.keys import Key, object_name
 from firnline.stores.local import Piece
-from firnline.stores.wire.requests import WireRequest, escaped
+from firnline.stores.s3.requests import WireRequest, escaped
 
 if TYPE_CHECKING:
     from obstore import Attributes, PutMode
 
-    from firnline.stores.wire.signed import S3Wire
+    from firnline.stores.s3.signed import S3Wire
 
 SMALLEST_COLD_BYTES = 131_072
 """Smaller objects cost as much as one of this size in every colder class, so they stay in the standard one."""

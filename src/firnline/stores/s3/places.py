@@ -22,8 +22,8 @@ from obstore.store import S3Store
 
 from firnline.errors import BadCredentials, PermanentStoreError
 from firnline.policy.limits import MOST_AT_ONCE
+from firnline.stores.s3.signed import S3Wire
 from firnline.stores.settings import Properties, S3Settings, check_address, http_options, retrying, s3_settings
-from firnline.stores.wire.signed import S3Wire
 
 _LOOK_AGAIN = timedelta(minutes=5)
 _AWS = (".amazonaws.com", ".amazonaws.com.cn")

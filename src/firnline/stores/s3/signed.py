@@ -13,8 +13,8 @@ from botocore.awsrequest import AWSPreparedRequest
 from botocore.exceptions import ClientError
 from botocore.parsers import create_parser
 
-from firnline.stores.wire.requests import WireAnswer, WireRequest, escaped, fields_of
-from firnline.stores.wire.signing import UNSIGNED, signed
+from firnline.stores.s3.requests import WireAnswer, WireRequest, escaped, fields_of
+from firnline.stores.s3.signing import UNSIGNED, signed
 
 _FAILED = 500
 

@@ -24,8 +24,8 @@ from firnline.ports.delete import Fate
 from firnline.stores.delete_batches import Answer
 from firnline.stores.failures import HOPELESS, PASSING, SLOW_DOWN, code_of, failure, unreachable
 from firnline.stores.keys import Key
-from firnline.stores.wire.requests import WireRequest
-from firnline.stores.wire.signed import S3Wire
+from firnline.stores.s3.requests import WireRequest
+from firnline.stores.s3.signed import S3Wire
 
 _HEAD = '<?xml version="1.0" encoding="UTF-8"?><Delete xmlns="http://s3.amazonaws.com/doc/2006-03-01/">'
 _OPENING = re.compile(r'(?:<\?xml version="1\.0" encoding="UTF-8"\?>\s*)?<DeleteResult(?: xmlns="[^"<>&]*")?>')
