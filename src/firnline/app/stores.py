@@ -7,9 +7,11 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING
 
+from firnline.answering import refuse_silent
 from firnline.app.catalogs import Catalogs, absolute
 from firnline.app.checkpoints import StoredCheckpoints
 from firnline.extras import require
+from firnline.foreign import Veil
 from firnline.formats.registry import kit_named
 from firnline.journal.layout import FOLDER
 from firnline.model.locations import join, within
@@ -96,6 +98,9 @@ class Stores:
     def _unpaced(self, settings: Mapping[str, str]) -> ReadWrite:
         from firnline.stores.objects import ObjectStores
 
+        endpoint = settings.get("s3.endpoint")
+        if endpoint and not settings.get("s3.proxy-uri"):
+            refuse_silent(endpoint, f"the store at {Veil().over(endpoint)}")
         return self._reached.setdefault(frozenset(settings.items()), ObjectStores(settings))
 
     def measure(self, name: TableName, folder: str) -> float | None:

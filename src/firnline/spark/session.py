@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pyspark.sql.connect.client.retries import RetryPolicy
 
 
-ANSWERS_WITHIN_S = 20.0
+ANSWERS_WITHIN_S = 12.0
 """A server answers the first bytes of a connection in milliseconds; this also bridges its restart."""
 
 _TRIES = 5

@@ -11,6 +11,7 @@ from typing import Any
 import requests
 from urllib3.exceptions import NewConnectionError, SSLError
 
+from firnline.answering import refuse_silent
 from firnline.catalogs.rest.settings import RestSettings
 from firnline.catalogs.rest.tokens import Tokens
 from firnline.errors import (
@@ -113,6 +114,7 @@ class Http:
 
     def read(self, path: str, params: Mapping[str, str] | None = None) -> Reply:
         """Returns the answer to a GET, asked again while the server is busy or away. Raises Unreachable."""
+        self.refuse_silent()
         for pause in _PATIENCE.pauses():
             wished = 0.0
             try:
@@ -130,14 +132,20 @@ class Http:
 
     def post(self, path: str, body: Mapping[str, Any]) -> Reply:
         """Returns the answer to a POST, sent once. Raises Unanswered where it may have arrived, else Unreachable."""
+        self.refuse_silent()
         return reply_of(self._send("POST", path, json=body))
 
     def delete(self, path: str, params: Mapping[str, str]) -> Reply:
         """Returns the answer to a DELETE, sent once. Raises as `post` does."""
+        self.refuse_silent()
         return reply_of(self._send("DELETE", path, params=params))
 
     def close(self) -> None:
         self._session.close()
+
+    def refuse_silent(self) -> None:
+        """Raises Unreachable where the server hangs: it would be asked again for minutes."""
+        refuse_silent(self._settings.uri, f"catalog {self._settings.name} at {self._settings.shown_uri}")
 
     def _send(self, verb: str, path: str, **options: Any) -> requests.Response:
         """Sends a request; one that is refused for its token alone is sent once more with a new one."""
