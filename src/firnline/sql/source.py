@@ -1,4 +1,4 @@
-"""The data source `firnline`: `spark.read.format("firnline").option("table", …).option("what", "all_snapshots")`."""
+"""The data source `firnline`: `spark.read.format("firnline").option("what", "all_snapshots").load(TABLE)`."""
 
 from __future__ import annotations
 

@@ -102,6 +102,11 @@ class Timeline:
             "days": [day.to_json() for day in self.days()],
         }
 
+    def _repr_html_(self) -> str:
+        from firnline.ops.html.history import history_html
+
+        return history_html(self)
+
 
 def _count(text: str | None) -> int:
     """Returns a figure of a summary; what is no number, as some writers leave it, counts as nothing."""
