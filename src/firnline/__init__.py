@@ -85,7 +85,7 @@ def open(
         trust=trust,
     )
     if session is not None and engine != "local":
-        register(session)
+        register(session, config)
     return lake
 
 
@@ -118,9 +118,11 @@ def open_worker(
     return Worker(file, usual_memory(file) if memory is None else Path(memory), told, engine)
 
 
-def register(session: Session) -> None:
-    """Makes `spark.read.format("firnline").load("lake.sales.orders")` work in a Spark session, on its executors too."""
+def register(session: Session, config: str | Path | None = None) -> None:
+    """Makes `spark.read.format("firnline").load("lake.sales.orders")` work in a Spark session, on its executors too,
+    with the configuration as it is found now.
+    """
     from firnline.spark.session import session as running
     from firnline.sql.source import register as register_source
 
-    register_source(running(session))
+    register_source(running(session), None if config is None else str(config))

@@ -59,7 +59,7 @@ class DataFrames:
 
     def _relation(self, what: str, table: Table | None) -> DataFrame:
         spark = self._session()
-        register(spark)
+        register(spark, self.config)
         state = None if table is None else self.places.source(table).load()
         return source_frame(spark, source_options(spark, what, state, self.config, {"whole": "true"}))
 

@@ -11,6 +11,7 @@ from datetime import date
 from html import escape
 from typing import Any
 
+from firnline.foreign import harmless
 from firnline.model.times import DAY_MS, format_instant
 from firnline.plans.pages import Block, Grid, Line, Page, counted, number, size
 
@@ -174,7 +175,7 @@ def svg_of(timeline: Timeline) -> str:
 
 
 def _body(table: str, days: Sequence[Day]) -> Iterator[str]:
-    yield f'<text x="{LEFT}" y="22" font-size="14">{escape(table)}</text>'
+    yield f'<text x="{LEFT}" y="22" font-size="14">{escape(harmless(table))}</text>'
     if not days:
         yield f'<text x="{LEFT}" y="{TOP + 20}">nothing happened in this time</text>'
         return

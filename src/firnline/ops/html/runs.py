@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 
 from firnline.journal.events import RunState
 from firnline.model.times import format_instant
 from firnline.ops.runs.status import RunStatus
-from firnline.plans.html.charts import DOUBT, GOES, OTHER, STAYS, Share, small_bar
+from firnline.plans.html.charts import DOUBT, GOES, OTHER, STAYS, Share, share_bar, small_bar
 from firnline.plans.html.markup import Markup, card, figures, joined, listed, paragraph, table
 from firnline.plans.pages import minute, number, size, tally
 from firnline.plans.stages import in_words
 
 _HEADINGS = ("run", "state", "waits for", "planned", "snapshots", "files", "bytes", "grace ends", "outcomes", "")
 _RIGHT = frozenset({4, 5, 6})
+_OF_STATE = {RunState.PLANNED: DOUBT, RunState.DONE: STAYS, RunState.COMMITTED: GOES, RunState.PURGING: GOES}
 _COLOURS = {"deleted": GOES, "failed": DOUBT, "spared": STAYS}
 
 
@@ -23,6 +25,7 @@ def runs_html(runs: Sequence[RunStatus]) -> Markup:
     return card(
         "runs",
         figures(runs=number(len(runs)), not_finished=number(open_runs)),
+        share_bar("states of runs", [*_states(runs)]),
         table(_HEADINGS, map(_row, runs), _RIGHT) if runs else paragraph("no runs"),
     )
 
@@ -39,6 +42,11 @@ def run_html(status: RunStatus) -> Markup:
             ((str(each.number), format_instant(each.at_ms), each.state.value) for each in status.run.events),
         ),
     )
+
+
+def _states(runs: Sequence[RunStatus]) -> Iterator[Share]:
+    for state, count in Counter(each.state for each in runs).items():
+        yield Share(state.value, count, number(count), _OF_STATE.get(state, OTHER))
 
 
 def _said(status: RunStatus) -> Markup:

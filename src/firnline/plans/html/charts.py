@@ -4,7 +4,7 @@ at, and the words beside it say the same: a chart is never the only place of a f
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from firnline.plans.html.markup import Markup, element
@@ -15,7 +15,7 @@ STAYS, GOES, DOUBT, OTHER = "#2a6f97", "#c1666b", "#b8a14a", "#9aa0a6"
 
 _WIDTH, _BAR, _TALL, _MOST = 640, 16, 64, 80
 _LEGEND = "display:inline-block;margin-right:1.5em"
-_SMALL = 120
+_SMALL, _WIDEST = 120, 16.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +41,12 @@ def share_bar(of: str, shares: Sequence[Share]) -> Markup:
     shown = [each for each in shares if each.amount > 0]
     if not shown:
         return Markup("")
-    words = (element("span", _square(each.colour), f" {each.name}: {each.said}", style=_LEGEND) for each in shown)
-    return element("div", _bar(of, shown, _WIDTH), Markup("<br>"), *words)
+    return element("div", _bar(of, shown, _WIDTH), Markup("<br>"), *_legend(shown))
+
+
+def _legend(shares: Iterable[Share]) -> Iterator[Markup]:
+    for each in shares:
+        yield element("span", _square(each.colour), f" {each.name}: {each.said}", style=_LEGEND)
 
 
 def small_bar(of: str, shares: Sequence[Share]) -> Markup:
@@ -72,13 +76,15 @@ def time_columns(of: str, series: Sequence[tuple[str, str]], marks: Iterable[Mar
     counts = [[0] * len(series) for _ in range((last - first) // step + 1)]
     for each in found:
         counts[(each.at_ms - first) // step][each.series] += 1
-    columns = _columns(series, counts, first, step)
-    said = f"{minute(first)} to {minute(last)}"
-    return element("div", _svg(of, _WIDTH, _TALL, columns), Markup("<br>"), element("small", f"{of}, {said}"))
+    sums = [sum(column) for column in zip(*counts, strict=True)]
+    told = [Share(name, count, number(count), colour) for (name, colour), count in zip(series, sums, strict=True)]
+    span = element("small", f"{of} from {minute(first)} to {minute(last)}")
+    chart = _svg(of, _WIDTH, _TALL, _columns(series, counts, first, step))
+    return element("div", chart, Markup("<br>"), *_legend(told), span)
 
 
 def _columns(series: Sequence[tuple[str, str]], counts: Sequence[Sequence[int]], first: int, step: int) -> list[Markup]:
-    highest, wide = max(map(sum, counts)), _WIDTH / len(counts)
+    highest, wide = max(map(sum, counts)), min(_WIDEST, _WIDTH / len(counts))
     columns = []
     for place, column in enumerate(counts):
         bottom = float(_TALL)
