@@ -38,6 +38,7 @@ __all__ = [
     "open",
     "open_path",
     "open_worker",
+    "policy_schema",
     "register",
 ]
 __version__ = VERSION
@@ -116,6 +117,13 @@ def open_worker(
 
     file = None if config is None else str(config)
     return Worker(file, usual_memory(file) if memory is None else Path(memory), told, engine)
+
+
+def policy_schema() -> dict[str, Any]:
+    """Returns the JSON schema of firnline.yaml, by which editors complete and check it."""
+    from firnline.policy.written.schema import policy_schema as made
+
+    return made()
 
 
 def register(session: Session, config: str | Path | None = None) -> None:

@@ -19,7 +19,7 @@ from firnline.app.runs import Leave, PlanView, Runs
 from firnline.app.searches import Searches
 from firnline.app.several import Several
 from firnline.app.tiers import HandedSnapshots, Tiers
-from firnline.app.verbs.answers import OrphanAnswer, RunList
+from firnline.app.verbs.answers import OrphanAnswer, TableRuns
 from firnline.app.verbs.looking import LookingVerbs
 from firnline.app.verbs.marking import MarkingVerbs
 from firnline.ops.marks.tags import holds_alone, refuse_no_branch, remove_tag
@@ -211,17 +211,17 @@ class Lake(LookingVerbs, MarkingVerbs):
         """Returns the run, purged where its grace is over. Raises where it was never committed."""
         return self._runs.purge(run, Leave(break_lease, include_outside))
 
-    def purge_table(self, table: Table, *, break_lease: bool = False, include_outside: bool | None = None) -> RunList:
+    def purge_table(self, table: Table, *, break_lease: bool = False, include_outside: bool | None = None) -> TableRuns:
         """Returns the committed runs of a table, each purged where it may be."""
-        return RunList(self._runs.purge_table(table, Leave(break_lease, include_outside)))
+        return TableRuns(self._runs.purge_table(table, Leave(break_lease, include_outside)))
 
-    def resume(self, table: Table, *, break_lease: bool = False, include_outside: bool | None = None) -> RunList:
+    def resume(self, table: Table, *, break_lease: bool = False, include_outside: bool | None = None) -> TableRuns:
         """Returns every unfinished run of a table, each taken as far as it may go now."""
-        return RunList(self._runs.resume(table, Leave(break_lease, include_outside)))
+        return TableRuns(self._runs.resume(table, Leave(break_lease, include_outside)))
 
-    def runs(self, table: Table) -> RunList:
+    def runs(self, table: Table) -> TableRuns:
         """Returns every recorded run of a table, in the order of planning. Changes nothing."""
-        return RunList(self._runs.of_table(table))
+        return TableRuns(self._runs.of_table(table))
 
     def run(self, run: str) -> RunStatus:
         return self._runs.named(run)

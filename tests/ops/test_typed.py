@@ -86,6 +86,7 @@ METHODS = {
     "adopt": Lake.adopt, "archive": Lake.archive, "restore": Lake.restore, "tiers": Lake.tiers, "erase": Lake.erasures,
     "iam": Lake.permissions, "doctor": Lake.doctor, "worker": firnline.open_worker,
     "policy show": Lake.policy, "policy check": Lake.check_policy,
+    "policy schema": firnline.policy_schema,
     "tag add": Lake.tag, "tag list": Lake.tags, "tag remove": Lake.untag,
     "hold add": Lake.hold, "hold list": Lake.holds, "hold release": Lake.release, "branch drop": Lake.drop_branch,
     "audit show": Lake.audit, "audit verify": Lake.verify_audit,

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 from firnline.errors import FirnlineError, NoSuchTable, UsageError
 from firnline.model.names import is_location, parts_of, without_quoted, written
-from firnline.policy.inherit import check_names
 from firnline.policy.parse import Section
+from firnline.policy.written.entries import check_names
 from firnline.ports.catalogs import Catalog, TableName
 
 if TYPE_CHECKING:

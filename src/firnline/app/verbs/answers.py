@@ -25,7 +25,7 @@ class TableNames(list[TableName]):
         return tables_html(self)
 
 
-class RunList(list[RunStatus]):
+class TableRuns(list[RunStatus]):
     """Runs: a list, in the order of planning."""
 
     def to_json(self) -> dict[str, Any]:
