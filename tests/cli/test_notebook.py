@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import firnline
 from firnline.cli.main import run
 from firnline.lake import Lake
-from firnline.plans.html.charts import GOES, STAYS, Marked, Share, share_bar, time_columns
+from firnline.plans.html.charts import GOES, STAYS, Share, TimedMark, share_bar, time_columns
 from firnline.plans.html.markup import card, element, escaped, figures, table
 from firnline.plans.pages import Drawn, Grid, Hint, Line, Page, number, size
 
@@ -227,7 +227,7 @@ def test_tables_show_their_names_and_how_many_there_are(
         lambda text: table((text,), [(text,)], frozenset({0})),
         lambda text: card(text, figures(of=text), text),
         lambda text: share_bar(text, [Share(text, 1, text, STAYS), Share(text, 2, text, GOES)]),
-        lambda text: time_columns(text, ((text, STAYS), (text, GOES)), [Marked(0, 0), Marked(9, 1)]),
+        lambda text: time_columns(text, ((text, STAYS), (text, GOES)), [TimedMark(0, 0), TimedMark(9, 1)]),
         lambda text: Page((Line(text), Hint(text), Drawn((text,)), Grid(((text,),), (text,)))).to_html(),
     ],
 )
@@ -238,8 +238,8 @@ def test_no_text_breaks_out_of_its_element(made: Callable[[str], str], text: str
     assert "\u202e" not in made(text), "nor turns the direction of writing"
 
 
-@given(marks=st.lists(st.builds(Marked, st.integers(0, 10**14), st.integers(0, 1)), min_size=1, max_size=300))
-def test_a_chart_counts_every_mark_once_and_stays_small(marks: list[Marked]) -> None:
+@given(marks=st.lists(st.builds(TimedMark, st.integers(0, 10**14), st.integers(0, 1)), min_size=1, max_size=300))
+def test_a_chart_counts_every_mark_once_and_stays_small(marks: list[TimedMark]) -> None:
     page = Shown(time_columns("snapshots", (("keep", STAYS), ("expire", GOES)), marks))
     told = [word.rpartition(" ")[2] for word in page.words if ": keep " in word or ": expire " in word]
     assert sum(map(int, told)) == len(marks)
@@ -247,5 +247,5 @@ def test_a_chart_counts_every_mark_once_and_stays_small(marks: list[Marked]) -> 
 
 
 def test_what_is_shown_is_worth_no_more_than_a_screen_for_an_old_table(tmp_path: Path) -> None:
-    marks = [Marked(each * 60_000, each % 2) for each in range(100_000)]
+    marks = [TimedMark(each * 60_000, each % 2) for each in range(100_000)]
     assert len(time_columns("snapshots", (("keep", STAYS), ("expire", GOES)), marks)) < 40_000

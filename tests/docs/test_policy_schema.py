@@ -23,8 +23,8 @@ from firnline.policy.rules import RULE_NAMES
 from firnline.policy.tiers import TIER_KEYS
 from firnline.policy.values import SETTINGS, TOP_ONLY
 from firnline.policy.worker.keys import WORKER_KEYS
-from harness.json_schema import loaded, violations
 
+from .editors import loaded, violations
 from .pages import DOCS, ROOT, blocks, table_rows
 
 SCHEMA = firnline.policy_schema()

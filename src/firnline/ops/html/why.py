@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from firnline.ops.looking.why import RUN, SNAPSHOT, Explanation, SnapshotAnswer
-from firnline.plans.html.charts import GOES, STAYS, Marked, time_columns
+from firnline.plans.html.charts import GOES, STAYS, TimedMark, time_columns
 from firnline.plans.html.markup import Markup, card, figures, joined, listed, paragraph, table
 from firnline.plans.pages import minute, number
 
@@ -35,7 +35,7 @@ def _snapshot(each: SnapshotAnswer) -> Markup:
 
 def _needers(needed_by: Sequence[SnapshotAnswer]) -> Markup:
     kept = sum(each.kept for each in needed_by)
-    marks = [Marked(each.timestamp_ms, 0 if each.kept else 1) for each in needed_by if each.timestamp_ms is not None]
+    marks = [TimedMark(each.timestamp_ms, 0 if each.kept else 1) for each in needed_by if each.timestamp_ms is not None]
     return joined(
         [
             figures(needed_by=number(len(needed_by)), of_which_stay=number(kept)),

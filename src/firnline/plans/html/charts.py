@@ -29,7 +29,7 @@ class Share:
 
 
 @dataclass(frozen=True, slots=True)
-class Marked:
+class TimedMark:
     """Something that happened, and which of a chart's series it belongs to."""
 
     at_ms: int
@@ -64,7 +64,7 @@ def _bar(of: str, shares: Sequence[Share], width: int) -> Markup:
     return _svg(of, width, _BAR, parts)
 
 
-def time_columns(of: str, series: Sequence[tuple[str, str]], marks: Iterable[Marked]) -> Markup:
+def time_columns(of: str, series: Sequence[tuple[str, str]], marks: Iterable[TimedMark]) -> Markup:
     """Returns how many happened when: columns of at most so many equal spans, the series on top of each other, each
     with its name and colour. Nothing where nothing happened; a chart never grows with a table's age.
     """

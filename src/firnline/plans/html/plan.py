@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from firnline.model.files import Tally
 from firnline.plans.explain import explain
-from firnline.plans.html.charts import DOUBT, GOES, STAYS, Marked, Share, share_bar, time_columns
+from firnline.plans.html.charts import DOUBT, GOES, STAYS, Share, TimedMark, share_bar, time_columns
 from firnline.plans.html.markup import Markup, card, figures
 from firnline.plans.pages import number, size, tally
 from firnline.plans.plan import Plan
@@ -29,9 +29,9 @@ def plan_html(plan: Plan) -> Markup:
     )
 
 
-def _snapshots(plan: Plan) -> Iterator[Marked]:
-    yield from (Marked(each.timestamp_ms, 0) for each in plan.keep)
-    yield from (Marked(each.timestamp_ms, 1) for each in plan.expire)
+def _snapshots(plan: Plan) -> Iterator[TimedMark]:
+    yield from (TimedMark(each.timestamp_ms, 0) for each in plan.keep)
+    yield from (TimedMark(each.timestamp_ms, 1) for each in plan.expire)
 
 
 def _shares(plan: Plan) -> Iterator[Share]:
