@@ -64,7 +64,7 @@ def _connected(at: SplitResult) -> socket.socket:
 
 
 def _listen(connection: socket.socket, what: str) -> None:
-    """Returns once a byte came. Raises TimeoutError where none does, after it told that it waits."""
+    """Ends once a byte came. Raises TimeoutError where none does, after it told that it waits."""
     word = connection.do_handshake if isinstance(connection, ssl.SSLSocket) else partial(connection.recv, 1)
     connection.settimeout(_IS_TOLD_AFTER_S)
     try:

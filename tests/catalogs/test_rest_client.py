@@ -18,6 +18,7 @@ from urllib.parse import parse_qs, unquote, urlsplit
 
 import pytest
 
+from firnline import answering
 from firnline.catalogs.commits import proof_of
 from firnline.catalogs.rest.catalog import RestCatalog
 from firnline.catalogs.rest.commits import RestCommits
@@ -482,7 +483,7 @@ def test_a_server_that_nobody_reached_got_nothing(desk: Desk) -> None:
 
 
 @pytest.fixture
-def encrypted(tmp_path: Path) -> Iterator[str]:
+def encrypted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     """Returns the address of a server that reads one request over TLS, then says what is no TLS."""
     made = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "1", "-subj", "/CN=127.0.0.1"]
     made += ["-addext", "subjectAltName=IP:127.0.0.1", "-keyout", str(tmp_path / "key"), "-out", str(tmp_path / "cert")]
@@ -492,7 +493,9 @@ def encrypted(tmp_path: Path) -> Iterator[str]:
     with socket.create_server(("127.0.0.1", 0)) as listening:
         thread = threading.Thread(target=_break_after_request, args=(listening, context), daemon=True)
         thread.start()
-        yield f"https://127.0.0.1:{listening.getsockname()[1]}"
+        address = f"https://127.0.0.1:{listening.getsockname()[1]}"
+        monkeypatch.setitem(answering._asked, address, (0.0, False))  # it takes one connection, and not a second one
+        yield address
         thread.join()
 
 

@@ -256,7 +256,15 @@ PLANTED = {
     "header.Authorization": "Bearer planted-header-9",
     "py-io.password": "planted password 10",
 }
-SECRETS = [*PLANTED.values(), "planted-client-secret-5", "pg-planted-11", "redis-planted-12", "planted-cache-key-13"]
+KEY_ID = PLANTED["s3.access-key-id"]
+"""Who asks is no secret: stores name it in their answers."""
+SECRETS = [
+    *({*PLANTED.values()} - {KEY_ID}),
+    "planted-client-secret-5",
+    "pg-planted-11",
+    "redis-planted-12",
+    "planted-cache-key-13",
+]
 SECRETS += ["planted%2Fsecret%2B2", "planted-env-14", "planted-query-15"]
 
 
@@ -327,8 +335,34 @@ def test_a_veil_hides_every_spelling_and_leaves_words_alone() -> None:
     assert (hidden.topic, hidden.said, hidden.hint) == (HIDDEN, HIDDEN, HIDDEN)
 
 
+def test_the_name_of_a_key_is_no_secret_and_hides_no_word(
+    lake: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A store that is known by its product's name, with that name as the id of its key, as many are set up."""
+    lines = [
+        "catalog:", "  minio:", f"    uri: sqlite:///{lake.folder}/minio.db", "    warehouse: s3://minio-lake/tables",
+        "    s3.endpoint: http://minio:minio-secret-1@127.0.0.1:1", "    s3.access-key-id: minio",
+        "    s3.secret-access-key: minio-secret-1",
+    ]  # fmt: skip
+    (lake.folder / ".pyiceberg.yaml").write_text("\n".join(lines) + "\n")
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "minio")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "minio-secret-1")
+    for form in ([], ["--json"]):
+        run(["doctor", *form])
+        said = "".join(capsys.readouterr())
+        assert "catalog minio" in said
+        assert "s3://minio-lake" in said
+        assert "minio-secret-1" not in said
+
+
 def test_settings_that_are_no_secrets_stay_readable() -> None:
     names = [
+        "s3.access-key-id",
+        "AWS_ACCESS_KEY_ID",
+        "client_id",
+        "adls.client-id",
+        "AWS_WEB_IDENTITY_TOKEN_FILE",
+        "SSH_AUTH_SOCK",
         "uri",
         "oauth2-server-uri",
         "s3.signer.endpoint",
@@ -337,6 +371,8 @@ def test_settings_that_are_no_secrets_stay_readable() -> None:
         "warehouse",
     ]
     assert secrets_in((name, "a value") for name in names) == []
+    for name in PLANTED.keys() - {"s3.access-key-id"}:
+        assert secrets_in([(name, "a value")]), name
 
 
 def test_the_address_of_a_catalog_that_works_is_shown_without_its_password() -> None:

@@ -124,3 +124,48 @@ def test_a_misspelt_rule_stops_the_commands_it_was_meant_for(
     lake.policy(LAYERED.replace("events:", "evnets:"))
     assert run(command) == 2
     assert "firnline.yaml:10: 'evnets' is nearly the table 'events'" in capsys.readouterr().err
+
+
+BY_PATTERN = """\
+keep: {within: 30d}
+catalogs:
+  "l*":
+    namespaces:
+      "*":
+        tables:
+          "ev*": {keep: {last: 2, within: off}}
+"""
+
+
+def test_a_pattern_decides_what_a_plan_keeps(lake: Lake, capsys: pytest.CaptureFixture[str]) -> None:
+    lake.policy(BY_PATTERN)
+    assert settings(capsys)["keep last"]["source"] == "firnline.yaml:7, table ev*"
+    assert run(["plan", "lake.ns.events", "--now", str(lake.events.now_ms), "--json"]) == 0
+    plan = json.loads(capsys.readouterr().out)
+    kept = [each["reasons"] for each in plan["keep"]]
+    assert ["last #2"] in kept
+    assert len(plan["keep"]) + len(plan["expire"]) == 8
+    assert run(["policy", "check"]) == 0
+    assert "l*.*.ev*" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("written", "line", "said"),
+    [
+        (BY_PATTERN.replace('"l*"', '"lak?_*"'), 3, "no catalog is named like 'lak?_*' (near are lake)"),
+        (BY_PATTERN.replace('"ev*"', '"event_*"'), 7, "no table is named like 'event_*' (near are events)"),
+        (BY_PATTERN.replace('"ev*"', "evnets"), 7, "no table 'evnets' (did you mean 'events'?)"),
+    ],
+)
+def test_a_pattern_that_nothing_matches_is_wrong_by_line(
+    lake: Lake, capsys: pytest.CaptureFixture[str], written: str, line: int, said: str
+) -> None:
+    lake.policy(written)
+    assert run(["policy", "check"]) == 2
+    assert f"firnline.yaml:{line}: {said}" in capsys.readouterr().err
+
+
+def test_a_misspelt_table_under_patterns_stops_the_plan(lake: Lake, capsys: pytest.CaptureFixture[str]) -> None:
+    lake.policy(BY_PATTERN.replace('"ev*"', "evnets"))
+    assert run(["plan", "lake.ns.events"]) == 2
+    assert "firnline.yaml:7: 'evnets' is nearly the table 'events'" in capsys.readouterr().err

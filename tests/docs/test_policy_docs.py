@@ -42,7 +42,7 @@ def test_every_example_is_a_policy(text: str) -> None:
 
 
 def test_there_are_examples() -> None:
-    assert len(EXAMPLES) == 4
+    assert len(EXAMPLES) == 6
 
 
 def example_rows() -> list[tuple[str, str]]:

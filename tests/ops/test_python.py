@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, date, datetime, timedelta, timezone
 from pathlib import Path
+from typing import Any
 
 import pyarrow.parquet
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pyiceberg.catalog.sql import SqlCatalog
+from pyiceberg.schema import Schema
+from pyiceberg.types import LongType, NestedField
 
 import firnline
+from firnline.app.moments import duration_ms, instant, rule_texts
 from firnline.app.places import places_of
 from firnline.errors import BadTimestamp, NoSuchTable, PolicyError, UsageError
 from firnline.lake import Lake
-from firnline.model.times import format_instant
+from firnline.model.times import DAY_MS, format_instant, parse_duration, parse_instant
 from firnline.policy.parse import parse_policy
 from firnline.testing.engines import a_long_life
 from firnline.testing.tables import QuickFiles, SmallTable
@@ -45,6 +53,108 @@ def test_an_instant_may_be_a_text_or_a_number(table: SmallTable) -> None:
     by_text = lake.plan(table.location, now=format_instant(table.now_ms), older_than=format_instant(table.now_ms))
     assert by_number.to_json() == by_text.to_json()
     assert len(by_number.plan.expire) > 3
+
+
+def test_an_instant_may_be_a_datetime_with_its_zone(table: SmallTable) -> None:
+    lake, at = firnline.open(), datetime.fromtimestamp(table.now_ms / 1000, UTC)
+    elsewhere = at.astimezone(timezone(timedelta(hours=9)))
+    by_number = lake.plan(table.location, now=table.now_ms, older_than=table.now_ms)
+    assert by_number.to_json() == lake.plan(table.location, now=at, older_than=elsewhere).to_json()
+
+
+@pytest.mark.parametrize("age", [timedelta(days=3), "3d"])
+def test_older_than_may_be_an_age_counted_back_from_now(table: SmallTable, age: timedelta | str) -> None:
+    lake = firnline.open()
+    by_age = lake.plan(table.location, now=table.now_ms, older_than=age)
+    by_number = lake.plan(table.location, now=table.now_ms, older_than=table.now_ms - 3 * DAY_MS)
+    assert by_age.to_json() == by_number.to_json()
+    assert by_age.plan.expire
+
+
+@pytest.mark.parametrize(
+    ("moment", "said"),
+    [
+        (datetime(2026, 1, 5), "without a zone"),
+        (date(2026, 1, 5), "not an instant"),
+        (1_787_389_200_000_000, "outside the years"),
+        (1_787_389_200_000_000_000, "not a timestamp"),
+        (20_260_105, "a date or milliseconds"),
+        (1_787_389_200.5, "not an instant"),
+        (True, "not an instant"),
+        ("yesterday", "not a timestamp"),
+    ],
+)
+def test_what_may_mean_another_instant_is_refused_with_the_reason(table: SmallTable, moment: Any, said: str) -> None:
+    """Microseconds, taken for milliseconds, would make every snapshot older than the cutoff."""
+    for asked in ({"older_than": moment}, {"now": moment}):
+        with pytest.raises(BadTimestamp, match=said) as refused:
+            firnline.open().plan(table.location, **asked)
+        assert "zone" in str(refused.value.hint)
+
+
+def test_rules_are_numbers_texts_and_time_spans(table: SmallTable) -> None:
+    lake = firnline.open()
+    written = lake.plan(table.location, now=table.now_ms, keep={"daily": "3", "within": "2d12h", "tags": "a-*,b"})
+    meant = lake.plan(
+        table.location, now=table.now_ms, keep={"daily": 3, "within": timedelta(days=2.5), "tags": ["a-*", "b"]}
+    )
+    assert meant.to_json() == written.to_json()
+    assert "within 2d12h" in meant.plan.policy
+
+
+@pytest.mark.parametrize(
+    ("keep", "said"),
+    [
+        ({"daily": True}, "no value of a rule"),
+        ({"daily": None}, "no value of a rule"),
+        ({"daily": 3.0}, "no value of a rule"),
+        ({"within": timedelta(days=-7)}, "not an age"),
+        ({"within": timedelta(microseconds=1)}, "no whole number of seconds"),
+        ({"tags": ["a,b"]}, "has a comma"),
+        ({"tags": [3]}, "no value of a rule"),
+        ({"last": timedelta(days=7)}, "not a number"),
+    ],
+)
+def test_a_value_that_no_rule_takes_is_refused(table: SmallTable, keep: Any, said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        firnline.open().plan(table.location, now=table.now_ms, keep=keep)
+
+
+@given(seconds=st.integers(0, 10**9))
+def test_a_time_span_means_what_its_text_means(seconds: int) -> None:
+    span = timedelta(seconds=seconds)
+    assert parse_duration(rule_texts({"within": span})["within"]) == duration_ms(span) == seconds * 1000
+
+
+@given(at=st.datetimes(timezones=st.timezones()))
+def test_a_datetime_means_the_instant_that_its_text_means(at: datetime) -> None:
+    """To the millisecond that is over: what came within it is not older."""
+    whole = at.replace(microsecond=at.microsecond // 1000 * 1000)
+    assert instant(at) == parse_instant(whole.isoformat())
+
+
+def test_a_name_of_the_listing_is_taken_by_every_verb(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever its parts hold: a dot, a star, a quote."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PYICEBERG_CATALOG__LAKE__URI", f"sqlite:///{tmp_path}/lake.db")
+    catalog = SqlCatalog("lake", uri=f"sqlite:///{tmp_path}/lake.db", warehouse=f"file://{tmp_path}/w")
+    catalog.create_namespace("ns")
+    for name in ("plain", "dotted.name", "star*", 'quo"te'):
+        catalog.create_table(("ns", name), Schema(NestedField(1, "x", LongType(), required=False)))
+    catalog.close()
+    lake = firnline.open(engine="local")
+    for table in lake.tables():
+        assert isinstance(table, firnline.TableName)
+        assert lake.plan(table).plan.table == str(table) == lake.plan(str(table)).plan.table
+        assert lake.check(table).sound
+        assert lake.runs(table) == []
+        assert lake.tags(table) == []
+        assert lake.policy(table)[0].table == str(table)
+        assert lake.history(table).timeline.table == str(table)
+        assert lake.orphans(table, dry_run=True).run is None
+        assert [each.table for each in lake.several([table]).plan()] == [str(table)]
+    assert [each.table for each in lake.several(lake.tables()).check()] == [str(each) for each in lake.tables()]
+    assert [each.table for each in lake.several("lake.ns.p*").plan()] == ["lake.ns.plain"], "one text is one pattern"
 
 
 def test_rules_are_given_by_name(table: SmallTable) -> None:

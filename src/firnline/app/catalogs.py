@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 from firnline.errors import FirnlineError, NoSuchTable, UsageError
 from firnline.model.names import is_location, parts_of, without_quoted, written
-from firnline.policy.inherit import check_names
 from firnline.policy.parse import Section
+from firnline.policy.written.entries import check_names
 from firnline.ports.catalogs import Catalog, TableName
 
 if TYPE_CHECKING:
@@ -110,13 +110,14 @@ class Catalogs:
         except NoSuchTable as missing:
             return self._listed_as(table, missing)
 
-    def chosen(self, texts: Sequence[str]) -> list[TableName]:
+    def chosen(self, tables: Sequence[Table]) -> list[TableName]:
         """Returns the tables that names, locations and patterns mean, each once: in `lake.sales.*` the star stands for
-        any text. Raises NoSuchTable for a text that means none.
+        any text, in a name that a listing gave for itself. Raises NoSuchTable for a text that means none.
         """
         found: dict[TableName, None] = {}
-        for text in texts:
-            found |= dict.fromkeys(self._matching(text) if is_pattern(text) else [self.name_of(text)])
+        for each in tables:
+            several = isinstance(each, str) and is_pattern(each)
+            found |= dict.fromkeys(self._matching(str(each)) if several else [self.name_of(each)])
         return list(found)
 
     def _matching(self, pattern: str) -> list[TableName]:

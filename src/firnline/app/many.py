@@ -12,6 +12,7 @@ from firnline.plans.answers import Found, TableAnswer
 from firnline.ports.progress import Progress
 
 if TYPE_CHECKING:  # the commands take AT_ONCE from here when they start
+    from firnline.app.catalogs import Table
     from firnline.app.places import Places
     from firnline.ports.catalogs import TableName
 
@@ -57,7 +58,7 @@ def answer_of(item: Item, act: Callable[[Item], Found], interrupted: Callable[[]
 
 def on_tables(
     places: Places,
-    named: Sequence[str] | None,
+    named: Sequence[Table] | None,
     act: Callable[[TableName], Found],
     at_once: int,
     interrupted: Callable[[], bool] | None = None,
@@ -70,7 +71,7 @@ def on_tables(
     yield from on_each(chosen, act, at_once, interrupted or places.interrupted, places.progress)
 
 
-def chosen_tables(places: Places, named: Sequence[str] | None) -> tuple[list[TableName], list[TableAnswer[Any]]]:
+def chosen_tables(places: Places, named: Sequence[Table] | None) -> tuple[list[TableName], list[TableAnswer[Any]]]:
     """Returns the tables that are named, or of every catalog if None; and why a catalog of these cannot be read."""
     catalogs = places.catalogs
     chosen, unread = catalogs.readable() if named is None else (catalogs.chosen(named), {})

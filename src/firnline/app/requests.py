@@ -2,37 +2,73 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any, TypedDict
 
+from firnline.app.moments import Age, Cutoff, KeepRules, Moment, cutoff_ms, duration_ms, instant, rule_texts
 from firnline.app.runs import Leave
 from firnline.app.searches import SearchTerms
-from firnline.model.times import parse_duration, parse_instant
 from firnline.ops.marks.tags import FOREVER
 from firnline.ops.orphans.rules import SearchRequest
 from firnline.plans.orphans import OrphanPlan
 from firnline.plans.request import Request
 
-Moment = str | int
-"""An instant: ISO 8601 with its zone, or milliseconds since the epoch."""
+
+class RunOptions(TypedDict, total=False):
+    """What a run may be asked for, as `request_of` takes it."""
+
+    older_than: Cutoff | None
+    retain_last: int | None
+    now: Moment | None
+    keep: KeepRules | None
+    include_outside: bool | None
+    blast_radius: float | None
+    clean: bool
+    new_history: bool
+    sole_writer: bool
+    grace: Age | None
+
+
+class TermOptions(TypedDict, total=False):
+    """On what terms a search becomes a run, as `terms_of` takes it."""
+
+    grace: Age | None
+    blast_radius: float | None
+    dry_run: bool
+    consent: Callable[[OrphanPlan], bool]
+    break_lease: bool
+    include_outside: bool
+    inventory: str | Path | None
+    files: str | Path | None
+
+
+class SearchOptions(TermOptions, total=False):
+    """What a search may be asked for, as `search_of` and `terms_of` take it."""
+
+    older_than: Cutoff | None
+    same: tuple[tuple[str, str], ...]
+    dead: frozenset[str]
+    also: tuple[str, ...]
+    keep_near_misses: bool
 
 
 def request_of(
-    older_than: Moment | None = None,
+    older_than: Cutoff | None = None,
     retain_last: int | None = None,
     now: Moment | None = None,
-    keep: Mapping[str, str | int] | None = None,
+    keep: KeepRules | None = None,
     include_outside: bool | None = None,
     blast_radius: float | None = None,
     clean: bool = False,
     new_history: bool = False,
     sole_writer: bool = False,
-    grace: str | None = None,
+    grace: Age | None = None,
 ) -> Request:
     """Returns the options of a run as a value. Raises UsageError for an instant or an age that cannot be read."""
     return Request(
-        keep={name: str(value) for name, value in (keep or {}).items()},
-        older_than_ms=instant(older_than),
+        keep=rule_texts(keep),
+        older_than_ms=cutoff_ms(older_than, now),
         retain_last=retain_last,
         now_ms=instant(now),
         include_outside=include_outside,
@@ -40,23 +76,23 @@ def request_of(
         clean=clean,
         new_history=new_history,
         sole_writer=sole_writer,
-        grace_ms=None if grace is None else parse_duration(grace),
+        grace_ms=None if grace is None else duration_ms(grace),
     )
 
 
 def search_of(
-    older_than: Moment | None = None,
+    older_than: Cutoff | None = None,
     same: tuple[tuple[str, str], ...] = (),
     dead: frozenset[str] = frozenset(),
     also: tuple[str, ...] = (),
     keep_near_misses: bool = False,
 ) -> SearchRequest:
     """Returns what a search is asked for. `also` are tables that no catalog has."""
-    return SearchRequest(instant(older_than), same, dead, also, keep_near_misses)
+    return SearchRequest(cutoff_ms(older_than), same, dead, also, keep_near_misses)
 
 
 def terms_of(
-    grace: str | None = None,
+    grace: Age | None = None,
     blast_radius: float | None = None,
     dry_run: bool = False,
     consent: Callable[[OrphanPlan], bool] = lambda plan: False,
@@ -67,17 +103,22 @@ def terms_of(
 ) -> SearchTerms:
     """Returns on what terms a search becomes a run. `consent` is shown the plan; without it the plan waits."""
     leave = Leave(break_lease, include_outside or None)
-    grace_ms = None if grace is None else parse_duration(grace)
+    grace_ms = None if grace is None else duration_ms(grace)
     return SearchTerms(grace_ms, blast_radius, dry_run, consent, leave, inventory, files)
 
 
-def instant(moment: Moment | None) -> int | None:
-    """Returns milliseconds since the epoch. Raises UsageError for a text that is no instant."""
-    return moment if moment is None or isinstance(moment, int) else parse_instant(moment)
+def asked_search(asked: SearchOptions) -> tuple[SearchRequest, SearchTerms]:
+    """Returns what a search is asked for, and on what terms."""
+    of_terms: dict[str, Any] = dict(asked)
+    of_search = {name: of_terms.pop(name) for name in _OF_SEARCH & of_terms.keys()}
+    return search_of(**of_search), terms_of(**of_terms)
 
 
-def age_ms(retain: str | int | None) -> int | None:
+_OF_SEARCH = SearchOptions.__annotations__.keys() - TermOptions.__annotations__.keys()
+
+
+def age_ms(retain: Age | int | None) -> int | None:
     """Returns for how long something is kept: an age such as 30d, or "forever"; None leaves it to the table."""
-    if not isinstance(retain, str):
-        return retain
-    return FOREVER if retain.lower() == "forever" else parse_duration(retain)
+    if isinstance(retain, str) and retain.lower() == "forever":
+        return FOREVER
+    return retain if retain is None or isinstance(retain, int) else duration_ms(retain)

@@ -14,8 +14,8 @@ from firnline.journal.unfinished import RunEntry, entry_key, listed_objects, rea
 from firnline.model.locations import identity, parse_location
 from firnline.ops.runs.status import RunStatus
 from firnline.plans.answers import TableAnswer
-from firnline.policy.inherit import section_of_catalog
 from firnline.policy.parse import written_values
+from firnline.policy.written.entries import sections_of_catalog
 from firnline.ports.discard import OwnKey
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def has_lists(places: Places) -> bool:
 def has_list(places: Places, catalog: str) -> bool:
     """Tells whether a records root is configured for all tables of a catalog."""
     config = places.config
-    return _SETTING in config.settings or _SETTING in section_of_catalog(config, catalog).settings
+    return any(_SETTING in each.settings for each in (config, *sections_of_catalog(config, catalog)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +103,8 @@ def _lists(places: Places) -> Iterator[RunList]:
     seen: set[tuple[str, frozenset[tuple[str, str]]]] = set()
     for name, catalog in places.catalogs.configured.items():
         settings = store_settings(catalog.properties)
-        for records in (*above, *written_values(section_of_catalog(config, name), _SETTING)):
+        said = [each for section in sections_of_catalog(config, name) for each in written_values(section, _SETTING)]
+        for records in (*above, *said):
             is_local = parse_location(records).scheme == "file"  # there no setting of a store counts
             at = identity(records).rstrip("/"), frozenset(() if is_local else settings.items())
             if at not in seen:

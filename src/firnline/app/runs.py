@@ -44,6 +44,7 @@ from firnline.ops.table.context import TableContext, refuse_copy
 from firnline.ops.tiers.choosing import choose_archive
 from firnline.ops.tiers.sizing import with_archive_size
 from firnline.plans.explain import explain
+from firnline.plans.html.plan import plan_html
 from firnline.plans.plan import Archive, Conflict, Plan
 from firnline.plans.request import Request
 from firnline.ports.catalogs import TableName, TableSource
@@ -84,7 +85,7 @@ class PlanView:
         return explain(self.plan).to_text()
 
     def _repr_html_(self) -> str:
-        return explain(self.plan).to_html()
+        return plan_html(self.plan)
 
 
 @dataclass(frozen=True, slots=True)

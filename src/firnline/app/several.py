@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Unpack
 
+from firnline.app.catalogs import Table
 from firnline.app.lake_wide.joined import JoinedPlans, Search, with_search
 from firnline.app.lake_wide.plans import Act, Drafted, LakePlans
 from firnline.app.lake_wide.runs import AnyPlan, Carried, LakeRuns, Proposed
 from firnline.app.lake_wide.searches import LakeSearches
 from firnline.app.looking import check_table, timeline_of_table
 from firnline.app.many import chosen_tables, on_each, on_tables, unless_stopped
+from firnline.app.moments import Moment, instant
 from firnline.app.places import Places
-from firnline.app.requests import Moment, instant, request_of, search_of, terms_of
+from firnline.app.requests import RunOptions, SearchOptions, asked_search, request_of
 from firnline.app.run_lists import has_lists
 from firnline.app.runs import Leave, Runs
 from firnline.app.searches import Examined, Searches
@@ -32,8 +34,6 @@ from firnline.plans.request import Request
 from firnline.ports.catalogs import TableName
 from firnline.ports.progress import Silent
 
-_OF_SEARCH = frozenset({"older_than", "same", "dead", "also", "keep_near_misses"})
-
 
 @dataclass(frozen=True, slots=True)
 class Several:
@@ -44,12 +44,14 @@ class Several:
     places: Places
     runs_of_tables: Runs
     searches: Searches
-    named: tuple[str, ...] | None
+    named: tuple[Table, ...] | None
     at_once: int
 
     # ---- looking: nothing is changed, but for plans that are saved
 
-    def plan(self, *, save: bool = False, orphans: bool = False, **asked: Any) -> Iterator[TableAnswer[Plan]]:
+    def plan(
+        self, *, save: bool = False, orphans: bool = False, **asked: Unpack[RunOptions]
+    ) -> Iterator[TableAnswer[Plan]]:
         """Yields what a run would do to each table; `save` writes each plan into a run record. `orphans`: what no table
         needs goes too, by a listing that is taken first.
         """
@@ -103,7 +105,7 @@ class Several:
         meant: bool = False,
         orphans: bool = False,
         confirm: Callable[[Sequence[TableAnswer[Plan]]], None] = lambda plans: None,
-        **asked: Any,
+        **asked: Unpack[RunOptions],
     ) -> list[TableAnswer[Carried[Plan]]]:
         """Returns what became of each table. All of them are planned first; `confirm` is shown the plans, and raises to
         stop. Then each is taken as far as it may go now; `resume` goes on with those that were planned. `meant`: nobody
@@ -144,13 +146,12 @@ class Several:
         self,
         *,
         confirm: Callable[[Sequence[TableAnswer[OrphanPlan]]], bool] = lambda plans: False,
-        **asked: Any,
+        **asked: Unpack[SearchOptions],
     ) -> list[TableAnswer[Carried[OrphanPlan]]]:
         """Returns what no table needs of the folders of each table, and the runs that remove it. `confirm` is shown all
         of it; unless it returns True the plans are saved and wait. `asked` are the options of `Lake.orphans`.
         """
-        search = search_of(**{name: said for name, said in asked.items() if name in _OF_SEARCH})
-        terms = terms_of(**{name: said for name, said in asked.items() if name not in _OF_SEARCH})
+        search, terms = asked_search(asked)
 
         def proposing(saved: list[str]) -> Iterator[TableAnswer[Proposed[OrphanPlan]]]:
             chosen, unread = self._shrinkable()

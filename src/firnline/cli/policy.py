@@ -52,6 +52,14 @@ def check(config: options.Config = None, as_json: options.Json = False) -> None:
     output_for(as_json).show(Page((*blocks, *(() if levels else (hint,)))), {"levels": [list(row) for row in levels]})
 
 
+@policy_app.command("schema")
+def schema(as_json: options.Json = False) -> None:
+    """Print the JSON schema of firnline.yaml, by which editors complete and check it; JSON in any case."""
+    from firnline.policy.written.schema import policy_schema
+
+    output_for(True).show(Page(()), policy_schema())
+
+
 def _settings(effective: Effective) -> Iterator[tuple[str, Setting[Any]]]:
     yield from ((f"keep {name}", setting) for name, setting in effective.keep.items())
     yield "grace", effective.grace

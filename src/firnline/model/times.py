@@ -29,6 +29,11 @@ def parse_duration(text: str) -> int:
     return sum(int(number) * _UNITS[unit] for number, unit in _PART.findall(cleaned))
 
 
+def is_duration(text: str) -> bool:
+    """Tells whether a text means a time span, and not an instant: those have no unit behind their numbers."""
+    return _DURATION.fullmatch(text.strip().lower()) is not None
+
+
 def format_duration(ms: int) -> str:
     """Returns the shortest text that parse_duration reads back to the same value (whole seconds)."""
     if ms < SECOND_MS:

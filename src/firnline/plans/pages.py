@@ -5,11 +5,11 @@ are two renderings.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from html import escape
 
 from firnline.foreign import harmless
 from firnline.model.files import Tally
 from firnline.model.times import format_instant
+from firnline.plans.html.markup import Markup, element, joined, paragraph, table
 
 LONGEST_REASON = 90
 _UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
@@ -89,9 +89,9 @@ class Page:
         hints = [f"hint: {harmless(block.text)}" for block in self.blocks if isinstance(block, Hint)]
         return "\n".join([*body, "", *hints] if hints else body)
 
-    def to_html(self) -> str:
+    def to_html(self) -> Markup:
         """Returns the page for a notebook."""
-        return "".join(_block_html(block) for block in self.blocks)
+        return joined(map(_block_html, self.blocks))
 
 
 def _block_lines(block: Line | Grid | Drawn) -> list[str]:
@@ -113,15 +113,13 @@ def _padded(row: tuple[str, ...], widths: list[int], right: frozenset[int]) -> s
     return "  ".join(cells).rstrip()
 
 
-def _block_html(block: Block) -> str:
+def _block_html(block: Block) -> Markup:
     match block:
         case Line(text):
-            return f"<p>{escape(text)}</p>"
+            return paragraph(text)
         case Drawn(lines):
-            return f"<pre>{escape(chr(10).join(lines))}</pre>"
+            return element("pre", joined(f"{harmless(line)}\n" for line in lines))
         case Hint(text):
-            return f"<p><em>hint: {escape(text)}</em></p>"
-        case Grid(rows, headings, _):
-            head = "".join(f"<th>{escape(text)}</th>" for text in headings)
-            body = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows)
-            return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+            return paragraph(element("em", f"hint: {text}"))
+        case Grid(rows, headings, right):
+            return table(headings, rows, right)

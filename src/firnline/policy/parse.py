@@ -56,11 +56,14 @@ def longest_write_ms(config: Section) -> int:
 
 
 _STORES, _TIERS, _PRICES, _WORKER = "stores", "tiers", "prices", "worker"
-_INSIDE = {
+INSIDE = {
     Level.GLOBAL: ("catalogs", Level.CATALOG),
     Level.CATALOG: ("namespaces", Level.NAMESPACE),
     Level.NAMESPACE: ("tables", Level.TABLE),
 }
+"""What a level has inside of it, and by which key."""
+ON_TOP = (_STORES, _TIERS, _PRICES, _WORKER)
+"""The groups that only the top of a file has."""
 
 
 def parse_policy(text: str, path: str = "firnline.yaml") -> Section:
@@ -96,7 +99,8 @@ def _compose(text: str, path: str) -> yaml.Node | None:
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         line = f":{mark.line + 1}" if mark else ""
-        raise PolicyError(f"{path}{line}: not YAML: {error.problem}") from None
+        hint = 'quote a pattern: "*"' if "alias" in (error.context or "") else ""
+        raise PolicyError(f"{path}{line}: not YAML: {error.problem}", hint=hint) from None
     except (yaml.YAMLError, RecursionError, ValueError) as error:
         raise PolicyError(f"{path}: not YAML: {str(error).splitlines()[0]}") from None
     return root
@@ -113,9 +117,9 @@ class _Reader:
 
     def section(self, node: yaml.Node, level: Level, name: str) -> Section:
         """Returns one level of the file and all levels inside it."""
-        group, deeper = _INSIDE.get(level, ("", level))
+        group, deeper = INSIDE.get(level, ("", level))
         settled = (each for each in SETTINGS if level is Level.GLOBAL or each not in TOP_ONLY)
-        on_top = (_STORES, _TIERS, _PRICES, _WORKER) if level is Level.GLOBAL else ()
+        on_top = ON_TOP if level is Level.GLOBAL else ()
         allowed = ("keep", *settled, *([group] if group else []), *on_top)
         keep: dict[str, Setting[Rule | None]] = {}
         settings: dict[str, Setting[Any]] = {}

@@ -34,7 +34,7 @@ def parse_rule(name: str, text: str | Sequence[str], where: str) -> Rule | None:
     try:
         return _RULES[name](text)
     except UsageError as error:
-        raise PolicyError(f"{where}: {error.message}", hint=f"{name} takes {_ALLOWED[name]}") from None
+        raise PolicyError(f"{where}: {error.message}", hint=f"{name} takes {ALLOWED[name]}") from None
 
 
 def parse_setting(name: str, text: str | Sequence[str], where: str) -> Any:
@@ -42,7 +42,7 @@ def parse_setting(name: str, text: str | Sequence[str], where: str) -> Any:
     try:
         return SETTINGS[name](text if name in _LISTS else _one(text))
     except UsageError as error:
-        raise PolicyError(f"{where}: {error.message}", hint=f"{name} takes {_ALLOWED[name]}") from None
+        raise PolicyError(f"{where}: {error.message}", hint=f"{name} takes {ALLOWED[name]}") from None
 
 
 def _one(text: str | Sequence[str]) -> str:
@@ -265,7 +265,7 @@ SETTINGS: dict[str, Callable[[Any], Any]] = {
 """The keys that are not rules, each with its parser."""
 
 _COUNT_OR_WINDOW = "a number of 1 or more, a duration such as 30d, all, or off"
-_ALLOWED = {
+ALLOWED = {
     **dict.fromkeys(RULE_NAMES, _COUNT_OR_WINDOW),
     "last": "a number of 1 or more, all, or off",
     "within": "a duration such as 90s, 15m, 24h, 30d, 4w or 1y, or off",
@@ -294,3 +294,4 @@ _ALLOWED = {
     "readers-max-age": "a duration such as 30d, or forever",
     "readers-from": "offset or start",
 }
+"""What each key takes, in words."""

@@ -83,7 +83,11 @@ def asked_of(options: Mapping[str, str]) -> RelationRequest:
 
 
 def _table_of(given: Mapping[str, str]) -> str | None:
-    catalog, table = given.get("catalog"), given.get("table")
+    """Returns the table that is named by its option, or by what `load` was given. Raises UsageError for two."""
+    catalog, table, loaded = given.get("catalog"), given.get("table"), given.get("path")
+    if table and loaded and table != loaded:
+        raise UsageError(f"two tables are named: {table} and {loaded}", hint="give load a name, or the option 'table'")
+    table = table or loaded
     return f"{written((catalog,))}.{table}" if catalog and table else table
 
 

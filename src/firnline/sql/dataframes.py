@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Unpack
 from weakref import finalize
 
 from pyspark.sql import DataFrame, SparkSession
@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 from firnline.app.catalogs import Table
 from firnline.app.engines import Engines
 from firnline.app.places import Places
-from firnline.app.requests import request_of
+from firnline.app.requests import RunOptions, request_of
 from firnline.app.runs import Runs
 from firnline.ops.runs.measured import Measured
 from firnline.ops.runs.plan import Planned, roots
@@ -34,7 +34,7 @@ class DataFrames:
     places: Places
     config: str | None = None
 
-    def files(self, table: Table, *, drop: Iterable[str] = (), **asked: Any) -> DataFrame:
+    def files(self, table: Table, *, drop: Iterable[str] = (), **asked: Unpack[RunOptions]) -> DataFrame:
         """Returns every file of the table with the verdict of the plan that `Lake.plan` would make: `path`, `kind`,
         `size` (null where no metadata tells it), `verdict` and `reason`. Raises what the plan would.
 
@@ -59,7 +59,7 @@ class DataFrames:
 
     def _relation(self, what: str, table: Table | None) -> DataFrame:
         spark = self._session()
-        register(spark)
+        register(spark, self.config)
         state = None if table is None else self.places.source(table).load()
         return source_frame(spark, source_options(spark, what, state, self.config, {"whole": "true"}))
 

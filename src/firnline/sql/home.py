@@ -5,6 +5,19 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
+
+from firnline.settings import find_config
+
+_FILE = ".pyiceberg.yaml"
+
+
+def usual_options(config: str | None) -> dict[str, str]:
+    """Returns the options that name the configuration which this process goes by, whole paths each."""
+    here, file = os.environ.get("PYICEBERG_HOME"), find_config(config)
+    home = here or (os.getcwd() if Path(_FILE).is_file() else None)
+    found = {"home": home and os.path.abspath(home), "config": None if file is None else str(file.absolute())}
+    return {name: value for name, value in found.items() if value}
 
 
 @contextmanager

@@ -90,7 +90,7 @@ class Statements:
         """The session; another one if it was stopped, as in a notebook, between two statements."""
         if self._readied is None or is_stopped(self._readied):
             self._readied = prepared(session(self.places.engines.session))
-            register(self._readied)
+            register(self._readied, self.config)
         return self._readied
 
     def run(self, text: str) -> Iterator[Answer]:

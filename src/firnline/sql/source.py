@@ -1,9 +1,10 @@
-"""The data source `firnline`: `spark.read.format("firnline").option("table", …).option("what", "all_snapshots")`."""
+"""The data source `firnline`: `spark.read.format("firnline").option("what", "all_snapshots").load(TABLE)`."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Any
 
 import pyarrow as pa
@@ -12,11 +13,12 @@ from pyspark.sql import SparkSession
 from pyspark.sql.datasource import DataSource, DataSourceReader, Filter, InputPartition
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 from pyspark.sql.types import StructType
+from pyspark.sql.utils import is_remote
 
 from firnline.errors import UnsupportedFormat, UsageError
 from firnline.spark.telling import forget_zip_importers
 from firnline.sql.faults import telling
-from firnline.sql.home import leave_gone_folder
+from firnline.sql.home import leave_gone_folder, usual_options
 from firnline.sql.relations import Piece, Relation, TimeBounds, bounds_of
 
 NAME = "firnline"
@@ -24,15 +26,23 @@ PUSHDOWN = "spark.sql.python.filterPushdown.enabled"
 _RUNTIME = "a runtime of the table's own format may read it: FIRNLINE_SPARK_PACKAGES names one"
 
 
-def register(spark: SparkSession) -> None:
-    """Makes `spark.read.format("firnline")` work in a session, on its executors too."""
+def register(spark: SparkSession, config: str | None = None) -> None:
+    """Makes `spark.read.format("firnline")` work in a session, on its executors too, with the configuration that is
+    found here and now: Spark asks in a process that stands where the session was started. A server of Spark Connect
+    has files of its own, so it goes by its own configuration.
+    """
     from firnline.spark.shipping import equipped
 
-    equipped(spark).dataSource.register(FirnlineSource)
+    usual = {} if is_remote() else usual_options(config)
+    equipped(spark).dataSource.register(type("SettledSource", (FirnlineSource,), {"usual": usual}))
 
 
 class FirnlineSource(DataSource):
-    """Snapshots, entries, files and records of one table. Pins the version that its schema was read from."""
+    """Snapshots, entries, files and records of one table. Pins the version that its schema was read from. `usual` is
+    what counts where a reader says nothing of the configuration.
+    """
+
+    usual: Mapping[str, str] = MappingProxyType({})
 
     @classmethod
     def name(cls) -> str:
@@ -57,7 +67,7 @@ class FirnlineSource(DataSource):
 
         leave_gone_folder()
         with telling():
-            asked = asked_of(dict(self.options))
+            asked = asked_of({**self.usual, **self.options})
             return *open_relation(replace(asked, version=version or asked.version)), asked.columns
 
 

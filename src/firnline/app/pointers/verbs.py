@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from firnline.app.catalogs import absolute
+from firnline.app.catalogs import Table, absolute
 from firnline.errors import FirnlineError, RefusedForSafety
 from firnline.model.snapshots import MAIN
 from firnline.model.times import format_instant
@@ -85,7 +85,7 @@ class LakePointers:
         """Returns what firnline.yaml says of a table's pointers."""
         return PointerPolicy.of(effective(self.places.config, name.catalog, name.namespace, name.name))
 
-    def sync(self, tables: Iterable[str] | None = None, *, take_over: bool = False) -> list[SyncedTable]:
+    def sync(self, tables: Iterable[Table] | None = None, *, take_over: bool = False) -> list[SyncedTable]:
         """Returns the pointers of tables, brought to what their catalogs say: of names and patterns, or of every table
         of which a policy speaks. Those that are to have none lose theirs in the time that links have. `take_over`
         replaces those that were published from another catalog. Neither a table that fails nor a catalog stops the

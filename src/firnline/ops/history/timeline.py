@@ -11,6 +11,7 @@ from datetime import date
 from html import escape
 from typing import Any
 
+from firnline.foreign import harmless
 from firnline.model.times import DAY_MS, format_instant
 from firnline.plans.pages import Block, Grid, Line, Page, counted, number, size
 
@@ -102,6 +103,11 @@ class Timeline:
             "days": [day.to_json() for day in self.days()],
         }
 
+    def _repr_html_(self) -> str:
+        from firnline.ops.html.history import history_html
+
+        return history_html(self)
+
 
 def _count(text: str | None) -> int:
     """Returns a figure of a summary; what is no number, as some writers leave it, counts as nothing."""
@@ -169,7 +175,7 @@ def svg_of(timeline: Timeline) -> str:
 
 
 def _body(table: str, days: Sequence[Day]) -> Iterator[str]:
-    yield f'<text x="{LEFT}" y="22" font-size="14">{escape(table)}</text>'
+    yield f'<text x="{LEFT}" y="22" font-size="14">{escape(harmless(table))}</text>'
     if not days:
         yield f'<text x="{LEFT}" y="{TOP + 20}">nothing happened in this time</text>'
         return

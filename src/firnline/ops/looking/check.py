@@ -41,6 +41,11 @@ class Checked:
             "listed": [each.to_json() for each in self.presence.listed],
         }
 
+    def _repr_html_(self) -> str:
+        from firnline.ops.html.check import check_html
+
+        return check_html(self)
+
 
 def check(source: TableSource, store: Read, choose: ChooseEngine, ranges: ListRanges | None) -> Checked:
     """Returns what is missing, of files and of what they are read with, what leads readers astray, which transaction

@@ -124,6 +124,7 @@ COMMANDS: dict[str, Uses] = {
     "adopt": _MARKING,
     "policy show": _READING,
     "policy check": Uses((), CatalogUse.READ),
+    "policy schema": Uses((), CatalogUse.NONE),
     "tag add": _MARKING,
     "tag remove": _MARKING,
     "tag list": _READING,

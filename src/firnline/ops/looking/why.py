@@ -90,6 +90,11 @@ class Explanation:
         reasons = {} if self.own is None else {"reasons": [self.own.what, *self.own.reasons]}
         return {"table": self.table, "file": self.file, "kept": self.kept, "needed_by": answers, **reasons}
 
+    def _repr_html_(self) -> str:
+        from firnline.ops.html.why import why_html
+
+        return why_html(self)
+
 
 _WHOLE = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:")
 

@@ -79,6 +79,11 @@ class RunStatus:
             "left_alone": list(self.left_alone),
         }
 
+    def _repr_html_(self) -> str:
+        from firnline.ops.html.runs import run_html
+
+        return run_html(self)
+
 
 def status_of(work: TableContext, run: Run, waits: str | None = None) -> RunStatus:
     return RunStatus(run, waits, outcome_totals(work.store, run.folder))

@@ -1,0 +1,103 @@
+"""Instants, ages and rules as Python people write them, read into the values and texts that policies are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+
+from firnline.app.places import now_ms
+from firnline.errors import BadTimestamp, UsageError
+from firnline.model.times import SECOND_MS, format_duration, is_duration, parse_duration, parse_instant
+
+Moment = str | int | datetime
+"""An instant: a datetime with its zone, ISO 8601 with its zone, or milliseconds since the epoch."""
+Age = str | timedelta
+"""A time span: a timedelta, or a text such as 30d."""
+Cutoff = Moment | timedelta
+"""An instant, or an age that is counted back from the present: a timedelta, or a text such as 30d."""
+RuleValue = int | str | timedelta | Sequence[str]
+"""What a rule takes: a number, a text as in firnline.yaml, a time span, or patterns of tags."""
+KeepRules = Mapping[str, RuleValue]
+"""Rules by their names: `{"daily": 3, "within": timedelta(days=7)}`."""
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MILLISECOND = timedelta(milliseconds=1)
+_ZONE_HINT = "a time without a zone means another instant on each machine: datetime(2026, 8, 22, 9, tzinfo=UTC)"
+_INSTANT_HINT = "a datetime with its zone, ISO 8601 with its zone, or epoch milliseconds as a whole number"
+_AGE_HINT = "timedelta(days=7), or a text such as 7d"
+
+
+def instant(moment: Moment | None) -> int | None:
+    """Returns milliseconds since the epoch, of a datetime those that are over. Raises BadTimestamp for what is no
+    instant or has no zone, and for a number in another unit: all of a table is older than the year 50000.
+    """
+    match moment:
+        case None:
+            return None
+        case datetime():
+            if moment.utcoffset() is None:
+                raise BadTimestamp(f"a datetime without a zone: {moment!r}", hint=_ZONE_HINT)
+            return (moment - _EPOCH) // _MILLISECOND
+        case str():
+            return parse_instant(moment)
+        case int() if not isinstance(moment, bool):
+            return parse_instant(str(moment))
+    raise BadTimestamp(f"not an instant: {moment!r:.64}", hint=_INSTANT_HINT)
+
+
+def cutoff_ms(older_than: Cutoff | None, now: Moment | None = None) -> int | None:
+    """Returns the instant before which something is old: the one that is given, or so long before `now`, else before
+    the present. Raises UsageError for what is neither.
+    """
+    if isinstance(older_than, timedelta) or (isinstance(older_than, str) and is_duration(older_than)):
+        at = instant(now)
+        return (now_ms() if at is None else at) - duration_ms(older_than)
+    return instant(older_than)
+
+
+def duration_ms(age: Age) -> int:
+    """Returns milliseconds. Raises UsageError for what is no age, or lies ahead."""
+    match age:
+        case str():
+            return parse_duration(age)
+        case timedelta() if age >= timedelta():
+            return age // _MILLISECOND
+    raise UsageError(f"not an age: {age!r:.64}", hint=_AGE_HINT)
+
+
+def rule_texts(keep: KeepRules | None) -> dict[str, str]:
+    """Returns rules as flags would say them: these are what a record keeps. Raises UsageError for a value that no rule
+    takes; the parser of policies says whether this very rule does.
+    """
+    return {name: _rule_text(name, value) for name, value in (keep or {}).items()}
+
+
+def _rule_text(name: str, value: RuleValue) -> str:
+    match value:
+        case str():
+            return value
+        case timedelta():
+            return _age_text(name, value)
+        case int() if not isinstance(value, bool):
+            return str(value)
+        case list() | tuple() if all(isinstance(each, str) for each in value):
+            return _patterns_text(name, value)
+    raise UsageError(
+        f"keep {name}: {value!r:.64} is no value of a rule", hint='3, timedelta(days=7), "7d", "all", "off"'
+    )
+
+
+def _age_text(name: str, age: timedelta) -> str:
+    """Returns an age in whole seconds: a text has no smaller ones, and less would be kept than was said."""
+    ms = duration_ms(age)
+    if timedelta(seconds=ms // SECOND_MS) != age:
+        raise UsageError(f"keep {name}: {age!r} is no whole number of seconds", hint=_AGE_HINT)
+    return format_duration(ms)
+
+
+def _patterns_text(name: str, patterns: Sequence[str]) -> str:
+    """Returns patterns with commas between. One that has a comma itself would be taken for two."""
+    torn = [each for each in patterns if "," in each]
+    if torn:
+        raise UsageError(f"keep {name}: {torn[0]!r} has a comma", hint="write ? in its place: it stands for any letter")
+    return ",".join(patterns)

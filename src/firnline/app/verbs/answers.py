@@ -1,0 +1,62 @@
+"""What verbs return that is more than one value: each still is what it was, and a notebook shows it as a page."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from firnline.errors import UnreadableMetadata
+from firnline.ops.history.timeline import Timeline
+from firnline.ops.html.history import history_html
+from firnline.ops.html.runs import run_html, runs_html
+from firnline.ops.html.tables import tables_html
+from firnline.ops.runs.status import RunStatus
+from firnline.plans.html.orphans import orphans_html
+from firnline.plans.orphans import OrphanPlan
+from firnline.ports.catalogs import TableName
+
+
+class TableNames(list[TableName]):
+    """Names of tables: a list, that every verb takes one by one."""
+
+    def to_json(self) -> dict[str, Any]:
+        return {"tables": [str(each) for each in self]}
+
+    def _repr_html_(self) -> str:
+        return tables_html(self)
+
+
+class TableRuns(list[RunStatus]):
+    """Runs: a list, in the order of planning."""
+
+    def to_json(self) -> dict[str, Any]:
+        return {"runs": [each.to_json() for each in self]}
+
+    def _repr_html_(self) -> str:
+        return runs_html(self)
+
+
+class TableHistory(NamedTuple):
+    """A table's days, and what of its history could not be read; None if all could."""
+
+    timeline: Timeline
+    trouble: UnreadableMetadata | None
+
+    def to_json(self) -> dict[str, Any]:
+        return self.timeline.to_json()
+
+    def _repr_html_(self) -> str:
+        return history_html(self.timeline, None if self.trouble is None else self.trouble.message)
+
+
+class OrphanAnswer(NamedTuple):
+    """What no table needs, and the run that removes it; None where there is nothing to remove, or none was wanted."""
+
+    plan: OrphanPlan
+    run: RunStatus | None
+
+    def to_json(self) -> dict[str, Any]:
+        carried = {"run": None, "state": None} if self.run is None else self.run.to_json()
+        return {**carried, **self.plan.to_json()} if self.run is None else {**self.plan.to_json(), **carried}
+
+    def _repr_html_(self) -> str:
+        return orphans_html(self.plan, *(() if self.run is None else (run_html(self.run),)))

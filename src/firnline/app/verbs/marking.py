@@ -1,0 +1,77 @@
+"""The verbs that mark: tags and holds, and a policy that other engines keep to as well."""
+
+from __future__ import annotations
+
+import getpass
+from collections.abc import Callable, Sequence
+
+from firnline.app.catalogs import Table
+from firnline.app.moments import Age, Moment, instant
+from firnline.app.places import Places
+from firnline.app.requests import age_ms
+from firnline.model.holds import Hold
+from firnline.model.snapshots import RefKind
+from firnline.ops.marks.adopt import Adoption, adopt, adoption_of, unaware
+from firnline.ops.marks.holds import add_hold, release_hold
+from firnline.ops.marks.tags import Tagged, add_tag, resolve
+
+
+class MarkingVerbs:
+    """What keeps snapshots of a table, whatever the policy says, and what tells other engines of it."""
+
+    places: Places
+
+    def tags(self, table: Table) -> list[Tagged]:
+        """Returns the tags of a table, each with the time until which it is kept."""
+        state = self.places.source(table).load()
+        return [Tagged.of(state, ref) for ref in state.refs.values() if ref.kind is RefKind.TAG]
+
+    def tag(self, table: Table, name: str, snapshot: str | None = None, *, retain: Age | int | None = None) -> Tagged:
+        """Returns the tag as it was written. `snapshot` is an id or a ref, the current one if None; `retain` an age
+        such as 30d, or "forever"; without it the table's own default counts.
+        """
+        return add_tag(self.places.table_context(table), name, snapshot, age_ms(retain))
+
+    def holds(self, table: Table) -> tuple[Hold, ...]:
+        return self.places.source(table).load().holds
+
+    def hold(
+        self,
+        table: Table,
+        name: str,
+        snapshot: str | None = None,
+        *,
+        why: str = "",
+        who: str | None = None,
+        until: Moment | None = None,
+    ) -> tuple[Hold, str]:
+        """Returns the hold on a snapshot, or on the whole table, and what it protects in words."""
+        work = self.places.table_context(table)
+        state = work.source.load()
+        held = resolve(state, snapshot) if snapshot is not None and snapshot in state.refs else snapshot
+        hold = Hold(name, who or getpass.getuser(), why, held, instant(until))
+        return hold, add_hold(work, hold)
+
+    def release(self, table: Table, name: str) -> None:
+        """Removes a hold; what it kept then falls under the policy."""
+        release_hold(self.places.table_context(table), name)
+
+    def adoption(self, table: Table) -> tuple[Adoption, ...]:
+        """Returns what `adopt` would write into the table's own retention. Changes nothing."""
+        work = self.places.table_context(table)
+        return adoption_of(work, work.source.load())[1]
+
+    def adopt(
+        self, table: Table, *, confirm: Callable[[tuple[Adoption, ...]], None] = lambda wanted: None
+    ) -> tuple[tuple[Adoption, ...], Sequence[str]]:
+        """Writes the policy's reach into the table's own retention, so that no other engine's expiry undercuts it.
+        Returns what was written, and the branches on which jobs still write that started before.
+
+        `confirm` is shown what would be written, if there is anything; it raises to stop.
+        """
+        work = self.places.table_context(table)
+        _, wanted = adoption_of(work, work.source.load())
+        if not wanted:
+            return (), unaware(work)
+        confirm(wanted)
+        return adopt(work), unaware(work)
