@@ -16,7 +16,7 @@ from firnline.app.looking import check_table, timeline_of_table
 from firnline.app.many import AT_ONCE
 from firnline.app.places import Places, places_of
 from firnline.app.pointers.verbs import LakePointers
-from firnline.app.requests import Moment, age_ms, instant, request_of, search_of, terms_of
+from firnline.app.requests import Moment, age_ms, cutoff, instant, request_of, search_of, terms_of
 from firnline.app.runs import Leave, PlanView, Runs
 from firnline.app.searches import Searches
 from firnline.app.several import Several
@@ -373,7 +373,7 @@ class Lake:
         self, prefix: str, folder: str, *, older_than: Moment | None = None, **terms: Any
     ) -> tuple[OrphanPlan, RunStatus | None]:
         """Returns what would go of one dropped table, and the run that removes it, if any."""
-        return self._searches.purge_dropped(prefix, folder, SearchRequest(instant(older_than)), terms_of(**terms))
+        return self._searches.purge_dropped(prefix, folder, SearchRequest(cutoff(older_than)), terms_of(**terms))
 
 
 _ACTING = ("break_lease", "confirm")

@@ -507,12 +507,17 @@ def test_a_person_is_shown_the_plan_and_asked(world: World, tmp_path: Path, answ
         env={**os.environ, **environment(world)}, cwd=tmp_path, stdin=theirs, stdout=theirs, stderr=theirs,
     )  # fmt: skip
     os.close(theirs)
-    shown = read_until(mine, "carry this out?")
+    shown = read_until(mine, "[y/N]")
     os.write(mine, f"{answer}\n".encode())
     shown += read_until(mine, None)
     assert process.wait(timeout=60) == code
     os.close(mine)
     assert "would remove 5 snapshots" in shown
+    assert f"Remove 5 snapshots from {world.table}? Files stay 1 h. [y/N]" in shown
+    before_the_question = shown[: shown.index("[y/N]")]
+    assert "hint:" not in before_the_question
+    assert "nothing was changed" not in before_the_question
+    assert ("nothing was changed" in shown) is (answer == "n")
     assert (set(world.rows()) == before) is (answer == "n")
 
 

@@ -8,7 +8,10 @@ from firnline.app.tiers import packed_files
 from firnline.errors import UnreadableMetadata
 from firnline.ops.history.reading import timeline_of
 from firnline.ops.history.timeline import Span, Timeline
+from firnline.ops.history.unremembered import add_unremembered
 from firnline.ops.looking.check import Checked, check
+from firnline.ops.runs.decision import policy_in_force
+from firnline.plans.request import Request
 
 
 def check_table(places: Places, table: Table) -> Checked:
@@ -24,4 +27,7 @@ def timeline_of_table(places: Places, table: Table, span: Span) -> tuple[Timelin
     """Returns the table's days, and what of its history could not be read."""
     work = places.table_context(table)
     state = work.source.load()
-    return timeline_of(work.source, state, work.store, work.root(state), span)
+    timeline, trouble = timeline_of(work.source, state, work.store, work.root(state), span)
+    timeline.remembers = policy_in_force(state, work.source.name, places.config, Request()).history.value is not None
+    add_unremembered(timeline, work, state)
+    return timeline, trouble

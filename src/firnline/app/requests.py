@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from firnline.app.places import now_ms
 from firnline.app.runs import Leave
 from firnline.app.searches import SearchTerms
-from firnline.model.times import parse_duration, parse_instant
+from firnline.model.times import is_duration, parse_duration, parse_moment
 from firnline.ops.marks.tags import FOREVER
 from firnline.ops.orphans.rules import SearchRequest
 from firnline.plans.orphans import OrphanPlan
 from firnline.plans.request import Request
 
 Moment = str | int
-"""An instant: ISO 8601 with its zone, or milliseconds since the epoch."""
+"""An instant: ISO 8601 with its zone, a date (its beginning in UTC), or milliseconds since the epoch."""
 
 
 def request_of(
@@ -28,19 +29,22 @@ def request_of(
     new_history: bool = False,
     sole_writer: bool = False,
     grace: str | None = None,
+    at_most: float | None = None,
 ) -> Request:
     """Returns the options of a run as a value. Raises UsageError for an instant or an age that cannot be read."""
+    at_ms = instant(now)
     return Request(
         keep={name: str(value) for name, value in (keep or {}).items()},
-        older_than_ms=instant(older_than),
+        older_than_ms=cutoff(older_than, at_ms),
         retain_last=retain_last,
-        now_ms=instant(now),
+        now_ms=at_ms,
         include_outside=include_outside,
         blast_radius=blast_radius,
         clean=clean,
         new_history=new_history,
         sole_writer=sole_writer,
         grace_ms=None if grace is None else parse_duration(grace),
+        at_most=at_most,
     )
 
 
@@ -52,7 +56,7 @@ def search_of(
     keep_near_misses: bool = False,
 ) -> SearchRequest:
     """Returns what a search is asked for. `also` are tables that no catalog has."""
-    return SearchRequest(instant(older_than), same, dead, also, keep_near_misses)
+    return SearchRequest(cutoff(older_than), same, dead, also, keep_near_misses)
 
 
 def terms_of(
@@ -73,7 +77,16 @@ def terms_of(
 
 def instant(moment: Moment | None) -> int | None:
     """Returns milliseconds since the epoch. Raises UsageError for a text that is no instant."""
-    return moment if moment is None or isinstance(moment, int) else parse_instant(moment)
+    return moment if moment is None or isinstance(moment, int) else parse_moment(moment)
+
+
+def cutoff(older_than: Moment | None, at_ms: int | None = None) -> int | None:
+    """Returns the instant before which something is old: one that was named, or an age such as 7d, counted back from
+    the given instant or from now. A run remembers the instant, so that resuming it later takes nothing more.
+    """
+    if isinstance(older_than, str) and is_duration(older_than):
+        return (now_ms() if at_ms is None else at_ms) - parse_duration(older_than)
+    return instant(older_than)
 
 
 def age_ms(retain: str | int | None) -> int | None:

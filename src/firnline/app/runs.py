@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from firnline.app.catalogs import Table
 from firnline.app.places import Places
+from firnline.app.run_names import run_meant, run_to_undo
 from firnline.errors import FirnlineError, UsageError
 from firnline.journal.events import RunState
-from firnline.journal.layout import RunId
 from firnline.journal.lease import Lease
 from firnline.journal.news import news_of_plan
 from firnline.journal.runs import Run, refuse_changed_run
@@ -31,6 +31,7 @@ from firnline.ops.runs.advance import (
     settle_halfway_runs,
     undo,
 )
+from firnline.ops.runs.bounded import bound_note, most_within
 from firnline.ops.runs.decision import Settled, policy_in_force
 from firnline.ops.runs.leased import LeasedRun
 from firnline.ops.runs.measured import measured
@@ -150,7 +151,7 @@ class Runs:
         Raises LeaseHeld where another process moved it meanwhile, UsageError unless it waits, and UnreadableMetadata
         where the record is not the one that this user saved: another plan was shown.
         """
-        named = RunId.parse(run)
+        named = run_meant(self.places, run)
         work = self.places.of_run(named)
         found = work.run(named)[1]
         refuse_changed_run(found)
@@ -168,6 +169,24 @@ class Runs:
                 undo(leased)
 
     def _planned(self, work: TableContext, request: Request) -> Planned:
+        """Returns the plan; where the operator set a bound, that of the oldest snapshots which it allows."""
+        planned = self._planned_once(work, request)
+        if request.at_most is None:
+            return planned
+
+        def plan_oldest(count: int) -> Plan:
+            with closing(self._planned_once(work, replace(request, oldest=count))) as tried:
+                return tried.plan
+
+        oldest = most_within(planned.plan, request.at_most, plan_oldest)
+        if oldest is None:
+            return planned
+        planned.close()
+        bounded = self._planned_once(work, replace(request, oldest=oldest))
+        note = bound_note(bounded.plan, len(planned.plan.expire), request.at_most)
+        return replace(bounded, plan=replace(bounded.plan, notes=(*bounded.plan.notes, note)))
+
+    def _planned_once(self, work: TableContext, request: Request) -> Planned:
         draft = self.draft(work, request)
         if draft.walk is None:
             return self.finished(work, draft, None)
@@ -254,7 +273,8 @@ class Runs:
             return commit_only(leased)
 
     def undo(self, run: str, leave: Leave) -> RunStatus:
-        with self._leased(run, leave, deletes=False) as leased:
+        """Returns the run, undone; `run` may also be a table, of which the last run is meant."""
+        with self._leased(str(run_to_undo(self.places, run)), leave, deletes=False) as leased:
             return status_of(leased.work, undo(leased).run)
 
     def purge(self, run: str, leave: Leave) -> RunStatus:
@@ -304,13 +324,14 @@ class Runs:
         return frozenset(run.id.stamp for run in runs) - ended, ended
 
     def named(self, run: str) -> RunStatus:
-        work = self.places.of_run(RunId.parse(run))
-        return status_of(work, work.run(RunId.parse(run))[1])
+        meant = run_meant(self.places, run)
+        work = self.places.of_run(meant)
+        return status_of(work, work.run(meant)[1])
 
     @contextmanager
     def _leased(self, run: str, leave: Leave, *, deletes: bool = True) -> Iterator[LeasedRun]:
         """Holds the lease and hands out the run as it is then: another process may have moved it just before."""
-        named = RunId.parse(run)
+        named = run_meant(self.places, run)
         work = replace(self.places.of_run(named), include_outside=leave.include_outside)
         state, _ = work.run(named)
         self.places.stores.prepare(work, state, deletes=deletes)

@@ -9,7 +9,8 @@ import typer
 
 from firnline.app.many import AT_ONCE
 from firnline.cli.terminal import options
-from firnline.cli.terminal.output import exit_code_of, output_for, progress_for
+from firnline.cli.terminal.output import exit_code_of, output_for
+from firnline.cli.terminal.progress import progress_for
 from firnline.ops.looking.check import Checked
 from firnline.ops.table.context import unfit
 from firnline.plans.answers import TableAnswer, facts_of

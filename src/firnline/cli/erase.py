@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from firnline.cli.runs import Grace, Yes, ask, lake_of
 from firnline.cli.terminal import options
+from firnline.cli.terminal.asking import ask
+from firnline.cli.terminal.opening import lake_of
 from firnline.cli.terminal.output import output_for
 from firnline.cli.tiers import Days, NoWait, Speed
 from firnline.errors import RefusedForSafety
@@ -33,11 +34,11 @@ def erase(
     files: FilesArg,
     case: Case = None,
     by: By = None,
-    grace: Grace = None,
+    grace: options.Grace = None,
     speed: Speed = "bulk",
     days: Days = 7,
     no_wait: NoWait = False,
-    yes: Yes = False,
+    yes: options.Yes = False,
     everything: options.Everything = False,
     config: options.Config = None,
     engine: options.Engine = "auto",
@@ -61,7 +62,8 @@ def erase(
 
     def confirm(plan: ErasurePlan) -> None:
         if not yes:
-            ask(erasure_page(plan, everything), as_json)
+            what = f"{counted(len(plan.files), 'file')} from every snapshot of {table}, live and in tiers"
+            ask(erasure_page(plan, everything), f"Erase {what}? It cannot be undone.", as_json)
 
     report = lake.erasures.carry_out(table, files, asked, grace_ms, confirm)
     output_for(as_json).show(_report_page(report), report.to_json())

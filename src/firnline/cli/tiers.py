@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from firnline.cli.terminal import options
-from firnline.cli.terminal.output import output_for, progress_for
+from firnline.cli.terminal.output import output_for
+from firnline.cli.terminal.progress import progress_for
 from firnline.errors import UsageError
 from firnline.plans.pages import Block, Hint, Line, Page, counted, tally
 

@@ -9,7 +9,8 @@ from typing import Annotated
 import typer
 
 from firnline.cli.terminal import options
-from firnline.cli.terminal.output import output_for, progress_for
+from firnline.cli.terminal.opening import looking_lake
+from firnline.cli.terminal.output import output_for
 from firnline.ops.looking.why import RUN, SNAPSHOT, Explanation, OwnDocument, SnapshotAnswer
 from firnline.plans.pages import Block, Grid, Hint, Line, Page, counted, minute
 
@@ -24,16 +25,24 @@ def why(
     older_than: options.OlderThan = None,
     retain_last: options.RetainLast = None,
     now: options.Now = None,
+    keep_last: options.KeepLast = None,
+    keep_within: options.KeepWithin = None,
+    keep_hourly: options.KeepHourly = None,
+    keep_daily: options.KeepDaily = None,
+    keep_weekly: options.KeepWeekly = None,
+    keep_monthly: options.KeepMonthly = None,
+    keep_quarterly: options.KeepQuarterly = None,
+    keep_yearly: options.KeepYearly = None,
+    keep_tag: options.KeepTag = None,
     trust: options.TrustSnapshot = None,
     policy: options.Policy = None,
     config: options.Config = None,
     as_json: options.Json = False,
 ) -> None:
     """Say which rule, ref, hold or pin keeps a snapshot, or which snapshots need a file."""
-    from firnline.lake import open_lake
-
-    lake = open_lake(policy or config, progress=progress_for(as_json), trust=trust or ())
-    answer = lake.why(table, what, older_than=older_than, retain_last=retain_last, now=now)
+    asked = options.asked(locals())
+    lake = looking_lake(policy or config, "auto", as_json, trust)
+    answer = lake.why(table, what, **asked)
     output_for(as_json).show(Page(tuple(_blocks(answer))), answer.to_json())
 
 
