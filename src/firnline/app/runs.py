@@ -40,7 +40,7 @@ from firnline.ops.runs.plan import Draft, Planned, draft_plan, finish_plan
 from firnline.ops.runs.presence import without_false_promise
 from firnline.ops.runs.purge import Deleter
 from firnline.ops.runs.record import save_plan
-from firnline.ops.runs.status import RunStatus, status_of
+from firnline.ops.runs.status import RunStatus, status_of, waiting_note
 from firnline.ops.table.context import TableContext, refuse_copy
 from firnline.ops.tiers.choosing import choose_archive
 from firnline.ops.tiers.sizing import with_archive_size
@@ -109,7 +109,7 @@ class Runs:
         if files is not None:
             check_listing_name(Path(files))
         work = self.places.table_context(table)
-        planned = self._planned(work, request)
+        planned = _beside_waiting(work, self._planned(work, request))
         view = PlanView(planned, self.saved(work, planned, meant=False) if save else planned.plan)
         if files is not None:
             view.write_files(files)
@@ -348,6 +348,16 @@ class Runs:
         stores, engines = self.places.stores, self.places.engines
         many = engines.delete_many(name, run.plan["location"], run.plan["victims"]["files"])
         return Deleter(stores.delete(name, run.folder.root), many, stores.remove_empty())
+
+
+def _beside_waiting(work: TableContext, planned: Planned) -> Planned:
+    """Returns the plan with notes of runs on the table that wait: what they took out is not in it any more. A plan can
+    be looked at where records cannot be read; what would act reads them again, and stops.
+    """
+    with suppress(FirnlineError):
+        notes = [waiting_note(run) for run in work.runs(planned.state) if not run.is_finished]
+        return replace(planned, plan=replace(planned.plan, notes=(*planned.plan.notes, *notes)))
+    return planned
 
 
 def _refuse_hopeless(work: TableContext, planned: Planned) -> None:

@@ -32,7 +32,7 @@ from firnline.cli import (
     worker,
 )
 from firnline.cli.observing import audit
-from firnline.cli.terminal import helping
+from firnline.cli.terminal import completing, helping
 from firnline.cli.terminal.manners import QUIET_HELP, VERBOSE_HELP, settle_manner, talk
 from firnline.cli.terminal.opening import left_undone
 from firnline.cli.terminal.output import Output, output_for
@@ -77,7 +77,12 @@ def version(
     show: Annotated[bool, typer.Option("--version", help="Show the version.")] = False,
     log: Annotated[
         str | None,
-        typer.Option("--log", metavar="FORM", help="json: every stage as a line of JSON on stderr; or text."),
+        typer.Option(
+            "--log",
+            metavar="FORM",
+            help="json: every stage as a line of JSON on stderr; or text.",
+            autocompletion=completing.values("json", "text"),
+        ),
     ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help=QUIET_HELP)] = False,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help=VERBOSE_HELP)] = False,

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from firnline.cli.expire import show_expired
-from firnline.cli.terminal import options
+from firnline.cli.terminal import completing, options
 from firnline.cli.terminal.asking import ask, confirming
 from firnline.cli.terminal.opening import lake_of
 from firnline.cli.terminal.output import output_for
@@ -25,8 +25,11 @@ branch_app = typer.Typer(help="Drop branches, with what only they hold.", no_arg
 
 _DAMAGED = "nothing of the table goes while this hold cannot be read: correct its property, or remove it with"
 
-TagName = Annotated[str, typer.Argument(metavar="NAME", help="The tag's name.")]
-HoldName = Annotated[str, typer.Argument(metavar="NAME", help="The hold's name: a case, a ticket.")]
+TagName = Annotated[str, typer.Argument(metavar="NAME", help="The tag's name.", autocompletion=completing.tags)]
+HoldName = Annotated[
+    str,
+    typer.Argument(metavar="NAME", help="The hold's name: a case, a ticket.", autocompletion=completing.holds),
+]
 
 
 def register(app: typer.Typer) -> None:
@@ -40,7 +43,10 @@ def register(app: typer.Typer) -> None:
 def tag_add(
     table: options.TableArg,
     name: TagName,
-    snapshot: Annotated[str | None, typer.Argument(metavar="[SNAPSHOT|REF]", help="Default: the current one.")] = None,
+    snapshot: Annotated[
+        str | None,
+        typer.Argument(metavar="[SNAPSHOT|REF]", help="Default: the current one.", autocompletion=completing.refs),
+    ] = None,
     retain: Annotated[str | None, typer.Option("--retain", metavar="AGE|forever", help="30d, or forever.")] = None,
     config: options.Config = None,
     as_json: options.Json = False,
@@ -100,7 +106,10 @@ def _tag_facts(tag: Tagged) -> dict[str, Any]:
 def hold_add(
     table: options.TableArg,
     name: HoldName,
-    snapshot: Annotated[str | None, typer.Argument(metavar="[SNAPSHOT|REF]", help="Default: the whole table.")] = None,
+    snapshot: Annotated[
+        str | None,
+        typer.Argument(metavar="[SNAPSHOT|REF]", help="Default: the whole table.", autocompletion=completing.refs),
+    ] = None,
     why: Annotated[str, typer.Option("--why", help="The reason, for those who find it.")] = "",
     who: Annotated[str | None, typer.Option("--who", help="Default: you.")] = None,
     until: Annotated[
@@ -183,7 +192,7 @@ def _adoption_page(adoptions: tuple[Adoption, ...], verb: str) -> Page:
 @branch_app.command("drop")
 def branch_drop(
     table: options.TableArg,
-    name: Annotated[str, typer.Argument(metavar="NAME", help="The branch's name.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The branch's name.", autocompletion=completing.refs)],
     blast_radius: options.BlastRadius = None,
     grace: options.Grace = None,
     sole_writer: options.SoleWriter = False,

@@ -11,7 +11,7 @@ import typer
 
 from firnline.app.many import AT_ONCE
 from firnline.cli.several import show_carried
-from firnline.cli.terminal import options
+from firnline.cli.terminal import completing, options
 from firnline.cli.terminal.asking import ask, question_of_search
 from firnline.cli.terminal.opening import lake_of
 from firnline.cli.terminal.output import output_for
@@ -30,7 +30,11 @@ Grace = Annotated[
 ]
 Searched = Annotated[
     list[str] | None,
-    typer.Argument(metavar="[TABLE|PREFIX]...", help="Tables, or a folder with several; patterns: lake.sales.*."),
+    typer.Argument(
+        metavar="[TABLE|PREFIX]...",
+        help="Tables, or a folder with several; patterns: lake.sales.*.",
+        autocompletion=completing.tables,
+    ),
 ]
 OlderThan = Annotated[
     str | None,
@@ -49,7 +53,13 @@ Same = Annotated[
     typer.Option("--same", metavar="A=B", help="Two schemes and authorities that are one place; repeatable."),
 ]
 NearMisses = Annotated[
-    str, typer.Option("--near-misses", metavar="stop|keep", help="What to do about names that nearly match.")
+    str,
+    typer.Option(
+        "--near-misses",
+        metavar="stop|keep",
+        help="What to do about names that nearly match.",
+        autocompletion=completing.values("stop", "keep"),
+    ),
 ]
 DroppedUuid = Annotated[
     list[str] | None,

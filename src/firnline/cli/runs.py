@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from firnline.app.many import AT_ONCE
-from firnline.cli.terminal import options
+from firnline.cli.terminal import completing, options
 from firnline.cli.terminal.opening import lake_of
 from firnline.cli.terminal.output import exit_code_of, output_for
-from firnline.cli.terminal.run_pages import EVERY_RUN, ShownRuns, run_blocks, show_runs
+from firnline.cli.terminal.run_pages import EVERY_RUN, STATES, ShownRuns, run_blocks, show_runs
 from firnline.errors import UsageError
 from firnline.journal.layout import names_run
 from firnline.model.times import format_instant
@@ -23,7 +23,12 @@ if TYPE_CHECKING:
     from firnline.ops.runs.status import RunStatus
 
 RunArg = Annotated[
-    str, typer.Argument(metavar="RUN", help="A run, as `firnline runs` shows it: TABLE@STAMP, or its stamp alone.")
+    str,
+    typer.Argument(
+        metavar="RUN",
+        help="A run, as `firnline runs` shows it: TABLE@STAMP, or its stamp alone.",
+        autocompletion=completing.runs,
+    ),
 ]
 EveryTable = Annotated[
     bool, typer.Option("--all", help="Look at every table, whatever the list of unfinished runs says.")
@@ -31,7 +36,12 @@ EveryTable = Annotated[
 _UNFINISHED = "these are not finished yet; `firnline runs --all` looks at every table and shows all of its runs"
 OfState = Annotated[
     list[str] | None,
-    typer.Option("--state", metavar="STATE", help="Show only runs in this state; or open, or ended. Repeatable."),
+    typer.Option(
+        "--state",
+        metavar="STATE",
+        help="Show only runs in this state; or open, or ended. Repeatable.",
+        autocompletion=completing.values(*STATES),
+    ),
 ]
 Since = Annotated[
     str | None,
@@ -39,7 +49,12 @@ Since = Annotated[
 ]
 OfTable = Annotated[
     list[str] | None,
-    typer.Option("--table", metavar="TABLE", help="Only these tables: names, folders, patterns. Repeatable."),
+    typer.Option(
+        "--table",
+        metavar="TABLE",
+        help="Only these tables: names, folders, patterns. Repeatable.",
+        autocompletion=completing.tables,
+    ),
 ]
 
 
@@ -80,7 +95,10 @@ def approve(
 
 def purge(
     targets: Annotated[
-        list[str] | None, typer.Argument(metavar="[RUN|TABLE]...", help="Default: every due run.")
+        list[str] | None,
+        typer.Argument(
+            metavar="[RUN|TABLE]...", help="Default: every due run.", autocompletion=completing.runs_and_tables
+        ),
     ] = None,
     every: EveryTable = False,
     of_table: OfTable = None,
@@ -110,7 +128,12 @@ def purge(
 
 def undo(
     run: Annotated[
-        str, typer.Argument(metavar="RUN|TABLE", help="A run, as TABLE@STAMP or by its stamp; or a table's last run.")
+        str,
+        typer.Argument(
+            metavar="RUN|TABLE",
+            help="A run, as TABLE@STAMP or by its stamp; or a table's last run.",
+            autocompletion=completing.runs_and_tables,
+        ),
     ],
     include_outside: Annotated[
         bool | None,
@@ -131,7 +154,12 @@ def undo(
 
 
 def resume(
-    targets: Annotated[list[str] | None, typer.Argument(metavar="[RUN|TABLE]...", help="Default: every table.")] = None,
+    targets: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[RUN|TABLE]...", help="Default: every table.", autocompletion=completing.runs_and_tables
+        ),
+    ] = None,
     every: EveryTable = False,
     at_once: options.AtOnce = AT_ONCE,
     include_outside: options.IncludeOutside = None,
@@ -179,8 +207,14 @@ def _show_each(
 
 
 def runs(
-    show: Annotated[str | None, typer.Argument(metavar="[show|TABLE]", help="`show RUN`, or a table.")] = None,
-    run: Annotated[str | None, typer.Argument(metavar="[RUN]", help="With `show`: the run.")] = None,
+    show: Annotated[
+        str | None,
+        typer.Argument(metavar="[show|TABLE]", help="`show RUN`, or a table.", autocompletion=completing.tables),
+    ] = None,
+    run: Annotated[
+        str | None,
+        typer.Argument(metavar="[RUN]", help="With `show`: the run.", autocompletion=completing.runs),
+    ] = None,
     every: EveryTable = False,
     of_table: OfTable = None,
     of_state: OfState = None,

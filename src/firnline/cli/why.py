@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from firnline.cli.terminal import options
+from firnline.cli.terminal import completing, options
 from firnline.cli.terminal.opening import looking_lake
 from firnline.cli.terminal.output import output_for
 from firnline.ops.looking.why import RUN, SNAPSHOT, Explanation, OwnDocument, SnapshotAnswer
@@ -21,7 +21,12 @@ def register(app: typer.Typer) -> None:
 
 def why(
     table: options.TableArg,
-    what: Annotated[str, typer.Argument(metavar="SNAPSHOT|REF|FILE", help="A snapshot id, a ref, or a file's path.")],
+    what: Annotated[
+        str,
+        typer.Argument(
+            metavar="SNAPSHOT|REF|FILE", help="A snapshot id, a ref, or a file's path.", autocompletion=completing.refs
+        ),
+    ],
     older_than: options.OlderThan = None,
     retain_last: options.RetainLast = None,
     now: options.Now = None,

@@ -9,14 +9,26 @@ from typing import Annotated, Any
 import typer
 
 from firnline.app.catalogs import is_pattern
+from firnline.cli.terminal import completing
 from firnline.cli.terminal.manners import command_path
 from firnline.errors import UsageError
 from firnline.policy.values import parse_setting
 
-TableArg = Annotated[str, typer.Argument(metavar="TABLE", help="CATALOG.NAMESPACE.NAME, or its folder: a path or URI.")]
+TableArg = Annotated[
+    str,
+    typer.Argument(
+        metavar="TABLE",
+        help="CATALOG.NAMESPACE.NAME, or its folder: a path or URI.",
+        autocompletion=completing.tables,
+    ),
+]
 TablesArg = Annotated[
     list[str] | None,
-    typer.Argument(metavar="[TABLE]...", help="Names, folders, or patterns: lake.sales.*; several show one line each."),
+    typer.Argument(
+        metavar="[TABLE]...",
+        help="Names, folders, or patterns: lake.sales.*; several show one line each.",
+        autocompletion=completing.tables,
+    ),
 ]
 AllTables = Annotated[bool, typer.Option("--all", help="Every table of every configured catalog.")]
 AtOnce = Annotated[int, typer.Option("--at-once", metavar="N", min=1, help="Of several tables, so many side by side.")]
@@ -34,6 +46,7 @@ Engine = Annotated[
         metavar="ENGINE",
         help="Who opens the metadata: local (threads), spark, or auto, by the table's size.",
         envvar="FIRNLINE_ENGINE",
+        autocompletion=completing.values("auto", "local", "spark"),
     ),
 ]
 TrustSnapshot = Annotated[
