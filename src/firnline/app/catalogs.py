@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from firnline.errors import FirnlineError, NoSuchTable, UsageError
-from firnline.model.names import is_location, parts_of, without_quoted, written
+from firnline.model.names import is_location, is_pattern, parts_of, written
 from firnline.policy.inherit import check_names
 from firnline.policy.parse import Section
 from firnline.ports.catalogs import Catalog, TableName
@@ -157,11 +157,6 @@ class Catalogs:
             shown = " or ".join(map(str, found))
             raise UsageError(f"{text} may mean several tables", hint=f"write {shown}")
         return found[0]
-
-
-def is_pattern(text: str) -> bool:
-    """Tells whether a text stands for all tables of such names. A location never does, nor a sign within quotes."""
-    return not is_location(text) and any(sign in without_quoted(text) for sign in "*?[")
 
 
 def _plain_texts(table: TableName) -> tuple[str, str]:

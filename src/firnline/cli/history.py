@@ -13,7 +13,6 @@ from firnline.cli.terminal import options
 from firnline.cli.terminal.output import output_for
 from firnline.cli.terminal.progress import progress_for
 from firnline.errors import UsageError
-from firnline.ops.history.timeline import timeline_page
 
 Since = Annotated[
     str | None,
@@ -41,6 +40,7 @@ def history(
     Changes nothing.
     """
     from firnline.lake import open_lake
+    from firnline.ops.history.timeline import timeline_page
 
     one, begin = options.the_one(tables, every), options.since(since)
     lake, output = open_lake(config, progress=progress_for(as_json)), output_for(as_json)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from shlex import quote
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -14,10 +14,11 @@ from firnline.cli.terminal.opening import lake_of
 from firnline.cli.terminal.output import output_for
 from firnline.model.holds import Hold
 from firnline.model.times import format_instant
-from firnline.ops.marks.adopt import Adoption
-from firnline.ops.marks.tags import Tagged
-from firnline.ops.runs.plan import RESTART
 from firnline.plans.pages import Grid, Hint, Line, Page, counted
+
+if TYPE_CHECKING:
+    from firnline.ops.marks.adopt import Adoption
+    from firnline.ops.marks.tags import Tagged
 
 tag_app = typer.Typer(help="Name snapshots that every engine keeps.", no_args_is_help=True)
 hold_app = typer.Typer(help="Hold snapshots or whole tables: who, why, until when.", no_args_is_help=True)
@@ -168,6 +169,8 @@ def adopt_table(
     table: options.TableArg, yes: options.Yes = False, config: options.Config = None, as_json: options.Json = False
 ) -> None:
     """Write the policy's reach into the table's own retention, so that no other engine's expiry undercuts it."""
+
+    from firnline.ops.runs.plan import RESTART
 
     def confirm(wanted: tuple[Adoption, ...]) -> None:
         if not yes:

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from firnline.cli.terminal import completing, options
 from firnline.cli.terminal.opening import looking_lake
 from firnline.cli.terminal.output import output_for
-from firnline.ops.looking.why import RUN, SNAPSHOT, Explanation, OwnDocument, SnapshotAnswer
 from firnline.plans.pages import Block, Grid, Hint, Line, Page, counted, minute
+
+if TYPE_CHECKING:
+    from firnline.ops.looking.why import Explanation, OwnDocument, SnapshotAnswer
 
 
 def register(app: typer.Typer) -> None:
@@ -71,6 +73,8 @@ def _blocks(answer: Explanation) -> Iterator[Block]:
 
 
 def _counted(kind: str, number: int) -> str:
+    from firnline.ops.looking.why import RUN, SNAPSHOT
+
     return f"{counted(number, SNAPSHOT)} that a run took out" if kind == RUN else counted(number, kind)
 
 
@@ -81,6 +85,8 @@ def _metadata(own: OwnDocument) -> Iterator[Block]:
 
 
 def _row(each: SnapshotAnswer) -> tuple[str, ...]:
+    from firnline.ops.looking.why import RUN, SNAPSHOT
+
     verdict = "stays" if each.kept else "would expire"
     named = each.snapshot if each.kind in (SNAPSHOT, RUN) else f"{each.kind} {each.snapshot}"
     return (named, _minute(each.timestamp_ms), verdict, ", ".join(each.refs), "; ".join(each.reasons))

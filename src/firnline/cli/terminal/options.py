@@ -8,10 +8,10 @@ from typing import Annotated, Any
 
 import typer
 
-from firnline.app.catalogs import is_pattern
 from firnline.cli.terminal import completing
 from firnline.cli.terminal.manners import command_path
 from firnline.errors import UsageError
+from firnline.model.names import is_pattern
 from firnline.policy.values import parse_setting
 
 TableArg = Annotated[
