@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -271,3 +272,28 @@ def test_history_that_is_on_tells_each_run_once(lake: Lake, capsys: Capture) -> 
     assert sum(day["expired"] for day in shown["days"]) == len(done["expired"])
     assert sum(day["purged_bytes"] for day in shown["days"]) == done["outcomes"]["deleted"]["bytes"]
     assert "history is off" not in said(capsys, "history", "lake.ns.events")
+
+
+# ---------------------------------------------------------------- paths from here
+
+
+def test_a_table_and_its_files_are_named_from_this_folder(
+    tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = SmallTable(QuickFiles(), f"file://{tmp_path}/warehouse/t1")
+    for _ in range(4):
+        made.append(1)
+    made.publish()
+    monkeypatch.chdir(tmp_path / "warehouse")
+    whole = facts(capsys, "plan", f"{tmp_path}/warehouse/t1", "--retain-last", "1", "--older-than", "1d")
+    for named in ("./t1", "../warehouse/t1", "t1/"):
+        here = facts(capsys, "plan", named, "--retain-last", "1", "--older-than", "1d")
+        assert (here["table"], here["expire"]) == (whole["table"], whole["expire"])
+    data = f"t1/data/{next(each.name for each in Path('t1/data').iterdir())}"
+    assert facts(capsys, "why", "./t1", data)["kept"] is True
+    assert facts(capsys, "erase", "./t1", data)["files"] == [f"{tmp_path}/warehouse/{data}"]
+    assert "a folder here has that name; a path has a slash: ./t1" in said(capsys, "plan", "t1", code=10)
+    run_ = facts(capsys, "expire", "./t1", "--retain-last", "1", "--older-than", "1d", "--yes")["run"]
+    assert facts(capsys, "runs", "show", f"./t1@{run_.rpartition('@')[2]}")["state"] == "committed"
+    monkeypatch.chdir(tmp_path / "warehouse" / "t1")
+    assert facts(capsys, "undo", ".")["state"] == "undone"

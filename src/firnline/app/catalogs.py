@@ -151,6 +151,8 @@ class Catalogs:
         """Returns the one listed table whose name is this text where no part stands in quotes."""
         names = [name for name in self.configured if len(self.configured) == 1 or text.startswith(f"{name}.")]
         found = [table for name in names for table in self.open(name).tables() if text in _plain_texts(table)]
+        if not found and os.path.isdir(text):
+            raise NoSuchTable(missing.message, hint=f"a folder here has that name; a path has a slash: ./{text}")
         if not found:
             raise missing
         if len(found) > 1:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated
 
@@ -52,7 +53,7 @@ def erase(
     from firnline.app.requests import age_ms
     from firnline.ops.tiers.waking import Inquiry
 
-    lake = lake_of(config, engine, as_json)
+    lake, files = lake_of(config, engine, as_json), [_from_here(each) for each in files]
     if case is None and by is None:
         plan = lake.erasures.plan(table, files)
         output_for(as_json).show(erasure_page(plan, everything), plan.to_json())
@@ -68,6 +69,11 @@ def erase(
     report = lake.erasures.carry_out(table, files, asked, grace_ms, confirm)
     output_for(as_json).show(_report_page(report), report.to_json())
     return RefusedForSafety.exit_code if any(each.left for each in report.tables) else 0
+
+
+def _from_here(file: str) -> str:
+    """Returns a file that is named from this folder by its whole path; any other as it is named."""
+    return os.path.abspath(file) if not file.startswith("/") and os.path.isfile(file) else file
 
 
 def erasure_page(plan: ErasurePlan, everything: bool = False) -> Page:

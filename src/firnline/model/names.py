@@ -41,8 +41,10 @@ def without_quoted(text: str) -> str:
 
 
 def is_location(text: str) -> bool:
-    """Tells whether a text is a path or a URI: it has a slash, and not only inside of a quoted part."""
-    return "/" in without_quoted(text)
+    """Tells whether a text is a path or a URI: it has a slash, and not only inside of a quoted part; or it is this very
+    folder or the one above.
+    """
+    return "/" in without_quoted(text) or text in (".", "..")
 
 
 def is_pattern(text: str) -> bool:
