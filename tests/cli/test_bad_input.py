@@ -214,7 +214,7 @@ CASES = {
     "an instant without a zone": Case(
         *TIMESTAMP, ("zone", "2026-01-05T00:00:00"), "Z", (*PLAN, "--older-than", "2026-01-05T00:00:00")
     ),
-    "a now without a zone": Case(*TIMESTAMP, ("zone", "2026-01-05"), "Z", (*PLAN, "--now", "2026-01-05")),
+    "a now without a zone": Case(*TIMESTAMP, ("zone", "2026-01-05T00:00"), "Z", (*PLAN, "--now", "2026-01-05T00:00")),
     "no instant at all": Case(*TIMESTAMP, ("yesterday",), "Z", (*PLAN, "--older-than", "yesterday")),
     "an instant without a zone, asked why": Case(
         *TIMESTAMP, ("zone",), "Z", ("why", "lake.ns.events", "main", "--now", "2026-01-05T00:00:00")

@@ -61,3 +61,12 @@ def test_a_plan_of_the_command_line_loads_none(pandas: Path, tmp_path: Path) -> 
         "assert run(['plan', made.location, '--json']) == 0"
     )
     passes(PLAIN.format(code, "not in"), pandas)
+
+
+def test_help_loads_nothing_that_only_work_needs() -> None:
+    heavy = ("numpy", "pyarrow", "obstore", "pyspark", "pyiceberg", "rich", "firnline.lake", "firnline.ops.runs")
+    code = (
+        "import sys\nfrom firnline.cli.main import run\nassert run(['--help']) == 0\n"
+        f"assert [name for name in {heavy!r} if name in sys.modules] == []"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=120, stdout=subprocess.DEVNULL)

@@ -141,3 +141,32 @@ def test_ctrl_c_is_said_to_programs_as_every_other_error_is(lake: Lake, capsys: 
         presser.join()
         signal.signal(signal.SIGINT, before)
     assert json.loads(capsys.readouterr().err)["error"]["kind"] == "interrupted"
+
+
+def completed(words: str) -> list[str]:
+    """Returns what bash would offer for the last word."""
+    place = str(len(words.split(" ")) - 1)
+    ended = shell(_FIRNLINE_COMPLETE="complete_bash", COMP_WORDS=words, COMP_CWORD=place)
+    assert ended.stderr == ""
+    return ended.stdout.split()
+
+
+def test_tables_tags_runs_and_values_are_completed(lake: Lake) -> None:
+    run_id = json.loads(shell("expire", *PLAN[1:], "--yes", "--json").stdout)["run"]
+    assert completed("firnline plan lake.n") == ["lake.ns.events"]
+    assert completed("firnline plan ./ns") == ["./ns/"]
+    assert completed("firnline tag remove lake.ns.events re") == ["release"]
+    assert completed("firnline why lake.ns.events ma") == ["main"]
+    assert completed("firnline undo 20") == [run_id.partition("@")[2]]
+    assert completed("firnline undo lake.ns.events@20") == [run_id]
+    assert completed("firnline undo la") == ["lake.ns.events"]
+    assert completed("firnline runs --state comm") == ["committing", "committed"]
+    assert completed("firnline plan --engine s") == ["spark"]
+
+
+def test_where_nothing_can_be_read_nothing_is_offered(lake: Lake) -> None:
+    assert completed("firnline tag remove lake.ns.nothing re") == []
+    (lake.folder / "catalog.db").write_bytes(b"no database")
+    assert completed("firnline plan lake.n") == []
+    (lake.folder / "firnline.yaml").write_text("keep: [")
+    assert completed("firnline plan lake.n") == []

@@ -20,7 +20,7 @@ import pytest
 from firnline.cli.main import run
 
 CUT = "[…]"
-_TOKENS = re.compile(r"\S+@\d{8}T\d{6}Z-[0-9a-f]{6}|(?<![\w.])\d{15,19}(?![\w.])|file:///\S+")
+_TOKENS = re.compile(r"(?:\S+@)?\d{8}T\d{6}Z-[0-9a-f]{6}|(?<![\w.])\d{15,19}(?![\w.])|file:///\S+")
 _SHAPES = (
     (re.compile(r"[\d.,]+ (?:[KMGT]i)?B\b"), "SIZE"),
     (re.compile(r"\b(?:\d+[dhms])+\b"), "DURATION"),

@@ -341,7 +341,8 @@ def test_without_yes_and_without_a_terminal_nothing_happens(shell: Shell, as_jso
 @pytest.mark.parametrize(
     "arguments",
     [
-        ["undo", "no-run-at-all"],
+        ["undo", "lake.db.t"],
+        ["commit", "no-run-at-all"],
         ["undo", "lake.db.t@20260101T000000Z-ffffff"],
         ["commit", "lake.db.t@20260101T000000Z-ffffff"],
         ["runs", "show"],
@@ -507,12 +508,17 @@ def test_a_person_is_shown_the_plan_and_asked(world: World, tmp_path: Path, answ
         env={**os.environ, **environment(world)}, cwd=tmp_path, stdin=theirs, stdout=theirs, stderr=theirs,
     )  # fmt: skip
     os.close(theirs)
-    shown = read_until(mine, "carry this out?")
+    shown = read_until(mine, "[y/N]")
     os.write(mine, f"{answer}\n".encode())
     shown += read_until(mine, None)
     assert process.wait(timeout=60) == code
     os.close(mine)
     assert "would remove 5 snapshots" in shown
+    assert f"Remove 5 snapshots and 1 ref from {world.table}? Files stay 1 h. [y/N]" in shown
+    before_the_question = shown[: shown.index("[y/N]")]
+    assert "hint:" not in before_the_question
+    assert "nothing was changed" not in before_the_question
+    assert ("nothing was changed" in shown) is (answer == "n")
     assert (set(world.rows()) == before) is (answer == "n")
 
 

@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from firnline.errors import FirnlineError, NoSuchTable, UsageError
-from firnline.model.names import is_location, parts_of, without_quoted, written
+from firnline.model.names import is_location, is_pattern, parts_of, written
 from firnline.policy.parse import Section
 from firnline.policy.written.entries import check_names
 from firnline.ports.catalogs import Catalog, TableName
@@ -152,17 +152,14 @@ class Catalogs:
         """Returns the one listed table whose name is this text where no part stands in quotes."""
         names = [name for name in self.configured if len(self.configured) == 1 or text.startswith(f"{name}.")]
         found = [table for name in names for table in self.open(name).tables() if text in _plain_texts(table)]
+        if not found and os.path.isdir(text):
+            raise NoSuchTable(missing.message, hint=f"a folder here has that name; a path has a slash: ./{text}")
         if not found:
             raise missing
         if len(found) > 1:
             shown = " or ".join(map(str, found))
             raise UsageError(f"{text} may mean several tables", hint=f"write {shown}")
         return found[0]
-
-
-def is_pattern(text: str) -> bool:
-    """Tells whether a text stands for all tables of such names. A location never does, nor a sign within quotes."""
-    return not is_location(text) and any(sign in without_quoted(text) for sign in "*?[")
 
 
 def _plain_texts(table: TableName) -> tuple[str, str]:

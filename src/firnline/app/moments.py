@@ -7,10 +7,12 @@ from datetime import UTC, datetime, timedelta
 
 from firnline.app.places import now_ms
 from firnline.errors import BadTimestamp, UsageError
-from firnline.model.times import SECOND_MS, format_duration, is_duration, parse_duration, parse_instant
+from firnline.model.times import SECOND_MS, format_duration, is_duration, parse_duration, parse_instant, parse_moment
 
 Moment = str | int | datetime
-"""An instant: a datetime with its zone, ISO 8601 with its zone, or milliseconds since the epoch."""
+"""An instant: a datetime with its zone, ISO 8601 with its zone, a date as text (its beginning in UTC), or milliseconds
+since the epoch.
+"""
 Age = str | timedelta
 """A time span: a timedelta, or a text such as 30d."""
 Cutoff = Moment | timedelta
@@ -39,7 +41,7 @@ def instant(moment: Moment | None) -> int | None:
                 raise BadTimestamp(f"a datetime without a zone: {moment!r}", hint=_ZONE_HINT)
             return (moment - _EPOCH) // _MILLISECOND
         case str():
-            return parse_instant(moment)
+            return parse_moment(moment)
         case int() if not isinstance(moment, bool):
             return parse_instant(str(moment))
     raise BadTimestamp(f"not an instant: {moment!r:.64}", hint=_INSTANT_HINT)

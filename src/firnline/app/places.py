@@ -74,6 +74,7 @@ class Places:
     clock: Callable[[], int] = now_ms
     trust: frozenset[str] = frozenset()
     watch: RunWatch = field(default_factory=RunWatch)
+    has_begun: bool = field(default=False, init=False)
     _worked_on: set[str] = field(default_factory=set, init=False, repr=False)
     _entering: Any = field(default_factory=Lock, init=False, repr=False)
 
@@ -86,6 +87,7 @@ class Places:
             if root in self._worked_on:
                 raise LeaseHeld("this very command works on the same table under another name", hint="name it once")
             self._worked_on.add(root)
+        self.has_begun = True  # from here on there may be something that only `resume` finishes
         try:
             yield
         finally:

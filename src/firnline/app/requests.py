@@ -28,6 +28,7 @@ class RunOptions(TypedDict, total=False):
     new_history: bool
     sole_writer: bool
     grace: Age | None
+    at_most: float | None
 
 
 class TermOptions(TypedDict, total=False):
@@ -64,19 +65,22 @@ def request_of(
     new_history: bool = False,
     sole_writer: bool = False,
     grace: Age | None = None,
+    at_most: float | None = None,
 ) -> Request:
     """Returns the options of a run as a value. Raises UsageError for an instant or an age that cannot be read."""
+    at_ms = instant(now)
     return Request(
         keep=rule_texts(keep),
         older_than_ms=cutoff_ms(older_than, now),
         retain_last=retain_last,
-        now_ms=instant(now),
+        now_ms=at_ms,
         include_outside=include_outside,
         blast_radius=blast_radius,
         clean=clean,
         new_history=new_history,
         sole_writer=sole_writer,
         grace_ms=None if grace is None else duration_ms(grace),
+        at_most=at_most,
     )
 
 

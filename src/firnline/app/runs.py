@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from firnline.app.catalogs import Table
 from firnline.app.places import Places
+from firnline.app.run_names import run_meant, run_to_undo
 from firnline.errors import FirnlineError, UsageError
 from firnline.journal.events import RunState
-from firnline.journal.layout import RunId
 from firnline.journal.lease import Lease
 from firnline.journal.news import news_of_plan
 from firnline.journal.runs import Run, refuse_changed_run
@@ -31,6 +31,7 @@ from firnline.ops.runs.advance import (
     settle_halfway_runs,
     undo,
 )
+from firnline.ops.runs.bounded import bound_note, most_within
 from firnline.ops.runs.decision import Settled, policy_in_force
 from firnline.ops.runs.leased import LeasedRun
 from firnline.ops.runs.measured import measured
@@ -39,7 +40,7 @@ from firnline.ops.runs.plan import Draft, Planned, draft_plan, finish_plan
 from firnline.ops.runs.presence import without_false_promise
 from firnline.ops.runs.purge import Deleter
 from firnline.ops.runs.record import save_plan
-from firnline.ops.runs.status import RunStatus, status_of
+from firnline.ops.runs.status import RunStatus, status_of, waiting_note
 from firnline.ops.table.context import TableContext, refuse_copy
 from firnline.ops.tiers.choosing import choose_archive
 from firnline.ops.tiers.sizing import with_archive_size
@@ -109,7 +110,7 @@ class Runs:
         if files is not None:
             check_listing_name(Path(files))
         work = self.places.table_context(table)
-        planned = self._planned(work, request)
+        planned = _beside_waiting(work, self._planned(work, request))
         view = PlanView(planned, self.saved(work, planned, meant=False) if save else planned.plan)
         if files is not None:
             view.write_files(files)
@@ -151,7 +152,7 @@ class Runs:
         Raises LeaseHeld where another process moved it meanwhile, UsageError unless it waits, and UnreadableMetadata
         where the record is not the one that this user saved: another plan was shown.
         """
-        named = RunId.parse(run)
+        named = run_meant(self.places, run)
         work = self.places.of_run(named)
         found = work.run(named)[1]
         refuse_changed_run(found)
@@ -169,6 +170,24 @@ class Runs:
                 undo(leased)
 
     def _planned(self, work: TableContext, request: Request) -> Planned:
+        """Returns the plan; where the operator set a bound, that of the oldest snapshots which it allows."""
+        planned = self._planned_once(work, request)
+        if request.at_most is None:
+            return planned
+
+        def plan_oldest(count: int) -> Plan:
+            with closing(self._planned_once(work, replace(request, oldest=count))) as tried:
+                return tried.plan
+
+        oldest = most_within(planned.plan, request.at_most, plan_oldest)
+        if oldest is None:
+            return planned
+        planned.close()
+        bounded = self._planned_once(work, replace(request, oldest=oldest))
+        note = bound_note(bounded.plan, len(planned.plan.expire), request.at_most)
+        return replace(bounded, plan=replace(bounded.plan, notes=(*bounded.plan.notes, note)))
+
+    def _planned_once(self, work: TableContext, request: Request) -> Planned:
         draft = self.draft(work, request)
         if draft.walk is None:
             return self.finished(work, draft, None)
@@ -255,7 +274,8 @@ class Runs:
             return commit_only(leased)
 
     def undo(self, run: str, leave: Leave) -> RunStatus:
-        with self._leased(run, leave, deletes=False) as leased:
+        """Returns the run, undone; `run` may also be a table, of which the last run is meant."""
+        with self._leased(str(run_to_undo(self.places, run)), leave, deletes=False) as leased:
             return status_of(leased.work, undo(leased).run)
 
     def purge(self, run: str, leave: Leave) -> RunStatus:
@@ -305,13 +325,14 @@ class Runs:
         return frozenset(run.id.stamp for run in runs) - ended, ended
 
     def named(self, run: str) -> RunStatus:
-        work = self.places.of_run(RunId.parse(run))
-        return status_of(work, work.run(RunId.parse(run))[1])
+        meant = run_meant(self.places, run)
+        work = self.places.of_run(meant)
+        return status_of(work, work.run(meant)[1])
 
     @contextmanager
     def _leased(self, run: str, leave: Leave, *, deletes: bool = True) -> Iterator[LeasedRun]:
         """Holds the lease and hands out the run as it is then: another process may have moved it just before."""
-        named = RunId.parse(run)
+        named = run_meant(self.places, run)
         work = replace(self.places.of_run(named), include_outside=leave.include_outside)
         state, _ = work.run(named)
         self.places.stores.prepare(work, state, deletes=deletes)
@@ -328,6 +349,16 @@ class Runs:
         stores, engines = self.places.stores, self.places.engines
         many = engines.delete_many(name, run.plan["location"], run.plan["victims"]["files"])
         return Deleter(stores.delete(name, run.folder.root), many, stores.remove_empty())
+
+
+def _beside_waiting(work: TableContext, planned: Planned) -> Planned:
+    """Returns the plan with notes of runs on the table that wait: what they took out is not in it any more. A plan can
+    be looked at where records cannot be read; what would act reads them again, and stops.
+    """
+    with suppress(FirnlineError):
+        notes = [waiting_note(run) for run in work.runs(planned.state) if not run.is_finished]
+        return replace(planned, plan=replace(planned.plan, notes=(*planned.plan.notes, *notes)))
+    return planned
 
 
 def _refuse_hopeless(work: TableContext, planned: Planned) -> None:

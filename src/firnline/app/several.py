@@ -20,7 +20,7 @@ from firnline.app.run_lists import has_lists
 from firnline.app.runs import Leave, Runs
 from firnline.app.searches import Examined, Searches
 from firnline.app.unfinished import UnfinishedRuns
-from firnline.errors import FirnlineError
+from firnline.errors import FirnlineError, UsageError
 from firnline.ops.history.timeline import Span, Timeline
 from firnline.ops.looking.check import Checked
 from firnline.ops.orphans.joining import takes_orphans_alone
@@ -55,7 +55,7 @@ class Several:
         """Yields what a run would do to each table; `save` writes each plan into a run record. `orphans`: what no table
         needs goes too, by a listing that is taken first.
         """
-        request = request_of(**asked)
+        request = _unbounded(request_of(**asked))
 
         def planned(drafted: Drafted, found: Planned, search: Search | None = None) -> Plan:
             found = found if search is None else with_search(found, search)
@@ -112,7 +112,7 @@ class Several:
         is asked, so whatever ends this process, `resume` carries out what it saved. `orphans`: what no table needs goes
         too, by a listing that is taken first, in the same run; in one of its own where nothing expires.
         """
-        request = request_of(**asked)
+        request = _unbounded(request_of(**asked))
 
         def propose(drafted: Drafted, found: Planned, search: Search | None = None) -> Proposed[Plan]:
             found = found if search is None else with_search(found, search)
@@ -232,6 +232,13 @@ class Several:
         self, act: Callable[[TableName], Found], interrupted: Callable[[], bool] | None = None
     ) -> Iterator[TableAnswer[Found]]:
         return on_tables(self.places, self.named, act, self.at_once, interrupted)
+
+
+def _unbounded(request: Request) -> Request:
+    """Returns the request. Raises UsageError for a bound, which is found by plans of one table alone."""
+    if request.at_most is not None:
+        raise UsageError("--at-most bounds the run of one table, without orphans", hint="name that table alone")
+    return request
 
 
 def noting(propose: Callable[..., Proposed[AnyPlan]], saved: list[str]) -> Callable[..., Proposed[AnyPlan]]:

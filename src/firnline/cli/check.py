@@ -9,13 +9,13 @@ import typer
 
 from firnline.app.many import AT_ONCE
 from firnline.cli.terminal import options
-from firnline.cli.terminal.output import exit_code_of, output_for, progress_for
-from firnline.ops.looking.check import Checked
-from firnline.ops.table.context import unfit
+from firnline.cli.terminal.output import exit_code_of, output_for
+from firnline.cli.terminal.progress import progress_for
 from firnline.plans.answers import TableAnswer, facts_of
 from firnline.plans.pages import Block, Grid, Line, Page, counted, number, shortened, size
 
 if TYPE_CHECKING:
+    from firnline.ops.looking.check import Checked
     from firnline.ports.probe import StoreVerdicts
 
 _UNSOUND = 1
@@ -99,6 +99,7 @@ def _row(answer: TableAnswer[Checked]) -> tuple[str, ...]:
 
 def _check_store(uri: str, config: str | None, as_json: bool) -> int:
     from firnline.lake import open_lake
+    from firnline.ops.table.context import unfit
 
     found = open_lake(config).check_store(uri)
     fit = not unfit(found, deletes=True)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from firnline.cli.runs import Grace, Yes, ask, lake_of
 from firnline.cli.terminal import options
+from firnline.cli.terminal.asking import ask
+from firnline.cli.terminal.opening import lake_of
 from firnline.cli.terminal.output import output_for
 from firnline.cli.tiers import Days, NoWait, Speed
 from firnline.errors import RefusedForSafety
@@ -33,11 +35,11 @@ def erase(
     files: FilesArg,
     case: Case = None,
     by: By = None,
-    grace: Grace = None,
+    grace: options.Grace = None,
     speed: Speed = "bulk",
     days: Days = 7,
     no_wait: NoWait = False,
-    yes: Yes = False,
+    yes: options.Yes = False,
     everything: options.Everything = False,
     config: options.Config = None,
     engine: options.Engine = "auto",
@@ -51,7 +53,7 @@ def erase(
     from firnline.app.requests import age_ms
     from firnline.ops.tiers.waking import Inquiry
 
-    lake = lake_of(config, engine, as_json)
+    lake, files = lake_of(config, engine, as_json), [_from_here(each) for each in files]
     if case is None and by is None:
         plan = lake.erasures.plan(table, files)
         output_for(as_json).show(erasure_page(plan, everything), plan.to_json())
@@ -61,11 +63,17 @@ def erase(
 
     def confirm(plan: ErasurePlan) -> None:
         if not yes:
-            ask(erasure_page(plan, everything), as_json)
+            what = f"{counted(len(plan.files), 'file')} from every snapshot of {table}, live and in tiers"
+            ask(erasure_page(plan, everything), f"Erase {what}? It cannot be undone.", as_json)
 
     report = lake.erasures.carry_out(table, files, asked, grace_ms, confirm)
     output_for(as_json).show(_report_page(report), report.to_json())
     return RefusedForSafety.exit_code if any(each.left for each in report.tables) else 0
+
+
+def _from_here(file: str) -> str:
+    """Returns a file that is named from this folder by its whole path; any other as it is named."""
+    return os.path.abspath(file) if not file.startswith("/") and os.path.isfile(file) else file
 
 
 def erasure_page(plan: ErasurePlan, everything: bool = False) -> Page:

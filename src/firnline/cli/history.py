@@ -10,14 +10,15 @@ import typer
 from firnline.app.many import AT_ONCE
 from firnline.cli.several import show_timelines
 from firnline.cli.terminal import options
-from firnline.cli.terminal.output import output_for, progress_for
+from firnline.cli.terminal.output import output_for
+from firnline.cli.terminal.progress import progress_for
 from firnline.errors import UsageError
-from firnline.ops.history.timeline import timeline_page
 
 Since = Annotated[
-    str | None, typer.Option("--since", metavar="T", help="From this instant on: ISO 8601 with zone, or ms.")
+    str | None,
+    typer.Option("--since", metavar="T", help="From then on: an age (90d), a date, ISO 8601 with a zone, or epoch ms."),
 ]
-Until = Annotated[str | None, typer.Option("--until", metavar="T", help="Before this instant.")]
+Until = Annotated[str | None, typer.Option("--until", metavar="T", help="Before this date or instant.")]
 Plot = Annotated[Path | None, typer.Option("--plot", metavar="OUT", help="Draw it too: OUT.svg or OUT.png.")]
 
 
@@ -39,15 +40,16 @@ def history(
     Changes nothing.
     """
     from firnline.lake import open_lake
+    from firnline.ops.history.timeline import timeline_page
 
-    one = options.the_one(tables, every)
+    one, begin = options.the_one(tables, every), options.since(since)
     lake, output = open_lake(config, progress=progress_for(as_json)), output_for(as_json)
     if one is None:
         if plot is not None:
             raise UsageError("--plot draws one table", hint="name that table alone")
         named = None if every else tables
-        return show_timelines(list(lake.several(named, at_once=at_once).history(since=since, until=until)), as_json)
-    timeline, trouble = lake.history(one, since=since, until=until, plot=plot)
+        return show_timelines(list(lake.several(named, at_once=at_once).history(since=begin, until=until)), as_json)
+    timeline, trouble = lake.history(one, since=begin, until=until, plot=plot)
     output.show(timeline_page(timeline), timeline.to_json())
     if trouble is not None:
         output.fail(trouble)

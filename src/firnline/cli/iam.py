@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from firnline.cli.terminal import options
 from firnline.cli.terminal.output import output_for
-from firnline.ops.looking.permissions import HELPS, Grant, Permissions, permissions
 from firnline.plans.pages import Block, Grid, Hint, Line, Page
+
+if TYPE_CHECKING:
+    from firnline.ops.looking.permissions import Grant, Permissions
 
 _STORE = "s3, gs or abfs; a table's own where --table is given."
 
@@ -28,6 +30,8 @@ def iam(
     as_json: options.Json = False,
 ) -> None:
     """Show the least permissions that COMMAND needs on the object store and the catalog."""
+    from firnline.ops.looking.permissions import permissions
+
     asked = " ".join(command)
     if table is None:  # nothing is read for this: it answers also where the configuration is damaged
         said = permissions(asked, store, None)
@@ -39,6 +43,8 @@ def iam(
 
 
 def _blocks(said: Permissions) -> Iterator[Block]:
+    from firnline.ops.looking.permissions import HELPS
+
     yield Line(f"firnline {said.command}, on {said.store}")
     if said.policy is not None:
         yield from (Line(each) for each in json.dumps(said.policy, indent=2).splitlines())

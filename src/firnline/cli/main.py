@@ -16,6 +16,7 @@ from firnline.cli import (
     check,
     doctor,
     erase,
+    expire,
     history,
     iam,
     marks,
@@ -31,8 +32,12 @@ from firnline.cli import (
     worker,
 )
 from firnline.cli.observing import audit
+from firnline.cli.terminal import completing, helping
+from firnline.cli.terminal.manners import QUIET_HELP, VERBOSE_HELP, settle_manner, talk
+from firnline.cli.terminal.opening import left_undone
 from firnline.cli.terminal.output import Output, output_for
 from firnline.cli.terminal.process import leave_whole, leaving, settle_in
+from firnline.cli.terminal.progress import clean_line
 from firnline.errors import FirnlineError, Interrupted, UsageError
 from firnline.settings import LOG, log_form, logs_json
 
@@ -41,6 +46,7 @@ app = typer.Typer(
     help="Keep the history that matters and safely remove the rest: snapshots of Iceberg, Paimon and Icechunk.",
     epilog="Begin with `firnline tables` and `firnline plan TABLE`: both change nothing.",
     no_args_is_help=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
@@ -48,6 +54,7 @@ tables.register(app)
 plan.register(app)
 why.register(app)
 policy.register(app)
+expire.register(app)
 runs.register(app)
 check.register(app)
 history.register(app)
@@ -61,6 +68,8 @@ audit.register(app)
 iam.register(app)
 doctor.register(app)
 worker.register(app)
+helping.register(app)
+talk(app)
 
 
 @app.callback(invoke_without_command=True)
@@ -68,9 +77,17 @@ def version(
     show: Annotated[bool, typer.Option("--version", help="Show the version.")] = False,
     log: Annotated[
         str | None,
-        typer.Option("--log", metavar="FORM", help="json: every stage as a line of JSON on stderr; or text."),
+        typer.Option(
+            "--log",
+            metavar="FORM",
+            help="json: every stage as a line of JSON on stderr; or text.",
+            autocompletion=completing.values("json", "text"),
+        ),
     ] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help=QUIET_HELP)] = False,
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help=VERBOSE_HELP)] = False,
 ) -> None:
+    settle_manner(quiet, verbose)
     LOG.set(log)
     log_form()
     if show:
@@ -93,12 +110,13 @@ def run(arguments: list[str]) -> int:
     try:
         return copy_context().run(_run, arguments)  # what `--log` says ends with the command
     finally:
+        clean_line()
         end_watch()
 
 
 def _run(arguments: list[str]) -> int:
     try:
-        code = int(app(arguments, standalone_mode=False) or 0)
+        code = int(app(arguments, prog_name="firnline", standalone_mode=False) or 0)
         sys.stdout.flush()  # a reader that went away shows here, not while Python shuts down
         return _interrupted("--json" in arguments) if code == Interrupted.exit_code else code
     except FirnlineError as problem:
@@ -106,7 +124,10 @@ def _run(arguments: list[str]) -> int:
         return problem.exit_code
     except typer.TyperException as problem:
         return _misused(problem, output_for("--json" in arguments))
-    except (typer.Abort, KeyboardInterrupt):
+    except typer.Abort:
+        print("nothing was changed", file=sys.stderr)  # the answer to a question was no
+        return Interrupted.exit_code
+    except KeyboardInterrupt:
         return _interrupted("--json" in arguments)
     except BrokenPipeError:
         # The reader of our stdout went away, as `firnline … | head` does; there is nobody left to tell.
@@ -116,10 +137,12 @@ def _run(arguments: list[str]) -> int:
 
 def _interrupted(as_json: bool) -> int:
     """Returns the exit code of a command that was stopped. Typer makes a plain number of Ctrl-C."""
+    hint = "`firnline resume` goes on with what was begun" if left_undone() else ""
     if as_json or logs_json():
-        output_for(as_json).fail(Interrupted("interrupted", hint="`firnline resume` goes on with what was begun"))
+        output_for(as_json).fail(Interrupted("interrupted", hint=hint))
     else:
-        print("\ninterrupted", file=sys.stderr)
+        clean_line()
+        print("\ninterrupted" + (f"; {hint}" if hint else ""), file=sys.stderr)
     return Interrupted.exit_code
 
 
@@ -129,5 +152,5 @@ def _misused(problem: typer.TyperException, output: Output) -> int:
     if message.startswith("Usage: "):
         print(message, file=sys.stderr)  # its own help
     else:
-        output.fail(UsageError(message, hint="`firnline --help` shows the commands and their options"))
+        output.fail(UsageError(message, hint=helping.own_help(problem)))
     return UsageError.exit_code

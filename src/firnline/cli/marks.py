@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from shlex import quote
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from firnline.cli.runs import BreakLease, Grace, SoleWriter, Yes, ask, confirming, lake_of, show_expired
-from firnline.cli.terminal import options
+from firnline.cli.expire import show_expired
+from firnline.cli.terminal import completing, options
+from firnline.cli.terminal.asking import ask, confirming
+from firnline.cli.terminal.opening import lake_of
 from firnline.cli.terminal.output import output_for
 from firnline.model.holds import Hold
 from firnline.model.times import format_instant
-from firnline.ops.marks.adopt import Adoption
-from firnline.ops.marks.tags import Tagged
-from firnline.ops.runs.plan import RESTART
-from firnline.plans.pages import Grid, Hint, Line, Page
+from firnline.plans.pages import Grid, Hint, Line, Page, counted
+
+if TYPE_CHECKING:
+    from firnline.ops.marks.adopt import Adoption
+    from firnline.ops.marks.tags import Tagged
 
 tag_app = typer.Typer(help="Name snapshots that every engine keeps.", no_args_is_help=True)
 hold_app = typer.Typer(help="Hold snapshots or whole tables: who, why, until when.", no_args_is_help=True)
@@ -23,8 +26,11 @@ branch_app = typer.Typer(help="Drop branches, with what only they hold.", no_arg
 
 _DAMAGED = "nothing of the table goes while this hold cannot be read: correct its property, or remove it with"
 
-TagName = Annotated[str, typer.Argument(metavar="NAME", help="The tag's name.")]
-HoldName = Annotated[str, typer.Argument(metavar="NAME", help="The hold's name: a case, a ticket.")]
+TagName = Annotated[str, typer.Argument(metavar="NAME", help="The tag's name.", autocompletion=completing.tags)]
+HoldName = Annotated[
+    str,
+    typer.Argument(metavar="NAME", help="The hold's name: a case, a ticket.", autocompletion=completing.holds),
+]
 
 
 def register(app: typer.Typer) -> None:
@@ -38,7 +44,10 @@ def register(app: typer.Typer) -> None:
 def tag_add(
     table: options.TableArg,
     name: TagName,
-    snapshot: Annotated[str | None, typer.Argument(metavar="[SNAPSHOT|REF]", help="Default: the current one.")] = None,
+    snapshot: Annotated[
+        str | None,
+        typer.Argument(metavar="[SNAPSHOT|REF]", help="Default: the current one.", autocompletion=completing.refs),
+    ] = None,
     retain: Annotated[str | None, typer.Option("--retain", metavar="AGE|forever", help="30d, or forever.")] = None,
     config: options.Config = None,
     as_json: options.Json = False,
@@ -56,9 +65,9 @@ def tag_remove(
     table: options.TableArg,
     name: TagName,
     blast_radius: options.BlastRadius = None,
-    grace: Grace = None,
-    sole_writer: SoleWriter = False,
-    yes: Yes = False,
+    grace: options.Grace = None,
+    sole_writer: options.SoleWriter = False,
+    yes: options.Yes = False,
     config: options.Config = None,
     as_json: options.Json = False,
 ) -> None:
@@ -98,16 +107,23 @@ def _tag_facts(tag: Tagged) -> dict[str, Any]:
 def hold_add(
     table: options.TableArg,
     name: HoldName,
-    snapshot: Annotated[str | None, typer.Argument(metavar="[SNAPSHOT|REF]", help="Default: the whole table.")] = None,
+    snapshot: Annotated[
+        str | None,
+        typer.Argument(metavar="[SNAPSHOT|REF]", help="Default: the whole table.", autocompletion=completing.refs),
+    ] = None,
     why: Annotated[str, typer.Option("--why", help="The reason, for those who find it.")] = "",
     who: Annotated[str | None, typer.Option("--who", help="Default: you.")] = None,
-    until: Annotated[str | None, typer.Option("--until", metavar="T", help="ISO 8601 with a zone.")] = None,
+    until: Annotated[
+        str | None,
+        typer.Option("--until", metavar="T", help="A date (its beginning in UTC), or an instant with its zone."),
+    ] = None,
     config: options.Config = None,
     as_json: options.Json = False,
 ) -> None:
     """Hold a snapshot, or the whole table, whatever the policy says."""
     hold, protected = lake_of(config, "auto", as_json).hold(table, name, snapshot, why=why, who=who, until=until)
-    output_for(as_json).show(Page((Line(f"held: {protected}"),)), _hold_facts(hold))
+    ends = "" if hold.until_ms is None else f", until {_until(hold)}"
+    output_for(as_json).show(Page((Line(f"held{ends}: {protected}"),)), _hold_facts(hold))
 
 
 @hold_app.command("list")
@@ -150,13 +166,17 @@ def _hold_facts(hold: Hold) -> dict[str, Any]:
 
 
 def adopt_table(
-    table: options.TableArg, yes: Yes = False, config: options.Config = None, as_json: options.Json = False
+    table: options.TableArg, yes: options.Yes = False, config: options.Config = None, as_json: options.Json = False
 ) -> None:
     """Write the policy's reach into the table's own retention, so that no other engine's expiry undercuts it."""
 
+    from firnline.ops.runs.plan import RESTART
+
     def confirm(wanted: tuple[Adoption, ...]) -> None:
         if not yes:
-            ask(_adoption_page(wanted, "would write"), as_json)
+            ask(
+                _adoption_page(wanted, "would write"), f"Write {counted(len(wanted), 'setting')} into {table}?", as_json
+            )
 
     written, late = lake_of(config, "auto", as_json).adopt(table, confirm=confirm)
     facts = [{"what": each.what, "before": each.before, "after": each.after} for each in written]
@@ -175,13 +195,13 @@ def _adoption_page(adoptions: tuple[Adoption, ...], verb: str) -> Page:
 @branch_app.command("drop")
 def branch_drop(
     table: options.TableArg,
-    name: Annotated[str, typer.Argument(metavar="NAME", help="The branch's name.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The branch's name.", autocompletion=completing.refs)],
     blast_radius: options.BlastRadius = None,
-    grace: Grace = None,
-    sole_writer: SoleWriter = False,
+    grace: options.Grace = None,
+    sole_writer: options.SoleWriter = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what would go.")] = False,
-    yes: Yes = False,
-    break_lease: BreakLease = False,
+    yes: options.Yes = False,
+    break_lease: options.BreakLease = False,
     config: options.Config = None,
     engine: options.Engine = "auto",
     as_json: options.Json = False,

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from firnline.app.many import AT_ONCE
-from firnline.cli.runs import BreakLease, Yes, ask, lake_of, run_blocks
 from firnline.cli.several import show_carried
-from firnline.cli.terminal import options
+from firnline.cli.terminal import completing, options
+from firnline.cli.terminal.asking import ask, question_of_search
+from firnline.cli.terminal.opening import lake_of
 from firnline.cli.terminal.output import output_for
+from firnline.cli.terminal.run_pages import run_blocks
 from firnline.errors import UsageError
 from firnline.plans.answers import TableAnswer
 from firnline.plans.orphans import OrphanPlan, explain_orphans
@@ -28,10 +30,19 @@ Grace = Annotated[
 ]
 Searched = Annotated[
     list[str] | None,
-    typer.Argument(metavar="[TABLE|PREFIX]...", help="Tables, or a folder with several; patterns: lake.sales.*."),
+    typer.Argument(
+        metavar="[TABLE|PREFIX]...",
+        help="Tables, or a folder with several; patterns: lake.sales.*.",
+        autocompletion=completing.tables,
+    ),
 ]
 OlderThan = Annotated[
-    str | None, typer.Option("--older-than", metavar="T", help="Only files older than this; never younger than 24 h.")
+    str | None,
+    typer.Option(
+        "--older-than",
+        metavar="T",
+        help="Only files older than this: an age (7d), a date, an instant. Never younger than 24 h.",
+    ),
 ]
 InventoryFile = Annotated[
     Path | None,
@@ -42,7 +53,13 @@ Same = Annotated[
     typer.Option("--same", metavar="A=B", help="Two schemes and authorities that are one place; repeatable."),
 ]
 NearMisses = Annotated[
-    str, typer.Option("--near-misses", metavar="stop|keep", help="What to do about names that nearly match.")
+    str,
+    typer.Option(
+        "--near-misses",
+        metavar="stop|keep",
+        help="What to do about names that nearly match.",
+        autocompletion=completing.values("stop", "keep"),
+    ),
 ]
 DroppedUuid = Annotated[
     list[str] | None,
@@ -78,8 +95,8 @@ def orphans(
         bool, typer.Option("--include-outside", help="Search the table's folders outside its location too.")
     ] = False,
     blast_radius: options.BlastRadius = None,
-    yes: Yes = False,
-    break_lease: BreakLease = False,
+    yes: options.Yes = False,
+    break_lease: options.BreakLease = False,
     trust: options.TrustSnapshot = None,
     config: options.Config = None,
     engine: options.Engine = "auto",
@@ -102,9 +119,9 @@ def orphans(
     if one is None:
         several = lake.several(None if every else tables, at_once=at_once)
         return show_carried(
-            several.orphans(confirm=lambda found: consent(_together(found), yes, as_json), **asked), as_json
+            several.orphans(confirm=lambda found: consent(_together(found), found, yes, as_json), **asked), as_json
         )
-    _show(lake.orphans(one, consent=lambda plan: consent(explain_orphans(plan), yes, as_json), **asked), as_json)
+    _show(lake.orphans(one, consent=_consenting(yes, as_json), **asked), as_json)
     return 0
 
 
@@ -126,13 +143,17 @@ def _found_row(each: TableAnswer[OrphanPlan]) -> tuple[str, ...]:
     return (each.table, number(victims.files), size(victims.bytes), "")
 
 
-def consent(found: Page, yes: bool, as_json: bool) -> bool:
+def _consenting(yes: bool, as_json: bool) -> Callable[[OrphanPlan], bool]:
+    return lambda plan: consent(explain_orphans(plan), [TableAnswer(plan.table, plan)], yes, as_json)
+
+
+def consent(found: Page, plans: Sequence[TableAnswer[OrphanPlan]], yes: bool, as_json: bool) -> bool:
     """Tells whether the operator wants the purge. Where nobody can be asked, the plan is saved and waits."""
     if yes:
         return True
     if as_json or not sys.stdin.isatty():
         return False
-    ask(found, as_json)
+    ask(found, question_of_search(plans), as_json)
     return True
 
 
@@ -157,8 +178,8 @@ def dropped(
     ] = None,
     older_than: options.OlderThan = None,
     grace: Grace = None,
-    yes: Yes = False,
-    break_lease: BreakLease = False,
+    yes: options.Yes = False,
+    break_lease: options.BreakLease = False,
     config: options.Config = None,
     engine: options.Engine = "auto",
     as_json: options.Json = False,
@@ -171,7 +192,7 @@ def dropped(
         return
     result = lake.purge_dropped(
         prefix, purge, older_than=older_than, grace=grace, break_lease=break_lease,
-        consent=lambda plan: consent(explain_orphans(plan), yes, as_json),
+        consent=_consenting(yes, as_json),
     )  # fmt: skip
     _show(result, as_json)
 

@@ -4,17 +4,22 @@ from __future__ import annotations
 
 from pathlib import Path
 from shlex import quote
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from firnline.app.many import AT_ONCE
 from firnline.cli.terminal import options
-from firnline.cli.terminal.output import exit_code_of, output_for, progress_for
+from firnline.cli.terminal.manners import is_verbose
+from firnline.cli.terminal.opening import looking_lake
+from firnline.cli.terminal.output import exit_code_of, output_for
 from firnline.errors import UsageError
 from firnline.plans.answers import the_answer
 from firnline.plans.explain import explain
 from firnline.plans.lake_wide import TablePlan, lake_wide_json, lake_wide_page
+
+if TYPE_CHECKING:
+    from firnline.lake import Lake
 
 
 def register(app: typer.Typer) -> None:
@@ -41,6 +46,7 @@ def plan(
     new_history: options.NewHistory = False,
     include_outside: options.IncludeOutside = None,
     blast_radius: options.BlastRadius = None,
+    at_most: options.AtMost = None,
     orphans: options.WithOrphans = False,
     files: options.Files = None,
     save: Annotated[bool, typer.Option("--save", help="Keep the plan, for `firnline commit RUN`.")] = False,
@@ -54,36 +60,48 @@ def plan(
     """Show which snapshots of TABLE would expire, why the others stay, and which files that frees. Several tables get
     one line each, those that need a person first, and their sums. Changes nothing.
     """
-    from firnline.lake import open_lake
-
-    lake = open_lake(policy or config, engine=engine, progress=progress_for(as_json), trust=trust or ())
-    keep = options.keep_flags(
-        last=keep_last, within=keep_within, hourly=keep_hourly, daily=keep_daily,
-        weekly=keep_weekly, monthly=keep_monthly, quarterly=keep_quarterly, yearly=keep_yearly,
-        tags=options.tags_flag(keep_tag), history=keep_expired_refs,
-    )  # fmt: skip
-    asked: dict[str, Any] = {
-        "older_than": older_than, "retain_last": retain_last, "now": now, "keep": keep, "save": save,
-        "include_outside": include_outside, "blast_radius": options.share(blast_radius), "new_history": new_history,
-    }  # fmt: skip
+    asked = options.asked(locals())
     one = options.the_one(tables, every)
-    if orphans and one is not None:
-        _refuse_files(files, "with --orphans a plan lists none", f"`firnline orphans {quote(one)} --files OUT` does")
-        shown = the_answer(lake.several([one]).plan(orphans=True, **asked))
-        output_for(as_json).show(explain(shown, everything), shown.to_json())
-        return 0
-    if one is not None:
+    if files is not None and (one is None or orphans):
+        refuse_files(one)
+    lake = looking_lake(policy or config, engine, as_json, trust)
+    named = None if every else tables
+    return show_plans(lake, named, one, {**asked, "save": save}, orphans, at_once, as_json, files, everything)
+
+
+def show_plans(
+    lake: Lake,
+    tables: list[str] | None,
+    one: str | None,
+    asked: dict[str, Any],
+    orphans: bool,
+    at_once: int,
+    as_json: bool,
+    files: Path | None = None,
+    everything: bool = False,
+) -> int:
+    """Shows what runs would do: of one table the whole plan, of several a line each. Returns the exit code of the first
+    that could not be planned.
+    """
+    everything = everything or is_verbose()
+    if one is not None and not orphans:
         view = lake.plan(one, files=files, **asked)
         output_for(as_json).show(explain(view.plan, everything), view.to_json())
         return 0
-    _refuse_files(files, "--files lists the files of one table", "name that table alone")
-    several = lake.several(None if every else tables, at_once=at_once)
-    return _show_all(list(several.plan(orphans=orphans, **asked)), as_json)
+    several = lake.several(tables, at_once=at_once).plan(orphans=orphans, **asked)
+    if one is not None:
+        shown = the_answer(several)
+        output_for(as_json).show(explain(shown, everything), shown.to_json())
+        return 0
+    return _show_all(list(several), as_json)
 
 
-def _refuse_files(files: Path | None, why: str, hint: str) -> None:
-    if files is not None:
-        raise UsageError(why, hint=hint)
+def refuse_files(one: str | None) -> None:
+    """Raises UsageError: the files of such a plan are not listed."""
+    if one is None:
+        raise UsageError("--files lists the files of one table", hint="name that table alone")
+    listing = f"`firnline orphans {quote(one)} --files OUT` does"
+    raise UsageError("with --orphans a plan lists none", hint=listing)
 
 
 def _show_all(plans: list[TablePlan], as_json: bool) -> int:

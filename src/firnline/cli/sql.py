@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from firnline.cli.terminal import options
+from firnline.cli.terminal import completing, options
 from firnline.cli.terminal.output import Output, output_for
 from firnline.errors import FirnlineError, UsageError
 from firnline.plans.pages import Line, Page
@@ -20,7 +20,15 @@ _LEAVE = ("exit", "quit")
 
 StatementArg = Annotated[str | None, typer.Argument(metavar="[STATEMENT]", help="One or more, with ; between.")]
 OutArg = Annotated[str | None, typer.Argument(metavar="[OUT]", help="Where to write the rows; default: stdout.")]
-Form = Annotated[str, typer.Option("--output", metavar="FORMAT", help="table, csv, json or parquet.")]
+Form = Annotated[
+    str,
+    typer.Option(
+        "--output",
+        metavar="FORMAT",
+        help="table, csv, json or parquet.",
+        autocompletion=completing.values("table", "csv", "json", "parquet"),
+    ),
+]
 Shell = Annotated[bool, typer.Option("--shell", help="Read statements from stdin, each up to its semicolon.")]
 
 

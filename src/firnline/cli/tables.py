@@ -9,10 +9,10 @@ import typer
 from firnline.cli.terminal import options
 from firnline.cli.terminal.output import Output, exit_code_of, output_for
 from firnline.plans.pages import Block, Grid, Hint, Line, Page
-from firnline.ports.catalogs import TableName
 
 if TYPE_CHECKING:
     from firnline.lake import Lake
+    from firnline.ports.catalogs import TableName
 
 _PLAN = "`firnline plan TABLE` shows what a run would free"
 _CONFIGURE = "catalogs come from PyIceberg's configuration: .pyiceberg.yaml or PYICEBERG_CATALOG__NAME__URI"

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from firnline.cli.terminal import options
-from firnline.cli.terminal.output import output_for, progress_for
+from firnline.cli.terminal import completing, options
+from firnline.cli.terminal.output import output_for
+from firnline.cli.terminal.progress import progress_for
 from firnline.errors import UsageError
 from firnline.plans.pages import Block, Hint, Line, Page, counted, tally
 
@@ -54,7 +55,13 @@ AsTag = Annotated[
 Case = Annotated[str | None, typer.Option("--case", metavar="CASE", help="What a deep restore is for: required there.")]
 By = Annotated[str | None, typer.Option("--by", metavar="NAME", help="Who asks for a deep restore: required there.")]
 Speed = Annotated[
-    str, typer.Option("--speed", metavar="SPEED", help="Of a deep restore: bulk (the cheapest), standard or expedited.")
+    str,
+    typer.Option(
+        "--speed",
+        metavar="SPEED",
+        help="Of a deep restore: bulk (the cheapest), standard or expedited.",
+        autocompletion=completing.values("bulk", "standard", "expedited"),
+    ),
 ]
 Days = Annotated[int, typer.Option("--days", metavar="N", help="How long bundles stay readable that are restored.")]
 NoWait = Annotated[bool, typer.Option("--no-wait", help="Ask for a deep restore, and do not wait for it.")]

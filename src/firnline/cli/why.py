@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from firnline.cli.terminal import options
-from firnline.cli.terminal.output import output_for, progress_for
-from firnline.ops.looking.why import RUN, SNAPSHOT, Explanation, OwnDocument, SnapshotAnswer
+from firnline.cli.terminal import completing, options
+from firnline.cli.terminal.opening import looking_lake
+from firnline.cli.terminal.output import output_for
 from firnline.plans.pages import Block, Grid, Hint, Line, Page, counted, minute
+
+if TYPE_CHECKING:
+    from firnline.ops.looking.why import Explanation, OwnDocument, SnapshotAnswer
 
 
 def register(app: typer.Typer) -> None:
@@ -20,20 +23,33 @@ def register(app: typer.Typer) -> None:
 
 def why(
     table: options.TableArg,
-    what: Annotated[str, typer.Argument(metavar="SNAPSHOT|REF|FILE", help="A snapshot id, a ref, or a file's path.")],
+    what: Annotated[
+        str,
+        typer.Argument(
+            metavar="SNAPSHOT|REF|FILE", help="A snapshot id, a ref, or a file's path.", autocompletion=completing.refs
+        ),
+    ],
     older_than: options.OlderThan = None,
     retain_last: options.RetainLast = None,
     now: options.Now = None,
+    keep_last: options.KeepLast = None,
+    keep_within: options.KeepWithin = None,
+    keep_hourly: options.KeepHourly = None,
+    keep_daily: options.KeepDaily = None,
+    keep_weekly: options.KeepWeekly = None,
+    keep_monthly: options.KeepMonthly = None,
+    keep_quarterly: options.KeepQuarterly = None,
+    keep_yearly: options.KeepYearly = None,
+    keep_tag: options.KeepTag = None,
     trust: options.TrustSnapshot = None,
     policy: options.Policy = None,
     config: options.Config = None,
     as_json: options.Json = False,
 ) -> None:
     """Say which rule, ref, hold or pin keeps a snapshot, or which snapshots need a file."""
-    from firnline.lake import open_lake
-
-    lake = open_lake(policy or config, progress=progress_for(as_json), trust=trust or ())
-    answer = lake.why(table, what, older_than=older_than, retain_last=retain_last, now=now)
+    asked = options.asked(locals())
+    lake = looking_lake(policy or config, "auto", as_json, trust)
+    answer = lake.why(table, what, **asked)
     output_for(as_json).show(Page(tuple(_blocks(answer))), answer.to_json())
 
 
@@ -57,6 +73,8 @@ def _blocks(answer: Explanation) -> Iterator[Block]:
 
 
 def _counted(kind: str, number: int) -> str:
+    from firnline.ops.looking.why import RUN, SNAPSHOT
+
     return f"{counted(number, SNAPSHOT)} that a run took out" if kind == RUN else counted(number, kind)
 
 
@@ -67,6 +85,8 @@ def _metadata(own: OwnDocument) -> Iterator[Block]:
 
 
 def _row(each: SnapshotAnswer) -> tuple[str, ...]:
+    from firnline.ops.looking.why import RUN, SNAPSHOT
+
     verdict = "stays" if each.kept else "would expire"
     named = each.snapshot if each.kind in (SNAPSHOT, RUN) else f"{each.kind} {each.snapshot}"
     return (named, _minute(each.timestamp_ms), verdict, ", ".join(each.refs), "; ".join(each.reasons))

@@ -27,12 +27,20 @@ from firnline.model.names import is_location, without_quoted
 FOLDER = "_firnline"
 PROPERTIES = f"{FOLDER}/properties.json"
 """What firnline notes about a table, below its folder, where the format has no properties of its own for that."""
-_STAMPED = re.compile(r".@[0-9]{8}T[0-9]{6}Z-[0-9a-f]{6}\Z", re.DOTALL)
+_STAMP = r"[0-9]{8}T[0-9]{6}Z-[0-9a-f]{6}"
+_STAMPED = re.compile(rf".@{_STAMP}\Z", re.DOTALL)
 
 
 def names_run(text: str) -> bool:
     """Tells whether a text names a run rather than a table: paths and quoted names may hold an `@` too."""
-    return _STAMPED.search(text) is not None if is_location(text) else "@" in without_quoted(text)
+    if is_location(text):
+        return _STAMPED.search(text) is not None
+    return is_stamp(text) or "@" in without_quoted(text)
+
+
+def is_stamp(text: str) -> bool:
+    """Tells whether a text is the part of a run's name that follows the table."""
+    return re.fullmatch(_STAMP, text) is not None
 
 
 @dataclass(frozen=True, slots=True)

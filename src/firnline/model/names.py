@@ -41,5 +41,12 @@ def without_quoted(text: str) -> str:
 
 
 def is_location(text: str) -> bool:
-    """Tells whether a text is a path or a URI: it has a slash, and not only inside of a quoted part."""
-    return "/" in without_quoted(text)
+    """Tells whether a text is a path or a URI: it has a slash, and not only inside of a quoted part; or it is this very
+    folder or the one above.
+    """
+    return "/" in without_quoted(text) or text in (".", "..")
+
+
+def is_pattern(text: str) -> bool:
+    """Tells whether a text stands for all tables of such names. A location never does, nor a sign within quotes."""
+    return not is_location(text) and any(sign in without_quoted(text) for sign in "*?[")

@@ -1,4 +1,4 @@
-"""Which roots reach what, as spans of their numbers; and which units are opened together.
+"""Which roots reach what, as spans of their numbers.
 
 Roots are numbered, those of kept snapshots first. A manifest that a hundred snapshots in a row share is reached by one
 span [start, end) of numbers. An entry that adds a file counts one in every root that its spans cover, an entry that
@@ -7,33 +7,9 @@ removes it counts one less: a root needs the file where the sum is above zero.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
-
-from firnline.model.files import File
-
-MOST_UNITS = 256
-MOST_BYTES = 4 << 20
-_SIZE_UNKNOWN = 32 << 10
-"""What a unit counts as whose size only opening it tells, such as a manifest list."""
-
-
-def portions(units: Iterable[File], most_units: int = MOST_UNITS, most_bytes: int = MOST_BYTES) -> Iterator[list[File]]:
-    """Yields the units in their order, in lists of at most so many units and, but for a larger one alone, bytes."""
-    portion: list[File] = []
-    size = 0
-    for unit in units:
-        more = _SIZE_UNKNOWN if unit.size is None else unit.size
-        if portion and (len(portion) == most_units or size + more > most_bytes):
-            yield portion
-            portion, size = [], 0
-        portion.append(unit)
-        size += more
-    if portion:
-        yield portion
-
 
 Numbers = np.ndarray[tuple[int], np.dtype[np.int64]]
 Flags = np.ndarray[tuple[int], np.dtype[np.bool_]]

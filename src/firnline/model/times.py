@@ -17,6 +17,7 @@ _UNITS = {"s": SECOND_MS, "m": MINUTE_MS, "h": HOUR_MS, "d": DAY_MS, "w": WEEK_M
 _DURATION = re.compile(r"(?:\d{1,12}[smhdwy])+")
 _PART = re.compile(r"(\d+)([smhdwy])")
 _DAY = re.compile(r"(19|20)\d{6}")
+_DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _MILLISECONDS = re.compile(r"-?[0-9]{5,18}")
 _FIRST_MS, LAST_MS = -62_135_596_800_000, 253_402_300_799_999
 
@@ -63,6 +64,15 @@ def parse_instant(text: str) -> int:
     if moment.tzinfo is None:
         raise BadTimestamp(f"timestamp without a zone: {text!r}", hint=_INSTANT_HINT)
     return round(moment.timestamp() * 1000)
+
+
+def parse_moment(text: str) -> int:
+    """Returns the same, also for a date alone: the instant at which that day begins in UTC.
+
+    Only for what a person types: the answer shows which instant that was.
+    """
+    cleaned = text.strip()
+    return parse_instant(f"{cleaned}T00:00:00Z" if _DATE.fullmatch(cleaned) else cleaned)
 
 
 def _before_the_end(ms: int, text: str) -> int:

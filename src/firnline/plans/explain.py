@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from shlex import quote
 
 from firnline.plans.orphans import listed_blocks, old_enough
-from firnline.plans.pages import Block, Drawn, Grid, Hint, Line, Page, counted, minute, size, tally
+from firnline.plans.pages import Block, Drawn, Grid, Hint, Line, Page, Tone, counted, minute, size, tally
 from firnline.plans.plan import Plan
 from firnline.plans.stages import in_words
 from firnline.ports.engines import SPARED_REASONS
@@ -44,13 +44,13 @@ def _refs(plan: Plan) -> int:
 
 
 def _keep(plan: Plan, shown: int) -> Iterator[Block]:
-    yield Line(f"keep {len(plan.keep):,}")
+    yield Line(f"keep {len(plan.keep):,}", Tone.KEPT)
     newest = sorted(plan.keep, key=lambda each: -each.timestamp_ms)
     rows = tuple(
         (each.id, minute(each.timestamp_ms), ", ".join(each.refs), ", ".join(each.reasons)) for each in newest[:shown]
     )
     if rows:
-        yield Grid(rows, (*_COLUMNS, "refs", "why it stays"))
+        yield Grid(rows, (*_COLUMNS, "refs", "why it stays"), tones=(Tone.KEPT,) * len(rows))
     if len(newest) > shown:
         yield Line(f"  … and {len(newest) - shown:,} older (--list shows them)")
 
@@ -58,9 +58,10 @@ def _keep(plan: Plan, shown: int) -> Iterator[Block]:
 def _expire(plan: Plan, shown: int) -> Iterator[Block]:
     times = [each.timestamp_ms for each in plan.expire]
     span = f", from {minute(min(times))} to {minute(max(times))}" if times else ""
-    yield Line(f"expire {len(plan.expire):,}{span}")
+    yield Line(f"expire {len(plan.expire):,}{span}", Tone.GOES if plan.expire else None)
     if times and shown >= len(plan.keep) + len(plan.expire):
-        yield Grid(tuple((each.id, minute(each.timestamp_ms)) for each in plan.expire), _COLUMNS)
+        gone = tuple((each.id, minute(each.timestamp_ms)) for each in plan.expire)
+        yield Grid(gone, _COLUMNS, tones=(Tone.GOES,) * len(gone))
     if plan.expire_refs:
         yield Line(f"expire refs: {', '.join(plan.expire_refs)}")
     yield from _tagged(plan, shown)
@@ -136,15 +137,32 @@ def _ending(plan: Plan) -> Iterator[Block]:
     for note in plan.notes:
         yield Line(f"note: {note}")
     if plan.conflict is not None:
-        yield Line(f"a run would refuse: {plan.conflict.why}")
+        yield Line(f"a run would refuse: {plan.conflict.why}", Tone.REFUSED)
     if plan.refused:
-        yield Line(f"a run would refuse: {plan.refused}")
+        yield Line(f"a run would refuse: {plan.refused}", Tone.REFUSED)
+        yield from _after_years(plan)
     yield Line("nothing was changed" if plan.run is None else f"nothing was changed; saved as run: {plan.run}")
     if plan.conflict is not None:
         yield Hint(plan.conflict.hint)
+    elif plan.refused:
+        yield from map(Hint, plan.ways_out)
+    if plan.refusal is not None:
+        return  # a hint to go on would contradict it
     if plan.run is not None:
         yield Hint(f"carry it out with `firnline commit {quote(str(plan.run))}`")
     elif plan.expire:
         files = "" if plan.orphans is not None else ", `--files OUT.parquet` lists the files"
         yield Hint(f"`firnline why TABLE SNAPSHOT` explains one snapshot{files}")
         yield Hint("`firnline expire TABLE`, with the same options, carries it out; it asks first")
+
+
+def _after_years(plan: Plan) -> Iterator[Block]:
+    """Yields why so much would go, and what stays: probably the first run on a table that grew for long."""
+    if plan.kept is None or not plan.expire:
+        return
+    snapshots, times = counted(len(plan.keep), "snapshot"), [each.timestamp_ms for each in plan.keep]
+    since = f" since {minute(min(times))}" if times else ""
+    yield Line(
+        "usual for a table that nothing expired for long: most of its files belong to old snapshots alone. What stays: "
+        f"{snapshots}{since}, {tally(plan.kept.all)}"
+    )

@@ -4,11 +4,14 @@ are two renderings.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from enum import StrEnum
 
 from firnline.foreign import harmless
 from firnline.model.files import Tally
 from firnline.model.times import format_instant
+from firnline.plans.fitting import grid_lines, turned
 from firnline.plans.html.markup import Markup, element, joined, paragraph, table
 
 LONGEST_REASON = 90
@@ -48,18 +51,41 @@ def minute(ms: int) -> str:
     return format_instant(ms)[:16].replace("T", " ")
 
 
+class Tone(StrEnum):
+    """What a colour means, where there is one: the words say it too."""
+
+    KEPT = "kept"
+    GOES = "goes"
+    REFUSED = "refused"
+    HEADING = "heading"
+    HINT = "hint"
+
+
+Paint = Callable[[str, Tone], str]
+"""Returns a text in the colour of a tone, for what shows colours."""
+
+
+def unpainted(text: str, tone: Tone) -> str:
+    return text
+
+
 @dataclass(frozen=True, slots=True)
 class Line:
     text: str
+    tone: Tone | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """Rows of texts under optional headings; columns named in `right` align right."""
+    """Rows of texts under optional headings; columns named in `right` align right. `tones` are those of the rows, from
+    the first on; the column `toned` shows them.
+    """
 
     rows: tuple[tuple[str, ...], ...]
     headings: tuple[str, ...] = ()
     right: frozenset[int] = frozenset()
+    tones: tuple[Tone | None, ...] = ()
+    toned: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,36 +107,48 @@ Block = Line | Grid | Drawn | Hint
 class Page:
     blocks: tuple[Block, ...]
 
-    def to_text(self) -> str:
-        """Returns the page for a terminal or a file: readable without colour, hints last. What others wrote is made
-        harmless here, and nowhere else.
+    def to_text(self, width: int | None = None, paint: Paint = unpainted) -> str:
+        """Returns the page for a terminal of a width, or for a file: readable without colour, hints last and each once.
+        What others wrote is made harmless here, and nowhere else.
         """
-        body = [line for block in self.blocks if not isinstance(block, Hint) for line in _block_lines(block)]
-        hints = [f"hint: {harmless(block.text)}" for block in self.blocks if isinstance(block, Hint)]
+        body = [line for block in self.blocks if not isinstance(block, Hint) for line in _lines(block, width, paint)]
+        said = dict.fromkeys(harmless(block.text) for block in self.blocks if isinstance(block, Hint))
+        hints = [line for text in said for line in _hint_lines(text, width, paint)]
         return "\n".join([*body, "", *hints] if hints else body)
+
+    def without_hints(self) -> Page:
+        return Page(tuple(block for block in self.blocks if not isinstance(block, Hint)))
 
     def to_html(self) -> Markup:
         """Returns the page for a notebook."""
         return joined(map(_block_html, self.blocks))
 
 
-def _block_lines(block: Line | Grid | Drawn) -> list[str]:
+def _lines(block: Line | Grid | Drawn, width: int | None, paint: Paint) -> list[str]:
     if isinstance(block, Line):
-        return [harmless(block.text)]
+        lines = turned(harmless(block.text), width, "  ")
+        return lines if block.tone is None else [paint(line, block.tone) for line in lines]
     if isinstance(block, Drawn):
         return [f"  {harmless(line)}" for line in block.lines]
-    written = [block.headings, *block.rows] if block.headings else list(block.rows)
-    rows = [tuple(map(harmless, row)) for row in written]
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return ["  " + _padded(row, widths, block.right) for row in rows]
+    return _grid_lines(block, width, paint) if block.rows or block.headings else []
 
 
-def _padded(row: tuple[str, ...], widths: list[int], right: frozenset[int]) -> str:
-    cells = (
-        text.rjust(width) if column in right else text.ljust(width)
-        for column, (text, width) in enumerate(zip(row, widths, strict=True))
-    )
-    return "  ".join(cells).rstrip()
+def _grid_lines(grid: Grid, width: int | None, paint: Paint) -> list[str]:
+    heads = 1 if grid.headings else 0
+    rows = [tuple(map(harmless, row)) for row in ([grid.headings] if heads else []) + list(grid.rows)]
+
+    def painted(row: int, column: int, text: str) -> str:
+        if row < heads:
+            return paint(text, Tone.HEADING)
+        tone = grid.tones[row - heads] if row - heads < len(grid.tones) else None
+        return text if tone is None or column != grid.toned else paint(text, tone)
+
+    return list(grid_lines(rows, grid.right, width, painted))
+
+
+def _hint_lines(text: str, width: int | None, paint: Paint) -> list[str]:
+    first, *rest = turned(f"hint: {text}", width, "      ")
+    return [paint("hint:", Tone.HINT) + first.removeprefix("hint:"), *rest]
 
 
 def _block_html(block: Block) -> Markup:

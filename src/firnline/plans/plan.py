@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from math import ceil
 from typing import TYPE_CHECKING, Any
 
 from firnline.errors import BlastRadiusExceeded, FirnlineError, RefusedForSafety
@@ -125,8 +126,16 @@ class Plan:
         """What a run of this plan would be refused with; None if it may go on."""
         if self.conflict is not None:
             return RefusedForSafety(self.conflict.why, hint=self.conflict.hint)
-        hint = "raise --blast-radius, if that is really meant"
-        return BlastRadiusExceeded(self.refused, hint=hint) if self.refused else None
+        return BlastRadiusExceeded(self.refused, hint="; ".join(self.ways_out)) if self.refused else None
+
+    @property
+    def ways_out(self) -> tuple[str, ...]:
+        """What lets a plan through that would remove too much, each as a sentence."""
+        bounded = "`--at-most 50%` takes the oldest first, no more than that; again and again, it needs no leave"
+        kept = self.kept.all if self.kept is not None else Tally()
+        share = min(100, ceil(100 * share_removed(kept, self.victims.all)[1]))
+        lifted = f"`--blast-radius {share}%` lets all of it go at once, if that is really meant"
+        return (bounded, lifted) if len(self.expire) > 1 and self.orphans is None else (lifted,)
 
     def to_json(self) -> dict[str, Any]:
         """Returns the contract of `plan --json`: ids are strings, totals come by kind, instants are ISO 8601."""
@@ -166,6 +175,15 @@ class Plan:
             "orphans": None if self.orphans is None else self.orphans.found_json(),
             "run": self.run,
         }
+
+
+def share_removed(kept: Tally, victims: Tally) -> tuple[str, float]:
+    """Returns the larger share of a table that goes, of its files or of its bytes, and which of them it is."""
+    shares = {
+        "files": victims.files / max(1, kept.files + victims.files),
+        "bytes": victims.bytes / max(1, kept.bytes + victims.bytes),
+    }
+    return max(shares.items(), key=lambda item: item[1])
 
 
 def _kept_json(each: KeptSnapshot) -> dict[str, Any]:

@@ -13,7 +13,8 @@ class Request:
 
     `sole_writer`: the operator's word that nobody else changes the table meanwhile. `drop`: refs that go, with all that
     only they hold; then nothing else does. `grace_ms`: how long the files stay after the commit, in place of the
-    policy's.
+    policy's. `at_most`: the share of the table's files or bytes that may go at once; `oldest`: how many snapshots that
+    came to.
     """
 
     keep: Mapping[str, str] = field(default_factory=dict)
@@ -27,6 +28,8 @@ class Request:
     sole_writer: bool = False
     drop: tuple[str, ...] = ()
     grace_ms: int | None = None
+    at_most: float | None = None
+    oldest: int | None = None
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -41,6 +44,8 @@ class Request:
             "sole_writer": self.sole_writer,
             "drop": list(self.drop),
             "grace_ms": self.grace_ms,
+            "at_most": self.at_most,
+            "oldest": self.oldest,
         }
 
     @staticmethod
@@ -67,5 +72,7 @@ _KINDS: Mapping[str, tuple[type, ...]] = {
     "sole_writer": (bool,),
     "drop": (list,),
     "grace_ms": (int, _NONE),
+    "at_most": (int, float, _NONE),
+    "oldest": (int, _NONE),
 }
 """What JSON makes of each option."""

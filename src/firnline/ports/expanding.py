@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar, runtime_ch
 
 from firnline.errors import FirnlineError, UnsupportedFormat
 from firnline.model.files import File, FileKind
-from firnline.model.spans import portions
+from firnline.model.portions import portions
 
 if TYPE_CHECKING:
     import numpy as np

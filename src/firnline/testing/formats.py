@@ -25,6 +25,7 @@ from firnline.local.engine import LocalEngine
 from firnline.model.files import FileKind
 from firnline.model.locations import identity
 from firnline.model.removals import Removal
+from firnline.plans.plan import share_removed
 from firnline.ports.catalogs import TableName
 from firnline.ports.expanding import ROW_COLUMNS
 from firnline.ports.formats import State, TableFormat
@@ -269,6 +270,27 @@ class FormatContract:
         assert all(os.path.exists(path) for path in kept)
         assert specimen.needed() == kept
         assert process.check(specimen.location).sound
+
+    def test_a_bounded_run_takes_some_of_it_and_leaves_all_else_whole(self, specimen: Specimen) -> None:
+        process = FolderProcess(clock=Clock())
+        every = process.plan(specimen.location, **EVERYTHING_OLD).plan
+        assert every.kept is not None
+        bound = share_removed(every.kept.all, every.victims.all)[1] * 0.7
+        view = process.plan(specimen.location, at_most=bound, **EVERYTHING_OLD)
+        plan, gone = view.plan, {each.id for each in view.plan.expire}
+        assert gone < {each.id for each in every.expire}
+        known = {each.id for each in every.keep} | {each.id for each in every.expire}
+        assert {each.id for each in plan.keep} == known - gone
+        assert plan.kept is None or share_removed(plan.kept.all, plan.victims.all)[1] <= bound
+        process.expire(specimen.location, at_most=bound, grace="1h", **EVERYTHING_OLD)
+        for _ in range(2):  # a format may have a time to undo before its commit, too
+            process.clock.advance(2 * HOUR_MS)
+            process.resume(specimen.location)
+        assert all(os.path.exists(path) for path in specimen.needed())
+        assert process.check(specimen.location).sound
+        assert {each.id for each in process.plan(specimen.location, **EVERYTHING_OLD).plan.expire} >= {
+            each.id for each in every.expire
+        } - gone - {each.id for each in plan.keep if each.refs}
 
     @pytest.mark.parametrize("when", ["before", "after"])
     def test_a_run_is_cut_at_every_write(self, make: Make, quick_folder: Path, when: When) -> None:

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from firnline.model.files import File, FileKind
-from firnline.model.spans import MOST_BYTES, MOST_UNITS, portions
+from firnline.model.portions import MOST_BYTES, MOST_UNITS, portions
 
 SIZES = st.one_of(st.none(), st.integers(0, 2 * MOST_BYTES), st.integers(0, 4096))
 

@@ -34,14 +34,13 @@ class ShownEntries:
 
     table: str | None = None
     run: str | None = None
-    since: str | None = None
+    since_ms: int | None = None
 
     def entries(self, found: Iterator[AuditEntry]) -> Iterator[AuditEntry]:
-        since = None if self.since is None else parse_instant(self.since)
         for each in found:
             news = each.news
             is_of = self.table in (None, news["table"]) and self.run in (None, news["run"])
-            if is_of and (since is None or parse_instant(news["at"]) >= since):
+            if is_of and (self.since_ms is None or parse_instant(news["at"]) >= self.since_ms):
                 yield each
 
 

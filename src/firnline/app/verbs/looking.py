@@ -15,7 +15,6 @@ from firnline.app.places import Places
 from firnline.app.requests import RunOptions, request_of
 from firnline.app.tiers import Tiers
 from firnline.app.verbs.answers import TableHistory, TableNames
-from firnline.model.times import format_instant
 from firnline.ops.history.reading import check_plot_name, expired_snapshots, write_plot
 from firnline.ops.history.timeline import Span
 from firnline.ops.looking.check import Checked
@@ -109,8 +108,7 @@ class LookingVerbs:
         self, table: Table | None = None, *, run: str | None = None, since: Moment | None = None
     ) -> list[AuditEntry]:
         """Returns what was done to tables, by whom and when: every stage before it happened, and its outcome."""
-        at = instant(since)
-        wanted = ShownEntries(None if table is None else str(table), run, None if at is None else format_instant(at))
+        wanted = ShownEntries(None if table is None else str(table), run, instant(since))
         return list(self.places.auditing.entries(wanted))
 
     def verify_audit(self, end: str | None = None) -> Verified:

@@ -16,7 +16,8 @@ audit_app = typer.Typer(help="Show and verify the log of what was done.", no_arg
 OfTable = Annotated[str | None, typer.Option("--table", metavar="TABLE", help="Only of this table.")]
 OfRun = Annotated[str | None, typer.Option("--run", metavar="RUN", help="Only of this run.")]
 Since = Annotated[
-    str | None, typer.Option("--since", metavar="T", help="From this instant on: ISO 8601 with zone, or epoch ms.")
+    str | None,
+    typer.Option("--since", metavar="T", help="From then on: an age (90d), a date, ISO 8601 with a zone, or epoch ms."),
 ]
 Noted = Annotated[
     str | None,
@@ -44,7 +45,7 @@ def show(
     from firnline.app.observing.auditing import ShownEntries
     from firnline.app.places import open_places
 
-    entries = list(open_places(config).auditing.entries(ShownEntries(table, run, since)))
+    entries = list(open_places(config).auditing.entries(ShownEntries(table, run, options.since(since))))
     output_for(as_json).show(_page(entries), {"entries": [{**each.said(), "seal": each.seal} for each in entries]})
 
 

@@ -2,19 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from firnline.app.catalogs import is_pattern
+from firnline.cli.terminal import completing
+from firnline.cli.terminal.manners import command_path
 from firnline.errors import UsageError
+from firnline.model.names import is_pattern
 from firnline.policy.values import parse_setting
 
-TableArg = Annotated[str, typer.Argument(metavar="TABLE", help="CATALOG.NAMESPACE.NAME, or its folder: a path or URI.")]
+TableArg = Annotated[
+    str,
+    typer.Argument(
+        metavar="TABLE",
+        help="CATALOG.NAMESPACE.NAME, or its folder: a path or URI.",
+        autocompletion=completing.tables,
+    ),
+]
 TablesArg = Annotated[
     list[str] | None,
-    typer.Argument(metavar="[TABLE]...", help="Names, folders, or patterns: lake.sales.*; several show one line each."),
+    typer.Argument(
+        metavar="[TABLE]...",
+        help="Names, folders, or patterns: lake.sales.*; several show one line each.",
+        autocompletion=completing.tables,
+    ),
 ]
 AllTables = Annotated[bool, typer.Option("--all", help="Every table of every configured catalog.")]
 AtOnce = Annotated[int, typer.Option("--at-once", metavar="N", min=1, help="Of several tables, so many side by side.")]
@@ -32,6 +46,7 @@ Engine = Annotated[
         metavar="ENGINE",
         help="Who opens the metadata: local (threads), spark, or auto, by the table's size.",
         envvar="FIRNLINE_ENGINE",
+        autocompletion=completing.values("auto", "local", "spark"),
     ),
 ]
 TrustSnapshot = Annotated[
@@ -55,7 +70,8 @@ OlderThan = Annotated[
     typer.Option(
         "--older-than",
         metavar="T",
-        help="Expire what is older, in place of the table's own maximum age: ISO 8601 with zone, or epoch ms.",
+        help="Expire what is older, in place of the table's own maximum age: an age (7d), a date, ISO 8601 with zone, "
+        "or epoch ms.",
     ),
 ]
 RetainLast = Annotated[
@@ -114,6 +130,7 @@ KeepExpiredRefs = Annotated[
     str | None,
     typer.Option(
         "--keep-expired-refs",
+        "--history",
         metavar="AGE|T",
         help="Remember which snapshots expired until they are this old: 180d; or those committed after an instant.",
     ),
@@ -131,18 +148,65 @@ BlastRadius = Annotated[
 ]
 
 
-def share(text: str | None) -> float | None:
-    """Returns a share of one for texts such as 90%; read as in a policy file."""
-    return None if text is None else float(parse_setting("blast-radius", text, "--blast-radius"))
+AtMost = Annotated[
+    str | None,
+    typer.Option(
+        "--at-most",
+        metavar="SHARE",
+        help="Let no more than this share of the table's files or bytes go, the oldest snapshots first: 50%. The rest "
+        "stays for a later run.",
+    ),
+]
+BreakLease = Annotated[
+    bool, typer.Option("--break-lease", help="Go on although another process has the table, if that is certainly gone.")
+]
+Grace = Annotated[
+    str | None,
+    typer.Option(
+        "--grace",
+        metavar="AGE",
+        help="How long files stay after the commit, and `undo` works; 24h if nothing else is said.",
+    ),
+]
+SoleWriter = Annotated[
+    bool,
+    typer.Option("--sole-writer", help="Nobody else writes to the table meanwhile: then Paimon tables need no grace."),
+]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask before the table is changed.")]
+
+_KEEP = ("last", "within", "hourly", "daily", "weekly", "monthly", "quarterly", "yearly")
+_ASKED = (
+    "older_than", "retain_last", "now", "include_outside", "blast_radius", "new_history", "grace", "clean",
+    "sole_writer", "at_most",
+)  # fmt: skip
+_SHARES = {"blast_radius": "--blast-radius", "at_most": "--at-most"}
 
 
-def keep_flags(**given: str | None) -> dict[str, str]:
+def asked(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns the options of a run out of a command's parameters, by the names that these have in every command."""
+    said = {name: given[name] for name in _ASKED if name in given}
+    said |= {name: share(said[name], flag) for name, flag in _SHARES.items() if name in said}
+    return {**said, "keep": _keep_flags(given)}
+
+
+def _keep_flags(given: Mapping[str, Any]) -> dict[str, str]:
     """Returns the rules that were given as flags."""
-    return {name: value for name, value in given.items() if value is not None}
+    rules = {name: given.get(f"keep_{name}") for name in _KEEP}
+    tags, history = given.get("keep_tag"), given.get("keep_expired_refs")
+    rules |= {"tags": ",".join(tags) if tags else None, "history": history}
+    return {name: value for name, value in rules.items() if value is not None}
 
 
-def tags_flag(patterns: list[str] | None) -> str | None:
-    return ",".join(patterns) if patterns else None
+def since(text: str | None) -> int | None:
+    """Returns the instant from which on something is shown: a date, an instant, or an age such as 7d, back from now."""
+    from firnline.app.moments import cutoff_ms
+
+    return cutoff_ms(text)
+
+
+def share(text: str | None, flag: str = "--blast-radius") -> float | None:
+    """Returns a share of one for texts such as 90%; read as in a policy file."""
+    return None if text is None else float(parse_setting("blast-radius", text, flag))
 
 
 def the_one(tables: list[str] | None, every: bool) -> str | None:
@@ -151,5 +215,7 @@ def the_one(tables: list[str] | None, every: bool) -> str | None:
     """
     if bool(tables) == every:
         said = "--all and a TABLE do not go together" if every else "no TABLE is named"
-        raise UsageError(said, hint="name some, such as lake.sales.*, or say --all; --help shows more")
+        raise UsageError(
+            said, hint=f"name some, such as lake.sales.*, or say --all; `{command_path()} --help` shows more"
+        )
     return tables[0] if tables and len(tables) == 1 and not is_pattern(tables[0]) else None

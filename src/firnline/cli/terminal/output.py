@@ -1,18 +1,19 @@
-"""The Output port: commands say what they have, and never print; and progress where a person watches."""
+"""The Output port: commands say what they have, and never print."""
 
 from __future__ import annotations
 
 import json
 import sys
-import time
 from collections.abc import Iterable, Mapping
 from itertools import islice
 from typing import Any, Protocol, TextIO
 
+from firnline.cli.terminal.manners import is_quiet
+from firnline.cli.terminal.progress import clean_line
+from firnline.cli.terminal.writing import text_of
 from firnline.errors import FirnlineError
-from firnline.foreign import ascii_json, harmless, harmless_json
-from firnline.plans.pages import Page, number
-from firnline.ports.progress import Progress, Silent
+from firnline.foreign import ascii_json, harmless_json
+from firnline.plans.pages import Hint, Line, Page, Tone
 from firnline.settings import logs_json
 
 
@@ -28,12 +29,14 @@ class Output(Protocol):
 
 class TextOutput:
     def show(self, page: Page, facts: Mapping[str, Any]) -> None:
-        print(page.to_text())
+        clean_line()
+        print(text_of(page.without_hints() if is_quiet() else page, sys.stdout))
 
     def fail(self, problem: FirnlineError) -> None:
-        print(f"error: {harmless(problem.message)}", file=sys.stderr)
-        if problem.hint:
-            print(f"\nhint: {harmless(problem.hint)}", file=sys.stderr)
+        clean_line()
+        said = Line(f"error: {problem.message}", Tone.REFUSED)
+        page = Page((said, Hint(problem.hint)) if problem.hint else (said,))
+        print(text_of(page, sys.stderr), file=sys.stderr)
 
 
 class JsonOutput:
@@ -81,30 +84,3 @@ def output_for(as_json: bool) -> Output:
     if as_json:
         return JsonOutput()
     return LoggedOutput() if logs_json() else TextOutput()
-
-
-_PAUSE_S = 0.1
-
-
-class TerminalProgress:
-    """One line that is written over, at most ten times a second."""
-
-    def __init__(self) -> None:
-        self._started: dict[str, tuple[float, int]] = {}
-        self._said = 0.0
-
-    def step(self, what: str, done: int, total: int | None = None) -> None:
-        now = time.monotonic()
-        begun, already = self._started.setdefault(what, (now, done))
-        finished = total is not None and done >= total
-        if now - self._said < _PAUSE_S and not finished:
-            return
-        self._said = now
-        of = "" if total is None else f" of {number(total)}"
-        rate = f", {number(round((done - already) / (now - begun)))}/s" if now - begun >= 1 else ""
-        sys.stderr.write(f"\r\x1b[2K{what}: {number(done)}{of}{rate}" + ("\r\x1b[2K" if finished else ""))
-        sys.stderr.flush()
-
-
-def progress_for(as_json: bool) -> Progress:
-    return TerminalProgress() if sys.stderr.isatty() and not as_json and not logs_json() else Silent()

@@ -21,6 +21,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from types import FrameType, ModuleType
 
+from firnline.cli.terminal.progress import clean_line
 from firnline.memory import keep_freed_memory
 
 
@@ -37,6 +38,7 @@ def stop_on_interrupt() -> Callable[[], bool]:
         if asked:
             raise KeyboardInterrupt
         asked.append(number)
+        clean_line()
         print("\nstopping at the next batch; once more stops at once", file=sys.stderr)
 
     def was_asked() -> bool:

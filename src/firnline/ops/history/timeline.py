@@ -13,7 +13,7 @@ from typing import Any
 
 from firnline.foreign import harmless
 from firnline.model.times import DAY_MS, format_instant
-from firnline.plans.pages import Block, Grid, Line, Page, counted, number, size
+from firnline.plans.pages import Block, Grid, Hint, Line, Page, counted, number, size
 
 _NUMBER = re.compile(r"[0-9]{1,18}")
 _SUMMARY = {
@@ -60,13 +60,16 @@ class Span:
 
 @dataclass(slots=True)
 class Timeline:
-    """Days that are filled one event at a time, so that a history of any length fits in memory."""
+    """Days that are filled one event at a time, so that a history of any length fits in memory. `remembers`: whether
+    what expires is remembered, by the policy in force.
+    """
 
     table: str
     span: Span = field(default_factory=Span)
     live: int = 0
     expired: int = 0
     by_day: dict[int, Day] = field(default_factory=dict)
+    remembers: bool = True
 
     def commit(self, at_ms: int, summary: Mapping[str, str], *, expired: bool) -> None:
         if not self.span.holds(at_ms):
@@ -99,6 +102,7 @@ class Timeline:
         return {
             "table": self.table,
             **{name: None if at is None else format_instant(at) for name, at in limits.items()},
+            "remembers": self.remembers,
             "snapshots": {"live": self.live, "expired": self.expired},
             "days": [day.to_json() for day in self.days()],
         }
@@ -114,6 +118,13 @@ def _count(text: str | None) -> int:
     return int(text) if text is not None and _NUMBER.fullmatch(text) else 0
 
 
+_OFF = (
+    "history is off for this table: commits of expired snapshots are not remembered; what was expired and purged all "
+    "the same is told by the records of runs"
+)
+_TURN_ON = "`history: 180d` in firnline.yaml, or `firnline expire TABLE --history 180d`, has the table remember"
+
+
 def timeline_page(timeline: Timeline) -> Page:
     """Returns the days as a person reads them."""
     live, gone = counted(timeline.live, "live snapshot"), counted(timeline.expired, "expired snapshot")
@@ -122,6 +133,8 @@ def timeline_page(timeline: Timeline) -> Page:
     rows = tuple(_rows(timeline.days()))
     if rows:
         blocks.append(Grid(rows, headings, right=frozenset(range(1, len(headings)))))
+    if not timeline.remembers:
+        blocks += [Line(_OFF), Hint(_TURN_ON)]
     return Page(tuple(blocks))
 
 

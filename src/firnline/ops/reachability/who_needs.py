@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from firnline.model.files import File
 from firnline.model.locations import identity
-from firnline.model.spans import portions
+from firnline.model.portions import portions
 from firnline.ports.expanding import Expand, Expanded, unit_of
 from firnline.ports.progress import Progress
 

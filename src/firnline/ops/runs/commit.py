@@ -118,7 +118,10 @@ def refuse_refused(leased: LeasedRun) -> None:
         refuse_conflict(work, work.source.load())  # as it is now, with what to do about it
         raise RefusedForSafety(plan["conflict"], hint="plan again, now that it is settled")
     if plan.get("refused"):
-        raise BlastRadiusExceeded(plan["refused"], hint="plan again with a larger --blast-radius, if meant")
+        raise BlastRadiusExceeded(
+            plan["refused"],
+            hint="plan again with --at-most 50%, or with a larger --blast-radius, if that is really meant",
+        )
 
 
 def _none_can_follow(leased: LeasedRun) -> LeasedRun | None:

@@ -14,9 +14,10 @@ from firnline.ops.neighbours.around import Around
 from firnline.ops.orphans.written import WriteSearch
 from firnline.ops.reachability.pointed import pointed_versions, roots_beyond, troubles_of
 from firnline.ops.readers.needs import starts_that_go
+from firnline.ops.runs.bounded import oldest_only
 from firnline.ops.runs.decision import Settled, decide_to_act, includes_outside
 from firnline.ops.runs.drop import consequences_of, narrowed
-from firnline.plans.plan import Archive, ExpiredSnapshot, KeptSnapshot, Plan
+from firnline.plans.plan import Archive, ExpiredSnapshot, KeptSnapshot, Plan, share_removed
 from firnline.plans.request import Request
 from firnline.plans.stages import ArchiveSnapshots, AwaitGrace, CommitExpiry, PurgeVictims, Stage, stages_of_expiry
 from firnline.policy.decide import decide
@@ -118,6 +119,7 @@ def draft_plan(
     pointed, read = pointed_versions(source.format, state), ask_readers(state)
     settled = decide_to_act(source.format, state, source.name, config, request, now_ms, pointed, read)
     settled = narrowed(settled, source.format, state, request)
+    settled = oldest_only(settled, source.format, state, request, now_ms - longest_write_ms(config))
     follows = consequences_of(source.format, state, settled)
     forgets, trouble = _forgets(state, request, settled, count_forgotten)
     archive = choose_archive(state, settled)
@@ -322,11 +324,7 @@ def _with_files(plan: Plan, settled: Settled, survey: Survey, engine: str, reque
 
 def blast_radius_refusal(kept: Tally, victims: Tally, cap: float) -> str | None:
     """Returns why a run would refuse: it removes a larger share of the table than the cap allows."""
-    shares = {
-        "files": victims.files / max(1, kept.files + victims.files),
-        "bytes": victims.bytes / max(1, kept.bytes + victims.bytes),
-    }
-    what, share = max(shares.items(), key=lambda item: item[1])
+    what, share = share_removed(kept, victims)
     if share <= cap:
         return None
     return f"it would remove {share:.1%} of the table's {what}, the cap is {cap:.0%} (blast-radius)"

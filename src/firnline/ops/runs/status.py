@@ -89,6 +89,19 @@ def status_of(work: TableContext, run: Run, waits: str | None = None) -> RunStat
     return RunStatus(run, waits, outcome_totals(work.store, run.folder))
 
 
+def waiting_note(run: Run) -> str:
+    """Returns what one who plans should know of a run on the same table that has not ended."""
+    if run.state is RunState.PLANNED and not run.is_meant:
+        return f"{run.id} is saved and waits for `firnline commit`; `firnline undo` calls it off"
+    if run.commit_due_ms is not None:
+        return f"{run.id} waits to be called off; it commits from {format_instant(run.commit_due_ms)} on"
+    if run.state is RunState.COMMITTED and run.purge_due_ms is not None:
+        took = len((run.removal or Removal()).ids)
+        ends = format_instant(run.purge_due_ms)
+        return f"{run.id} took out {took:,} snapshots; what it frees is still there and goes from {ends} on"
+    return f"{run.id} is {run.state}; `firnline resume` goes on with it"
+
+
 def _approval(event: Event | None) -> dict[str, Any] | None:
     if event is None:
         return None

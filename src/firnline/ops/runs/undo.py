@@ -14,6 +14,7 @@ from firnline.journal.runs import Run
 from firnline.model.files import Root
 from firnline.model.removals import Removal
 from firnline.model.snapshots import SnapshotId
+from firnline.model.times import format_instant
 from firnline.ops.history.ledger import note_end
 from firnline.ops.history.remember import RunHistory
 from firnline.ops.runs.change import change, fence_off, version_of
@@ -83,11 +84,25 @@ def undo_run(leased: LeasedRun) -> LeasedRun:
         if leased.run.state is RunState.CANCELLED:
             return leased
     if leased.run.state not in (RunState.COMMITTED, RunState.UNDOING):
-        raise RefusedForSafety(
-            f"{leased.run.id} is {leased.run.state} and cannot be undone", hint="undo works until the purge starts"
-        )
+        raise RefusedForSafety(_too_late(leased.run), hint="undo works from the commit until the purge starts")
     _refuse_where_nothing_comes_back(leased.work, leased.run)
     return _bring_back(leased)
+
+
+def _too_late(run: Run) -> str:
+    """Returns why a run cannot be undone any more, or need not be."""
+    last = run.events[-1]
+    at = format_instant(last.at_ms)
+    match run.state:
+        case RunState.UNDONE:
+            return f"{run.id} was already undone, at {at}"
+        case RunState.CANCELLED:
+            why = f", because {last.detail['why']}" if last.detail.get("why") else ""
+            return f"{run.id} was cancelled at {at}{why}: there is nothing to undo"
+        case RunState.DONE:
+            return f"{run.id} cannot be undone: it is purged since {at}"
+        case _:
+            return f"{run.id} cannot be undone: it is {run.state} since {at}"
 
 
 def _refuse_where_nothing_comes_back(work: TableContext, run: Run) -> None:

@@ -16,8 +16,8 @@ from firnline.formats.iceberg.erasing.manifests import ReadManifest, read_manife
 from firnline.formats.opening import opened
 from firnline.model.files import File, FileKind
 from firnline.model.locations import join
+from firnline.model.portions import portions
 from firnline.model.snapshots import SnapshotId
-from firnline.model.spans import portions
 from firnline.ports.catalogs import Still
 from firnline.ports.erasing import Lost, NamedFile, Namers, Trimmed, Trimming
 from firnline.ports.progress import Progress

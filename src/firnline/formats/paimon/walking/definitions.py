@@ -23,8 +23,8 @@ from firnline.formats.paimon.walking.expand import PaimonExpand
 from firnline.formats.paimon.walking.roots import roots_of
 from firnline.model.files import File, FileKind
 from firnline.model.locations import join
+from firnline.model.portions import portions
 from firnline.model.snapshots import snapshot_of
-from firnline.model.spans import portions
 from firnline.ports.abilities import Undefined
 from firnline.ports.expanding import SideBySide
 from firnline.ports.formats import State

@@ -1,0 +1,86 @@
+"""Grids and lines that fit a width: they turn at spaces only, so that no word and no number is ever broken."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from textwrap import wrap
+from unicodedata import combining, east_asian_width
+
+Rows = Sequence[tuple[str, ...]]
+GAP, INDENT = "  ", "  "
+_NARROW = 22
+"""Columns up to this width stay on one line: an instant, a figure with its unit, an id."""
+
+
+def cells(text: str) -> int:
+    """Returns how many columns of a terminal a text takes: letters of some scripts take two, and accents none."""
+    if text.isascii():
+        return len(text)
+    return sum(0 if combining(each) else 2 if east_asian_width(each) in "WF" else 1 for each in text)
+
+
+def turned(text: str, width: int | None, further: str = "") -> list[str]:
+    """Returns a line as lines of at most a width, but for longer words; those after the first begin with `further`."""
+    if width is None or cells(text) <= width:
+        return [text]
+    indent = text[: len(text) - len(text.lstrip())]
+    return wrap(
+        text.strip(), width, initial_indent=indent, subsequent_indent=indent + further,
+        break_long_words=False, break_on_hyphens=False,
+    )  # fmt: skip
+
+
+def grid_lines(
+    rows: Rows, right: frozenset[int], width: int | None, paint: Callable[[int, int, str], str]
+) -> Iterator[str]:
+    """Yields the lines of a grid. `paint` gets the row's number, the column's and a text that is aligned already.
+
+    Wide columns of words take several lines where the grid is too wide; where even that does not fit, every row does,
+    with a cell on each.
+    """
+    natural = [max(map(cells, column)) for column in zip(*rows, strict=True)]
+    widths = natural if width is None else _fitted(rows, natural, right, width - len(INDENT))
+    if widths is None:
+        yield from _stacked(rows, width or 0, paint)
+        return
+    for number, row in enumerate(rows):
+        columns = [turned(text, widths[place]) if text else [""] for place, text in enumerate(row)]
+        for line in range(max(map(len, columns))):
+            shown = (
+                paint(number, place, _aligned(each[line] if line < len(each) else "", widths[place], place in right))
+                for place, each in enumerate(columns)
+            )
+            yield (INDENT + GAP.join(shown)).rstrip()
+
+
+def _aligned(text: str, width: int, right: bool) -> str:
+    blank = " " * (width - cells(text))
+    return blank + text if right else text + blank
+
+
+def _fitted(rows: Rows, natural: list[int], right: frozenset[int], width: int) -> list[int] | None:
+    """Returns the widths of columns that fit together; None if there are none."""
+    least = [
+        wide if place in right or wide <= _NARROW else max(_NARROW, *(_longest_word(row[place]) for row in rows))
+        for place, wide in enumerate(natural)
+    ]
+    room = width - len(GAP) * (len(natural) - 1)
+    if sum(least) > room:
+        return None
+    widths = list(natural)
+    while sum(widths) > room:
+        place = max(range(len(widths)), key=lambda each: widths[each] - least[each])
+        widths[place] -= 1
+    return widths
+
+
+def _longest_word(text: str) -> int:
+    return max(map(cells, text.split()), default=0)
+
+
+def _stacked(rows: Rows, width: int, paint: Callable[[int, int, str], str]) -> Iterator[str]:
+    for number, row in enumerate(rows):
+        shown = [(place, text) for place, text in enumerate(row) if text]
+        for first, (place, text) in enumerate(shown):
+            lines = turned(text, width - len(INDENT) * (2 if first else 1))
+            yield from (INDENT * (2 if first else 1) + paint(number, place, line) for line in lines)

@@ -1,0 +1,113 @@
+"""On a terminal: tables fit its width, colours mean something and can be turned off, and a prompt is one question."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import pty
+import re
+import select
+import struct
+import subprocess
+import sys
+import termios
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+FIRNLINE = Path(sys.executable).with_name("firnline")
+PLAN = ("plan", "lake.ns.events", "--retain-last", "1")
+Lake = Any
+GREEN, YELLOW, RED = "\x1b[32m", "\x1b[33m", "\x1b[31;1m"
+
+
+def on_terminal(*arguments: str, columns: int = 200, answer: str = "", **environment: str) -> tuple[str, int]:
+    """Returns what a terminal of a width gets to show, and the exit code."""
+    mine, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
+    variables = {"TERM": "xterm", **os.environ, **environment}
+    for name in ("COLUMNS", "LINES", *([] if "NO_COLOR" in environment else ["NO_COLOR"])):
+        variables.pop(name, None)
+    process = subprocess.Popen([FIRNLINE, *arguments], env=variables, stdin=theirs, stdout=theirs, stderr=theirs)
+    os.close(theirs)
+    if answer:
+        os.write(mine, f"{answer}\n".encode())
+    shown = _read_all(mine)
+    os.close(mine)
+    return shown.replace("\r\n", "\n"), process.wait(60)
+
+
+def _read_all(terminal: int) -> str:
+    shown, deadline = b"", time.monotonic() + 60
+    while time.monotonic() < deadline:
+        if select.select([terminal], [], [], 1)[0]:
+            try:
+                shown += os.read(terminal, 65536)
+            except OSError:  # the other side is closed
+                break
+    return shown.decode(errors="replace")
+
+
+def uncoloured(text: str) -> str:
+    return re.sub(r"\x1b\[[0-9;]*m", "", text)
+
+
+@pytest.mark.parametrize("columns", [60, 80, 200])
+def test_a_plan_fits_the_terminal_and_breaks_no_word(lake: Lake, columns: int) -> None:
+    shown, code = on_terminal(*PLAN, columns=columns, NO_COLOR="1")
+    wide, _ = on_terminal(*PLAN, columns=1_000, NO_COLOR="1")
+    assert code == 0
+    assert max(map(len, shown.splitlines())) <= columns
+    assert sorted(shown.split()) == sorted(wide.split())
+
+
+def test_runs_fit_a_narrow_terminal(lake: Lake) -> None:
+    subprocess.run([FIRNLINE, "expire", *PLAN[1:], "--yes"], check=True, capture_output=True)
+    shown, _ = on_terminal("runs", columns=64, NO_COLOR="1")
+    assert max(map(len, shown.splitlines())) <= 64
+    assert "lake.ns.events" in shown.split()
+
+
+def test_what_stays_goes_or_is_refused_has_a_colour(lake: Lake) -> None:
+    shown, _ = on_terminal(*PLAN)
+    assert f"{GREEN}keep 2" in shown
+    assert f"{YELLOW}expire 6" in shown
+    refused, _ = on_terminal(*PLAN, "--blast-radius", "1%")
+    assert f"{RED}a run would refuse" in refused
+    failed, code = on_terminal("plan", "lake.ns.event")
+    assert code == 10
+    assert failed.startswith(f"{RED}error: no table lake.ns.event")
+
+
+@pytest.mark.parametrize("quiet", [{"NO_COLOR": "1"}, {"TERM": "dumb"}], ids=str)
+def test_colours_can_be_turned_off_and_say_nothing_that_words_do_not(lake: Lake, quiet: dict[str, str]) -> None:
+    plain, _ = on_terminal(*PLAN, **quiet)
+    assert "\x1b[" not in plain
+    coloured, _ = on_terminal(*PLAN)
+    assert uncoloured(coloured) == plain
+
+
+def test_a_pipe_gets_neither_colours_nor_breaks(lake: Lake) -> None:
+    wide, _ = on_terminal(*PLAN, columns=1_000, NO_COLOR="1")
+    piped = subprocess.run([FIRNLINE, *PLAN], check=True, capture_output=True, text=True)
+    assert piped.stdout == wide
+    assert piped.stderr == ""
+
+
+@pytest.mark.parametrize(("answer", "code"), [("y", 0), ("n", 130)])
+def test_at_the_prompt_stands_one_question_with_its_numbers(lake: Lake, answer: str, code: int) -> None:
+    shown, ended = on_terminal("expire", *PLAN[1:], answer=answer, NO_COLOR="1")
+    assert ended == code
+    question = "Remove 6 snapshots from lake.ns.events? Files stay 24 h. [y/N]: "
+    before, asked, after = shown.partition(question)
+    assert asked, shown
+    assert "hint:" not in before
+    assert "nothing was changed" not in before
+    assert ("nothing was changed" in after) is (answer == "n")
+
+
+def test_several_tables_are_asked_for_in_one_question(lake: Lake) -> None:
+    shown, _ = on_terminal("expire", "--all", "--retain-last", "1", answer="n", NO_COLOR="1")
+    assert "Remove 6 snapshots from lake.ns.events? Files stay 24 h. [y/N]: " in shown
