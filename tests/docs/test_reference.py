@@ -67,7 +67,8 @@ OF_SPARK_SUBMIT = {"--conf", "--master", "--py-files"}
 
 @pytest.mark.parametrize("guide", [ROOT / "README.md", *GUIDES], ids=lambda path: path.stem)
 def test_guides_name_only_options_that_exist(guide: Path) -> None:
-    known = {name for command in (*COMMANDS.values(), WHOLE) for each in command.params for name in each.opts} | {"--help"}
+    every = (*COMMANDS.values(), WHOLE)
+    known = {"--help"} | {name for command in every for each in command.params for name in each.opts}
     said = re.findall(r"(?<![\w-])--[a-z][a-z-]+", _without_other_tools(guide.read_text()))
     others = OF_SPARK_SUBMIT if guide.stem == "clusters" else set()
     assert set(said) - known == others
