@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import Any
 
 import pyarrow as pa
-from pyspark.errors import PySparkTypeError
+from pyspark.errors import AnalysisException, PySparkTypeError
 from pyspark.sql import SparkSession
 from pyspark.sql.datasource import DataSource, DataSourceReader, Filter, InputPartition
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
@@ -29,12 +29,17 @@ _RUNTIME = "a runtime of the table's own format may read it: FIRNLINE_SPARK_PACK
 def register(spark: SparkSession, config: str | None = None) -> None:
     """Makes `spark.read.format("firnline")` work in a session, on its executors too, with the configuration that is
     found here and now: Spark asks in a process that stands where the session was started. A server of Spark Connect
-    has files of its own, so it goes by its own configuration.
+    has files of its own, so it goes by its own configuration. A session in which the case of names counts takes one
+    registration only: the first stays there.
     """
     from firnline.spark.shipping import equipped
 
     usual = {} if is_remote() else usual_options(config)
-    equipped(spark).dataSource.register(type("SettledSource", (FirnlineSource,), {"usual": usual}))
+    try:
+        equipped(spark).dataSource.register(type("SettledSource", (FirnlineSource,), {"usual": usual}))
+    except AnalysisException as problem:
+        if problem.getCondition() != "DATA_SOURCE_ALREADY_EXISTS":
+            raise
 
 
 class FirnlineSource(DataSource):
