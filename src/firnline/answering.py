@@ -6,6 +6,7 @@ import logging
 import socket
 import ssl
 import time
+from contextlib import suppress
 from functools import partial
 from urllib.parse import SplitResult, urlsplit
 from urllib.request import getproxies, proxy_bypass
@@ -15,7 +16,9 @@ from firnline.errors import Unreachable
 ANSWERS_WITHIN_S = 20.0
 _IS_TOLD_AFTER_S = 3.0
 _IS_SILENT_FOR_S = 30.0
+_HEARD_OUT_S = 0.5
 _HINT = "it accepts connections and says nothing: is it overloaded, or stopped? check its address; then try again"
+_PIECE, _MOST_PIECES = 4096, 16
 _WORD = b"OPTIONS * HTTP/1.1\r\nHost: %s\r\nConnection: close\r\n\r\n"
 
 
@@ -73,6 +76,20 @@ def _listen(connection: socket.socket, what: str) -> None:
         logging.getLogger("firnline").warning("waiting for %s, which has not answered yet", what)
         connection.settimeout(ANSWERS_WITHIN_S - _IS_TOLD_AFTER_S)
         word()
+    _hear_out(connection)
+
+
+def _hear_out(connection: socket.socket) -> None:
+    """Reads what else is said, up to a bound: a server whose words are cut off notes a failure. One that is spoken to in
+    secret waits for a request now.
+    """
+    if isinstance(connection, ssl.SSLSocket):
+        return
+    connection.settimeout(_HEARD_OUT_S)
+    with suppress(OSError):
+        for _ in range(_MOST_PIECES):
+            if not connection.recv(_PIECE):
+                return
 
 
 def _usual(at: SplitResult) -> int:
