@@ -80,7 +80,7 @@ def _listen(connection: socket.socket, what: str) -> None:
 
 
 def _hear_out(connection: socket.socket) -> None:
-    """Reads what else is said, up to a bound: a server whose words are cut off notes a failure. One that is spoken to in
+    """Reads what else is said, up to a bound: a server whose words are cut off notes a failure. One that speaks in
     secret waits for a request now.
     """
     if isinstance(connection, ssl.SSLSocket):
