@@ -17,7 +17,7 @@ ANSWERS_WITHIN_S = 20.0
 _IS_TOLD_AFTER_S = 3.0
 _IS_SILENT_FOR_S = 30.0
 _HEARD_OUT_S = 0.5
-_HINT = "it accepts connections and says nothing: is it overloaded, or stopped? check its address; then try again"
+_HINT = "is it overloaded or stopped, or does a firewall keep it? check its address; then try again"
 _PIECE, _MOST_PIECES = 4096, 16
 _WORD = b"OPTIONS * HTTP/1.1\r\nHost: %s\r\nConnection: close\r\n\r\n"
 
@@ -97,4 +97,4 @@ def _usual(at: SplitResult) -> int:
 
 
 def _is_behind_proxy(at: SplitResult) -> bool:
-    return at.scheme in getproxies() and not proxy_bypass(at.hostname or "")
+    return bool({at.scheme, "all"} & getproxies().keys()) and not proxy_bypass(at.hostname or "")

@@ -60,10 +60,10 @@ def passwords_in(text: str) -> list[str]:
 
 _SETTING = re.compile(r"secret|password|passwd|token|credential|key|sas|signature|auth", re.IGNORECASE)
 _OPEN = re.compile(
-    r"(?:[._-]|^)(?:type|uri|url|endpoint|region|server|scope|style|impl|alias|enabled|username|name|id|file|path|dir|sock)$",
+    r"(?:[._-]|^)(?:type|uri|url|endpoint|region|server|scope|style|impl|alias|enabled|username|client[._-]id|access[._-]key[._-]id|token[._-]file|auth[._-]sock)$",
     re.IGNORECASE,
 )
-"""How names end that tell of no secret: who asks, and where something lies. The id of a key is sent openly with each
+"""How names end that tell of no secret: who asks, and where something is. The id of a key is sent openly with each
 request, and may be the name of a product, `minio`, of which words and buckets are then made.
 """
 _SHORTEST = 4

@@ -9,6 +9,7 @@ from typing import Any, TypedDict
 from firnline.app.moments import Age, Cutoff, KeepRules, Moment, cutoff_ms, duration_ms, instant, rule_texts
 from firnline.app.runs import Leave
 from firnline.app.searches import SearchTerms
+from firnline.errors import UsageError
 from firnline.ops.marks.tags import FOREVER
 from firnline.ops.orphans.rules import SearchRequest
 from firnline.plans.orphans import OrphanPlan
@@ -69,6 +70,8 @@ def request_of(
 ) -> Request:
     """Returns the options of a run as a value. Raises UsageError for an instant or an age that cannot be read."""
     at_ms = instant(now)
+    if at_most is not None and not 0 < at_most <= 1:
+        raise UsageError(f"at most {at_most!r} of a table is no share", hint="write 0.5 for a half")
     return Request(
         keep=rule_texts(keep),
         older_than_ms=cutoff_ms(older_than, now),

@@ -11,6 +11,7 @@ from firnline.journal.events import RunState
 from firnline.journal.layout import RunId, is_stamp, names_run
 from firnline.journal.runs import Run, in_commit_order
 from firnline.model.times import format_instant
+from firnline.plans.plan import EXPIRY
 from firnline.ports.catalogs import TableName
 
 _OVER = {
@@ -49,16 +50,22 @@ def _stamped(places: Places, stamp: str) -> RunId:
 
 
 def run_to_undo(places: Places, text: str) -> RunId:
-    """Returns the run that a text names; of a table the last one that was begun and can still be taken back. Raises
-    UsageError, naming the last one and what became of it, where there is none.
+    """Returns the run that a text names; of a table the last one that was begun. Raises UsageError, naming it and what
+    became of it, where it cannot be taken back: to undo an earlier one instead, for it was asked twice, would bring
+    back what nobody meant. The same where it took no snapshot out.
     """
     if names_run(text):
         return run_meant(places, text)
     work = places.table_context(text)
     runs = work.runs(work.source.load())
-    begun = [run for run in _by_begin(runs) if not run.is_finished and run.state is not RunState.PURGING]
-    if not begun:
-        raise UsageError(f"{text} has no run that can be undone", hint=_last_words(_by_begin(runs), runs))
+    begun = _by_begin(runs)
+    if not begun or begun[-1].is_finished or begun[-1].state is RunState.PURGING:
+        raise UsageError(f"the last run of {text} cannot be undone", hint=_last_words(begun, runs))
+    if begun[-1].kind != EXPIRY:
+        last = begun[-1].id
+        raise UsageError(
+            f"the last run of {text} is no expiry: {last}", hint=f"`firnline undo {last.stamp}`, if it is meant"
+        )
     return begun[-1].id
 
 

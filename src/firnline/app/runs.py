@@ -31,7 +31,7 @@ from firnline.ops.runs.advance import (
     settle_halfway_runs,
     undo,
 )
-from firnline.ops.runs.bounded import bound_note, most_within
+from firnline.ops.runs.bounded import bound_note, most_within, refuse_more
 from firnline.ops.runs.decision import Settled, policy_in_force
 from firnline.ops.runs.leased import LeasedRun
 from firnline.ops.runs.measured import measured
@@ -171,6 +171,8 @@ class Runs:
 
     def _planned(self, work: TableContext, request: Request) -> Planned:
         """Returns the plan; where the operator set a bound, that of the oldest snapshots which it allows."""
+        if request.at_most is not None and request.drop:
+            raise UsageError("a ref is dropped whole: a bound does not count there", hint="leave `at_most` out")
         planned = self._planned_once(work, request)
         if request.at_most is None:
             return planned
@@ -184,6 +186,7 @@ class Runs:
             return planned
         planned.close()
         bounded = self._planned_once(work, replace(request, oldest=oldest))
+        refuse_more(bounded.plan, request.at_most)
         note = bound_note(bounded.plan, len(planned.plan.expire), request.at_most)
         return replace(bounded, plan=replace(bounded.plan, notes=(*bounded.plan.notes, note)))
 

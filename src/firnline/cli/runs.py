@@ -102,8 +102,6 @@ def purge(
     ] = None,
     every: EveryTable = False,
     of_table: OfTable = None,
-    of_state: OfState = None,
-    since: Since = None,
     at_once: options.AtOnce = AT_ONCE,
     include_outside: options.IncludeOutside = None,
     break_lease: options.BreakLease = False,
@@ -112,10 +110,7 @@ def purge(
     engine: options.Engine = "auto",
     as_json: options.Json = False,
 ) -> int:
-    """Delete what committed runs have written down, once their grace is over; each batch is checked again first.
-    --state and --since choose which of them are shown, not which are purged.
-    """
-    shown = ShownRuns(tuple(of_state or ()), options.since(since))
+    """Delete what committed runs have written down, once their grace is over; each batch is checked again first."""
     targets = [*(targets or ()), *(of_table or ())]
     lake = lake_of(config, engine, as_json, trust)
     said: dict[str, Any] = {"break_lease": break_lease, "include_outside": include_outside}
@@ -123,7 +118,7 @@ def purge(
         show_runs([lake.purge(targets[0], **said)], as_json, single=True)
         return 0
     several = lake.several(_tables_of(targets, every), at_once=at_once)
-    return _show_each(several.purge(everywhere=every, **said), as_json, shown)
+    return _show_each(several.purge(everywhere=every, **said), as_json)
 
 
 def undo(

@@ -23,8 +23,12 @@ _FIRST_MS, LAST_MS = -62_135_596_800_000, 253_402_300_799_999
 
 
 def parse_duration(text: str) -> int:
-    """Returns milliseconds for texts such as 30d, 12h or 1d12h. A bare number has no unit and is refused."""
+    """Returns milliseconds for texts such as 30d, 12h or 1d12h. A bare number has no unit and is refused; so is a large
+    M, which means months to some: minutes would let nearly all go.
+    """
     cleaned = text.strip().lower()
+    if "M" in text:
+        raise UsageError(f"minutes or months? {text!r}", hint="15m are minutes; of months write the days: 180d")
     if not _DURATION.fullmatch(cleaned):
         raise UsageError(f"not a duration: {text!r}", hint="write a number and a unit: 90s, 15m, 24h, 30d, 4w, 1y")
     return sum(int(number) * _UNITS[unit] for number, unit in _PART.findall(cleaned))

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from firnline.errors import BadTimestamp, UsageError
-from firnline.model.times import format_duration, format_instant, parse_duration, parse_instant
+from firnline.model.times import MINUTE_MS, format_duration, format_instant, parse_duration, parse_instant
 
 
 @pytest.mark.parametrize(
@@ -107,3 +107,9 @@ def test_an_instant_that_no_calendar_shows_is_refused(text: str) -> None:
 def test_the_first_and_last_instants_are_read_back(ms: int, text: str) -> None:
     assert format_instant(ms) == text
     assert parse_instant(str(ms)) == parse_instant(text) == ms
+
+
+def test_a_large_m_is_asked_back() -> None:
+    with pytest.raises(UsageError, match="minutes or months"):
+        parse_duration("6M")
+    assert parse_duration("6m") == 6 * MINUTE_MS

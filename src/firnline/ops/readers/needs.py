@@ -65,10 +65,10 @@ def refuse_read(work: TableContext, state: State, run: Run, in_force: Effective,
         return
     gone, limit_ms = set(run.removal.ids), _rules(in_force).limit_ms
     for reader in _found(work, in_force).readers:
-        if reader.at is None or _is_over(reader, run.removal, limit_ms, now_ms):
+        if reader.at is None:
             continue
         unread = () if reader.at in gone else _taken_out_since(state, run.removal, reader.at)
-        if reader.at in gone or unread:
+        if (reader.at in gone or unread) and not _is_over(reader, run.removal, unread, limit_ms, now_ms):
             which = f"and has yet to read {unread[-1]}, which" if unread else "which"
             raise RefusedForSafety(
                 f"the reader {reader.checkpoint} stands at {reader.at}, {which} {run.id} took out",
@@ -95,14 +95,18 @@ def _parent(state: State, snapshot: SnapshotId) -> SnapshotId | None:
     return state.graph[snapshot].parent if snapshot in state.graph else state.graph.bridges.get(snapshot)
 
 
-def _is_over(reader: StreamReader, removal: Removal, limit_ms: int | None, now_ms: int) -> bool:
+def _is_over(
+    reader: StreamReader, removal: Removal, unread: Sequence[SnapshotId], limit_ms: int | None, now_ms: int
+) -> bool:
     """Tells whether a reader stands still for too long: as for a decision, both its checkpoint and what follows where
     it stands must be old.
     """
+    next_unread = set(unread[-1:])
     following = [
         int(each["timestamp-ms"])
         for each in removal.snapshots
-        if str(each.get("parent-snapshot-id")) == reader.at and "timestamp-ms" in each
+        if (str(each.get("parent-snapshot-id")) == reader.at or str(each["snapshot-id"]) in next_unread)
+        and "timestamp-ms" in each
     ]
     if limit_ms is None or reader.moved_ms is None or not following:
         return False

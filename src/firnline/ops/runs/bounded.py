@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
+from firnline.errors import RefusedForSafety
 from firnline.ops.runs.decision import Settled
 from firnline.plans.pages import counted
 from firnline.plans.plan import Plan, share_removed
@@ -65,6 +66,15 @@ def most_within(plan: Plan, at_most: float, plan_oldest: Callable[[int], Plan]) 
         else:
             too_many = middle
     return fitting
+
+
+def refuse_more(plan: Plan, at_most: float) -> None:
+    """Raises RefusedForSafety where a bounded plan removes more all the same: what goes with no snapshot at all."""
+    if plan.refused is None and not _fits(plan, at_most):
+        raise RefusedForSafety(
+            f"more than {at_most:.0%} would go with the fewest snapshots that can go",
+            hint="a larger --at-most, or none",
+        )
 
 
 def _fits(plan: Plan, at_most: float) -> bool:

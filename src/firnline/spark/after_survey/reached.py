@@ -42,7 +42,7 @@ class SparkReached:
             raise TypeError("a survey of another engine")
         said = (F.col("verdict") == VERDICTS.index(KEPT)) | (F.col("verdict") == UNREADABLE)
         files = survey.held.files.filter((F.col("walk") == survey.walk) & said)
-        with described(self._session, "remembering what is needed again", self._of):
+        with described(self._session, "remembering what is needed again", self._of, stoppable=False):
             frame = _kept(files.mapInArrow(_marking(walk, by_name, self._everywhere), _ROWS_DDL))
             ((count, error),) = frame.agg(F.count("identity"), F.max("error")).collect()
             raise_told(error)
@@ -59,7 +59,8 @@ class SparkReached:
         hits = [rows.join(self._wanted(column, texts), column, "left_semi") for column, texts in asked if texts]
         if not hits:
             return
-        with described(self._session, "looking for files among those that are needed again", self._of):
+        what = "looking for files among those that are needed again"  # the look that belongs to a batch of deletes
+        with described(self._session, what, self._of, stoppable=False):
             chosen = reduce(DataFrame.unionByName, hits).select(*REACHED_COLUMNS)
             found = _kept(chosen)
             count = found.count()
