@@ -24,7 +24,8 @@ _UNSAVED = "make room, or name another place with --memory: until then a new sta
 @dataclass(frozen=True, slots=True)
 class Remembered:
     """What is known of one table. Instants are of this machine's clock; 0 is never. `waits_ms`: how long after a look
-    the next one comes; `failures`: how often it failed since it last went well, `again_ms`: not before.
+    the next one comes; `begun_ms`: when a look last began, however it ended; `failures`: how often it failed since it
+    last went well, `again_ms`: not before.
     """
 
     looked_ms: int = 0
@@ -33,6 +34,7 @@ class Remembered:
     bytes_per_hour: float = 0.0
     failures: int = 0
     again_ms: int = 0
+    begun_ms: int = 0
 
 
 _TYPES = {each.name: float if each.name == "bytes_per_hour" else int for each in fields(Remembered)}

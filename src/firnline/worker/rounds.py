@@ -18,6 +18,7 @@ from firnline.ports.catalogs import TableName
 from firnline.worker.memory import Memory
 from firnline.worker.report import RoundReport, RoundStep, next_run_ms
 from firnline.worker.schedule import (
+    begun,
     by_need,
     failed,
     is_due,
@@ -121,6 +122,8 @@ class Round:
     def _expire_some(self, names: list[str], *, orphans: bool) -> None:
         if not names or not self.may_go_on():
             return
+        now = self.clock()
+        self.memory.tables |= {name: begun(self.memory.of(name), now) for name in names}
         several = self.lake.several(names, at_once=self.policy.at_once)
         for answer in several.expire(meant=True, orphans=orphans):
             self._note_expiry(answer, orphans)

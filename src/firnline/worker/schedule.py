@@ -38,12 +38,12 @@ def is_search_due(known: Remembered, policy: WorkerPolicy, now_ms: int) -> bool:
 def by_need(tables: Iterable[str], memory: Memory, now_ms: int) -> list[str]:
     """Returns the tables, those first that make most garbage: where a window closes before all are done, the most was
     done. Before them come those that were passed over for a day, the longest first: where no window is long enough for
-    all, each has its turn.
+    all, each has its turn. One that a window cut off had its turn too, else it would be the first in each.
     """
 
     def need(name: str) -> tuple[float, ...]:
         known = memory.of(name)
-        waits_since = min(now_ms, known.looked_ms + known.waits_ms)
+        waits_since = min(now_ms, max(known.looked_ms + known.waits_ms, known.begun_ms))
         passed_over = now_ms - waits_since >= _PASSED_OVER_MS
         return (0, waits_since) if passed_over else (1, -known.bytes_per_hour, waits_since)
 
@@ -58,6 +58,10 @@ def looked(known: Remembered, policy: WorkerPolicy, now_ms: int, released: int, 
     every = policy.every_ms
     waits = max(every, known.waits_ms // 2) if snapshots else min(max(every, known.waits_ms * 2), _longest(policy))
     return replace(known, looked_ms=now_ms, waits_ms=waits, bytes_per_hour=smoothed, failures=0, again_ms=0)
+
+
+def begun(known: Remembered, now_ms: int) -> Remembered:
+    return replace(known, begun_ms=now_ms)
 
 
 def searched(known: Remembered, now_ms: int) -> Remembered:

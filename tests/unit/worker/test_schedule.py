@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from firnline.model.times import DAY_MS, HOUR_MS
 from firnline.policy.worker.keys import WorkerPolicy
 from firnline.worker.memory import Memory, Remembered
-from firnline.worker.schedule import by_need, is_due, looked
+from firnline.worker.schedule import begun, by_need, is_due, looked
 
 NOW = 1_000 * DAY_MS
 POLICY = WorkerPolicy(every_ms=HOUR_MS)
@@ -55,3 +55,20 @@ def test_where_windows_are_too_short_each_table_has_its_turn(rates: list[float],
             assert day - last[name] <= len(rates) + 1
             last[name] = day
     assert min(last.values()) >= days - len(rates) - 1
+
+
+def test_one_that_no_window_is_long_enough_for_keeps_no_other_waiting() -> None:
+    """It is cut off each night, and never done; of the others one is done in what is left of a window."""
+    known = memory(huge=Remembered(), **{f"t{number}": Remembered() for number in range(4)})
+    done: list[str] = []
+    for day in range(10):
+        now = NOW + day * DAY_MS
+        due = [name for name in known.tables if is_due(known.of(name), POLICY, now)]
+        for name in by_need(due, known, now):
+            known.tables[name] = begun(known.of(name), now)
+            if name == "huge":
+                break
+            known.tables[name] = looked(known.of(name), POLICY, now, 0, snapshots=1)
+            done.append(name)
+    assert set(done) == {"t0", "t1", "t2", "t3"}
+    assert done.count("t0") > 2
