@@ -312,3 +312,16 @@ def test_undo_of_a_table_takes_back_no_search(lake: Lake, capsys: Capture) -> No
     facts(capsys, "orphans", "lake.ns.events", "--yes")
     refused = said(capsys, "undo", "lake.ns.events", code=2)
     assert "is no expiry" in refused
+
+
+def test_a_broken_line_is_no_answer_to_a_question(lake: Lake, capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A JVM that dies ends what is read from it: much may have been done by then."""
+
+    def broken(*_: object, **__: object) -> None:
+        raise EOFError
+
+    monkeypatch.setattr("firnline.lake.Lake.purge", broken)
+    named = facts(capsys, *EXPIRE)["run"]
+    told = said(capsys, "purge", named, code=130)
+    assert "interrupted" in told
+    assert "nothing was changed" not in told

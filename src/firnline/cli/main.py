@@ -124,15 +124,24 @@ def _run(arguments: list[str]) -> int:
         return problem.exit_code
     except typer.TyperException as problem:
         return _misused(problem, output_for("--json" in arguments))
-    except typer.Abort:
-        print("nothing was changed", file=sys.stderr)  # the answer to a question was no
-        return Interrupted.exit_code
+    except typer.Abort as aborted:
+        return _aborted(aborted, "--json" in arguments)
     except KeyboardInterrupt:
         return _interrupted("--json" in arguments)
     except BrokenPipeError:
         # The reader of our stdout went away, as `firnline … | head` does; there is nobody left to tell.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
+
+
+def _aborted(aborted: typer.Abort, as_json: bool) -> int:
+    """Returns the exit code where the answer to a question was no. A line that broke, such as to a JVM that died, is no
+    answer: much may have been done.
+    """
+    if isinstance(aborted.__cause__, EOFError):
+        return _interrupted(as_json)
+    print("nothing was changed", file=sys.stderr)
+    return Interrupted.exit_code
 
 
 def _interrupted(as_json: bool) -> int:
