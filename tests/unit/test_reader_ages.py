@@ -31,4 +31,12 @@ def test_the_younger_of_both_decides(moved: int | None, following: int | None, l
         else [{"snapshot-id": 2, "parent-snapshot-id": 1, "timestamp-ms": NOW - following * DAY_MS}]
     )
     removal = Removal(({"snapshot-id": 1, "timestamp-ms": 0}, *at))
-    assert _is_over(reader, removal, None if limit is None else limit * DAY_MS, NOW) == over
+    assert _is_over(reader, removal, (), None if limit is None else limit * DAY_MS, NOW) == over
+
+
+@pytest.mark.parametrize(("next_unread", "over"), [(60, True), (10, False)])
+def test_below_a_hole_the_first_that_is_missing_counts(next_unread: int, over: bool) -> None:
+    """What follows where it stands was kept; a later one was taken out."""
+    reader = StreamReader("c", 0, "1", "1", NOW - 60 * DAY_MS)
+    gone = {"snapshot-id": 3, "parent-snapshot-id": 2, "timestamp-ms": NOW - next_unread * DAY_MS}
+    assert _is_over(reader, Removal((gone,)), ("3",), 30 * DAY_MS, NOW) == over
