@@ -13,12 +13,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from firnline.cli.main import run
 from firnline.ops.runs.bounded import MOST_TRIES, most_within
 from firnline.testing.tables import QuickFiles, SmallTable
+from tests.cli.saying import Capture, facts, said
 
 Lake = Any
-Capture = pytest.CaptureFixture[str]
 TABLE = "lake.ns.neglected"
 NIGHTLY = ("--retain-last", "2", "--older-than", "1d")
 
@@ -32,17 +31,6 @@ def neglected(lake: Lake) -> SmallTable:
         table.overwrite(table.live(), 2)
     lake.register("neglected", table.publish())
     return table
-
-
-def said(capsys: Capture, *arguments: str, code: int = 0) -> str:
-    capsys.readouterr()
-    assert run(list(arguments)) == code
-    shown = capsys.readouterr()
-    return shown.err if code else shown.out
-
-
-def facts(capsys: Capture, *arguments: str) -> Any:
-    return json.loads(said(capsys, *arguments, "--json"))
 
 
 def share(plan: Any) -> float:

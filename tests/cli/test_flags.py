@@ -15,24 +15,12 @@ from firnline.cli.main import app, run
 from firnline.model.times import DAY_MS
 from firnline.testing.dated import date
 from firnline.testing.tables import QuickFiles, SmallTable
+from tests.cli.saying import Capture, facts, said
 
 PLAN = ("plan", "lake.ns.events", "--retain-last", "1")
 EXPIRE = ("expire", "lake.ns.events", "--retain-last", "1", "--yes")
 HEADINGS = ["run", "table", "state", "planned (UTC)", "grace ends", "snapshots", "files", "bytes"]
 Lake = Any
-Capture = pytest.CaptureFixture[str]
-
-
-def said(capsys: Capture, *arguments: str, code: int = 0) -> str:
-    """Returns what a command says on stdout; on stderr where it is to fail."""
-    capsys.readouterr()
-    assert run(list(arguments)) == code
-    shown = capsys.readouterr()
-    return shown.err if code else shown.out
-
-
-def facts(capsys: Capture, *arguments: str) -> Any:
-    return json.loads(said(capsys, *arguments, "--json"))
 
 
 # ---------------------------------------------------------------- help

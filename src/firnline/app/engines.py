@@ -83,7 +83,7 @@ class Engines:
         session that would only be started for it. `entries` are known already, where given.
         """
         asked = named if self.named == "auto" else self.named
-        if asked == "spark" or (asked == "auto" and self._suits(partial(is_large, state, table_format, entries))):
+        if self._goes_to_spark(asked, partial(is_large, state, table_format, entries)):
             return self.spark(state.table, state.location)
         return self._local(asked, state.location)
 
@@ -99,7 +99,7 @@ class Engines:
         found: list[Engine] = []
         for named, _, *work in tables:
             asked = named if self.named == "auto" else self.named
-            on_spark = asked == "spark" or (asked == "auto" and self._suits(partial(self._is_worth, *work)))
+            on_spark = self._goes_to_spark(asked, partial(self._is_worth, *work))
             if on_spark not in engines:
                 of_several = self.spark("several tables", *places) if on_spark else self._local(asked, *places)
                 engines[on_spark] = of_several
@@ -109,7 +109,7 @@ class Engines:
     @property
     def spreads(self) -> bool:
         """Whether tables that name no engine are walked on Spark, by all that is known of the work so far."""
-        return self.named == "spark" or (self.named == "auto" and self._suits(lambda: self._pays))
+        return self._goes_to_spark(self.named, lambda: self._pays)
 
     def _local(self, asked: str, *places: str) -> Engine:
         """Returns threads, as many as may read where the tables are; each place keeps to its own number of reads."""
@@ -123,11 +123,11 @@ class Engines:
     def _is_worth(self, snapshots: int, files: int) -> bool:
         return self._pays or _large(snapshots, files)
 
-    def _suits(self, is_large: Callable[[], bool]) -> bool:
-        """Tells whether work for which no engine is named goes to Spark: where that is installed, for work that is
-        large, and for all if a session is at hand.
+    def _goes_to_spark(self, asked: str, is_large: Callable[[], bool]) -> bool:
+        """Tells whether work goes to Spark: where that was asked for; and where no engine was, if it is installed, for
+        work that is large, and for all if a session is at hand.
         """
-        return has("spark") and (self._at_hand or is_large())
+        return asked == "spark" or (asked == "auto" and has("spark") and (self._at_hand or is_large()))
 
     @property
     def _at_hand(self) -> bool:
@@ -163,7 +163,7 @@ class Engines:
         as many at once, and as many between two looks, as may be sent where the table is.
         """
         at_once, most = self.limits.at_once("deletes", location), self._deletes_at_a_time(location)
-        if self.named == "spark" or (self.named == "auto" and self._suits(lambda: files > _LARGE_PURGE)):
+        if self._goes_to_spark(self.named, lambda: files > _LARGE_PURGE):
             from firnline.spark.delete import SparkDeleteMany
 
             return SparkDeleteMany(self._opened(), str(name), at_once, most, self._deleting)
@@ -176,7 +176,7 @@ class Engines:
         at once as may write at `location`, where the copies go.
         """
         at_once = self.limits.at_once("writes", location)
-        if self.named == "spark" or (self.named == "auto" and self._suits(lambda: files > _LARGE_COPY)):
+        if self._goes_to_spark(self.named, lambda: files > _LARGE_COPY):
             from firnline.spark.copies.copying import SparkCopyMany
 
             return SparkCopyMany(self._opened(), str(name), at_once, self._copying)

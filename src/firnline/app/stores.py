@@ -98,10 +98,13 @@ class Stores:
     def _unpaced(self, settings: Mapping[str, str]) -> ReadWrite:
         from firnline.stores.objects import ObjectStores
 
-        endpoint = settings.get("s3.endpoint")
-        if endpoint and not settings.get("s3.proxy-uri"):
-            refuse_silent(endpoint, f"the store at {Veil().over(endpoint)}")
-        return self._reached.setdefault(frozenset(settings.items()), ObjectStores(settings))
+        key = frozenset(settings.items())
+        if key not in self._reached:
+            endpoint = settings.get("s3.endpoint")
+            if endpoint and not settings.get("s3.proxy-uri"):
+                refuse_silent(endpoint, f"the store at {Veil().over(endpoint)}")
+            self._reached.setdefault(key, ObjectStores(settings))
+        return self._reached[key]
 
     def measure(self, name: TableName, folder: str) -> float | None:
         """Returns how many reads a second the store of a table answers; None where its folder has no object."""
