@@ -39,7 +39,7 @@ def test_processes_stand_in_one_queue(redis_url: str, client: Any) -> None:
     """A hundred reservations of fifty keys are five seconds of work, whoever asks: waits come from one line."""
     shared = pickle.dumps(budget(redis_url, parts=4))
     before = client.time()
-    with get_context("fork").Pool(4) as pool:
+    with get_context("spawn").Pool(4) as pool:
         waits = [wait for each in pool.map(reserved, [(shared, 25, 50)] * 4, chunksize=1) for wait in each]
     free = int(client.get(PREFIX + "s3://lake/t")) - (before[0] * 1_000_000 + before[1])
     assert len(waits) == 100

@@ -58,7 +58,7 @@ def test_an_address_is_shown_without_who_and_how() -> None:
 
 def test_the_secret_is_made_once_and_for_its_owner(tmp_path: Path) -> None:
     path = tmp_path / "config" / "cache.key"
-    with get_context("fork").Pool(8) as pool:
+    with get_context("spawn").Pool(8) as pool:
         made = pool.map(own_secret, [path] * 32)
     assert len(set(made)) == 1
     assert made[0] is not None
