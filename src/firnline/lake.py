@@ -9,30 +9,30 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Unpack
 
 from firnline.app.catalogs import Table
-from firnline.app.erasure import Erasures
 from firnline.app.many import AT_ONCE
 from firnline.app.moments import Cutoff
 from firnline.app.places import Places, places_of
-from firnline.app.pointers.verbs import LakePointers
 from firnline.app.requests import RunOptions, TermOptions, request_of, search_of, terms_of
 from firnline.app.runs import Leave, PlanView, Runs
-from firnline.app.searches import Searches
-from firnline.app.several import Several
-from firnline.app.tiers import HandedSnapshots, Tiers
 from firnline.app.verbs.answers import OrphanAnswer, TableRuns
 from firnline.app.verbs.looking import LookingVerbs
 from firnline.app.verbs.marking import MarkingVerbs
 from firnline.ops.marks.tags import holds_alone, refuse_no_branch, remove_tag
-from firnline.ops.orphans.dropped import Dropped
 from firnline.ops.runs.status import RunStatus
-from firnline.ops.tiers.restoring import Restored
-from firnline.ops.tiers.waking import Awaited, Inquiry
 from firnline.plans.plan import Plan
 from firnline.policy.tiers import LIVE
 from firnline.ports.progress import Progress
 from firnline.settings import read_config
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # what only some verbs work with is loaded by them: a small plan is mostly imports
+    from firnline.app.erasure import Erasures
+    from firnline.app.pointers.verbs import LakePointers
+    from firnline.app.searches import Searches
+    from firnline.app.several import Several
+    from firnline.app.tiers import HandedSnapshots, Tiers
+    from firnline.ops.orphans.dropped import Dropped
+    from firnline.ops.tiers.restoring import Restored
+    from firnline.ops.tiers.waking import Awaited, Inquiry
     from firnline.spark.session import Session
     from firnline.sql.dataframes import DataFrames
     from firnline.sql.session import Answer, Statements
@@ -54,12 +54,16 @@ class Lake(LookingVerbs, MarkingVerbs):
 
     @cached_property
     def _searches(self) -> Searches:
+        from firnline.app.searches import Searches
+
         return Searches(self.places, self._runs)
 
     def several(self, tables: Iterable[Table] | None = None, *, at_once: int = AT_ONCE) -> Several:
         """Returns the verbs on several tables, so many side by side: names, locations and patterns such as
         `lake.sales.*`; every table of every catalog if None.
         """
+        from firnline.app.several import Several
+
         named = None if tables is None else (tables,) if isinstance(tables, str) else tuple(tables)
         return Several(self.places, self._runs, self._searches, named, at_once)
 
@@ -83,16 +87,26 @@ class Lake(LookingVerbs, MarkingVerbs):
     @cached_property
     def pointers(self) -> LakePointers:
         """Files beside tables that name their current metadata: `sync`, `watch`, and `open_path` without a catalog."""
+        from firnline.app.pointers.verbs import LakePointers
+
         return LakePointers(self.places)
 
     @cached_property
     def erasures(self) -> Erasures:
         """Data files that go from every snapshot of a table and its tiers: `plan` and `carry_out`."""
+        from firnline.app.erasure import Erasures
+
         return Erasures(self.places, self._runs)
+
+    @cached_property
+    def _tiers(self) -> Tiers:
+        from firnline.app.tiers import Tiers
+
+        return Tiers(self.places)
 
     def archive(self, table: Table, **options: Unpack[RunOptions]) -> HandedSnapshots:
         """Returns what was handed to the table's tier: what a run would expire now. The live table is not changed."""
-        return Tiers(self.places).archive(table, request_of(**options))
+        return self._tiers.archive(table, request_of(**options))
 
     def restore(
         self,
@@ -105,7 +119,7 @@ class Lake(LookingVerbs, MarkingVerbs):
         inquiry: Inquiry | None = None,
     ) -> Restored | Awaited:
         """Returns a snapshot of a tier, brought back; or, for an `inquiry` that does not wait, what is waited for."""
-        return Tiers(self.places).restore(table, snapshot, to, branch, tag, inquiry)
+        return self._tiers.restore(table, snapshot, to, branch, tag, inquiry)
 
     # ---- runs
 

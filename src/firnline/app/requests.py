@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import TYPE_CHECKING, Any, TypedDict
 
 from firnline.app.moments import Age, Cutoff, KeepRules, Moment, cutoff_ms, duration_ms, instant, rule_texts
 from firnline.app.runs import Leave
-from firnline.app.searches import SearchTerms
 from firnline.errors import UsageError
 from firnline.ops.marks.tags import FOREVER
 from firnline.ops.orphans.rules import SearchRequest
 from firnline.plans.orphans import OrphanPlan
 from firnline.plans.request import Request
+
+if TYPE_CHECKING:
+    from firnline.app.searches import SearchTerms
 
 
 class RunOptions(TypedDict, total=False):
@@ -109,6 +111,8 @@ def terms_of(
     files: str | Path | None = None,
 ) -> SearchTerms:
     """Returns on what terms a search becomes a run. `consent` is shown the plan; without it the plan waits."""
+    from firnline.app.searches import SearchTerms
+
     leave = Leave(break_lease, include_outside or None)
     grace_ms = None if grace is None else duration_ms(grace)
     return SearchTerms(grace_ms, blast_radius, dry_run, consent, leave, inventory, files)

@@ -22,36 +22,26 @@ from firnline.ops.looking.files import check_listing_name, write_listing
 from firnline.ops.neighbours.around import Around, around
 from firnline.ops.neighbours.others import FindOthers, others_now
 from firnline.ops.readers.needs import reader_needs
-from firnline.ops.runs.advance import (
-    advance,
-    advance_all,
-    commit_only,
-    purge_all,
-    purge_only,
-    settle_halfway_runs,
-    undo,
-)
 from firnline.ops.runs.bounded import bound_note, most_within, refuse_more
 from firnline.ops.runs.decision import Settled, policy_in_force
-from firnline.ops.runs.leased import LeasedRun
 from firnline.ops.runs.measured import measured
 from firnline.ops.runs.moving import failures_told, moved
 from firnline.ops.runs.plan import Draft, Planned, draft_plan, finish_plan
 from firnline.ops.runs.presence import without_false_promise
-from firnline.ops.runs.purge import Deleter
 from firnline.ops.runs.record import save_plan
 from firnline.ops.runs.status import RunStatus, status_of, waiting_note
 from firnline.ops.table.context import TableContext, refuse_copy
 from firnline.ops.tiers.choosing import choose_archive
 from firnline.ops.tiers.sizing import with_archive_size
 from firnline.plans.explain import explain
-from firnline.plans.html.plan import plan_html
 from firnline.plans.plan import Archive, Conflict, Plan
 from firnline.plans.request import Request
 from firnline.ports.catalogs import TableName, TableSource
 from firnline.ports.engines import Survey
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # what acts is loaded where a run acts: a small plan is mostly imports
+    from firnline.ops.runs.leased import LeasedRun
+    from firnline.ops.runs.purge import Deleter
     from firnline.policy.readers import ReaderNeeds
     from firnline.ports.formats import State
 
@@ -86,6 +76,8 @@ class PlanView:
         return explain(self.plan).to_text()
 
     def _repr_html_(self) -> str:
+        from firnline.plans.html.plan import plan_html
+
         return plan_html(self.plan)
 
 
@@ -165,6 +157,8 @@ class Runs:
 
     def call_off(self, run: str) -> None:
         """Ends a run that waits for `approve`. One that another process carried on meanwhile is left to that one."""
+        from firnline.ops.runs.advance import undo
+
         with self._leased(run, Leave(), deletes=False) as leased:
             if leased.run.state is RunState.PLANNED:
                 undo(leased)
@@ -269,26 +263,38 @@ class Runs:
 
     def advance(self, run: str, leave: Leave) -> RunStatus:
         """Returns the run, taken as far as it may go now. What was said when the run was planned is not asked."""
+        from firnline.ops.runs.advance import advance
+
         with self._leased(run, leave) as leased:
             return advance(leased, self._deleter(leased.work.source.name, leased.run))
 
     def commit(self, run: str, leave: Leave) -> RunStatus:
+        from firnline.ops.runs.advance import commit_only
+
         with self._leased(run, leave) as leased:
             return commit_only(leased)
 
     def undo(self, run: str, leave: Leave) -> RunStatus:
         """Returns the run, undone; `run` may also be a table, of which the last run is meant."""
+        from firnline.ops.runs.advance import undo
+
         with self._leased(str(run_to_undo(self.places, run)), leave, deletes=False) as leased:
             return status_of(leased.work, undo(leased).run)
 
     def purge(self, run: str, leave: Leave) -> RunStatus:
+        from firnline.ops.runs.advance import purge_only
+
         with self._leased(run, leave) as leased:
             return purge_only(leased, self._deleter(leased.work.source.name, leased.run))
 
     def purge_table(self, table: Table, leave: Leave) -> list[RunStatus]:
+        from firnline.ops.runs.advance import purge_all
+
         return self._on_table(table, leave, purge_all)
 
     def resume(self, table: Table, leave: Leave) -> list[RunStatus]:
+        from firnline.ops.runs.advance import advance_all
+
         return self._on_table(table, leave, advance_all)
 
     def _on_table(
@@ -335,6 +341,9 @@ class Runs:
     @contextmanager
     def _leased(self, run: str, leave: Leave, *, deletes: bool = True) -> Iterator[LeasedRun]:
         """Holds the lease and hands out the run as it is then: another process may have moved it just before."""
+        from firnline.ops.runs.advance import settle_halfway_runs
+        from firnline.ops.runs.leased import LeasedRun
+
         named = run_meant(self.places, run)
         work = replace(self.places.of_run(named), include_outside=leave.include_outside)
         state, _ = work.run(named)
@@ -349,6 +358,8 @@ class Runs:
         """Returns the power to delete what a run's list names, or lists no longer than that. How many go at once is
         told by where the record says that the table is; how fast they go, by each file's own place.
         """
+        from firnline.ops.runs.purge import Deleter
+
         stores, engines = self.places.stores, self.places.engines
         many = engines.delete_many(name, run.plan["location"], run.plan["victims"]["files"])
         return Deleter(stores.delete(name, run.folder.root), many, stores.remove_empty())

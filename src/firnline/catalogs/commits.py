@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from firnline.catalogs.sql import SqlCatalog
 from firnline.errors import AlreadyExists, ObjectNotFound
 from firnline.ports.catalogs import Attempt, Step, Still, SwapOutcome, TableName, Version, always
 from firnline.ports.formats import Amendment
 from firnline.ports.stores import Get, ReadWrite
+
+if TYPE_CHECKING:
+    from firnline.catalogs.sql import SqlCatalog
 
 
 def digest_of(data: bytes) -> str:

@@ -23,7 +23,7 @@ _STORE_AND_URI = 2
 
 
 def register(app: typer.Typer) -> None:
-    app.command("check", short_help="Look whether every file that a table needs exists.")(check)
+    app.command("check")(check)
 
 
 def check(

@@ -21,7 +21,7 @@ _WHAT = "A catalog, or a table: its store is then tried with objects that are re
 
 
 def register(app: typer.Typer) -> None:
-    app.command("doctor", short_help="Look at all that a run needs, and say what to do.")(doctor)
+    app.command("doctor")(doctor)
 
 
 def doctor(

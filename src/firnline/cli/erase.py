@@ -27,7 +27,7 @@ _SHOWN = 20
 
 
 def register(app: typer.Typer) -> None:
-    app.command("erase", short_help="Take data files out of every snapshot, live and in tiers, and delete them.")(erase)
+    app.command("erase")(erase)
 
 
 def erase(

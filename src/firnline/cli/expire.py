@@ -26,7 +26,7 @@ DryRun = Annotated[bool, typer.Option("--dry-run", help="Only show what would go
 
 
 def register(app: typer.Typer) -> None:
-    app.command("expire", short_help="Take old snapshots out of a table; their files go after grace.")(expire)
+    app.command("expire")(expire)
 
 
 def expire(

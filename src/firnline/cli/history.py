@@ -23,7 +23,7 @@ Plot = Annotated[Path | None, typer.Option("--plot", metavar="OUT", help="Draw i
 
 
 def register(app: typer.Typer) -> None:
-    app.command("history", short_help="Show a table day by day, and what expired when.")(history)
+    app.command("history")(history)
 
 
 def history(

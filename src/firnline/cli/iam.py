@@ -19,7 +19,7 @@ _STORE = "s3, gs or abfs; a table's own where --table is given."
 
 
 def register(app: typer.Typer) -> None:
-    app.command("iam", short_help="Show the least permissions that a command needs.")(iam)
+    app.command("iam")(iam)
 
 
 def iam(

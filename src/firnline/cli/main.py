@@ -12,28 +12,9 @@ import typer
 
 from firnline import __version__
 from firnline.app.observing.watching import end_watch
-from firnline.cli import (
-    check,
-    doctor,
-    erase,
-    expire,
-    history,
-    iam,
-    marks,
-    orphans,
-    plan,
-    pointers,
-    policy,
-    runs,
-    sql,
-    tables,
-    tiers,
-    why,
-    worker,
-)
-from firnline.cli.observing import audit
 from firnline.cli.terminal import completing, helping
-from firnline.cli.terminal.manners import QUIET_HELP, VERBOSE_HELP, settle_manner, talk
+from firnline.cli.terminal.gathering import Listed, gathered
+from firnline.cli.terminal.manners import QUIET_HELP, VERBOSE_HELP, settle_manner
 from firnline.cli.terminal.opening import left_undone
 from firnline.cli.terminal.output import Output, output_for
 from firnline.cli.terminal.process import leave_whole, leaving, settle_in
@@ -41,8 +22,42 @@ from firnline.cli.terminal.progress import clean_line
 from firnline.errors import FirnlineError, Interrupted, UsageError
 from firnline.settings import LOG, log_form, logs_json
 
+COMMANDS = (
+    Listed("tables", "firnline.cli.tables", "List the tables of every configured catalog."),
+    Listed("plan", "firnline.cli.plan", "Show what would expire, what stays and why. Changes nothing."),
+    Listed("why", "firnline.cli.why", "Say what keeps a snapshot, or which snapshots need a file."),
+    Listed("expire", "firnline.cli.expire", "Take old snapshots out of a table; their files go after grace."),
+    Listed("commit", "firnline.cli.runs", "Commit a saved plan."),
+    Listed("approve", "firnline.cli.runs", "Approve a large plan that waits for a person's word."),
+    Listed("purge", "firnline.cli.runs", "Delete what committed runs have written down, after grace."),
+    Listed("undo", "firnline.cli.runs", "Bring back what a run took out: its snapshots, refs and log."),
+    Listed("resume", "firnline.cli.runs", "Finish every run that was begun and may be finished now."),
+    Listed("runs", "firnline.cli.runs", "List runs; `runs show RUN` shows one."),
+    Listed("check", "firnline.cli.check", "Look whether every file that a table needs exists."),
+    Listed("history", "firnline.cli.history", "Show a table day by day, and what expired when."),
+    Listed("sql", "firnline.cli.sql", "Query tables and their metadata in Spark SQL."),
+    Listed("orphans", "firnline.cli.orphans", "Find files that no snapshot of any table needs; purge them."),
+    Listed("dropped", "firnline.cli.orphans", "Show folders that look like tables and are in no catalog."),
+    Listed("adopt", "firnline.cli.marks", "Write the policy into the table's own retention."),
+    Listed("archive", "firnline.cli.tiers", "Hand what a run would expire to the table's tier. Expires nothing."),
+    Listed("restore", "firnline.cli.tiers", "Bring a snapshot back from a tier."),
+    Listed("tiers", "firnline.cli.tiers", "Show in which tier each snapshot lives, and what that costs."),
+    Listed("erase", "firnline.cli.erase", "Take data files out of every snapshot, live and in tiers, and delete them."),
+    Listed("iam", "firnline.cli.iam", "Show the least permissions that a command needs."),
+    Listed("doctor", "firnline.cli.doctor", "Look at all that a run needs, and say what to do."),
+    Listed("worker", "firnline.cli.worker", "Keep every table in policy, in its hours and within its budget."),
+    Listed("help", "firnline.cli.terminal.helping", "Show the help of a command."),
+    Listed("policy", "firnline.cli.policy", "Show and check retention policies."),
+    Listed("tag", "firnline.cli.marks", "Name snapshots that every engine keeps."),
+    Listed("hold", "firnline.cli.marks", "Hold snapshots or whole tables: who, why, until when."),
+    Listed("branch", "firnline.cli.marks", "Drop branches, with what only they hold."),
+    Listed("pointers", "firnline.cli.pointers", "Publish and read pointers to tables' current metadata."),
+    Listed("audit", "firnline.cli.observing.audit", "Show and verify the log of what was done."),
+)
+
 app = typer.Typer(
     name="firnline",
+    cls=gathered(COMMANDS),
     help="Keep the history that matters and safely remove the rest: snapshots of Iceberg, Paimon and Icechunk.",
     epilog="Begin with `firnline tables` and `firnline plan TABLE`: both change nothing.",
     no_args_is_help=True,
@@ -50,26 +65,6 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
-tables.register(app)
-plan.register(app)
-why.register(app)
-policy.register(app)
-expire.register(app)
-runs.register(app)
-check.register(app)
-history.register(app)
-sql.register(app)
-orphans.register(app)
-marks.register(app)
-pointers.register(app)
-tiers.register(app)
-erase.register(app)
-audit.register(app)
-iam.register(app)
-doctor.register(app)
-worker.register(app)
-helping.register(app)
-talk(app)
 
 
 @app.callback(invoke_without_command=True)

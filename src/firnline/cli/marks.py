@@ -37,7 +37,7 @@ def register(app: typer.Typer) -> None:
     app.add_typer(tag_app, name="tag")
     app.add_typer(hold_app, name="hold")
     app.add_typer(branch_app, name="branch")
-    app.command("adopt", short_help="Write the policy into the table's own retention.")(adopt_table)
+    app.command("adopt")(adopt_table)
 
 
 @tag_app.command("add")

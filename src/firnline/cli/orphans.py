@@ -74,8 +74,8 @@ Also = Annotated[
 
 
 def register(app: typer.Typer) -> None:
-    app.command("orphans", short_help="Find files that no snapshot of any table needs; purge them.")(orphans)
-    app.command("dropped", short_help="Show folders that look like tables and are in no catalog.")(dropped)
+    app.command("orphans")(orphans)
+    app.command("dropped")(dropped)
 
 
 def orphans(

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def register(app: typer.Typer) -> None:
-    app.command("plan", short_help="Show what would expire, what stays and why. Changes nothing.")(plan)
+    app.command("plan")(plan)
 
 
 def plan(

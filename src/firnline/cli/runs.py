@@ -59,12 +59,12 @@ OfTable = Annotated[
 
 
 def register(app: typer.Typer) -> None:
-    app.command("commit", short_help="Commit a saved plan.")(commit)
-    app.command("approve", short_help="Approve a large plan that waits for a person's word.")(approve)
-    app.command("purge", short_help="Delete what committed runs have written down, after grace.")(purge)
+    app.command("commit")(commit)
+    app.command("approve")(approve)
+    app.command("purge")(purge)
     app.command("undo")(undo)
-    app.command("resume", short_help="Finish every run that was begun and may be finished now.")(resume)
-    app.command("runs", short_help="List runs; `runs show RUN` shows one.")(runs)
+    app.command("resume")(resume)
+    app.command("runs")(runs)
 
 
 def commit(

@@ -38,7 +38,7 @@ NoRoute = Annotated[
 
 
 def register(app: typer.Typer) -> None:
-    app.command("sql", short_help="Query tables and their metadata in Spark SQL.")(sql)
+    app.command("sql")(sql)
 
 
 def sql(

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
 
 def register(app: typer.Typer) -> None:
-    app.command("archive", short_help="Hand what a run would expire to the table's tier. Expires nothing.")(archive)
-    app.command("restore", short_help="Bring a snapshot back from a tier.")(restore)
-    app.command("tiers", short_help="Show in which tier each snapshot lives, and what that costs.")(tiers)
+    app.command("archive")(archive)
+    app.command("restore")(restore)
+    app.command("tiers")(tiers)
 
 
 def archive(

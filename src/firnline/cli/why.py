@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def register(app: typer.Typer) -> None:
-    app.command("why", short_help="Say what keeps a snapshot, or which snapshots need a file.")(why)
+    app.command("why")(why)
 
 
 def why(

@@ -22,7 +22,7 @@ _TERMINATED = 143
 
 
 def register(app: typer.Typer) -> None:
-    app.command("worker", short_help="Keep every table in policy, in its hours and within its budget.")(worker)
+    app.command("worker")(worker)
 
 
 def worker(

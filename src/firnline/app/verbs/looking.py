@@ -7,30 +7,25 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
 from firnline.app.catalogs import Table
-from firnline.app.doctor import examine
-from firnline.app.looking import check_table, timeline_of_table
 from firnline.app.moments import KeepRules, Moment, instant, rule_texts
 from firnline.app.observing.auditing import ShownEntries
 from firnline.app.places import Places
 from firnline.app.requests import RunOptions, request_of
-from firnline.app.tiers import Tiers
 from firnline.app.verbs.answers import TableHistory, TableNames
-from firnline.ops.history.reading import check_plot_name, expired_snapshots, write_plot
-from firnline.ops.history.timeline import Span
-from firnline.ops.looking.check import Checked
-from firnline.ops.looking.findings import Diagnosis
-from firnline.ops.looking.permissions import Permissions, permissions
-from firnline.ops.looking.why import Explanation, why
 from firnline.ops.runs.decision import policy_in_force
-from firnline.ops.tiers.whereabouts import TableTiers
 from firnline.plans.request import Request
 from firnline.policy.inherit import Effective
 from firnline.policy.parse import Section
 from firnline.ports.probe import StoreVerdicts
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # each verb loads what it works with: a small plan is mostly imports
     from firnline.journal.audit.entries import AuditEntry
     from firnline.journal.audit.verifying import Verified
+    from firnline.ops.looking.check import Checked
+    from firnline.ops.looking.findings import Diagnosis
+    from firnline.ops.looking.permissions import Permissions
+    from firnline.ops.looking.why import Explanation
+    from firnline.ops.tiers.whereabouts import TableTiers
     from firnline.ports.formats import State
 
 
@@ -53,6 +48,8 @@ class LookingVerbs:
 
     def why(self, table: Table, what: str, **options: Unpack[RunOptions]) -> Explanation:
         """Returns what keeps a snapshot, a ref or a file; or why nothing does."""
+        from firnline.ops.looking.why import why
+
         return why(self.places.table_context(table), request_of(**options), what)
 
     def policy(self, table: Table, keep: KeepRules | None = None) -> tuple[State, Effective]:
@@ -70,6 +67,8 @@ class LookingVerbs:
 
     def check(self, table: Table) -> Checked:
         """Returns whether every file that the table's snapshots need exists, with its size. Changes nothing."""
+        from firnline.app.looking import check_table
+
         return check_table(self.places, table)
 
     def check_store(self, location: str) -> StoreVerdicts:
@@ -78,14 +77,20 @@ class LookingVerbs:
 
     def doctor(self, what: str | None = None) -> Diagnosis:
         """Returns what is configured, reachable and permitted. `what` names one catalog, or a table to try."""
+        from firnline.app.doctor import examine
+
         return examine(self.places, self.file, what)
 
     def permissions(self, command: str, store: str = "s3", table: Table | None = None) -> Permissions:
         """Returns the least that a command needs to be allowed on a store, or on one very table."""
+        from firnline.ops.looking.permissions import permissions
+
         return permissions(command, store, None if table is None else self.places.table_context(table))
 
     def expired_snapshots(self, table: Table) -> Iterator[Mapping[str, Any]]:
         """Yields the snapshots that the table remembers, as they stood in its metadata. Reads them when asked."""
+        from firnline.ops.history.reading import expired_snapshots
+
         work = self.places.table_context(table)
         return expired_snapshots(work.source, work.source.load(), work.store)
 
@@ -93,6 +98,10 @@ class LookingVerbs:
         self, table: Table, *, since: Moment | None = None, until: Moment | None = None, plot: str | Path | None = None
     ) -> TableHistory:
         """Returns the table's days, and what of its history could not be read. Changes nothing."""
+        from firnline.app.looking import timeline_of_table
+        from firnline.ops.history.reading import check_plot_name, write_plot
+        from firnline.ops.history.timeline import Span
+
         if plot is not None:
             check_plot_name(Path(plot))
         timeline, trouble = timeline_of_table(self.places, table, Span(instant(since), instant(until)))
@@ -102,6 +111,8 @@ class LookingVerbs:
 
     def tiers(self, table: Table) -> TableTiers:
         """Returns where each known snapshot of a table lives, and what each tier holds of it. Changes nothing."""
+        from firnline.app.tiers import Tiers
+
         return Tiers(self.places).of_table(table)
 
     def audit(

@@ -11,7 +11,7 @@ from firnline.errors import UsageError
 
 
 def register(app: typer.Typer) -> None:
-    app.command("help", short_help="Show the help of a command.")(show_help)
+    app.command("help")(show_help)
 
 
 def show_help(
