@@ -131,6 +131,8 @@ def _files(plan: Plan) -> Iterator[Block]:
         yield Line(f"spared, because it {SPARED_REASONS[reason]}: {tally(spared)}")
     if plan.kept is not None:
         yield Line(f"remaining: {tally(plan.kept.all)}")
+    if plan.metadata_versions is not None:
+        yield Line(plan.metadata_versions.in_words())
 
 
 def _ending(plan: Plan) -> Iterator[Block]:
@@ -141,6 +143,7 @@ def _ending(plan: Plan) -> Iterator[Block]:
     if plan.refused:
         yield Line(f"a run would refuse: {plan.refused}", Tone.REFUSED)
         yield from _after_years(plan)
+    yield from _less_metadata(plan)
     yield Line("nothing was changed" if plan.run is None else f"nothing was changed; saved as run: {plan.run}")
     if plan.conflict is not None:
         yield Hint(plan.conflict.hint)
@@ -154,6 +157,11 @@ def _ending(plan: Plan) -> Iterator[Block]:
         files = "" if plan.orphans is not None else ", `--files OUT.parquet` lists the files"
         yield Hint(f"`firnline why TABLE SNAPSHOT` explains one snapshot{files}")
         yield Hint("`firnline expire TABLE`, with the same options, carries it out; it asks first")
+
+
+def _less_metadata(plan: Plan) -> Iterator[Block]:
+    if plan.metadata_versions is not None and plan.metadata_versions.hint is not None:
+        yield Hint(plan.metadata_versions.hint)
 
 
 def _after_years(plan: Plan) -> Iterator[Block]:
