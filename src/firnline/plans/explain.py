@@ -37,6 +37,8 @@ def _blocks(plan: Plan, shown: int) -> Iterator[Block]:
         yield Line(old_enough(plan.orphans))
     yield from _files(plan)
     yield from _ending(plan)
+    if plan.metadata_versions is not None and plan.metadata_versions.hint is not None:
+        yield Hint(plan.metadata_versions.hint)
 
 
 def _refs(plan: Plan) -> int:
@@ -143,7 +145,6 @@ def _ending(plan: Plan) -> Iterator[Block]:
     if plan.refused:
         yield Line(f"a run would refuse: {plan.refused}", Tone.REFUSED)
         yield from _after_years(plan)
-    yield from _less_metadata(plan)
     yield Line("nothing was changed" if plan.run is None else f"nothing was changed; saved as run: {plan.run}")
     if plan.conflict is not None:
         yield Hint(plan.conflict.hint)
@@ -157,11 +158,6 @@ def _ending(plan: Plan) -> Iterator[Block]:
         files = "" if plan.orphans is not None else ", `--files OUT.parquet` lists the files"
         yield Hint(f"`firnline why TABLE SNAPSHOT` explains one snapshot{files}")
         yield Hint("`firnline expire TABLE`, with the same options, carries it out; it asks first")
-
-
-def _less_metadata(plan: Plan) -> Iterator[Block]:
-    if plan.metadata_versions is not None and plan.metadata_versions.hint is not None:
-        yield Hint(plan.metadata_versions.hint)
 
 
 def _after_years(plan: Plan) -> Iterator[Block]:
