@@ -222,11 +222,13 @@ class Lake(LookingVerbs, MarkingVerbs):
         return self._runs.undo(run, Leave(break_lease, include_outside))
 
     def purge(self, run: str, *, break_lease: bool = False, include_outside: bool | None = None) -> RunStatus:
-        """Returns the run, purged where its grace is over. Raises where it was never committed."""
+        """Returns the run, purged where its grace is over; committed first, as by `advance`, if it only waited to be
+        called off. Raises for any other that was never committed.
+        """
         return self._runs.purge(run, Leave(break_lease, include_outside))
 
     def purge_table(self, table: Table, *, break_lease: bool = False, include_outside: bool | None = None) -> TableRuns:
-        """Returns the committed runs of a table, each purged where it may be."""
+        """Returns the committed runs of a table, each purged where it may be, and what waited to be called off."""
         return TableRuns(self._runs.purge_table(table, Leave(break_lease, include_outside)))
 
     def resume(self, table: Table, *, break_lease: bool = False, include_outside: bool | None = None) -> TableRuns:

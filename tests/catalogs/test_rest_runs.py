@@ -21,6 +21,7 @@ from firnline.errors import NoSuchTable, OutcomeUnknown, RefusedForSafety, Usage
 from firnline.lake import Lake
 from firnline.model.holds import Hold
 from firnline.model.times import DAY_MS, MINUTE_MS
+from firnline.ops.looking.permissions import uses_of
 from firnline.ops.marks.holds import add_hold, release_hold
 from firnline.ops.marks.tags import add_tag, remove_tag
 from firnline.ops.runs.status import RunStatus
@@ -108,9 +109,10 @@ def test_after_that_time_it_is_committed_and_waits_for_readers_and_cannot_be_und
     subject: Subject, verb: str
 ) -> None:
     act = subject.lake.resume if verb == "resume" else subject.lake.purge_table
+    """Two minutes from the command to the delete: half to call it off, half for readers."""
     run = str(subject.expire("2m").run.id)
     assert [each.run.state for each in act(subject.table)] == ["planned"]
-    subject.clock.advance(2 * MINUTE_MS)
+    subject.clock.advance(MINUTE_MS)
     files = subject.files()
     (committed,) = act(subject.table)
     assert committed.state == "committed"
@@ -121,11 +123,85 @@ def test_after_that_time_it_is_committed_and_waits_for_readers_and_cannot_be_und
         subject.lake.undo(run)
     assert "hold add" in refused.value.hint
     assert subject.lake.run(run).state == "committed"
-    subject.clock.advance(2 * MINUTE_MS)
+    assert [each.state for each in act(subject.table)] == ["committed"]
+    subject.clock.advance(MINUTE_MS)
     (done,) = act(subject.table)
     assert done.state == "done"
     assert done.outcomes["deleted"].files >= 4
     subject.check_reads()
+
+
+def test_a_repeated_expire_joins_the_run_that_waits(subject: Subject) -> None:
+    first = subject.expire("2m")
+    subject.theirs().append(rows(5))
+    again = subject.expire("2m")  # its instant moved on with the clock, as an age would
+    assert (again.id, again.state) == (first.id, "planned")
+    assert "asked for before" in str(again.waits)
+    assert [each.id for each in subject.lake.runs(subject.table)] == [first.id]
+    subject.clock.advance(MINUTE_MS)
+    carried = subject.expire("2m")
+    assert (carried.id, carried.state) == (first.id, "committed")
+    assert sorted(carried.expired) == sorted(first.run.plan["expire"])
+    assert len(subject.ids()) == 2
+
+
+def test_other_words_make_a_run_of_their_own(subject: Subject) -> None:
+    first = subject.expire("2m")
+    now = subject.expire("0s")
+    assert (now.id != first.id, now.state) == (True, "done")
+    subject.clock.advance(MINUTE_MS)
+    assert [each.state for each in subject.lake.resume(subject.table)] == ["cancelled"]
+
+
+def test_a_run_that_was_called_off_is_not_joined(subject: Subject) -> None:
+    first = subject.expire("2m")
+    subject.lake.undo(first.id)
+    assert subject.expire("2m").id != first.id
+
+
+def test_a_record_that_another_may_have_written_is_not_joined(
+    subject: Subject, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    first = subject.expire("2m")
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "of-another"))
+    assert subject.expire("2m").id != first.id
+
+
+def test_who_says_no_to_a_joined_run_leaves_it_as_it_is(subject: Subject) -> None:
+    asked: list[Any] = []
+
+    def say_no(plans: Any) -> None:
+        asked.append(plans)
+        raise UsageError("no")
+
+    words: dict[str, Any] = {"older_than": now_ms() + 1, "retain_last": 1, "grace": "2m", "blast_radius": 1.0}
+    several = subject.lake.several([subject.table])
+    (first,) = several.expire(**words)
+    assert first.value is not None
+    assert first.value.status is not None
+    (again,) = several.expire(**words)
+    assert again.value is not None
+    assert again.value.status is not None
+    assert again.value.status.id == first.value.status.id
+    assert again.value.plan.stages == ()
+    subject.clock.advance(MINUTE_MS)
+    with pytest.raises(UsageError):
+        several.expire(confirm=say_no, **words)
+    ((plan,),) = asked
+    assert [each.id for each in plan.value.expire] == first.value.status.run.plan["expire"]
+    with pytest.raises(UsageError):
+        subject.lake.expire(subject.table, confirm=say_no, **words)
+    assert [each.state for each in subject.lake.runs(subject.table)] == ["planned"]
+    (carried,) = several.expire(**words)
+    assert carried.value is not None
+    assert carried.value.status is not None
+    assert carried.value.status.state == "committed"
+
+
+@pytest.mark.parametrize(("command", "commits"), [("purge", True), ("resume", True), ("plan", False)])
+def test_who_may_purge_there_may_commit(subject: Subject, command: str, commits: bool) -> None:
+    work = subject.lake.places.table_context(subject.table)
+    assert ("commit" in uses_of(command, work.source.load().capabilities.undo).catalog) is commits
 
 
 def test_commit_does_not_wait(subject: Subject) -> None:
@@ -150,9 +226,9 @@ def test_the_plan_says_so(subject: Subject, capsys: pytest.CaptureFixture[str]) 
     view = subject.lake.plan(subject.table, older_than=now_ms() + 1, retain_last=1)
     assert view.to_json()["undo"] == "before commit"
     said = str(view)
-    assert "1. would first change nothing, undo possible: 1d" in said
+    assert "1. would first change nothing, undo possible: 12h" in said
     assert "which cannot be taken back" in said
-    assert "3. would then wait for readers: 1d" in said
+    assert "3. would then wait for readers: 12h" in said
     assert command(["expire", subject.table, "--older-than", str(now_ms() + 1), "--blast-radius", "100%", "--yes"]) == 0
     shown = capsys.readouterr().out
     assert "planned, waits for the end of the time to undo at" in shown

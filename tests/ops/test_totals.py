@@ -11,6 +11,7 @@ from pyiceberg.catalog.sql import SqlCatalog
 import firnline
 from firnline.app.runs import PlanView
 from firnline.model.files import Tally, Totals
+from firnline.plans.metadata_versions import MetadataVersions
 from firnline.ports.engines import OUTSIDE
 from firnline.testing.engines import a_long_life
 from firnline.testing.manifests import AvroLayout
@@ -58,6 +59,8 @@ def test_kept_and_victims_and_documents_are_all_that_is_listed(table: SmallTable
     assert kept.keys().isdisjoint(victims)
     assert listed.keys() - kept.keys() - victims.keys() == {*table.documents, table.hint}
     assert kept | victims == {path: size for path, size in listed.items() if path in table.made}
+    documents = tally({path: listed[path] for path in table.documents})
+    assert view.plan.metadata_versions == MetadataVersions(documents.files, documents.bytes)
     assert view.plan.kept == by_kind(table, kept)
     assert view.plan.victims == by_kind(table, victims)
     unknown = tally({path: listed[path] for path in (*table.documents, table.hint)})

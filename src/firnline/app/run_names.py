@@ -1,8 +1,11 @@
-"""Which run a person means: by its whole name, by its stamp alone, or as the last run of a table."""
+"""Which run a person means: by its whole name, by its stamp alone, as the last run of a table, or by asking once more
+for what a run waits to do.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from firnline.app.many import AT_ONCE, on_tables
 from firnline.app.places import Places
@@ -10,10 +13,15 @@ from firnline.errors import UsageError
 from firnline.journal.events import RunState
 from firnline.journal.layout import RunId, is_stamp, names_run
 from firnline.journal.runs import Run, in_commit_order
-from firnline.model.times import format_instant
-from firnline.plans.plan import EXPIRY
+from firnline.model.files import Totals
+from firnline.model.times import MINUTE_MS, format_instant
+from firnline.plans.plan import EXPIRY, Plan
+from firnline.plans.request import Request
+from firnline.plans.stages import AwaitUndo
 from firnline.ports.catalogs import TableName
 
+_CLOCKS_MS = 5 * MINUTE_MS
+"""How far the clock that an age was taken from may be from the one that the record was written by."""
 _OVER = {
     RunState.UNDONE: "was already undone",
     RunState.CANCELLED: "was cancelled",
@@ -86,3 +94,43 @@ def _last_words(begun: Sequence[Run], runs: Sequence[Run]) -> str:
     if saved:
         return f"{saved[-1].id} is only a saved plan; `firnline undo {saved[-1].id.stamp}` calls it off"
     return "`firnline runs TABLE` lists its runs"
+
+
+def run_to_join(runs: Sequence[Run], request: Request, now_ms: int, *, searched: bool = False) -> Run | None:
+    """Returns the run that waits to be called off and was asked for in the same words; None where there is none. Plans
+    of the same snapshots would pile up otherwise, each as long as its time to undo. A record that another may have
+    written is never meant.
+    """
+    waiting = [run for run in runs if run.kind == EXPIRY and run.commit_due_ms is not None and run.is_sealed]
+    return next((run for run in waiting if _says_the_same(run, request, now_ms, searched)), None)
+
+
+def _says_the_same(run: Run, request: Request, now_ms: int, searched: bool) -> bool:
+    """Tells whether a request asks for what the run was made for. An age is an instant by then, which moved on with the
+    clock since; what grew old enough meanwhile goes with a later run.
+    """
+    words = [replace(each, older_than_ms=None, oldest=None) for each in (run.request, request)]
+    then, now = run.request.older_than_ms, request.older_than_ms
+    if words[0] != words[1] or (then is None) != (now is None) or searched != (run.search is not None):
+        return False
+    moved_ms = 0 if then is None or now is None else now - then
+    return 0 <= moved_ms <= now_ms - run.events[0].at_ms + _CLOCKS_MS
+
+
+def joined(plan: Plan, run: Run, now_ms: int) -> Plan:
+    """Returns the plan of what the run does that waited: nothing yet, or, if its time to undo is over, what it named
+    and would still go.
+    """
+    due = run.commit_due_ms
+    if due is not None and now_ms < due:
+        note = f"{run.id} was asked for in the same words and waits: it commits from {format_instant(due)} on"
+        nothing = replace(plan, expire=(), expire_refs=(), victims=Totals(), stages=(), refused=None, run=None)
+        return replace(nothing, notes=(*plan.notes, note))
+    named, refs = set(run.plan["expire"]), set(run.plan["expire_refs"])
+    return replace(
+        plan,
+        expire=tuple(each for each in plan.expire if each.id in named),
+        expire_refs=tuple(each for each in plan.expire_refs if each in refs),
+        stages=tuple(stage for stage in run.stages_left if not isinstance(stage, AwaitUndo)),
+        notes=(*plan.notes, f"it joins {run.id}, whose time to undo is over; what that did not name goes later"),
+    )

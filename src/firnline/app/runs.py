@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from firnline.app.catalogs import Table
 from firnline.app.places import Places
-from firnline.app.run_names import run_meant, run_to_undo
+from firnline.app.run_names import joined, run_meant, run_to_join, run_to_undo
 from firnline.errors import FirnlineError, UsageError
 from firnline.journal.events import RunState
 from firnline.journal.lease import Lease
@@ -31,6 +31,8 @@ from firnline.ops.runs.presence import without_false_promise
 from firnline.ops.runs.record import save_plan
 from firnline.ops.runs.status import RunStatus, status_of, waiting_note
 from firnline.ops.table.context import TableContext, refuse_copy
+from firnline.ops.table.sources import LocatedTable
+from firnline.ops.table.versions import counted_versions, sized_versions
 from firnline.ops.tiers.choosing import choose_archive
 from firnline.ops.tiers.sizing import with_archive_size
 from firnline.plans.explain import explain
@@ -38,6 +40,7 @@ from firnline.plans.plan import Archive, Conflict, Plan
 from firnline.plans.request import Request
 from firnline.ports.catalogs import TableName, TableSource
 from firnline.ports.engines import Survey
+from firnline.ports.formats import UndoWindow
 
 if TYPE_CHECKING:  # what acts is loaded where a run acts: a small plan is mostly imports
     from firnline.ops.runs.leased import LeasedRun
@@ -113,18 +116,33 @@ class Runs:
     ) -> RunStatus | PlanView:
         """Returns the run, planned and taken as far as it may go now; a plan where nothing expires.
 
-        `confirm` is shown the very plan that is then carried out; it raises to stop.
+        `confirm` is shown the very plan that is then carried out; it raises to stop. A run that was asked for in the
+        same words and still waits to be called off goes on instead; as long as it waits, nobody is asked.
         """
-        work = self.places.table_context(table)
+        work, leave = self.places.table_context(table), Leave(break_lease, request.include_outside)
+        waiting = self.to_join(work, request)
+        if waiting is not None and self.places.clock() < (waiting.commit_due_ms or 0):
+            found = self.advance(str(waiting.id), leave)
+            return replace(found, waits=f"{found.waits}; it was asked for before, and nothing new is planned")
         planned = self._planned(work, request)
         if not planned.plan.stages:
             return PlanView(planned, planned.plan)
         _refuse_hopeless(work, planned)
         if planned.plan.refusal is not None:
             raise planned.plan.refusal
+        if waiting is not None:
+            confirm(joined(planned.plan, waiting, self.places.clock()))
+            planned.close()
+            return self.advance(str(waiting.id), leave)
         confirm(planned.plan)
-        plan = self.recorded(work, planned, meant=True)
-        return self.advance(str(plan.run), Leave(break_lease, request.include_outside))
+        return self.advance(str(self.recorded(work, planned, meant=True).run), leave)
+
+    def to_join(self, work: TableContext, request: Request, *, searched: bool = False) -> Run | None:
+        """Returns the run of the table that waits and was asked for in the same words; None where there is none."""
+        if isinstance(work.source, LocatedTable) and work.source.undo is UndoWindow.AFTER_COMMIT:
+            return None  # no run waits there: the table is not read for it
+        runs = work.runs(work.source.load())
+        return run_to_join(runs, request, self.places.clock(), searched=searched)
 
     def proposed(self, work: TableContext, planned: Planned, *, meant: bool = False) -> Plan:
         """Returns the plan, saved as a run that waits for `approve` unless it is meant already; one without a run if
@@ -164,6 +182,12 @@ class Runs:
                 undo(leased)
 
     def _planned(self, work: TableContext, request: Request) -> Planned:
+        """Returns the plan of one table, with the sizes of its metadata's versions."""
+        planned = self._bounded(work, request)
+        versions = sized_versions(work.source.format, planned.state, work.store)
+        return replace(planned, plan=replace(planned.plan, metadata_versions=versions))
+
+    def _bounded(self, work: TableContext, request: Request) -> Planned:
         """Returns the plan; where the operator set a bound, that of the oldest snapshots which it allows."""
         if request.at_most is not None and request.drop:
             raise UsageError("a ref is dropped whole: a bound does not count there", hint="leave `at_most` out")
@@ -234,7 +258,9 @@ class Runs:
         else:
             planned = finish_plan(draft, survey, engine, partial(measured, work.store))
         planned = without_false_promise(planned, work.source.format, work.store)
-        planned = replace(planned, plan=with_archive_size(work, planned.plan, planned.state))
+        versions = counted_versions(work.source.format, planned.state)
+        plan = with_archive_size(work, replace(planned.plan, metadata_versions=versions), planned.state)
+        planned = replace(planned, plan=plan)
         return self._noted(planned, work.source) if planned.plan.stages else planned
 
     def _noted(self, planned: Planned, source: TableSource) -> Planned:

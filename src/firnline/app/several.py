@@ -17,6 +17,7 @@ from firnline.app.moments import Moment, instant
 from firnline.app.places import Places
 from firnline.app.requests import RunOptions, SearchOptions, asked_search, request_of
 from firnline.app.run_lists import has_lists
+from firnline.app.run_names import joined
 from firnline.app.runs import Leave, Runs
 from firnline.app.searches import Examined, Searches
 from firnline.app.unfinished import UnfinishedRuns
@@ -115,6 +116,10 @@ class Several:
         request = _unbounded(request_of(**asked))
 
         def propose(drafted: Drafted, found: Planned, search: Search | None = None) -> Proposed[Plan]:
+            waiting = self.runs_of_tables.to_join(drafted.work, request, searched=orphans)
+            if waiting is not None:
+                found.close()
+                return Proposed(joined(found.plan, waiting, self.places.clock()), str(waiting.id), joins=True)
             found = found if search is None else with_search(found, search)
             plan = self._saved_alone(found, search, meant)
             plan = plan or self.runs_of_tables.proposed(drafted.work, found, meant=meant)
@@ -242,11 +247,11 @@ def _unbounded(request: Request) -> Request:
 
 
 def noting(propose: Callable[..., Proposed[AnyPlan]], saved: list[str]) -> Callable[..., Proposed[AnyPlan]]:
-    """Returns the same, which notes the run that a plan was saved as."""
+    """Returns the same, which notes the run that a plan was saved as; not one that was there before."""
 
     def proposing(*of: Any) -> Proposed[AnyPlan]:
         found = propose(*of)
-        saved.extend(filter(None, [found.run]))
+        saved.extend(filter(None, [None if found.joins else found.run]))
         return found
 
     return proposing

@@ -41,7 +41,8 @@ OlderThan = Annotated[
     typer.Option(
         "--older-than",
         metavar="T",
-        help="Only files older than this: an age (7d), a date, an instant. Never younger than 24 h.",
+        help="Only files older than this: an age (7d), a date, an instant; without it, than longest-write in "
+        "firnline.yaml, 3 days if nothing else is said. Never younger than 24 h.",
     ),
 ]
 InventoryFile = Annotated[

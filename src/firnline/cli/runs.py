@@ -110,7 +110,9 @@ def purge(
     engine: options.Engine = "auto",
     as_json: options.Json = False,
 ) -> int:
-    """Delete what committed runs have written down, once their grace is over; each batch is checked again first."""
+    """Delete what committed runs have written down, once their grace is over; each batch is checked again first. A run
+    that waited to be called off (behind a REST catalog, and of Icechunk) is committed first, as `resume` does it.
+    """
     targets = [*(targets or ()), *(of_table or ())]
     lake = lake_of(config, engine, as_json, trust)
     said: dict[str, Any] = {"break_lease": break_lease, "include_outside": include_outside}
@@ -164,7 +166,9 @@ def resume(
     engine: options.Engine = "auto",
     as_json: options.Json = False,
 ) -> int:
-    """Finish every unfinished run that may be finished now, from its record alone."""
+    """Finish every unfinished run that may be finished now, from its record alone: what was begun or waited to be
+    called off is committed, what is past its grace is purged. A plan that was only saved waits for `commit`.
+    """
     lake = lake_of(config, engine, as_json, trust)
     said: dict[str, Any] = {"break_lease": break_lease, "include_outside": include_outside}
     if targets and len(targets) == 1 and names_run(targets[0]):

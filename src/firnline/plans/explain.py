@@ -37,6 +37,8 @@ def _blocks(plan: Plan, shown: int) -> Iterator[Block]:
         yield Line(old_enough(plan.orphans))
     yield from _files(plan)
     yield from _ending(plan)
+    if plan.metadata_versions is not None and plan.metadata_versions.hint is not None:
+        yield Hint(plan.metadata_versions.hint)
 
 
 def _refs(plan: Plan) -> int:
@@ -131,6 +133,8 @@ def _files(plan: Plan) -> Iterator[Block]:
         yield Line(f"spared, because it {SPARED_REASONS[reason]}: {tally(spared)}")
     if plan.kept is not None:
         yield Line(f"remaining: {tally(plan.kept.all)}")
+    if plan.metadata_versions is not None:
+        yield Line(plan.metadata_versions.in_words())
 
 
 def _ending(plan: Plan) -> Iterator[Block]:

@@ -12,6 +12,7 @@ from firnline.model.files import Tally, Totals
 from firnline.model.snapshots import SnapshotId
 from firnline.model.times import format_instant
 from firnline.plans.erasure import ERASURE, Erasure
+from firnline.plans.metadata_versions import MetadataVersions
 from firnline.plans.stages import Stage, stages_json
 from firnline.policy.prices import Costs
 from firnline.ports.abilities import HistoryDrawing, SideObject
@@ -88,6 +89,7 @@ class Plan:
     has beside snapshots and refs stays or goes too. `seen` is what refs that are dropped held, by name. `drawing` is
     the history before and after, of a format whose commits rewrite it. `erasure` is what goes from snapshots that stay.
     `orphans` is what a listing showed that was taken before all else; `victims` are these and what expires.
+    `metadata_versions` are counted beside all of that: no snapshot needs them. None for a format without such.
     """
 
     table: str
@@ -120,6 +122,7 @@ class Plan:
     archive: Archive | None = None
     erasure: Erasure | None = None
     orphans: OrphanPlan | None = None
+    metadata_versions: MetadataVersions | None = None
 
     @property
     def refusal(self) -> FirnlineError | None:
@@ -173,6 +176,7 @@ class Plan:
             "archive": None if self.archive is None else self.archive.to_json(),
             "erasure": None if self.erasure is None else self.erasure.to_json(),
             "orphans": None if self.orphans is None else self.orphans.found_json(),
+            "metadata_versions": None if self.metadata_versions is None else self.metadata_versions.to_json(),
             "run": self.run,
         }
 

@@ -12,9 +12,9 @@ class Request:
     """The options that change what a run does. `now_ms` None means: the clock, read again at every decision.
 
     `sole_writer`: the operator's word that nobody else changes the table meanwhile. `drop`: refs that go, with all that
-    only they hold; then nothing else does. `grace_ms`: how long the files stay after the commit, in place of the
-    policy's. `at_most`: the share of the table's files or bytes that may go at once; `oldest`: how many snapshots that
-    came to.
+    only they hold; then nothing else does. `grace_ms`: how long it is from the command to the delete, in place of
+    the policy's. `at_most`: the share of the table's files or bytes that may go at once; `oldest`: how many snapshots
+    that came to.
     """
 
     keep: Mapping[str, str] = field(default_factory=dict)

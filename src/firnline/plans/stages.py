@@ -105,14 +105,18 @@ EXPIRY_STAGES: Sequences = ((), *((*before, *_EXPIRY) for before in _BEFORE))
 def stages_of_expiry(
     commit: CommitExpiry, grace_ms: int, victims: Tally, undo: UndoWindow, archive: ArchiveSnapshots | None = None
 ) -> tuple[Stage, ...]:
-    """Returns what an expiry does; nothing at all where nothing expires and nothing is forgotten."""
+    """Returns what an expiry does; nothing at all where nothing expires and nothing is forgotten.
+
+    `grace_ms` lies between the command and the delete, and is counted once: where the time to undo lies before the
+    commit, it is the first half, and readers have the second.
+    """
     if not (commit.snapshots or commit.refs or commit.side_objects or commit.forgets):
         return ()
-    after_commit = undo is UndoWindow.AFTER_COMMIT
-    first: tuple[Stage, ...] = (AwaitUndo(grace_ms),) if undo is UndoWindow.BEFORE_COMMIT else ()
+    before_ms = grace_ms // 2 if undo is UndoWindow.BEFORE_COMMIT else 0
+    first: tuple[Stage, ...] = (AwaitUndo(before_ms),) if undo is UndoWindow.BEFORE_COMMIT else ()
     handed: tuple[Stage, ...] = () if archive is None else (archive,)
-    rest = (commit, AwaitGrace(grace_ms, undo=after_commit), PurgeVictims(victims.files, victims.bytes))
-    return (*first, *handed, *rest)
+    readers = AwaitGrace(grace_ms - before_ms, undo=undo is UndoWindow.AFTER_COMMIT)
+    return (*first, *handed, commit, readers, PurgeVictims(victims.files, victims.bytes))
 
 
 def stages_of_search(grace_ms: int, victims: Tally) -> tuple[Stage, ...]:

@@ -299,6 +299,10 @@ class KeepsVersions(Protocol):
         """
         ...
 
+    def clearing(self, state: State, earlier: int) -> str | None:
+        """Returns what to set so that writers keep so many earlier ones and delete the rest; None where they do."""
+        ...
+
 
 @runtime_checkable
 class ReadByPointers(Protocol):

@@ -5,6 +5,8 @@ from __future__ import annotations
 from itertools import chain, permutations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from firnline.model.files import Tally
 from firnline.plans.stages import (
@@ -44,7 +46,16 @@ def test_a_saved_list_is_read_as_it_was_made(undo: UndoWindow) -> None:
     stages = stages_of_expiry(COMMIT, GRACE_MS, VICTIMS, undo)
     assert read_stages(stages_json(stages), EXPIRY_STAGES) == stages
     assert isinstance(stages[-1], PurgeVictims)
-    assert (AwaitUndo(GRACE_MS) in stages) == (undo is UndoWindow.BEFORE_COMMIT)
+    assert isinstance(stages[0], AwaitUndo) == (undo is UndoWindow.BEFORE_COMMIT)
+
+
+@given(st.integers(0, 10**12), st.sampled_from(UndoWindow))
+def test_the_waits_of_an_expiry_come_to_its_grace(grace_ms: int, undo: UndoWindow) -> None:
+    """Half of it, or a millisecond more, is left to readers where the time to undo lies before the commit."""
+    stages = stages_of_expiry(COMMIT, grace_ms, VICTIMS, undo)
+    waits = [each.grace_ms for each in stages if isinstance(each, AwaitUndo | AwaitGrace)]
+    assert sum(waits) == grace_ms
+    assert 2 * waits[-1] >= grace_ms
 
 
 def test_a_search_changes_no_table_and_waits_before_it_purges() -> None:

@@ -20,13 +20,15 @@ AnyPlan = TypeVar("AnyPlan")
 @dataclass(frozen=True, slots=True)
 class Proposed(Generic[AnyPlan]):
     """The plan of one table, the run that it was saved as if there is anything to do, and why nothing may be done.
-    `unsearched` is what kept its folders from being searched, where that was asked for.
+    `unsearched` is what kept its folders from being searched, where that was asked for. `joins`: the run was meant
+    before, and stays whatever the answer is now.
     """
 
     plan: AnyPlan
     run: str | None
     refusal: FirnlineError | None = None
     unsearched: FirnlineError | None = None
+    joins: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,16 +59,17 @@ class LakeRuns:
 
         Every run is approved before the first is carried out: whatever ends this process, `resume` does the rest.
         """
-        waiting = [each.value.run for each in proposed if each.value is not None and each.value.run is not None]
+        waiting = [run for each in proposed if (run := _run_of(each, joins=False)) is not None]
+        meant = [run for each in proposed if (run := _run_of(each, joins=True)) is not None]
         plans = [_plan_of(each) for each in proposed]
         with self.calling_off(waiting):
             is_meant = confirm(plans)
         if not is_meant:
-            saved = self._each(waiting, self.runs.named, "its plan waits: `firnline commit RUN`")
+            saved = self._each([*waiting, *meant], self.runs.named, "its plan waits: `firnline commit RUN`")
             return [_carried(each, saved) for each in proposed]
         approved = self._each(waiting, self._approved, "its plan was not approved, and waits: `firnline commit RUN`")
         going = [run for run, answer in approved.items() if answer.problem is None]
-        ended = self._advanced(going, leave)
+        ended = self._advanced([*going, *meant], leave)
         return [_carried(each, {**approved, **ended}) for each in proposed]
 
     def _approved(self, run: str) -> RunStatus:
@@ -109,6 +112,10 @@ class LakeRuns:
 def _hinted(answer: TableAnswer[Found], hint: str) -> TableAnswer[Found]:
     stop = answer.problem
     return replace(answer, problem=Interrupted(stop.message, hint)) if isinstance(stop, Interrupted) else answer
+
+
+def _run_of(each: TableAnswer[Proposed[AnyPlan]], *, joins: bool) -> str | None:
+    return each.value.run if each.value is not None and each.value.joins is joins else None
 
 
 def _plan_of(each: TableAnswer[Proposed[AnyPlan]]) -> TableAnswer[AnyPlan]:

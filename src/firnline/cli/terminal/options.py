@@ -165,7 +165,8 @@ Grace = Annotated[
     typer.Option(
         "--grace",
         metavar="AGE",
-        help="How long files stay after the commit, and `undo` works; 24h if nothing else is said.",
+        help="How long it is from the command to the delete, and files stay; 24h if nothing else is said. `undo` works "
+        "in all of it, where a catalog takes no commit back in its first half.",
     ),
 ]
 SoleWriter = Annotated[

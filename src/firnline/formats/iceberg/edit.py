@@ -19,7 +19,8 @@ Taken = Mapping[str, Any]
 """What an expiry took out of a document, as JSON: all that `restored` needs to put it back."""
 
 _BY_SNAPSHOT = ("statistics", "partition-statistics")
-DEFAULT_LOG_LENGTH = 100
+CLEARING = "write.metadata.delete-after-commit.enabled"
+LOG_LENGTH, DEFAULT_LOG_LENGTH = "write.metadata.previous-versions-max", 100
 EXPIRED_PATH = "expired-snapshots-path"
 """The field that is proposed for the history of expired snapshots. Writers that do not know it drop it."""
 
@@ -175,10 +176,14 @@ def stamped(edited: dict[str, Any], base_location: str, now_ms: int) -> dict[str
     return {**edited, "metadata-log": log, "last-updated-ms": max(now_ms, before)}
 
 
+def clears_metadata(document: Document) -> bool:
+    """Returns whether the table asks its writers to delete metadata files that fall off the log."""
+    return fields.properties_of(document).get(CLEARING, "false").lower() == "true"
+
+
 def forgotten_metadata(base: Document, successor: Document) -> list[str]:
     """Returns the metadata files that fell off the log, where the table asks for their removal."""
-    asked = fields.properties_of(base).get("write.metadata.delete-after-commit.enabled", "false")
-    if asked.lower() != "true":
+    if not clears_metadata(base):
         return []
     kept = {identity(entry["metadata-file"]) for entry in successor.get("metadata-log") or ()}
     before = (entry["metadata-file"] for entry in base.get("metadata-log") or ())
@@ -186,8 +191,7 @@ def forgotten_metadata(base: Document, successor: Document) -> list[str]:
 
 
 def _log_length(document: Document, where: str) -> int:
-    name = "write.metadata.previous-versions-max"
-    return fields.property_number(fields.properties_of(document, where), name, DEFAULT_LOG_LENGTH, where)
+    return fields.property_number(fields.properties_of(document, where), LOG_LENGTH, DEFAULT_LOG_LENGTH, where)
 
 
 def _refuse_dangling(document: Document, snapshots: Set[str], refs: Set[str]) -> None:

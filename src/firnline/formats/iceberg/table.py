@@ -95,6 +95,10 @@ class IcebergFormat:
         earlier = ((each["metadata-file"], _time_in(each, "timestamp-ms")) for each in logged)
         return [*earlier, (state.fence, _time_in(state.document, "last-updated-ms"))]
 
+    def clearing(self, state: State, earlier: int) -> str | None:
+        said = f"{edit.CLEARING}=true and {edit.LOG_LENGTH}={earlier}"
+        return None if edit.clears_metadata(state.document) else said
+
     def pointers(self, state: State) -> list[FolderPointer]:
         return list(folder_pointers(self.store, state))
 

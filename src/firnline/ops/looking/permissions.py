@@ -18,7 +18,7 @@ from firnline.ops.table.context import TableContext
 from firnline.ops.tiers.tier import tier_of
 from firnline.plans.request import Request
 from firnline.policy.tiers import TierPolicy, tier_named
-from firnline.ports.formats import State
+from firnline.ports.formats import State, UndoWindow
 from firnline.tiers.belonging import history_of
 from firnline.tiers.bundles.index import bundles_folder
 from firnline.tiers.places import TierPlaces
@@ -192,6 +192,12 @@ CATALOG_WORDS = {
 }
 
 
+_COMMITS_TOO = (
+    "read: SELECT on iceberg_tables; on a REST catalog list, load and commit, for it commits runs that waited to be "
+    "called off (--table TABLE shows what that needs)"
+)
+
+
 @dataclass(frozen=True, slots=True)
 class TableFolders:
     """Where a table's things lie: folders without a slash at the end."""
@@ -234,11 +240,14 @@ def template(store: str) -> TableFolders:
     return TableFolders((f"{home}/metadata",), (home,), (f"{home}/_firnline",), tier=(f"{store}://tier/bucket/table",))
 
 
-def uses_of(command: str) -> Uses:
-    """Returns what a command does. Raises UsageError for a command that nobody knows."""
+def uses_of(command: str, undo: UndoWindow = UndoWindow.AFTER_COMMIT) -> Uses:
+    """Returns what a command does, on a table that can be undone then. Raises UsageError for a command that nobody
+    knows. Where a run waits before its commit, who purges commits it, as `resume` does.
+    """
     if command not in COMMANDS:
         raise UsageError(f"no command {command!r}", hint=f"one of: {', '.join(COMMANDS)}")
-    return COMMANDS[command]
+    commits_too = command == "purge" and undo is UndoWindow.BEFORE_COMMIT
+    return COMMANDS["resume" if commits_too else command]
 
 
 def grants(needs: Iterable[Need], places: TableFolders, store: str) -> list[Grant]:
@@ -281,17 +290,21 @@ _SCHEMES = {"s3": "s3", "s3a": "s3", "s3n": "s3", "gs": "gs", "abfs": "abfs", "a
 
 @dataclass(frozen=True, slots=True)
 class Permissions:
-    """The least that a command needs, and what helps it further."""
+    """The least that a command needs, and what helps it further. `undo`: when runs of the table can be undone; None
+    where it is for no table in particular.
+    """
 
     command: str
     store: str
     uses: Uses
     needed: tuple[Grant, ...]
     helpful: tuple[Grant, ...]
+    undo: UndoWindow | None = None
 
     @property
     def catalog(self) -> str:
-        return CATALOG_WORDS[self.uses.catalog]
+        is_general = self.command == "purge" and self.undo is None
+        return _COMMITS_TOO if is_general else CATALOG_WORDS[self.uses.catalog]
 
     @property
     def policy(self) -> dict[str, Any] | None:
@@ -313,15 +326,17 @@ def permissions(command: str, store: str, work: TableContext | None) -> Permissi
     """Returns what the command needs: on this very table, or on a table that stands for any."""
     if store not in ACTIONS:
         raise UsageError(f"unknown store {store!r}", hint=f"one of: {', '.join(ACTIONS)}")
-    uses = uses_of(command)
-    places = template(store) if work is None else places_of(work)
+    state = None if work is None else work.source.load()
+    undo = None if state is None else state.capabilities.undo
+    uses = uses_of(command, undo or UndoWindow.AFTER_COMMIT)
+    places = template(store) if work is None or state is None else places_of(work, state)
     if work is None and command.startswith("audit "):
         places = replace(places, audit=(audit_root(f"{store}://bucket/audit"),))
     chosen = store if work is None else store_of(places)
     of_tier = uses.tier if command in _OF_TIERS or (work is not None and places.tier) else ()
     needed = tuple(grants((*uses.needs, *of_tier, *uses.deep), places, chosen))
     helpful = tuple(grants((each for each in uses.helps if each not in uses.needs), places, chosen))
-    return Permissions(command, chosen, uses, needed, helpful)
+    return Permissions(command, chosen, uses, needed, helpful, undo)
 
 
 _OF_TIERS = ("archive", "erase", "restore", "tiers")
@@ -352,12 +367,11 @@ def _folders_in(tier: TierPolicy, state: State) -> tuple[str, ...]:
     return places if tier.bundle is None else (*places, packed)
 
 
-def places_of(work: TableContext) -> TableFolders:
-    """Returns where this table's metadata, files and run records lie, from one read of it.
+def places_of(work: TableContext, state: State) -> TableFolders:
+    """Returns where this table's metadata, files and run records lie.
 
     A history lies in the table's own folder, wherever the runs are recorded: it counts where there is one or will be.
     """
-    state = work.source.load()
     folders = tuple(folder.rstrip("/") for folder in state.owned)
     kept = policy_in_force(state, work.source.name, work.config, Request()).history.value
     remembers = pointer_of(state) is not None or kept is not None

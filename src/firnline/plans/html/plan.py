@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from firnline.model.files import Tally
 from firnline.plans.explain import explain
-from firnline.plans.html.charts import DOUBT, GOES, STAYS, Share, TimedMark, share_bar, time_columns
+from firnline.plans.html.charts import DOUBT, GOES, OTHER, STAYS, Share, TimedMark, share_bar, time_columns
 from firnline.plans.html.markup import Markup, card, figures
 from firnline.plans.pages import number, size, tally
 from firnline.plans.plan import Plan
@@ -39,6 +39,8 @@ def _shares(plan: Plan) -> Iterator[Share]:
         yield _share("remaining", plan.kept.all, STAYS)
     yield _share("would free", plan.victims.all, GOES)
     yield _share("spared", sum(plan.spared.values(), Tally()), DOUBT)
+    if plan.metadata_versions is not None:
+        yield Share("metadata", plan.metadata_versions.bytes, plan.metadata_versions.in_words(), OTHER)
 
 
 def _share(name: str, what: Tally, colour: str) -> Share:
