@@ -89,7 +89,7 @@ def test_plans_of_many_tables_count_them_and_ask_no_store(theirs: Table) -> None
     found = answer.value.to_json()["metadata_versions"]
     assert (found["versions"], found["bytes"], found["clearing"]) == (len(documents(theirs)), None, None)
     assert answer.value.metadata_versions is not None
-    assert answer.value.metadata_versions.in_words().startswith(f"metadata: {found['versions']} versions; no expiry")
+    assert answer.value.metadata_versions.in_words().startswith(f"{found['versions']} versions; no expiry")
 
 
 def test_an_expiry_removes_none_of_them(theirs: Table) -> None:

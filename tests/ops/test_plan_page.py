@@ -129,3 +129,13 @@ def test_markup_is_escaped_everywhere() -> None:
     page = Page((Line("<1>"), Hint("<2>"), Grid((("<3>",),), ("<4>",)))).to_html()
     assert "<1>" not in page
     assert all(f"&lt;{number}&gt;" in page for number in (1, 2, 3, 4))
+
+
+def test_only_a_plan_by_the_tables_own_retention_says_how_a_rule_is_tried() -> None:
+    table = SmallTable(ObjectStores(), "memory://untouched/lake/trips", AvroLayout(3, codec="null"))
+    for _ in range(3):
+        table.append(1)
+    table.publish()
+    lake = firnline.open("/dev/null")
+    assert "hint: `--keep-last 10`" in str(lake.plan(table.location, now=table.now_ms))
+    assert "hint: `--keep-" not in str(lake.plan(table.location, now=table.now_ms, keep={"last": 5}))

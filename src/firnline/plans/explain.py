@@ -134,7 +134,7 @@ def _files(plan: Plan) -> Iterator[Block]:
     if plan.kept is not None:
         yield Line(f"remaining: {tally(plan.kept.all)}")
     if plan.metadata_versions is not None:
-        yield Line(plan.metadata_versions.in_words())
+        yield Line(f"metadata: {plan.metadata_versions.in_words()}")
 
 
 def _ending(plan: Plan) -> Iterator[Block]:
@@ -158,7 +158,7 @@ def _ending(plan: Plan) -> Iterator[Block]:
         files = "" if plan.orphans is not None else ", `--files OUT.parquet` lists the files"
         yield Hint(f"`firnline why TABLE SNAPSHOT` explains one snapshot{files}")
         yield Hint("`firnline expire TABLE`, with the same options, carries it out; it asks first")
-    elif len(plan.keep) > 1 and plan.orphans is None:
+    elif plan.by_own_retention and len(plan.keep) > 1 and plan.orphans is None:
         yield Hint("`--keep-last 10`, or another --keep-*, shows what that would free; firnline.yaml has it for good")
 
 

@@ -7,6 +7,7 @@ from textwrap import wrap
 from unicodedata import combining, east_asian_width
 
 Rows = Sequence[tuple[str, ...]]
+Painted = Callable[[int, int, str], str]
 GAP, INDENT = "  ", "  "
 _NARROW = 22
 """Columns up to this width stay on one line: an instant, a figure with its unit, an id."""
@@ -31,17 +32,17 @@ def turned(text: str, width: int | None, further: str = "") -> list[str]:
 
 
 def grid_lines(
-    rows: Rows, right: frozenset[int], width: int | None, paint: Callable[[int, int, str], str]
+    rows: Rows, right: frozenset[int], width: int | None, paint: Painted, *, headed: bool = False
 ) -> Iterator[str]:
     """Yields the lines of a grid. `paint` gets the row's number, the column's and a text that is aligned already.
 
-    Wide columns of words take several lines where the grid is too wide; where even that does not fit, every row does,
-    with a cell on each.
+    Wide columns of words take several lines where the grid is too wide, then all that are no figures; where even that
+    does not fit, every row does: its first cell, and below it the others, each after its heading where row 0 has them.
     """
     natural = [max(map(cells, column)) for column in zip(*rows, strict=True)]
     widths = natural if width is None else _fitted(rows, natural, right, width - len(INDENT))
     if widths is None:
-        yield from _stacked(rows, width or 0, paint)
+        yield from (_told if headed else _stacked)(rows, width or 0, paint)
         return
     for number, row in enumerate(rows):
         columns = [turned(text, widths[place]) if text else [""] for place, text in enumerate(row)]
@@ -60,11 +61,14 @@ def _aligned(text: str, width: int, right: bool) -> str:
 
 def _fitted(rows: Rows, natural: list[int], right: frozenset[int], width: int) -> list[int] | None:
     """Returns the widths of columns that fit together; None if there are none."""
-    least = [
-        wide if place in right or wide <= _NARROW else max(_NARROW, *(_longest_word(row[place]) for row in rows))
-        for place, wide in enumerate(natural)
-    ]
+    words = [max(_longest_word(row[place]) for row in rows) for place in range(len(natural))]
+    least, hard = (
+        [wide if place in right or wide <= kept else max(kept, words[place]) for place, wide in enumerate(natural)]
+        for kept in (_NARROW, 0)
+    )
     room = width - len(GAP) * (len(natural) - 1)
+    if sum(least) > room:
+        least = hard
     if sum(least) > room:
         return None
     widths = list(natural)
@@ -78,9 +82,43 @@ def _longest_word(text: str) -> int:
     return max(map(cells, text.split()), default=0)
 
 
-def _stacked(rows: Rows, width: int, paint: Callable[[int, int, str], str]) -> Iterator[str]:
+def _stacked(rows: Rows, width: int, paint: Painted) -> Iterator[str]:
     for number, row in enumerate(rows):
         shown = [(place, text) for place, text in enumerate(row) if text]
         for first, (place, text) in enumerate(shown):
             lines = turned(text, width - len(INDENT) * (2 if first else 1))
             yield from (INDENT * (2 if first else 1) + paint(number, place, line) for line in lines)
+
+
+def _told(rows: Rows, width: int, paint: Painted) -> Iterator[str]:
+    """Yields each row as its first cell, and below it what the headings say of it: a cell that is empty is left out."""
+    room = width - 2 * len(INDENT)
+    for number, row in enumerate(rows[1:], 1):
+        yield from (INDENT + paint(number, 0, line) for line in turned(row[0], width - len(INDENT)))
+        pieces = [
+            piece
+            for place, text in enumerate(row[1:], 1)
+            if text
+            for piece in _said(rows[0][place], text, room, paint, number, place)
+        ]
+        yield from (2 * INDENT + line for line in _flowing(pieces, room))
+
+
+def _said(heading: str, text: str, room: int, paint: Painted, number: int, place: int) -> list[tuple[str, int]]:
+    """Returns a cell after its heading, with how wide that is; several such pieces where it does not fit a line."""
+    lines = turned(f"{heading} {text}", room)
+    if len(lines) > 1:
+        return [(paint(number, place, line), cells(line)) for line in lines]
+    return [(f"{paint(0, place, heading)} {paint(number, place, text)}", cells(lines[0]))]
+
+
+def _flowing(pieces: Sequence[tuple[str, int]], room: int) -> Iterator[str]:
+    """Yields lines with as many pieces on each as fit."""
+    line, taken = "", 0
+    for piece, wide in pieces:
+        if taken and taken + len(GAP) + wide > room:
+            yield line
+            line, taken = "", 0
+        line, taken = (f"{line}{GAP}{piece}", taken + len(GAP) + wide) if taken else (piece, wide)
+    if taken:
+        yield line

@@ -39,7 +39,7 @@ class MetadataVersions:
 
     def in_words(self) -> str:
         """Returns how much there is, and what becomes of it."""
-        what = f"metadata: {counted(self.versions, 'version')}{self._how_large}"
+        what = f"{counted(self.versions, 'version')}{self._how_large}"
         fate = "writers delete what falls off its log" if self.cleared else "no expiry removes any of them"
         return f"{what}; {fate}" if self.versions > 1 or self.cleared else what
 

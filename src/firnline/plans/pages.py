@@ -143,7 +143,7 @@ def _grid_lines(grid: Grid, width: int | None, paint: Paint) -> list[str]:
         tone = grid.tones[row - heads] if row - heads < len(grid.tones) else None
         return text if tone is None or column != grid.toned else paint(text, tone)
 
-    return list(grid_lines(rows, grid.right, width, painted))
+    return list(grid_lines(rows, grid.right, width, painted, headed=bool(heads)))
 
 
 def _hint_lines(text: str, width: int | None, paint: Paint) -> list[str]:

@@ -108,6 +108,7 @@ class Plan:
     engine: str
     units_opened: int
     stages: tuple[Stage, ...]
+    by_own_retention: bool = False
     undo: UndoWindow = UndoWindow.AFTER_COMMIT
     refused: str | None = None
     conflict: Conflict | None = None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -51,6 +53,35 @@ def test_figures_and_instants_stay_on_one_line_and_words_take_several() -> None:
 def test_what_cannot_stand_side_by_side_stands_one_below_the_other() -> None:
     row = ("a" * 30, "b" * 30)
     assert list(grid_lines([row], frozenset(), 40, plain)) == ["  " + "a" * 30, "    " + "b" * 30]
+
+
+def test_an_instant_turns_before_rows_stand_one_below_the_other() -> None:
+    rows = [("run", "planned (UTC)", "files"), ("a" * 30, "2026-01-09 00:00", "12")]
+    assert list(grid_lines(rows, frozenset({2}), 51, plain, headed=True)) == [
+        "  run                             planned     files",
+        "                                  (UTC)",
+        "  " + "a" * 30 + "  2026-01-09     12",
+        " " * 34 + "00:00",
+    ]
+
+
+def test_below_the_other_each_cell_stands_after_its_heading() -> None:
+    rows = [("run", "state", "planned (UTC)", "held by", "files"), ("a" * 30, "done", "2026-01-09 00:00", "", "1,200")]
+    assert list(grid_lines(rows, frozenset({4}), 42, plain, headed=True)) == [
+        "  " + "a" * 30,
+        "    state done",
+        "    planned (UTC) 2026-01-09 00:00",
+        "    files 1,200",
+    ]
+
+
+@given(rows=GRIDS, width=st.integers(40, 120))
+def test_whatever_has_headings_fits_and_is_there_whole(rows: list[tuple[str, ...]], width: int) -> None:
+    headings = tuple(f"head{place}" for place in range(len(rows[0])))
+    lines = list(grid_lines([headings, *rows], frozenset(), width, plain, headed=True))
+    shown = Counter(word for line in lines for word in line.split() if not word.startswith("head"))
+    assert shown == Counter(word for row in rows for text in row for word in text.split())
+    assert max(map(len, lines)) <= width
 
 
 @pytest.mark.parametrize(("text", "wide"), [("abc", 3), ("表", 2), ("e\u0301", 1), ("größer", 6)])

@@ -229,6 +229,7 @@ def _without_files(
         fence=state.fence,
         now_ms=decision.now_ms,
         policy=settled.policy_text,
+        by_own_retention=settled.effective.policy.is_native,
         keep=tuple(_kept(state, settled)),
         expire=tuple(ExpiredSnapshot(each, stamp[each].timestamp_ms) for each in decision.expired),
         expire_refs=decision.expired_refs,
