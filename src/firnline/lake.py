@@ -68,7 +68,13 @@ class Lake(LookingVerbs, MarkingVerbs):
         return Several(self.places, self._runs, self._searches, named, at_once)
 
     def sql(self, text: str) -> Iterator[Answer]:
-        """Yields the answer to each statement: a DataFrame to a query. `USE TABLE` holds for the calls that follow."""
+        """Yields the answer to each statement: a DataFrame to a query. `USE TABLE` holds for the calls that follow. A
+        text that makes no sense, or names a table that is not there, is refused before Spark is even loaded.
+        """
+        if "_statements" not in self.__dict__:
+            from firnline.sql.statements import loading, understood
+
+            understood(text, loading(self.places))
         return self._statements.run(text)
 
     @cached_property

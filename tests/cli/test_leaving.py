@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -76,3 +77,50 @@ def test_a_part_of_a_record_is_read_without_threads_of_arrow(tmp_path: Path) -> 
     part.write_bytes(as_parquet(pa.table({"key": [str(number) for number in range(1000)], "size": range(1000)})))
     ended = ran(READS, str(part))
     assert ended.stdout.split() == ["1000", "0"], ended.stderr
+
+
+HURRIED = """
+import importlib.abc, os, signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may have it ignored in the background
+sys.argv = ["/usr/bin/firnline", *sys.argv[1:]]
+class Hurry(importlib.abc.MetaPathFinder):
+    def find_spec(self, name, path, target=None):
+        if name == "typer":
+            os.kill(os.getpid(), signal.SIGINT)
+sys.meta_path.insert(0, Hurry())
+from firnline.cli import main
+main()
+"""
+
+
+def test_ctrl_c_while_its_parts_are_loaded_ends_it_without_a_word() -> None:
+    ended = ran(HURRIED, "--version")
+    assert (ended.returncode, ended.stdout, ended.stderr) == (-signal.SIGINT, "", "")
+
+
+def test_where_ctrl_c_is_ignored_it_stays_ignored() -> None:
+    ended = ran(HURRIED.replace("signal.default_int_handler)", "signal.SIG_IGN)"), "--version")
+    assert (ended.returncode, ended.stderr) == (0, "")
+
+
+def test_ctrl_c_is_heard_again_once_a_command_runs() -> None:
+    ended = ran(HURRIED.replace('"typer"', '"firnline.lake"'), "tables")
+    assert (ended.returncode, ended.stderr.strip()) == (130, "interrupted")
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["tables"], ["nonsense"], ["--version"], ["expire", "--help"]])
+@pytest.mark.parametrize("closed", ["stdout", "both"])
+def test_a_reader_that_went_away_gets_no_traceback(tmp_path: Path, arguments: list[str], closed: str) -> None:
+    """Output is not buffered, as in many containers: the pipe breaks in the middle of what is written."""
+    reader, writer = os.pipe()
+    os.close(reader)
+    said = tmp_path / "said"
+    with said.open("wb") as kept:
+        other = writer if closed == "both" else kept
+        environment = {**os.environ, "PYTHONUNBUFFERED": "1", "PYICEBERG_HOME": str(tmp_path)}
+        script = "import sys; sys.argv[0] = 'firnline'; from firnline.cli import main; main()"
+        command = [sys.executable, "-c", script, *arguments]
+        ended = subprocess.run(command, stdout=writer, stderr=other, env=environment, cwd=tmp_path, check=False)
+    os.close(writer)
+    assert "Traceback" not in said.read_text()
+    assert ended.returncode in (0, 1, 2)

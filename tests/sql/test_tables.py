@@ -28,7 +28,8 @@ from firnline.history.listing import bytes_of, row_of, text_of
 from firnline.history.names import INDEX, PATH
 from firnline.history.opening import History, Segment, digest_of, index_bytes
 from firnline.ports.formats import State, TableFormat
-from firnline.sql.asking import METADATA, RelationRequest, asked_of, open_relation
+from firnline.sql import METADATA
+from firnline.sql.asking import RelationRequest, asked_of, open_relation
 from firnline.sql.relations import TimeBounds
 from firnline.sql.snapshots import ALL_SNAPSHOTS, SNAPSHOTS, Snapshots, batch_of, numbers
 from firnline.sql.source import spark_schema

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from contextlib import suppress
 from contextvars import copy_context
 from io import TextIOWrapper
 from typing import Annotated
@@ -14,12 +15,13 @@ from firnline import __version__
 from firnline.app.observing.watching import end_watch
 from firnline.cli.terminal import completing, helping
 from firnline.cli.terminal.gathering import Listed, gathered
-from firnline.cli.terminal.manners import QUIET_HELP, VERBOSE_HELP, settle_manner
+from firnline.cli.terminal.manners import QUIET_HELP, VERBOSE_HELP, is_verbose, settle_manner
 from firnline.cli.terminal.opening import left_undone
 from firnline.cli.terminal.output import Output, output_for
-from firnline.cli.terminal.process import leave_whole, leaving, settle_in
+from firnline.cli.terminal.process import leave_whole, leaving, listen_again, settle_in
 from firnline.cli.terminal.progress import clean_line
 from firnline.errors import FirnlineError, Interrupted, UsageError
+from firnline.ports.progress import SPARK_IS_HEARD
 from firnline.settings import LOG, log_form, logs_json
 
 COMMANDS = (
@@ -94,6 +96,7 @@ def main(arguments: list[str] | None = None) -> None:
     if arguments is None:
         leave_whole()  # a caller with arguments of its own has a process of its own, and goes on
     given = sys.argv[1:] if arguments is None else arguments
+    listen_again()
     settle_in()
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # a name may have letters that the terminal does not
@@ -104,12 +107,29 @@ def run(arguments: list[str]) -> int:
     """Returns the exit code of one command."""
     try:
         return copy_context().run(_run, arguments)  # what `--log` says ends with the command
+    except BrokenPipeError:
+        return _unheard()
     finally:
-        clean_line()
+        with suppress(BrokenPipeError):
+            clean_line()
         end_watch()
 
 
+def _unheard() -> int:
+    """Returns the exit code of a command whose reader went away, as `firnline … | head` does: there is nobody left to
+    tell. What is still in a buffer would fail once more while Python shuts down.
+    """
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except BrokenPipeError:
+            os.dup2(nowhere, stream.fileno())
+    return 1
+
+
 def _run(arguments: list[str]) -> int:
+    SPARK_IS_HEARD.set(is_verbose)
     try:
         code = int(app(arguments, prog_name="firnline", standalone_mode=False) or 0)
         sys.stdout.flush()  # a reader that went away shows here, not while Python shuts down
@@ -123,10 +143,6 @@ def _run(arguments: list[str]) -> int:
         return _aborted(aborted, "--json" in arguments)
     except KeyboardInterrupt:
         return _interrupted("--json" in arguments)
-    except BrokenPipeError:
-        # The reader of our stdout went away, as `firnline … | head` does; there is nobody left to tell.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 1
 
 
 def _aborted(aborted: typer.Abort, as_json: bool) -> int:

@@ -79,11 +79,13 @@ def _check(statement: str | None, out: str | None, form: str, shell: bool) -> No
 
 
 def _answer(lake: Lake, text: str, form: str, out: str | None, output: Output) -> None:
+    answers = lake.sql(text)  # before what loads Spark: a slip is told at once
+
     from firnline.sql.faults import understanding
     from firnline.sql.results import Format, write
     from firnline.sql.session import StatementAnswer
 
-    for answer in lake.sql(text):
+    for answer in answers:
         if isinstance(answer, StatementAnswer):
             output.show(Page((Line(answer.text),)), {"said": answer.text})
         else:

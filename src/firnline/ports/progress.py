@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextvars import ContextVar
 from typing import Protocol
+
+SPARK_IS_HEARD: ContextVar[Callable[[], bool]] = ContextVar("spark_is_heard", default=lambda: True)
+"""Tells whether what a JVM of ours says by itself goes to stderr. A program's own stderr is left as it is; a command
+shows none of it without -v.
+"""
 
 
 class Progress(Protocol):

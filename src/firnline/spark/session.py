@@ -7,6 +7,10 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from functools import partial
+from tempfile import TemporaryFile
 from typing import TYPE_CHECKING, Any
 
 from pyspark.errors import PySparkException
@@ -14,6 +18,8 @@ from pyspark.sql import SparkSession
 from pyspark.sql.utils import is_remote
 
 from firnline.errors import UsageError
+from firnline.foreign import harmless
+from firnline.ports.progress import SPARK_IS_HEARD
 from firnline.spark.shipping import equipped
 from firnline.spark.telling import said_by
 
@@ -136,7 +142,29 @@ def _started() -> SparkSession:
         builder, settings = builder.master("local[*]"), {**settings, **_LOCAL}
     for name, value in settings.items():
         builder = builder.config(name, value)
-    return builder.getOrCreate()
+    with nullcontext() if SPARK_IS_HEARD.get()() else _unheard():
+        return builder.getOrCreate()
+
+
+@contextmanager
+def _unheard() -> Iterator[None]:
+    """Lets a JVM that is started meanwhile write what it says by itself into a file that nobody sees: that incubating
+    modules are used, that native code is not. If it does not start, all of that is shown, for it says why.
+    """
+    from pyspark import java_gateway
+
+    plain = getattr(java_gateway, "Popen")  # noqa: B009
+    with TemporaryFile() as said:
+        setattr(java_gateway, "Popen", partial(plain, stderr=said))  # noqa: B010  (Spark has no way to say it)
+        try:
+            yield
+        except BaseException:
+            said.seek(0)
+            for line in said.read().decode(errors="replace").splitlines():
+                print(harmless(line), file=sys.stderr)
+            raise
+        finally:
+            setattr(java_gateway, "Popen", plain)  # noqa: B010
 
 
 def _python(master: str | None) -> str:

@@ -3,3 +3,12 @@
 from firnline.extras import require
 
 require("spark", "SQL")
+
+ROWS = "rows"
+METADATA = (
+    "snapshots", "all_snapshots", "entries", "files", "partitions", "manifests", "refs", "history",
+    "metadata_log_entries", "runs", "ledger",
+)  # fmt: skip
+"""What a table has beside its rows."""
+LAKE, TOLD_OF_LAKE = "firnline", ("snapshots", "runs")
+"""The namespace of what is told of the whole lake, and what that is."""

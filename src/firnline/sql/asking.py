@@ -20,6 +20,7 @@ from firnline.ops.tiers.finding import tiers_by_snapshot
 from firnline.ports.formats import State
 from firnline.ports.inspect import HasMetadataLog, Inspect, Manifest, latest_at
 from firnline.ports.kits import ReadsRows
+from firnline.sql import METADATA, ROWS
 from firnline.sql.accounts import LedgerRows, log_rows, ref_rows, run_rows
 from firnline.sql.contents import FILE, EntryRows, FileRows
 from firnline.sql.home import at_home
@@ -30,7 +31,6 @@ from firnline.sql.rows import TableRows
 from firnline.sql.snapshots import Snapshots
 from firnline.stores.wrappers.read_only import ReadOnly
 
-ROWS = "rows"
 _OTHERS = "its `history` tells which snapshot was the current one when"
 AT_A_SNAPSHOT = ("entries", "files", "manifests", "partitions", ROWS)
 """What is of one snapshot; all else is of the table."""
@@ -214,4 +214,3 @@ _RELATIONS: Mapping[str, Callable[[_Opened], Relation]] = {
     "ledger": lambda it: LedgerRows(it.store, it.work.root(it.state)),
     ROWS: _rows,
 }
-METADATA = tuple(name for name in _RELATIONS if name != ROWS)

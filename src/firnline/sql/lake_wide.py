@@ -145,9 +145,6 @@ class RunsOfLake:
         yield from piece.read(None, columns)
 
 
-LAKE = "firnline"
-"""The namespace of what is told of the whole lake."""
-
 OF_LAKE: dict[str, Callable[[str | None, str | None, bool], Relation]] = {
     "snapshots": SnapshotsOfLake,
     "runs": RunsOfLake,

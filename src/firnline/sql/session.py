@@ -6,6 +6,7 @@ import logging
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
+from functools import partial
 from itertools import count
 
 from pyspark.sql import DataFrame, SparkSession
@@ -14,7 +15,7 @@ from pyspark.sql.utils import is_remote
 from sqlglot.tokenizer_core import TokenType
 
 from firnline.app.places import Places
-from firnline.errors import NoSuchTable, UsageError
+from firnline.errors import UsageError
 from firnline.formats.registry import kit_named
 from firnline.model.names import written
 from firnline.model.snapshots import SnapshotId
@@ -23,16 +24,28 @@ from firnline.ops.marks.tags import add_tag, resolve
 from firnline.ports.formats import State
 from firnline.ports.kits import HasSparkSource
 from firnline.spark.session import is_stopped, session
-from firnline.sql.asking import AT_A_SNAPSHOT, METADATA, ROWS, asked_of, open_relation, snapshot_at
+from firnline.sql import ROWS
+from firnline.sql.asking import AT_A_SNAPSHOT, asked_of, open_relation, snapshot_at
 from firnline.sql.contents import FILE, EntryRows
 from firnline.sql.faults import understanding
-from firnline.sql.lake_wide import LAKE, OF_LAKE, tell
+from firnline.sql.lake_wide import tell
 from firnline.sql.reading import source_options
 from firnline.sql.routing import Routes
 from firnline.sql.source import NAME, PUSHDOWN, register, spark_schema
-from firnline.sql.statements import Describe, NamedTable, Query, ShowTables, TagSnapshot, UseTable, parse
+from firnline.sql.statements import (
+    Describe,
+    NamedTable,
+    Query,
+    ShowTables,
+    Statement,
+    TagSnapshot,
+    UseTable,
+    loading,
+    meant,
+    parsed,
+)
 from firnline.sql.versions import AtInstant, AtVersion
-from firnline.sql.words import paths_of, split
+from firnline.sql.words import paths_of
 
 _WITH_JARS = ("spark.jars", "spark.jars.packages", "spark.driver.extraClassPath")
 _LEAST_COLUMN = {"entries": "status", "files": "content", "manifests": "content"}
@@ -94,16 +107,18 @@ class Statements:
         return self._readied
 
     def run(self, text: str) -> Iterator[Answer]:
-        """Yields the answer to each statement of a text; a statement runs when its answer is asked for."""
-        return map(self._one, split(text))
+        """Yields the answer to each statement of a text; a statement runs when its answer is asked for. Raises where
+        one cannot be understood, before any of them runs.
+        """
+        return map(self._one, parsed(text))
 
-    def _one(self, text: str) -> Answer:
-        match parse(text):
+    def _one(self, statement: Statement) -> Answer:
+        match statement:
             case UseTable(table):
                 self._used = str(self.places.source(table).load().table)
                 return StatementAnswer(f"using {self._used}")
-            case TagSnapshot() as statement:
-                return self._tag(statement)
+            case TagSnapshot() as tagging:
+                return self._tag(tagging)
             case Describe(table, extended):
                 return self._describe(table, extended)
             case ShowTables(namespace, pattern):
@@ -163,20 +178,9 @@ class Statements:
         return [self._view(named, loaded) for named in query.tables]
 
     def _view(self, named: NamedTable, loaded: dict[str, State | None]) -> View:
-        names = named.path.names
-        whole, above = named.path.text, named.path.above
+        state, what = meant(named, partial(self._load, loaded=loaded))
         view = f"firnline_{next(self._numbers)}"
-        state = self._load(whole, loaded)
-        if state is not None:
-            return self._versioned(named, state, ROWS, view)
-        what = names[-1].lower()
-        if what in OF_LAKE and [each.lower() for each in names[:-1]] == [LAKE]:
-            return View(named, None, what, view)
-        state = self._load(above, loaded) if what in METADATA else None
-        if state is None:
-            known = f"a table, or a table and one of: {', '.join(METADATA)}"
-            raise NoSuchTable(f"no such table: {whole}", hint=f"{known}; `firnline tables` lists the tables")
-        return self._versioned(named, state, what, view)
+        return View(named, None, what, view) if state is None else self._versioned(named, state, what, view)
 
     def _versioned(self, named: NamedTable, state: State, what: str, view: str) -> View:
         """Returns the view of the version that the query asks for, of the live table or of a tier that has it. Raises
@@ -207,10 +211,7 @@ class Statements:
 
     def _load(self, table: str, loaded: dict[str, State | None]) -> State | None:
         if table not in loaded:
-            try:
-                loaded[table] = self.places.source(table).load()
-            except NoSuchTable:
-                loaded[table] = None
+            loaded[table] = loading(self.places)(table)
         return loaded[table]
 
     def _create(self, view: View, query: Query) -> None:

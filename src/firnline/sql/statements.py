@@ -6,19 +6,23 @@ Anything else is refused.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
 
 import sqlglot
 from sqlglot import exp
 from sqlglot.errors import ParseError
 from sqlglot.tokenizer_core import TokenType
 
-from firnline.errors import UsageError
+from firnline.app.places import Places
+from firnline.errors import NoSuchTable, UsageError
 from firnline.model.times import DAY_MS
 from firnline.ops.marks.tags import FOREVER
+from firnline.ports.formats import State
+from firnline.sql import LAKE, METADATA, ROWS, TOLD_OF_LAKE
 from firnline.sql.versions import Version, clause_at
-from firnline.sql.words import DIALECT, SYNTAX, Path, Word, paths_of, words_of
+from firnline.sql.words import DIALECT, SYNTAX, Path, Word, paths_of, split, words_of
 
 _DAYS = re.compile(r"[0-9]{1,9}")
 _TAG = "TAG snapshot N OF ns.table AS 'name' WITH RETENTION FOREVER (or: n DAYS)"
@@ -83,6 +87,50 @@ class Query:
 
 
 Statement = UseTable | TagSnapshot | Describe | ShowTables | Query
+Load = Callable[[str], State | None]
+"""Returns a table as it is now; None where there is none of that name."""
+
+
+def understood(text: str, load: Load) -> list[Statement]:
+    """Returns the statements of a text. Raises UsageError where one of them is none, NoSuchTable where it names a table
+    that is not there: no session has to be started for that, nor Spark be loaded.
+    """
+    found, load = parsed(text), cache(load)
+    for each in found:
+        tables = each.tables if isinstance(each, Query) else (each.table,) if isinstance(each, Describe) else ()
+        for named in tables:
+            meant(named, load)
+    return found
+
+
+def parsed(text: str) -> list[Statement]:
+    return [parse(each) for each in split(text)]
+
+
+def loading(places: Places) -> Load:
+    def load(table: str) -> State | None:
+        try:
+            return places.source(table).load()
+        except NoSuchTable:
+            return None
+
+    return load
+
+
+def meant(named: NamedTable, load: Load) -> tuple[State | None, str]:
+    """Returns the table that a name means, None for the whole lake, and what of it. Raises NoSuchTable."""
+    names, whole = named.path.names, named.path.text
+    state = load(whole)
+    if state is not None:
+        return state, ROWS
+    what = names[-1].lower()
+    if what in TOLD_OF_LAKE and [each.lower() for each in names[:-1]] == [LAKE]:
+        return None, what
+    state = load(named.path.above) if what in METADATA else None
+    if state is None:
+        known = f"a table, or a table and one of: {', '.join(METADATA)}"
+        raise NoSuchTable(f"no such table: {whole}", hint=f"{known}; `firnline tables` lists the tables")
+    return state, what
 
 
 def parse(text: str) -> Statement:

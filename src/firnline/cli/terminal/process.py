@@ -17,6 +17,7 @@ import atexit
 import os
 import signal
 import sys
+import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from types import FrameType, ModuleType
@@ -59,6 +60,14 @@ class _NoPandas:
     def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> None:
         if name == "pandas" and "pyspark" not in sys.modules:
             raise ModuleNotFoundError("firnline does not need it", name=name)
+
+
+def listen_again() -> None:
+    """Makes Ctrl-C an error of this process, which says what became of the command. While its parts were loaded the
+    signal just ended it.
+    """
+    if threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def settle_in() -> None:

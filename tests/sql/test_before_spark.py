@@ -1,0 +1,77 @@
+"""A slip in a statement is told before Spark is loaded, however many statements there are before it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from firnline.sql import METADATA, ROWS, TOLD_OF_LAKE
+from firnline.sql.asking import _RELATIONS
+from firnline.sql.lake_wide import OF_LAKE
+
+FIRNLINE = Path(sys.executable).parent / "firnline"
+
+
+def test_names_are_known_without_spark_and_are_those_that_spark_reads() -> None:
+    assert {*METADATA, ROWS} == set(_RELATIONS)
+    assert set(TOLD_OF_LAKE) == set(OF_LAKE)
+
+
+@pytest.mark.parametrize(
+    ("statement", "code", "said"),
+    [
+        ("SELECT * FROM ns.nothing", 10, "no such table: ns.nothing"),
+        ("SELECT * FROM elsewhere.ns.t.files", 10, "no such table: elsewhere.ns.t.files"),
+        ("SELECT 1; SELECT * FROM ns.nothing", 10, "no such table: ns.nothing"),
+        ("DESCRIBE ns.nothing", 10, "no such table: ns.nothing"),
+        ("SELECT 1; SELEC 2", 2, "cannot be understood"),
+        ("DROP TABLE ns.t", 2, "DROP is not run here"),
+    ],
+)
+def test_no_java_is_needed_to_tell_a_slip(tmp_path: Path, statement: str, code: int, said: str) -> None:
+    (tmp_path / ".pyiceberg.yaml").write_text(
+        f"catalog:\n  lake:\n    type: sql\n    uri: sqlite:///{tmp_path}/catalog.db\n    init_catalog_tables: true\n"
+    )
+    from pyiceberg.catalog.sql import SqlCatalog
+
+    SqlCatalog("lake", uri=f"sqlite:///{tmp_path}/catalog.db").close()
+    environment = {**os.environ, "JAVA_HOME": str(tmp_path), "PYICEBERG_HOME": str(tmp_path), "PATH": str(tmp_path)}
+    ended = subprocess.run(
+        [sys.executable, "-X", "importtime", FIRNLINE, "sql", statement],
+        capture_output=True, text=True, env=environment, cwd=tmp_path, check=False,
+    )  # fmt: skip
+    lines = ended.stderr.splitlines()
+    told = [line for line in lines if not line.startswith("import time:")]
+    assert (ended.returncode, said in told[0]) == (code, True), told
+    assert not [line for line in lines if line.endswith(" pyspark")]
+
+
+@pytest.mark.spark
+@pytest.mark.xdist_group("spark")
+@pytest.mark.parametrize(
+    ("manner", "is_heard"), [pytest.param([], False), pytest.param(["-v"], True, marks=pytest.mark.full)]
+)
+def test_what_a_jvm_says_by_itself_is_shown_to_who_asks_for_more(
+    tmp_path: Path, manner: list[str], is_heard: bool
+) -> None:
+    ended = subprocess.run(
+        [FIRNLINE, *manner, "sql", "SELECT 7 AS n", "--output", "csv"],
+        capture_output=True, text=True, cwd=tmp_path, check=False,
+    )  # fmt: skip
+    assert (ended.returncode, ended.stdout.split()) == (0, ["n", "7"])
+    assert ("incubator" in ended.stderr, "NativeCodeLoader" in ended.stderr) == (is_heard, is_heard), ended.stderr
+    assert is_heard or not ended.stderr
+
+
+def test_a_jvm_that_does_not_start_says_why(tmp_path: Path) -> None:
+    environment = {**os.environ, "JAVA_HOME": str(tmp_path)}
+    ended = subprocess.run(
+        [FIRNLINE, "sql", "SELECT 7 AS n"], capture_output=True, text=True, env=environment, cwd=tmp_path, check=False
+    )
+    assert ended.returncode == 2
+    assert f"{tmp_path}/bin/java" in ended.stderr
+    assert "error: Spark cannot be started" in ended.stderr
