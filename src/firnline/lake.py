@@ -15,18 +15,20 @@ from firnline.app.moments import Cutoff
 from firnline.app.places import Places, places_of
 from firnline.app.pointers.verbs import LakePointers
 from firnline.app.requests import RunOptions, TermOptions, request_of, search_of, terms_of
-from firnline.app.runs import Leave, PlanView, Runs
+from firnline.app.runs import Leave, Runs
 from firnline.app.searches import Searches
 from firnline.app.several import Several
 from firnline.app.tiers import HandedSnapshots, Tiers
 from firnline.app.verbs.answers import OrphanAnswer, TableRuns
 from firnline.app.verbs.looking import LookingVerbs
 from firnline.app.verbs.marking import MarkingVerbs
+from firnline.app.verbs.plan_views import PlanView
 from firnline.ops.marks.tags import holds_alone, refuse_no_branch, remove_tag
 from firnline.ops.orphans.dropped import Dropped
 from firnline.ops.runs.status import RunStatus
 from firnline.ops.tiers.restoring import Restored
 from firnline.ops.tiers.waking import Awaited, Inquiry
+from firnline.plans.graph.facts import SnapshotGraph
 from firnline.plans.plan import Plan
 from firnline.policy.tiers import LIVE
 from firnline.ports.progress import Progress
@@ -122,6 +124,10 @@ class Lake(LookingVerbs, MarkingVerbs):
         `save` writes the plan into a new run record, `files` the list of files that would go.
         """
         return self._runs.plan(table, replace(request_of(**asked), drop=tuple(drop)), save, files)
+
+    def graph(self, table: Table, *, drop: Iterable[str] = (), **asked: Unpack[RunOptions]) -> SnapshotGraph:
+        """Returns the table's snapshots before and after a run, with all that names and keeps them. Changes nothing."""
+        return self._runs.graph(table, replace(request_of(**asked), drop=tuple(drop)))
 
     def expire(
         self,

@@ -17,6 +17,7 @@ from firnline.cli import (
     doctor,
     erase,
     expire,
+    graph,
     history,
     iam,
     marks,
@@ -52,6 +53,7 @@ app = typer.Typer(
 )
 tables.register(app)
 plan.register(app)
+graph.register(app)
 why.register(app)
 policy.register(app)
 expire.register(app)

@@ -14,6 +14,7 @@ from firnline.model.files import File
 from firnline.model.readers import StreamOffset
 from firnline.model.snapshots import SnapshotId
 from firnline.policy.decide import Decision
+from firnline.ports.drawing import HistoryDrawing
 from firnline.ports.formats import Amendment, State
 from firnline.ports.listings import WrittenFolder
 
@@ -67,15 +68,6 @@ class Dropping:
     snapshots: frozenset[SnapshotId]
     refs: frozenset[str]
     seen: Mapping[str, str]
-
-
-@dataclass(frozen=True, slots=True)
-class HistoryDrawing:
-    """A history as lines of text, before and after a run; `legend` says what the signs mean."""
-
-    before: tuple[str, ...]
-    after: tuple[str, ...]
-    legend: str
 
 
 @dataclass(frozen=True, slots=True)

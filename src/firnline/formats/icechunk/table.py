@@ -28,7 +28,8 @@ from firnline.model.locations import join
 from firnline.model.removals import Removal
 from firnline.model.snapshots import SnapshotId
 from firnline.policy.decide import Decision
-from firnline.ports.abilities import ClockFault, Dropping, HistoryDrawing, Subject
+from firnline.ports.abilities import ClockFault, Dropping, Subject
+from firnline.ports.drawing import HistoryDrawing
 from firnline.ports.formats import Amendment, Edited, State
 from firnline.ports.listings import WrittenFolder
 from firnline.ports.stores import Read

@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from firnline.plans.html.markup import Markup, element
 from firnline.plans.pages import minute, number
 
-STAYS, GOES, DOUBT, OTHER = "#2a6f97", "#c1666b", "#b8a14a", "#9aa0a6"
-"""What stays, what goes, what a person should look at, and the rest."""
+STAYS, GOES = "var(--firnline-stays, #2a6f97)", "var(--firnline-goes, #c1666b)"
+DOUBT, OTHER = "var(--firnline-doubt, #b8a14a)", "var(--firnline-other, #9aa0a6)"
+"""What stays, what goes, what a person should look at, and the rest. A page that is light or dark says its own."""
 
 _WIDTH, _BAR, _TALL, _MOST = 640, 16, 64, 80
 _LEGEND = "display:inline-block;margin-right:1.5em"
