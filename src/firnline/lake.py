@@ -23,6 +23,7 @@ from firnline.app.verbs.answers import OrphanAnswer, TableRuns
 from firnline.app.verbs.looking import LookingVerbs
 from firnline.app.verbs.marking import MarkingVerbs
 from firnline.app.verbs.plan_views import PlanView
+from firnline.journal.outcomes import OutcomeAccount
 from firnline.ops.marks.tags import holds_alone, refuse_no_branch, remove_tag
 from firnline.ops.orphans.dropped import Dropped
 from firnline.ops.runs.status import RunStatus
@@ -231,6 +232,10 @@ class Lake(LookingVerbs, MarkingVerbs):
 
     def run(self, run: str) -> RunStatus:
         return self._runs.named(run)
+
+    def outcomes(self, run: str, *, shown: int = 1_000) -> OutcomeAccount:
+        """Returns what became of the files of a run by outcome and reason, and so many of them one by one."""
+        return self._runs.account(run, shown)
 
     # ---- searches
 

@@ -23,7 +23,7 @@ from .conftest import SmallLake
 
 EVENTS = "lake.ns.events"
 EVIL = "<script>alert(1)</script>"
-DRAWN = ("svg", "rect", "title", "line", "text")
+DRAWN = ("svg", "rect", "title", "line", "text", "circle", "path", "tspan", "figure", "figcaption", "details", "summary")
 PLAIN = ("div", "span", "p", "br", "h4", "ul", "li", "small", "em", "pre", "table", "thead", "tbody", "tr", "th", "td")
 
 

@@ -17,6 +17,7 @@ from firnline.errors import FirnlineError, UsageError
 from firnline.journal.events import RunState
 from firnline.journal.lease import Lease
 from firnline.journal.news import news_of_plan
+from firnline.journal.outcomes import OutcomeAccount, outcome_account
 from firnline.journal.runs import Run, refuse_changed_run
 from firnline.ops.history.reading import count_forgotten
 from firnline.ops.looking.files import check_listing_name
@@ -345,6 +346,12 @@ class Runs:
         meant = run_meant(self.places, run)
         work = self.places.of_run(meant)
         return status_of(work, work.run(meant)[1])
+
+    def account(self, run: str, shown: int) -> OutcomeAccount:
+        """Returns what became of each file of a run, so many of them one by one."""
+        meant = run_meant(self.places, run)
+        work = self.places.of_run(meant)
+        return outcome_account(work.store, work.run(meant)[1].folder, shown)
 
     @contextmanager
     def _leased(self, run: str, leave: Leave, *, deletes: bool = True) -> Iterator[LeasedRun]:

@@ -17,7 +17,6 @@ from firnline.cli import (
     doctor,
     erase,
     expire,
-    graph,
     history,
     iam,
     marks,
@@ -33,6 +32,7 @@ from firnline.cli import (
     worker,
 )
 from firnline.cli.observing import audit
+from firnline.cli.pictures import graph, report
 from firnline.cli.terminal import completing, helping
 from firnline.cli.terminal.manners import QUIET_HELP, VERBOSE_HELP, settle_manner, talk
 from firnline.cli.terminal.opening import left_undone
@@ -60,6 +60,7 @@ expire.register(app)
 runs.register(app)
 check.register(app)
 history.register(app)
+report.register(app)
 sql.register(app)
 orphans.register(app)
 marks.register(app)
