@@ -32,7 +32,7 @@ from firnline.cli import (
     worker,
 )
 from firnline.cli.observing import audit
-from firnline.cli.pictures import graph, report
+from firnline.cli.pictures import graph, report, serve
 from firnline.cli.terminal import completing, helping
 from firnline.cli.terminal.manners import QUIET_HELP, VERBOSE_HELP, settle_manner, talk
 from firnline.cli.terminal.opening import left_undone
@@ -71,6 +71,7 @@ audit.register(app)
 iam.register(app)
 doctor.register(app)
 worker.register(app)
+serve.register(app)
 helping.register(app)
 talk(app)
 
