@@ -77,7 +77,7 @@ def test_two_thousand_snapshots_stay_legible() -> None:
 def test_a_tag_at_every_commit_is_folded_too() -> None:
     snapshots = line(300, **{f"at_{each}": GraphLabel(TAG, f"v{each}") for each in range(300)})
     assert len(legible_rows(snapshots)) < LEGIBLE
-    assert "298 tags" in graph_page(graph(snapshots)).to_text()
+    assert "297 tags" in graph_page(graph(snapshots)).to_text()
 
 
 def test_what_goes_to_a_tier_is_counted_where_it_is_folded() -> None:
@@ -107,7 +107,7 @@ def test_the_svg_is_well_formed_and_says_every_row() -> None:
     svg = ElementTree.fromstring(graph_svg("before", snapshots, lambda name: f"/why?{name}&x"))
     rows = legible_rows(snapshots)
     assert len([each for each in svg.iter() if each.tag == "text"]) == len(rows)
-    assert svg.get("role") == "img"
+    assert svg.get("role") == "group", "what is in a picture cannot be reached"
     texts = ["".join(each.itertext()) for each in svg.iter("text")]
     assert any("tag v1" in each for each in texts)
     assert len(list(svg.iter("a"))) == len([row for row in rows if not row.is_folded])

@@ -116,9 +116,9 @@ def _square(colour: str) -> Markup:
 
 
 def _svg(of: str, width: int, height: int, inside: Sequence[str]) -> Markup:
-    return element(
-        "svg", *inside, width=width, height=height, viewBox=f"0 0 {width} {height}", role="img", aria_label=of
-    )
+    """Returns a picture; one of nothing stands beside words that say it."""
+    told: dict[str, str] = {"role": "img", "aria_label": of} if of else {"aria_hidden": "true"}
+    return element("svg", *inside, width=width, height=height, viewBox=f"0 0 {width} {height}", **told)
 
 
 def _rect(x: float, y: float, width: float, height: float, colour: str, said: str) -> Markup:

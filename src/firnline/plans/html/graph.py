@@ -63,7 +63,8 @@ def before_and_after(graph: SnapshotGraph, link: LinkOf | None = None) -> Markup
 
 def _part(when: str, snapshots: Sequence[GraphSnapshot], graph: SnapshotGraph, link: LinkOf | None) -> Markup:
     said = f"{when}: {counted(len(snapshots), 'snapshot')}" if graph.going else when
-    return element("figure", element("figcaption", said), graph_svg(f"history {when}", snapshots, link))
+    svg = graph_svg(f"history {when}", snapshots, link)
+    return element("figure", element("figcaption", said), svg, tabindex="0")
 
 
 def _legend(graph: SnapshotGraph) -> Markup:
@@ -87,7 +88,8 @@ def graph_svg(said: str, snapshots: Sequence[GraphSnapshot], link: LinkOf | None
     height = _TALL * max(1, len(rows))
     parts = [*_edges(rows), *(part for number, row in enumerate(rows) for part in _row(row, number, link))]
     return element(
-        "svg", *parts, width=width, height=height, viewBox=f"0 0 {width:.5g} {height}", role="img", aria_label=said,
+        "svg", *parts, width=width, height=height, viewBox=f"0 0 {width:.5g} {height}",
+        role="img" if link is None else "group", aria_label=said,
         font_family="ui-monospace, monospace", font_size=12,
     )  # fmt: skip
 

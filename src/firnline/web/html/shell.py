@@ -9,7 +9,10 @@ from firnline.plans.html.markup import Markup, element, joined, paragraph
 from firnline.version import VERSION
 from firnline.web.html.document import document, fields, text_field
 
-_HEAD = Markup('<link rel="stylesheet" href="/static/page.css"><script src="/static/page.js" defer></script>')
+_HEAD = Markup(
+    '<link rel="stylesheet" href="/static/page.css"><link rel="icon" href="/static/icon.svg" type="image/svg+xml">'
+    '<script src="/static/page.js" defer></script>'
+)
 _PAGES = (("/", "Tables"), ("/runs", "Runs"), ("/savings", "Savings"), ("/why", "Why is this here?"))
 
 

@@ -80,9 +80,12 @@ class Answers:
             if found is None:
                 raise UsageError("no known table has its folder there", hint="name the table too")
             table = found
+        lake = self.open_lake()
         if "/" in what and not (what.startswith(_WHOLE[0]) or _WHOLE[1] in what):
-            raise UsageError("a file is named by its whole path here")
-        return self.open_lake().why(self.known(table), what)
+            state = lake.places.source(self.known(table)).load()
+            if what not in state.refs:
+                raise UsageError("a file is named by its whole path here")
+        return lake.why(self.known(table), what)
 
     def forget(self, table: str) -> None:
         """Drops what is kept of a table: something was done to it."""

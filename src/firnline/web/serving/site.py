@@ -24,8 +24,8 @@ from firnline.web.serving.index import LakeIndex, OpenLake
 from firnline.web.serving.pages import Pages
 from firnline.web.serving.statuses import status_of_problem
 
-_KINDS = {"page.css": "text/css; charset=utf-8", "page.js": "text/javascript; charset=utf-8"}
-_OPEN = ("/login", "/static/page.css", "/static/page.js", "/healthz")
+_KINDS = {"page.css": "text/css", "page.js": "text/javascript", "icon.svg": "image/svg+xml"}
+_OPEN = ("/login", "/healthz", *(f"/static/{name}" for name in _KINDS))
 """What everyone may ask for, whoever they are."""
 _OWN = "an error of firnline's own"
 
@@ -91,7 +91,7 @@ def _pages(pages: Pages) -> list[Route]:
 
 
 def _static() -> list[Route]:
-    """Returns the two files that a page needs, each by its own name: no path is ever made of what was asked for."""
+    """Returns the files that a page needs, each by its own name: no path is ever made of what was asked for."""
 
     def served(name: str) -> Route:
         def answer(request: Request) -> Response:
