@@ -110,7 +110,7 @@ def _text(row: GraphRow) -> str:
     if row.is_folded:
         return many_in_words(row.snapshots)
     (one,) = row.snapshots
-    return "   ".join([one.id, minute(one.timestamp_ms), *map(label_in_words, one.labels)])
+    return " ".join([one.id, minute(one.timestamp_ms), *map(label_in_words, one.labels)])
 
 
 def _edges(rows: Sequence[GraphRow]) -> Iterator[Markup]:
@@ -134,7 +134,7 @@ def _row(row: GraphRow, number: int, link: LinkOf | None) -> Iterator[Markup]:
     yield element("circle", element("title", told + why), cx=_x(row), cy=y, r=_DOT, fill=_FATES[one.fate])
     name = element("tspan", one.id)
     linked = name if link is None else element("a", name, href=link(one.id))
-    yield element("text", linked, f"  {minute(one.timestamp_ms)}", *_named(one.labels), x=right, y=y + 4, fill=_INK)
+    yield element("text", linked, f" {minute(one.timestamp_ms)}", *_named(one.labels), x=right, y=y + 4, fill=_INK)
 
 
 def _bar(row: GraphRow, y: float) -> Iterator[Markup]:
@@ -152,4 +152,4 @@ def _named(labels: Iterable[GraphLabel]) -> Iterator[Markup]:
     for label in labels:
         crossed = {"text_decoration": "line-through"} if label.goes else {}
         name = element("tspan", label_in_words(label), fill=_LABELS[label.kind], font_weight="bold", **crossed)
-        yield joined(["  ", name])
+        yield joined([" ", name])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from firnline.model.files import Tally
@@ -92,7 +93,7 @@ def sums_of_rows(rows: Iterable[TableRow]) -> dict[str, Any]:
 SORTS = ("garbage", "name", "snapshots")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class LakeView:
     """Some of the tables of a lake: those whose names hold a text, in an order, and of these one page of many."""
 
@@ -102,7 +103,7 @@ class LakeView:
     page: int = 1
     per_page: int = 100
 
-    @property
+    @cached_property
     def found(self) -> list[TableRow]:
         wanted = self.text.casefold()
         return sorted((each for each in self.rows if wanted in each.table.casefold()), key=self._place)

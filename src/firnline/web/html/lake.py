@@ -56,7 +56,7 @@ def _row(each: TableRow) -> tuple[str, ...]:
         "" if each.kept is None else size(each.kept.bytes),
         size(each.victims.bytes),
         each.policy,
-        "" if each.next_ms is None else minute(each.next_ms),
+        "no worker" if each.next_ms is None else minute(each.next_ms),
         element("span", shortened(each.error or each.refused or ""), class_="bad"),
     )
 

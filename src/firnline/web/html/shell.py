@@ -69,5 +69,5 @@ def told(message: str, hint: str = "") -> list[Markup]:
 
 def age_in_words(seconds: float) -> str:
     if seconds < 90:
-        return f"{seconds:.0f} s old"
-    return f"{seconds / 60:.0f} min old" if seconds < 5400 else f"{seconds / 3600:.0f} h old"
+        return f"read {seconds:.0f} s ago"
+    return f"read {seconds / 60:.0f} min ago" if seconds < 5400 else f"read {seconds / 3600:.0f} h ago"

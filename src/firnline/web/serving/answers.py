@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from firnline.errors import NoSuchTable, UsageError
 from firnline.journal.layout import RunId, is_stamp
 from firnline.model.times import format_instant
-from firnline.web.facts.lake import SORTS, LakeView, sums_of_rows
+from firnline.web.facts.lake import SORTS, LakeView
 from firnline.web.facts.runs import RunReport, run_report
 from firnline.web.facts.tables import TableReport, table_report
 from firnline.web.serving.index import LakeIndex, OpenLake
@@ -31,6 +31,7 @@ class Answers:
     index: LakeIndex
     tables: Shelf[TableReport] = field(default_factory=Shelf)
     plans: Shelf[Plan] = field(default_factory=lambda: Shelf(fresh_s=300.0))
+    whys: Shelf[Explanation] = field(default_factory=Shelf)
 
     def known(self, table: str) -> str:
         """Returns the name. Raises NoSuchTable for one that no catalog lists."""
@@ -49,7 +50,7 @@ class Answers:
     def lake(self, text: str, sort: str, page: int) -> tuple[LakeView, dict[str, Any]]:
         """Returns some of the tables, and the sums of all."""
         rows = list(self.index.rows.values())
-        return LakeView(rows, text, sort if sort in SORTS else SORTS[0], max(1, page)), sums_of_rows(rows)
+        return LakeView(rows, text, sort if sort in SORTS else SORTS[0], max(1, page)), self.index.sums
 
     def table(self, name: str) -> tuple[TableReport, float]:
         """Returns all of a table that needs no look at files, and its age in seconds."""
@@ -80,17 +81,21 @@ class Answers:
             if found is None:
                 raise UsageError("no known table has its folder there", hint="name the table too")
             table = found
+        self.known(table)
+        return self.whys.get(f"{table}\n{what}", lambda: self._why(table, what))[0]
+
+    def _why(self, table: str, what: str) -> Explanation:
         lake = self.open_lake()
         if "/" in what and not (what.startswith(_WHOLE[0]) or _WHOLE[1] in what):
-            state = lake.places.source(self.known(table)).load()
+            state = lake.places.source(table).load()
             if what not in state.refs:
                 raise UsageError("a file is named by its whole path here")
-        return lake.why(self.known(table), what)
+        return lake.why(table, what)
 
     def forget(self, table: str) -> None:
         """Drops what is kept of a table: something was done to it."""
-        self.tables.forget(f"{table}\n")
-        self.plans.forget(f"{table}\n")
+        for kept in (self.tables, self.plans, self.whys):
+            kept.forget(f"{table}\n")
 
     def looked(self) -> str | None:
         return None if self.index.looked_ms is None else format_instant(self.index.looked_ms)

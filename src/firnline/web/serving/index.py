@@ -9,12 +9,12 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from threading import Event, Thread
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from firnline.errors import FirnlineError
 from firnline.model.locations import identity
 from firnline.policy.worker.keys import worker_policy
-from firnline.web.facts.lake import TableRow, row_of
+from firnline.web.facts.lake import TableRow, row_of, sums_of_rows
 from firnline.web.facts.savings import Savings, savings_of
 from firnline.worker.memory import Memory, usual_memory
 from firnline.worker.schedule import due_ms
@@ -42,6 +42,8 @@ class LakeIndex:
     looked_ms: int | None = None
     trouble: list[str] = field(default_factory=list)
     listed_s: float = 0.0
+    changes: int = 0
+    _summed: tuple[tuple[int, int, int], dict[str, Any]] | None = None
     _stop: Event = field(default_factory=Event)
     _ask: Event = field(default_factory=Event)
 
@@ -80,10 +82,19 @@ class LakeIndex:
             now_ms, known = lake.places.clock(), memory.tables.get(answer.table)
             due = None if known is None else max(now_ms, due_ms(known, policy, now_ms))
             self.rows[answer.table] = row_of(answer, now_ms, due)
+            self.changes += 1
         for each in lake.several().runs(everywhere=True):
             self.runs[each.table] = list(each.value or ())
         self.rows = {name: row for name, row in self.rows.items() if name in self.names or row.error}
         self.looked_ms = lake.places.clock()
+
+    @property
+    def sums(self) -> dict[str, Any]:
+        """What the tables come to together; added up again once a row is another."""
+        mark = (id(self.rows), len(self.rows), self.changes)
+        if self._summed is None or self._summed[0] != mark:
+            self._summed = (mark, sums_of_rows(list(self.rows.values())))
+        return self._summed[1]
 
     @property
     def savings(self) -> Savings:

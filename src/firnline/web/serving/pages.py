@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl
 
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from firnline.ops.runs.status import RunStatus
 
 Form = Mapping[str, str]
+_DRAWN = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +40,8 @@ class Pages:
     answers: Answers
     actions: Actions
     gate: Gate
+    drawn: dict[tuple[str, int, str], Markup] = field(default_factory=dict)
+    """Tables as they were drawn for a session: a graph of thousands takes its time."""
 
     # ---- looking
 
@@ -53,8 +56,14 @@ class Pages:
         name = request.query_params.get("name", "")
         report, age = self.answers.table(name)
         session = self.gate.session(request)
-        links = self._links(name, session)
-        return self._page(request, name, element("p", age_in_words(age), class_="faint"), table_sections(report, links))
+        key = (name, report.made_ms, "" if session is None else session.csrf)
+        shown = self.drawn.get(key)
+        if shown is None:
+            shown = table_sections(report, self._links(name, session))
+            if len(self.drawn) >= _DRAWN:
+                self.drawn.clear()
+            self.drawn[key] = shown
+        return self._page(request, name, element("p", age_in_words(age), class_="faint"), shown)
 
     def plan(self, request: Request) -> Response:
         """Shows what a run would free: files are looked for, so it may take a while the first time."""
