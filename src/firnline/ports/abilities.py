@@ -10,11 +10,11 @@ from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol, runtime_checkable
 from uuid import UUID
 
+from firnline.model.drawing import HistoryDrawing
 from firnline.model.files import File
 from firnline.model.readers import StreamOffset
 from firnline.model.snapshots import SnapshotId
 from firnline.policy.decide import Decision
-from firnline.ports.drawing import HistoryDrawing
 from firnline.ports.formats import Amendment, State
 from firnline.ports.listings import WrittenFolder
 

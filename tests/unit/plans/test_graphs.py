@@ -7,11 +7,11 @@ from xml.etree import ElementTree
 from hypothesis import given
 from hypothesis import strategies as st
 
+from firnline.model.drawing import DrawnSnapshot, HistoryDrawing, SnapshotFate
 from firnline.plans.graph.facts import GraphLabel, GraphSnapshot, GraphTitle, LabelKind, SnapshotGraph, labelled
 from firnline.plans.graph.folding import LEGIBLE, alike_rows, legible_rows
 from firnline.plans.graph.text import graph_page, many_in_words
 from firnline.plans.html.graph import graph_html, graph_svg
-from firnline.ports.drawing import DrawnSnapshot, Fate, HistoryDrawing
 
 DAY = 86_400_000
 BRANCH, TAG, HOLD, TIER = LabelKind.BRANCH, LabelKind.TAG, LabelKind.HOLD, LabelKind.TIER
@@ -25,7 +25,7 @@ def line(length: int, **labels: GraphLabel) -> list[GraphSnapshot]:
             str(each),
             str(each - 1) if each else None,
             each * DAY,
-            Fate.GOES if each % 3 else Fate.STAYS,
+            SnapshotFate.GOES if each % 3 else SnapshotFate.STAYS,
             (named[each],) if each in named else (),
         )
         for each in range(length)
@@ -33,7 +33,7 @@ def line(length: int, **labels: GraphLabel) -> list[GraphSnapshot]:
 
 
 def graph(before: list[GraphSnapshot]) -> SnapshotGraph:
-    left = tuple(each for each in before if each.fate is not Fate.GOES)
+    left = tuple(each for each in before if each.fate is not SnapshotFate.GOES)
     return SnapshotGraph("lake.a.t", "iceberg", 0, "keep all", tuple(before), left, "gone")
 
 
@@ -42,7 +42,7 @@ def histories(draw: st.DrawFn) -> list[GraphSnapshot]:
     """Returns snapshots with any parents: some that are missing, some that loop."""
     count = draw(st.integers(1, 40))
     parents = draw(st.lists(st.integers(-2, count + 1), min_size=count, max_size=count))
-    fates = draw(st.lists(st.sampled_from([Fate.GOES, Fate.STAYS]), min_size=count, max_size=count))
+    fates = draw(st.lists(st.sampled_from([SnapshotFate.GOES, SnapshotFate.STAYS]), min_size=count, max_size=count))
     named = draw(st.sets(st.integers(0, count - 1), max_size=5))
     return [
         GraphSnapshot(str(each), str(parent), each, fate, (GraphLabel(TAG, f"t{each}"),) if each in named else ())
@@ -81,12 +81,12 @@ def test_a_tag_at_every_commit_is_folded_too() -> None:
 
 
 def test_what_goes_to_a_tier_is_counted_where_it_is_folded() -> None:
-    some = [GraphSnapshot(str(each), None, 0, Fate.GOES, (GraphLabel(TIER, "cold"),)) for each in range(3)]
+    some = [GraphSnapshot(str(each), None, 0, SnapshotFate.GOES, (GraphLabel(TIER, "cold"),)) for each in range(3)]
     assert many_in_words(some) == "3 more: 3 go, 3 to cold"
 
 
 def test_labels_that_go_or_are_made_are_on_one_side_alone() -> None:
-    drawn = DrawnSnapshot("1", None, 0, Fate.STAYS)
+    drawn = DrawnSnapshot("1", None, 0, SnapshotFate.STAYS)
     labels = {"1": [GraphLabel(TAG, "new", made=True), GraphLabel(TAG, "old", goes=True), GraphLabel(BRANCH, "main")]}
     found = labelled(GraphTitle("t", "f", 0, "p"), HistoryDrawing((drawn,), (drawn,), "gone"), labels, {"1": ("why",)})
     assert [label.name for label in found.before[0].labels] == ["main", "old"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Set
 
+from firnline.model.drawing import DrawnSnapshot, HistoryDrawing, SnapshotFate
 from firnline.model.graph import Graph
 from firnline.model.holds import hold_tag
 from firnline.model.snapshots import Ref, RefKind, SnapshotId
@@ -13,7 +14,6 @@ from firnline.plans.graph.facts import GraphLabel, GraphTitle, LabelKind, Snapsh
 from firnline.plans.plan import Plan
 from firnline.policy.readers import READER
 from firnline.ports.abilities import DrawsHistory
-from firnline.ports.drawing import DrawnSnapshot, Fate, HistoryDrawing
 from firnline.ports.formats import State, TableFormat
 
 _PINS = ("pin", READER)
@@ -42,11 +42,13 @@ def _taken_out(graph: Graph, expired: Set[SnapshotId]) -> HistoryDrawing:
     older = {each.id: each.parent if each.parent in graph else graph.bridges.get(each.id) for each in ordered}
     left = {**older, **graph.bridges_without(expired)}
     before = (
-        DrawnSnapshot(each.id, older[each.id], each.timestamp_ms, Fate.GOES if each.id in expired else Fate.STAYS)
+        DrawnSnapshot(
+            each.id, older[each.id], each.timestamp_ms, SnapshotFate.GOES if each.id in expired else SnapshotFate.STAYS
+        )
         for each in ordered
     )
     after = (
-        DrawnSnapshot(each.id, left[each.id], each.timestamp_ms, Fate.STAYS)
+        DrawnSnapshot(each.id, left[each.id], each.timestamp_ms, SnapshotFate.STAYS)
         for each in ordered
         if each.id not in expired
     )

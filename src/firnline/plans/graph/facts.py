@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+from firnline.model.drawing import DrawnSnapshot, HistoryDrawing, SnapshotFate
 from firnline.model.snapshots import SnapshotId
 from firnline.model.times import format_instant
-from firnline.ports.drawing import DrawnSnapshot, Fate, HistoryDrawing
 
 
 class LabelKind(StrEnum):
@@ -50,7 +50,7 @@ class GraphSnapshot:
     id: SnapshotId
     parent: SnapshotId | None
     timestamp_ms: int
-    fate: Fate
+    fate: SnapshotFate
     labels: tuple[GraphLabel, ...] = ()
     reasons: tuple[str, ...] = ()
 

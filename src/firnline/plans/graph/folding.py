@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from enum import IntEnum
 from itertools import takewhile
 
+from firnline.model.drawing import SnapshotFate
 from firnline.model.snapshots import SnapshotId
 from firnline.plans.graph.facts import GraphSnapshot, LabelKind
-from firnline.ports.drawing import Fate
 
 _UNFOLDED = 4
 """Up to so many snapshots in a row are all shown."""
@@ -131,7 +131,7 @@ class _Forest:
         """Tells whether nothing is to be told of a snapshot, and one other comes after it."""
         snapshot = self.by_id[each]
         told = {label.kind for label in snapshot.labels} - _PASSED_OVER[folding]
-        return not told and snapshot.fate is not Fate.FOLLOWS_ROOT and len(self.children[each]) == 1
+        return not told and snapshot.fate is not SnapshotFate.FOLLOWS_ROOT and len(self.children[each]) == 1
 
 
 def _folded(line: Sequence[SnapshotId]) -> Iterator[Sequence[SnapshotId]]:

@@ -10,15 +10,26 @@ from itertools import accumulate
 from typing import Any
 
 from firnline.foreign import harmless
+from firnline.model.drawing import SnapshotFate
 from firnline.plans.graph.facts import GraphLabel, GraphSnapshot, LabelKind, SnapshotGraph
 from firnline.plans.graph.folding import GraphRow, alike_rows, legible_rows
 from firnline.plans.pages import Block, Drawn, Hint, Line, Page, counted, minute, number
-from firnline.ports.drawing import Fate
 
 WIDTH = 80
-SIGNS = {Fate.STAYS: "o", Fate.FOLLOWS_ROOT: "^", Fate.HELD: ".", Fate.GOES: "x", Fate.UNREFERENCED: "?"}
+SIGNS = {
+    SnapshotFate.STAYS: "o",
+    SnapshotFate.FOLLOWS_ROOT: "^",
+    SnapshotFate.HELD: ".",
+    SnapshotFate.GOES: "x",
+    SnapshotFate.UNREFERENCED: "?",
+}
 LEGEND = "o stays  ^ follows the root now  . expired, held by a ref  x goes  ? had no ref"
-_OF_MANY = {Fate.STAYS: "stay", Fate.HELD: "are held by a ref", Fate.GOES: "go", Fate.UNREFERENCED: "had no ref"}
+_OF_MANY = {
+    SnapshotFate.STAYS: "stay",
+    SnapshotFate.HELD: "are held by a ref",
+    SnapshotFate.GOES: "go",
+    SnapshotFate.UNREFERENCED: "had no ref",
+}
 """Said of many in a row. Of what follows the root now there is always something to tell, and no row."""
 _PARTS = ("o stays", "^ follows the root now", ". expired, held by a ref", "x goes", "? had no ref")
 
@@ -40,12 +51,12 @@ def _blocks(graph: SnapshotGraph, everything: bool, width: int) -> Iterator[Bloc
     for when, snapshots, end in (("before", graph.before, []), ("after", graph.after, [*_end(graph)])):
         yield Line(f"history {when}")
         yield Drawn(tuple(_cut(each, width - 2) for each in (*_lines(rows(snapshots)), *end)))
-    yield Line("  ".join(part for fate, part in zip(Fate, _PARTS, strict=True) if _has(graph, fate)))
+    yield Line("  ".join(part for fate, part in zip(SnapshotFate, _PARTS, strict=True) if _has(graph, fate)))
     if not everything:
         yield Hint("`--list` folds less; `firnline why TABLE SNAPSHOT` explains one snapshot")
 
 
-def _has(graph: SnapshotGraph, fate: Fate) -> bool:
+def _has(graph: SnapshotGraph, fate: SnapshotFate) -> bool:
     return any(each.fate is fate for each in graph.before)
 
 
@@ -89,7 +100,7 @@ def many_in_words(snapshots: Iterable[GraphSnapshot]) -> str:
     tiers = Counter(label.name for label in labels if label.kind is LabelKind.TIER)
     if len(fates) == 1 and not labels:
         return f"{number(len(shown))} more {_OF_MANY[shown[0].fate]}"
-    said = [f"{number(fates[fate])} {_OF_MANY[fate]}" for fate in Fate if fate in fates]
+    said = [f"{number(fates[fate])} {_OF_MANY[fate]}" for fate in SnapshotFate if fate in fates]
     said += [f"{number(count)} to {harmless(tier)}" for tier, count in tiers.items()]
     said += [counted(tags, "tag")] if tags else []
     return f"{number(len(shown))} more: {', '.join(said)}"

@@ -10,9 +10,17 @@ from dataclasses import dataclass
 from firnline.plans.html.markup import Markup, element
 from firnline.plans.pages import minute, number
 
-STAYS, GOES = "var(--firnline-stays, #2a6f97)", "var(--firnline-goes, #c1666b)"
-DOUBT, OTHER = "var(--firnline-doubt, #b8a14a)", "var(--firnline-other, #9aa0a6)"
-"""What stays, what goes, what a person should look at, and the rest. A page that is light or dark says its own."""
+_VARIABLE = "-" + "-firnline-"
+
+
+def colour(name: str, usual: str) -> str:
+    """Returns a colour that a page around it may say itself, light or dark, as a variable; else the usual one."""
+    return f"var({_VARIABLE}{name}, {usual})"
+
+
+STAYS, GOES = colour("stays", "#2a6f97"), colour("goes", "#c1666b")
+DOUBT, OTHER = colour("doubt", "#b8a14a"), colour("other", "#9aa0a6")
+"""What stays, what goes, what a person should look at, and the rest."""
 
 _WIDTH, _BAR, _TALL, _MOST = 640, 16, 64, 80
 _LEGEND = "display:inline-block;margin-right:1.5em"

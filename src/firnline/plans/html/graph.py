@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
+from firnline.model.drawing import SnapshotFate
 from firnline.model.times import format_instant
 from firnline.plans.graph.facts import GraphLabel, GraphSnapshot, LabelKind, SnapshotGraph
 from firnline.plans.graph.folding import GraphRow, legible_rows
 from firnline.plans.graph.text import graph_page, label_in_words, many_in_words
-from firnline.plans.html.charts import DOUBT, GOES, OTHER, STAYS
+from firnline.plans.html.charts import DOUBT, GOES, OTHER, STAYS, colour
 from firnline.plans.html.markup import Markup, card, element, figures, joined, paragraph
 from firnline.plans.pages import counted, minute, number
-from firnline.ports.drawing import Fate
 
 LinkOf = Callable[[str], str]
 """Returns the address of a page about a snapshot."""
@@ -23,20 +23,26 @@ LinkOf = Callable[[str], str]
 _STEP, _TALL, _LEFT, _DOT = 18, 22, 12, 5
 _LETTER, _LEAST, _WIDEST = 7.3, 320, 1600
 _INK = "currentColor"
-_FATES = {Fate.STAYS: STAYS, Fate.FOLLOWS_ROOT: STAYS, Fate.HELD: DOUBT, Fate.GOES: GOES, Fate.UNREFERENCED: OTHER}
+_FATES = {
+    SnapshotFate.STAYS: STAYS,
+    SnapshotFate.FOLLOWS_ROOT: STAYS,
+    SnapshotFate.HELD: DOUBT,
+    SnapshotFate.GOES: GOES,
+    SnapshotFate.UNREFERENCED: OTHER,
+}
 _SAID = {
-    Fate.STAYS: "stays",
-    Fate.FOLLOWS_ROOT: "stays, and follows the root then",
-    Fate.HELD: "expired, held by a ref",
-    Fate.GOES: "goes",
-    Fate.UNREFERENCED: "had no ref",
+    SnapshotFate.STAYS: "stays",
+    SnapshotFate.FOLLOWS_ROOT: "stays, and follows the root then",
+    SnapshotFate.HELD: "expired, held by a ref",
+    SnapshotFate.GOES: "goes",
+    SnapshotFate.UNREFERENCED: "had no ref",
 }
 _LABELS = {
-    LabelKind.BRANCH: "var(--firnline-branch, #3f7fbf)",
-    LabelKind.TAG: "var(--firnline-tag, #a0762a)",
-    LabelKind.HOLD: "var(--firnline-hold, #b0549b)",
-    LabelKind.PIN: "var(--firnline-pin, #4c8f5d)",
-    LabelKind.TIER: "var(--firnline-tier, #7b68c8)",
+    LabelKind.BRANCH: colour("branch", "#3f7fbf"),
+    LabelKind.TAG: colour("tag", "#a0762a"),
+    LabelKind.HOLD: colour("hold", "#b0549b"),
+    LabelKind.PIN: colour("pin", "#4c8f5d"),
+    LabelKind.TIER: colour("tier", "#7b68c8"),
 }
 
 
@@ -70,13 +76,13 @@ def _part(when: str, snapshots: Sequence[GraphSnapshot], graph: SnapshotGraph, l
 def _legend(graph: SnapshotGraph) -> Markup:
     fates = {each.fate for each in graph.before}
     kinds = {label.kind for each in (*graph.before, *graph.after) for label in each.labels}
-    dots = (_keyed(_FATES[fate], _SAID[fate]) for fate in Fate if fate in fates)
+    dots = (_keyed(_FATES[fate], _SAID[fate]) for fate in SnapshotFate if fate in fates)
     names = (_keyed(_LABELS[kind], kind.value) for kind in LabelKind if kind in kinds)
     return element("p", *dots, *names, class_="legend")
 
 
-def _keyed(colour: str, said: str) -> Markup:
-    dot = element("circle", cx=5, cy=5, r=5, fill=colour)
+def _keyed(shade: str, said: str) -> Markup:
+    dot = element("circle", cx=5, cy=5, r=5, fill=shade)
     picture = element("svg", dot, width=10, height=10, viewBox="0 0 10 10", aria_hidden="true")
     return joined([element("span", picture, f" {said}", class_="key"), " \N{NO-BREAK SPACE} "])
 
@@ -140,7 +146,7 @@ def _row(row: GraphRow, number: int, link: LinkOf | None) -> Iterator[Markup]:
 def _bar(row: GraphRow, y: float) -> Iterator[Markup]:
     """Yields a narrow bar in the place of many: each colour as tall as its share of them."""
     top, tall = y - _TALL / 2 + 3, _TALL - 6.0
-    for fate in Fate:
+    for fate in SnapshotFate:
         count = sum(each.fate is fate for each in row.snapshots)
         if count:
             part = tall * count / len(row.snapshots)

@@ -21,8 +21,8 @@ _KIND = "page"
 
 
 @dataclass
-class Actions:
-    """Actions of persons. `at_work` are the runs that this process takes further now; `troubles` says of a run why the
+class PageActions:
+    """What persons do. `at_work` are the runs that this process takes further now; `troubles` says of a run why the
     last try went no further.
     """
 

@@ -14,7 +14,7 @@ from starlette.routing import Route
 
 from firnline.errors import UsageError
 from firnline.version import VERSION
-from firnline.web.serving.actions import Actions
+from firnline.web.serving.actions import PageActions
 from firnline.web.serving.answers import Answers
 from firnline.web.serving.gate import Gate, NotAllowed
 
@@ -42,7 +42,7 @@ class Api:
     """
 
     answers: Answers
-    actions: Actions
+    actions: PageActions
     gate: Gate
 
     def calls(self) -> tuple[ApiCall, ...]:

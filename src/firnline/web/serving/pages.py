@@ -19,7 +19,7 @@ from firnline.web.html.lake import lake_main, runs_main, savings_main, why_main
 from firnline.web.html.runs import MOVING, run_sections
 from firnline.web.html.shell import address, age_in_words, login_form, post, served, told
 from firnline.web.html.tables import TableLinks, plan_body, table_sections
-from firnline.web.serving.actions import Actions
+from firnline.web.serving.actions import PageActions
 from firnline.web.serving.answers import Answers
 from firnline.web.serving.gate import COOKIE, Gate, NotAllowed
 from firnline.web.serving.sessions import LONGEST_S, Session
@@ -38,7 +38,7 @@ class Pages:
     """Every page. What only shows is made in a thread; what does something comes as a form, and leads on to a page."""
 
     answers: Answers
-    actions: Actions
+    actions: PageActions
     gate: Gate
     drawn: dict[tuple[str, int, str], Markup] = field(default_factory=dict)
     """Tables as they were drawn for a session: a graph of thousands takes its time."""

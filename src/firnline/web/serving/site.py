@@ -16,7 +16,7 @@ from starlette.types import ASGIApp
 from firnline.errors import FirnlineError
 from firnline.web.html.document import static_text
 from firnline.web.html.shell import address
-from firnline.web.serving.actions import Actions
+from firnline.web.serving.actions import PageActions
 from firnline.web.serving.answers import Answers
 from firnline.web.serving.api import Api
 from firnline.web.serving.gate import Gate, Guarded, NotAllowed
@@ -26,13 +26,13 @@ from firnline.web.serving.statuses import status_of_problem
 
 _KINDS = {"page.css": "text/css", "page.js": "text/javascript", "icon.svg": "image/svg+xml"}
 _OPEN = ("/login", "/healthz", *(f"/static/{name}" for name in _KINDS))
-"""What everyone may ask for, whoever they are."""
+"""What takes no token, wherever the request comes from."""
 _OWN = "an error of firnline's own"
 
 
 def site_of(open_lake: OpenLake, index: LakeIndex, gate: Gate) -> ASGIApp:
-    """Returns the application. Nothing is looked at before somebody asks."""
-    answers, actions = Answers(open_lake, index), Actions(open_lake)
+    """Returns the application. Nothing is looked at before it is asked for."""
+    answers, actions = Answers(open_lake, index), PageActions(open_lake)
     pages, api = Pages(answers, actions, gate), Api(answers, actions, gate)
 
     def failed(request: Request, problem: Exception) -> Response:

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from firnline.formats.icechunk.expiring.ancestry import RefHistory
 from firnline.formats.icechunk.expiring.rewriting import Rewriting
 from firnline.formats.icechunk.reading.history import HistorySnapshot
-from firnline.ports.drawing import DrawnSnapshot, Fate, HistoryDrawing
+from firnline.model.drawing import DrawnSnapshot, HistoryDrawing, SnapshotFate
 
 _GONE = "no ref leads to"
 
@@ -21,15 +21,15 @@ def drawn(rewriting: Rewriting) -> HistoryDrawing:
     return HistoryDrawing(tuple(_snapshots(rewriting.before, fates)), tuple(_snapshots(after, fates)), _GONE)
 
 
-def _snapshots(history: RefHistory, fates: Mapping[str, Fate]) -> Iterator[DrawnSnapshot]:
+def _snapshots(history: RefHistory, fates: Mapping[str, SnapshotFate]) -> Iterator[DrawnSnapshot]:
     for each in sorted(history.snapshots.values(), key=lambda each: (each.flushed_us, each.id)):
         yield DrawnSnapshot(each.id, each.parent, each.flushed_us // 1000, fates[each.id])
 
 
-def _fate(name: str, snapshot: HistorySnapshot, rewriting: Rewriting) -> Fate:
+def _fate(name: str, snapshot: HistorySnapshot, rewriting: Rewriting) -> SnapshotFate:
     if name in rewriting.dangling:
-        return Fate.GOES if name in rewriting.released else Fate.UNREFERENCED
+        return SnapshotFate.GOES if name in rewriting.released else SnapshotFate.UNREFERENCED
     if name in rewriting.parents:
-        return Fate.FOLLOWS_ROOT
+        return SnapshotFate.FOLLOWS_ROOT
     stays = name in rewriting.survivors or snapshot.parent is None
-    return Fate.STAYS if stays else Fate.HELD
+    return SnapshotFate.STAYS if stays else SnapshotFate.HELD

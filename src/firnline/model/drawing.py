@@ -8,7 +8,7 @@ from enum import StrEnum
 from firnline.model.snapshots import SnapshotId
 
 
-class Fate(StrEnum):
+class SnapshotFate(StrEnum):
     """What becomes of a snapshot."""
 
     STAYS = "stays"
@@ -27,7 +27,7 @@ class DrawnSnapshot:
     id: SnapshotId
     parent: SnapshotId | None
     timestamp_ms: int
-    fate: Fate
+    fate: SnapshotFate
 
 
 @dataclass(frozen=True, slots=True)
