@@ -13,10 +13,12 @@ from firnline.app.many import AT_ONCE
 from firnline.app.moments import Cutoff
 from firnline.app.places import Places, places_of
 from firnline.app.requests import RunOptions, TermOptions, request_of, search_of, terms_of
-from firnline.app.runs import Leave, PlanView, Runs
+from firnline.app.runs import Leave, Runs
 from firnline.app.verbs.answers import OrphanAnswer, TableRuns
 from firnline.app.verbs.looking import LookingVerbs
 from firnline.app.verbs.marking import MarkingVerbs
+from firnline.app.verbs.plan_views import PlanView
+from firnline.journal.outcomes import OutcomeAccount
 from firnline.ops.marks.tags import holds_alone, refuse_no_branch, remove_tag
 from firnline.ops.runs.status import RunStatus
 from firnline.plans.plan import Plan
@@ -33,6 +35,7 @@ if TYPE_CHECKING:  # what only some verbs work with is loaded by them: a small p
     from firnline.ops.orphans.dropped import Dropped
     from firnline.ops.tiers.restoring import Restored
     from firnline.ops.tiers.waking import Awaited, Inquiry
+    from firnline.plans.graph.facts import SnapshotGraph
     from firnline.spark.session import Session
     from firnline.sql.dataframes import DataFrames
     from firnline.sql.session import Answer, Statements
@@ -143,6 +146,10 @@ class Lake(LookingVerbs, MarkingVerbs):
         """
         return self._runs.plan(table, replace(request_of(**asked), drop=tuple(drop)), save, files)
 
+    def graph(self, table: Table, *, drop: Iterable[str] = (), **asked: Unpack[RunOptions]) -> SnapshotGraph:
+        """Returns the table's snapshots before and after a run, with all that names and keeps them. Changes nothing."""
+        return self._runs.graph(table, replace(request_of(**asked), drop=tuple(drop)))
+
     def expire(
         self,
         table: Table,
@@ -247,6 +254,10 @@ class Lake(LookingVerbs, MarkingVerbs):
 
     def run(self, run: str) -> RunStatus:
         return self._runs.named(run)
+
+    def outcomes(self, run: str, *, shown: int = 1_000) -> OutcomeAccount:
+        """Returns what became of the files of a run by outcome and reason, and so many of them one by one."""
+        return self._runs.account(run, shown)
 
     # ---- searches
 

@@ -13,8 +13,8 @@ from pyiceberg.catalog.rest import RestCatalog as PyIcebergCatalog
 from pyiceberg.table import Table
 
 from firnline.app.places import now_ms, places_of
-from firnline.app.runs import PlanView
 from firnline.app.unfinished import GONE_FOR_MS
+from firnline.app.verbs.plan_views import PlanView
 from firnline.catalogs.rest.commits import RestCommits
 from firnline.cli.main import run as command
 from firnline.errors import NoSuchTable, OutcomeUnknown, RefusedForSafety, UsageError

@@ -23,8 +23,27 @@ from .conftest import SmallLake
 
 EVENTS = "lake.ns.events"
 EVIL = "<script>alert(1)</script>"
-DRAWN = ("svg", "rect", "title", "line", "text")
-PLAIN = ("div", "span", "p", "br", "h4", "ul", "li", "small", "em", "pre", "table", "thead", "tbody", "tr", "th", "td")
+DRAWN = ("svg", "rect", "title", "line", "text", "circle", "path", "tspan", "figure", "figcaption")
+PLAIN = (
+    "details",
+    "summary",
+    "div",
+    "span",
+    "p",
+    "br",
+    "h4",
+    "ul",
+    "li",
+    "small",
+    "em",
+    "pre",
+    "table",
+    "thead",
+    "tbody",
+    "tr",
+    "th",
+    "td",
+)
 
 
 class Shown(HTMLParser):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from firnline.app.runs import PlanView
+from firnline.app.verbs.plan_views import PlanView
 from firnline.errors import PolicyError
 from firnline.history.names import PATH
 from firnline.model.times import DAY_MS, format_instant

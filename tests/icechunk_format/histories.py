@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Set
 from dataclasses import replace
+from typing import NamedTuple
 
 from hypothesis import strategies as st
 
 from firnline.formats.icechunk.expiring.ancestry import RefHistory
+from firnline.formats.icechunk.expiring.drawing import drawn
+from firnline.formats.icechunk.expiring.rewriting import Rewriting
 from firnline.formats.icechunk.reading.history import HistorySnapshot
 from firnline.model.snapshots import MAIN, Ref, RefKind
+from firnline.plans.graph.facts import GraphLabel, GraphTitle, LabelKind, labelled
+from firnline.plans.graph.text import lines_after, lines_before
 
 MINUTE = 60_000_000
 SAMPLE_PARENTS = {1: 0, 2: 1, 3: 2, 4: 2, 5: 4, 6: 3, 7: 6, 8: 7, 9: 7, 10: 6, 11: 10, 12: 5, 13: 12, 14: 13}
@@ -22,6 +28,20 @@ SAMPLE_REFS = (
     Ref("tag2", RefKind.TAG, "5"),
 )
 SAMPLE_THRESHOLD = 8 * MINUTE
+
+
+class DrawnLines(NamedTuple):
+    before: tuple[str, ...]
+    after: tuple[str, ...]
+
+
+def drawn_lines(rewriting: Rewriting) -> DrawnLines:
+    """Returns the text of a rewritten history, with its refs."""
+    labels: defaultdict[str, list[GraphLabel]] = defaultdict(list)
+    for ref in rewriting.before.refs:
+        labels[ref.snapshot].append(GraphLabel(LabelKind(ref.kind), ref.name, ref in rewriting.deleted))
+    graph = labelled(GraphTitle("t", "icechunk", 0, ""), drawn(rewriting), labels, {})
+    return DrawnLines(lines_before(graph), lines_after(graph))
 
 
 def history_of(parents: Mapping[int, int], refs: Iterable[Ref]) -> RefHistory:

@@ -7,12 +7,12 @@ import unicodedata
 from hypothesis import given
 
 from firnline.formats.icechunk.expiring.ancestry import RefHistory, survivors_since
-from firnline.formats.icechunk.expiring.drawing import WIDTH, drawn
 from firnline.formats.icechunk.expiring.rewriting import Manner, rewritten
 from firnline.formats.icechunk.reading.history import HistorySnapshot
 from firnline.model.snapshots import MAIN, Ref, RefKind
+from firnline.plans.graph.text import WIDTH
 
-from .histories import MINUTE, history_of, random_histories
+from .histories import MINUTE, drawn_lines, history_of, random_histories
 
 ROOT = "1CECHNKREP0F1RSTCMT0"
 
@@ -23,7 +23,7 @@ def row(length: int, *refs: Ref) -> RefHistory:
 
 def test_a_long_row_is_folded() -> None:
     history = row(1_000, Ref(MAIN, RefKind.BRANCH, "1000"), Ref("v1", RefKind.TAG, "200"))
-    found = drawn(rewritten(history, survivors_since(history, 900 * MINUTE)))
+    found = drawn_lines(rewritten(history, survivors_since(history, 900 * MINUTE)))
     assert found.before == (
         "o 0 1970-01-01 00:00",
         ". 1 1970-01-01 00:01",
@@ -57,13 +57,13 @@ def test_a_long_row_is_folded() -> None:
 def test_what_no_ref_led_to_is_told_apart_from_what_goes() -> None:
     history = history_of({1: 0, 2: 1, 3: 1}, [Ref(MAIN, RefKind.BRANCH, "2")])
     for manner in Manner:
-        found = drawn(rewritten(history, survivors_since(history, 2 * MINUTE), manner))
+        found = drawn_lines(rewritten(history, survivors_since(history, 2 * MINUTE), manner))
         assert [line.lstrip("| -")[:3] for line in found.before] == ["o 0", "x 1", "^ 2", "? 3"]
         assert [line[:3] for line in found.after] == ["o 0", "^ 2", "2 s"]
 
 
 def test_four_in_a_row_are_all_shown() -> None:
-    found = drawn(rewritten(row(5, Ref(MAIN, RefKind.BRANCH, "5")), set()))
+    found = drawn_lines(rewritten(row(5, Ref(MAIN, RefKind.BRANCH, "5")), set()))
     assert [line.split()[1] for line in found.before] == ["0", "1", "2", "3", "4", "5"]
 
 
@@ -71,7 +71,7 @@ def test_a_branch_at_every_commit_takes_one_step_to_the_right() -> None:
     parents = {each: each - 1 for each in range(1, 500)} | {each: each - 500 for each in range(501, 1_000)}
     refs = [Ref(f"b{each}", RefKind.BRANCH, str(each)) for each in range(501, 1_000)]
     history = history_of(parents, [Ref(MAIN, RefKind.BRANCH, "499"), *refs])
-    found = drawn(rewritten(history, survivors_since(history, 0)))
+    found = drawn_lines(rewritten(history, survivors_since(history, 0)))
     assert len(found.before) == 999
     assert {line.index("o ") for line in found.before} == {0, 2}
 
@@ -81,7 +81,7 @@ def test_real_ids_and_names_of_any_kind_fit_a_terminal() -> None:
     names = ["very-long-" * 20, "測" * 60, "a\x1b[31mb"]
     refs = [Ref(name, RefKind.TAG, at) for name, at in zip(names, (ROOT, tip, tip), strict=True)]
     snapshots = {ROOT: HistorySnapshot(ROOT, None, 0, ""), tip: HistorySnapshot(tip, ROOT, MINUTE, "")}
-    found = drawn(rewritten(RefHistory(snapshots, (*refs, Ref(MAIN, RefKind.BRANCH, tip))), set()))
+    found = drawn_lines(rewritten(RefHistory(snapshots, (*refs, Ref(MAIN, RefKind.BRANCH, tip))), set()))
     assert found.before[1].startswith(f". {tip} 1970-01-01 00:01 main, tag a\\x1b[31mb, tag 測")
     widths = [sum(2 if unicodedata.east_asian_width(letter) == "W" else 1 for letter in line) for line in found.before]
     assert all(WIDTH - 1 <= width <= WIDTH for width in widths)
@@ -90,7 +90,7 @@ def test_real_ids_and_names_of_any_kind_fit_a_terminal() -> None:
 @given(random_histories())
 def test_every_snapshot_is_drawn_once_under_what_it_follows(history: RefHistory) -> None:
     rewriting = rewritten(history, survivors_since(history, 5 * MINUTE))
-    found = drawn(rewriting)
+    found = drawn_lines(rewriting)
     folded = sum(int(line.lstrip("| -").split()[1]) for line in found.before if line.lstrip("| -").startswith(":"))
     told = [line.lstrip("| -").split()[1] for line in found.before if not line.lstrip("| -").startswith(":")]
     assert len(told) == len(set(told)) == len(history.snapshots) - folded

@@ -7,12 +7,21 @@ from itertools import permutations
 import pytest
 
 from firnline.formats.icechunk.expiring.ancestry import survivors_since
-from firnline.formats.icechunk.expiring.drawing import LEGEND, WIDTH, drawn
 from firnline.formats.icechunk.expiring.expressing import ref_lines, refusals, threshold_for
 from firnline.formats.icechunk.expiring.rewriting import Manner, rewritten
 from firnline.model.snapshots import RefKind
+from firnline.plans.graph.text import LEGEND, WIDTH
 
-from .histories import SAMPLE_PARENTS, SAMPLE_REFS, SAMPLE_THRESHOLD, after_ref, history_of, lines_of, sample
+from .histories import (
+    SAMPLE_PARENTS,
+    SAMPLE_REFS,
+    SAMPLE_THRESHOLD,
+    after_ref,
+    drawn_lines,
+    history_of,
+    lines_of,
+    sample,
+)
 
 PICTURES = (
     # after: parents that differ from the beginning, snapshots that hang on no branch, and those that no ref leads to
@@ -137,14 +146,14 @@ o 14 1970-01-01 00:14 main
 
 def test_its_drawing_with_the_expired_tags_deleted() -> None:
     survivors = survivors_since(sample(), SAMPLE_THRESHOLD)
-    found = drawn(rewritten(sample(), survivors, delete={RefKind.TAG}))
+    found = drawn_lines(rewritten(sample(), survivors, delete={RefKind.TAG}))
     assert found.before == tuple(BEFORE.splitlines())
     assert found.after == tuple(AFTER.splitlines())
     assert max(map(len, (*found.before, *found.after, LEGEND))) <= WIDTH
 
 
 def test_its_drawing_tells_what_only_a_ref_keeps() -> None:
-    found = drawn(rewritten(sample(), survivors_since(sample(), SAMPLE_THRESHOLD)))
+    found = drawn_lines(rewritten(sample(), survivors_since(sample(), SAMPLE_THRESHOLD)))
     assert [line for line in found.before if "x" in line] == ["x 6 1970-01-01 00:06", "x 7 1970-01-01 00:07"]
     assert [line for line in found.after if "tag" in line] == [
         "|-. 3 1970-01-01 00:03 tag tag1",

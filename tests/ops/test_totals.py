@@ -9,7 +9,7 @@ import pytest
 from pyiceberg.catalog.sql import SqlCatalog
 
 import firnline
-from firnline.app.runs import PlanView
+from firnline.app.verbs.plan_views import PlanView
 from firnline.model.files import Tally, Totals
 from firnline.plans.metadata_versions import MetadataVersions
 from firnline.ports.engines import OUTSIDE

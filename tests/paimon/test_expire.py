@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from firnline.app.runs import PlanView
+from firnline.app.verbs.plan_views import PlanView
 from firnline.testing.folder_process import FolderProcess
 from harness.paimon.worlds import Paimon, PaimonWorld
 

@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from firnline.app.runs import PlanView
+from firnline.app.verbs.plan_views import PlanView
 from firnline.errors import (
     BlastRadiusExceeded,
     CollectionForbidden,

@@ -7,18 +7,21 @@ from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from firnline.app.catalogs import Table
 from firnline.app.places import Places
 from firnline.app.run_names import joined, run_meant, run_to_join, run_to_undo
+from firnline.app.verbs.plan_views import PlanView
 from firnline.errors import FirnlineError, UsageError
 from firnline.journal.events import RunState
 from firnline.journal.lease import Lease
 from firnline.journal.news import news_of_plan
+from firnline.journal.outcomes import OutcomeAccount, outcome_account
 from firnline.journal.runs import Run, refuse_changed_run
 from firnline.ops.history.reading import count_forgotten
-from firnline.ops.looking.files import check_listing_name, write_listing
+from firnline.ops.looking.files import check_listing_name
+from firnline.ops.looking.graphs import graph_of
 from firnline.ops.neighbours.around import Around, around
 from firnline.ops.neighbours.others import FindOthers, others_now
 from firnline.ops.readers.needs import reader_needs
@@ -26,7 +29,16 @@ from firnline.ops.runs.bounded import bound_note, most_within, refuse_more
 from firnline.ops.runs.decision import Settled, policy_in_force
 from firnline.ops.runs.measured import measured
 from firnline.ops.runs.moving import failures_told, moved
-from firnline.ops.runs.plan import Draft, Planned, draft_plan, finish_plan
+from firnline.ops.runs.plan import (
+    AskReaders,
+    ChooseArchive,
+    CountForgotten,
+    Draft,
+    Planned,
+    decide_plan,
+    draft_plan,
+    finish_plan,
+)
 from firnline.ops.runs.presence import without_false_promise
 from firnline.ops.runs.record import save_plan
 from firnline.ops.runs.status import RunStatus, status_of, waiting_note
@@ -35,7 +47,6 @@ from firnline.ops.table.sources import LocatedTable
 from firnline.ops.table.versions import counted_versions, sized_versions
 from firnline.ops.tiers.choosing import choose_archive
 from firnline.ops.tiers.sizing import with_archive_size
-from firnline.plans.explain import explain
 from firnline.plans.plan import Archive, Conflict, Plan
 from firnline.plans.request import Request
 from firnline.ports.catalogs import TableName, TableSource
@@ -45,6 +56,7 @@ from firnline.ports.formats import UndoWindow
 if TYPE_CHECKING:  # what acts is loaded where a run acts: a small plan is mostly imports
     from firnline.ops.runs.leased import LeasedRun
     from firnline.ops.runs.purge import Deleter
+    from firnline.plans.graph.facts import SnapshotGraph
     from firnline.policy.readers import ReaderNeeds
     from firnline.ports.formats import State
 
@@ -55,33 +67,13 @@ OUTSIDE_LATER = (
 
 
 @dataclass(frozen=True, slots=True)
-class PlanView:
-    """A plan to look at: in a notebook as a page, in a program through `plan`, `to_json()` and `files()`."""
+class _Steps:
+    """An instant, and what is asked of a table for a decision at it."""
 
-    planned: Planned
-    plan: Plan
-
-    def to_json(self) -> dict[str, Any]:
-        return self.plan.to_json()
-
-    def files(self) -> Iterator[dict[str, Any]]:
-        """Yields the files that would go, one by one: path, kind, size."""
-        survey = self.planned.survey
-        for batch in () if survey is None else survey.victim_batches():
-            for row in batch.to_pylist():
-                yield {"path": row["key"], "kind": row["kind"], "size": row["size"]}
-
-    def write_files(self, out: str | Path) -> int:
-        """Returns the number of files written to `out`, a .parquet or .csv."""
-        return write_listing(self.planned.survey, Path(out), self.planned.state.owned)
-
-    def __str__(self) -> str:
-        return explain(self.plan).to_text()
-
-    def _repr_html_(self) -> str:
-        from firnline.plans.html.plan import plan_html
-
-        return plan_html(self.plan)
+    now_ms: int
+    ask_readers: AskReaders
+    forgotten: CountForgotten
+    handed: ChooseArchive
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +98,7 @@ class Runs:
             check_listing_name(Path(files))
         work = self.places.table_context(table)
         planned = _beside_waiting(work, self._planned(work, request))
-        view = PlanView(planned, self.saved(work, planned, meant=False) if save else planned.plan)
+        view = PlanView(planned, self.saved(work, planned, meant=False) if save else planned.plan, work)
         if files is not None:
             view.write_files(files)
         return view
@@ -126,7 +118,7 @@ class Runs:
             return replace(found, waits=f"{found.waits}; it was asked for before, and nothing new is planned")
         planned = self._planned(work, request)
         if not planned.plan.stages:
-            return PlanView(planned, planned.plan)
+            return PlanView(planned, planned.plan, work)
         _refuse_hopeless(work, planned)
         if planned.plan.refusal is not None:
             raise planned.plan.refusal
@@ -218,17 +210,23 @@ class Runs:
             raise survey
         return self.finished(work, draft, survey, engine.name)
 
-    def draft(self, work: TableContext, request: Request, find: FindOthers = others_now) -> Draft:
-        """Returns what is decided of a table before any unit of it is opened; the other tables are those that `find`
-        finds.
-        """
-        places = self.places
+    def graph(self, table: Table, request: Request) -> SnapshotGraph:
+        """Returns the snapshots of a table before and after a run. No file is looked for. Changes nothing."""
+        if request.at_most is not None:
+            raise UsageError("a graph knows of no bytes, so that a bound has no meaning", hint="leave `at_most` out")
+        work = self.places.table_context(table)
+        steps = self._steps(work, request)
+        decided = decide_plan(
+            work.source, self.places.config, request, steps.ask_readers, steps.now_ms, steps.forgotten, steps.handed
+        )
+        return graph_of(work.source.format, decided.state, decided.settled, decided.plan)
 
-        def ask_others(state: State, everywhere: bool) -> Around:
-            try:
-                return around(work, state, everywhere=everywhere, find=find)
-            except FirnlineError as problem:  # a plan can be looked at; what would act asks again, and stops
-                return Around(None, Conflict(problem.message, problem.hint))
+    def _steps(self, work: TableContext, request: Request) -> _Steps:
+        """Returns what a decision asks about a table, all at one instant."""
+        now_ms = self.places.clock()
+
+        def ask_readers(state: State) -> ReaderNeeds:
+            return reader_needs(work, state, request, now_ms)
 
         def forgotten(state: State, bound_ms: int) -> int:
             return count_forgotten(work.source, state, work.store, bound_ms)
@@ -237,14 +235,30 @@ class Runs:
             decided = settled.decision
             return choose_archive(work, state, request, set(decided.expired), set(decided.expired_refs))
 
-        remember = places.memory.of(work.store)
-        now_ms = places.clock()
+        return _Steps(now_ms, ask_readers, forgotten, handed)
 
-        def ask_readers(state: State) -> ReaderNeeds:
-            return reader_needs(work, state, request, now_ms)
+    def draft(self, work: TableContext, request: Request, find: FindOthers = others_now) -> Draft:
+        """Returns what is decided of a table before any unit of it is opened; the other tables are those that `find`
+        finds.
+        """
 
+        def ask_others(state: State, everywhere: bool) -> Around:
+            try:
+                return around(work, state, everywhere=everywhere, find=find)
+            except FirnlineError as problem:  # a plan can be looked at; what would act asks again, and stops
+                return Around(None, Conflict(problem.message, problem.hint))
+
+        remember, steps = self.places.memory.of(work.store), self._steps(work, request)
         draft = draft_plan(
-            work.source, places.config, request, ask_others, ask_readers, now_ms, remember, forgotten, handed
+            work.source,
+            self.places.config,
+            request,
+            ask_others,
+            steps.ask_readers,
+            steps.now_ms,
+            remember,
+            steps.forgotten,
+            steps.handed,
         )
         if draft.walk is None:
             return draft
@@ -254,7 +268,7 @@ class Runs:
     def finished(self, work: TableContext, draft: Draft, survey: Survey | None, engine: str = "") -> Planned:
         """Returns the plan with what was found of the table's files; None where nothing had to be looked for."""
         if survey is None:
-            planned = Planned(draft.plan, None, draft.state, draft.request)
+            planned = Planned(draft.plan, None, draft.state, draft.request, settled=draft.settled)
         else:
             planned = finish_plan(draft, survey, engine, partial(measured, work.store))
         planned = without_false_promise(planned, work.source.format, work.store)
@@ -363,6 +377,12 @@ class Runs:
         meant = run_meant(self.places, run)
         work = self.places.of_run(meant)
         return status_of(work, work.run(meant)[1])
+
+    def account(self, run: str, shown: int) -> OutcomeAccount:
+        """Returns what became of each file of a run, so many of them one by one."""
+        meant = run_meant(self.places, run)
+        work = self.places.of_run(meant)
+        return outcome_account(work.store, work.run(meant)[1].folder, shown)
 
     @contextmanager
     def _leased(self, run: str, leave: Leave, *, deletes: bool = True) -> Iterator[LeasedRun]:

@@ -99,7 +99,7 @@ def _confirming_all(one: str | None, yes: bool, as_json: bool) -> Callable[[Any]
 
 def show_expired(result: Any, as_json: bool) -> None:
     """Shows the run; or the plan, where nothing expires."""
-    from firnline.app.runs import PlanView
+    from firnline.app.verbs.plan_views import PlanView
 
     if isinstance(result, PlanView):
         output_for(as_json).show(explain(result.plan), {"run": None, "state": None, **result.to_json()})

@@ -27,6 +27,7 @@ from firnline.settings import LOG, log_form, logs_json
 COMMANDS = (
     Listed("tables", "firnline.cli.tables", "List the tables of every configured catalog."),
     Listed("plan", "firnline.cli.plan", "Show what would expire, what stays and why. Changes nothing."),
+    Listed("graph", "firnline.cli.pictures.graph", "Draw a table's snapshots before and after a run. Changes nothing."),
     Listed("why", "firnline.cli.why", "Say what keeps a snapshot, or which snapshots need a file."),
     Listed("expire", "firnline.cli.expire", "Take old snapshots out of a table; their files go after grace."),
     Listed("commit", "firnline.cli.runs", "Commit a saved plan."),
@@ -37,6 +38,9 @@ COMMANDS = (
     Listed("runs", "firnline.cli.runs", "List runs; `runs show RUN` shows one."),
     Listed("check", "firnline.cli.check", "Look whether every file that a table needs exists."),
     Listed("history", "firnline.cli.history", "Show a table day by day, and what expired when."),
+    Listed(
+        "report", "firnline.cli.pictures.report", "Write all that is seen of a table or a run into one HTML file."
+    ),
     Listed("sql", "firnline.cli.sql", "Query tables and their metadata in Spark SQL."),
     Listed("orphans", "firnline.cli.orphans", "Find files that no snapshot of any table needs; purge them."),
     Listed("dropped", "firnline.cli.orphans", "Show folders that look like tables and are in no catalog."),
@@ -48,6 +52,7 @@ COMMANDS = (
     Listed("iam", "firnline.cli.iam", "Show the least permissions that a command needs."),
     Listed("doctor", "firnline.cli.doctor", "Look at all that a run needs, and say what to do."),
     Listed("worker", "firnline.cli.worker", "Keep every table in policy, in its hours and within its budget."),
+    Listed("serve", "firnline.cli.pictures.serve", "Serve a page that shows what goes, why, and what it saves."),
     Listed("help", "firnline.cli.terminal.helping", "Show the help of a command."),
     Listed("policy", "firnline.cli.policy", "Show and check retention policies."),
     Listed("tag", "firnline.cli.marks", "Name snapshots that every engine keeps."),

@@ -123,7 +123,7 @@ def hold_add(
     """Hold a snapshot, or the whole table, whatever the policy says."""
     hold, protected = lake_of(config, "auto", as_json).hold(table, name, snapshot, why=why, who=who, until=until)
     ends = "" if hold.until_ms is None else f", until {_until(hold)}"
-    output_for(as_json).show(Page((Line(f"held{ends}: {protected}"),)), _hold_facts(hold))
+    output_for(as_json).show(Page((Line(f"held{ends}: {protected}"),)), hold.to_json())
 
 
 @hold_app.command("list")
@@ -134,7 +134,7 @@ def hold_list(table: options.TableArg, config: options.Config = None, as_json: o
     grid = Grid(rows, ("hold", "on", "by", "why", "until")) if rows else Line("no holds")
     damaged = (Line(f"{h.name or repr(h.name)} cannot be read: {h.damage}") for h in holds if h.damage)
     hints = (Hint(f"{_DAMAGED} `firnline hold release {quote(table)} {quote(h.name)}`") for h in holds if h.damage)
-    output_for(as_json).show(Page((grid, *damaged, *hints)), {"holds": [_hold_facts(hold) for hold in holds]})
+    output_for(as_json).show(Page((grid, *damaged, *hints)), {"holds": [hold.to_json() for hold in holds]})
 
 
 @hold_app.command("release")
@@ -157,12 +157,6 @@ def _hold_row(hold: Hold) -> tuple[str, ...]:
 
 def _until(hold: Hold) -> str:
     return "it is released" if hold.until_ms is None else format_instant(hold.until_ms)
-
-
-def _hold_facts(hold: Hold) -> dict[str, Any]:
-    until = None if hold.until_ms is None else format_instant(hold.until_ms)
-    said = {"who": hold.who, "why": hold.why, "snapshot": hold.snapshot, "until": until}
-    return {"name": hold.name, **said, "damage": hold.damage or None}
 
 
 def adopt_table(

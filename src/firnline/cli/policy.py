@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import typer
 
 from firnline.cli.terminal import options
 from firnline.cli.terminal.output import output_for
-from firnline.model.times import format_duration
-from firnline.plans.pages import Block, Grid, Hint, Line, Page, size
-from firnline.policy.inherit import Effective
+from firnline.plans.in_force import PolicyInForce
+from firnline.plans.pages import Block, Grid, Hint, Line, Page
 from firnline.policy.parse import Section
-from firnline.policy.policy import Setting
 from firnline.settings import read_config
 
 policy_app = typer.Typer(help="Show and check retention policies.", no_args_is_help=True)
@@ -29,11 +26,8 @@ def show(table: options.TableArg, config: options.Config = None, as_json: option
     from firnline.lake import open_lake
 
     state, effective = open_lake(config).policy(table)
-    rows = [*_settings(effective)]
-    facts = {"table": state.table, "native": effective.policy.is_native, "settings": [_facts(*row) for row in rows]}
-    heading = Line(f"{state.table}: {effective.policy.describe(state.native)}")
-    grid = Grid(tuple(_row(*row) for row in rows), ("setting", "value", "written in", "replaces"))
-    output_for(as_json).show(Page((heading, grid)), facts)
+    found = PolicyInForce(state.table, effective.policy.describe(state.native), effective)
+    output_for(as_json).show(found.page(), found.to_json())
 
 
 @policy_app.command("check")
@@ -58,49 +52,6 @@ def schema(as_json: options.Json = False) -> None:
     from firnline.policy.written.schema import policy_schema
 
     output_for(True).show(Page(()), policy_schema())
-
-
-def _settings(effective: Effective) -> Iterator[tuple[str, Setting[Any]]]:
-    yield from ((f"keep {name}", setting) for name, setting in effective.keep.items())
-    yield "grace", effective.grace
-    yield "blast-radius", effective.blast_radius
-    yield "approve-above", effective.approve_above
-    yield "engine", effective.engine
-    yield "include-outside", effective.include_outside
-    yield "history", effective.history
-    yield "records", effective.records
-    yield "sharing", effective.sharing
-    yield "shared-with", effective.shared_with
-    yield "archive", effective.archive
-    yield "pointers", effective.pointers
-    yield "pointer-branches", effective.pointer_branches
-    yield "pointer-links", effective.pointer_links
-    yield "version-hint", effective.version_hint
-    yield "readers", effective.readers
-    yield "readers-max-age", effective.readers_max_age
-    yield "readers-from", effective.readers_from
-
-
-def _row(name: str, setting: Setting[Any]) -> tuple[str, ...]:
-    before = ", ".join(f"{_said(name, each.value)} ({each.source})" for each in setting.overridden())
-    return (name, _said(name, setting.value), str(setting.source), before)
-
-
-def _facts(name: str, setting: Setting[Any]) -> dict[str, Any]:
-    overrides = [{"value": _said(name, each.value), "source": str(each.source)} for each in setting.overridden()]
-    return {"name": name, "value": _said(name, setting.value), "source": str(setting.source), "overrides": overrides}
-
-
-def _said(name: str, value: Any) -> str:
-    if value is None:
-        return {"records": "in the table's folder", "readers-max-age": "forever"}.get(name, "off")
-    if name in ("grace", "pointer-links", "readers-max-age"):
-        return format_duration(value)
-    if name in ("shared-with", "pointer-branches", "readers"):
-        return ", ".join(value) or "none"
-    if name == "approve-above":
-        return size(value)
-    return f"{value:.0%}" if name == "blast-radius" else str(value)
 
 
 def _levels(section: Section, path: str) -> Iterator[tuple[str, str]]:

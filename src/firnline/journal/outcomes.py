@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import Any
 
 from firnline.errors import AlreadyExists
 from firnline.journal.layout import RecordFolder
@@ -15,9 +15,6 @@ from firnline.journal.parts import ListAndGet, as_parquet, part_keys, read_part
 from firnline.model.files import Tally
 from firnline.model.locations import join
 from firnline.ports.stores import PutIfAbsent
-
-if TYPE_CHECKING:
-    pass
 
 _NAME = re.compile(r"(.+)-(\d+)\.parquet$")
 
@@ -75,6 +72,44 @@ def failed_paths(store: ListAndGet, key: str) -> list[str]:
     table = read_part(store, key)
     rows = zip(table.column("path").to_pylist(), table.column("outcome").to_pylist(), strict=True)
     return [path for path, outcome in rows if outcome == Outcome.FAILED]
+
+
+@dataclass(frozen=True, slots=True)
+class OutcomeAccount:
+    """What became of a run's files: files and bytes by outcome and reason, and the first files one by one."""
+
+    by_reason: Mapping[tuple[Outcome, str], Tally]
+    files: tuple[Row, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        reasons = [
+            {"outcome": outcome.value, "why": why, "files": each.files, "bytes": each.bytes}
+            for (outcome, why), each in self.by_reason.items()
+        ]
+        files = [
+            {"path": row.key, "kind": row.kind, "size": row.size, "outcome": row.outcome.value, "why": row.why}
+            for row in self.files
+        ]
+        return {"by_reason": reasons, "files": files}
+
+
+def outcome_account(store: ListAndGet, folder: RecordFolder, shown: int) -> OutcomeAccount:
+    """Returns what became of each file, so many of them one by one; a file that failed first counts by its last attempt
+    only.
+    """
+    sums: dict[tuple[Outcome, str], Tally] = {}
+    files: list[Row] = []
+    for attempts in outcome_keys(store, folder).values():
+        for key in attempts:
+            superseded = key != attempts[-1]
+            for each in read_part(store, key).to_pylist():
+                outcome, why = Outcome(each["outcome"]), str(each["why"] or "")
+                if superseded and outcome is Outcome.FAILED:
+                    continue
+                sums[outcome, why] = sums.get((outcome, why), Tally()) + Tally(1, each["size"])
+                if len(files) < shown:
+                    files.append(Row(each["path"], each["kind"], each["size"], outcome, why))
+    return OutcomeAccount(dict(sorted(sums.items())), tuple(files))
 
 
 def outcome_totals(store: ListAndGet, folder: RecordFolder) -> Mapping[str, Tally]:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from firnline.model.snapshots import SnapshotId
+from firnline.model.times import format_instant
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +26,12 @@ class Hold:
 
     def in_force(self, now_ms: int) -> bool:
         return self.until_ms is None or now_ms <= self.until_ms
+
+    def to_json(self) -> dict[str, Any]:
+        """Returns the contract of `hold list --json`."""
+        until = None if self.until_ms is None else format_instant(self.until_ms)
+        said = {"who": self.who, "why": self.why, "snapshot": self.snapshot, "until": until}
+        return {"name": self.name, **said, "damage": self.damage or None}
 
 
 @dataclass(frozen=True, slots=True)

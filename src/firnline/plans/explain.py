@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from shlex import quote
 
+from firnline.plans.graph.text import LEGEND, lines_after, lines_before
 from firnline.plans.orphans import listed_blocks, old_enough
 from firnline.plans.pages import Block, Drawn, Grid, Hint, Line, Page, Tone, counted, minute, size, tally
 from firnline.plans.plan import Plan
@@ -18,7 +19,7 @@ _COLUMNS = ("snapshot", "time (UTC)")
 def explain(plan: Plan, everything: bool = False) -> Page:
     """Returns what a person reads before anything changes; long lists are cut unless `everything` is asked for."""
     every = len(plan.keep) + len(plan.expire) + len(plan.kept_side_objects) + len(plan.expired_side_objects)
-    every = max(every, len(plan.drawing.before) if plan.drawing else 0)
+    every = max(every, 2 * len(plan.drawing.before) if plan.drawing else 0)
     return Page(tuple(_blocks(plan, every if everything else SHOWN)))
 
 
@@ -74,13 +75,13 @@ def _drawing(plan: Plan, shown: int) -> Iterator[Block]:
     """Yields the history before and after, where a commit rewrites it."""
     if plan.drawing is None:
         return
-    for when, lines in (("before", plan.drawing.before), ("after", plan.drawing.after)):
+    for when, lines in (("before", lines_before(plan.drawing)), ("after", lines_after(plan.drawing))):
         yield Line(f"history {when}")
         more = len(lines) > shown
         yield Drawn(lines[:shown] if more else lines)
         if more:
             yield Line(f"  … and {len(lines) - shown:,} more lines (--list shows them)")
-    yield Line(plan.drawing.legend)
+    yield Line(LEGEND)
 
 
 def _beside(plan: Plan, shown: int) -> Iterator[Block]:

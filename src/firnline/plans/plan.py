@@ -12,10 +12,12 @@ from firnline.model.files import Tally, Totals
 from firnline.model.snapshots import SnapshotId
 from firnline.model.times import format_instant
 from firnline.plans.erasure import ERASURE, Erasure
+from firnline.plans.graph.facts import SnapshotGraph
+from firnline.plans.graph.text import drawing_json
 from firnline.plans.metadata_versions import MetadataVersions
 from firnline.plans.stages import Stage, stages_json
 from firnline.policy.prices import Costs
-from firnline.ports.abilities import HistoryDrawing, SideObject
+from firnline.ports.abilities import SideObject
 from firnline.ports.formats import UndoWindow
 
 if TYPE_CHECKING:
@@ -119,7 +121,7 @@ class Plan:
     kept_side_objects: tuple[SideObject, ...] = ()
     expired_side_objects: tuple[SideObject, ...] = ()
     seen: Mapping[str, str] = field(default_factory=dict)
-    drawing: HistoryDrawing | None = None
+    drawing: SnapshotGraph | None = None
     archive: Archive | None = None
     erasure: Erasure | None = None
     orphans: OrphanPlan | None = None
@@ -173,7 +175,7 @@ class Plan:
             "conflict": None if self.conflict is None else self.conflict.why,
             "asked": self.asked,
             "notes": list(self.notes),
-            "drawing": None if self.drawing is None else _drawing_json(self.drawing),
+            "drawing": None if self.drawing is None else drawing_json(self.drawing),
             "archive": None if self.archive is None else self.archive.to_json(),
             "erasure": None if self.erasure is None else self.erasure.to_json(),
             "orphans": None if self.orphans is None else self.orphans.found_json(),
@@ -198,10 +200,6 @@ def _kept_json(each: KeptSnapshot) -> dict[str, Any]:
         "refs": list(each.refs),
         "reasons": list(each.reasons),
     }
-
-
-def _drawing_json(drawing: HistoryDrawing) -> dict[str, Any]:
-    return {"before": list(drawing.before), "after": list(drawing.after), "legend": drawing.legend}
 
 
 def _beside_json(each: SideObject) -> dict[str, str]:

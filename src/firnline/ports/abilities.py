@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol, runtime_checkable
 from uuid import UUID
 
+from firnline.model.drawing import HistoryDrawing
 from firnline.model.files import File
 from firnline.model.readers import StreamOffset
 from firnline.model.snapshots import SnapshotId
@@ -67,15 +68,6 @@ class Dropping:
     snapshots: frozenset[SnapshotId]
     refs: frozenset[str]
     seen: Mapping[str, str]
-
-
-@dataclass(frozen=True, slots=True)
-class HistoryDrawing:
-    """A history as lines of text, before and after a run; `legend` says what the signs mean."""
-
-    before: tuple[str, ...]
-    after: tuple[str, ...]
-    legend: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,7 @@ def is_due(known: Remembered, policy: WorkerPolicy, now_ms: int) -> bool:
     """Tells whether a table is to be looked at. What was noted by a clock that ran ahead, and was put back since, does
     not count.
     """
-    return _due_ms(known, policy, now_ms) <= now_ms
+    return due_ms(known, policy, now_ms) <= now_ms
 
 
 def is_search_due(known: Remembered, policy: WorkerPolicy, now_ms: int) -> bool:
@@ -93,11 +93,11 @@ def next_due_ms(memory: Memory, policy: WorkerPolicy, now_ms: int, among: Set[st
     """Returns when to go round again: as soon as one of these tables is due, and no later than `every` from now, for
     others may begin runs, and make tables.
     """
-    due = (_due_ms(known, policy, now_ms) for name, known in memory.tables.items() if name in among)
+    due = (due_ms(known, policy, now_ms) for name, known in memory.tables.items() if name in among)
     return min([now_ms + policy.every_ms, *due])
 
 
-def _due_ms(known: Remembered, policy: WorkerPolicy, now_ms: int) -> int:
+def due_ms(known: Remembered, policy: WorkerPolicy, now_ms: int) -> int:
     """Returns when a table is due by the rhythm of now, whatever it was when it was last looked at."""
     waits = min(known.waits_ms, _longest(policy))
     due = now_ms if known.looked_ms > now_ms else known.looked_ms + waits

@@ -23,12 +23,13 @@ from firnline.formats.icechunk.versions import place_of
 from firnline.formats.icechunk.walking.expand import IcechunkExpand
 from firnline.formats.icechunk.walking.places import FOLDERS, backups_of, places_of
 from firnline.formats.icechunk.walking.roots import entries_of, roots_of
+from firnline.model.drawing import HistoryDrawing
 from firnline.model.files import File, FileKind
 from firnline.model.locations import join
 from firnline.model.removals import Removal
 from firnline.model.snapshots import SnapshotId
 from firnline.policy.decide import Decision
-from firnline.ports.abilities import ClockFault, Dropping, HistoryDrawing, Subject
+from firnline.ports.abilities import ClockFault, Dropping, Subject
 from firnline.ports.formats import Amendment, Edited, State
 from firnline.ports.listings import WrittenFolder
 from firnline.ports.stores import Read

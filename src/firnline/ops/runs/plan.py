@@ -10,6 +10,7 @@ from firnline.errors import UnreadableMetadata
 from firnline.model.files import Root, Tally, Totals
 from firnline.model.snapshots import MAIN, SnapshotId
 from firnline.model.times import MINUTE_MS, format_duration
+from firnline.ops.looking.graphs import graph_of
 from firnline.ops.neighbours.around import Around
 from firnline.ops.orphans.written import WriteSearch
 from firnline.ops.reachability.pointed import pointed_versions, roots_beyond, troubles_of
@@ -17,6 +18,7 @@ from firnline.ops.readers.needs import starts_that_go
 from firnline.ops.runs.bounded import oldest_only
 from firnline.ops.runs.decision import Settled, decide_to_act, includes_outside
 from firnline.ops.runs.drop import consequences_of, narrowed
+from firnline.plans.graph.facts import SnapshotGraph
 from firnline.plans.plan import Archive, ExpiredSnapshot, KeptSnapshot, Plan, share_removed
 from firnline.plans.request import Request
 from firnline.plans.stages import ArchiveSnapshots, AwaitGrace, CommitExpiry, PurgeVictims, Stage, stages_of_expiry
@@ -24,7 +26,7 @@ from firnline.policy.decide import decide
 from firnline.policy.parse import Section, longest_write_ms
 from firnline.policy.policy import Level
 from firnline.policy.readers import ReaderNeeds
-from firnline.ports.abilities import Consequences, DrawsHistory, ExpiringWriters, HistoryDrawing, OpenSessions
+from firnline.ports.abilities import Consequences, DrawsHistory, ExpiringWriters, OpenSessions, PointedVersion
 from firnline.ports.cache import Remember
 from firnline.ports.catalogs import TableSource
 from firnline.ports.engines import Survey, TableWalk, Territory
@@ -53,7 +55,7 @@ Measure = Callable[[Survey], Survey]
 @dataclass(frozen=True, slots=True)
 class Planned:
     """A plan and the survey behind it; None where nothing expires and so nothing was walked. `search` writes what
-    it takes with it of what no table needs.
+    it takes with it of what no table needs. `settled` is the decision behind it, None of an erasure.
     """
 
     plan: Plan
@@ -61,6 +63,7 @@ class Planned:
     state: State
     request: Request
     search: WriteSearch | None = None
+    settled: Settled | None = None
 
     def close(self) -> None:
         """Gives back what the engine holds for the survey; the plan stays."""
@@ -103,18 +106,27 @@ class Draft:
         return str(self.settled.effective.engine.value)
 
 
-def draft_plan(
+@dataclass(frozen=True, slots=True)
+class DecidedPlan:
+    """A plan before anybody asks for files: which snapshots go and stay, and what follows for the table."""
+
+    plan: Plan
+    state: State
+    settled: Settled
+    follows: Consequences
+    pointed: tuple[PointedVersion, ...]
+
+
+def decide_plan(
     source: TableSource,
     config: Section,
     request: Request,
-    ask_others: AskOthers,
     ask_readers: AskReaders,
     now_ms: int,
-    remember: Remember = by_opening,
     count_forgotten: CountForgotten = forgets_nothing,
     choose_archive: ChooseArchive = archives_nothing,
-) -> Draft:
-    """Returns what a run on the table would take out. Raises, with nothing changed, where anything cannot be read."""
+) -> DecidedPlan:
+    """Returns which snapshots a run would take out. Raises, with nothing changed, where anything cannot be read."""
     state = source.load()
     pointed, read = pointed_versions(source.format, state), ask_readers(state)
     settled = decide_to_act(source.format, state, source.name, config, request, now_ms, pointed, read)
@@ -133,9 +145,26 @@ def draft_plan(
             *read.notes,
             *starts_that_go(read, set(settled.decision.expired)),
         ),
-        drawing=_drawing(source.format, state, settled),
     )
     plan = _after_sessions(plan, source.format, request, settled, longest_write_ms(config))
+    plan = replace(plan, drawing=_drawing(source.format, state, settled, plan))
+    return DecidedPlan(plan, state, settled, follows, pointed)
+
+
+def draft_plan(
+    source: TableSource,
+    config: Section,
+    request: Request,
+    ask_others: AskOthers,
+    ask_readers: AskReaders,
+    now_ms: int,
+    remember: Remember = by_opening,
+    count_forgotten: CountForgotten = forgets_nothing,
+    choose_archive: ChooseArchive = archives_nothing,
+) -> Draft:
+    """Returns what a run on the table would take out. Raises, with nothing changed, where anything cannot be read."""
+    decided = decide_plan(source, config, request, ask_readers, now_ms, count_forgotten, choose_archive)
+    plan, state, settled, follows = decided.plan, decided.state, decided.settled, decided.follows
     if not follows.released:
         return Draft(plan, state, request, settled)
     outside = includes_outside(settled.effective, request)
@@ -143,7 +172,7 @@ def draft_plan(
     territory = Territory(None if outside else state.owned, around.holes, around.real)
     expand = remember(source.format, state, window_ms(state, settled))
     starts = list(roots(source.format, state, follows.released))
-    kept_for_readers = roots_beyond(pointed, {root.file for root in starts if root.needed})
+    kept_for_readers = roots_beyond(decided.pointed, {root.file for root in starts if root.needed})
     walk = TableWalk([*starts, *kept_for_readers], expand, territory, around.elsewhere)
     return Draft(plan, state, request, settled, walk, around)
 
@@ -154,7 +183,7 @@ def finish_plan(draft: Draft, survey: Survey, engine: str, measure: Measure) -> 
     planned = _with_files(draft.plan, draft.settled, sized, engine, draft.request)
     if draft.around is not None:
         planned = _beside_others(planned, draft.around)
-    return Planned(planned, sized, draft.state, draft.request)
+    return Planned(planned, sized, draft.state, draft.request, settled=draft.settled)
 
 
 def _forgets(state: State, request: Request, settled: Settled, count: CountForgotten) -> tuple[int, tuple[str, ...]]:
@@ -174,12 +203,10 @@ def _beside_others(plan: Plan, around: Around) -> Plan:
     return replace(plan, asked=around.asked, conflict=around.conflict, notes=(*plan.notes, *around.notes))
 
 
-def _drawing(table_format: TableFormat, state: State, settled: Settled) -> HistoryDrawing | None:
+def _drawing(table_format: TableFormat, state: State, settled: Settled, plan: Plan) -> SnapshotGraph | None:
     """Returns the history before and after, where the commit would rewrite it."""
-    snapshots, refs = set(settled.decision.expired), set(settled.decision.expired_refs)
-    if not isinstance(table_format, DrawsHistory) or not (snapshots or refs):
-        return None
-    return table_format.drawing(state, snapshots, refs)
+    goes = settled.decision.expired or settled.decision.expired_refs
+    return graph_of(table_format, state, settled, plan) if goes and isinstance(table_format, DrawsHistory) else None
 
 
 def _notes(table_format: TableFormat, state: State) -> tuple[str, ...]:

@@ -10,7 +10,16 @@ from dataclasses import dataclass
 from firnline.plans.html.markup import Markup, element
 from firnline.plans.pages import minute, number
 
-STAYS, GOES, DOUBT, OTHER = "#2a6f97", "#c1666b", "#b8a14a", "#9aa0a6"
+_VARIABLE = "-" + "-firnline-"
+
+
+def colour(name: str, usual: str) -> str:
+    """Returns a colour that a page around it may say itself, light or dark, as a variable; else the usual one."""
+    return f"var({_VARIABLE}{name}, {usual})"
+
+
+STAYS, GOES = colour("stays", "#2a6f97"), colour("goes", "#c1666b")
+DOUBT, OTHER = colour("doubt", "#b8a14a"), colour("other", "#9aa0a6")
 """What stays, what goes, what a person should look at, and the rest."""
 
 _WIDTH, _BAR, _TALL, _MOST = 640, 16, 64, 80
@@ -115,9 +124,9 @@ def _square(colour: str) -> Markup:
 
 
 def _svg(of: str, width: int, height: int, inside: Sequence[str]) -> Markup:
-    return element(
-        "svg", *inside, width=width, height=height, viewBox=f"0 0 {width} {height}", role="img", aria_label=of
-    )
+    """Returns a picture; one of nothing stands beside words that say it."""
+    told: dict[str, str] = {"role": "img", "aria_label": of} if of else {"aria_hidden": "true"}
+    return element("svg", *inside, width=width, height=height, viewBox=f"0 0 {width} {height}", **told)
 
 
 def _rect(x: float, y: float, width: float, height: float, colour: str, said: str) -> Markup:

@@ -28,7 +28,7 @@ def joined(parts: Iterable[str]) -> Markup:
     return Markup("".join(map(escaped, parts)))
 
 
-def element(name: str, *inside: str, **attributes: str | float) -> Markup:
+def element(name: str, /, *inside: str, **attributes: str | float) -> Markup:
     """Returns an element; an underscore in an attribute's name stands for a hyphen, one at its end for nothing."""
     said = "".join(f' {key.rstrip("_").replace("_", "-")}="{_value(each)}"' for key, each in attributes.items())
     return Markup(f"<{name}{said}>{joined(inside)}</{name}>")
@@ -47,14 +47,18 @@ def listed(items: Iterable[str]) -> Markup:
 
 
 def table(headings: Sequence[str], rows: Iterable[Sequence[str]], right: frozenset[int] = frozenset()) -> Markup:
-    """Returns rows under their headings; columns named in `right` align right."""
-    head = element("thead", element("tr", *_cells("th", headings, right)))
-    body = (element("tr", *_cells("td", row, right)) for row in rows)
-    return element("table", head, element("tbody", *body))
+    """Returns rows under their headings; columns named in `right` align right. Each cell says of what it is: a narrow
+    page may stack them.
+    """
+    head = element("thead", element("tr", *_cells("th", headings, (), right)))
+    body = (element("tr", *_cells("td", row, headings, right)) for row in rows)
+    return element("table", head, element("tbody", *body), class_="stacks")
 
 
-def _cells(kind: str, row: Sequence[str], right: frozenset[int]) -> Iterable[Markup]:
-    return (element(kind, each, **({"style": _RIGHT} if at in right else {})) for at, each in enumerate(row))
+def _cells(kind: str, row: Sequence[str], headings: Sequence[str], right: frozenset[int]) -> Iterable[Markup]:
+    for at, each in enumerate(row):
+        said = {"data_of": headings[at]} if at < len(headings) else {}
+        yield element(kind, each, **said, **({"style": _RIGHT} if at in right else {}))
 
 
 def figures(**said: str) -> Markup:

@@ -6,14 +6,16 @@ from collections.abc import Iterator
 
 from firnline.model.files import Tally
 from firnline.plans.explain import explain
+from firnline.plans.graph.facts import SnapshotGraph
 from firnline.plans.html.charts import DOUBT, GOES, OTHER, STAYS, Share, TimedMark, share_bar, time_columns
+from firnline.plans.html.graph import before_and_after
 from firnline.plans.html.markup import Markup, card, figures
 from firnline.plans.pages import number, size, tally
 from firnline.plans.plan import Plan
 
 
-def plan_html(plan: Plan) -> Markup:
-    """Returns the plan for a notebook; the figures are those of its JSON."""
+def plan_html(plan: Plan, graph: SnapshotGraph | None = None) -> Markup:
+    """Returns the plan for a notebook, with the graph of its snapshots; the figures are those of its JSON."""
     freed = plan.victims.all
     return card(
         f"{plan.table} ({plan.format})",
@@ -25,6 +27,7 @@ def plan_html(plan: Plan) -> Markup:
         ),
         time_columns("snapshots", (("keep", STAYS), ("expire", GOES)), _snapshots(plan)),
         share_bar("bytes of the table", [*_shares(plan)]),
+        "" if graph is None else before_and_after(graph),
         explain(plan).to_html(),
     )
 

@@ -1,0 +1,124 @@
+"""One run: where it stands, what it planned, its stages, and what became of its files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from firnline.journal.events import RunState
+from firnline.model.times import format_instant
+from firnline.plans.html.markup import Markup, element, joined, listed, paragraph
+from firnline.plans.pages import number, size, tally
+from firnline.plans.stages import in_words
+from firnline.web.facts.runs import RunReport
+from firnline.web.html.document import figure_list, rows_of, section, self_contained
+
+MOVING = frozenset({RunState.COMMITTING, RunState.PURGING, RunState.ARCHIVED})
+
+
+def run_document(report: RunReport) -> Markup:
+    """Returns the report of a run in one file."""
+    return self_contained(
+        f"{report.status.id}: report",
+        paragraph(f"as of {format_instant(report.made_ms)}"),
+        run_sections(report),
+    )
+
+
+def run_sections(report: RunReport, *, live: bool = False) -> Markup:
+    """Returns all that there is to see of a run; the figures are those of its JSON. `live`: it may move on at any
+    moment, and a page asks again.
+    """
+    shown = {"data_live": "yes"} if live else {}
+    standing = element("div", *_standing(report), id="standing", **shown)
+    return joined([standing, *_sections(report)])
+
+
+def _standing(report: RunReport) -> Iterator[Markup]:
+    status, planned = report.status, report.status.run.plan["victims"]
+    yield figure_list(
+        state=status.state.value,
+        snapshots=number(len(status.run.plan["expire"])),
+        files=number(planned["files"]),
+        bytes=size(planned["bytes"]),
+        done=number(report.done),
+    )
+    if planned["files"]:
+        bar = {"max": str(planned["files"]), "value": str(report.done), "aria_label": "files that met their end"}
+        said = f"{number(report.done)} of {number(planned['files'])} files"
+        yield element("p", element("progress", said, **bar), f" {said}")
+    if status.waits:
+        yield paragraph(f"waits for: {status.waits}")
+    if status.refusal is not None:
+        yield element("p", f"refused: {status.refusal.message}", class_="bad")
+    if status.outcomes:
+        yield paragraph(", ".join(f"{name}: {tally(each)}" for name, each in status.outcomes.items()))
+    yield from _events(report)
+
+
+def _events(report: RunReport) -> Iterator[Markup]:
+    events = report.status.run.events
+    yield rows_of(
+        ("event", "at", "state", "by"),
+        ((str(e.number), format_instant(e.at_ms), e.state.value, str(e.detail.get("by") or "")) for e in events),
+    )
+    if report.status.run.stages_left:
+        yield paragraph("still to come:")
+        yield listed(f"will {in_words(each)}" for each in report.status.run.stages_left)
+
+
+def _sections(report: RunReport) -> Iterator[Markup]:
+    yield section("What it planned", *_plan(report.status.run.plan), id_="plan")
+    yield section("Bytes by reason", _reasons(report), id_="reasons")
+    yield section("Files", _files(report), id_="files")
+    yield section("Who did what", _audit(report), id_="audit")
+
+
+def _plan(plan: Any) -> Iterator[Markup]:
+    """Yields the saved plan as it was written down; what another version of firnline wrote may lack some of it."""
+    yield paragraph(f"{plan['table']} ({plan.get('format', '')}): {plan.get('policy', '')}")
+    kinds = (plan.get("victims") or {}).get("by_kind") or {}
+    rows = ((kind, number(each["files"]), size(each["bytes"])) for kind, each in kinds.items())
+    yield rows_of(("kind", "files", "bytes"), rows, (1, 2))
+    for note in plan.get("notes") or ():
+        yield paragraph(f"note: {note}")
+    gone = plan.get("expire") or ()
+    yield element("details", element("summary", f"expire: {number(len(gone))}"), listed(map(str, gone)))
+    kept = plan.get("keep") or ()
+    rows_kept = ((str(e["snapshot"]), ", ".join(e["refs"]), ", ".join(e["reasons"])) for e in kept)
+    table = rows_of(("snapshot", "refs", "why it stays"), rows_kept)
+    yield element("details", element("summary", f"keep: {number(len(kept))}"), table)
+
+
+def _reasons(report: RunReport) -> Markup:
+    found = report.account.by_reason
+    if not found:
+        return paragraph("no file has met its end yet")
+    rows = ((outcome.value, why, number(each.files), size(each.bytes)) for (outcome, why), each in found.items())
+    return rows_of(("outcome", "reason", "files", "bytes"), rows, (2, 3))
+
+
+def _files(report: RunReport) -> Markup:
+    files = report.account.files
+    if not files:
+        return paragraph("no file has met its end yet")
+    more = report.done - len(files)
+    cut = paragraph(f"… and {number(more)} more: `firnline sql` has all of them") if more > 0 else ""
+    rows = ((row.key, row.kind, size(row.size), row.outcome.value, row.why) for row in files)
+    return joined([rows_of(("file", "kind", "size", "outcome", "reason"), rows, (2,)), cut])
+
+
+def _audit(report: RunReport) -> Markup:
+    if report.audit is None:
+        return paragraph("no audit log is kept, or it cannot be read")
+    if not report.audit:
+        return paragraph("the audit log has nothing on it")
+    rows = (
+        (e.news["at"], e.news["to"], f"{e.who['user']} on {e.who['host']}", _words(e.news["words"]))
+        for e in report.audit
+    )
+    return rows_of(("at", "what", "process of", "said"), rows)
+
+
+def _words(said: dict[str, str]) -> str:
+    return ", ".join(f"{name}: {each}" for name, each in said.items())

@@ -1,0 +1,88 @@
+"""What can be done from the page: the verbs that the commands call, each written down first with who and when."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from threading import Thread
+from typing import TYPE_CHECKING
+
+from firnline.errors import FirnlineError, UsageError
+from firnline.journal.layout import RunId
+from firnline.ports.observing.news import News
+
+if TYPE_CHECKING:
+    from firnline.lake import Lake
+    from firnline.model.holds import Hold
+    from firnline.ops.runs.status import RunStatus
+
+_KIND = "page"
+
+
+@dataclass
+class PageActions:
+    """What persons do. `at_work` are the runs that this process takes further now; `troubles` says of a run why the
+    last try went no further.
+    """
+
+    open_lake: Callable[[], Lake]
+    at_work: set[str] = field(default_factory=set)
+    troubles: dict[str, FirnlineError] = field(default_factory=dict)
+
+    def plan(self, table: str, who: str) -> str:
+        """Returns the run in which the plan of a table was saved. Raises UsageError where nothing would go."""
+        lake = self._noted("plan", table, who)
+        view = lake.plan(table, save=True)
+        view.planned.close()
+        if not view.plan.stages or view.plan.run is None:
+            raise UsageError(f"nothing of {table} would go: there is nothing to approve")
+        return view.plan.run
+
+    def approve(self, run: str, who: str, note: str | None = None) -> RunStatus:
+        """Returns the run, approved; it is taken as far as it may go now, behind the answer."""
+        lake = self._noted("approve", _table_of(run), who, run)
+        approved = lake.approve(run, by=who, note=note)
+        self._carry_on(lake, approved.id)
+        return approved
+
+    def undo(self, run: str, who: str) -> RunStatus:
+        return self._noted("undo", _table_of(run), who, run).undo(run)
+
+    def hold(self, table: str, who: str, name: str, snapshot: str | None, why: str, until: str | None) -> Hold:
+        """Returns the hold. Raises UsageError without a name."""
+        if not name.strip():
+            raise UsageError("the hold has no name", hint="a case, a ticket")
+        lake = self._noted("hold", table, who, hold=name, why=why)
+        return lake.hold(table, name.strip(), snapshot or None, why=why, who=who, until=until or None)[0]
+
+    def release(self, table: str, who: str, name: str) -> None:
+        self._noted("release", table, who, hold=name).release(table, name)
+
+    def _noted(self, what: str, table: str, who: str, run: str = "", **words: str) -> Lake:
+        """Writes into the audit log what a person is about to do. Raises AuditUnwritable where that cannot be."""
+        lake = self.open_lake()
+        said: Mapping[str, str] = {"by": who, **{name: each for name, each in words.items() if each}}
+        news = News(run, table, _KIND, None, what, lake.places.clock(), words=said)
+        lake.places.watch.attest(news)
+        logging.getLogger("firnline").info("page: %s %s by %s", what, run or table, who)
+        return lake
+
+    def _carry_on(self, lake: Lake, run: str) -> None:
+        """Takes a run further. One that is cut off by the end of this process is resumed from its record."""
+
+        def work() -> None:
+            try:
+                lake.advance(run)
+                self.troubles.pop(run, None)
+            except FirnlineError as problem:
+                self.troubles[run] = problem
+            finally:
+                self.at_work.discard(run)
+
+        self.at_work.add(run)
+        Thread(target=work, name="firnline-run", daemon=True).start()
+
+
+def _table_of(run: str) -> str:
+    return RunId.parse(run).table

@@ -1,0 +1,122 @@
+"""What is known of every table of the lake: looked at in the background, one lake-wide plan at a time, never at a
+request.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from threading import Event, Thread
+from typing import TYPE_CHECKING, Any
+
+from firnline.errors import FirnlineError
+from firnline.model.locations import identity
+from firnline.policy.worker.keys import worker_policy
+from firnline.web.facts.lake import TableRow, row_of, sums_of_rows
+from firnline.web.facts.savings import Savings, savings_of
+from firnline.worker.memory import Memory, usual_memory
+from firnline.worker.schedule import due_ms
+
+if TYPE_CHECKING:
+    from firnline.lake import Lake
+    from firnline.ops.runs.status import RunStatus
+
+OpenLake = Callable[[], "Lake"]
+_LIST_AGAIN_S = 10.0
+
+
+@dataclass
+class LakeIndex:
+    """The tables by name, each as it was last planned; and the runs. `looked_ms` is when all were last looked at, None
+    before the first time; `trouble` says what that look could not read.
+    """
+
+    open_lake: OpenLake
+    config: str | None = None
+    every_s: float = 600.0
+    names: frozenset[str] = frozenset()
+    rows: dict[str, TableRow] = field(default_factory=dict)
+    runs: dict[str, list[RunStatus]] = field(default_factory=dict)
+    looked_ms: int | None = None
+    trouble: list[str] = field(default_factory=list)
+    listed_s: float = 0.0
+    changes: int = 0
+    _summed: tuple[tuple[int, int, int], dict[str, Any]] | None = None
+    _stop: Event = field(default_factory=Event)
+    _ask: Event = field(default_factory=Event)
+
+    def start(self) -> None:
+        Thread(target=self._work, name="firnline-index", daemon=True).start()
+
+    def stop(self) -> None:
+        self._stop.set()
+        self._ask.set()
+
+    def ask(self) -> None:
+        """Has all tables looked at again soon."""
+        self._ask.set()
+
+    def has(self, table: str) -> bool:
+        """Tells whether a configured catalog lists a table; one that was just made is found after some seconds."""
+        if table not in self.names and time.monotonic() - self.listed_s > _LIST_AGAIN_S:
+            self.list_names()
+        return table in self.names
+
+    def list_names(self) -> None:
+        """Reads which tables there are, without looking at any."""
+        self.listed_s = time.monotonic()
+        found, unread = self.open_lake().places.catalogs.readable()
+        self.names = frozenset(map(str, found))
+        self.trouble = [f"{name}: {problem.message}" for name, problem in unread.items()]
+
+    def look(self) -> None:
+        """Looks at every table once. Each is shown as soon as it is known."""
+        lake = self.open_lake()
+        self.list_names()
+        memory, policy = Memory.load(usual_memory(self.config)), worker_policy(lake.places.config.worker)
+        for answer in lake.several().plan():
+            if self._stop.is_set():
+                return
+            now_ms, known = lake.places.clock(), memory.tables.get(answer.table)
+            due = None if known is None else max(now_ms, due_ms(known, policy, now_ms))
+            self.rows[answer.table] = row_of(answer, now_ms, due)
+            self.changes += 1
+        for each in lake.several().runs(everywhere=True):
+            self.runs[each.table] = list(each.value or ())
+        self.rows = {name: row for name, row in self.rows.items() if name in self.names or row.error}
+        self.looked_ms = lake.places.clock()
+
+    @property
+    def sums(self) -> dict[str, Any]:
+        """What the tables come to together; added up again once a row is another."""
+        mark = (id(self.rows), len(self.rows), self.changes)
+        if self._summed is None or self._summed[0] != mark:
+            self._summed = (mark, sums_of_rows(list(self.rows.values())))
+        return self._summed[1]
+
+    @property
+    def savings(self) -> Savings:
+        return savings_of(run for runs in list(self.runs.values()) for run in runs)
+
+    def table_of(self, path: str) -> str | None:
+        """Returns the table in whose folder a path lies, as far as tables are known; the innermost of several."""
+        inside = [row for row in list(self.rows.values()) if row.location and _lies_in(path, row.location)]
+        return max(inside, key=lambda row: len(row.location)).table if inside else None
+
+    def _work(self) -> None:
+        while not self._stop.is_set():
+            self._ask.clear()
+            try:
+                self.look()
+            except FirnlineError as problem:
+                self.trouble = [problem.message]
+            except Exception:
+                logging.getLogger("firnline").exception("the lake could not be looked at")
+                self.trouble = ["an error of firnline's own: see its log"]
+            self._ask.wait(self.every_s)
+
+
+def _lies_in(path: str, folder: str) -> bool:
+    return identity(path).startswith(f"{identity(folder).rstrip('/')}/")

@@ -1,0 +1,254 @@
+"""The pages, as a browser asks for them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+from urllib.parse import parse_qsl
+
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, RedirectResponse, Response
+
+from firnline.errors import FirnlineError
+from firnline.journal.events import RunState
+from firnline.plans.html.markup import Markup, element, paragraph
+from firnline.web.html.document import text_field
+from firnline.web.html.lake import lake_main, runs_main, savings_main, why_main
+from firnline.web.html.runs import MOVING, run_sections
+from firnline.web.html.shell import address, age_in_words, login_form, post, served, told
+from firnline.web.html.tables import TableLinks, plan_body, table_sections
+from firnline.web.serving.actions import PageActions
+from firnline.web.serving.answers import Answers
+from firnline.web.serving.gate import COOKIE, Gate, NotAllowed
+from firnline.web.serving.sessions import LONGEST_S, Session
+from firnline.web.serving.statuses import status_of_problem
+
+if TYPE_CHECKING:
+    from firnline.model.holds import Hold
+    from firnline.ops.runs.status import RunStatus
+
+Form = Mapping[str, str]
+_DRAWN = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Pages:
+    """Every page. What only shows is made in a thread; what does something comes as a form, and leads on to a page."""
+
+    answers: Answers
+    actions: PageActions
+    gate: Gate
+    drawn: dict[tuple[str, int, str], Markup] = field(default_factory=dict)
+    """Tables as they were drawn for a session: a graph of thousands takes its time."""
+
+    # ---- looking
+
+    def lake(self, request: Request) -> Response:
+        asked = request.query_params
+        number = asked.get("page", "1")
+        page = int(number) if number.isdecimal() and len(number) < 7 else 1
+        view, sums = self.answers.lake(asked.get("q", ""), asked.get("sort", ""), page)
+        return self._page(request, "Tables", *lake_main(view, sums, self.answers.index.trouble, self._age()))
+
+    def table(self, request: Request) -> Response:
+        name = request.query_params.get("name", "")
+        report, age = self.answers.table(name)
+        session = self.gate.session(request)
+        key = (name, report.made_ms, "" if session is None else session.csrf)
+        shown = self.drawn.get(key)
+        if shown is None:
+            shown = table_sections(report, self._links(name, session))
+            if len(self.drawn) >= _DRAWN:
+                self.drawn.clear()
+            self.drawn[key] = shown
+        return self._page(request, name, element("p", age_in_words(age), class_="faint"), shown)
+
+    def plan(self, request: Request) -> Response:
+        """Shows what a run would free: files are looked for, so it may take a while the first time."""
+        name = request.query_params.get("name", "")
+        plan, age = self.answers.plan(name)
+        session = self.gate.session(request)
+        form = "" if session is None else _plan_form(name, session)
+        back = element("p", element("a", f"back to {name}", href=address("/table", name=name)))
+        return self._page(request, f"Plan of {name}", paragraph(age_in_words(age)), plan_body(plan), form, back)
+
+    def runs(self, request: Request) -> Response:
+        runs = [run for each in list(self.answers.index.runs.values()) for run in each]
+        return self._page(request, "Runs", *runs_main(runs, self._age()))
+
+    def run(self, request: Request) -> Response:
+        report = self.answers.run(request.query_params.get("id", ""))
+        status, session = report.status, self.gate.session(request)
+        live = status.id in self.actions.at_work or status.state in MOVING
+        forms = [] if session is None else [element("div", *_run_forms(status, session), class_="actions")]
+        trouble = self.actions.troubles.get(status.id)
+        said = [] if trouble is None else told(f"it went no further: {trouble.message}", trouble.hint)
+        table = str(status.run.plan["table"])
+        to_table = element("p", "run of ", element("a", table, href=address("/table", name=table)))
+        return self._page(request, status.id, to_table, *said, *forms, run_sections(report, live=live))
+
+    def savings(self, request: Request) -> Response:
+        return self._page(request, "Savings", *savings_main(self.answers.index.savings, self._age()))
+
+    def why(self, request: Request) -> Response:
+        name, what = request.query_params.get("table", ""), request.query_params.get("what", "")
+        title = "Why is this still here?"
+        if not what:
+            return self._page(request, title, *why_main(name, what, None))
+        try:
+            return self._page(request, title, *why_main(name, what, self.answers.why(name, what)))
+        except FirnlineError as problem:
+            said = told(problem.message, problem.hint)
+            return self._page(request, title, *why_main(name, what, None, said), status=status_of_problem(problem))
+
+    def login(self, request: Request) -> Response:
+        return self._page(request, "Log in", *login_form(request.query_params.get("next", "/")))
+
+    # ---- acting
+
+    async def logged_in(self, request: Request) -> Response:
+        form = await form_of(request)
+        try:
+            if request.headers.get("sec-fetch-site") not in (None, "same-origin", "none"):
+                raise NotAllowed("another site sent this form")
+            name = self.gate.login(form.get("token", ""), form.get("who", ""))
+        except NotAllowed as problem:
+            main = login_form(form.get("next", "/"), problem.message)
+            return self._page(request, "Log in", *main, status=problem.status)
+        answer = RedirectResponse(_own(form.get("next", "/")), 303)
+        secure = request.url.scheme == "https"
+        answer.set_cookie(COOKIE, name, LONGEST_S, path="/", secure=secure, httponly=True, samesite="strict")
+        return answer
+
+    async def logged_out(self, request: Request) -> Response:
+        self.gate.acting(request, await form_of(request))
+        self.gate.sessions.end(request.cookies.get(COOKIE))
+        answer = RedirectResponse("/", 303)
+        answer.delete_cookie(COOKIE)
+        return answer
+
+    async def do_plan(self, request: Request) -> Response:
+        def act(form: Form, who: str) -> str:
+            return address("/run", id=self.actions.plan(self.answers.known(form.get("table", "")), who))
+
+        return await self._acted(request, act)
+
+    async def do_approve(self, request: Request) -> Response:
+        def act(form: Form, who: str) -> str:
+            run = self.answers.known_run(form.get("run", ""))
+            return address("/run", id=self.actions.approve(run, who, form.get("note") or None).id)
+
+        return await self._acted(request, act)
+
+    async def do_undo(self, request: Request) -> Response:
+        def act(form: Form, who: str) -> str:
+            return address("/run", id=self.actions.undo(self.answers.known_run(form.get("run", "")), who).id)
+
+        return await self._acted(request, act)
+
+    async def do_hold(self, request: Request) -> Response:
+        def act(form: Form, who: str) -> str:
+            table = self.answers.known(form.get("table", ""))
+            said = (form.get("hold", ""), form.get("snapshot"), form.get("why", ""), form.get("until"))
+            self.actions.hold(table, who, *said)
+            return f"{address('/table', name=table)}#holds"
+
+        return await self._acted(request, act)
+
+    async def do_release(self, request: Request) -> Response:
+        def act(form: Form, who: str) -> str:
+            table = self.answers.known(form.get("table", ""))
+            self.actions.release(table, who, form.get("hold", ""))
+            return f"{address('/table', name=table)}#holds"
+
+        return await self._acted(request, act)
+
+    async def _acted(self, request: Request, act: Callable[[Form, str], str]) -> Response:
+        """Returns the way to the page that shows what was done. What is kept of the table is old from then on."""
+        form = await form_of(request)
+        who = self.gate.acting(request, form)
+        try:
+            where = await run_in_threadpool(act, form, who)
+        finally:
+            self.answers.forget(form.get("table") or form.get("run", "").rpartition("@")[0])
+            self.answers.index.ask()
+        return RedirectResponse(where, 303)
+
+    # ---- parts
+
+    def problem(self, request: Request, problem: FirnlineError) -> Response:
+        status = status_of_problem(problem)
+        return self._page(request, "This was not done", *told(problem.message, problem.hint), status=status)
+
+    def _page(self, request: Request, title: str, *main: str, status: int = 200) -> HTMLResponse:
+        session = self.gate.session(request)
+        who, csrf = (None, "") if session is None else (session.who, session.csrf)
+        return HTMLResponse(served(title, main, who, csrf, may_log_in=self.gate.token is not None), status)
+
+    def _age(self) -> str:
+        looked = self.answers.looked()
+        return "the tables are being looked at for the first time" if looked is None else f"as of {looked}"
+
+    def _links(self, table: str, session: Session | None) -> TableLinks:
+        def why(snapshot: str) -> str:
+            return address("/why", table=table, what=snapshot)
+
+        def run(name: str) -> str:
+            return address("/run", id=name)
+
+        look = element("p", element("a", "what a run would free", href=address("/plan", name=table)))
+        if session is None:
+            return TableLinks(why, run, plan_form=look)
+
+        def release(hold: Hold) -> str:
+            button = element("button", "release", aria_label=f"release {hold.name}")
+            return post("/do/release", session.csrf, button, table=table, hold=hold.name)
+
+        plan = element("div", look, _plan_form(table, session), class_="actions")
+        return TableLinks(why, run, release, _hold_form(table, session), plan)
+
+
+def _plan_form(table: str, session: Session) -> Markup:
+    return post("/do/plan", session.csrf, element("button", "plan a run"), table=table)
+
+
+def _hold_form(table: str, session: Session) -> Markup:
+    return post(
+        "/do/hold",
+        session.csrf,
+        text_field("Hold", "hold", required=True),
+        text_field("Snapshot or ref; empty: the whole table", "snapshot"),
+        text_field("Why", "why"),
+        text_field("Until", "until"),
+        element("button", "hold"),
+        table=table,
+    )
+
+
+def _run_forms(status: RunStatus, session: Session) -> list[Markup]:
+    forms = []
+    if status.state is RunState.PLANNED:
+        approve = element("button", "approve and carry out")
+        forms.append(post("/do/approve", session.csrf, text_field("Note", "note"), approve, run=status.id))
+    if not status.run.is_finished and status.state is not RunState.PURGING:
+        forms.append(post("/do/undo", session.csrf, element("button", "undo"), run=status.id))
+    return forms
+
+
+async def form_of(request: Request) -> dict[str, str]:
+    """Returns the fields of a form. Raises NotAllowed for any other body: only forms of a page have these fields."""
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind != "application/x-www-form-urlencoded":
+        raise NotAllowed("this is no form", 415)
+    try:
+        return dict(parse_qsl((await request.body()).decode(), keep_blank_values=True, max_num_fields=50))
+    except ValueError as strange:
+        raise NotAllowed("this form cannot be read", 400) from strange
+
+
+def _own(path: str) -> str:
+    """Returns a path of this page; anything else leads to its beginning."""
+    safe = path.startswith("/") and not path.startswith(("//", "/\\")) and path.isprintable()
+    return path if safe else "/"
