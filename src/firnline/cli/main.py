@@ -140,7 +140,8 @@ def _run(arguments: list[str]) -> int:
         sys.stdout.flush()  # a reader that went away shows here, not while Python shuts down
         return _interrupted("--json" in arguments) if code == Interrupted.exit_code else code
     except FirnlineError as problem:
-        output_for("--json" in arguments).fail(problem)
+        is_over = isinstance(problem, Interrupted) and not left_undone()
+        output_for("--json" in arguments).fail(Interrupted(problem.message) if is_over else problem)
         return problem.exit_code
     except typer.TyperException as problem:
         return _misused(problem, output_for("--json" in arguments))
