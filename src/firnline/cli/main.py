@@ -121,8 +121,8 @@ def run(arguments: list[str]) -> int:
 
 
 def _unheard() -> int:
-    """Returns the exit code of a command whose reader went away, as `firnline … | head` does: there is nobody left to
-    tell. What is still in a buffer would fail once more while Python shuts down.
+    """Returns the exit code of a command whose reader went away, as `head` does: there is nobody left to tell. What is
+    still in a buffer would fail once more while Python shuts down.
     """
     nowhere = os.open(os.devnull, os.O_WRONLY)
     for stream in (sys.stdout, sys.stderr):
