@@ -53,6 +53,12 @@ def test_a_plan_that_the_cap_refuses_says_why_what_stays_and_what_to_do(neglecte
     assert facts(capsys, "plan", TABLE, *NIGHTLY, "--blast-radius", flag)["refused"] is None
 
 
+def test_the_way_out_stays_below_a_cap_of_its_own(neglected: SmallTable, capsys: Capture) -> None:
+    shown = said(capsys, "plan", TABLE, *NIGHTLY, "--blast-radius", "20%")
+    assert "hint: `--at-most 20%` takes the oldest first" in shown
+    assert "--at-most" not in said(capsys, "plan", TABLE, *NIGHTLY, "--blast-radius", "0.5%")
+
+
 @pytest.mark.parametrize("bound", ["50%", "30%", "90%", "3%"])
 def test_a_bound_takes_the_oldest_and_as_many_as_it_allows(neglected: SmallTable, capsys: Capture, bound: str) -> None:
     every = facts(capsys, "plan", TABLE, *NIGHTLY)

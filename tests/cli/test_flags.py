@@ -103,9 +103,9 @@ def test_a_date_is_its_beginning_in_utc(lake: Lake, capsys: Capture) -> None:
     by_date = facts(capsys, *PLAN, "--older-than", "2026-01-05")
     assert by_date["expire"] == facts(capsys, *PLAN, "--older-than", "2026-01-05T00:00:00Z")["expire"]
     held = facts(capsys, "hold", "add", "lake.ns.events", "case-7", "main", "--until", "2027-01-01")
-    assert held["until"] == "2027-01-01T00:00:00.000Z"
+    assert held["until"] == "2027-01-02T00:00:00.000Z", "that day counts"
     again = said(capsys, "hold", "add", "lake.ns.events", "case-8", "main", "--until", "2027-01-01")
-    assert again.startswith("held, until 2027-01-01T00:00:00.000Z: ")
+    assert again.startswith("held, until 2027-01-02T00:00:00.000Z: ")
 
 
 def test_a_run_remembers_the_instant_and_not_the_age(lake: Lake, capsys: Capture) -> None:

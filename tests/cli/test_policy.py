@@ -169,3 +169,12 @@ def test_a_misspelt_table_under_patterns_stops_the_plan(lake: Lake, capsys: pyte
     lake.policy(BY_PATTERN.replace('"ev*"', "evnets"))
     assert run(["plan", "lake.ns.events"]) == 2
     assert "firnline.yaml:7: 'evnets' is nearly the table 'events'" in capsys.readouterr().err
+
+
+def test_a_plan_tells_of_a_pattern_that_matches_but_for_its_case(lake: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    (lake.folder / "firnline.yaml").write_text(
+        'catalogs: {lake: {namespaces: {ns: {tables: {"EV*": {keep: {last: 99}}}}}}}\n'
+    )
+    assert run(["plan", "lake.ns.events", "--older-than", "2100-01-01"]) == 0
+    shown = capsys.readouterr().out
+    assert "note: firnline.yaml:1: 'EV*' is no pattern of the table 'events'" in shown

@@ -7,7 +7,15 @@ from datetime import UTC, datetime, timedelta
 
 from firnline.app.places import now_ms
 from firnline.errors import BadTimestamp, UsageError
-from firnline.model.times import SECOND_MS, format_duration, is_duration, parse_duration, parse_instant, parse_moment
+from firnline.model.times import (
+    SECOND_MS,
+    format_duration,
+    is_duration,
+    parse_duration,
+    parse_instant,
+    parse_last_moment,
+    parse_moment,
+)
 
 Moment = str | int | datetime
 """An instant: a datetime with its zone, ISO 8601 with its zone, a date as text (its beginning in UTC), or milliseconds
@@ -45,6 +53,11 @@ def instant(moment: Moment | None) -> int | None:
         case int() if not isinstance(moment, bool):
             return parse_instant(str(moment))
     raise BadTimestamp(f"not an instant: {moment!r:.64}", hint=_INSTANT_HINT)
+
+
+def last_instant(moment: Moment | None) -> int | None:
+    """Returns the same for what lasts until then; of a date as text the end of that day in UTC."""
+    return parse_last_moment(moment) if isinstance(moment, str) else instant(moment)
 
 
 def cutoff_ms(older_than: Cutoff | None, now: Moment | None = None) -> int | None:

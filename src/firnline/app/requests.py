@@ -74,6 +74,7 @@ def request_of(
     at_ms = instant(now)
     if at_most is not None and not 0 < at_most <= 1:
         raise UsageError(f"at most {at_most!r} of a table is no share", hint="write 0.5 for a half")
+    _refuse_no_share(blast_radius)
     return Request(
         keep=rule_texts(keep),
         older_than_ms=cutoff_ms(older_than, now),
@@ -113,6 +114,7 @@ def terms_of(
     """Returns on what terms a search becomes a run. `consent` is shown the plan; without it the plan waits."""
     from firnline.app.searches import SearchTerms
 
+    _refuse_no_share(blast_radius)
     leave = Leave(break_lease, include_outside or None)
     grace_ms = None if grace is None else duration_ms(grace)
     return SearchTerms(grace_ms, blast_radius, dry_run, consent, leave, inventory, files)
@@ -133,3 +135,9 @@ def age_ms(retain: Age | int | None) -> int | None:
     if isinstance(retain, str) and retain.lower() == "forever":
         return FOREVER
     return retain if retain is None or isinstance(retain, int) else duration_ms(retain)
+
+
+def _refuse_no_share(blast_radius: float | None) -> None:
+    """Raises UsageError for a cap that is no share of one: 50 for 50 % would be no cap at all."""
+    if blast_radius is not None and not 0 <= blast_radius <= 1:
+        raise UsageError(f"a blast radius of {blast_radius!r} is no share of a table", hint="write 0.5 for a half")

@@ -65,6 +65,11 @@ class CatalogSettings:
 
 def load_catalogs() -> dict[str, CatalogSettings]:
     """Returns the configured catalogs by name, lower-cased as PyIceberg reads them. Raises UsageError."""
+    return {name: _settings(name, properties) for name, properties in written_catalogs().items()}
+
+
+def written_catalogs() -> dict[str, Any]:
+    """Returns what is written of each catalog, in a file or in variables, with its credentials. Raises UsageError."""
     if not _is_configured():
         return {}
     from pyiceberg.utils.config import Config
@@ -80,7 +85,7 @@ def load_catalogs() -> dict[str, CatalogSettings]:
             "`catalog` in PyIceberg's configuration is not a mapping of names",
             "write catalog: {NAME: {type: …, uri: …}}",
         )
-    return {name: _settings(name, properties) for name, properties in catalogs.items()}
+    return catalogs
 
 
 def _is_configured() -> bool:

@@ -38,9 +38,7 @@ COMMANDS = (
     Listed("runs", "firnline.cli.runs", "List runs; `runs show RUN` shows one."),
     Listed("check", "firnline.cli.check", "Look whether every file that a table needs exists."),
     Listed("history", "firnline.cli.history", "Show a table day by day, and what expired when."),
-    Listed(
-        "report", "firnline.cli.pictures.report", "Write all that is seen of a table or a run into one HTML file."
-    ),
+    Listed("report", "firnline.cli.pictures.report", "Write all that is seen of a table or a run into one HTML file."),
     Listed("sql", "firnline.cli.sql", "Query tables and their metadata in Spark SQL."),
     Listed("orphans", "firnline.cli.orphans", "Find files that no snapshot of any table needs; purge them."),
     Listed("dropped", "firnline.cli.orphans", "Show folders that look like tables and are in no catalog."),
@@ -121,8 +119,8 @@ def run(arguments: list[str]) -> int:
 
 
 def _unheard() -> int:
-    """Returns the exit code of a command whose reader went away, as `firnline … | head` does: there is nobody left to
-    tell. What is still in a buffer would fail once more while Python shuts down.
+    """Returns the exit code of a command whose reader went away, as `head` does: there is nobody left to tell. What is
+    still in a buffer would fail once more while Python shuts down.
     """
     nowhere = os.open(os.devnull, os.O_WRONLY)
     for stream in (sys.stdout, sys.stderr):
@@ -140,7 +138,8 @@ def _run(arguments: list[str]) -> int:
         sys.stdout.flush()  # a reader that went away shows here, not while Python shuts down
         return _interrupted("--json" in arguments) if code == Interrupted.exit_code else code
     except FirnlineError as problem:
-        output_for("--json" in arguments).fail(problem)
+        is_over = isinstance(problem, Interrupted) and not left_undone()
+        output_for("--json" in arguments).fail(Interrupted(problem.message) if is_over else problem)
         return problem.exit_code
     except typer.TyperException as problem:
         return _misused(problem, output_for("--json" in arguments))

@@ -115,7 +115,7 @@ def hold_add(
     who: Annotated[str | None, typer.Option("--who", help="Default: you.")] = None,
     until: Annotated[
         str | None,
-        typer.Option("--until", metavar="T", help="A date (its beginning in UTC), or an instant with its zone."),
+        typer.Option("--until", metavar="T", help="A date (to its end in UTC), or an instant with its zone."),
     ] = None,
     config: options.Config = None,
     as_json: options.Json = False,

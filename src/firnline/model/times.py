@@ -79,6 +79,13 @@ def parse_moment(text: str) -> int:
     return parse_instant(f"{cleaned}T00:00:00Z" if _DATE.fullmatch(cleaned) else cleaned)
 
 
+def parse_last_moment(text: str) -> int:
+    """Returns the same, of a date alone the instant at which that day is over in UTC: what stays until a day stays on
+    it.
+    """
+    return min(LAST_MS, parse_moment(text) + (DAY_MS if _DATE.fullmatch(text.strip()) else 0))
+
+
 def _before_the_end(ms: int, text: str) -> int:
     """Returns the instant. One that no calendar shows was meant in another unit, such as microseconds."""
     if not _FIRST_MS <= ms <= LAST_MS:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from math import ceil
+from math import ceil, floor
 from typing import TYPE_CHECKING, Any
 
 from firnline.errors import BlastRadiusExceeded, FirnlineError, RefusedForSafety
@@ -91,7 +91,8 @@ class Plan:
     has beside snapshots and refs stays or goes too. `seen` is what refs that are dropped held, by name. `drawing` is
     the history before and after, of a format whose commits rewrite it. `erasure` is what goes from snapshots that stay.
     `orphans` is what a listing showed that was taken before all else; `victims` are these and what expires.
-    `metadata_versions` are counted beside all of that: no snapshot needs them. None for a format without such.
+    `cap` is the share of the table that may go at once. `metadata_versions` are counted beside all of that: no snapshot
+    needs them; None for a format without such.
     """
 
     table: str
@@ -126,6 +127,7 @@ class Plan:
     erasure: Erasure | None = None
     orphans: OrphanPlan | None = None
     metadata_versions: MetadataVersions | None = None
+    cap: float = 1.0
 
     @property
     def refusal(self) -> FirnlineError | None:
@@ -137,11 +139,12 @@ class Plan:
     @property
     def ways_out(self) -> tuple[str, ...]:
         """What lets a plan through that would remove too much, each as a sentence."""
-        bounded = "`--at-most 50%` takes the oldest first, no more than that; again and again, it needs no leave"
+        most = floor(100 * min(0.5, self.cap))
+        bounded = f"`--at-most {most}%` takes the oldest first, no more than that and below the cap; again and again"
         kept = self.kept.all if self.kept is not None else Tally()
         share = min(100, ceil(100 * share_removed(kept, self.victims.all)[1]))
         lifted = f"`--blast-radius {share}%` lets all of it go at once, if that is really meant"
-        return (bounded, lifted) if len(self.expire) > 1 and self.orphans is None else (lifted,)
+        return (bounded, lifted) if most and len(self.expire) > 1 and self.orphans is None else (lifted,)
 
     def to_json(self) -> dict[str, Any]:
         """Returns the contract of `plan --json`: ids are strings, totals come by kind, instants are ISO 8601."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from firnline.app.places import Places, open_places
 from firnline.app.runs import Runs
@@ -55,7 +55,7 @@ class RelationRequest:
     at_ms: int | None = None
     version: str | None = None
     config: str | None = None
-    home: str | None = None
+    home: str | None = field(default=None, repr=False)
     whole: bool = False
 
 
@@ -113,8 +113,8 @@ def open_relation(asked: RelationRequest) -> tuple[Relation, str]:
     """Returns the relation and the version of the table that it shows; a lake has none."""
     if asked.table is None:
         return OF_LAKE[asked.what](asked.config, asked.home, asked.whole), ""
-    with at_home(asked.home):
-        places = open_places(asked.config)
+    with at_home(asked.home, asked.config) as config:
+        places = open_places(config)
         work = places.table_context(asked.table)
         state = _state(work, asked.version)
         return _RELATIONS[asked.what](_Opened(places, work, state, asked)), state.fence

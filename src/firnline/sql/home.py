@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
 
-from firnline.settings import find_config
+from firnline.catalogs.config import written_catalogs
+from firnline.settings import NAME, find_config
 
 _FILE = ".pyiceberg.yaml"
 
@@ -20,9 +24,40 @@ def usual_options(config: str | None) -> dict[str, str]:
     return {name: value for name, value in found.items() if value}
 
 
+def carried_options(config: str | None) -> dict[str, str]:
+    """Returns the options that hold the configuration itself: the files of another machine are none of ours. There are
+    credentials in it, so it travels inside the data source, where no page of Spark shows it.
+    """
+    file = find_config(config)
+    policy = "" if file is None else file.read_text()
+    return {"home": json.dumps({"catalog": written_catalogs(), "policy": policy})}
+
+
 @contextmanager
-def at_home(home: str | None) -> Iterator[None]:
-    """Lets PyIceberg's configuration be found in a folder: a worker has the environment of the JVM's start."""
+def at_home(home: str | None, config: str | None) -> Iterator[str | None]:
+    """Lets PyIceberg's configuration be found in a folder: a worker has the environment of the JVM's start. Yields the
+    file that firnline goes by. Where the configuration itself was sent, both are written down for that time.
+    """
+    with ExitStack() as until_then:
+        if home and home.startswith("{"):
+            folder = until_then.enter_context(TemporaryDirectory(prefix="firnline-home-"))
+            home, config = _written_down(json.loads(home), Path(folder))
+        until_then.enter_context(_found_in(home))
+        yield config
+
+
+def _written_down(sent: Mapping[str, Any], folder: Path) -> tuple[str, str]:
+    """Returns the folder, which only this user can read, and the file for firnline in it."""
+    import yaml
+
+    if sent["catalog"]:  # PyIceberg takes blocks alone, in which nothing is empty
+        (folder / _FILE).write_text(yaml.safe_dump({"catalog": sent["catalog"]}, default_flow_style=False))
+    (folder / NAME).write_text(sent["policy"])
+    return str(folder), str(folder / NAME)
+
+
+@contextmanager
+def _found_in(home: str | None) -> Iterator[None]:
     before = os.environ.get("PYICEBERG_HOME")
     if home:
         os.environ["PYICEBERG_HOME"] = home

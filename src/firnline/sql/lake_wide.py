@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import pyarrow as pa
 
@@ -67,7 +67,7 @@ class SnapshotsOfLake:
     """
 
     config: str | None = None
-    home: str | None = None
+    home: str | None = field(default=None, repr=False)
     whole: bool = False
 
     @property
@@ -75,8 +75,8 @@ class SnapshotsOfLake:
         return pa.schema([(_TABLE, pa.string()), *ALL_SNAPSHOTS])
 
     def pieces(self, bounds: TimeBounds) -> Sequence[Piece]:
-        with at_home(self.home):
-            places = open_places(self.config)
+        with at_home(self.home, self.config) as config:
+            places = open_places(config)
             found = [
                 (len(snapshots.live), TablePiece(table, snapshots, piece))
                 for table, snapshots in _of_each(places, lambda name: _snapshots_of(places, name), self.whole)
@@ -127,7 +127,7 @@ class RunsOfLake:
     """The recorded runs of every table, read while planning."""
 
     config: str | None = None
-    home: str | None = None
+    home: str | None = field(default=None, repr=False)
     whole: bool = False
 
     @property
@@ -135,8 +135,8 @@ class RunsOfLake:
         return RUNS
 
     def pieces(self, bounds: TimeBounds) -> Sequence[Piece]:
-        with at_home(self.home):
-            places = open_places(self.config)
+        with at_home(self.home, self.config) as config:
+            places = open_places(config)
             found = [each for _, runs in _of_each(places, Runs(places).of_table, self.whole) for each in runs]
         return [run_rows([each.to_json() for each in found])]
 

@@ -6,6 +6,7 @@ import os
 from collections.abc import Mapping
 
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.utils import is_remote
 
 from firnline.ports.formats import State
 from firnline.settings import find_config
@@ -32,7 +33,12 @@ def source_options(
 def source_frame(spark: SparkSession, options: Mapping[str, str]) -> DataFrame:
     """Returns all rows and columns of a relation."""
     schema = open_relation(asked_of(options))[0].schema
-    return spark.read.format(NAME).schema(spark_schema(schema, None)).options(**options).load()
+    return spark.read.format(NAME).schema(spark_schema(schema, None)).options(**sent_options(options)).load()
+
+
+def sent_options(options: Mapping[str, str]) -> dict[str, str]:
+    """Returns what Spark is told: to a server of Spark Connect no name of a file here, it was sent what they say."""
+    return {name: value for name, value in options.items() if not is_remote() or name not in ("config", "home")}
 
 
 def _config_file(config: str | None) -> str | None:

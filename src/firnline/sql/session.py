@@ -29,7 +29,7 @@ from firnline.sql.asking import AT_A_SNAPSHOT, asked_of, open_relation, snapshot
 from firnline.sql.contents import FILE, EntryRows
 from firnline.sql.faults import understanding
 from firnline.sql.lake_wide import tell
-from firnline.sql.reading import source_options
+from firnline.sql.reading import sent_options, source_options
 from firnline.sql.routing import Routes
 from firnline.sql.source import NAME, PUSHDOWN, register, spark_schema
 from firnline.sql.statements import (
@@ -246,7 +246,7 @@ class Statements:
             given["columns"] = ",".join(f"{FILE}.{each}" for each in relation.parts or ())
         schema = relation.schema
         columns = None if query is None or query.whole_rows else _needed(schema.names, query, view.what)
-        return self.spark.read.format(NAME).schema(spark_schema(schema, columns)).options(**given).load()
+        return self.spark.read.format(NAME).schema(spark_schema(schema, columns)).options(**sent_options(given)).load()
 
 
 def _matches(name: str, pattern: str) -> bool:

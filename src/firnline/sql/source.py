@@ -18,7 +18,7 @@ from pyspark.sql.utils import is_remote
 from firnline.errors import UnsupportedFormat, UsageError
 from firnline.spark.telling import forget_zip_importers
 from firnline.sql.faults import telling
-from firnline.sql.home import leave_gone_folder, usual_options
+from firnline.sql.home import carried_options, leave_gone_folder, usual_options
 from firnline.sql.relations import Piece, Relation, TimeBounds, bounds_of
 
 NAME = "firnline"
@@ -29,12 +29,12 @@ _RUNTIME = "a runtime of the table's own format may read it: FIRNLINE_SPARK_PACK
 def register(spark: SparkSession, config: str | None = None) -> None:
     """Makes `spark.read.format("firnline")` work in a session, on its executors too, with the configuration that is
     found here and now: Spark asks in a process that stands where the session was started. A server of Spark Connect
-    has files of its own, so it goes by its own configuration. A session in which the case of names counts takes one
+    has files of its own, so it is sent what these here say. A session in which the case of names counts takes one
     registration only: the first stays there.
     """
     from firnline.spark.shipping import equipped
 
-    usual = {} if is_remote() else usual_options(config)
+    usual = carried_options(config) if is_remote() else usual_options(config)
     try:
         equipped(spark).dataSource.register(type("SettledSource", (FirnlineSource,), {"usual": usual}))
     except AnalysisException as problem:

@@ -13,7 +13,7 @@ from firnline.policy.inherit import Effective, effective
 from firnline.policy.parse import Section, parse_policy
 from firnline.policy.policy import Setting
 from firnline.policy.rules import KeepLast, Rule
-from firnline.policy.written.entries import check_names, sections_of_catalog
+from firnline.policy.written.entries import check_names, miswritten_patterns, sections_of_catalog
 
 FILE = """\
 keep: {last: 1}
@@ -129,6 +129,39 @@ def test_a_pattern_does_not_hide_a_slip(text: str, name: str) -> None:
 def test_an_entry_of_its_own_anywhere_settles_that_no_slip_was_meant() -> None:
     text = 'catalogs: {prod: {namespaces: {"*": {tables: {order: {}}}, sales: {tables: {orders: {grace: 1h}}}}}}'
     assert effective(parse_policy(text), "prod", ("sales",), "orders").grace.value == 3_600_000
+
+
+def test_a_plain_namespace_beats_what_stands_below_a_pattern_of_namespaces() -> None:
+    text = (
+        'catalogs: {prod: {namespaces: {"*": {tables: {"ord*": {grace: 1h}, lines: {grace: 3h}}}, sales: {grace: 2h}}}}'
+    )
+    for table in ("orders", "lines"):
+        found = effective(parse_policy(text), "prod", ("sales",), table).grace
+        assert (found.value, str(found.source)) == (7_200_000, "firnline.yaml:1, namespace sales")
+    assert effective(parse_policy(text), "prod", ("other",), "orders").grace.value == 3_600_000
+
+
+def test_an_entry_below_a_pattern_does_not_hide_a_slip_in_the_namespace_itself() -> None:
+    text = 'catalogs: {prod: {namespaces: {"s*": {tables: {orders: {}}}, sales: {tables: {ordres: {grace: 9h}}}}}}'
+    with pytest.raises(PolicyError, match="'ordres' is nearly"):
+        effective(parse_policy(text), "prod", ("sales",), "orders")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('catalogs: {prod: {namespaces: {sales: {tables: {"Ord*": {}}}}}}', ["'Ord*' is no pattern of the table"]),
+        ('catalogs: {prod: {namespaces: {"SAL*": {}}}}', ["'SAL*' is no pattern of the namespace 'sales'"]),
+        ('catalogs: {"PR*": {namespaces: {"*": {tables: {"ORDERS*": {}}}}}}', ["'ORDERS*' is no pattern of the table"]),
+        ('catalogs: {prod: {namespaces: {sales: {tables: {"Ord*": {}, "ord*": {}}}}}}', []),
+        ('catalogs: {prod: {namespaces: {sales: {tables: {"Ord*": {}, orders: {}}}}}}', []),
+        ('catalogs: {prod: {namespaces: {sales: {tables: {"Inv*": {}}}}}}', []),
+    ],
+)
+def test_a_pattern_that_matches_but_for_its_case_is_told(text: str, said: list[str]) -> None:
+    notes = miswritten_patterns(parse_policy(text), "prod", ("sales",), "orders")
+    assert len(notes) == len(said)
+    assert all(words in note for words, note in zip(said, notes, strict=True))
 
 
 TABLES = [(("sales",), "orders"), (("sales",), "refunds"), (("raw", "eu"), "events")]

@@ -6,7 +6,7 @@ import getpass
 from collections.abc import Callable, Sequence
 
 from firnline.app.catalogs import Table
-from firnline.app.moments import Age, Moment, instant
+from firnline.app.moments import Age, Moment, last_instant
 from firnline.app.places import Places
 from firnline.app.requests import age_ms
 from firnline.model.holds import Hold
@@ -49,7 +49,7 @@ class MarkingVerbs:
         work = self.places.table_context(table)
         state = work.source.load()
         held = resolve(state, snapshot) if snapshot is not None and snapshot in state.refs else snapshot
-        hold = Hold(name, who or getpass.getuser(), why, held, instant(until))
+        hold = Hold(name, who or getpass.getuser(), why, held, last_instant(until))
         return hold, add_hold(work, hold)
 
     def release(self, table: Table, name: str) -> None:

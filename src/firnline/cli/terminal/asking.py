@@ -52,7 +52,11 @@ def refuse_mute(as_json: bool) -> None:
 
 
 def question_of(plan: Plan) -> str:
-    return f"Remove {_what(len(plan.expire), len(plan.expire_refs))} from {plan.table}? {_stay([plan.stages])}"
+    found = plan.orphans.victims.all if plan.orphans is not None and not plan.orphans.refused else Tally()
+    searched = f"{tally(found)} that no table needs" if found.files else ""
+    named = [_what(len(plan.expire), len(plan.expire_refs))] if plan.expire or plan.expire_refs or not searched else []
+    what = " and ".join([*named, *filter(None, [searched])])
+    return f"Remove {what} from {plan.table}? {_stay([plan.stages])}"
 
 
 def question_of_several(plans: Sequence[TablePlan]) -> str:
@@ -83,8 +87,8 @@ def _stay(several: Sequence[Sequence[Stage]]) -> str:
     grace = {each.grace_ms for stages in several for each in stages if isinstance(each, AwaitGrace)}
     if len(undo) > 1 or len(grace) > 1:
         return "Files stay for each table's own grace."
-    before = f"Nothing changes for {spelled(undo.pop())}, then the files stay" if any(undo) else "Files stay"
-    return f"{before} {spelled(grace.pop())}." if any(grace) else "Files go at once."
+    before = f"Nothing changes for {spelled(undo.pop())}, then the files" if any(undo) else "Files"
+    return f"{before} stay {spelled(grace.pop())}." if any(grace) else f"{before} go at once."
 
 
 def spelled(ms: int) -> str:

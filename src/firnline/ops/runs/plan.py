@@ -26,9 +26,10 @@ from firnline.policy.decide import decide
 from firnline.policy.parse import Section, longest_write_ms
 from firnline.policy.policy import Level
 from firnline.policy.readers import ReaderNeeds
+from firnline.policy.written.entries import miswritten_patterns
 from firnline.ports.abilities import Consequences, DrawsHistory, ExpiringWriters, OpenSessions, PointedVersion
 from firnline.ports.cache import Remember
-from firnline.ports.catalogs import TableSource
+from firnline.ports.catalogs import TableName, TableSource
 from firnline.ports.engines import Survey, TableWalk, Territory
 from firnline.ports.expanding import Expand
 from firnline.ports.formats import FenceKind, State, TableFormat, UndoWindow
@@ -140,6 +141,7 @@ def decide_plan(
         plan,
         notes=(
             *_notes(source.format, state),
+            *_miswritten(config, source.name),
             *troubles_of(pointed),
             *trouble,
             *read.notes,
@@ -221,6 +223,10 @@ def _notes(table_format: TableFormat, state: State) -> tuple[str, ...]:
         ends = f"`firnline adopt {quote(state.table)}` ends it"
         told.append(f"its writers expire on their own and lose files of other branches; {ends}")
     return tuple(told)
+
+
+def _miswritten(config: Section, name: TableName) -> list[str]:
+    return miswritten_patterns(config, name.catalog, name.namespace, name.name) if name.catalog else []
 
 
 def roots(table_format: TableFormat, state: State, released: Set[str]) -> Iterator[Root]:
@@ -347,6 +353,7 @@ def _with_files(plan: Plan, settled: Settled, survey: Survey, engine: str, reque
         units_opened=survey.units_opened,
         stages=tuple(purge if isinstance(each, PurgeVictims) else each for each in plan.stages),
         refused=blast_radius_refusal(kept.all, victims.all, cap),
+        cap=cap,
     )
 
 

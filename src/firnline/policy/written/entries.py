@@ -31,7 +31,8 @@ class CountingEntries:
 
 def entries_for(config: Section, catalog: str, namespace: Levels, table: str) -> CountingEntries:
     """Returns what counts for a table. At each level patterns come first, in the order of the file, and plain names
-    after them: of two that say the same, the later one counts.
+    after them: of two that say the same, the later one counts. Whatever stands below a pattern of namespaces comes
+    before a namespace by its plain name.
 
     Raises PolicyError where the file has a name that differs from one of the table's by a slip, and no entry for that:
     its rule was meant for this table, whatever pattern matches as well.
@@ -40,9 +41,10 @@ def entries_for(config: Section, catalog: str, namespace: Levels, table: str) ->
     spaces = [each for found in catalogs for each in _of_namespace(found, namespace)]
     tables = _of_table([each for each in spaces if each.is_whole], table)
     own = [each.section for each in tables if each.is_exact]
-    general = [each.section for each in tables if not each.is_exact]
-    ordered = sorted(spaces, key=lambda each: each.depth)
-    around = (config, *(each.section for each in (*catalogs, *ordered)), *general)
+    general = [each for each in tables if not each.is_exact]
+    ordered = [*sorted(spaces, key=lambda each: each.depth), *general]
+    loose, named = ([each for each in ordered if bool(each.depth) is plain] for plain in (False, True))
+    around = (config, *(each.section for each in (*catalogs, *loose, *named)))
     return CountingEntries(around, own[0] if own else _NOTHING)
 
 
@@ -54,7 +56,8 @@ def sections_of_catalog(config: Section, name: str) -> list[Section]:
 @dataclass(frozen=True, slots=True)
 class _Counting:
     """An entry that counts. `is_exact`: it was found by plain names alone; `is_whole`: by all levels of a namespace and
-    not just by the outer ones; `depth`: how many of these a plain name gives, none for a pattern.
+    not just by the outer ones; `depth`: how many of these a plain name gives, none for a pattern. A table has that of
+    its namespace.
     """
 
     section: Section
@@ -100,15 +103,33 @@ def _of_table(spaces: Sequence[_Counting], table: str) -> list[_Counting]:
     for space in spaces:
         inside = space.section.inside
         found += (
-            _Counting(entry, False)
+            _Counting(entry, False, depth=space.depth)
             for key, entry in inside.items()
             if key != table and is_name_pattern(key) and fnmatchcase(table, key)
         )
-        plain += [_Counting(inside[table], space.is_exact)] if table in inside else []
-    if not plain:
-        for space in spaces:
+        plain += [_Counting(inside[table], space.is_exact, depth=space.depth)] if table in inside else []
+    for space in spaces:  # what stands below a pattern is of many tables, and settled by an entry anywhere
+        if table not in space.section.inside and (space.depth or not plain):
             _refuse_slip(space.section, table, "table")
     return [*found, *plain]
+
+
+def miswritten_patterns(config: Section, catalog: str, namespace: Levels, table: str) -> list[str]:
+    """Returns what a person should know of patterns that would match but for the case of their letters: they count for
+    nothing here, and what they were to keep may go. Nothing of those beside which another entry counts.
+    """
+    catalogs = [each.section for each in _of_catalog(config, catalog)]
+    spaces = [each.section for found in catalogs for each in _of_namespace(_Counting(found, False), namespace)]
+    levels = [*((found, "namespace", written(namespace)) for found in catalogs), *((e, "table", table) for e in spaces)]
+    return [note for level, what, name in levels for note in _but_for_case(level, what, name)]
+
+
+def _but_for_case(level: Section, what: str, name: str) -> Iterator[str]:
+    if any(key == name or (is_name_pattern(key) and fnmatchcase(name, key)) for key in level.inside):
+        return
+    for key, entry in level.inside.items():
+        if is_name_pattern(key) and fnmatchcase(name.casefold(), key.casefold()):
+            yield f"{entry.at}: {key!r} is no pattern of the {what} {name!r}: case counts, and so it keeps nothing here"
 
 
 def _refuse_slip(level: Section, name: str, what: str) -> None:

@@ -1,0 +1,79 @@
+"""Over Spark Connect a query goes by the catalogs of the one who asks: the server has other files, or none."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from pyiceberg.catalog.sql import SqlCatalog
+
+from firnline.app.places import open_places
+from firnline.sql.home import at_home, carried_options
+from tests.engines.clusters import connect_server, surroundings
+
+FIRNLINE = Path(sys.executable).parent / "firnline"
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with the configuration of a person, and a table in the catalog that it names."""
+    home = tmp_path / "home of a person"
+    home.mkdir()
+    settings = {"type": "sql", "uri": f"sqlite:///{tmp_path}/catalog.db", "warehouse": f"file://{tmp_path}/lake"}
+    lines = "".join(f"    {name}: {value}\n" for name, value in settings.items())
+    (home / ".pyiceberg.yaml").write_text(f"catalog:\n  mine:\n{lines}")
+    (home / "firnline.yaml").write_text("grace: 7h\n")
+    catalog = SqlCatalog("mine", **settings)
+    catalog.create_namespace("ns")
+    rows = pa.table({"id": pa.array([1], pa.int64())})
+    catalog.create_table("ns.t", rows.schema).append(rows)
+    catalog.close()
+    monkeypatch.setenv("PYICEBERG_HOME", str(home))
+    monkeypatch.delenv("FIRNLINE_CONFIG", raising=False)
+    monkeypatch.chdir(home)
+    return home
+
+
+def test_what_was_sent_counts_and_not_what_lies_there(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sent = carried_options(None)["home"]
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / "firnline.yaml").write_text("grace: 1h\n")
+    monkeypatch.delenv("PYICEBERG_HOME")
+    monkeypatch.setenv("HOME", str(elsewhere))
+    monkeypatch.chdir(elsewhere)
+    with at_home(sent, None) as config:
+        places = open_places(config)
+        assert [str(each) for each in places.catalogs.tables()] == ["mine.ns.t"]
+        assert places.config.settings["grace"].value == 7 * 3_600_000
+        assert config is not None
+        assert Path(config).parent.stat().st_mode & 0o077 == 0
+    assert not Path(config).exists()
+    assert "PYICEBERG_HOME" not in os.environ
+
+
+@pytest.mark.full
+@pytest.mark.spark
+@pytest.mark.xdist_group("spark")
+def test_a_server_that_knows_no_catalog_reads_those_of_the_client(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    around = {name: value for name, value in surroundings(tmp_path).items() if not name.startswith("PYICEBERG_")}
+    here = {name: value for name, value in os.environ.items() if not name.startswith("PYICEBERG_")}
+    server = tmp_path / "server"
+    server.mkdir()
+    monkeypatch.chdir(server)  # the client finds its files where it stands, and the server none
+    asked = ("count(*) AS n FROM ns.t.snapshots", "table AS n FROM firnline.snapshots", "id AS n FROM ns.t")
+    queries = "; ".join(f"SELECT {each}" for each in asked)
+    with connect_server({**around, "HOME": str(server), "PYSPARK_PYTHON": sys.executable}, server, cores=1) as remote:
+        ended = subprocess.run(
+            [FIRNLINE, "sql", queries, "--output", "csv"],
+            env={**here, "SPARK_REMOTE": remote}, cwd=home, capture_output=True, text=True, check=False,
+        )  # fmt: skip
+    assert (ended.returncode, ended.stdout.split()) == (0, ["n", "1", "n", "mine.ns.t", "n", "1"]), ended.stderr
