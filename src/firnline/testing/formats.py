@@ -271,6 +271,18 @@ class FormatContract:
         assert specimen.needed() == kept
         assert process.check(specimen.location).sound
 
+    def test_a_graph_has_every_snapshot_before_and_what_its_run_leaves_after(self, specimen: Specimen) -> None:
+        process = FolderProcess(clock=Clock())
+        view = process.plan(specimen.location, **EVERYTHING_OLD)
+        graph, kept = process.graph(specimen.location, **EVERYTHING_OLD), {each.id for each in view.plan.keep}
+        assert (graph.before, graph.after) == (view.graph.before, view.graph.after)
+        assert {each.id for each in graph.before} == kept | {each.id for each in view.plan.expire}
+        assert {each.id for each in graph.after} == kept
+        named = {label.name for each in graph.before for label in each.labels if label.kind in ("branch", "tag")}
+        assert named == set(process.places.source(specimen.location).load().refs)
+        left = {each.id for each in graph.after}
+        assert all(each.parent is None or each.parent in left for each in graph.after)
+
     def test_a_bounded_run_takes_some_of_it_and_leaves_all_else_whole(self, specimen: Specimen) -> None:
         process = FolderProcess(clock=Clock())
         every = process.plan(specimen.location, **EVERYTHING_OLD).plan

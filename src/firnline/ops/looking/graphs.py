@@ -40,7 +40,8 @@ def _taken_out(graph: Graph, expired: Set[SnapshotId]) -> HistoryDrawing:
     """Returns the history without what expires: what is left follows its nearest ancestor that is left."""
     ordered = sorted(graph, key=lambda each: (each.timestamp_ms, each.id))
     older = {each.id: each.parent if each.parent in graph else graph.bridges.get(each.id) for each in ordered}
-    left = {**older, **graph.bridges_without(expired)}
+    bridges = graph.bridges_without(expired)
+    left = {each: bridges.get(each, None if parent in expired else parent) for each, parent in older.items()}
     before = (
         DrawnSnapshot(
             each.id, older[each.id], each.timestamp_ms, SnapshotFate.GOES if each.id in expired else SnapshotFate.STAYS
