@@ -1,6 +1,6 @@
 # Every target sets up what it needs: on a bare machine `make demo` or `make test` is all there is to type.
 .DEFAULT_GOAL := help
-.PHONY: help setup demo services services-stop unit test test-full check bench pictures dist lock clean
+.PHONY: help setup demo services services-stop unit test test-full check bench pictures first-hour dist lock clean
 
 # The tests start hundreds of processes: none of them should compile firnline's modules anew.
 unexport PYTHONDONTWRITEBYTECODE
@@ -65,8 +65,14 @@ bench: $(READY) ## ratios against other tools; takes a while
 	@JAVA_HOME=$$(scripts/java.sh) && export JAVA_HOME && \
 	for each in bench/*.py; do [ -e "$$each" ] || continue; echo "== $$each"; .venv/bin/python "$$each" || exit 1; done
 
-pictures: $(READY) ## pictures of the page for README and docs, with Debian's chromium
+pictures: $(READY) ## pictures of the page, the terminal and a notebook for README and docs, with Debian's chromium
+	@[ -d .demo/lake ] || $(MAKE) demo > /dev/null
+	@.venv/bin/python scripts/terminal_pictures.py
 	@.venv/bin/python scripts/pictures.py
+
+first-hour: $(READY) ## record a first hour from the wheel alone, on S3 and PostgreSQL servers, into docs/guides/first-hour.md
+	@scripts/services.sh
+	@JAVA_HOME=$$(scripts/java.sh) && export JAVA_HOME && $(SERVERS) run moto postgres -- .venv/bin/python scripts/first_hour.py
 
 dist: $(READY) ## build wheel and sdist, and try them in bare environments of every Python that is here
 	@scripts/dist.sh

@@ -123,7 +123,7 @@ def ran(command: str, folder: Path) -> str:
     found = subprocess.run(both, shell=True, cwd=folder, env=how, text=True, check=False, stdout=subprocess.PIPE)
     if found.returncode:
         raise SystemExit(f"{command}\n{found.stdout}")
-    lines = found.stdout.splitlines()
+    lines = found.stdout.replace(str(folder), "~").replace(os.environ["JAVA_HOME"], "$JAVA_HOME").splitlines()
     shown = lines if len(lines) <= MOST else [*lines[:MOST], "[…]"]
     return "\n".join([f"$ {command}", *shown])
 

@@ -21,7 +21,7 @@ from firnline.errors import NoSuchTable, OutcomeUnknown, RefusedForSafety, Usage
 from firnline.lake import Lake
 from firnline.model.holds import Hold
 from firnline.model.times import DAY_MS, MINUTE_MS
-from firnline.ops.looking.permissions import uses_of
+from firnline.ops.looking.command_needs import uses_of
 from firnline.ops.marks.holds import add_hold, release_hold
 from firnline.ops.marks.tags import add_tag, remove_tag
 from firnline.ops.runs.status import RunStatus

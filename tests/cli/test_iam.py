@@ -17,7 +17,8 @@ import typer.main
 from pyiceberg.catalog.sql import SqlCatalog
 
 from firnline.cli.main import app, run
-from firnline.ops.looking.permissions import ACTIONS, COMMANDS, Need, PlaceKind, Verb, aws_policy, grants, template
+from firnline.ops.looking.command_needs import COMMANDS, Need, PlaceKind, Verb
+from firnline.ops.looking.permissions import ACTIONS, aws_policy, grants, template
 from firnline.testing.manifests import AvroLayout
 from firnline.testing.tables import SmallTable
 from harness.servers.moto import enforce, moto, user
@@ -80,6 +81,7 @@ def test_only_commands_that_delete_may_delete_files() -> None:
         "erase",
         "worker",
         "doctor",
+        "serve",
     }
 
 

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from firnline.app.catalogs import Table, absolute
 from firnline.app.places import Places
-from firnline.app.runs import OUTSIDE_LATER, Leave, Runs
+from firnline.app.runs import Leave, Runs
+from firnline.app.verbs.planning import OUTSIDE_LATER
 from firnline.errors import BlastRadiusExceeded, NoSuchTable, RefusedForSafety, UsageError
 from firnline.formats.registry import document_names
 from firnline.journal.news import news_of_plan

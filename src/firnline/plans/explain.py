@@ -160,7 +160,7 @@ def _ending(plan: Plan) -> Iterator[Block]:
         yield Hint(f"`firnline why TABLE SNAPSHOT` explains one snapshot{files}")
         yield Hint("`firnline expire TABLE`, with the same options, carries it out; it asks first")
     elif plan.by_own_retention and len(plan.keep) > 1 and plan.orphans is None:
-        yield Hint("`--keep-last 10`, or another --keep-*, shows what that would free; firnline.yaml has it for good")
+        yield Hint("`--keep-last 10`, or another rule, shows what that would free; firnline.yaml has it for good")
 
 
 def _after_years(plan: Plan) -> Iterator[Block]:

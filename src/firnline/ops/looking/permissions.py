@@ -1,18 +1,16 @@
-"""What each command needs to be allowed on one table, or on any: one table of verbs, from which every store's own words
-are derived.
-"""
+"""What each command must be allowed on one table, or on any, in every store's own words."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from enum import StrEnum
 from typing import Any
 
 from firnline.errors import UsageError
 from firnline.history.names import home_of, pointer_of
 from firnline.journal.audit.entries import audit_root
 from firnline.model.locations import parse_location
+from firnline.ops.looking.command_needs import CatalogUse, Need, PlaceKind, Uses, Verb, uses_of
 from firnline.ops.runs.decision import policy_in_force
 from firnline.ops.table.context import TableContext
 from firnline.ops.tiers.tier import tier_of
@@ -22,135 +20,6 @@ from firnline.ports.formats import State, UndoWindow
 from firnline.tiers.belonging import history_of
 from firnline.tiers.bundles.index import bundles_folder
 from firnline.tiers.places import TierPlaces
-
-
-class Verb(StrEnum):
-    GET = "get"
-    LIST = "list"
-    PUT = "put"
-    DELETE = "delete"
-    INSPECT = "inspect"
-    RESTORE = "restore"
-
-
-class PlaceKind(StrEnum):
-    METADATA = "metadata"
-    FILES = "files"
-    RECORDS = "records"
-    UNFINISHED = "unfinished"
-    TIER = "tier"
-    DEEP = "deep"
-    AUDIT = "audit"
-
-
-class CatalogUse(StrEnum):
-    NONE = "none"
-    READ = "read"
-    COMMIT = "commit"
-
-
-@dataclass(frozen=True, slots=True)
-class Need:
-    verb: Verb
-    place: PlaceKind
-
-
-@dataclass(frozen=True, slots=True)
-class Uses:
-    """What a command does. Without a need it fails before it changes anything; without a help it works, with less.
-    `tier` are further needs where the table's policy names one.
-    """
-
-    needs: tuple[Need, ...]
-    catalog: CatalogUse
-    helps: tuple[Need, ...] = ()
-    tier: tuple[Need, ...] = ()
-    deep: tuple[Need, ...] = ()
-
-
-_READ = (Need(Verb.GET, PlaceKind.METADATA),)
-_LOOK = (Need(Verb.GET, PlaceKind.FILES),)
-_WRITE = (Need(Verb.PUT, PlaceKind.METADATA),)
-_RECORDED = (Need(Verb.LIST, PlaceKind.RECORDS), Need(Verb.GET, PlaceKind.RECORDS))
-_RECORD = (*_RECORDED, Need(Verb.PUT, PlaceKind.RECORDS))
-_TIDY = (Need(Verb.DELETE, PlaceKind.RECORDS),)
-_ENTER = (Need(Verb.PUT, PlaceKind.UNFINISHED),)
-_STRIKE = (Need(Verb.DELETE, PlaceKind.UNFINISHED),)
-_FOLLOW = (Need(Verb.LIST, PlaceKind.UNFINISHED), Need(Verb.GET, PlaceKind.UNFINISHED))
-_PURGE = (Need(Verb.DELETE, PlaceKind.FILES),)
-_SEARCH = (Need(Verb.LIST, PlaceKind.FILES),)
-_DECIDE = (*_READ, *_SEARCH)
-"""Pointers in the table's folder keep snapshots: who may not list it cannot tell whether there are any."""
-_IN_TIER = (Need(Verb.GET, PlaceKind.TIER), Need(Verb.LIST, PlaceKind.TIER))
-_TO_TIER = (*_LOOK, *_IN_TIER, Need(Verb.PUT, PlaceKind.TIER))
-"""Nothing is deleted in a tier, except for what is erased."""
-_SLEEPING = (Need(Verb.GET, PlaceKind.DEEP), Need(Verb.LIST, PlaceKind.DEEP))
-_WAKE = (*_SLEEPING, Need(Verb.PUT, PlaceKind.DEEP), Need(Verb.RESTORE, PlaceKind.DEEP))
-"""Who asks for what sleeps in an archive is written down there."""
-_FROM_TIER = (*_TO_TIER, Need(Verb.DELETE, PlaceKind.TIER))
-_FROM_BUNDLES = (*_WAKE, Need(Verb.DELETE, PlaceKind.DEEP))
-_INSPECT = (Need(Verb.INSPECT, PlaceKind.FILES),)
-_AUDITED = (Need(Verb.LIST, PlaceKind.AUDIT), Need(Verb.GET, PlaceKind.AUDIT))
-_AUDIT = (*_AUDITED, Need(Verb.PUT, PlaceKind.AUDIT))
-"""Where an audit log is configured. Nothing of it is ever written over or deleted."""
-
-_READING = Uses(_READ, CatalogUse.READ)
-_TELL_TIME = (Need(Verb.PUT, PlaceKind.RECORDS), Need(Verb.GET, PlaceKind.RECORDS))
-_MARKING = Uses((*_READ, *_WRITE, *_TELL_TIME), CatalogUse.COMMIT, _TIDY)
-_CARRYING = Uses(
-    (*_DECIDE, *_WRITE, *_RECORD, *_TIDY, *_PURGE, *_ENTER, *_STRIKE, *_AUDIT), CatalogUse.COMMIT, _INSPECT, _TO_TIER
-)
-_PURGING = (*_RECORD, *_TIDY, *_PURGE)
-_SEARCHING = Uses((*_LOOK, *_SEARCH, *_PURGING, *_ENTER, *_STRIKE, *_AUDIT), CatalogUse.READ, _INSPECT)
-_PUBLISHING = Uses((*_LOOK, *_SEARCH, Need(Verb.PUT, PlaceKind.FILES)), CatalogUse.READ, _PURGE)
-"""Pointers lie in the table's folder. Without the help those of an earlier name stay when their time is over."""
-
-COMMANDS: dict[str, Uses] = {
-    "tables": Uses((), CatalogUse.READ),
-    "plan": Uses(_DECIDE, CatalogUse.READ),
-    "why": Uses((*_DECIDE, *_RECORDED), CatalogUse.READ),
-    "expire": _CARRYING,
-    "commit": _CARRYING,
-    "approve": Uses((*_READ, *_RECORD, *_AUDIT), CatalogUse.READ),
-    "purge": Uses((*_DECIDE, *_PURGING, *_FOLLOW, *_STRIKE, *_AUDIT), CatalogUse.READ, (*_INSPECT, *_ENTER), _IN_TIER),
-    "undo": Uses((*_LOOK, *_WRITE, *_RECORD, *_AUDIT), CatalogUse.COMMIT, (*_TIDY, *_STRIKE)),
-    "resume": Uses((*_CARRYING.needs, *_FOLLOW), CatalogUse.COMMIT, _INSPECT, _TO_TIER),
-    "runs": Uses((*_READ, *_RECORDED, *_FOLLOW), CatalogUse.READ),
-    "check": Uses((*_LOOK, *_SEARCH), CatalogUse.READ),
-    "history": Uses((*_READ, *_RECORDED), CatalogUse.READ),
-    "orphans": _SEARCHING,
-    "dropped": _SEARCHING,
-    "sql": Uses((*_LOOK, *_SEARCH, *_RECORDED), CatalogUse.READ),
-    "adopt": _MARKING,
-    "policy show": _READING,
-    "policy check": Uses((), CatalogUse.READ),
-    "policy schema": Uses((), CatalogUse.NONE),
-    "tag add": _MARKING,
-    "tag remove": _MARKING,
-    "tag list": _READING,
-    "branch drop": _CARRYING,
-    "hold add": _MARKING,
-    "hold list": _READING,
-    "hold release": _MARKING,
-    "pointers sync": _PUBLISHING,
-    "pointers watch": _PUBLISHING,
-    "pointers listen": _PUBLISHING,
-    "pointers resolve": Uses((*_LOOK, *_SEARCH), CatalogUse.READ),
-    "archive": Uses((*_DECIDE, *_RECORD, *_TIDY), CatalogUse.READ, (), _TO_TIER),
-    "restore": Uses(
-        (*_DECIDE, *_RECORD, *_TIDY, Need(Verb.PUT, PlaceKind.FILES)), CatalogUse.COMMIT, (), _IN_TIER, _WAKE
-    ),
-    "tiers": Uses((*_LOOK, *_RECORDED), CatalogUse.READ, (), _IN_TIER, _SLEEPING),
-    "erase": Uses((*_CARRYING.needs, *_LOOK), CatalogUse.COMMIT, _INSPECT, _FROM_TIER, _FROM_BUNDLES),
-    "worker": Uses(
-        (*_CARRYING.needs, *_LOOK, *_FOLLOW, Need(Verb.PUT, PlaceKind.FILES)), CatalogUse.COMMIT, _INSPECT, _TO_TIER
-    ),
-    "audit show": Uses(_AUDITED, CatalogUse.NONE),
-    "audit verify": Uses(_AUDITED, CatalogUse.NONE),
-    "doctor": Uses((*_READ, *_PURGING), CatalogUse.READ, _INSPECT),
-    "iam": Uses((), CatalogUse.NONE),
-}
-"""What each command does, in the order of its help."""
 
 ACTIONS: dict[str, dict[Verb, tuple[str, ...]]] = {
     "s3": {
@@ -238,16 +107,6 @@ def template(store: str) -> TableFolders:
     """Returns places that speak of no table in particular."""
     home = f"{store}://bucket/table"
     return TableFolders((f"{home}/metadata",), (home,), (f"{home}/_firnline",), tier=(f"{store}://tier/bucket/table",))
-
-
-def uses_of(command: str, undo: UndoWindow = UndoWindow.AFTER_COMMIT) -> Uses:
-    """Returns what a command does, on a table that can be undone then. Raises UsageError for a command that nobody
-    knows. Where a run waits before its commit, who purges commits it, as `resume` does.
-    """
-    if command not in COMMANDS:
-        raise UsageError(f"no command {command!r}", hint=f"one of: {', '.join(COMMANDS)}")
-    commits_too = command == "purge" and undo is UndoWindow.BEFORE_COMMIT
-    return COMMANDS["resume" if commits_too else command]
 
 
 def grants(needs: Iterable[Need], places: TableFolders, store: str) -> list[Grant]:
