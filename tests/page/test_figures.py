@@ -57,13 +57,14 @@ def test_a_table_is_what_its_commands_say(page: OpenPage, capsys: pytest.Capture
     assert without_now(mine["graph"]) == without_now(said(capsys, "graph", TABLE))
     assert without_now(page.facts("/api/graph", name=TABLE)) == without_now(said(capsys, "graph", TABLE))
     assert without_now(page.facts("/api/plan", name=TABLE)) == without_now(said(capsys, "plan", TABLE))
-    for part, command in (("policy", ["policy", "show"]), ("tiers", ["tiers"]), ("history", ["history"])):
+    for part, command in (("policy", ["policy", "show"]), ("history", ["history"])):
         assert mine[part] == said(capsys, *command, TABLE), part
+    assert page.facts("/api/tiers", name=TABLE) == said(capsys, "tiers", TABLE)
     assert mine["holds"] == said(capsys, "hold", "list", TABLE)
     assert mine["runs"] == said(capsys, "runs", TABLE)
     assert mine["problems"] == {}
     report = said(capsys, "report", TABLE)
-    assert without_now({**report, "plan": None, "graph": None}) == without_now({**mine, "graph": None})
+    assert without_now({**report, "plan": None, "tiers": None, "graph": None}) == without_now({**mine, "graph": None})
     plan = Words(page.get("/plan", params={"name": TABLE}).text)
     facts = said(capsys, "plan", TABLE)
     assert plan.figure("keep") == number(len(facts["keep"]))

@@ -184,6 +184,19 @@ def test_long_bodies_are_refused_unread(still: OpenPage) -> None:
     assert chunked.status_code == 411
 
 
+def test_half_a_pair_of_surrogates_does_no_harm(page: OpenPage) -> None:
+    half = "\\ud800"
+    headers = {"Authorization": f"Bearer {TOKEN}", "Content-Type": "application/json"}
+    for path, body in (
+        ("/api/do/hold", f'{{"table": "{TABLE}", "hold": "{half}", "why": "{half}", "by": "ann"}}'),
+        ("/api/do/hold", f'{{"table": "{half}", "hold": "x", "by": "{half}"}}'),
+        ("/api/do/undo", f'{{"run": "{half}@{half}", "by": "ann"}}'),
+    ):
+        assert page.post(path, body, headers=headers).status_code < 500
+    assert page.get("/table", params={"name": TABLE}).status_code == 200
+    assert page.get("/api/table", params={"name": TABLE}).status_code == 200
+
+
 def test_from_elsewhere_even_reading_takes_the_token(table: SmallTable) -> None:
     with served(Gate(TOKEN, is_open=False)) as page:
         for path in PAGES[:-1]:

@@ -57,7 +57,8 @@ class TableReport:
 
 
 def table_report(lake: Lake, table: str, *, plan: bool = True) -> TableReport:
-    """Returns the table. One part that cannot be read does not hide the others. Without `plan` no file is looked for.
+    """Returns the table. One part that cannot be read does not hide the others. Without `plan`, which tells what files a
+    run would free, and without what each tier holds, no file is looked for.
 
     Raises NoSuchTable where there is none of that name.
     """
@@ -77,11 +78,11 @@ def table_report(lake: Lake, table: str, *, plan: bool = True) -> TableReport:
         found.graph = None if view is None else view.graph
         if view is not None:
             view.planned.close()
+        found.tiers = part("tiers", lambda: lake.tiers(name))
     else:
         found.graph = part("graph", lambda: lake.graph(name))
     found.policy = part("policy", lambda: policy_of(lake, name))
     found.holds = part("holds", lambda: lake.holds(name))
-    found.tiers = part("tiers", lambda: lake.tiers(name))
     found.runs = part("runs", lambda: lake.runs(name))
     found.history = part("history", lambda: lake.history(name))
     return found

@@ -33,6 +33,7 @@ class TableLinks:
     release: Callable[[Hold], str] | None = None
     hold_form: str = _NO_FORMS
     plan_form: str = _NO_FORMS
+    tiers: str = _NO_FORMS
 
 
 def table_document(report: TableReport) -> Markup:
@@ -59,7 +60,7 @@ def _sections(report: TableReport, links: TableLinks) -> Iterator[Markup]:
     yield section("Policy", policy, _missing(report, "policy"), id_="policy")
     yield section("Holds", _holds(report, links), links.hold_form, id_="holds")
     tiers = "" if report.tiers is None else tiers_page(report.tiers, False).to_html()
-    yield section("Tiers", tiers, _missing(report, "tiers"), id_="tiers")
+    yield section("Tiers", tiers, _missing(report, "tiers"), links.tiers, id_="tiers")
     runs = "" if report.runs is None else runs_table(report.runs, links.run)
     yield section("Runs", runs, _missing(report, "runs"), id_="runs")
     yield section("History", _history(report), _missing(report, "history"), id_="history")

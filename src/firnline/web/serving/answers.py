@@ -16,6 +16,7 @@ from firnline.web.serving.shelf import Shelf
 
 if TYPE_CHECKING:
     from firnline.ops.looking.why import Explanation
+    from firnline.ops.tiers.whereabouts import TableTiers
     from firnline.plans.plan import Plan
 
 _WHOLE = ("/", "://")
@@ -31,6 +32,7 @@ class Answers:
     index: LakeIndex
     tables: Shelf[TableReport] = field(default_factory=Shelf)
     plans: Shelf[Plan] = field(default_factory=lambda: Shelf(fresh_s=300.0))
+    tiers: Shelf[TableTiers] = field(default_factory=lambda: Shelf(fresh_s=300.0))
     whys: Shelf[Explanation] = field(default_factory=Shelf)
 
     def known(self, table: str) -> str:
@@ -68,6 +70,11 @@ class Answers:
 
         return self.plans.get(f"{name}\n", made)
 
+    def tiers_of(self, name: str) -> tuple[TableTiers, float]:
+        """Returns where a table's history lives and what each tier holds, and its age in seconds."""
+        self.known(name)
+        return self.tiers.get(f"{name}\n", lambda: self.open_lake().tiers(name))
+
     def run(self, run: str) -> RunReport:
         """Returns a run as it stands now: its record is small, and it may move at any moment."""
         return run_report(self.open_lake(), self.known_run(run))
@@ -94,7 +101,7 @@ class Answers:
 
     def forget(self, table: str) -> None:
         """Drops what is kept of a table: something was done to it."""
-        for kept in (self.tables, self.plans, self.whys):
+        for kept in (self.tables, self.plans, self.tiers, self.whys):
             kept.forget(f"{table}\n")
 
     def looked(self) -> str | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from starlette.concurrency import run_in_threadpool
@@ -20,6 +20,14 @@ from firnline.web.serving.gate import Gate, NotAllowed
 
 Body = Mapping[str, Any]
 Facts = dict[str, Any]
+_WRITTEN = 16
+
+
+class FactsResponse(JSONResponse):
+    """Facts as JSON in plain letters: what others wrote may have some that no encoding has."""
+
+    def render(self, content: Any) -> bytes:
+        return content if isinstance(content, bytes) else json.dumps(content, allow_nan=False).encode()
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +40,7 @@ class ApiCall:
     path: str
     summary: str
     takes: tuple[str, ...]
-    answer: Callable[[Mapping[str, str]], Facts]
+    answer: Callable[[Mapping[str, str]], Facts | bytes]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,13 +52,16 @@ class Api:
     answers: Answers
     actions: PageActions
     gate: Gate
+    written: dict[tuple[str, int], bytes] = field(default_factory=dict)
+    """Graphs as they were written: those of thousands of snapshots take their time."""
 
     def calls(self) -> tuple[ApiCall, ...]:
         return (*self._looking(), *self._acting())
 
     def _looking(self) -> Iterator[ApiCall]:
         yield ApiCall("get", "/api/tables", "Tables in brief, and their sums", ("q?", "sort?", "page?"), self._tables)
-        yield ApiCall("get", "/api/table", "All of a table but its plan: `report --json`", ("name",), self._table)
+        yield ApiCall("get", "/api/table", "A table, as `report --json`, but plan and tiers", ("name",), self._table)
+        yield ApiCall("get", "/api/tiers", "Where history lives: `tiers --json`", ("name",), self._tiers)
         yield ApiCall("get", "/api/graph", "A table before and after a run: `graph --json`", ("name",), self._graph)
         yield ApiCall("get", "/api/plan", "What a run would do: `plan --json`", ("name",), self._plan)
         yield ApiCall("get", "/api/runs", "Runs of all tables: `runs --all --json`", (), self._runs)
@@ -70,18 +81,18 @@ class Api:
         return [*map(self._route, self.calls()), Route("/openapi.json", self._document)]
 
     def _document(self, request: Request) -> Response:
-        return JSONResponse(openapi(self.calls(), has_token=self.gate.token is not None))
+        return FactsResponse(openapi(self.calls(), has_token=self.gate.token is not None))
 
     def _route(self, call: ApiCall) -> Route:
         def shown(request: Request) -> Response:
-            return JSONResponse(call.answer(taken(call, request.query_params)))
+            return FactsResponse(call.answer(taken(call, request.query_params)))
 
         async def done(request: Request) -> Response:
             said = await body_of(request)
             self.gate.calling(request, str(said.get("by") or ""))
             words = taken(call, said)
             try:
-                return JSONResponse(await run_in_threadpool(call.answer, words))
+                return FactsResponse(await run_in_threadpool(call.answer, words))
             finally:
                 self.answers.forget(words.get("table") or words.get("run", "").rpartition("@")[0])
                 self.answers.index.ask()
@@ -108,14 +119,24 @@ class Api:
         report, age = self.answers.table(said["name"])
         return {**report.to_json(), "age_s": round(age, 1)}
 
-    def _graph(self, said: Mapping[str, str]) -> Facts:
+    def _graph(self, said: Mapping[str, str]) -> bytes:
         report, _ = self.answers.table(said["name"])
         if report.graph is None:
             raise report.problems["graph"]
-        return report.graph.to_json()
+        key = (report.table, report.made_ms)
+        found = self.written.get(key)
+        if found is None:
+            found = json.dumps(report.graph.to_json()).encode()
+            if len(self.written) >= _WRITTEN:
+                self.written.clear()
+            self.written[key] = found
+        return found
 
     def _plan(self, said: Mapping[str, str]) -> Facts:
         return self.answers.plan(said["name"])[0].to_json()
+
+    def _tiers(self, said: Mapping[str, str]) -> Facts:
+        return self.answers.tiers_of(said["name"])[0].to_json()
 
     def _runs(self, said: Mapping[str, str]) -> Facts:
         return {"runs": [run.to_json() for runs in list(self.answers.index.runs.values()) for run in runs]}

@@ -13,6 +13,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from firnline.errors import FirnlineError
 from firnline.journal.events import RunState
+from firnline.ops.tiers.whereabouts import tiers_page
 from firnline.plans.html.markup import Markup, element, paragraph
 from firnline.web.html.document import text_field
 from firnline.web.html.lake import lake_main, runs_main, savings_main, why_main
@@ -73,6 +74,15 @@ class Pages:
         form = "" if session is None else _plan_form(name, session)
         back = element("p", element("a", f"back to {name}", href=address("/table", name=name)))
         return self._page(request, f"Plan of {name}", paragraph(age_in_words(age)), plan_body(plan), form, back)
+
+    def tiers(self, request: Request) -> Response:
+        """Shows where history lives and what that costs: files are counted, so it may take a while the first time."""
+        name = request.query_params.get("name", "")
+        found, age = self.answers.tiers_of(name)
+        back = element("p", element("a", f"back to {name}", href=address("/table", name=name)))
+        return self._page(
+            request, f"Tiers of {name}", paragraph(age_in_words(age)), tiers_page(found, False).to_html(), back
+        )
 
     def runs(self, request: Request) -> Response:
         runs = [run for each in list(self.answers.index.runs.values()) for run in each]
@@ -199,15 +209,17 @@ class Pages:
             return address("/run", id=name)
 
         look = element("p", element("a", "what a run would free", href=address("/plan", name=table)))
+        lives = element("a", "where its history lives, and what that costs", href=address("/tiers", name=table))
+        tiers = element("p", lives)
         if session is None:
-            return TableLinks(why, run, plan_form=look)
+            return TableLinks(why, run, plan_form=look, tiers=tiers)
 
         def release(hold: Hold) -> str:
             button = element("button", "release", aria_label=f"release {hold.name}")
             return post("/do/release", session.csrf, button, table=table, hold=hold.name)
 
         plan = element("div", look, _plan_form(table, session), class_="actions")
-        return TableLinks(why, run, release, _hold_form(table, session), plan)
+        return TableLinks(why, run, release, _hold_form(table, session), plan, tiers)
 
 
 def _plan_form(table: str, session: Session) -> Markup:

@@ -18,7 +18,7 @@ from firnline.web.html.document import static_text
 from firnline.web.html.shell import address
 from firnline.web.serving.actions import PageActions
 from firnline.web.serving.answers import Answers
-from firnline.web.serving.api import Api
+from firnline.web.serving.api import Api, FactsResponse
 from firnline.web.serving.gate import Gate, Guarded, NotAllowed
 from firnline.web.serving.index import LakeIndex, OpenLake
 from firnline.web.serving.pages import Pages
@@ -41,14 +41,14 @@ def site_of(open_lake: OpenLake, index: LakeIndex, gate: Gate) -> ASGIApp:
         told = problem if isinstance(problem, FirnlineError) else FirnlineError(_OWN, "see the log of `firnline serve`")
         status = status_of_problem(told) if isinstance(problem, FirnlineError) else 500
         if request.url.path.startswith("/api/"):
-            return JSONResponse({"error": told.to_json()}, status)
+            return FactsResponse({"error": told.to_json()}, status)
         return pages.problem(request, told) if status != 500 else PlainTextResponse(f"{_OWN}\n", 500)
 
     def missing(request: Request, problem: Exception) -> Response:
         status = problem.status_code if isinstance(problem, HTTPException) else 404
         if request.url.path.startswith("/api/"):
             error = {"kind": "usage", "message": "no such call", "hint": "/openapi.json has all of them"}
-            return JSONResponse({"error": error}, status, getattr(problem, "headers", None))
+            return FactsResponse({"error": error}, status, getattr(problem, "headers", None))
         return PlainTextResponse("no such page\n", status, getattr(problem, "headers", None))
 
     handlers: Any = {FirnlineError: failed, HTTPException: missing, Exception: failed}
@@ -79,7 +79,7 @@ class _Reading:
 def _pages(pages: Pages) -> list[Route]:
     shown = {
         "/": pages.lake, "/table": pages.table, "/plan": pages.plan, "/runs": pages.runs, "/run": pages.run,
-        "/savings": pages.savings, "/why": pages.why, "/login": pages.login,
+        "/savings": pages.savings, "/tiers": pages.tiers, "/why": pages.why, "/login": pages.login,
     }  # fmt: skip
     done: dict[str, Callable[[Request], Awaitable[Response]]] = {
         "/login": pages.logged_in, "/logout": pages.logged_out, "/do/plan": pages.do_plan,
