@@ -209,6 +209,44 @@ def test_commit_does_not_wait(subject: Subject) -> None:
     committed = subject.lake.commit(str(carried.run.id))
     assert committed.state == "committed"
     assert len(subject.ids()) == 1
+    assert committed.run.purge_due_ms == carried.run.events[0].at_ms + 2 * MINUTE_MS, "grace is as long as ever"
+    subject.clock.advance(MINUTE_MS + MINUTE_MS // 2)
+    assert [each.state for each in subject.lake.purge_table(subject.table)] == ["committed"]
+    subject.clock.advance(MINUTE_MS)
+    assert [each.state for each in subject.lake.purge_table(subject.table)] == ["done"]
+
+
+def test_a_saved_plan_that_is_committed_has_all_of_its_grace_from_then_on(subject: Subject) -> None:
+    words: dict[str, Any] = {"older_than": now_ms() + 1, "retain_last": 1, "grace": "2m", "blast_radius": 1.0}
+    saved = str(subject.lake.plan(subject.table, save=True, **words).plan.run)
+    subject.clock.advance(DAY_MS)
+    committed = subject.lake.commit(saved)
+    assert committed.run.committed is not None
+    assert committed.run.purge_due_ms == committed.run.committed.at_ms + 2 * MINUTE_MS
+
+
+def test_a_run_that_would_be_refused_is_neither_approved_nor_joined(subject: Subject) -> None:
+    words: dict[str, Any] = {"older_than": now_ms() + 1, "retain_last": 1, "grace": "2m", "blast_radius": 0.01}
+    saved = subject.lake.plan(subject.table, save=True, **words).plan
+    assert saved.refused is not None
+    with pytest.raises(RefusedForSafety, match="would be refused"):
+        subject.lake.approve(str(saved.run), by="me")
+    assert [each.state for each in subject.lake.runs(subject.table)] == ["planned"]
+
+
+def test_a_joined_run_that_may_not_go_any_more_is_told_and_not_carried_on(subject: Subject) -> None:
+    """It waits; meanwhile a hold forbids everything. The question for other tables must not take it with them."""
+    words: dict[str, Any] = {"older_than": now_ms() + 1, "retain_last": 1, "grace": "2m", "blast_radius": 0.9}
+    several = subject.lake.several([subject.table])
+    (first,) = several.expire(**words)
+    assert first.value is not None
+    assert first.value.status is not None
+    subject.clock.advance(MINUTE_MS)
+    snapshots = subject.ids()
+    add_hold(subject.lake.places.table_context(subject.table), Hold("case", "me", "audit", None, None))
+    (again,) = several.expire(**words)
+    assert again.value is None or again.value.status is None or again.value.status.state == "planned"
+    assert subject.ids() == snapshots
 
 
 def test_without_grace_all_is_done_at_once(subject: Subject) -> None:

@@ -8,6 +8,8 @@ import icechunk
 import pytest
 
 from firnline.model.times import DAY_MS, HOUR_MS
+from firnline.ops.runs.plan import SHORTEST_GRACE_MS
+from firnline.plans.stages import AwaitGrace
 
 from .growing import LIBRARY
 from .open_writing import (
@@ -104,3 +106,19 @@ def test_a_grace_that_is_shorter_than_sessions_is_told(scene: Scene) -> None:
     short, usual = (scene.process().plan(scene.location, **asked, **said).plan for said in ({"grace": GRACE}, {}))
     assert "longest-write" in str(short.notes)
     assert "longest-write" not in str(usual.notes)
+
+
+def test_a_grace_that_covers_sessions_covers_them_after_the_commit(scene: Scene) -> None:
+    """Half of four days lies before the commit; a session of three days may have been opened just before it."""
+    asked = {"older_than": LATER, "retain_last": 1, "blast_radius": 1.0}
+    plan = scene.process().plan(scene.location, **asked, grace="4d").plan
+    (after,) = (each.grace_ms for each in plan.stages if isinstance(each, AwaitGrace))
+    assert after == 3 * DAY_MS
+    assert "longest-write" not in str(plan.notes)
+
+
+def test_without_grace_a_tag_on_its_way_still_finds_its_files(scene: Scene) -> None:
+    asked = {"older_than": LATER, "retain_last": 1, "blast_radius": 1.0}
+    plan = scene.process().plan(scene.location, **asked, grace="0s").plan
+    (after,) = (each.grace_ms for each in plan.stages if isinstance(each, AwaitGrace))
+    assert after == SHORTEST_GRACE_MS

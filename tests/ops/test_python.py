@@ -167,7 +167,7 @@ def test_rules_are_given_by_name(table: SmallTable) -> None:
 def test_it_can_be_shown_in_a_notebook_and_as_text(table: SmallTable) -> None:
     view = firnline.open().plan(table.location, now=table.now_ms)
     page, text = view._repr_html_(), str(view)
-    assert page.count("<table>") == page.count("</table>") >= 2
+    assert page.count("<table") == page.count("</table>") >= 2
     for words in (table.location, f"keep {len(view.plan.keep)}", "nothing was changed"):
         assert words in page
         assert words in text

@@ -14,6 +14,8 @@ import typer.main
 import firnline
 from firnline.cli.main import app
 from firnline.lake import Lake
+from firnline.web.facts.tables import table_report
+from firnline.web.serving.starting import serve_page
 
 SCRIPT = """
 from datetime import datetime, timedelta, timezone
@@ -80,11 +82,13 @@ def test_a_sound_script_passes_and_each_mistake_is_found_in_its_line(tmp_path: P
 
 
 METHODS = {
-    "tables": Lake.tables, "plan": Lake.plan, "why": Lake.why, "expire": Lake.expire, "commit": Lake.commit,
+    "tables": Lake.tables, "plan": Lake.plan, "graph": Lake.graph, "why": Lake.why,
+    "expire": Lake.expire, "commit": Lake.commit,
     "approve": Lake.approve, "purge": Lake.purge, "undo": Lake.undo, "resume": Lake.resume, "runs": Lake.runs,
     "check": Lake.check, "history": Lake.history, "sql": Lake.sql, "orphans": Lake.orphans, "dropped": Lake.dropped,
     "adopt": Lake.adopt, "archive": Lake.archive, "restore": Lake.restore, "tiers": Lake.tiers, "erase": Lake.erasures,
     "iam": Lake.permissions, "doctor": Lake.doctor, "worker": firnline.open_worker,
+    "report": table_report, "serve": serve_page,
     "policy show": Lake.policy, "policy check": Lake.check_policy,
     "policy schema": firnline.policy_schema,
     "tag add": Lake.tag, "tag list": Lake.tags, "tag remove": Lake.untag,

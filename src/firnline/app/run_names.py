@@ -13,7 +13,7 @@ from firnline.errors import UsageError
 from firnline.journal.events import RunState
 from firnline.journal.layout import RunId, is_stamp, names_run
 from firnline.journal.runs import Run, in_commit_order
-from firnline.model.files import Totals
+from firnline.model.files import FileKind, Tally, Totals
 from firnline.model.times import MINUTE_MS, format_instant
 from firnline.plans.plan import EXPIRY, Plan
 from firnline.plans.request import Request
@@ -102,7 +102,10 @@ def run_to_join(runs: Sequence[Run], request: Request, now_ms: int, *, searched:
     written is never meant.
     """
     waiting = [run for run in runs if run.kind == EXPIRY and run.commit_due_ms is not None and run.is_sealed]
-    return next((run for run in waiting if _says_the_same(run, request, now_ms, searched)), None)
+    # 1. A plan that would be refused was saved and approved, or a branch that is to be dropped has a new commit.
+    # 2. Its commit says: plan again. If the new plan joined it, nobody could.
+    sound = [run for run in waiting if run.plan["refused"] is None and not run.request.drop]
+    return next((run for run in sound if _says_the_same(run, request, now_ms, searched)), None)
 
 
 def _says_the_same(run: Run, request: Request, now_ms: int, searched: bool) -> bool:
@@ -111,7 +114,9 @@ def _says_the_same(run: Run, request: Request, now_ms: int, searched: bool) -> b
     """
     words = [replace(each, older_than_ms=None, oldest=None) for each in (run.request, request)]
     then, now = run.request.older_than_ms, request.older_than_ms
-    if words[0] != words[1] or (then is None) != (now is None) or searched != (run.search is not None):
+    if words[0] != words[1] or (then is None) != (now is None):
+        return False
+    if run.search is not None and not searched:  # a search that found nothing left no word in its run
         return False
     moved_ms = 0 if then is None or now is None else now - then
     return 0 <= moved_ms <= now_ms - run.events[0].at_ms + _CLOCKS_MS
@@ -131,6 +136,13 @@ def joined(plan: Plan, run: Run, now_ms: int) -> Plan:
         plan,
         expire=tuple(each for each in plan.expire if each.id in named),
         expire_refs=tuple(each for each in plan.expire_refs if each in refs),
+        victims=_victims_of(run),
         stages=tuple(stage for stage in run.stages_left if not isinstance(stage, AwaitUndo)),
         notes=(*plan.notes, f"it joins {run.id}, whose time to undo is over; what that did not name goes later"),
     )
+
+
+def _victims_of(run: Run) -> Totals:
+    """Returns what a run has written down to delete, kind by kind."""
+    kinds = run.plan["victims"]["by_kind"].items()
+    return Totals({FileKind(kind): Tally(found["files"], found["bytes"]) for kind, found in kinds})

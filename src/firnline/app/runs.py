@@ -13,12 +13,13 @@ from firnline.app.catalogs import Table
 from firnline.app.run_names import joined, run_meant, run_to_join, run_to_undo
 from firnline.app.verbs.plan_views import PlanView
 from firnline.app.verbs.planning import Planning
-from firnline.errors import FirnlineError, UsageError
+from firnline.errors import FirnlineError, RefusedForSafety, UsageError
 from firnline.journal.events import RunState
 from firnline.journal.lease import Lease
 from firnline.journal.news import news_of_plan
 from firnline.journal.outcomes import OutcomeAccount, outcome_account
 from firnline.journal.runs import Run, refuse_changed_run
+from firnline.model.times import format_instant
 from firnline.ops.looking.files import check_listing_name
 from firnline.ops.runs.moving import failures_told, moved
 from firnline.ops.runs.plan import (
@@ -74,8 +75,9 @@ class Runs(Planning):
         work, leave = self.places.table_context(table), Leave(break_lease, request.include_outside)
         waiting = self.to_join(work, request)
         if waiting is not None and self.places.clock() < (waiting.commit_due_ms or 0):
-            found = self.advance(str(waiting.id), leave)
-            return replace(found, waits=f"{found.waits}; it was asked for before, and nothing new is planned")
+            # It is looked at and not advanced: it may come due meanwhile, and nobody was asked.
+            due = f"the end of the time to undo at {format_instant(waiting.commit_due_ms or 0)}"
+            return status_of(work, waiting, f"{due}; it was asked for before, and nothing new is planned")
         planned = self._planned(work, request)
         if not planned.plan.stages:
             return PlanView(planned, planned.plan, work)
@@ -120,6 +122,8 @@ class Runs(Planning):
         refuse_changed_run(found)
         if found.state is not RunState.PLANNED:
             raise UsageError(f"{run} is {found.state}: it cannot be approved", hint="`firnline runs show RUN`")
+        if found.plan["refused"] is not None:
+            raise RefusedForSafety(f"{run} would be refused: {found.plan['refused']}", hint="plan again, within bounds")
         if by is not None:
             moved(work, found, RunState.PLANNED, approved=True, by=by, note=note)
         elif not found.is_meant:

@@ -22,6 +22,7 @@ from firnline.app.runs import Leave, Runs
 from firnline.app.searches import Examined, Searches
 from firnline.app.unfinished import UnfinishedRuns
 from firnline.errors import FirnlineError, UsageError
+from firnline.journal.runs import Run
 from firnline.ops.history.timeline import Span, Timeline
 from firnline.ops.looking.check import Checked
 from firnline.ops.orphans.joining import takes_orphans_alone
@@ -119,7 +120,7 @@ class Several:
             waiting = self.runs_of_tables.to_join(drafted.work, request, searched=orphans)
             if waiting is not None:
                 found.close()
-                return Proposed(joined(found.plan, waiting, self.places.clock()), str(waiting.id), joins=True)
+                return _joining(found.plan, waiting, self.places.clock())
             found = found if search is None else with_search(found, search)
             plan = self._saved_alone(found, search, meant)
             plan = plan or self.runs_of_tables.proposed(drafted.work, found, meant=meant)
@@ -255,3 +256,13 @@ def noting(propose: Callable[..., Proposed[AnyPlan]], saved: list[str]) -> Calla
         return found
 
     return proposing
+
+
+def _joining(plan: Plan, run: Run, now_ms: int) -> Proposed[Plan]:
+    """Returns a table whose run waited. It goes on only if it was due when it was shown, and nothing forbids it."""
+    shown = joined(plan, run, now_ms)
+    if run.commit_due_ms is not None and now_ms < run.commit_due_ms:
+        return Proposed(shown, str(run.id), joins=True, waits=True)
+    if shown.refusal is not None:
+        return Proposed(shown, None, shown.refusal)
+    return Proposed(shown, str(run.id), joins=True)

@@ -202,9 +202,15 @@ class Run:
 
     @property
     def purge_due_ms(self) -> int | None:
-        """When grace ends; None before the commit."""
+        """When grace ends; None before the commit. One that did not wait to be called off has that time after it, for
+        grace is as long whoever commits.
+        """
         first = next((event for event in self.events if event.state is RunState.COMMITTED), None)
-        return None if first is None else first.at_ms + self.grace_ms
+        if first is None:
+            return None
+        before_ms = next((stage.grace_ms for stage in self.stages if isinstance(stage, AwaitUndo)), 0)
+        asked_ms = self._meant_at.at_ms if self.is_meant else first.at_ms
+        return max(first.at_ms, asked_ms + before_ms) + self.grace_ms
 
     @property
     def is_finished(self) -> bool:

@@ -103,19 +103,26 @@ EXPIRY_STAGES: Sequences = ((), *((*before, *_EXPIRY) for before in _BEFORE))
 
 
 def stages_of_expiry(
-    commit: CommitExpiry, grace_ms: int, victims: Tally, undo: UndoWindow, archive: ArchiveSnapshots | None = None
+    commit: CommitExpiry,
+    grace_ms: int,
+    victims: Tally,
+    undo: UndoWindow,
+    archive: ArchiveSnapshots | None = None,
+    *,
+    after_ms: int = 0,
 ) -> tuple[Stage, ...]:
     """Returns what an expiry does; nothing at all where nothing expires and nothing is forgotten.
 
     `grace_ms` lies between the command and the delete, and is counted once: where the time to undo lies before the
-    commit, it is the first half, and readers have the second.
+    commit, it is the first half, and readers have the second. `after_ms` is the least that lies between the commit and
+    the delete, whatever was asked.
     """
     if not (commit.snapshots or commit.refs or commit.side_objects or commit.forgets):
         return ()
     before_ms = grace_ms // 2 if undo is UndoWindow.BEFORE_COMMIT else 0
     first: tuple[Stage, ...] = (AwaitUndo(before_ms),) if undo is UndoWindow.BEFORE_COMMIT else ()
     handed: tuple[Stage, ...] = () if archive is None else (archive,)
-    readers = AwaitGrace(grace_ms - before_ms, undo=undo is UndoWindow.AFTER_COMMIT)
+    readers = AwaitGrace(max(grace_ms - before_ms, after_ms), undo=undo is UndoWindow.AFTER_COMMIT)
     return (*first, *handed, commit, readers, PurgeVictims(victims.files, victims.bytes))
 
 

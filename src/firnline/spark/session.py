@@ -10,7 +10,6 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from functools import partial
-from tempfile import TemporaryFile
 from typing import TYPE_CHECKING, Any
 
 from pyspark.errors import PySparkException
@@ -18,10 +17,9 @@ from pyspark.sql import SparkSession
 from pyspark.sql.utils import is_remote
 
 from firnline.errors import UsageError
-from firnline.foreign import harmless
 from firnline.ports.progress import SPARK_IS_HEARD
 from firnline.spark.shipping import equipped
-from firnline.spark.telling import said_by
+from firnline.spark.telling import FirstWords, said_by
 
 if TYPE_CHECKING:
     from pyspark.sql.connect.client.retries import RetryPolicy
@@ -148,23 +146,20 @@ def _started() -> SparkSession:
 
 @contextmanager
 def _unheard() -> Iterator[None]:
-    """Lets a JVM that is started meanwhile write what it says by itself into a file that nobody sees: that incubating
-    modules are used, that native code is not. If it does not start, all of that is shown, for it says why.
+    """Hides what a JVM says by itself while it starts: that incubating modules are used, that native code is not. If it
+    does not start, all of that is shown, for it says why; what it and its Python workers say later is shown at once.
     """
     from pyspark import java_gateway
 
-    plain = getattr(java_gateway, "Popen")  # noqa: B009
-    with TemporaryFile() as said:
-        setattr(java_gateway, "Popen", partial(plain, stderr=said))  # noqa: B010  (Spark has no way to say it)
-        try:
-            yield
-        except BaseException:
-            said.seek(0)
-            for line in said.read().decode(errors="replace").splitlines():
-                print(harmless(line), file=sys.stderr)
-            raise
-        finally:
-            setattr(java_gateway, "Popen", plain)  # noqa: B010
+    plain, words = getattr(java_gateway, "Popen"), FirstWords()  # noqa: B009
+    setattr(java_gateway, "Popen", partial(plain, stderr=words.inlet))  # noqa: B010  (Spark has no way to say it)
+    started = False
+    try:
+        yield
+        started = True
+    finally:
+        setattr(java_gateway, "Popen", plain)  # noqa: B010
+        words.let_through(all_of_it=not started)
 
 
 def _python(master: str | None) -> str:

@@ -56,6 +56,8 @@ def test_the_waits_of_an_expiry_come_to_its_grace(grace_ms: int, undo: UndoWindo
     waits = [each.grace_ms for each in stages if isinstance(each, AwaitUndo | AwaitGrace)]
     assert sum(waits) == grace_ms
     assert 2 * waits[-1] >= grace_ms
+    least = stages_of_expiry(COMMIT, grace_ms, VICTIMS, undo, after_ms=GRACE_MS)
+    assert [each.grace_ms for each in least if isinstance(each, AwaitGrace)] == [max(waits[-1], GRACE_MS)]
 
 
 def test_a_search_changes_no_table_and_waits_before_it_purges() -> None:

@@ -21,7 +21,7 @@ AnyPlan = TypeVar("AnyPlan")
 class Proposed(Generic[AnyPlan]):
     """The plan of one table, the run that it was saved as if there is anything to do, and why nothing may be done.
     `unsearched` is what kept its folders from being searched, where that was asked for. `joins`: the run was meant
-    before, and stays whatever the answer is now.
+    before, and stays whatever the answer is now. `waits`: its time to undo is not over, so that it is only looked at.
     """
 
     plan: AnyPlan
@@ -29,6 +29,7 @@ class Proposed(Generic[AnyPlan]):
     refusal: FirnlineError | None = None
     unsearched: FirnlineError | None = None
     joins: bool = False
+    waits: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,16 +62,18 @@ class LakeRuns:
         """
         waiting = [run for each in proposed if (run := _run_of(each, joins=False)) is not None]
         meant = [run for each in proposed if (run := _run_of(each, joins=True)) is not None]
+        looked = [run for each in proposed if (run := _run_of(each, joins=True, waits=True)) is not None]
         plans = [_plan_of(each) for each in proposed]
         with self.calling_off(waiting):
             is_meant = confirm(plans)
         if not is_meant:
-            saved = self._each([*waiting, *meant], self.runs.named, "its plan waits: `firnline commit RUN`")
+            saved = self._each([*waiting, *meant, *looked], self.runs.named, "its plan waits: `firnline commit RUN`")
             return [_carried(each, saved) for each in proposed]
         approved = self._each(waiting, self._approved, "its plan was not approved, and waits: `firnline commit RUN`")
         going = [run for run, answer in approved.items() if answer.problem is None]
         ended = self._advanced([*going, *meant], leave)
-        return [_carried(each, {**approved, **ended}) for each in proposed]
+        seen = self._each(looked, self.runs.named, "it waits as it was")
+        return [_carried(each, {**approved, **ended, **seen}) for each in proposed]
 
     def _approved(self, run: str) -> RunStatus:
         self.runs.approve(run)
@@ -114,8 +117,9 @@ def _hinted(answer: TableAnswer[Found], hint: str) -> TableAnswer[Found]:
     return replace(answer, problem=Interrupted(stop.message, hint)) if isinstance(stop, Interrupted) else answer
 
 
-def _run_of(each: TableAnswer[Proposed[AnyPlan]], *, joins: bool) -> str | None:
-    return each.value.run if each.value is not None and each.value.joins is joins else None
+def _run_of(each: TableAnswer[Proposed[AnyPlan]], *, joins: bool, waits: bool = False) -> str | None:
+    value = each.value
+    return value.run if value is not None and (value.joins, value.waits) == (joins, waits) else None
 
 
 def _plan_of(each: TableAnswer[Proposed[AnyPlan]]) -> TableAnswer[AnyPlan]:

@@ -281,20 +281,24 @@ def _without_files(
     )
 
 
-def _grace_ms(state: State, request: Request, settled: Settled) -> int:
-    """Returns how long readers have, and writers that name a snapshot while it goes.
+def _grace_ms(request: Request, settled: Settled) -> int:
+    return settled.effective.grace.value if request.grace_ms is None else request.grace_ms
+
+
+def _least_after_ms(state: State, request: Request) -> int:
+    """Returns the least time between a commit and its deletes, for writers that name a snapshot while it goes.
 
     Where nothing is compare-and-swap, a tag may be on its way to a snapshot that a commit takes out: its files must
     still be there when it arrives.
     """
-    asked_ms = settled.effective.grace.value if request.grace_ms is None else request.grace_ms
     alone = request.sole_writer or state.capabilities.fence is not FenceKind.NONE
-    return asked_ms if alone else max(asked_ms, SHORTEST_GRACE_MS)
+    return 0 if alone else SHORTEST_GRACE_MS
 
 
 def _after_sessions(plan: Plan, table_format: TableFormat, request: Request, settled: Settled, longest_ms: int) -> Plan:
     """Returns the plan that deletes nothing before every session is over that may have been opened on what goes; with a
-    note instead where the operator said how long to wait.
+    note instead where the operator said to wait for less. A grace that covers every session covers it after the commit,
+    whatever of it lies before.
 
     1. A session is opened. Others commit over what it was opened on, and that expires.
     2. The session gives chunks of its own base another place in an array, and writes none.
@@ -304,7 +308,8 @@ def _after_sessions(plan: Plan, table_format: TableFormat, request: Request, set
     waits_ms = next((each.grace_ms for each in plan.stages if isinstance(each, AwaitGrace)), longest_ms)
     if request.sole_writer or not isinstance(table_format, OpenSessions) or waits_ms >= longest_ms:
         return plan
-    if request.grace_ms is not None or settled.effective.grace.source.level is not Level.DEFAULT:
+    said = request.grace_ms is not None or settled.effective.grace.source.level is not Level.DEFAULT
+    if said and _grace_ms(request, settled) < longest_ms:
         note = f"grace is shorter than longest-write, {format_duration(longest_ms)}: {table_format.outlived}"
         return replace(plan, notes=(*plan.notes, note))
     waiting = (replace(each, grace_ms=longest_ms) if isinstance(each, AwaitGrace) else each for each in plan.stages)
@@ -325,7 +330,8 @@ def _stages(
         forgets=forgets,
     )
     handed = None if archive is None else ArchiveSnapshots(archive.tier, len(archive.snapshots))
-    return stages_of_expiry(commit, _grace_ms(state, request, settled), Tally(), undo, handed)
+    after_ms = _least_after_ms(state, request)
+    return stages_of_expiry(commit, _grace_ms(request, settled), Tally(), undo, handed, after_ms=after_ms)
 
 
 def _kept(state: State, settled: Settled) -> Iterator[KeptSnapshot]:
