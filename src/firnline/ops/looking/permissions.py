@@ -108,6 +108,8 @@ _PUBLISHING = Uses((*_LOOK, *_SEARCH, Need(Verb.PUT, PlaceKind.FILES)), CatalogU
 COMMANDS: dict[str, Uses] = {
     "tables": Uses((), CatalogUse.READ),
     "plan": Uses(_DECIDE, CatalogUse.READ),
+    "graph": Uses(_DECIDE, CatalogUse.READ),
+    "report": Uses((*_DECIDE, *_RECORDED), CatalogUse.READ),
     "why": Uses((*_DECIDE, *_RECORDED), CatalogUse.READ),
     "expire": _CARRYING,
     "commit": _CARRYING,
@@ -143,6 +145,9 @@ COMMANDS: dict[str, Uses] = {
     "tiers": Uses((*_LOOK, *_RECORDED), CatalogUse.READ, (), _IN_TIER, _SLEEPING),
     "erase": Uses((*_CARRYING.needs, *_LOOK), CatalogUse.COMMIT, _INSPECT, _FROM_TIER, _FROM_BUNDLES),
     "worker": Uses(
+        (*_CARRYING.needs, *_LOOK, *_FOLLOW, Need(Verb.PUT, PlaceKind.FILES)), CatalogUse.COMMIT, _INSPECT, _TO_TIER
+    ),
+    "serve": Uses(
         (*_CARRYING.needs, *_LOOK, *_FOLLOW, Need(Verb.PUT, PlaceKind.FILES)), CatalogUse.COMMIT, _INSPECT, _TO_TIER
     ),
     "audit show": Uses(_AUDITED, CatalogUse.NONE),
