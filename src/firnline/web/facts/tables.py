@@ -57,8 +57,8 @@ class TableReport:
 
 
 def table_report(lake: Lake, table: str, *, plan: bool = True) -> TableReport:
-    """Returns the table. One part that cannot be read does not hide the others. Without `plan`, which tells what a run
-    would free, and without what each tier holds, no file is looked for.
+    """Returns the table. One part that cannot be read does not hide the others. Without `plan` neither the plan is made
+    nor what tiers hold is counted: no file is looked for.
 
     Raises NoSuchTable where there is none of that name.
     """
