@@ -203,7 +203,7 @@ class Run:
     @property
     def purge_due_ms(self) -> int | None:
         """When grace ends; None before the commit. One that did not wait to be called off has that time after it, for
-        grace is as long whoever commits.
+        grace is as long either way.
         """
         first = next((event for event in self.events if event.state is RunState.COMMITTED), None)
         if first is None:
