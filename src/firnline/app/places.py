@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from firnline.caches.opening import OpenedCache
     from firnline.catalogs.config import CatalogSettings
     from firnline.ops.neighbours.index import Index
+    from firnline.ops.tiers.tier import Tier
     from firnline.ports.formats import Formats, State
     from firnline.ports.stores import ReadWrite
     from firnline.spark.session import Session
@@ -152,8 +153,12 @@ class Places:
         """Returns everything that is needed to change a table, except the power to delete."""
         return self.context_at(self.place(table))
 
-    def context_at(self, place: TablePlace) -> TableContext:
+    def _open_tier(self, table: TableName, tier: str, uuid: str) -> Tier:
         from firnline.app.tiers import open_tier
+
+        return open_tier(self, table, tier, uuid)
+
+    def context_at(self, place: TablePlace) -> TableContext:
         from firnline.stores.real_paths import RealPaths
         from firnline.stores.settings import server_of
 
@@ -178,7 +183,7 @@ class Places:
             real=RealPaths(),
             sealing=_sealing,
             ranges=self.stores.ranges(place.settings),
-            open_tier=partial(open_tier, self),
+            open_tier=self._open_tier,
             checkpoints=self.stores.checkpoints(place.source.name),
             watch=self.watch,
         )

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from firnline.errors import UnreadableMetadata
-from firnline.ops.history.timeline import Timeline
-from firnline.ops.html.history import history_html
-from firnline.ops.html.runs import run_html, runs_html
-from firnline.ops.html.tables import tables_html
 from firnline.ops.runs.status import RunStatus
-from firnline.plans.html.orphans import orphans_html
 from firnline.plans.orphans import OrphanPlan
 from firnline.ports.catalogs import TableName
+
+if TYPE_CHECKING:  # only a notebook asks for pages
+    from firnline.ops.history.timeline import Timeline
 
 
 class TableNames(list[TableName]):
@@ -22,6 +20,8 @@ class TableNames(list[TableName]):
         return {"tables": [str(each) for each in self]}
 
     def _repr_html_(self) -> str:
+        from firnline.ops.html.tables import tables_html
+
         return tables_html(self)
 
 
@@ -32,6 +32,8 @@ class TableRuns(list[RunStatus]):
         return {"runs": [each.to_json() for each in self]}
 
     def _repr_html_(self) -> str:
+        from firnline.ops.html.runs import runs_html
+
         return runs_html(self)
 
 
@@ -45,6 +47,8 @@ class TableHistory(NamedTuple):
         return self.timeline.to_json()
 
     def _repr_html_(self) -> str:
+        from firnline.ops.html.history import history_html
+
         return history_html(self.timeline, None if self.trouble is None else self.trouble.message)
 
 
@@ -59,4 +63,7 @@ class OrphanAnswer(NamedTuple):
         return {**carried, **self.plan.to_json()} if self.run is None else {**self.plan.to_json(), **carried}
 
     def _repr_html_(self) -> str:
+        from firnline.ops.html.runs import run_html
+        from firnline.plans.html.orphans import orphans_html
+
         return orphans_html(self.plan, *(() if self.run is None else (run_html(self.run),)))
