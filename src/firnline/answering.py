@@ -9,7 +9,6 @@ import time
 from contextlib import suppress
 from functools import partial
 from urllib.parse import SplitResult, urlsplit
-from urllib.request import getproxies, proxy_bypass
 
 from firnline.errors import Unreachable
 
@@ -97,4 +96,6 @@ def _usual(at: SplitResult) -> int:
 
 
 def _is_behind_proxy(at: SplitResult) -> bool:
+    from urllib.request import getproxies, proxy_bypass
+
     return bool({at.scheme, "all"} & getproxies().keys()) and not proxy_bypass(at.hostname or "")
