@@ -17,7 +17,7 @@ from firnline.testing.tables import SmallTable
 from firnline.web.serving import sessions
 from firnline.web.serving.gate import Gate, NotAllowed, host_of, is_loopback
 from firnline.web.serving.sessions import LONGEST_S, Sessions
-from firnline.web.serving.starting import Serving, hosts_of, refuse_open, token_of
+from firnline.web.serving.starting import Serving, gate_of, hosts_of, refuse_open, token_of
 
 from .conftest import EVIL, TABLE, TOKEN, OpenPage, said, served
 
@@ -209,6 +209,34 @@ def test_from_elsewhere_even_reading_takes_the_token(table: SmallTable) -> None:
         assert page.get("/api/tables", headers=headers).status_code == 200
         page.log_in()
         assert TABLE in page.get("/").text
+
+
+def test_a_page_with_a_name_is_not_open_behind_a_proxy_of_this_machine(table: SmallTable) -> None:
+    gate = gate_of("127.0.0.1", Serving("1", TOKEN, ("lake.example.org",)))
+    with served(gate) as page:
+        for host in ("lake.example.org", "127.0.0.1"):  # a proxy may leave either
+            headers = {"Host": host}
+            assert page.get("/api/tables", headers=headers).status_code == 401
+            assert page.get("/", headers=headers, allow_redirects=False).status_code == 303
+            headers["Authorization"] = f"Bearer {TOKEN}"
+            assert page.get("/api/tables", headers=headers).status_code == 200
+    with pytest.raises(UsageError, match="no token"):
+        gate_of("127.0.0.1", Serving("1", None, ("lake.example.org",)))
+    assert gate_of("127.0.0.1", Serving("1", None)).is_open
+
+
+@pytest.mark.parametrize(
+    "name", ["Forwarded", "Via", "X-Forwarded-For", "X-Forwarded-Proto", "X-FORWARDED-HOST", "X-Real-IP"]
+)
+def test_what_a_proxy_brings_is_not_of_this_machine(still: OpenPage, name: str) -> None:
+    brought = {name: "for=192.0.2.7"}
+    asked = (("/api/tables", {}), ("/api/table", {"name": TABLE}))
+    for path, words in asked:
+        assert requests.get(f"{still.address}{path}", words, headers=brought, timeout=10).status_code == 401
+        shown = {**brought, "Authorization": f"Bearer {TOKEN}"}
+        assert requests.get(f"{still.address}{path}", words, headers=shown, timeout=10).status_code == 200
+    answer = requests.get(f"{still.address}/", headers=brought, timeout=10, allow_redirects=False)
+    assert answer.headers["location"].startswith("/login")
 
 
 def test_without_a_token_nobody_acts(table: SmallTable) -> None:
