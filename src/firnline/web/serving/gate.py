@@ -99,6 +99,13 @@ class Gate:
         here = self.is_open and not is_brought(request.headers)
         return here or self.session(request) is not None or self.bearer(request)
 
+    def is_secure(self, request: Request) -> bool:
+        """Tells whether a session's cookie must never go over plain HTTP: others than this machine reach the page, or a
+        proxy with TLS brings the request. Only loopback itself has nobody who listens.
+        """
+        forwarded = request.headers.get("x-forwarded-proto", "").partition(",")[0].strip().lower()
+        return not self.is_open or request.url.scheme == "https" or forwarded == "https"
+
     def acting(self, request: Request, form: Mapping[str, str]) -> str:
         """Returns who acts by a form. Raises NotAllowed without a session, and for a form that another site made."""
         session = self.session(request)

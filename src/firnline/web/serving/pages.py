@@ -114,7 +114,9 @@ class Pages:
             return self._page(request, title, *why_main(name, what, None, said), status=status_of_problem(problem))
 
     def login(self, request: Request) -> Response:
-        return self._page(request, "Log in", *login_form(request.query_params.get("next", "/")))
+        form = login_form(request.query_params.get("next", "/"))
+        safely = [paragraph("A login is kept over HTTPS alone.")] if self.gate.is_secure(request) else []
+        return self._page(request, "Log in", *form, *safely)
 
     # ---- acting
 
@@ -128,7 +130,7 @@ class Pages:
             main = login_form(form.get("next", "/"), problem.message)
             return self._page(request, "Log in", *main, status=problem.status)
         answer = RedirectResponse(_own(form.get("next", "/")), 303)
-        secure = request.url.scheme == "https"
+        secure = self.gate.is_secure(request)
         answer.set_cookie(COOKIE, name, LONGEST_S, path="/", secure=secure, httponly=True, samesite="strict")
         return answer
 
@@ -136,7 +138,7 @@ class Pages:
         self.gate.acting(request, await form_of(request))
         self.gate.sessions.end(request.cookies.get(COOKIE))
         answer = RedirectResponse("/", 303)
-        answer.delete_cookie(COOKIE)
+        answer.delete_cookie(COOKIE, secure=self.gate.is_secure(request), httponly=True, samesite="strict")
         return answer
 
     async def do_plan(self, request: Request) -> Response:
