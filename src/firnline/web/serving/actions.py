@@ -31,13 +31,19 @@ class PageActions:
     troubles: dict[str, FirnlineError] = field(default_factory=dict)
 
     def plan(self, table: str, who: str) -> str:
-        """Returns the run in which the plan of a table was saved. Raises UsageError where nothing would go."""
+        """Returns the run in which the plan of a table was saved. Raises UsageError where nothing would go, and what
+        a run would be refused with: no record is left then, for it could only wait for ever.
+        """
+        from firnline.app.runs import Runs
+
         lake = self._noted("plan", table, who)
-        view = lake.plan(table, save=True)
-        view.planned.close()
-        if not view.plan.stages or view.plan.run is None:
+        view = lake.plan(table)
+        plan = Runs(lake.places).proposed(view.work, view.planned)
+        if plan.refusal is not None:
+            raise plan.refusal
+        if plan.run is None:
             raise UsageError(f"nothing of {table} would go: there is nothing to approve")
-        return view.plan.run
+        return plan.run
 
     def approve(self, run: str, who: str, note: str | None = None) -> RunStatus:
         """Returns the run, approved; it is taken as far as it may go now, behind the answer."""
