@@ -247,8 +247,8 @@ def test_a_page_with_a_name_is_not_open_behind_a_proxy_of_this_machine(table: Sm
 )
 def test_what_a_proxy_brings_is_not_of_this_machine(still: OpenPage, name: str) -> None:
     brought = {name: "for=192.0.2.7"}
-    asked = (("/api/tables", {}), ("/api/table", {"name": TABLE}))
-    for path, words in asked:
+    asked: dict[str, dict[str, str]] = {"/api/tables": {}, "/api/table": {"name": TABLE}}
+    for path, words in asked.items():
         assert requests.get(f"{still.address}{path}", words, headers=brought, timeout=10).status_code == 401
         shown = {**brought, "Authorization": f"Bearer {TOKEN}"}
         assert requests.get(f"{still.address}{path}", words, headers=shown, timeout=10).status_code == 200

@@ -20,7 +20,7 @@ from firnline.web.html.lake import lake_main, runs_main, savings_main, why_main
 from firnline.web.html.runs import MOVING, run_sections
 from firnline.web.html.shell import address, age_in_words, login_form, post, served, told
 from firnline.web.html.tables import TableLinks, plan_body, table_sections
-from firnline.web.serving.actions import PageActions
+from firnline.web.serving.actions import PageActions, may_approve
 from firnline.web.serving.answers import Answers
 from firnline.web.serving.gate import COOKIE, Gate, NotAllowed
 from firnline.web.serving.sessions import LONGEST_S, Session
@@ -243,7 +243,7 @@ def _hold_form(table: str, session: Session) -> Markup:
 
 def _run_forms(status: RunStatus, session: Session) -> list[Markup]:
     forms = []
-    if status.state is RunState.PLANNED:
+    if may_approve(status):
         approve = element("button", "approve and carry out")
         forms.append(post("/do/approve", session.csrf, text_field("Note", "note"), approve, run=status.id))
     if not status.run.is_finished and status.state is not RunState.PURGING:
