@@ -24,10 +24,11 @@ _KIND = "page"
 @dataclass
 class PageActions:
     """What persons do. `at_work` are the runs that this process takes further now; `troubles` says of a run why the
-    last try went no further.
+    last try went no further. `changed` is told the table once such a run goes no further, whatever came of it.
     """
 
     open_lake: Callable[[], Lake]
+    changed: Callable[[str], None]
     at_work: set[str] = field(default_factory=set)
     troubles: dict[str, FirnlineError] = field(default_factory=dict)
     _approving: Lock = field(default_factory=Lock)
@@ -94,6 +95,7 @@ class PageActions:
                 self.troubles[run] = problem
             finally:
                 self.at_work.discard(run)
+                self.changed(_table_of(run))
 
         self.at_work.add(run)
         Thread(target=work, name="firnline-run", daemon=True).start()

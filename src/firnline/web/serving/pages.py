@@ -184,8 +184,7 @@ class Pages:
         try:
             where = await run_in_threadpool(act, form, who)
         finally:
-            self.answers.forget(form.get("table") or form.get("run", "").rpartition("@")[0])
-            self.answers.index.ask()
+            self.answers.changed(form.get("table") or form.get("run", "").rpartition("@")[0])
         return RedirectResponse(where, 303)
 
     # ---- parts
