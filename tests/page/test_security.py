@@ -15,9 +15,9 @@ from firnline.errors import UsageError
 from firnline.lake import open_lake
 from firnline.testing.tables import SmallTable
 from firnline.web.serving import sessions
-from firnline.web.serving.gate import Gate, NotAllowed, host_of, is_loopback
+from firnline.web.serving.gate import COOKIE, Gate, NotAllowed, host_of, is_loopback
 from firnline.web.serving.sessions import LONGEST_S, Sessions
-from firnline.web.serving.starting import Serving, hosts_of, refuse_open, token_of
+from firnline.web.serving.starting import Serving, gate_of, hosts_of, refuse_open, token_of
 
 from .conftest import EVIL, TABLE, TOKEN, OpenPage, said, served
 
@@ -69,6 +69,21 @@ def test_the_cookie_is_for_this_page_alone(still: OpenPage) -> None:
     assert "httponly" in cookie
     assert "samesite=strict" in cookie
     assert TOKEN not in cookie
+
+
+def test_the_cookie_never_goes_over_plain_http_where_others_reach_the_page(still: OpenPage, table: SmallTable) -> None:
+    def attributes(page: OpenPage, **headers: str) -> list[str]:
+        form = {"who": "ann", "token": TOKEN}
+        answer = requests.post(f"{page.address}/login", form, headers=headers, timeout=10, allow_redirects=False)
+        return [each.strip().lower() for each in answer.headers["set-cookie"].split(";")]
+
+    assert "secure" not in attributes(still), "a browser may keep no such cookie of loopback"
+    assert "secure" not in attributes(still, **{"X-Forwarded-Proto": "http"})
+    assert "secure" in attributes(still, **{"X-Forwarded-Proto": "https"})
+    assert "secure" in attributes(still, **{"X-Forwarded-Proto": "HTTPS, http"})
+    with served(gate_of("127.0.0.1", Serving("1", TOKEN, ("lake.example.org",)))) as page:
+        assert "secure" in attributes(page)
+        assert "HTTPS alone" in page.get("/login").text
 
 
 def test_a_login_leads_to_no_other_site(still: OpenPage) -> None:
@@ -208,7 +223,37 @@ def test_from_elsewhere_even_reading_takes_the_token(table: SmallTable) -> None:
         headers = {"Authorization": f"Bearer {TOKEN}"}
         assert page.get("/api/tables", headers=headers).status_code == 200
         page.log_in()
-        assert TABLE in page.get("/").text
+        assert page.get("/", allow_redirects=False).status_code == 303, "over plain HTTP the cookie stays here"
+        (name,) = page.gate.sessions._open
+        assert TABLE in page.get("/", headers={"Cookie": f"{COOKIE}={name}"}).text
+
+
+def test_a_page_with_a_name_is_not_open_behind_a_proxy_of_this_machine(table: SmallTable) -> None:
+    gate = gate_of("127.0.0.1", Serving("1", TOKEN, ("lake.example.org",)))
+    with served(gate) as page:
+        for host in ("lake.example.org", "127.0.0.1"):  # a proxy may leave either
+            headers = {"Host": host}
+            assert page.get("/api/tables", headers=headers).status_code == 401
+            assert page.get("/", headers=headers, allow_redirects=False).status_code == 303
+            headers["Authorization"] = f"Bearer {TOKEN}"
+            assert page.get("/api/tables", headers=headers).status_code == 200
+    with pytest.raises(UsageError, match="no token"):
+        gate_of("127.0.0.1", Serving("1", None, ("lake.example.org",)))
+    assert gate_of("127.0.0.1", Serving("1", None)).is_open
+
+
+@pytest.mark.parametrize(
+    "name", ["Forwarded", "Via", "X-Forwarded-For", "X-Forwarded-Proto", "X-FORWARDED-HOST", "X-Real-IP"]
+)
+def test_what_a_proxy_brings_is_not_of_this_machine(still: OpenPage, name: str) -> None:
+    brought = {name: "for=192.0.2.7"}
+    asked: dict[str, dict[str, str]] = {"/api/tables": {}, "/api/table": {"name": TABLE}}
+    for path, words in asked.items():
+        assert requests.get(f"{still.address}{path}", words, headers=brought, timeout=10).status_code == 401
+        shown = {**brought, "Authorization": f"Bearer {TOKEN}"}
+        assert requests.get(f"{still.address}{path}", words, headers=shown, timeout=10).status_code == 200
+    answer = requests.get(f"{still.address}/", headers=brought, timeout=10, allow_redirects=False)
+    assert answer.headers["location"].startswith("/login")
 
 
 def test_without_a_token_nobody_acts(table: SmallTable) -> None:

@@ -49,6 +49,9 @@ def _standing(report: RunReport) -> Iterator[Markup]:
         yield element("p", element("progress", said, **bar), f" {said}")
     if status.waits:
         yield paragraph(f"waits for: {status.waits}")
+    if status.run.approval is not None:
+        by, note = status.run.approval.detail["by"], status.run.approval.detail.get("note")
+        yield paragraph(f"approved by {by}{f': {note}' if note else ''}")
     if status.refusal is not None:
         yield element("p", f"refused: {status.refusal.message}", class_="bad")
     if status.outcomes:
@@ -77,17 +80,61 @@ def _sections(report: RunReport) -> Iterator[Markup]:
 def _plan(plan: Any) -> Iterator[Markup]:
     """Yields the saved plan as it was written down; what another version of firnline wrote may lack some of it."""
     yield paragraph(f"{plan['table']} ({plan.get('format', '')}): {plan.get('policy', '')}")
+    for why in dict.fromkeys(filter(None, (plan.get("conflict"), plan.get("refused")))):
+        yield element("p", f"refused: {why}", class_="bad")
     kinds = (plan.get("victims") or {}).get("by_kind") or {}
     rows = ((kind, number(each["files"]), size(each["bytes"])) for kind, each in kinds.items())
     yield rows_of(("kind", "files", "bytes"), rows, (1, 2))
     for note in plan.get("notes") or ():
         yield paragraph(f"note: {note}")
-    gone = plan.get("expire") or ()
-    yield element("details", element("summary", f"expire: {number(len(gone))}"), listed(map(str, gone)))
+    yield from _gone(plan)
+    yield from _handed(plan.get("archive"))
+    yield from _searched(plan.get("orphans") or (plan if plan.get("classes") else None))
     kept = plan.get("keep") or ()
     rows_kept = ((str(e["snapshot"]), ", ".join(e["refs"]), ", ".join(e["reasons"])) for e in kept)
     table = rows_of(("snapshot", "refs", "why it stays"), rows_kept)
     yield element("details", element("summary", f"keep: {number(len(kept))}"), table)
+
+
+def _gone(plan: Any) -> Iterator[Markup]:
+    """Yields what leaves the table. Refs stand open: there are few, and people named them."""
+    gone = plan.get("expire") or ()
+    yield element("details", element("summary", f"expire: {number(len(gone))}"), listed(map(str, gone)))
+    if plan.get("expire_refs"):
+        yield paragraph("expire refs:")
+        yield listed(map(str, plan["expire_refs"]))
+    beside = (plan.get("beside") or {}).get("expire") or ()
+    if beside:
+        yield paragraph("expire beside them:")
+        yield listed(f"{each['kind']} {each['name']}: {each.get('why', '')}" for each in beside)
+    erased = plan.get("erasure")
+    if erased:
+        yield paragraph(f"erase for {erased['case']}, by {erased['by']}:")
+        yield listed(map(str, erased["files"]))
+
+
+def _handed(archive: Any) -> Iterator[Markup]:
+    """Yields what is handed to a tier before it leaves the table."""
+    if not archive:
+        return
+    kind = f" in class {archive['class']}" if archive.get("class") else ""
+    copies = archive.get("copies") or {}
+    coming = f": at most {number(copies['files'])} files, {size(copies['bytes'])}" if copies else ""
+    yield paragraph(f"archive to {archive['tier']}{kind}, as {archive['table']} in {archive['root']}{coming}")
+    handed = archive["snapshots"]
+    yield element("details", element("summary", f"archive: {number(len(handed))}"), listed(map(str, handed)))
+
+
+def _searched(found: Any) -> Iterator[Markup]:
+    """Yields what a listing showed, class by class; the orphans among it go too."""
+    if not found:
+        return
+    catalogs = ", ".join(map(str, found.get("catalogs") or ()))
+    held = f"held against what {number(found.get('tables') or 0)} tables need, of catalogs: {catalogs}"
+    yield paragraph(f"orphans older than {found['older_than']}, {held}")
+    classes = found.get("classes") or {}
+    rows = ((name, number(each["files"]), size(each["bytes"])) for name, each in classes.items() if each["files"])
+    yield rows_of(("class", "files", "bytes"), rows, (1, 2))
 
 
 def _reasons(report: RunReport) -> Markup:

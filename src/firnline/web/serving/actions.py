@@ -5,10 +5,11 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from threading import Thread
+from threading import Lock, Thread
 from typing import TYPE_CHECKING
 
 from firnline.errors import FirnlineError, UsageError
+from firnline.journal.events import RunState
 from firnline.journal.layout import RunId
 from firnline.ports.observing.news import News
 
@@ -23,26 +24,41 @@ _KIND = "page"
 @dataclass
 class PageActions:
     """What persons do. `at_work` are the runs that this process takes further now; `troubles` says of a run why the
-    last try went no further.
+    last try went no further. `changed` is told the table once such a run goes no further, whatever came of it.
     """
 
     open_lake: Callable[[], Lake]
+    changed: Callable[[str], None]
     at_work: set[str] = field(default_factory=set)
     troubles: dict[str, FirnlineError] = field(default_factory=dict)
+    _approving: Lock = field(default_factory=Lock)
 
     def plan(self, table: str, who: str) -> str:
-        """Returns the run in which the plan of a table was saved. Raises UsageError where nothing would go."""
+        """Returns the run in which the plan of a table was saved. Raises UsageError where nothing would go, and what
+        a run would be refused with: no record is left then, for it could only wait for ever.
+        """
+        from firnline.app.runs import Runs
+
         lake = self._noted("plan", table, who)
-        view = lake.plan(table, save=True)
-        view.planned.close()
-        if not view.plan.stages or view.plan.run is None:
+        view = lake.plan(table)
+        plan = Runs(lake.places).proposed(view.work, view.planned)
+        if plan.refusal is not None:
+            raise plan.refusal
+        if plan.run is None:
             raise UsageError(f"nothing of {table} would go: there is nothing to approve")
-        return view.plan.run
+        return plan.run
 
     def approve(self, run: str, who: str, note: str | None = None) -> RunStatus:
-        """Returns the run, approved; it is taken as far as it may go now, behind the answer."""
-        lake = self._noted("approve", _table_of(run), who, run)
-        approved = lake.approve(run, by=who, note=note)
+        """Returns the run, approved; it is taken as far as it may go now, behind the answer. Raises UsageError for one
+        that has an approval: a second click, or a second person, would else be written down as who wanted it.
+        """
+        with self._approving:  # two requests at once would both find none
+            said = self.open_lake().run(run).run.approval
+            if said is not None:
+                again = f"`firnline resume {_table_of(run)}` takes it further"
+                raise UsageError(f"{run} was approved before, by {said.detail['by']}", hint=again)
+            lake = self._noted("approve", _table_of(run), who, run)
+            approved = lake.approve(run, by=who, note=note)
         self._carry_on(lake, approved.id)
         return approved
 
@@ -79,9 +95,17 @@ class PageActions:
                 self.troubles[run] = problem
             finally:
                 self.at_work.discard(run)
+                self.changed(_table_of(run))
 
         self.at_work.add(run)
         Thread(target=work, name="firnline-run", daemon=True).start()
+
+
+def may_approve(status: RunStatus) -> bool:
+    """Tells whether an approval would take a run further: nobody gave one, and its plan is not refused anyway."""
+    plan = status.run.plan
+    waits = status.state is RunState.PLANNED and status.run.approval is None
+    return waits and not (plan.get("refused") or plan.get("conflict"))
 
 
 def _table_of(run: str) -> str:

@@ -104,5 +104,10 @@ class Answers:
         for kept in (self.tables, self.plans, self.tiers, self.whys):
             kept.forget(f"{table}\n")
 
+    def changed(self, table: str) -> None:
+        """Drops what is kept of a table, and has the lake looked at again soon."""
+        self.forget(table)
+        self.index.ask()
+
     def looked(self) -> str | None:
         return None if self.index.looked_ms is None else format_instant(self.index.looked_ms)

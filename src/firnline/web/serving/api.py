@@ -94,8 +94,7 @@ class Api:
             try:
                 return FactsResponse(await run_in_threadpool(call.answer, words))
             finally:
-                self.answers.forget(words.get("table") or words.get("run", "").rpartition("@")[0])
-                self.answers.index.ask()
+                self.answers.changed(words.get("table") or words.get("run", "").rpartition("@")[0])
 
         return Route(call.path, shown if call.method == "get" else done, methods=[call.method.upper()])
 

@@ -1,9 +1,10 @@
 """Who may look and who may act.
 
-Reading is open on this machine alone; from anywhere else it takes the token, as every action does. A browser shows a
-session, whose cookie no other site can send, and each form of it has a word that no other site can read. A program
-shows the token itself. Requests for another host's name are refused: a name that was turned to this machine would else
-let any web site read what is here.
+Reading is open on this machine alone; from anywhere else it takes the token, as every action does. What a proxy brings
+is from elsewhere, although the proxy itself may be on this machine. A browser shows a session, whose cookie no other
+site can send, and each form of it has a word that no other site can read. A program shows the token itself. Requests
+for another host's name are refused: a name that was turned to this machine would else let any web site read what is
+here.
 """
 
 from __future__ import annotations
@@ -36,6 +37,8 @@ _HEADERS = {
 }
 _OWN_HOSTS = ("localhost", "127.0.0.1", "::1")
 _SAME = (None, "same-origin", "none")
+_BROUGHT = ("forwarded", "via", "x-real-ip")
+_BROUGHT_PREFIX = "x-forwarded-"
 
 
 class NotAllowed(UsageError):
@@ -56,6 +59,13 @@ def is_loopback(host: str) -> bool:
         return ip_address(host).is_loopback
     except ValueError:
         return False
+
+
+def is_brought(headers: Headers) -> bool:
+    """Tells whether a proxy says that it brings the request of another machine. One that says nothing cannot be told
+    from a browser here: `--name` is what closes the page then.
+    """
+    return any(name in _BROUGHT or name.startswith(_BROUGHT_PREFIX) for name in headers)
 
 
 @dataclass
@@ -86,7 +96,15 @@ class Gate:
         return self.token is not None and kind.lower() == "bearer" and is_same(said.strip(), self.token)
 
     def may_read(self, request: Request) -> bool:
-        return self.is_open or self.session(request) is not None or self.bearer(request)
+        here = self.is_open and not is_brought(request.headers)
+        return here or self.session(request) is not None or self.bearer(request)
+
+    def is_secure(self, request: Request) -> bool:
+        """Tells whether a session's cookie must never go over plain HTTP: others than this machine reach the page, or a
+        proxy with TLS brings the request. Only loopback itself has nobody who listens.
+        """
+        forwarded = request.headers.get("x-forwarded-proto", "").partition(",")[0].strip().lower()
+        return not self.is_open or request.url.scheme == "https" or forwarded == "https"
 
     def acting(self, request: Request, form: Mapping[str, str]) -> str:
         """Returns who acts by a form. Raises NotAllowed without a session, and for a form that another site made."""

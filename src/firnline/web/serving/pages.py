@@ -20,7 +20,7 @@ from firnline.web.html.lake import lake_main, runs_main, savings_main, why_main
 from firnline.web.html.runs import MOVING, run_sections
 from firnline.web.html.shell import address, age_in_words, login_form, post, served, told
 from firnline.web.html.tables import TableLinks, plan_body, table_sections
-from firnline.web.serving.actions import PageActions
+from firnline.web.serving.actions import PageActions, may_approve
 from firnline.web.serving.answers import Answers
 from firnline.web.serving.gate import COOKIE, Gate, NotAllowed
 from firnline.web.serving.sessions import LONGEST_S, Session
@@ -114,7 +114,9 @@ class Pages:
             return self._page(request, title, *why_main(name, what, None, said), status=status_of_problem(problem))
 
     def login(self, request: Request) -> Response:
-        return self._page(request, "Log in", *login_form(request.query_params.get("next", "/")))
+        form = login_form(request.query_params.get("next", "/"))
+        safely = [paragraph("A login is kept over HTTPS alone.")] if self.gate.is_secure(request) else []
+        return self._page(request, "Log in", *form, *safely)
 
     # ---- acting
 
@@ -128,7 +130,7 @@ class Pages:
             main = login_form(form.get("next", "/"), problem.message)
             return self._page(request, "Log in", *main, status=problem.status)
         answer = RedirectResponse(_own(form.get("next", "/")), 303)
-        secure = request.url.scheme == "https"
+        secure = self.gate.is_secure(request)
         answer.set_cookie(COOKIE, name, LONGEST_S, path="/", secure=secure, httponly=True, samesite="strict")
         return answer
 
@@ -136,7 +138,7 @@ class Pages:
         self.gate.acting(request, await form_of(request))
         self.gate.sessions.end(request.cookies.get(COOKIE))
         answer = RedirectResponse("/", 303)
-        answer.delete_cookie(COOKIE)
+        answer.delete_cookie(COOKIE, secure=self.gate.is_secure(request), httponly=True, samesite="strict")
         return answer
 
     async def do_plan(self, request: Request) -> Response:
@@ -182,8 +184,7 @@ class Pages:
         try:
             where = await run_in_threadpool(act, form, who)
         finally:
-            self.answers.forget(form.get("table") or form.get("run", "").rpartition("@")[0])
-            self.answers.index.ask()
+            self.answers.changed(form.get("table") or form.get("run", "").rpartition("@")[0])
         return RedirectResponse(where, 303)
 
     # ---- parts
@@ -241,7 +242,7 @@ def _hold_form(table: str, session: Session) -> Markup:
 
 def _run_forms(status: RunStatus, session: Session) -> list[Markup]:
     forms = []
-    if status.state is RunState.PLANNED:
+    if may_approve(status):
         approve = element("button", "approve and carry out")
         forms.append(post("/do/approve", session.csrf, text_field("Note", "note"), approve, run=status.id))
     if not status.run.is_finished and status.state is not RunState.PURGING:

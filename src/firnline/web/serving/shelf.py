@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from threading import Lock
 from typing import Generic, TypeVar
 
 Kept = TypeVar("Kept")
 _MOST = 256
-_MAKERS = 2
+_MAKERS = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,12 +22,14 @@ class _Entry(Generic[Kept]):
 
 @dataclass
 class Shelf(Generic[Kept]):
-    """So many answers, by name. One that is older than `fresh_s` is handed out once more while it is made anew."""
+    """So many answers, by name. One that is older than `fresh_s` is handed out once more while it is made anew. Each is
+    made once, however many ask for it at the same time, and only some at once.
+    """
 
     fresh_s: float = 30.0
     clock: Callable[[], float] = time.monotonic
     _entries: dict[str, _Entry[Kept]] = field(default_factory=dict)
-    _making: set[str] = field(default_factory=set)
+    _making: dict[str, Future[Kept]] = field(default_factory=dict)
     _lock: Lock = field(default_factory=Lock)
     _makers: ThreadPoolExecutor = field(
         default_factory=lambda: ThreadPoolExecutor(_MAKERS, thread_name_prefix="firnline-page")
@@ -35,39 +37,48 @@ class Shelf(Generic[Kept]):
 
     def get(self, name: str, make: Callable[[], Kept]) -> tuple[Kept, float]:
         """Returns the answer, and how many seconds old it is. Raises what `make` raises, where there is none yet."""
-        found = self._entries.get(name)
-        if found is None:
-            return self._put(name, make()), 0.0
-        age = self.clock() - found.made_s
-        if age > self.fresh_s:
-            self._anew(name, make)
-        return found.value, age
+        with self._lock:
+            found = self._entries.get(name)
+            if found is None:
+                coming = self._begun(name, make)
+            elif (age := self.clock() - found.made_s) > self.fresh_s:
+                self._begun(name, make)
+        return (coming.result(), 0.0) if found is None else (found.value, age)
 
     def forget(self, prefix: str) -> None:
-        """Drops answers whose names begin so: something was done that changes them."""
+        """Drops answers whose names begin so: something was done that changes them. What is being made is not kept
+        either, for it may have been read before that.
+        """
         with self._lock:
             self._entries = {name: each for name, each in self._entries.items() if not name.startswith(prefix)}
+            self._making = {name: each for name, each in self._making.items() if not name.startswith(prefix)}
 
-    def _put(self, name: str, value: Kept) -> Kept:
+    def _begun(self, name: str, make: Callable[[], Kept]) -> Future[Kept]:
+        """Returns the answer to come. Only one who has the lock may ask."""
+        coming = self._making.get(name)
+        if coming is None:
+            coming = self._making[name] = Future()
+            self._makers.submit(self._make, name, make, coming)
+        return coming
+
+    def _make(self, name: str, make: Callable[[], Kept], coming: Future[Kept]) -> None:
+        try:
+            value = make()
+        except BaseException as problem:  # those who wait are told; the next request asks anew
+            self._end(name, coming, None)
+            coming.set_exception(problem)
+        else:
+            self._end(name, coming, _Entry(value, self.clock()))
+            coming.set_result(value)
+
+    def _end(self, name: str, coming: Future[Kept], made: _Entry[Kept] | None) -> None:
+        """Keeps what was made, unless it was forgotten meanwhile; another may be in the making then."""
         with self._lock:
+            if self._making.get(name) is not coming:
+                return
+            del self._making[name]
             self._entries.pop(name, None)
-            self._entries[name] = _Entry(value, self.clock())
+            if made is not None:
+                self._entries[name] = made
             while len(self._entries) > _MOST:
                 self._entries.pop(next(iter(self._entries)))
-        return value
-
-    def _anew(self, name: str, make: Callable[[], Kept]) -> None:
-        with self._lock:
-            if name in self._making:
-                return
-            self._making.add(name)
-
-        def work() -> None:
-            try:
-                self._put(name, make())
-            except Exception:  # the next request asks by itself, and is told
-                self.forget(name)
-            finally:
-                self._making.discard(name)
-
-        self._makers.submit(work)

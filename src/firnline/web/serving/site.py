@@ -32,7 +32,8 @@ _OWN = "an error of firnline's own"
 
 def site_of(open_lake: OpenLake, index: LakeIndex, gate: Gate) -> ASGIApp:
     """Returns the application. Nothing is looked at before it is asked for."""
-    answers, actions = Answers(open_lake, index), PageActions(open_lake)
+    answers = Answers(open_lake, index)
+    actions = PageActions(open_lake, answers.changed)
     pages, api = Pages(answers, actions, gate), Api(answers, actions, gate)
 
     def failed(request: Request, problem: Exception) -> Response:
@@ -102,5 +103,6 @@ def _static() -> list[Route]:
     return [served(name) for name in _KINDS]
 
 
-def _healthz(request: Request) -> Response:
+async def _healthz(request: Request) -> Response:
+    """Answers from the loop itself: threads that wait for a slow table do not make the process look dead."""
     return JSONResponse({"ok": True})

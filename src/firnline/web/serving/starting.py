@@ -8,12 +8,16 @@ import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from firnline.errors import UsageError
 from firnline.extras import require
 from firnline.observing.serving import parse_listen
 from firnline.own_files import read_own
 from firnline.web.serving.index import OpenLake
+
+if TYPE_CHECKING:
+    from firnline.web.serving.gate import Gate
 
 TOKEN = "FIRNLINE_PAGE_TOKEN"
 SHORTEST_TOKEN = 16
@@ -22,7 +26,9 @@ _ANYWHERE = ("0.0.0.0", "::", "")
 
 @dataclass(frozen=True, slots=True)
 class Serving:
-    """How the page is served. `names` are those under which browsers reach it, beside its own address."""
+    """How the page is served. `names` are those under which browsers reach it, beside its own address: where there are
+    any, a proxy may stand before the page, and its requests come from this machine whoever asked.
+    """
 
     listen: str
     token: str | None
@@ -61,17 +67,14 @@ def serve_page(serving: Serving, open_lake: OpenLake) -> None:
     require("page", "`firnline serve`")
     import uvicorn
 
-    from firnline.web.serving.gate import Gate, is_loopback
     from firnline.web.serving.index import LakeIndex
     from firnline.web.serving.site import site_of
 
     host, port = parse_listen(serving.listen)
-    home = is_loopback(host)
-    refuse_open(host, home, serving)
+    gate = gate_of(host, serving)
     index = LakeIndex(open_lake, serving.config, serving.every_s)
     index.list_names()
     index.start()
-    gate = Gate(serving.token, home, hosts_of(host, serving.names))
     with _listening(host, port) as place:
         shown = f"[{host}]" if ":" in host else host
         print(f"http://{shown}:{place.getsockname()[1]}/", file=sys.stderr, flush=True)
@@ -86,8 +89,24 @@ def serve_page(serving: Serving, open_lake: OpenLake) -> None:
             index.stop()
 
 
+def gate_of(host: str, serving: Serving) -> Gate:
+    """Returns who may look and who may act. Raises as `refuse_open`. The address alone tells nothing of who reads: a
+    proxy on this machine brings the requests of everyone, so a page with another name takes the token.
+    """
+    from firnline.web.serving.gate import Gate, is_loopback
+
+    home = is_loopback(host)
+    refuse_open(host, home, serving)
+    return Gate(serving.token, home and not serving.names, hosts_of(host, serving.names))
+
+
 def refuse_open(host: str, home: bool, serving: Serving) -> None:
     """Raises UsageError where anyone on the network would read what is here, or where no name says whom to answer."""
+    if home and serving.names and serving.token is None:
+        raise UsageError(
+            f"{serving.names[0]} is not this machine alone, and no token is set",
+            hint=f"set {TOKEN}, or leave out --name",
+        )
     if home:
         return
     if serving.token is None:
