@@ -30,7 +30,8 @@ _LIST_AGAIN_S = 10.0
 @dataclass
 class LakeIndex:
     """The tables by name, each as it was last planned; and the runs. `looked_ms` is when all were last looked at, None
-    before the first time; `trouble` says what that look could not read.
+    before the first time. What could not be read stays as it was last known, and `trouble` says so: `unread` are the
+    catalogs, `failed` the rest.
     """
 
     open_lake: OpenLake
@@ -40,7 +41,8 @@ class LakeIndex:
     rows: dict[str, TableRow] = field(default_factory=dict)
     runs: dict[str, list[RunStatus]] = field(default_factory=dict)
     looked_ms: int | None = None
-    trouble: list[str] = field(default_factory=list)
+    unread: dict[str, str] = field(default_factory=dict)
+    failed: list[str] = field(default_factory=list)
     listed_s: float = 0.0
     changes: int = 0
     _summed: tuple[tuple[int, int, int], dict[str, Any]] | None = None
@@ -65,16 +67,20 @@ class LakeIndex:
         return table in self.names
 
     def list_names(self) -> None:
-        """Reads which tables there are, without looking at any."""
+        """Reads which tables there are, without looking at any. Those of a catalog that cannot be read are as before:
+        an outage takes no table away.
+        """
         self.listed_s = time.monotonic()
         found, unread = self.open_lake().places.catalogs.readable()
-        self.names = frozenset(map(str, found))
-        self.trouble = [f"{name}: {problem.message}" for name, problem in unread.items()]
+        of_unread = tuple(f"{name}." for name in unread)
+        self.names = frozenset([*map(str, found), *(name for name in self.names if name.startswith(of_unread))])
+        self.unread = {name: problem.message for name, problem in unread.items()}
 
     def look(self) -> None:
         """Looks at every table once. Each is shown as soon as it is known."""
         lake = self.open_lake()
         self.list_names()
+        answered = set()
         memory, policy = Memory.load(usual_memory(self.config)), worker_policy(lake.places.config.worker)
         for answer in lake.several().plan():
             if self._stop.is_set():
@@ -82,11 +88,27 @@ class LakeIndex:
             now_ms, known = lake.places.clock(), memory.tables.get(answer.table)
             due = None if known is None else max(now_ms, due_ms(known, policy, now_ms))
             self.rows[answer.table] = row_of(answer, now_ms, due)
+            answered.add(answer.table)
             self.changes += 1
-        for each in lake.several().runs(everywhere=True):
-            self.runs[each.table] = list(each.value or ())
-        self.rows = {name: row for name, row in self.rows.items() if name in self.names or row.error}
+        self._look_at_runs(lake)
+        self.rows = {name: row for name, row in self.rows.items() if name in self.names or name in answered}
         self.looked_ms = lake.places.clock()
+
+    def _look_at_runs(self, lake: Lake) -> None:
+        """Reads the runs of every table. Those that cannot be read stay as they were: they did not delete less."""
+        found, failed = {}, []
+        for each in lake.several().runs(everywhere=True):
+            if each.problem is None:
+                found[each.table] = list(each.value or ())
+            elif each.table not in self.unread:
+                failed.append(f"runs of {each.table}: {each.problem.message}")
+        known = {name: runs for name, runs in self.runs.items() if name in self.names}
+        self.runs, self.failed = {**known, **found}, failed
+
+    @property
+    def trouble(self) -> list[str]:
+        """What could not be read, each as a sentence."""
+        return [*(f"{name}: {said}" for name, said in self.unread.items()), *self.failed]
 
     @property
     def sums(self) -> dict[str, Any]:
@@ -111,10 +133,10 @@ class LakeIndex:
             try:
                 self.look()
             except FirnlineError as problem:
-                self.trouble = [problem.message]
+                self.failed = [problem.message]
             except Exception:
                 logging.getLogger("firnline").exception("the lake could not be looked at")
-                self.trouble = ["an error of firnline's own: see its log"]
+                self.failed = ["an error of firnline's own: see its log"]
             self._ask.wait(self.every_s)
 
 

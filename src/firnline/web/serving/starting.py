@@ -27,7 +27,7 @@ _ANYWHERE = ("0.0.0.0", "::", "")
 @dataclass(frozen=True, slots=True)
 class Serving:
     """How the page is served. `names` are those under which browsers reach it, beside its own address: where there are
-    any, a proxy may stand before the page, and its requests come from this machine whoever asked.
+    any, a proxy may stand before the page, and its requests all come from this machine.
     """
 
     listen: str
