@@ -209,6 +209,8 @@ class Run:
         if first is None:
             return None
         before_ms = next((stage.grace_ms for stage in self.stages if isinstance(stage, AwaitUndo)), 0)
+        if not before_ms:  # the plan has this machine's time, which may be ahead of the store's
+            return first.at_ms + self.grace_ms
         asked_ms = self._meant_at.at_ms if self.is_meant else first.at_ms
         return max(first.at_ms, asked_ms + before_ms) + self.grace_ms
 
