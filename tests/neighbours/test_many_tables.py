@@ -19,6 +19,7 @@ from firnline.cli.main import run
 from firnline.errors import Interrupted, NoSuchTable, UnreadableMetadata
 from firnline.model.files import Tally
 from firnline.plans.lake_wide import TablePlan, lake_wide_json, lake_wide_page, refusal_in, sums_of, victims_in
+from firnline.plans.plan import Plan
 from firnline.ports.catalogs import TableName
 from firnline.ports.engines import TableWalk
 from firnline.ports.progress import Silent
@@ -50,6 +51,12 @@ def damage(lake: RealLake, name: str) -> None:
     Path(snapshot.manifest_list.removeprefix("file://")).write_bytes(b"Obj\x01 cut")
 
 
+def _without_sizes(plan: Plan) -> dict[str, Any]:
+    """Returns a plan as JSON. A plan of one table asks how large each version of its metadata is; one of many does not."""
+    found = plan.to_json()
+    return {**found, "metadata_versions": found["metadata_versions"]["versions"]}
+
+
 @pytest.mark.parametrize("at_once", [1, 8])
 def test_each_plan_is_the_one_of_its_table_alone(five: RealLake, at_once: int) -> None:
     asked: dict[str, Any] = {"older_than": now_ms(), "now": now_ms(), **ASKED}
@@ -58,7 +65,7 @@ def test_each_plan_is_the_one_of_its_table_alone(five: RealLake, at_once: int) -
     for name, each in together.items():
         alone = five.firnline().plan(name, **asked).plan
         assert each.value is not None
-        assert each.value.to_json() == alone.to_json(), name
+        assert _without_sizes(each.value) == _without_sizes(alone), name
     assert any(victims_in(each).files for each in together.values())
 
 

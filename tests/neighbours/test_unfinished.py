@@ -534,7 +534,8 @@ def test_the_commands_take_all_and_say_what_is_not_shown(
 
 
 def test_what_a_role_needs_has_the_list_in_it(three: RealLake) -> None:
-    folders = places_of(three.firnline().places.table_context("lake.db.a")).unfinished
+    work = three.firnline().places.table_context("lake.db.a")
+    folders = places_of(work, work.source.load()).unfinished
     assert folders == (f"{three.folder}/records/_firnline/unfinished",)
 
 

@@ -222,7 +222,7 @@ def test_the_shell_goes_on_after_an_error(
     import io
 
     monkeypatch.setattr(
-        "sys.stdin", io.StringIO(f"SELECT 1\nFROM nowhere.at.all;\nSELECT name FROM {TABLE}.refs\n;quit")
+        "sys.stdin", io.StringIO(f"SELECT 1\nFROM nowhere.at.all;\nSELECT name FROM {TABLE}.refs\n;\nquit")
     )
     assert run(["sql", "--shell"]) == 0
     printed = capsys.readouterr()
