@@ -52,7 +52,7 @@ def damage(lake: RealLake, name: str) -> None:
 
 
 def _without_sizes(plan: Plan) -> dict[str, Any]:
-    """Returns a plan as JSON. One of a single table asks how large each version of its metadata is; of many, none does."""
+    """Returns a plan as JSON. One of a single table asks how large each version of its metadata is; of many, none."""
     found = plan.to_json()
     return {**found, "metadata_versions": found["metadata_versions"]["versions"]}
 
