@@ -63,18 +63,19 @@ def _said(status: RunStatus) -> Markup:
 
 
 def _row(status: RunStatus) -> tuple[str, ...]:
-    run, planned = status.run, status.run.plan["victims"]
-    outcomes = ", ".join(f"{name}: {tally(each)}" for name, each in status.outcomes.items())
     shares = [Share(name, each.files, tally(each), _COLOURS.get(name, OTHER)) for name, each in status.outcomes.items()]
+    bar = small_bar(f"files of {status.id}", shares)
+    return (status.id, status.state.value, status.waits or "", *run_figures(status), bar)
+
+
+def run_figures(status: RunStatus) -> tuple[str, ...]:
+    """Returns when a run was planned, its snapshots, files and bytes, when its grace ends, and what became of files."""
+    run, planned = status.run, status.run.plan["victims"]
     return (
-        status.id,
-        status.state.value,
-        status.waits or "",
         minute(run.events[0].at_ms),
         number(len(run.plan["expire"])),
         number(planned["files"]),
         size(planned["bytes"]),
         "" if run.purge_due_ms is None else minute(run.purge_due_ms),
-        outcomes,
-        small_bar(f"files of {status.id}", shares),
+        ", ".join(f"{name}: {tally(each)}" for name, each in status.outcomes.items()),
     )

@@ -9,13 +9,14 @@ from firnline.model.files import Tally
 from firnline.model.holds import Hold
 from firnline.model.times import format_instant
 from firnline.ops.history.timeline import svg_of, timeline_page
+from firnline.ops.html.runs import run_figures
 from firnline.ops.runs.status import RunStatus
 from firnline.ops.tiers.whereabouts import tiers_page
 from firnline.plans.explain import explain
 from firnline.plans.html.charts import DOUBT, GOES, STAYS, Share, share_bar
 from firnline.plans.html.graph import LinkOf, before_and_after
 from firnline.plans.html.markup import Markup, element, joined, paragraph
-from firnline.plans.pages import minute, number, size, tally
+from firnline.plans.pages import number, size, tally
 from firnline.plans.plan import Plan
 from firnline.web.facts.tables import TableReport
 from firnline.web.html.document import figure_list, rows_of, section, self_contained
@@ -121,17 +122,9 @@ def runs_table(runs: list[RunStatus], address: AddressOf | None) -> Markup:
 
 
 def _run(status: RunStatus, address: AddressOf | None) -> tuple[str, ...]:
-    run, planned = status.run, status.run.plan["victims"]
-    return (
-        status.id if address is None else element("a", status.id, href=address(status.id)),
-        status.state.value + (f", waits: {status.waits}" if status.waits else ""),
-        minute(run.events[0].at_ms),
-        number(len(run.plan["expire"])),
-        number(planned["files"]),
-        size(planned["bytes"]),
-        "" if run.purge_due_ms is None else minute(run.purge_due_ms),
-        ", ".join(f"{name}: {tally(each)}" for name, each in status.outcomes.items()),
-    )
+    name = status.id if address is None else element("a", status.id, href=address(status.id))
+    waits = f", waits: {status.waits}" if status.waits else ""
+    return (name, status.state.value + waits, *run_figures(status))
 
 
 def _history(report: TableReport) -> Markup:
