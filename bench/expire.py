@@ -40,6 +40,11 @@ THREADS_CEILING = 1.5
 The record has the same of a session with Iceberg's runtime, whose rules look at every query.
 """
 
+FIRST_CEILING = 1.0
+"""Of the first plan on a session that firnline starts, with all it takes to start: at most what a plain session takes
+to start, and one and a half times the first plan on threads.
+"""
+
 WHOLE_FLOORS = {"A": (6.0, 6.0)}
 """Of plan, commit and deletes, warm and cold, against the action."""
 
@@ -84,7 +89,24 @@ def plans(warehouse: Path, name: str) -> tuple[list[Line], dict[str, Any]]:
         each["warm_s"] = each["rounds"][ROUNDS - 1]["seconds"]
     alone = f"shape {name}, plan{{}} against finding the files alone"
     lines = versus(alone.format(" on Spark"), on_spark, theirs, SPARK_FLOORS[name])
-    return [beside, *lines, *versus(alone.format(""), own, theirs, ALONE_FLOORS[name])], told
+    first, told["started-plan"] = first_on_spark(warehouse, name, plain, own)
+    return [beside, first, *lines, *versus(alone.format(""), own, theirs, ALONE_FLOORS[name])], told
+
+
+def first_on_spark(
+    warehouse: Path, name: str, plain: dict[str, Any], own: dict[str, Any]
+) -> tuple[Line, dict[str, Any]]:
+    """The second process of a user: the first one left an archive of the classes that Spark loads."""
+    with tempfile.TemporaryDirectory() as cache:
+        for _ in range(2):
+            told = measured(
+                "started-plan", warehouse, name, half(SHAPES[name]), 1, MEMORY, environment={"XDG_CACHE_HOME": cache}
+            )
+    first_of = [each["rounds"][0] for each in (plain, own, told)]
+    agree([[each] for each in first_of], first_of[0]["victims"])
+    allowed = plain["cold_s"] - first_of[0]["seconds"] + 1.5 * first_of[1]["seconds"]
+    work = f"shape {name}, first plan on a session of firnline's, against a session's start and 1.5 on threads"
+    return Line(work, told["cold_s"], allowed, FIRST_CEILING, at_most=True), told
 
 
 def versus(work: str, ours: dict[str, Any], theirs: dict[str, Any], floors: tuple[float, float]) -> list[Line]:

@@ -14,9 +14,10 @@ from typing import Any
 
 import pytest
 
+from firnline.spark.jvm.classes import BRIEF, LAUNCHER_OPTIONS, OPTIONS
 from firnline.testing.folders import quick
 from harness.lanes import left_out
-from harness.servers.spark_classes import BRIEF_JVM, jvm_options
+from harness.servers.spark_classes import jvm_options
 
 pytest_plugins = ["harness.servers.fixtures"]
 _COUNT = "count: "
@@ -44,8 +45,8 @@ def pytest_configure(config: pytest.Config) -> None:
     """
     os.environ["FIRNLINE_CACHE"] = tempfile.mkdtemp(prefix="firnline-units-")
     os.environ["FIRNLINE_CACHE_KEY"] = "for the time of this test session"
-    os.environ.setdefault("SPARK_SUBMIT_OPTS", jvm_options())
-    os.environ.setdefault("SPARK_LAUNCHER_OPTS", BRIEF_JVM)
+    os.environ.setdefault(OPTIONS, jvm_options())
+    os.environ.setdefault(LAUNCHER_OPTIONS, BRIEF)
     os.environ["XDG_CONFIG_HOME"] = tempfile.mkdtemp(prefix="firnline-config-")
     _parse_settings_once()
     _work_out_metadata_once()

@@ -2,7 +2,7 @@
 
 child.py WAY WAREHOUSE TABLE LAST TIMES MEMORY, with WAY one of those in WAYS; `{}` in TABLE is the number of the
 time, where each needs a table of its own. Those that begin with "own-" get no session, and load nothing of Spark: so do
-firnline's commands. Prints JSON.
+firnline's commands; those with "started-" the session that firnline starts itself. Prints JSON.
 """
 
 from __future__ import annotations
@@ -155,6 +155,7 @@ WAYS: dict[str, Callable[[Any, Path, int], Callable[[], Found]]] = {
     "own-plan": firnline_plan,
     "own-expire": firnline_expire,
     "plain-plan": firnline_plan,
+    "started-plan": firnline_plan,
     "firnline-plan": firnline_plan,
     "firnline-count": firnline_count,
     "iceberg-plan": iceberg_plan,
@@ -172,6 +173,11 @@ def cpu_s() -> float:
 
 def session_for(way: str, warehouse: str, memory: str) -> SparkSession | None:
     """What the way needs. Those of firnline's own choice run as its commands do, in a process of their own."""
+    if way.startswith("started-"):
+        from firnline.spark.session import session
+
+        settle_in()
+        return session()
     if not way.startswith("own-"):
         from parts.session import started
 
@@ -199,7 +205,7 @@ def main() -> None:
         ran = stages_of(spark, seen) if spark else []
         seen = 1 + max((each["stage"] for each in ran), default=-1)
         answer = {"seconds": round(ended - start, 2), "cpu_s": round(used - spent, 1), "stages": ran, **told()}
-        if ran and way in ("firnline-plan", "plain-plan"):
+        if ran and way in ("firnline-plan", "plain-plan", "started-plan"):
             answer["phases"] = phases_on_spark(ran)
         print(json.dumps({**answer, "after_s": round(time.perf_counter() - ended, 2)}), flush=True)
     if spark:

@@ -46,7 +46,7 @@ def is_own_folder(folder: Path, owners: Set[int] | None = None) -> bool:
     Raises OSError where it is not there.
     """
     found = folder.lstat()
-    return stat.S_ISDIR(found.st_mode) and _is_own(found, owners)
+    return stat.S_ISDIR(found.st_mode) and is_own(found, owners)
 
 
 def read_own(path: Path, owners: Set[int] | None = None) -> bytes | None:
@@ -55,7 +55,7 @@ def read_own(path: Path, owners: Set[int] | None = None) -> bytes | None:
     """
     with open(os.open(path, _FLAGS), "rb") as file:
         found = os.fstat(file.fileno())
-        return file.read() if stat.S_ISREG(found.st_mode) and _is_own(found, owners) else None
+        return file.read() if stat.S_ISREG(found.st_mode) and is_own(found, owners) else None
 
 
 def half_of(path: Path) -> Path:
@@ -87,5 +87,6 @@ def write_whole(path: Path, data: bytes, mode: int) -> None:
         raise
 
 
-def _is_own(found: os.stat_result, owners: Set[int] | None) -> bool:
+def is_own(found: os.stat_result, owners: Set[int] | None = None) -> bool:
+    """Tells whether what was found is this user's (or one of these users'), and no other may write to it."""
     return found.st_uid in (owners or {os.geteuid()}) and not found.st_mode & _OTHERS_WRITE

@@ -7,9 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
-from functools import partial
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
 from pyspark.errors import PySparkException
@@ -18,8 +16,10 @@ from pyspark.sql.utils import is_remote
 
 from firnline.errors import UsageError
 from firnline.ports.progress import SPARK_IS_HEARD
+from firnline.spark.jvm.classes import quick_start
+from firnline.spark.jvm.first_words import unheard
 from firnline.spark.shipping import equipped
-from firnline.spark.telling import FirstWords, said_by
+from firnline.spark.telling import said_by
 
 if TYPE_CHECKING:
     from pyspark.sql.connect.client.retries import RetryPolicy
@@ -140,26 +140,8 @@ def _started() -> SparkSession:
         builder, settings = builder.master("local[*]"), {**settings, **_LOCAL}
     for name, value in settings.items():
         builder = builder.config(name, value)
-    with nullcontext() if SPARK_IS_HEARD.get()() else _unheard():
+    with quick_start(), nullcontext() if SPARK_IS_HEARD.get()() else unheard():
         return builder.getOrCreate()
-
-
-@contextmanager
-def _unheard() -> Iterator[None]:
-    """Hides what a JVM says by itself while it starts: that incubating modules are used, that native code is not. If it
-    does not start, all of that is shown, for it says why; what it and its Python workers say later is shown at once.
-    """
-    from pyspark import java_gateway
-
-    plain, words = getattr(java_gateway, "Popen"), FirstWords()  # noqa: B009
-    setattr(java_gateway, "Popen", partial(plain, stderr=words.inlet))  # noqa: B010  (Spark has no way to say it)
-    started = False
-    try:
-        yield
-        started = True
-    finally:
-        setattr(java_gateway, "Popen", plain)  # noqa: B010
-        words.let_through(all_of_it=not started)
 
 
 def _python(master: str | None) -> str:

@@ -6,13 +6,10 @@ Errors travel as rows: Spark would only try again and then bury the reason.
 from __future__ import annotations
 
 import json
-import os
 import re
 import sys
-from collections import deque
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from threading import Event, Thread
 from zipimport import zipimporter
 
 from py4j.protocol import Py4JError
@@ -20,7 +17,6 @@ from pyspark.errors import PySparkException
 
 from firnline import errors
 from firnline.errors import FirnlineError, Interrupted
-from firnline.foreign import harmless
 
 
 def forget_zip_importers() -> None:
@@ -86,37 +82,3 @@ def told_of(lost: Mapping[int, str]) -> bytes:
 def lost_walks(said: bytes) -> dict[int, str]:
     """Returns the errors by the numbers of the walks, as `told_of` has them."""
     return dict(json.loads(said))
-
-
-_MOST = 500
-"""Lines that are kept of a start. What says why it failed comes last."""
-
-
-class FirstWords:
-    """A pipe for a process that is about to start. `inlet` is its end of it."""
-
-    def __init__(self) -> None:
-        outlet, self.inlet = os.pipe()
-        self._outlet = os.fdopen(outlet, errors="replace")
-        self._kept: deque[str] = deque(maxlen=_MOST)
-        self._heard = Event()
-        self._listening = Thread(target=self._listen, name="first-words", daemon=True)
-        self._listening.start()
-
-    def let_through(self, *, all_of_it: bool) -> None:
-        """Shows each line from now on, and first what was kept if `all_of_it` is wanted. This process gives up its own
-        end of the pipe: with it, the reading would not end with the other process.
-        """
-        os.close(self.inlet)
-        if all_of_it:
-            self._listening.join(timeout=1)  # one that failed to start has mostly ended
-            for line in list(self._kept):
-                print(harmless(line), file=sys.stderr)
-        self._heard.set()
-
-    def _listen(self) -> None:
-        for line in self._outlet:
-            if self._heard.is_set():
-                print(harmless(line.rstrip("\n")), file=sys.stderr, flush=True)
-            else:
-                self._kept.append(line.rstrip("\n"))

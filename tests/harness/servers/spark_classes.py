@@ -6,36 +6,26 @@ for one Java and for the jars of one pyspark. A JVM that it does not fit starts 
 
 from __future__ import annotations
 
-import hashlib
 import os
 import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from firnline.spark.jvm.classes import BRIEF, OPTIONS, fit, mapped, written
 from harness.servers.cache import alone
-from harness.servers.jars import java, spark_jars
-from harness.servers.process import Missing
-
-BRIEF_JVM = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
-"""For every JVM that a Spark session of a test starts: it ends before the optimiser's work pays off."""
-
-_SILENT = "-Xlog:cds=off -Xlog:cds+dynamic=off"
 
 
 def jvm_options() -> str:
     """Returns how the JVMs of Spark sessions are started: with the archive, where there is one."""
     archive = _archive()
-    return f"{BRIEF_JVM} {_SILENT} -XX:SharedArchiveFile={archive}" if archive and archive.exists() else BRIEF_JVM
+    return f"{BRIEF} {mapped(archive)}" if archive and archive.exists() else BRIEF
 
 
 def _archive() -> Path | None:
     """Returns where the archive of this Java and this pyspark lies or would lie; None without one of the two."""
-    try:
-        fit = [os.path.realpath(java()), str(os.stat(os.path.realpath(java())).st_mtime_ns), *spark_jars("")]
-    except Missing:
-        return None
-    return Path(sys.prefix) / f"spark-{hashlib.sha256(' '.join(fit).encode()).hexdigest()[:16]}.jsa"
+    name = fit()
+    return Path(sys.prefix, name) if name else None
 
 
 def make() -> None:
@@ -54,7 +44,7 @@ def make() -> None:
 
 def _fill(draft: Path) -> None:
     """Works a little with Spark, in a JVM that archives the classes it has loaded when it ends."""
-    os.environ["SPARK_SUBMIT_OPTS"] = f"{BRIEF_JVM} {_SILENT} -XX:ArchiveClassesAtExit={draft}"
+    os.environ[OPTIONS] = f"{BRIEF} {written(draft)}"
     from firnline.spark.session import session
 
     spark: Any = session()
