@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import time
 from html.parser import HTMLParser
+from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
+from pyiceberg.catalog.sql import SqlCatalog
 
 from firnline.plans.pages import number, size
 from firnline.testing.tables import SmallTable
@@ -50,6 +53,43 @@ def test_the_tables_and_their_sums(page: OpenPage, capsys: pytest.CaptureFixture
     assert words.figure("would expire") == number(facts["sums"]["expire"])
     assert words.figure("bytes to free") == size(facts["sums"]["victims"]["bytes"])
     assert TABLE in words.texts
+
+
+def written_by_pyiceberg(name: str) -> int:
+    """Returns how many bytes the data files of a new table have, made by a writer that notes them."""
+    catalog = SqlCatalog("lake", uri=f"sqlite:///{Path.cwd()}/catalog.db", warehouse=f"file://{Path.cwd()}")
+    catalog.create_namespace_if_not_exists("ns")
+    rows = pa.table({"id": pa.array([1, 2, 3])})
+    made = catalog.create_table(f"ns.{name}", rows.schema)
+    made.append(rows)
+    made.append(rows)
+    catalog.close()
+    return sum(each.stat().st_size for each in Path.cwd().glob(f"**/{name}/data/*.parquet"))
+
+
+def test_every_table_has_its_size_also_where_nothing_expires(
+    page: OpenPage, capsys: pytest.CaptureFixture[str]
+) -> None:
+    large = written_by_pyiceberg("sized")
+    page.index.look()
+    facts, mine = said(capsys, "plan", "--all"), page.facts("/api/tables")
+    assert mine["sums"] == facts["sums"]
+    assert facts["sums"]["live"] == {"files": 2, "bytes": large, "unknown": 1}, "a summary may leave it out"
+    versions = [each["metadata_versions"]["versions"] for each in facts["tables"]]
+    assert facts["sums"]["metadata_versions"] == {"versions": sum(versions), "bytes": None, "unsized": sum(versions)}
+    rows = {each["table"]: each for each in mine["tables"]}
+    for each in facts["tables"]:
+        row = rows[each["table"]]
+        assert (row["live"], row["metadata_versions"]) == (each["live"], each["metadata_versions"])
+    assert rows["lake.ns.sized"]["live"] == {"files": 2, "bytes": large}
+    assert (rows["lake.ns.sized"]["expire"], rows[TABLE]["live"]) == (0, None)
+    shown = Words(page.get("/").text)
+    assert shown.figure("live bytes") == size(large)
+    assert {"unknown", size(large)} <= set(shown.texts)
+    assert said(capsys, "graph", "lake.ns.sized")["live"] == {"files": 2, "bytes": large}
+    assert page.facts("/api/graph", name="lake.ns.sized")["live"] == {"files": 2, "bytes": large}
+    assert Words(page.get("/table", params={"name": "lake.ns.sized"}).text).figure("live bytes") == size(large)
+    assert Words(page.get("/table", params={"name": TABLE}).text).figure("live bytes") == "unknown"
 
 
 def test_a_table_is_what_its_commands_say(page: OpenPage, capsys: pytest.CaptureFixture[str]) -> None:
