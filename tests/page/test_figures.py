@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 from pyiceberg.catalog.sql import SqlCatalog
 
+from firnline.ops.tiers.whereabouts import monthly
 from firnline.plans.pages import number, size
 from firnline.testing.tables import SmallTable
 
@@ -112,12 +113,31 @@ def test_a_table_is_what_its_commands_say(page: OpenPage, capsys: pytest.Capture
     assert plan.figure("bytes to free") == size(facts["victims"]["bytes"])
 
 
+def test_what_tiers_cost_stands_above_the_tables(page: OpenPage, capsys: pytest.CaptureFixture[str]) -> None:
+    here = Path.cwd()
+    tiers = f"archive: cold\ntiers:\n  cold:\n    root: file://{here}/cold\ncatalogs:\n  cold: {{archive: off}}\n"
+    Path("firnline.yaml").write_text(f"audit: {here}/log\nblast-radius: 100%\n{tiers}")
+    more = f"  cold:\n    type: sql\n    uri: sqlite:///{here}/cold.db\n    warehouse: file://{here}/cold\n"
+    Path(".pyiceberg.yaml").write_text(Path(".pyiceberg.yaml").read_text() + more)
+    page.index.look()
+    assert page.facts("/api/tables")["tiers"] == [], "nothing was handed over yet"
+    said(capsys, "expire", TABLE, "--yes")
+    page.index.look()
+    facts, mine = said(capsys, "tiers", TABLE), page.facts("/api/tables")
+    assert [each["tier"] for each in mine["tiers"]] == ["live", "cold"]
+    for found, one in zip(mine["tiers"], facts["tiers"], strict=True):
+        assert found == {"tables": 1, **{name: one[name] for name in ("tier", "files", "bytes", "monthly")}}
+        assert f"{one['tier']} {size(one['bytes'])} of 1, {monthly(one['monthly'])} a month" in page.get("/").text
+    assert page.index.trouble == []
+
+
 def test_why_is_what_the_command_says(page: OpenPage, table: SmallTable, capsys: pytest.CaptureFixture[str]) -> None:
     file = table.live()[0]
     for what in (file, "main", EVIL):
         facts = said(capsys, "why", TABLE, what)
         assert page.facts("/api/why", table=TABLE, what=what) == facts
         shown = page.get("/why", params={"table": TABLE, "what": what}).text
+        assert "read 0 s ago" in shown
         for each in facts.get("needed_by", [facts]):
             assert each["snapshot"] in shown
     assert page.facts("/api/why", what=file)["table"] == TABLE, "found by its folder"

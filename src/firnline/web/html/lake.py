@@ -8,9 +8,11 @@ from typing import Any
 from firnline.ops.html.why import why_html
 from firnline.ops.looking.why import Explanation
 from firnline.ops.runs.status import RunStatus
+from firnline.ops.tiers.whereabouts import monthly
 from firnline.plans.html.charts import GOES, count_bars
 from firnline.plans.html.markup import Markup, element, joined, paragraph, table
 from firnline.plans.pages import minute, number, shortened, size
+from firnline.web.facts.costs import TierCost
 from firnline.web.facts.lake import SORTS, LakeView, TableRow
 from firnline.web.facts.savings import Savings
 from firnline.web.html.document import figure_list, rows_of, text_field
@@ -20,7 +22,9 @@ from firnline.web.html.tables import runs_table
 _HEADINGS = ("table", "format", "snapshots", "would expire", "live", "remaining", "garbage", "policy", "next look", "")
 
 
-def lake_main(view: LakeView, sums: Mapping[str, Any], trouble: Sequence[str], age: str) -> Iterator[Markup]:
+def lake_main(
+    view: LakeView, sums: Mapping[str, Any], costs: Sequence[TierCost], trouble: Sequence[str], age: str
+) -> Iterator[Markup]:
     """Yields the tables: their sums, a search, and one page of rows."""
     yield figure_list(
         tables=number(sums["tables"]),
@@ -33,6 +37,8 @@ def lake_main(view: LakeView, sums: Mapping[str, Any], trouble: Sequence[str], a
     )
     if sums["live"]["unknown"]:
         yield paragraph(f"tables whose metadata does not tell their size: {number(sums['live']['unknown'])}")
+    if costs:
+        yield paragraph(f"tables that have history in tiers: {'; '.join(map(_cost, costs))}")
     yield element("p", age, class_="faint")
     for each in trouble:
         yield element("p", f"not all could be read: {each}", class_="bad")
@@ -42,6 +48,10 @@ def lake_main(view: LakeView, sums: Mapping[str, Any], trouble: Sequence[str], a
     yield ask("/", text_field("Name", "q", view.text, "search"), _sorts(view.sort), element("button", "show"))
     yield rows_of(_HEADINGS, map(_row, view.shown), (2, 3, 4, 5, 6)) if view.shown else paragraph("no tables")
     yield _pages(view)
+
+
+def _cost(each: TierCost) -> str:
+    return f"{each.tier} {size(each.size.bytes)} of {number(each.tables)}, {monthly(each.monthly)} a month"
 
 
 def _sorts(chosen: str) -> Markup:

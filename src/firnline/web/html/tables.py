@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from firnline.model.files import Tally
 from firnline.model.holds import Hold
 from firnline.model.times import format_instant
-from firnline.ops.history.timeline import svg_of, timeline_page
+from firnline.ops.history.timeline import ON_A_PAGE, svg_of, timeline_page
 from firnline.ops.html.runs import run_figures
 from firnline.ops.runs.status import RunStatus
 from firnline.ops.tiers.whereabouts import tiers_page
@@ -140,7 +140,9 @@ def _history(report: TableReport) -> Markup:
     if report.history is None:
         return Markup("")
     timeline, trouble = report.history
-    drawn = element("div", Markup(svg_of(timeline)), class_="scroll", tabindex="0") if timeline.by_day else ""
+    drawn = (
+        element("div", Markup(svg_of(timeline, ON_A_PAGE)), class_="scroll", tabindex="0") if timeline.by_day else ""
+    )
     said = "" if trouble is None else paragraph(f"not all could be read: {trouble.message}")
     days = element("details", element("summary", "day by day"), timeline_page(timeline).to_html())
     figures = figure_list(live_snapshots=number(timeline.live), expired_snapshots=number(timeline.expired))

@@ -79,9 +79,9 @@ class Answers:
         """Returns a run as it stands now: its record is small, and it may move at any moment."""
         return run_report(self.open_lake(), self.known_run(run))
 
-    def why(self, table: str, what: str) -> Explanation:
-        """Returns why something is here. Raises UsageError for a file that is not named by its whole path: a relative
-        one would be looked for on this machine.
+    def why(self, table: str, what: str) -> tuple[Explanation, float]:
+        """Returns why something is here, and the age of that in seconds. Raises UsageError for a file that is not named
+        by its whole path: a relative one would be looked for on this machine.
         """
         if not table:
             found = self.index.table_of(what)
@@ -89,7 +89,7 @@ class Answers:
                 raise UsageError("no known table has its folder there", hint="name the table too")
             table = found
         self.known(table)
-        return self.whys.get(f"{table}\n{what}", lambda: self._why(table, what))[0]
+        return self.whys.get(f"{table}\n{what}", lambda: self._why(table, what))
 
     def _why(self, table: str, what: str) -> Explanation:
         lake = self.open_lake()

@@ -112,6 +112,7 @@ class Api:
             "pages": view.pages,
             "tables": rows,
             "sums": sums,
+            "tiers": [each.to_json() for each in self.answers.index.costs],
         }
 
     def _table(self, said: Mapping[str, str]) -> Facts:
@@ -147,7 +148,7 @@ class Api:
         return self.answers.index.savings.to_json()
 
     def _why(self, said: Mapping[str, str]) -> Facts:
-        return self.answers.why(said.get("table", ""), said["what"]).to_json()
+        return self.answers.why(said.get("table", ""), said["what"])[0].to_json()
 
     # ---- acting
 

@@ -51,7 +51,8 @@ class Pages:
         number = asked.get("page", "1")
         page = int(number) if number.isdecimal() and len(number) < 7 else 1
         view, sums = self.answers.lake(asked.get("q", ""), asked.get("sort", ""), page)
-        return self._page(request, "Tables", *lake_main(view, sums, self.answers.index.trouble, self._age()))
+        index = self.answers.index
+        return self._page(request, "Tables", *lake_main(view, sums, index.costs, index.trouble, self._age()))
 
     def table(self, request: Request) -> Response:
         name = request.query_params.get("name", "")
@@ -108,7 +109,8 @@ class Pages:
         if not what:
             return self._page(request, title, *why_main(name, what, None))
         try:
-            return self._page(request, title, *why_main(name, what, self.answers.why(name, what)))
+            answer, age = self.answers.why(name, what)
+            return self._page(request, title, *why_main(name, what, answer, [paragraph(age_in_words(age))]))
         except FirnlineError as problem:
             said = told(problem.message, problem.hint)
             return self._page(request, title, *why_main(name, what, None, said), status=status_of_problem(problem))
