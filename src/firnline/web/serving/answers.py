@@ -13,6 +13,7 @@ from firnline.web.facts.runs import RunReport, run_report
 from firnline.web.facts.tables import TableReport, table_report
 from firnline.web.serving.index import LakeIndex, OpenLake
 from firnline.web.serving.shelf import Shelf
+from firnline.web.serving.waits import Waits
 
 if TYPE_CHECKING:
     from firnline.ops.looking.why import Explanation
@@ -30,10 +31,15 @@ class Answers:
 
     open_lake: OpenLake
     index: LakeIndex
+    waits: Waits = field(default_factory=Waits)
     tables: Shelf[TableReport] = field(default_factory=Shelf)
     plans: Shelf[Plan] = field(default_factory=lambda: Shelf(fresh_s=300.0))
     tiers: Shelf[TableTiers] = field(default_factory=lambda: Shelf(fresh_s=300.0))
     whys: Shelf[Explanation] = field(default_factory=Shelf)
+
+    def __post_init__(self) -> None:
+        for each in (self.tables, self.plans, self.tiers, self.whys):
+            each.waits = self.waits
 
     def known(self, table: str) -> str:
         """Returns the name. Raises NoSuchTable for one that no catalog lists."""
@@ -77,7 +83,9 @@ class Answers:
 
     def run(self, run: str) -> RunReport:
         """Returns a run as it stands now: its record is small, and it may move at any moment."""
-        return run_report(self.open_lake(), self.known_run(run))
+        known = self.known_run(run)
+        with self.waits.of(RunId.parse(known).table):
+            return run_report(self.open_lake(), known)
 
     def why(self, table: str, what: str) -> tuple[Explanation, float]:
         """Returns why something is here, and the age of that in seconds. Raises UsageError for a file that is not named

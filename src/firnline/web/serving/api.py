@@ -91,10 +91,16 @@ class Api:
             said = await body_of(request)
             self.gate.calling(request, str(said.get("by") or ""))
             words = taken(call, said)
+            table = words.get("table") or words.get("run", "").rpartition("@")[0]
+
+            def waited() -> Facts | bytes:
+                with self.answers.waits.of(table):
+                    return call.answer(words)
+
             try:
-                return FactsResponse(await run_in_threadpool(call.answer, words))
+                return FactsResponse(await run_in_threadpool(waited))
             finally:
-                self.answers.changed(words.get("table") or words.get("run", "").rpartition("@")[0])
+                self.answers.changed(table)
 
         return Route(call.path, shown if call.method == "get" else done, methods=[call.method.upper()])
 
@@ -208,7 +214,9 @@ _FAILED = {
     "409": "Refused for safety, or another process has the table; nothing was changed",
     "413": "Too long",
     "415": "Another type of body is expected",
+    "429": "Too many wrong tokens; Retry-After says when to come again",
     "502": "A store or a catalog did not answer",
+    "503": "Others wait for this table already; Retry-After says when to come again",
 }
 
 
