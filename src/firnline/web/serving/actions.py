@@ -27,13 +27,15 @@ _OTHERS = Patience(attempts=1_000, base_delay_s=0.2, max_delay_s=5.0, budget_s=9
 
 @dataclass
 class PageActions:
-    """What persons do. `at_work` are the runs that this process takes further now; `troubles` says of a run why the
-    last try went no further. `changed` is told the table once such a run goes no further, whatever came of it.
+    """What persons do. `at_work` are the runs that this process takes further now, `purged` how many files of each met
+    their end: a run's record has that only after thousands. `troubles` says of a run why the last try went no
+    further. `changed` is told the table once such a run goes no further, whatever came of it.
     """
 
     open_lake: Callable[[], Lake]
     changed: Callable[[str], None]
     at_work: set[str] = field(default_factory=set)
+    purged: dict[str, int] = field(default_factory=dict)
     troubles: dict[str, FirnlineError] = field(default_factory=dict)
     others: Patience = _OTHERS
     _approving: Lock = field(default_factory=Lock)
@@ -100,8 +102,10 @@ class PageActions:
                 self.troubles[run] = problem
             finally:
                 self.at_work.discard(run)
+                self.purged.pop(run, None)
                 self.changed(_table_of(run))
 
+        lake.places.progress = _Purged(run, self.purged)
         self.at_work.add(run)
         Thread(target=work, name="firnline-run", daemon=True).start()
 
@@ -118,6 +122,20 @@ class PageActions:
             else:
                 return
         lake.advance(run)
+
+
+@dataclass(frozen=True, slots=True)
+class _Purged:
+    """Notes how far the purge of a run came."""
+
+    run: str
+    purged: dict[str, int]
+
+    def step(self, what: str, done: int, total: int | None = None) -> None:
+        from firnline.ops.runs.purge import TOLD_AS
+
+        if what == TOLD_AS:
+            self.purged[self.run] = done
 
 
 def may_approve(status: RunStatus) -> bool:

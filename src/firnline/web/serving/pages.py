@@ -98,7 +98,8 @@ class Pages:
         said = [] if trouble is None else told(f"it went no further: {trouble.message}", trouble.hint)
         table = str(status.run.plan["table"])
         to_table = element("p", "run of ", element("a", table, href=address("/table", name=table)))
-        return self._page(request, status.id, to_table, *said, *forms, run_sections(report, live=live))
+        shown = run_sections(report, live=live, purged=self.actions.purged.get(status.id, 0))
+        return self._page(request, status.id, to_table, *said, *forms, shown)
 
     def savings(self, request: Request) -> Response:
         return self._page(request, "Savings", *savings_main(self.answers.index.savings, self._age()))
