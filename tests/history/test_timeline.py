@@ -10,7 +10,7 @@ import pytest
 
 from firnline.errors import UsageError
 from firnline.model.times import DAY_MS, format_instant
-from firnline.ops.history.timeline import Span, Timeline, svg_of, timeline_page
+from firnline.ops.history.timeline import ON_A_PAGE, Span, Timeline, svg_of, timeline_page
 from harness.world import World
 from tests.history.parts import expire
 
@@ -56,6 +56,15 @@ def test_the_picture_has_a_bar_for_each_figure_and_says_it(timeline: Timeline) -
     assert titles[:3] == ["2024-10-04: 2", "2024-10-07: 1", "2024-10-08: 2"]
     assert titles[-1] == "2024-10-09: 4.0 KiB"
     assert len(titles) == 2 + 1 + 4 + 4 + 4 + 1
+
+
+def test_on_a_page_every_colour_is_one_that_the_page_may_say(timeline: Timeline) -> None:
+    def colours(drawn: str) -> set[str]:
+        found = [each.get(name) for each in Xml.fromstring(drawn).iter() for name in ("fill", "stroke")]
+        return {each for each in found if each}
+
+    assert all(each.startswith("var(--firnline-") for each in colours(svg_of(timeline, ON_A_PAGE)))
+    assert not any("var(" in each for each in colours(svg_of(timeline))), "a file is looked at by itself"
 
 
 def test_a_picture_of_nothing_and_of_a_strange_name_is_still_one() -> None:

@@ -6,14 +6,20 @@ from __future__ import annotations
 
 import os
 import shutil
+import sqlite3
+import time
 import warnings
 from collections.abc import Iterator
 from importlib.util import find_spec
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 import pytest
 
 from firnline.lake import open_lake
+from firnline.testing.tables import SmallTable
+from firnline.web.serving.gate import COOKIE
 
 from .conftest import EVIL, TABLE, TOKEN, OpenPage
 
@@ -101,6 +107,42 @@ def test_a_person_plans_looks_approves_watches_undoes_holds_and_releases(page: O
     window.get_by_role("button", name="release case-7").click()
     assert window.get_by_text("no holds").count() == 1
     assert open_lake().holds(TABLE) == ()
+
+
+def test_a_person_sees_a_purge_go_on(
+    table: SmallTable, page: OpenPage, window: Page, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The store takes some deletes a second: the bar has other lengths before the last file is gone, without a click,
+    although all of them are one part of the run's record. A call brings what three seconds allow, in place of twenty.
+    """
+    from playwright.sync_api import expect
+
+    monkeypatch.setattr("firnline.app.engines._CALL_S", 3)
+
+    table.append(500)
+    table.overwrite(table.live())
+    table.append(1)
+    with sqlite3.connect("catalog.db") as database:
+        database.execute("UPDATE iceberg_tables SET metadata_location = ?", (table.publish(),))
+    database.close()
+    slow = f"stores: {{{Path.cwd()}: {{deletes-per-second: 50}}}}"
+    Path("firnline.yaml").write_text(f"audit: {Path.cwd()}/log\nblast-radius: 100%\ngrace: 0s\n{slow}\n")
+    run = page.call("/api/do/plan", table=TABLE, by="ann").json()["run"]
+    page.log_in()
+    window.context.add_cookies([{"name": COOKIE, "value": page.browser.cookies[COOKIE], "url": page.address}])
+    window.goto(f"{page.address}/run?id={quote(run)}")
+    window.get_by_role("button", name="approve and carry out").click()
+    state, bar, seen = window.locator("#standing dd").first, window.locator("#standing progress"), []
+    until = time.monotonic() + 120
+    while state.inner_text() != "done" and time.monotonic() < until:
+        seen.append((state.inner_text(), float(bar.get_attribute("value") or 0)))
+        window.wait_for_timeout(100)
+    expect(state).to_have_text("done")
+    moving = list(dict.fromkeys(value for said, value in seen if said == "purging"))
+    last = float(bar.get_attribute("max") or 0)
+    assert moving == sorted(moving), "it never goes back"
+    assert len({each for each in moving if each < last}) >= 2, seen
+    assert float(bar.get_attribute("value") or 0) == last
 
 
 @pytest.mark.parametrize("dark", [False, True])

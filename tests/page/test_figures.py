@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import time
 from html.parser import HTMLParser
+from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
+from pyiceberg.catalog.sql import SqlCatalog
 
+from firnline.ops.tiers.whereabouts import monthly
 from firnline.plans.pages import number, size
 from firnline.testing.tables import SmallTable
 
@@ -52,6 +56,43 @@ def test_the_tables_and_their_sums(page: OpenPage, capsys: pytest.CaptureFixture
     assert TABLE in words.texts
 
 
+def written_by_pyiceberg(name: str) -> int:
+    """Returns how many bytes the data files of a new table have, made by a writer that notes them."""
+    catalog = SqlCatalog("lake", uri=f"sqlite:///{Path.cwd()}/catalog.db", warehouse=f"file://{Path.cwd()}")
+    catalog.create_namespace_if_not_exists("ns")
+    rows = pa.table({"id": pa.array([1, 2, 3])})
+    made = catalog.create_table(f"ns.{name}", rows.schema)
+    made.append(rows)
+    made.append(rows)
+    catalog.close()
+    return sum(each.stat().st_size for each in Path.cwd().glob(f"**/{name}/data/*.parquet"))
+
+
+def test_every_table_has_its_size_also_where_nothing_expires(
+    page: OpenPage, capsys: pytest.CaptureFixture[str]
+) -> None:
+    large = written_by_pyiceberg("sized")
+    page.index.look()
+    facts, mine = said(capsys, "plan", "--all"), page.facts("/api/tables")
+    assert mine["sums"] == facts["sums"]
+    assert facts["sums"]["live"] == {"files": 2, "bytes": large, "unknown": 1}, "a summary may leave it out"
+    versions = [each["metadata_versions"]["versions"] for each in facts["tables"]]
+    assert facts["sums"]["metadata_versions"] == {"versions": sum(versions), "bytes": None, "unsized": sum(versions)}
+    rows = {each["table"]: each for each in mine["tables"]}
+    for each in facts["tables"]:
+        row = rows[each["table"]]
+        assert (row["live"], row["metadata_versions"]) == (each["live"], each["metadata_versions"])
+    assert rows["lake.ns.sized"]["live"] == {"files": 2, "bytes": large}
+    assert (rows["lake.ns.sized"]["expire"], rows[TABLE]["live"]) == (0, None)
+    shown = Words(page.get("/").text)
+    assert shown.figure("live bytes") == size(large)
+    assert {"unknown", size(large)} <= set(shown.texts)
+    assert said(capsys, "graph", "lake.ns.sized")["live"] == {"files": 2, "bytes": large}
+    assert page.facts("/api/graph", name="lake.ns.sized")["live"] == {"files": 2, "bytes": large}
+    assert Words(page.get("/table", params={"name": "lake.ns.sized"}).text).figure("live bytes") == size(large)
+    assert Words(page.get("/table", params={"name": TABLE}).text).figure("live bytes") == "unknown"
+
+
 def test_a_table_is_what_its_commands_say(page: OpenPage, capsys: pytest.CaptureFixture[str]) -> None:
     mine = page.facts("/api/table", name=TABLE)
     assert without_now(mine["graph"]) == without_now(said(capsys, "graph", TABLE))
@@ -72,12 +113,31 @@ def test_a_table_is_what_its_commands_say(page: OpenPage, capsys: pytest.Capture
     assert plan.figure("bytes to free") == size(facts["victims"]["bytes"])
 
 
+def test_what_tiers_cost_stands_above_the_tables(page: OpenPage, capsys: pytest.CaptureFixture[str]) -> None:
+    here = Path.cwd()
+    tiers = f"archive: cold\ntiers:\n  cold:\n    root: file://{here}/cold\ncatalogs:\n  cold: {{archive: off}}\n"
+    Path("firnline.yaml").write_text(f"audit: {here}/log\nblast-radius: 100%\n{tiers}")
+    more = f"  cold:\n    type: sql\n    uri: sqlite:///{here}/cold.db\n    warehouse: file://{here}/cold\n"
+    Path(".pyiceberg.yaml").write_text(Path(".pyiceberg.yaml").read_text() + more)
+    page.index.look()
+    assert page.facts("/api/tables")["tiers"] == [], "nothing was handed over yet"
+    said(capsys, "expire", TABLE, "--yes")
+    page.index.look()
+    facts, mine = said(capsys, "tiers", TABLE), page.facts("/api/tables")
+    assert [each["tier"] for each in mine["tiers"]] == ["live", "cold"]
+    for found, one in zip(mine["tiers"], facts["tiers"], strict=True):
+        assert found == {"tables": 1, **{name: one[name] for name in ("tier", "files", "bytes", "monthly")}}
+        assert f"{one['tier']} {size(one['bytes'])} of 1, {monthly(one['monthly'])} a month" in page.get("/").text
+    assert page.index.trouble == []
+
+
 def test_why_is_what_the_command_says(page: OpenPage, table: SmallTable, capsys: pytest.CaptureFixture[str]) -> None:
     file = table.live()[0]
     for what in (file, "main", EVIL):
         facts = said(capsys, "why", TABLE, what)
         assert page.facts("/api/why", table=TABLE, what=what) == facts
         shown = page.get("/why", params={"table": TABLE, "what": what}).text
+        assert "read 0 s ago" in shown
         for each in facts.get("needed_by", [facts]):
             assert each["snapshot"] in shown
     assert page.facts("/api/why", what=file)["table"] == TABLE, "found by its folder"

@@ -7,6 +7,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING
 
 from firnline.app.catalogs import Table
@@ -113,8 +114,8 @@ class Runs(Planning):
         """Writes into the record that the operator wants the run, which was only planned: any process that resumes may
         commit it from then on. `by`: the person who looked at it, where the policy demands one.
 
-        Raises LeaseHeld where another process moved it meanwhile, UsageError unless it waits, and UnreadableMetadata
-        where the record is not the one that this user saved: another plan was shown.
+        Raises LeaseHeld where another process moved it meanwhile, UsageError unless it waits or where a person approved
+        it before, and UnreadableMetadata where the record is not the one that this user saved: another plan was shown.
         """
         named = run_meant(self.places, run)
         work = self.places.of_run(named)
@@ -125,6 +126,7 @@ class Runs(Planning):
         if found.plan["refused"] is not None:
             raise RefusedForSafety(f"{run} would be refused: {found.plan['refused']}", hint="plan again, within bounds")
         if by is not None:
+            refuse_approved(found)
             moved(work, found, RunState.PLANNED, approved=True, by=by, note=note)
         elif not found.is_meant:
             moved(work, found, RunState.PLANNED, approved=True)
@@ -278,3 +280,10 @@ def _refuse_hopeless(work: TableContext, planned: Planned) -> None:
     """
     refuse_copy(work.source.name, planned.state)
     _ = work.source.commits
+
+
+def refuse_approved(run: Run) -> None:
+    """Raises UsageError where a person approved the run: a second word would be written down as who wanted it."""
+    if run.approval is not None:
+        again = f"`firnline resume {quote(str(run.id))}` takes it further"
+        raise UsageError(f"{run.id} was approved before, by {run.approval.detail['by']}", hint=again)

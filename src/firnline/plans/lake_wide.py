@@ -7,6 +7,7 @@ from typing import Any
 
 from firnline.model.files import Tally
 from firnline.plans.answers import TableAnswer, facts_of
+from firnline.plans.metadata_versions import MetadataVersions
 from firnline.plans.pages import Block, Grid, Hint, Line, Page, counted, number, shortened, size
 from firnline.plans.plan import Plan, tally_json
 
@@ -30,6 +31,7 @@ def sums_of(plans: Sequence[TablePlan]) -> Mapping[str, Any]:
     """Returns what the tables come to together. What a run would refuse is not counted as freed."""
     planned = [each for each in plans if each.value is not None]
     free = [victims_in(each) for each in planned if refusal_in(each) is None]
+    known = [each.value for each in plans if each.value is not None]
     return {
         "tables": len(plans),
         "failed": len(plans) - len(planned),
@@ -37,6 +39,22 @@ def sums_of(plans: Sequence[TablePlan]) -> Mapping[str, Any]:
         "snapshots": sum(len(each.value.keep) + len(each.value.expire) for each in planned if each.value),
         "expire": sum(len(each.value.expire) for each in planned if each.value and refusal_in(each) is None),
         "victims": tally_json(sum(free, Tally())),
+        **sums_of_sizes([(each.live, each.metadata_versions) for each in known]),
+    }
+
+
+def sums_of_sizes(found: Sequence[tuple[Tally | None, MetadataVersions | None]]) -> Mapping[str, Any]:
+    """Returns how large the tables are, as far as their metadata tells, and how much that metadata is itself."""
+    live = [size for size, _ in found if size is not None]
+    versions = [each for _, each in found if each is not None]
+    count, unsized = sum(each.versions for each in versions), sum(each.unsized for each in versions)
+    return {
+        "live": {**tally_json(sum(live, Tally())), "unknown": len(found) - len(live)},
+        "metadata_versions": {
+            "versions": count,
+            "bytes": None if count and unsized == count else sum(each.bytes for each in versions),
+            "unsized": unsized,
+        },
     }
 
 

@@ -91,7 +91,8 @@ class Plan:
     has beside snapshots and refs stays or goes too. `seen` is what refs that are dropped held, by name. `drawing` is
     the history before and after, of a format whose commits rewrite it. `erasure` is what goes from snapshots that stay.
     `orphans` is what a listing showed that was taken before all else; `victims` are these and what expires.
-    `cap` is the share of the table that may go at once. `metadata_versions` are counted beside all of that: no snapshot
+    `cap` is the share of the table that may go at once. `live` are the files of the present snapshot as metadata alone
+    tells, None where it does not. `metadata_versions` are counted beside all of that: no snapshot
     needs them; None for a format without such.
     """
 
@@ -127,6 +128,7 @@ class Plan:
     erasure: Erasure | None = None
     orphans: OrphanPlan | None = None
     metadata_versions: MetadataVersions | None = None
+    live: Tally | None = None
     cap: float = 1.0
 
     @property
@@ -167,6 +169,7 @@ class Plan:
                 "keep": [_beside_json(each) for each in self.kept_side_objects],
                 "expire": [_beside_json(each) for each in self.expired_side_objects],
             },
+            "live": None if self.live is None else tally_json(self.live),
             "kept": None if self.kept is None else totals_json(self.kept),
             "victims": totals_json(self.victims),
             "spared": {reason: tally_json(tally) for reason, tally in self.spared.items()},

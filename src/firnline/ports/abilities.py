@@ -11,7 +11,7 @@ from typing import NamedTuple, Protocol, runtime_checkable
 from uuid import UUID
 
 from firnline.model.drawing import HistoryDrawing
-from firnline.model.files import File
+from firnline.model.files import File, Tally
 from firnline.model.readers import StreamOffset
 from firnline.model.snapshots import SnapshotId
 from firnline.policy.decide import Decision
@@ -293,6 +293,15 @@ class KeepsVersions(Protocol):
 
     def clearing(self, state: State, earlier: int) -> str | None:
         """Returns what to set so that writers keep so many earlier ones and delete the rest; None where they do."""
+        ...
+
+
+@runtime_checkable
+class TellsSize(Protocol):
+    """Metadata says how large a table is, without a look at its files."""
+
+    def live_size(self, state: State) -> Tally | None:
+        """Returns the files of the present snapshot, as its writer counted them; None where it did not."""
         ...
 
 

@@ -19,6 +19,7 @@ import pyarrow.compute as pc
 from firnline.formats.avro import read_header
 from firnline.formats.iceberg.document import Document
 from firnline.formats.opening import Doubt
+from firnline.model.files import Tally
 
 Numbers = np.ndarray[tuple[int], np.dtype[np.int64]]
 _MANY = np.iinfo(np.int64).max
@@ -80,6 +81,21 @@ def count_of(data: pa.RecordBatch, which: str) -> pa.Array:
 def _whole(summary: Mapping[str, Any], name: str) -> int | None:
     said = summary.get(name)
     return int(said) if isinstance(said, str) and _COUNT.fullmatch(said) else None
+
+
+def live_size(document: Document, current: str | None) -> Tally | None:
+    """Returns the files of the present snapshot by its summary, which may leave any of it out; none without a snapshot.
+    Manifests are not counted.
+    """
+    if current is None:
+        return Tally()
+    snapshots = (each for each in document.get("snapshots") or () if isinstance(each, dict))
+    summary = next((each.get("summary") for each in snapshots if str(each.get("snapshot-id")) == current), None)
+    if not isinstance(summary, dict):
+        return None
+    files, size = _whole(summary, "total-data-files"), _whole(summary, "total-files-size")
+    deletes = _whole(summary, "total-delete-files") if "total-delete-files" in summary else 0
+    return None if files is None or size is None or deletes is None else Tally(files + deletes, size)
 
 
 _NUMBER = re.compile(r"[0-9]{1,12}")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from firnline.errors import ObjectNotFound, RefusedForSafety, UnreadableMetadata
 from firnline.formats.iceberg import edit, fields
 from firnline.formats.iceberg.archiving import archived, returning
-from firnline.formats.iceberg.counts import files_told
+from firnline.formats.iceberg.counts import files_told, live_size
 from firnline.formats.iceberg.definitions import refuse_lost_sources, undefined_in, with_definitions, without_unused
 from firnline.formats.iceberg.document import Document, document_bytes, document_in, read_metadata, successor_name
 from firnline.formats.iceberg.expand import IcebergExpand, roots_of
@@ -18,7 +18,7 @@ from firnline.formats.iceberg.readers.offsets import offset_in
 from firnline.formats.iceberg.readers.pointed import BehindPointer, folder_pointers
 from firnline.formats.iceberg.retention import lengthened
 from firnline.formats.iceberg.state import LastRead, state_of, with_bridges
-from firnline.model.files import File, FileKind
+from firnline.model.files import File, FileKind, Tally
 from firnline.model.locations import join
 from firnline.model.readers import StreamOffset
 from firnline.model.removals import Removal
@@ -208,6 +208,9 @@ class IcebergFormat:
 
     def entries(self, state: State) -> int:
         return files_told(state.document)
+
+    def live_size(self, state: State) -> Tally | None:
+        return live_size(state.document, state.current)
 
     def snapshot_objects(self, state: State) -> Iterator[Mapping[str, Any]]:
         return iter(state.document.get("snapshots") or ())

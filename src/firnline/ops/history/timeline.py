@@ -13,6 +13,7 @@ from typing import Any
 
 from firnline.foreign import harmless
 from firnline.model.times import DAY_MS, format_instant
+from firnline.plans.html.charts import GOES, OTHER, STAYS, colour
 from firnline.plans.pages import Block, Grid, Hint, Line, Page, counted, number, size
 
 _NUMBER = re.compile(r"[0-9]{1,18}")
@@ -152,7 +153,21 @@ def _rows(days: Iterable[Day]) -> Iterator[tuple[str, ...]]:
 
 
 WIDTH, BAND, LEFT, RIGHT, TOP, GAP = 960, 90, 110, 20, 40, 34
-UP, DOWN = "#2a6f97", "#c1666b"
+
+
+@dataclass(frozen=True, slots=True)
+class Colours:
+    """What a picture is drawn with: on paper, or as the page around it says."""
+
+    ground: str = "white"
+    ink: str = "black"
+    up: str = "#2a6f97"
+    down: str = "#c1666b"
+    line: str = "#999"
+
+
+ON_PAPER = Colours()
+ON_A_PAGE = Colours(colour("ground", "white"), colour("ink", "black"), STAYS, GOES, OTHER)
 Figure = Callable[[Day], int]
 
 
@@ -175,19 +190,19 @@ BANDS = (
 )
 
 
-def svg_of(timeline: Timeline) -> str:
+def svg_of(timeline: Timeline, colours: Colours = ON_PAPER) -> str:
     """Returns the picture as an SVG document; every bar says its day and figure when it is pointed at."""
     days = timeline.days()
     height = TOP + len(BANDS) * (BAND + GAP) + 10
-    body = "\n".join(_body(timeline.table, days))
+    body = "\n".join(_body(timeline.table, days, colours))
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{height}" '
-        f'viewBox="0 0 {WIDTH} {height}" font-family="sans-serif" font-size="11">\n'
-        f'<rect width="100%" height="100%" fill="white"/>\n{body}\n</svg>\n'
+        f'viewBox="0 0 {WIDTH} {height}" font-family="sans-serif" font-size="11" fill="{colours.ink}">\n'
+        f'<rect width="100%" height="100%" fill="{colours.ground}"/>\n{body}\n</svg>\n'
     )
 
 
-def _body(table: str, days: Sequence[Day]) -> Iterator[str]:
+def _body(table: str, days: Sequence[Day], colours: Colours) -> Iterator[str]:
     yield f'<text x="{LEFT}" y="22" font-size="14">{escape(harmless(table))}</text>'
     if not days:
         yield f'<text x="{LEFT}" y="{TOP + 20}">nothing happened in this time</text>'
@@ -196,28 +211,28 @@ def _body(table: str, days: Sequence[Day]) -> Iterator[str]:
     step = (WIDTH - LEFT - RIGHT) / (last - first + 1)
     for place, band in enumerate(BANDS):
         top = TOP + place * (BAND + GAP)
-        yield from _band(band, days, first, step, top)
+        yield from _band(band, days, first, step, top, colours)
     for day, x, anchor in ((days[0], LEFT, "start"), (days[-1], WIDTH - RIGHT, "end")):
         yield f'<text x="{x}" y="{TOP + len(BANDS) * (BAND + GAP) - 4}" text-anchor="{anchor}">{day.day}</text>'
 
 
-def _band(band: Band, days: Sequence[Day], first: int, step: float, top: int) -> Iterator[str]:
+def _band(band: Band, days: Sequence[Day], first: int, step: float, top: int, colours: Colours) -> Iterator[str]:
     highest, deepest = max(map(band.up, days)), max(map(band.down, days))
     scale = BAND / max(1, highest + deepest)
     zero = top + highest * scale
     yield f'<text x="{LEFT - 8}" y="{top + 10}" text-anchor="end">{escape(band.title)}</text>'
-    yield f'<text x="{LEFT - 8}" y="{top + 24}" text-anchor="end" fill="{UP}">{band.said(highest)}</text>'
-    yield f'<text x="{LEFT - 8}" y="{top + 38}" text-anchor="end" fill="{DOWN}">{band.said(deepest)}</text>'
-    yield f'<line x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{zero:.1f}" y2="{zero:.1f}" stroke="#999"/>'
+    yield f'<text x="{LEFT - 8}" y="{top + 24}" text-anchor="end" fill="{colours.up}">{band.said(highest)}</text>'
+    yield f'<text x="{LEFT - 8}" y="{top + 38}" text-anchor="end" fill="{colours.down}">{band.said(deepest)}</text>'
+    yield f'<line x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{zero:.1f}" y2="{zero:.1f}" stroke="{colours.line}"/>'
     for day in days:
         x = LEFT + (_ordinal(day) - first) * step
-        for figure, above, colour in ((band.up(day), True, UP), (band.down(day), False, DOWN)):
+        for figure, above, fill in ((band.up(day), True, colours.up), (band.down(day), False, colours.down)):
             if figure:
                 tall = figure * scale
                 y = zero - tall if above else zero
                 yield (
                     f'<rect x="{x:.1f}" y="{y:.1f}" width="{max(1.0, step - 1):.1f}" height="{tall:.1f}" '
-                    f'fill="{colour}"><title>{day.day}: {band.said(figure)}</title></rect>'
+                    f'fill="{fill}"><title>{day.day}: {band.said(figure)}</title></rect>'
                 )
 
 

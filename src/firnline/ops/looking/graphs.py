@@ -33,7 +33,8 @@ def graph_of(table_format: TableFormat, state: State, settled: Settled, plan: Pl
     for snapshot, label in (*_labels(state, settled, plan), *_pins(table_format, state, settled)):
         labels[snapshot].append(label)
     reasons = {each.id: each.reasons for each in plan.keep}
-    return labelled(GraphTitle(plan.table, plan.format, plan.now_ms, plan.policy), drawing, labels, reasons)
+    title = GraphTitle(plan.table, plan.format, plan.now_ms, plan.policy, plan.live)
+    return labelled(title, drawing, labels, reasons)
 
 
 def _taken_out(graph: Graph, expired: Set[SnapshotId]) -> HistoryDrawing:

@@ -27,7 +27,14 @@ from firnline.policy.parse import Section, longest_write_ms
 from firnline.policy.policy import Level
 from firnline.policy.readers import ReaderNeeds
 from firnline.policy.written.entries import miswritten_patterns
-from firnline.ports.abilities import Consequences, DrawsHistory, ExpiringWriters, OpenSessions, PointedVersion
+from firnline.ports.abilities import (
+    Consequences,
+    DrawsHistory,
+    ExpiringWriters,
+    OpenSessions,
+    PointedVersion,
+    TellsSize,
+)
 from firnline.ports.cache import Remember
 from firnline.ports.catalogs import TableName, TableSource
 from firnline.ports.engines import Survey, TableWalk, Territory
@@ -139,6 +146,7 @@ def decide_plan(
     plan = _without_files(state, request, settled, follows, forgets, archive)
     plan = replace(
         plan,
+        live=source.format.live_size(state) if isinstance(source.format, TellsSize) else None,
         notes=(
             *_notes(source.format, state),
             *_miswritten(config, source.name),

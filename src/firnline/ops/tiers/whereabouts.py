@@ -111,7 +111,7 @@ def tiers_page(found: TableTiers, everything: bool) -> Page:
     if len(rows) > len(shown):
         blocks.append(Line(f"  … and {len(rows) - len(shown):,} older (--list shows them)"))
     sums = tuple(
-        (each.tier, each.table, f"{each.snapshots:,}", tally(each.size), _monthly(each.monthly))
+        (each.tier, each.table, f"{each.snapshots:,}", tally(each.size), monthly(each.monthly))
         for each in found.holdings
     )
     blocks.append(Grid(sums, ("tier", "table", "snapshots", "holds", "a month"), right=frozenset({2, 4})))
@@ -126,5 +126,6 @@ def _restores(notes: Sequence[RestoreNote], everything: bool) -> Iterator[Block]
         yield Grid(tuple(shown), ("asked at", "event", "snapshot", "to", "case", "by"))
 
 
-def _monthly(amount: float | None) -> str:
+def monthly(amount: float | None) -> str:
+    """Returns dollars as they are shown."""
     return "unknown" if amount is None else f"${amount:,.4f}"

@@ -8,6 +8,7 @@ from enum import StrEnum
 from typing import Any
 
 from firnline.model.drawing import DrawnSnapshot, HistoryDrawing, SnapshotFate
+from firnline.model.files import Tally
 from firnline.model.snapshots import SnapshotId
 from firnline.model.times import format_instant
 
@@ -68,7 +69,8 @@ class GraphSnapshot:
 @dataclass(frozen=True, slots=True)
 class SnapshotGraph:
     """All snapshots of a table before a run, and those that are left after it, the oldest first. `gone` says of the
-    others what they are then.
+    others what they are then. `live` are the files of the present snapshot as metadata alone tells; None where it does
+    not.
     """
 
     table: str
@@ -78,6 +80,7 @@ class SnapshotGraph:
     before: tuple[GraphSnapshot, ...]
     after: tuple[GraphSnapshot, ...]
     gone: str
+    live: Tally | None = None
 
     @property
     def going(self) -> int:
@@ -94,6 +97,7 @@ class SnapshotGraph:
             "before": [each.to_json() for each in self.before],
             "after": [each.to_json() for each in self.after],
             "gone": self.going,
+            "live": None if self.live is None else {"files": self.live.files, "bytes": self.live.bytes},
         }
 
     def __str__(self) -> str:
@@ -119,6 +123,7 @@ class GraphTitle:
     format: str
     now_ms: int
     policy: str
+    live: Tally | None = None
 
 
 def labelled(title: GraphTitle, drawing: HistoryDrawing, labels: Labels, reasons: Reasons) -> SnapshotGraph:
@@ -127,7 +132,7 @@ def labelled(title: GraphTitle, drawing: HistoryDrawing, labels: Labels, reasons
     """
     before = tuple(_snapshots(drawing.before, labels, reasons, after=False))
     after = tuple(_snapshots(drawing.after, labels, reasons, after=True))
-    return SnapshotGraph(title.table, title.format, title.now_ms, title.policy, before, after, drawing.gone)
+    return SnapshotGraph(title.table, title.format, title.now_ms, title.policy, before, after, drawing.gone, title.live)
 
 
 def _snapshots(

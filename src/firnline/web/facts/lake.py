@@ -9,16 +9,18 @@ from typing import TYPE_CHECKING, Any
 
 from firnline.model.files import Tally
 from firnline.model.times import format_instant
-from firnline.plans.lake_wide import refusal_in, victims_in
+from firnline.plans.lake_wide import refusal_in, sums_of_sizes, victims_in
 from firnline.plans.plan import tally_json
 
 if TYPE_CHECKING:
     from firnline.plans.lake_wide import TablePlan
+    from firnline.plans.metadata_versions import MetadataVersions
 
 
 @dataclass(frozen=True, slots=True)
 class TableRow:
-    """One table: the figures of its last plan. `kept` is None where nothing expires, since then nothing was walked;
+    """One table: the figures of its last plan. `live` is its size by its metadata alone, None where that does not tell.
+    `kept` is None where nothing expires, since then nothing was walked;
     `error` says why it could not be planned, `refused` why a run would go no further. `next_ms` is when a worker looks
     at it again, None where none does.
     """
@@ -30,6 +32,8 @@ class TableRow:
     policy: str = ""
     snapshots: int = 0
     expire: int = 0
+    live: Tally | None = None
+    versions: MetadataVersions | None = None
     kept: Tally | None = None
     victims: Tally = field(default_factory=Tally)
     refused: str | None = None
@@ -45,6 +49,8 @@ class TableRow:
             "policy": self.policy,
             "snapshots": self.snapshots,
             "expire": self.expire,
+            "live": None if self.live is None else tally_json(self.live),
+            "metadata_versions": None if self.versions is None else self.versions.to_json(),
             "kept": None if self.kept is None else tally_json(self.kept),
             "victims": tally_json(self.victims),
             "refused": self.refused,
@@ -66,6 +72,8 @@ def row_of(answer: TablePlan, now_ms: int, next_ms: int | None = None) -> TableR
         plan.policy,
         len(plan.keep) + len(plan.expire),
         len(plan.expire),
+        plan.live,
+        plan.metadata_versions,
         None if plan.kept is None else plan.kept.all,
         victims_in(answer),
         refusal_in(answer),
@@ -87,10 +95,11 @@ def sums_of_rows(rows: Iterable[TableRow]) -> dict[str, Any]:
         "snapshots": sum(each.snapshots for each in planned),
         "expire": sum(each.expire for each in free),
         "victims": tally_json(sum((each.victims for each in free), Tally())),
+        **sums_of_sizes([(each.live, each.versions) for each in planned]),
     }
 
 
-SORTS = ("garbage", "name", "snapshots")
+SORTS = ("garbage", "name", "snapshots", "size")
 
 
 @dataclass(frozen=True)
@@ -122,4 +131,6 @@ class LakeView:
             return (each.table,)
         if self.sort == "snapshots":
             return (-each.snapshots, each.table)
+        if self.sort == "size":
+            return (-(each.live or Tally()).bytes, each.table)
         return each.error is None, each.refused is None, -each.victims.bytes, -each.victims.files, each.table

@@ -8,19 +8,23 @@ from typing import Any
 from firnline.ops.html.why import why_html
 from firnline.ops.looking.why import Explanation
 from firnline.ops.runs.status import RunStatus
+from firnline.ops.tiers.whereabouts import monthly
 from firnline.plans.html.charts import GOES, count_bars
 from firnline.plans.html.markup import Markup, element, joined, paragraph, table
 from firnline.plans.pages import minute, number, shortened, size
+from firnline.web.facts.costs import TierCost
 from firnline.web.facts.lake import SORTS, LakeView, TableRow
 from firnline.web.facts.savings import Savings
 from firnline.web.html.document import figure_list, rows_of, text_field
 from firnline.web.html.shell import address, ask
 from firnline.web.html.tables import runs_table
 
-_HEADINGS = ("table", "format", "snapshots", "would expire", "remaining", "garbage", "policy", "next look", "")
+_HEADINGS = ("table", "format", "snapshots", "would expire", "live", "remaining", "garbage", "policy", "next look", "")
 
 
-def lake_main(view: LakeView, sums: Mapping[str, Any], trouble: Sequence[str], age: str) -> Iterator[Markup]:
+def lake_main(
+    view: LakeView, sums: Mapping[str, Any], costs: Sequence[TierCost], trouble: Sequence[str], age: str
+) -> Iterator[Markup]:
     """Yields the tables: their sums, a search, and one page of rows."""
     yield figure_list(
         tables=number(sums["tables"]),
@@ -28,7 +32,13 @@ def lake_main(view: LakeView, sums: Mapping[str, Any], trouble: Sequence[str], a
         would_expire=number(sums["expire"]),
         files_to_free=number(sums["victims"]["files"]),
         bytes_to_free=size(sums["victims"]["bytes"]),
+        live_bytes=size(sums["live"]["bytes"]),
+        metadata_versions=number(sums["metadata_versions"]["versions"]),
     )
+    if sums["live"]["unknown"]:
+        yield paragraph(f"tables whose metadata does not tell their size: {number(sums['live']['unknown'])}")
+    if costs:
+        yield paragraph(f"tables that have history in tiers: {'; '.join(map(_cost, costs))}")
     yield element("p", age, class_="faint")
     for each in trouble:
         yield element("p", f"not all could be read: {each}", class_="bad")
@@ -36,8 +46,12 @@ def lake_main(view: LakeView, sums: Mapping[str, Any], trouble: Sequence[str], a
         refused = f"a run would refuse: {number(sums['refused'])}; not counted above"
         yield paragraph(f"not planned: {number(sums['failed'])}; {refused}")
     yield ask("/", text_field("Name", "q", view.text, "search"), _sorts(view.sort), element("button", "show"))
-    yield rows_of(_HEADINGS, map(_row, view.shown), (2, 3, 4, 5)) if view.shown else paragraph("no tables")
+    yield rows_of(_HEADINGS, map(_row, view.shown), (2, 3, 4, 5, 6)) if view.shown else paragraph("no tables")
     yield _pages(view)
+
+
+def _cost(each: TierCost) -> str:
+    return f"{each.tier} {size(each.size.bytes)} of {number(each.tables)}, {monthly(each.monthly)} a month"
 
 
 def _sorts(chosen: str) -> Markup:
@@ -53,6 +67,7 @@ def _row(each: TableRow) -> tuple[str, ...]:
         each.format,
         number(each.snapshots),
         number(each.expire),
+        "" if each.error else "unknown" if each.live is None else size(each.live.bytes),
         "" if each.kept is None else size(each.kept.bytes),
         size(each.victims.bytes),
         each.policy,

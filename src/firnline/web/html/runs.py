@@ -25,27 +25,27 @@ def run_document(report: RunReport) -> Markup:
     )
 
 
-def run_sections(report: RunReport, *, live: bool = False) -> Markup:
+def run_sections(report: RunReport, *, live: bool = False, purged: int = 0) -> Markup:
     """Returns all that there is to see of a run; the figures are those of its JSON. `live`: it may move on at any
-    moment, and a page asks again.
+    moment, and a page asks again. `purged` files met their end that the record may not have yet.
     """
     shown = {"data_live": "yes"} if live else {}
-    standing = element("div", *_standing(report), id="standing", **shown)
+    standing = element("div", *_standing(report, max(report.done, purged)), id="standing", **shown)
     return joined([standing, *_sections(report)])
 
 
-def _standing(report: RunReport) -> Iterator[Markup]:
+def _standing(report: RunReport, done: int) -> Iterator[Markup]:
     status, planned = report.status, report.status.run.plan["victims"]
     yield figure_list(
         state=status.state.value,
         snapshots=number(len(status.run.plan["expire"])),
         files=number(planned["files"]),
         bytes=size(planned["bytes"]),
-        done=number(report.done),
+        done=number(done),
     )
     if planned["files"]:
-        bar = {"max": str(planned["files"]), "value": str(report.done), "aria_label": "files that met their end"}
-        said = f"{number(report.done)} of {number(planned['files'])} files"
+        bar = {"max": str(planned["files"]), "value": str(done), "aria_label": "files that met their end"}
+        said = f"{number(done)} of {number(planned['files'])} files"
         yield element("p", element("progress", said, **bar), f" {said}")
     if status.waits:
         yield paragraph(f"waits for: {status.waits}")

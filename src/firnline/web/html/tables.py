@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from firnline.model.files import Tally
 from firnline.model.holds import Hold
 from firnline.model.times import format_instant
-from firnline.ops.history.timeline import svg_of, timeline_page
+from firnline.ops.history.timeline import ON_A_PAGE, svg_of, timeline_page
 from firnline.ops.html.runs import run_figures
 from firnline.ops.runs.status import RunStatus
 from firnline.ops.tiers.whereabouts import tiers_page
 from firnline.plans.explain import explain
+from firnline.plans.graph.facts import SnapshotGraph
 from firnline.plans.html.charts import DOUBT, GOES, STAYS, Share, share_bar
 from firnline.plans.html.graph import LinkOf, before_and_after
 from firnline.plans.html.markup import Markup, element, joined, paragraph
@@ -54,6 +55,7 @@ def table_sections(report: TableReport, links: TableLinks) -> Markup:
 def _sections(report: TableReport, links: TableLinks) -> Iterator[Markup]:
     graph = report.graph
     drawn = _missing(report, "graph") if graph is None else before_and_after(graph, links.snapshot)
+    yield Markup("") if graph is None else _size(graph)
     yield section("Snapshots before and after", drawn, id_="graph")
     plan = "" if report.plan is None else plan_body(report.plan)
     yield section("Plan", plan, _missing(report, "plan"), links.plan_form, id_="plan")
@@ -65,6 +67,13 @@ def _sections(report: TableReport, links: TableLinks) -> Iterator[Markup]:
     runs = "" if report.runs is None else runs_table(report.runs, links.run)
     yield section("Runs", runs, _missing(report, "runs"), id_="runs")
     yield section("History", _history(report), _missing(report, "history"), id_="history")
+
+
+def _size(graph: SnapshotGraph) -> Markup:
+    """Returns how large the table is, as far as its metadata tells."""
+    live = graph.live
+    files, large = ("unknown", "unknown") if live is None else (number(live.files), size(live.bytes))
+    return figure_list(live_files=files, live_bytes=large, snapshots=number(len(graph.before)))
 
 
 def _missing(report: TableReport, part: str) -> Markup:
@@ -131,7 +140,9 @@ def _history(report: TableReport) -> Markup:
     if report.history is None:
         return Markup("")
     timeline, trouble = report.history
-    drawn = element("div", Markup(svg_of(timeline)), class_="scroll", tabindex="0") if timeline.by_day else ""
+    drawn = (
+        element("div", Markup(svg_of(timeline, ON_A_PAGE)), class_="scroll", tabindex="0") if timeline.by_day else ""
+    )
     said = "" if trouble is None else paragraph(f"not all could be read: {trouble.message}")
     days = element("details", element("summary", "day by day"), timeline_page(timeline).to_html())
     figures = figure_list(live_snapshots=number(timeline.live), expired_snapshots=number(timeline.expired))

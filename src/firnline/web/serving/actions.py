@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from threading import Lock, Thread
 from typing import TYPE_CHECKING
 
-from firnline.errors import FirnlineError, UsageError
+from firnline.errors import FirnlineError, LeaseHeld, UsageError
 from firnline.journal.events import RunState
 from firnline.journal.layout import RunId
+from firnline.patience import Patience
 from firnline.ports.observing.news import News
 
 if TYPE_CHECKING:
@@ -19,18 +21,23 @@ if TYPE_CHECKING:
     from firnline.ops.runs.status import RunStatus
 
 _KIND = "page"
+_OTHERS = Patience(attempts=1_000, base_delay_s=0.2, max_delay_s=5.0, budget_s=900.0)
+"""How long a run that was approved waits for another process that has its table."""
 
 
 @dataclass
 class PageActions:
-    """What persons do. `at_work` are the runs that this process takes further now; `troubles` says of a run why the
-    last try went no further. `changed` is told the table once such a run goes no further, whatever came of it.
+    """What persons do. `at_work` are the runs that this process takes further now, `purged` how many files of each met
+    their end: a run's record has that only after thousands. `troubles` says of a run why the last try went no
+    further. `changed` is told the table once such a run goes no further, whatever came of it.
     """
 
     open_lake: Callable[[], Lake]
     changed: Callable[[str], None]
     at_work: set[str] = field(default_factory=set)
+    purged: dict[str, int] = field(default_factory=dict)
     troubles: dict[str, FirnlineError] = field(default_factory=dict)
+    others: Patience = _OTHERS
     _approving: Lock = field(default_factory=Lock)
 
     def plan(self, table: str, who: str) -> str:
@@ -50,13 +57,13 @@ class PageActions:
 
     def approve(self, run: str, who: str, note: str | None = None) -> RunStatus:
         """Returns the run, approved; it is taken as far as it may go now, behind the answer. Raises UsageError for one
-        that has an approval: a second click, or a second person, would else be written down as who wanted it.
+        that has an approval: a second click, or a second person, would else be written down as who wanted it. Of two
+        processes the record lets one write it.
         """
+        from firnline.app.runs import refuse_approved
+
         with self._approving:  # two requests at once would both find none
-            said = self.open_lake().run(run).run.approval
-            if said is not None:
-                again = f"`firnline resume {_table_of(run)}` takes it further"
-                raise UsageError(f"{run} was approved before, by {said.detail['by']}", hint=again)
+            refuse_approved(self.open_lake().run(run).run)
             lake = self._noted("approve", _table_of(run), who, run)
             approved = lake.approve(run, by=who, note=note)
         self._carry_on(lake, approved.id)
@@ -89,16 +96,46 @@ class PageActions:
 
         def work() -> None:
             try:
-                lake.advance(run)
+                self._advance(lake, run)
                 self.troubles.pop(run, None)
             except FirnlineError as problem:
                 self.troubles[run] = problem
             finally:
                 self.at_work.discard(run)
+                self.purged.pop(run, None)
                 self.changed(_table_of(run))
 
+        lake.places.progress = _Purged(run, self.purged)
         self.at_work.add(run)
         Thread(target=work, name="firnline-run", daemon=True).start()
+
+    def _advance(self, lake: Lake, run: str) -> None:
+        """Takes a run further once no other process has its table. One that had it while the run was approved may find
+        the record another than it read, and stop: then nobody else would go on.
+        """
+        for pause in self.others.pauses():
+            try:
+                lake.advance(run)
+            except LeaseHeld as held:
+                self.troubles[run] = held
+                time.sleep(pause)
+            else:
+                return
+        lake.advance(run)
+
+
+@dataclass(frozen=True, slots=True)
+class _Purged:
+    """Notes how far the purge of a run came."""
+
+    run: str
+    purged: dict[str, int]
+
+    def step(self, what: str, done: int, total: int | None = None) -> None:
+        from firnline.ops.runs.purge import TOLD_AS
+
+        if what == TOLD_AS:
+            self.purged[self.run] = done
 
 
 def may_approve(status: RunStatus) -> bool:

@@ -13,6 +13,7 @@ from firnline.web.facts.runs import RunReport, run_report
 from firnline.web.facts.tables import TableReport, table_report
 from firnline.web.serving.index import LakeIndex, OpenLake
 from firnline.web.serving.shelf import Shelf
+from firnline.web.serving.waits import Waits
 
 if TYPE_CHECKING:
     from firnline.ops.looking.why import Explanation
@@ -30,10 +31,15 @@ class Answers:
 
     open_lake: OpenLake
     index: LakeIndex
+    waits: Waits = field(default_factory=Waits)
     tables: Shelf[TableReport] = field(default_factory=Shelf)
     plans: Shelf[Plan] = field(default_factory=lambda: Shelf(fresh_s=300.0))
     tiers: Shelf[TableTiers] = field(default_factory=lambda: Shelf(fresh_s=300.0))
     whys: Shelf[Explanation] = field(default_factory=Shelf)
+
+    def __post_init__(self) -> None:
+        for each in (self.tables, self.plans, self.tiers, self.whys):
+            each.waits = self.waits
 
     def known(self, table: str) -> str:
         """Returns the name. Raises NoSuchTable for one that no catalog lists."""
@@ -77,11 +83,13 @@ class Answers:
 
     def run(self, run: str) -> RunReport:
         """Returns a run as it stands now: its record is small, and it may move at any moment."""
-        return run_report(self.open_lake(), self.known_run(run))
+        known = self.known_run(run)
+        with self.waits.of(RunId.parse(known).table):
+            return run_report(self.open_lake(), known)
 
-    def why(self, table: str, what: str) -> Explanation:
-        """Returns why something is here. Raises UsageError for a file that is not named by its whole path: a relative
-        one would be looked for on this machine.
+    def why(self, table: str, what: str) -> tuple[Explanation, float]:
+        """Returns why something is here, and the age of that in seconds. Raises UsageError for a file that is not named
+        by its whole path: a relative one would be looked for on this machine.
         """
         if not table:
             found = self.index.table_of(what)
@@ -89,7 +97,7 @@ class Answers:
                 raise UsageError("no known table has its folder there", hint="name the table too")
             table = found
         self.known(table)
-        return self.whys.get(f"{table}\n{what}", lambda: self._why(table, what))[0]
+        return self.whys.get(f"{table}\n{what}", lambda: self._why(table, what))
 
     def _why(self, table: str, what: str) -> Explanation:
         lake = self.open_lake()

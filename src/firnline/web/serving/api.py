@@ -91,10 +91,16 @@ class Api:
             said = await body_of(request)
             self.gate.calling(request, str(said.get("by") or ""))
             words = taken(call, said)
+            table = words.get("table") or words.get("run", "").rpartition("@")[0]
+
+            def waited() -> Facts | bytes:
+                with self.answers.waits.of(table):
+                    return call.answer(words)
+
             try:
-                return FactsResponse(await run_in_threadpool(call.answer, words))
+                return FactsResponse(await run_in_threadpool(waited))
             finally:
-                self.answers.changed(words.get("table") or words.get("run", "").rpartition("@")[0])
+                self.answers.changed(table)
 
         return Route(call.path, shown if call.method == "get" else done, methods=[call.method.upper()])
 
@@ -112,6 +118,7 @@ class Api:
             "pages": view.pages,
             "tables": rows,
             "sums": sums,
+            "tiers": [each.to_json() for each in self.answers.index.costs],
         }
 
     def _table(self, said: Mapping[str, str]) -> Facts:
@@ -147,7 +154,7 @@ class Api:
         return self.answers.index.savings.to_json()
 
     def _why(self, said: Mapping[str, str]) -> Facts:
-        return self.answers.why(said.get("table", ""), said["what"]).to_json()
+        return self.answers.why(said.get("table", ""), said["what"])[0].to_json()
 
     # ---- acting
 
@@ -207,7 +214,9 @@ _FAILED = {
     "409": "Refused for safety, or another process has the table; nothing was changed",
     "413": "Too long",
     "415": "Another type of body is expected",
+    "429": "Too many wrong tokens; Retry-After says when to come again",
     "502": "A store or a catalog did not answer",
+    "503": "Others wait for this table already; Retry-After says when to come again",
 }
 
 

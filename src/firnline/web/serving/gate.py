@@ -20,6 +20,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from firnline.errors import UsageError
 from firnline.web.serving.sessions import Session, Sessions, is_same
+from firnline.web.serving.throttle import Throttle
 
 COOKIE = "firnline_session"
 LONGEST_BODY = 64 * 1024
@@ -42,13 +43,13 @@ _BROUGHT_PREFIX = "x-forwarded-"
 
 
 class NotAllowed(UsageError):
-    """The request does not show what it takes. `status` is that of the answer."""
+    """The request does not show what it takes. `status` is that of the answer; `retry_s`: it may come again then."""
 
     kind = "not-allowed"
 
-    def __init__(self, message: str, status: int = 403, hint: str = "") -> None:
+    def __init__(self, message: str, status: int = 403, hint: str = "", retry_s: int | None = None) -> None:
         super().__init__(message, hint)
-        self.status = status
+        self.status, self.retry_s = status, retry_s
 
 
 def is_loopback(host: str) -> bool:
@@ -59,6 +60,11 @@ def is_loopback(host: str) -> bool:
         return ip_address(host).is_loopback
     except ValueError:
         return False
+
+
+def address_of(request: Request) -> str:
+    """Returns where a request comes from, as the socket has it: what a header says, a guesser may say too."""
+    return "" if request.client is None else request.client.host
 
 
 def is_brought(headers: Headers) -> bool:
@@ -76,12 +82,15 @@ class Gate:
     is_open: bool
     hosts: frozenset[str] = frozenset(_OWN_HOSTS)
     sessions: Sessions = field(default_factory=Sessions)
+    throttle: Throttle = field(default_factory=Throttle)
 
-    def login(self, token: str, who: str) -> str:
-        """Returns a new session's name. Raises NotAllowed for a wrong token, or without a name."""
+    def login(self, token: str, who: str, address: str = "") -> str:
+        """Returns a new session's name. Raises NotAllowed for a wrong token, or without a name; and after several wrong
+        ones from the address, for a while.
+        """
         if self.token is None:
             raise NotAllowed("no token is set: nobody may act", hint="set FIRNLINE_PAGE_TOKEN and start again")
-        if not is_same(token, self.token):
+        if not self._is_token(token, address):
             raise NotAllowed("this is not the token", 401)
         if not who.strip():
             raise NotAllowed("no name was given", 400, hint="it is written down who did what")
@@ -91,9 +100,22 @@ class Gate:
         return self.sessions.find(request.cookies.get(COOKIE))
 
     def bearer(self, request: Request) -> bool:
-        """Tells whether a program shows the token."""
+        """Tells whether a program shows the token. Raises NotAllowed as `login` does: it may guess as well."""
         kind, _, said = request.headers.get("authorization", "").partition(" ")
-        return self.token is not None and kind.lower() == "bearer" and is_same(said.strip(), self.token)
+        return kind.lower() == "bearer" and self._is_token(said.strip(), address_of(request))
+
+    def _is_token(self, said: str, address: str) -> bool:
+        """Tells whether it is the token. Raises NotAllowed where it is too early for another guess: nothing is compared
+        then, so that nobody learns anything.
+        """
+        if self.token is None:
+            return False
+        wait_s = self.throttle.wait_s(address)
+        if wait_s:
+            raise NotAllowed("there were too many wrong tokens", 429, f"try again in {wait_s} s", wait_s)
+        found = is_same(said, self.token)
+        (self.throttle.met if found else self.throttle.missed)(address)
+        return found
 
     def may_read(self, request: Request) -> bool:
         here = self.is_open and not is_brought(request.headers)

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from threading import Event, Thread
 from typing import TYPE_CHECKING, Any
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from firnline.errors import FirnlineError
 from firnline.model.locations import identity
 from firnline.policy.worker.keys import worker_policy
+from firnline.web.facts.costs import TierCost, holdings_of, tier_costs
 from firnline.web.facts.lake import TableRow, row_of, sums_of_rows
 from firnline.web.facts.savings import Savings, savings_of
 from firnline.worker.memory import Memory, usual_memory
@@ -22,6 +23,7 @@ from firnline.worker.schedule import due_ms
 if TYPE_CHECKING:
     from firnline.lake import Lake
     from firnline.ops.runs.status import RunStatus
+    from firnline.ops.tiers.whereabouts import Holding
 
 OpenLake = Callable[[], "Lake"]
 _LIST_AGAIN_S = 10.0
@@ -40,6 +42,8 @@ class LakeIndex:
     names: frozenset[str] = frozenset()
     rows: dict[str, TableRow] = field(default_factory=dict)
     runs: dict[str, list[RunStatus]] = field(default_factory=dict)
+    holdings: dict[str, tuple[str, tuple[Holding, ...]]] = field(default_factory=dict)
+    """What tiers hold of each table, and the version of the table of which that was counted."""
     looked_ms: int | None = None
     unread: dict[str, str] = field(default_factory=dict)
     failed: list[str] = field(default_factory=list)
@@ -81,6 +85,7 @@ class LakeIndex:
         lake = self.open_lake()
         self.list_names()
         answered = set()
+        fences: dict[str, str] = {}
         memory, policy = Memory.load(usual_memory(self.config)), worker_policy(lake.places.config.worker)
         for answer in lake.several().plan():
             if self._stop.is_set():
@@ -89,10 +94,32 @@ class LakeIndex:
             due = None if known is None else max(now_ms, due_ms(known, policy, now_ms))
             self.rows[answer.table] = row_of(answer, now_ms, due)
             answered.add(answer.table)
+            fences |= {} if answer.value is None else {answer.table: answer.value.fence}
             self.changes += 1
         self._look_at_runs(lake)
         self.rows = {name: row for name, row in self.rows.items() if name in self.names or name in answered}
         self.looked_ms = lake.places.clock()
+        if lake.places.config.tiers:
+            self._look_at_tiers(lake, fences)
+
+    def _look_at_tiers(self, lake: Lake, fences: Mapping[str, str]) -> None:
+        """Counts what tiers hold of each table that is another than when it was last counted: a run that hands
+        something over changes the table too. What cannot be counted stays as it was last known.
+        """
+        self.holdings = {name: each for name, each in self.holdings.items() if name in self.names}
+        for table, fence in fences.items():
+            if self._stop.is_set():
+                return
+            if self.holdings.get(table, ("", ()))[0] != fence:
+                try:
+                    self.holdings[table] = (fence, holdings_of(lake, table))
+                except FirnlineError as problem:
+                    self.failed.append(f"tiers of {table}: {problem.message}")
+
+    @property
+    def costs(self) -> list[TierCost]:
+        """What each tier holds of all tables together."""
+        return tier_costs(each for _, each in list(self.holdings.values()))
 
     def _look_at_runs(self, lake: Lake) -> None:
         """Reads the runs of every table. Those that cannot be read stay as they were: they did not delete less."""

@@ -22,9 +22,9 @@ from firnline.web.html.shell import address, age_in_words, login_form, post, ser
 from firnline.web.html.tables import TableLinks, plan_body, table_sections
 from firnline.web.serving.actions import PageActions, may_approve
 from firnline.web.serving.answers import Answers
-from firnline.web.serving.gate import COOKIE, Gate, NotAllowed
+from firnline.web.serving.gate import COOKIE, Gate, NotAllowed, address_of
 from firnline.web.serving.sessions import LONGEST_S, Session
-from firnline.web.serving.statuses import status_of_problem
+from firnline.web.serving.statuses import headers_of_problem, status_of_problem
 
 if TYPE_CHECKING:
     from firnline.model.holds import Hold
@@ -51,7 +51,8 @@ class Pages:
         number = asked.get("page", "1")
         page = int(number) if number.isdecimal() and len(number) < 7 else 1
         view, sums = self.answers.lake(asked.get("q", ""), asked.get("sort", ""), page)
-        return self._page(request, "Tables", *lake_main(view, sums, self.answers.index.trouble, self._age()))
+        index = self.answers.index
+        return self._page(request, "Tables", *lake_main(view, sums, index.costs, index.trouble, self._age()))
 
     def table(self, request: Request) -> Response:
         name = request.query_params.get("name", "")
@@ -97,7 +98,8 @@ class Pages:
         said = [] if trouble is None else told(f"it went no further: {trouble.message}", trouble.hint)
         table = str(status.run.plan["table"])
         to_table = element("p", "run of ", element("a", table, href=address("/table", name=table)))
-        return self._page(request, status.id, to_table, *said, *forms, run_sections(report, live=live))
+        shown = run_sections(report, live=live, purged=self.actions.purged.get(status.id, 0))
+        return self._page(request, status.id, to_table, *said, *forms, shown)
 
     def savings(self, request: Request) -> Response:
         return self._page(request, "Savings", *savings_main(self.answers.index.savings, self._age()))
@@ -108,10 +110,11 @@ class Pages:
         if not what:
             return self._page(request, title, *why_main(name, what, None))
         try:
-            return self._page(request, title, *why_main(name, what, self.answers.why(name, what)))
+            answer, age = self.answers.why(name, what)
+            return self._page(request, title, *why_main(name, what, answer, [paragraph(age_in_words(age))]))
         except FirnlineError as problem:
             said = told(problem.message, problem.hint)
-            return self._page(request, title, *why_main(name, what, None, said), status=status_of_problem(problem))
+            return self._page(request, title, *why_main(name, what, None, said), problem=problem)
 
     def login(self, request: Request) -> Response:
         form = login_form(request.query_params.get("next", "/"))
@@ -125,10 +128,10 @@ class Pages:
         try:
             if request.headers.get("sec-fetch-site") not in (None, "same-origin", "none"):
                 raise NotAllowed("another site sent this form")
-            name = self.gate.login(form.get("token", ""), form.get("who", ""))
+            name = self.gate.login(form.get("token", ""), form.get("who", ""), address_of(request))
         except NotAllowed as problem:
-            main = login_form(form.get("next", "/"), problem.message)
-            return self._page(request, "Log in", *main, status=problem.status)
+            main = login_form(form.get("next", "/"), f"{problem.message}{problem.hint and f': {problem.hint}'}")
+            return self._page(request, "Log in", *main, problem=problem)
         answer = RedirectResponse(_own(form.get("next", "/")), 303)
         secure = self.gate.is_secure(request)
         answer.set_cookie(COOKIE, name, LONGEST_S, path="/", secure=secure, httponly=True, samesite="strict")
@@ -181,22 +184,30 @@ class Pages:
         """Returns the way to the page that shows what was done. What is kept of the table is old from then on."""
         form = await form_of(request)
         who = self.gate.acting(request, form)
+        table = form.get("table") or form.get("run", "").rpartition("@")[0]
+
+        def waited() -> str:
+            with self.answers.waits.of(table):
+                return act(form, who)
+
         try:
-            where = await run_in_threadpool(act, form, who)
+            where = await run_in_threadpool(waited)
         finally:
-            self.answers.changed(form.get("table") or form.get("run", "").rpartition("@")[0])
+            self.answers.changed(table)
         return RedirectResponse(where, 303)
 
     # ---- parts
 
     def problem(self, request: Request, problem: FirnlineError) -> Response:
-        status = status_of_problem(problem)
-        return self._page(request, "This was not done", *told(problem.message, problem.hint), status=status)
+        return self._page(request, "This was not done", *told(problem.message, problem.hint), problem=problem)
 
-    def _page(self, request: Request, title: str, *main: str, status: int = 200) -> HTMLResponse:
+    def _page(self, request: Request, title: str, *main: str, problem: FirnlineError | None = None) -> HTMLResponse:
         session = self.gate.session(request)
         who, csrf = (None, "") if session is None else (session.who, session.csrf)
-        return HTMLResponse(served(title, main, who, csrf, may_log_in=self.gate.token is not None), status)
+        shown = served(title, main, who, csrf, may_log_in=self.gate.token is not None)
+        if problem is None:
+            return HTMLResponse(shown)
+        return HTMLResponse(shown, status_of_problem(problem), headers_of_problem(problem))
 
     def _age(self) -> str:
         looked = self.answers.looked()

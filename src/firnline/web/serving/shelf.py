@@ -5,13 +5,17 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from threading import Lock
 from typing import Generic, TypeVar
 
+from firnline.web.serving.waits import Busy, Waits
+
 Kept = TypeVar("Kept")
 _MOST = 256
-_MAKERS = 4
+_MAKERS = 7
+_OF_A_TABLE = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,12 +26,14 @@ class _Entry(Generic[Kept]):
 
 @dataclass
 class Shelf(Generic[Kept]):
-    """So many answers, by name. One that is older than `fresh_s` is handed out once more while it is made anew. Each is
-    made once, however many ask for it at the same time, and only some at once.
+    """So many answers, by name, which begins with a line that names the table. One that is older than `fresh_s` is
+    handed out once more while it is made anew. Each is made once, however many ask for it at the same time, and only
+    some at once, of one table fewer. `waits` counts those who ask for one that is not there yet.
     """
 
     fresh_s: float = 30.0
     clock: Callable[[], float] = time.monotonic
+    waits: Waits | None = None
     _entries: dict[str, _Entry[Kept]] = field(default_factory=dict)
     _making: dict[str, Future[Kept]] = field(default_factory=dict)
     _lock: Lock = field(default_factory=Lock)
@@ -36,14 +42,29 @@ class Shelf(Generic[Kept]):
     )
 
     def get(self, name: str, make: Callable[[], Kept]) -> tuple[Kept, float]:
-        """Returns the answer, and how many seconds old it is. Raises what `make` raises, where there is none yet."""
+        """Returns the answer, and how many seconds old it is. Raises what `make` raises, where there is none yet, and
+        Busy where enough wait for the table.
+        """
+        found = self._kept(name, make)
+        if found is not None:
+            return found
+        with self.waits.of(_table(name)) if self.waits else nullcontext():
+            with self._lock:
+                coming = self._begun(name, make)
+            if coming is None:
+                raise Busy("much of this table is being read already", hint="ask again in some seconds")
+            return coming.result(), 0.0
+
+    def _kept(self, name: str, make: Callable[[], Kept]) -> tuple[Kept, float] | None:
+        """Returns an answer that is there, with its age; an old one is made anew, if there is room for that."""
         with self._lock:
             found = self._entries.get(name)
             if found is None:
-                coming = self._begun(name, make)
-            elif (age := self.clock() - found.made_s) > self.fresh_s:
+                return None
+            age = self.clock() - found.made_s
+            if age > self.fresh_s:
                 self._begun(name, make)
-        return (coming.result(), 0.0) if found is None else (found.value, age)
+        return found.value, age
 
     def forget(self, prefix: str) -> None:
         """Drops answers whose names begin so: something was done that changes them. What is being made is not kept
@@ -53,10 +74,12 @@ class Shelf(Generic[Kept]):
             self._entries = {name: each for name, each in self._entries.items() if not name.startswith(prefix)}
             self._making = {name: each for name, each in self._making.items() if not name.startswith(prefix)}
 
-    def _begun(self, name: str, make: Callable[[], Kept]) -> Future[Kept]:
-        """Returns the answer to come. Only one who has the lock may ask."""
+    def _begun(self, name: str, make: Callable[[], Kept]) -> Future[Kept] | None:
+        """Returns the answer to come; None where enough of its table is being made. One who has the lock may ask."""
         coming = self._making.get(name)
         if coming is None:
+            if sum(_table(each) == _table(name) for each in self._making) >= _OF_A_TABLE:
+                return None
             coming = self._making[name] = Future()
             self._makers.submit(self._make, name, make, coming)
         return coming
@@ -82,3 +105,7 @@ class Shelf(Generic[Kept]):
                 self._entries[name] = made
             while len(self._entries) > _MOST:
                 self._entries.pop(next(iter(self._entries)))
+
+
+def _table(name: str) -> str:
+    return name.partition("\n")[0]

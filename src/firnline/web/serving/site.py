@@ -22,7 +22,7 @@ from firnline.web.serving.api import Api, FactsResponse
 from firnline.web.serving.gate import Gate, Guarded, NotAllowed
 from firnline.web.serving.index import LakeIndex, OpenLake
 from firnline.web.serving.pages import Pages
-from firnline.web.serving.statuses import status_of_problem
+from firnline.web.serving.statuses import headers_of_problem, status_of_problem
 
 _KINDS = {"page.css": "text/css", "page.js": "text/javascript", "icon.svg": "image/svg+xml"}
 _OPEN = ("/login", "/healthz", *(f"/static/{name}" for name in _KINDS))
@@ -42,7 +42,7 @@ def site_of(open_lake: OpenLake, index: LakeIndex, gate: Gate) -> ASGIApp:
         told = problem if isinstance(problem, FirnlineError) else FirnlineError(_OWN, "see the log of `firnline serve`")
         status = status_of_problem(told) if isinstance(problem, FirnlineError) else 500
         if request.url.path.startswith("/api/"):
-            return FactsResponse({"error": told.to_json()}, status)
+            return FactsResponse({"error": told.to_json()}, status, headers_of_problem(told))
         return pages.problem(request, told) if status != 500 else PlainTextResponse(f"{_OWN}\n", 500)
 
     def missing(request: Request, problem: Exception) -> Response:
@@ -65,10 +65,15 @@ class _Reading:
         self._app, self._gate, self._failed = app, gate, failed
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        if scope["type"] != "http" or scope["path"] in _OPEN or self._gate.may_read(Request(scope)):
+        if scope["type"] != "http" or scope["path"] in _OPEN:
             await self._app(scope, receive, send)
             return
-        await self._refused(Request(scope))(scope, receive, send)
+        request = Request(scope)
+        try:
+            passes: Any = self._app if self._gate.may_read(request) else self._refused(request)
+        except NotAllowed as problem:
+            passes = self._failed(request, problem)
+        await passes(scope, receive, send)
 
     def _refused(self, request: Request) -> Response:
         if request.url.path.startswith("/api/") or request.method not in ("GET", "HEAD"):

@@ -12,6 +12,7 @@ from firnline.errors import (
     UsageError,
 )
 from firnline.web.serving.gate import NotAllowed
+from firnline.web.serving.waits import Busy
 
 _STATUSES: tuple[tuple[type[FirnlineError], int], ...] = (
     (NoSuchTable, 404),
@@ -20,6 +21,7 @@ _STATUSES: tuple[tuple[type[FirnlineError], int], ...] = (
     (TableMoved, 409),
     (RefusedForSafety, 409),
     (Interrupted, 503),
+    (Busy, 503),
 )
 _UPSTREAM = 502
 
@@ -29,3 +31,9 @@ def status_of_problem(problem: FirnlineError) -> int:
     if isinstance(problem, NotAllowed):
         return problem.status
     return next((status for kind, status in _STATUSES if isinstance(problem, kind)), _UPSTREAM)
+
+
+def headers_of_problem(problem: Exception) -> dict[str, str]:
+    """Returns when a request may come again, where that is known."""
+    retry_s = problem.retry_s if isinstance(problem, (NotAllowed, Busy)) else None
+    return {} if retry_s is None else {"Retry-After": str(retry_s)}
