@@ -15,9 +15,9 @@ from firnline.local.census import LocalCensus, take
 from firnline.local.censuses import ListedNames, Marked, Matching, take_each
 from firnline.local.listing import Lister, LocalListing
 from firnline.local.reached import LocalReached
-from firnline.local.rows import in_batches, one_per_file, root_rows, split, with_need
+from firnline.local.rows import in_batches, one_per_file, root_rows, split, totals_of, with_need
 from firnline.local.walk import Files, PassFound, files_of, walk_together
-from firnline.model.files import File, FileKind, Root, Tally, Totals
+from firnline.model.files import File, FileKind, Root, Totals
 from firnline.model.spans import Numbers
 from firnline.ports.engines import FILE_COLUMNS, Listing, ServerRoots, Survey, TableSearch, TableWalk, Territory
 from firnline.ports.expanding import Expand, Expanded, Failures, opener
@@ -54,10 +54,7 @@ class LocalSurvey(ByVerdict):
         return None
 
     def _totals(self, verdict: str) -> Totals:
-        chosen = judged(self.files, verdict, ("kind", "size"))
-        sums = chosen.group_by("kind").aggregate([("size", "sum"), ([], "count_all")])
-        rows = zip(*(sums.column(name).to_pylist() for name in ("kind", "count_all", "size_sum")), strict=True)
-        return Totals.of((FileKind(kind), Tally(count, size or 0)) for kind, count, size in rows)
+        return totals_of(judged(self.files, verdict, ("kind", "size")))
 
 
 @dataclass(frozen=True, slots=True)
