@@ -27,8 +27,7 @@ from firnline.ops.runs.lost_refs import keeps_all_files, refuse_lost_refs
 from firnline.ops.runs.moving import goes_on
 from firnline.ops.table.context import TableContext
 from firnline.ops.tiers.archive import refuse_lost_archive
-from firnline.plans.erasure import ERASURE
-from firnline.plans.orphans import ORPHANS
+from firnline.plans.kinds import ERASURE, ORPHANS
 from firnline.ports.abilities import EmptiesFolders
 from firnline.ports.delete import Delete, DeleteMany, Doomed, Fate, RemoveEmpty
 from firnline.ports.formats import UndoWindow
