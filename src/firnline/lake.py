@@ -14,13 +14,9 @@ from firnline.app.moments import Cutoff
 from firnline.app.places import Places, places_of
 from firnline.app.requests import RunOptions, TermOptions, request_of, search_of, terms_of
 from firnline.app.runs import Leave, Runs
-from firnline.app.verbs.answers import OrphanAnswer, TableRuns
 from firnline.app.verbs.looking import LookingVerbs
 from firnline.app.verbs.marking import MarkingVerbs
 from firnline.app.verbs.plan_views import PlanView
-from firnline.journal.outcomes import OutcomeAccount
-from firnline.ops.marks.tags import holds_alone, refuse_no_branch, remove_tag
-from firnline.ops.runs.status import RunStatus
 from firnline.plans.plan import Plan
 from firnline.policy.tiers import LIVE
 from firnline.ports.progress import Progress
@@ -32,7 +28,10 @@ if TYPE_CHECKING:  # what only some verbs work with is loaded by them: a small p
     from firnline.app.searches import Searches
     from firnline.app.several import Several
     from firnline.app.tiers import HandedSnapshots, Tiers
+    from firnline.app.verbs.answers import OrphanAnswer, TableRuns
+    from firnline.journal.outcomes import OutcomeAccount
     from firnline.ops.orphans.dropped import Dropped
+    from firnline.ops.runs.status import RunStatus
     from firnline.ops.tiers.restoring import Restored
     from firnline.ops.tiers.waking import Awaited, Inquiry
     from firnline.plans.graph.facts import SnapshotGraph
@@ -190,6 +189,8 @@ class Lake(LookingVerbs, MarkingVerbs):
         """Removes a tag. Returns None, or the run that it took: a tag that alone holds a snapshot goes with its files,
         and the options are those of `drop`.
         """
+        from firnline.ops.marks.tags import holds_alone, remove_tag
+
         work = self.places.table_context(table)
         if holds_alone(work, name):
             return self.drop(table, [name], break_lease=break_lease, confirm=confirm, **asked)
@@ -209,6 +210,8 @@ class Lake(LookingVerbs, MarkingVerbs):
         """Returns the run that drops a branch, by the options of `drop`; its plan alone if `dry_run`. Raises UsageError
         for the name of a tag.
         """
+        from firnline.ops.marks.tags import refuse_no_branch
+
         refuse_no_branch(self.places.table_context(table), name)
         if dry_run:
             return self.plan(table, drop=[name], **asked)
@@ -242,14 +245,20 @@ class Lake(LookingVerbs, MarkingVerbs):
 
     def purge_table(self, table: Table, *, break_lease: bool = False, include_outside: bool | None = None) -> TableRuns:
         """Returns the committed runs of a table, each purged where it may be, and what waited to be called off."""
+        from firnline.app.verbs.answers import TableRuns
+
         return TableRuns(self._runs.purge_table(table, Leave(break_lease, include_outside)))
 
     def resume(self, table: Table, *, break_lease: bool = False, include_outside: bool | None = None) -> TableRuns:
         """Returns every unfinished run of a table, each taken as far as it may go now."""
+        from firnline.app.verbs.answers import TableRuns
+
         return TableRuns(self._runs.resume(table, Leave(break_lease, include_outside)))
 
     def runs(self, table: Table) -> TableRuns:
         """Returns every recorded run of a table, in the order of planning. Changes nothing."""
+        from firnline.app.verbs.answers import TableRuns
+
         return TableRuns(self._runs.of_table(table))
 
     def run(self, run: str) -> RunStatus:
@@ -276,6 +285,8 @@ class Lake(LookingVerbs, MarkingVerbs):
 
         `also` are tables that no catalog has; `terms` are those of `terms_of`.
         """
+        from firnline.app.verbs.answers import OrphanAnswer
+
         asked = search_of(older_than, same, dead, also, keep_near_misses)
         return OrphanAnswer(*self._searches.orphans(table, asked, terms_of(**terms)))
 
@@ -287,6 +298,8 @@ class Lake(LookingVerbs, MarkingVerbs):
         self, prefix: str, folder: str, *, older_than: Cutoff | None = None, **terms: Unpack[TermOptions]
     ) -> OrphanAnswer:
         """Returns what would go of one dropped table, and the run that removes it, if any."""
+        from firnline.app.verbs.answers import OrphanAnswer
+
         return OrphanAnswer(*self._searches.purge_dropped(prefix, folder, search_of(older_than), terms_of(**terms)))
 
 

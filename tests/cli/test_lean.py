@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -10,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import firnline
+from firnline.testing.tables import QuickFiles, SmallTable
 
 SOURCE = str(Path(next(iter(firnline.__path__))).parent)
 PANDAS = "THERE = True\n"
@@ -61,6 +63,48 @@ def test_a_plan_of_the_command_line_loads_none(pandas: Path, tmp_path: Path) -> 
         "assert run(['plan', made.location, '--json']) == 0"
     )
     passes(PLAIN.format(code, "not in"), pandas)
+
+
+MODULES_OF_A_PLAN = 260
+NOT_FOR_A_PLAN = (
+    *("pyarrow.acero", "pyarrow.dataset", "pyspark", "pyiceberg", "sqlalchemy", "pydantic", "rich", "numba"),
+    *("firnline.sql", "firnline.web", "firnline.worker", "firnline.spark", "firnline.history"),
+    *("firnline.journal.audit", "firnline.journal.outcomes", "firnline.pointers.publishing", "firnline.app.pointers"),
+    *(
+        "firnline.ops.marks",
+        "firnline.ops.history",
+        "firnline.ops.erasure",
+        "firnline.ops.html",
+        "firnline.ops.pointers",
+    ),
+    *("firnline.ops.runs.advance", "firnline.ops.runs.commit", "firnline.ops.runs.purge", "firnline.ops.runs.record"),
+    *(
+        "firnline.ops.orphans.scope",
+        "firnline.ops.tiers.transfer",
+        "firnline.plans.graph.text",
+        "firnline.plans.erasure",
+    ),
+    *("firnline.local.census", "firnline.local.walk", "firnline.walking.axis", "firnline.formats.avro.splicing"),
+)
+
+
+def test_a_small_plan_loads_nothing_that_only_other_commands_need(tmp_path: Path) -> None:
+    """Most of a small plan is imports: a module costs about a millisecond, and a hundred of them are felt."""
+    made = SmallTable(QuickFiles(), f"file://{tmp_path}/t")
+    for number in range(3):
+        made.append(number + 1)
+    made.publish()
+    code = (
+        "import sys\nfrom firnline.cli.main import run\n"
+        f"assert run(['plan', {made.location!r}, '--older-than', '0d', '--retain-last', '1', '--json']) == 0\n"
+        "print(*sys.modules, file=sys.stderr)"
+    )
+    ended = subprocess.run([sys.executable, "-c", code], check=True, timeout=120, capture_output=True, text=True)
+    loaded = ended.stderr.splitlines()[-1].split()
+    assert json.loads(ended.stdout)["expire"]
+    assert [each for each in loaded if each.startswith(tuple(f"{name}." for name in NOT_FOR_A_PLAN))] == []
+    assert [each for each in NOT_FOR_A_PLAN if each in loaded] == []
+    assert len([each for each in loaded if each.startswith("firnline")]) < MODULES_OF_A_PLAN
 
 
 def test_help_loads_nothing_that_only_work_needs() -> None:

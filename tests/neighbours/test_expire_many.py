@@ -35,7 +35,8 @@ from firnline.ops.runs.leased import LeasedRun
 from firnline.ops.runs.status import RunStatus
 from firnline.ops.table.context import TableContext
 from firnline.plans.answers import TableAnswer
-from firnline.plans.plan import EXPIRY, Plan
+from firnline.plans.kinds import EXPIRY
+from firnline.plans.plan import Plan
 from firnline.ports.progress import Silent
 from firnline.testing.dated import date
 from tests.neighbours.lakes import RealLake

@@ -18,8 +18,8 @@ from firnline.local.delete import LocalDeleteMany
 from firnline.model.files import Tally
 from firnline.ops.orphans.guard import LakeGuard
 from firnline.plans.explain import explain
+from firnline.plans.kinds import EXPIRY
 from firnline.plans.lake_wide import lake_wide_page
-from firnline.plans.plan import EXPIRY
 from firnline.testing.faults import Acting, CountingFault, Died, Dying
 from harness.crowds import LEASE, Crowd
 from harness.writers import Item, Writer

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 from firnline.errors import FirnlineError, NoSuchTable, UsageError
 from firnline.model.names import is_location, is_pattern, parts_of, written
 from firnline.policy.parse import Section
-from firnline.policy.written.entries import check_names
 from firnline.ports.catalogs import Catalog, TableName
 
 if TYPE_CHECKING:
@@ -68,6 +67,8 @@ class Catalogs:
 
     def refuse_unknown_names(self, config: Section) -> None:
         """Raises PolicyError unless every catalog, namespace and table that a configuration names exists."""
+        from firnline.policy.written.entries import check_names
+
         if config.inside:
             check_names(
                 config, self.configured, lambda name: ((each.namespace, each.name) for each in self.tables(name))

@@ -27,7 +27,7 @@ from firnline.ops.tiers.finding import tiers_for
 from firnline.ops.tiers.tier import Tier
 from firnline.ops.tiers.transfer import walked
 from firnline.ops.tiers.waking import Inquiry, Waking
-from firnline.plans.erasure import ERASURE
+from firnline.plans.kinds import ERASURE
 from firnline.policy.tiers import LIVE
 from firnline.ports.erasing import Namers
 from firnline.ports.formats import State

@@ -26,7 +26,6 @@ from firnline.journal.lease import LeaseTimes, this_process
 from firnline.journal.runs import has_run
 from firnline.model.names import is_location
 from firnline.model.times import parse_duration
-from firnline.ops.orphans.scope import Prefix
 from firnline.ops.table.context import TableContext
 from firnline.ops.table.sources import LocatedTable, catalog_table
 from firnline.own_files import own_config
@@ -43,6 +42,7 @@ if TYPE_CHECKING:
     from firnline.caches.opening import OpenedCache
     from firnline.catalogs.config import CatalogSettings
     from firnline.ops.neighbours.index import Index
+    from firnline.ops.orphans.scope import Prefix
     from firnline.ops.tiers.tier import Tier
     from firnline.ports.formats import Formats, State
     from firnline.ports.stores import ReadWrite
@@ -202,6 +202,8 @@ class Places:
 
     def prefix(self, folder: str) -> TableContext:
         """Returns where a folder with several tables is worked on."""
+        from firnline.ops.orphans.scope import Prefix
+
         location = absolute(folder)
         settings = self.stores.settings_of(TableName.at(location))
         store = self.stores.open(settings)

@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING, Any, TypedDict
 from firnline.app.moments import Age, Cutoff, KeepRules, Moment, cutoff_ms, duration_ms, instant, rule_texts
 from firnline.app.runs import Leave
 from firnline.errors import UsageError
-from firnline.ops.marks.tags import FOREVER
-from firnline.ops.orphans.rules import SearchRequest
-from firnline.plans.orphans import OrphanPlan
 from firnline.plans.request import Request
 
 if TYPE_CHECKING:
     from firnline.app.searches import SearchTerms
+    from firnline.ops.orphans.rules import SearchRequest
+    from firnline.plans.orphans import OrphanPlan
 
 
 class RunOptions(TypedDict, total=False):
@@ -98,6 +97,8 @@ def search_of(
     keep_near_misses: bool = False,
 ) -> SearchRequest:
     """Returns what a search is asked for. `also` are tables that no catalog has."""
+    from firnline.ops.orphans.rules import SearchRequest
+
     return SearchRequest(cutoff_ms(older_than), same, dead, also, keep_near_misses)
 
 
@@ -132,6 +133,8 @@ _OF_SEARCH = SearchOptions.__annotations__.keys() - TermOptions.__annotations__.
 
 def age_ms(retain: Age | int | None) -> int | None:
     """Returns for how long something is kept: an age such as 30d, or "forever"; None leaves it to the table."""
+    from firnline.ops.marks.tags import FOREVER
+
     if isinstance(retain, str) and retain.lower() == "forever":
         return FOREVER
     return retain if retain is None or isinstance(retain, int) else duration_ms(retain)

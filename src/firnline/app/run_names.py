@@ -15,7 +15,8 @@ from firnline.journal.layout import RunId, is_stamp, names_run
 from firnline.journal.runs import Run, in_commit_order
 from firnline.model.files import FileKind, Tally, Totals
 from firnline.model.times import MINUTE_MS, format_instant
-from firnline.plans.plan import EXPIRY, Plan
+from firnline.plans.kinds import EXPIRY
+from firnline.plans.plan import Plan
 from firnline.plans.request import Request
 from firnline.plans.stages import AwaitUndo
 from firnline.ports.catalogs import TableName

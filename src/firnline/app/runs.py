@@ -11,23 +11,16 @@ from shlex import quote
 from typing import TYPE_CHECKING
 
 from firnline.app.catalogs import Table
-from firnline.app.run_names import joined, run_meant, run_to_join, run_to_undo
 from firnline.app.verbs.plan_views import PlanView
 from firnline.app.verbs.planning import Planning
 from firnline.errors import FirnlineError, RefusedForSafety, UsageError
 from firnline.journal.events import RunState
 from firnline.journal.lease import Lease
-from firnline.journal.news import news_of_plan
-from firnline.journal.outcomes import OutcomeAccount, outcome_account
 from firnline.journal.runs import Run, refuse_changed_run
 from firnline.model.times import format_instant
-from firnline.ops.looking.files import check_listing_name
-from firnline.ops.runs.moving import failures_told, moved
 from firnline.ops.runs.plan import (
     Planned,
 )
-from firnline.ops.runs.record import save_plan
-from firnline.ops.runs.status import RunStatus, status_of, waiting_note
 from firnline.ops.table.context import TableContext, refuse_copy
 from firnline.ops.table.sources import LocatedTable
 from firnline.plans.plan import Plan
@@ -36,8 +29,10 @@ from firnline.ports.catalogs import TableName
 from firnline.ports.formats import UndoWindow
 
 if TYPE_CHECKING:  # what acts is loaded where a run acts: a small plan is mostly imports
+    from firnline.journal.outcomes import OutcomeAccount
     from firnline.ops.runs.leased import LeasedRun
     from firnline.ops.runs.purge import Deleter
+    from firnline.ops.runs.status import RunStatus
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +52,8 @@ class Runs(Planning):
     def plan(self, table: Table, request: Request, save: bool, files: str | Path | None) -> PlanView:
         """Returns what a run would do. Changes nothing; `save` writes the plan into a new run record."""
         if files is not None:
+            from firnline.ops.looking.files import check_listing_name
+
             check_listing_name(Path(files))
         work = self.places.table_context(table)
         planned = _beside_waiting(work, self._planned(work, request))
@@ -75,6 +72,9 @@ class Runs(Planning):
         """
         work, leave = self.places.table_context(table), Leave(break_lease, request.include_outside)
         waiting = self.to_join(work, request)
+
+        from firnline.ops.runs.status import status_of
+
         if waiting is not None and self.places.clock() < (waiting.commit_due_ms or 0):
             # It is looked at and not advanced: it may come due meanwhile, and nobody was asked.
             due = f"the end of the time to undo at {format_instant(waiting.commit_due_ms or 0)}"
@@ -85,6 +85,9 @@ class Runs(Planning):
         _refuse_hopeless(work, planned)
         if planned.plan.refusal is not None:
             raise planned.plan.refusal
+
+        from firnline.app.run_names import joined
+
         if waiting is not None:
             confirm(joined(planned.plan, waiting, self.places.clock()))
             planned.close()
@@ -97,6 +100,9 @@ class Runs(Planning):
         if isinstance(work.source, LocatedTable) and work.source.undo is UndoWindow.AFTER_COMMIT:
             return None  # no run waits there: the table is not read for it
         runs = work.runs(work.source.load())
+
+        from firnline.app.run_names import run_to_join
+
         return run_to_join(runs, request, self.places.clock(), searched=searched)
 
     def proposed(self, work: TableContext, planned: Planned, *, meant: bool = False) -> Plan:
@@ -117,6 +123,9 @@ class Runs(Planning):
         Raises LeaseHeld where another process moved it meanwhile, UsageError unless it waits or where a person approved
         it before, and UnreadableMetadata where the record is not the one that this user saved: another plan was shown.
         """
+        from firnline.app.run_names import run_meant
+        from firnline.ops.runs.moving import moved
+
         named = run_meant(self.places, run)
         work = self.places.of_run(named)
         found = work.run(named)[1]
@@ -147,6 +156,9 @@ class Runs(Planning):
         return plan
 
     def saved(self, work: TableContext, planned: Planned, *, meant: bool) -> Plan:
+        from firnline.journal.news import news_of_plan
+        from firnline.ops.runs.record import save_plan
+
         root, now_ms = work.root(planned.state), self.places.clock()
         enter, table_format = partial(work.enter, planned.state), work.source.format
         plan = save_plan(planned, table_format, work.store, root, work.sealing(True), now_ms, enter, meant=meant)
@@ -169,7 +181,9 @@ class Runs(Planning):
 
     def undo(self, run: str, leave: Leave) -> RunStatus:
         """Returns the run, undone; `run` may also be a table, of which the last run is meant."""
+        from firnline.app.run_names import run_to_undo
         from firnline.ops.runs.advance import undo
+        from firnline.ops.runs.status import status_of
 
         with self._leased(str(run_to_undo(self.places, run)), leave, deletes=False) as leased:
             return status_of(leased.work, undo(leased).run)
@@ -210,11 +224,17 @@ class Runs(Planning):
     def of_table(self, table: Table) -> list[RunStatus]:
         """Returns every recorded run of a table, in the order of planning. Changes nothing."""
         work = self.places.table_context(table)
+
+        from firnline.ops.runs.status import status_of
+
         return [status_of(work, run) for run in work.runs(work.source.load())]
 
     def unfinished(self, table: Table) -> list[RunStatus]:
         """Returns the runs of a table that have not ended, in the order of planning. Changes nothing."""
         work = self.places.table_context(table)
+
+        from firnline.ops.runs.status import status_of
+
         return [status_of(work, run) for run in work.runs(work.source.load()) if not run.is_finished]
 
     def stamps(self, table: Table) -> tuple[frozenset[str], frozenset[str]]:
@@ -227,12 +247,20 @@ class Runs(Planning):
         return frozenset(run.id.stamp for run in runs) - ended, ended
 
     def named(self, run: str) -> RunStatus:
+        from firnline.app.run_names import run_meant
+
         meant = run_meant(self.places, run)
         work = self.places.of_run(meant)
+
+        from firnline.ops.runs.status import status_of
+
         return status_of(work, work.run(meant)[1])
 
     def account(self, run: str, shown: int) -> OutcomeAccount:
         """Returns what became of each file of a run, so many of them one by one."""
+        from firnline.app.run_names import run_meant
+        from firnline.journal.outcomes import outcome_account
+
         meant = run_meant(self.places, run)
         work = self.places.of_run(meant)
         return outcome_account(work.store, work.run(meant)[1].folder, shown)
@@ -240,8 +268,10 @@ class Runs(Planning):
     @contextmanager
     def _leased(self, run: str, leave: Leave, *, deletes: bool = True) -> Iterator[LeasedRun]:
         """Holds the lease and hands out the run as it is then: another process may have moved it just before."""
+        from firnline.app.run_names import run_meant
         from firnline.ops.runs.advance import settle_halfway_runs
         from firnline.ops.runs.leased import LeasedRun
+        from firnline.ops.runs.moving import failures_told
 
         named = run_meant(self.places, run)
         work = replace(self.places.of_run(named), include_outside=leave.include_outside)
@@ -268,6 +298,8 @@ def _beside_waiting(work: TableContext, planned: Planned) -> Planned:
     """Returns the plan with notes of runs on the table that wait: what they took out is not in it any more. A plan can
     be looked at where records cannot be read; what would act reads them again, and stops.
     """
+    from firnline.ops.runs.status import waiting_note
+
     with suppress(FirnlineError):
         notes = [waiting_note(run) for run in work.runs(planned.state) if not run.is_finished]
         return replace(planned, plan=replace(planned.plan, notes=(*planned.plan.notes, *notes)))

@@ -7,15 +7,12 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING
 
-from firnline.answering import refuse_silent
 from firnline.app.catalogs import Catalogs, absolute
-from firnline.app.checkpoints import StoredCheckpoints
 from firnline.extras import require
 from firnline.foreign import Veil
 from firnline.formats.registry import kit_named
 from firnline.journal.layout import FOLDER
 from firnline.model.locations import join, within
-from firnline.ops.orphans.scope import Prefix
 from firnline.ops.table.context import TableContext, refuse_unfit
 from firnline.policy.parse import Section
 from firnline.ports.cache import REDIS
@@ -23,6 +20,7 @@ from firnline.ports.catalogs import TableName, TableSource, always
 from firnline.settings import cache_setting, store_limits
 
 if TYPE_CHECKING:
+    from firnline.app.checkpoints import StoredCheckpoints
     from firnline.ports.copying import Copy, Verify
     from firnline.ports.delete import Delete, RemoveEmpty
     from firnline.ports.discard import Discard
@@ -99,6 +97,9 @@ class Stores:
         from firnline.stores.objects import ObjectStores
 
         key = frozenset(settings.items())
+
+        from firnline.answering import refuse_silent
+
         if key not in self._reached:
             endpoint = settings.get("s3.endpoint")
             if endpoint and not settings.get("s3.proxy-uri"):
@@ -127,6 +128,8 @@ class Stores:
         def settings() -> Mapping[str, str]:
             own = self.catalogs.settings(name.catalog).properties if name.catalog else None
             return self.settings_of(name) if own is None else store_settings(own)
+
+        from firnline.app.checkpoints import StoredCheckpoints
 
         return StoredCheckpoints(lambda: read_only(self.open(settings())), lambda: self.ranges(settings()))
 
@@ -281,5 +284,7 @@ def _holds(properties: Mapping[str, str], location: str) -> bool:
 
 def _inside(source: TableSource, state: State) -> Iterator[str]:
     """Yields the folders of a table in which a run deletes; of a folder with several tables none is known."""
+    from firnline.ops.orphans.scope import Prefix
+
     names = () if isinstance(source, Prefix) else kit_named(state.format).folders
     return map(partial(join, state.location), names)

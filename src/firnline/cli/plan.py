@@ -15,11 +15,10 @@ from firnline.cli.terminal.opening import looking_lake
 from firnline.cli.terminal.output import exit_code_of, output_for
 from firnline.errors import UsageError
 from firnline.plans.answers import the_answer
-from firnline.plans.explain import explain
-from firnline.plans.lake_wide import TablePlan, lake_wide_json, lake_wide_page
 
 if TYPE_CHECKING:
     from firnline.lake import Lake
+    from firnline.plans.lake_wide import TablePlan
 
 
 def register(app: typer.Typer) -> None:
@@ -83,6 +82,8 @@ def show_plans(
     """Shows what runs would do: of one table the whole plan, of several a line each. Returns the exit code of the first
     that could not be planned.
     """
+    from firnline.plans.explain import explain
+
     everything = everything or is_verbose()
     if one is not None and not orphans:
         view = lake.plan(one, files=files, **asked)
@@ -106,5 +107,7 @@ def refuse_files(one: str | None) -> None:
 
 def _show_all(plans: list[TablePlan], as_json: bool) -> int:
     """Shows the plans together. Returns the exit code of the first table that could not be planned."""
+    from firnline.plans.lake_wide import lake_wide_json, lake_wide_page
+
     output_for(as_json).show(lake_wide_page(plans), lake_wide_json(plans))
     return exit_code_of(each.problem for each in plans)

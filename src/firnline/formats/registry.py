@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
+from typing import TYPE_CHECKING
 
 from firnline.errors import UnsupportedFormat, UsageError
 from firnline.formats.strangers import STRANGE_NAMES, refuse_stranger
@@ -20,8 +21,10 @@ from firnline.ports.catalogs import Commit
 from firnline.ports.expanding import Expand
 from firnline.ports.formats import State, TableFormat
 from firnline.ports.kits import GROUP, Committing, CommittingByLibrary, Kit, Mirroring, Retiring
-from firnline.ports.retire import Retire
 from firnline.ports.stores import Read, ReadWrite
+
+if TYPE_CHECKING:
+    from firnline.ports.retire import Retire
 
 _BUILT_IN = {name: f"firnline.formats.{name}.kit" for name in ("paimon", "icechunk", "iceberg")}
 """In the order of asking. Iceberg's is asked last: writers of other formats keep its metadata over their own files."""

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from itertools import dropwhile
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from firnline.errors import ObjectNotFound, UnreadableMetadata, UnsupportedFormat, UsageError
 from firnline.journal.events import (
@@ -32,9 +32,8 @@ from firnline.journal.layout import RecordFolder, RunId
 from firnline.journal.parts import CHANGED, Seals, put_own, seal
 from firnline.model.locations import join
 from firnline.model.removals import Removal
-from firnline.plans.erasure import ERASURE, Erasure
-from firnline.plans.orphans import ORPHANS
-from firnline.plans.plan import EXPIRY, PLAN_VERSION
+from firnline.plans.kinds import ERASURE, EXPIRY, ORPHANS
+from firnline.plans.plan import PLAN_VERSION
 from firnline.plans.request import Request
 from firnline.plans.stages import (
     ERASURE_STAGES,
@@ -52,6 +51,9 @@ from firnline.plans.stages import (
     read_stages,
 )
 from firnline.ports.formats import UndoWindow
+
+if TYPE_CHECKING:
+    from firnline.plans.erasure import Erasure
 
 _STAGE_IN: Mapping[RunState, tuple[type[Stage], ...]] = {
     RunState.PLANNED: (AwaitUndo, ArchiveSnapshots, CommitExpiry, CommitErasure, BeginGrace),
@@ -152,6 +154,8 @@ class Run:
     @property
     def erasure(self) -> Erasure:
         """What a run of that kind erases."""
+        from firnline.plans.erasure import Erasure
+
         return Erasure.from_json(self.plan["erasure"])
 
     @property

@@ -6,29 +6,30 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from itertools import chain
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from firnline.errors import FirnlineError
-from firnline.local.census import LocalCensus, take
-from firnline.local.censuses import ListedNames, Marked, Matching, take_each
-from firnline.local.listing import Lister, LocalListing
-from firnline.local.reached import LocalReached
-from firnline.local.rows import in_batches, one_per_file, root_rows, split, with_need
-from firnline.local.walk import Files, PassFound, files_of, walk_together
-from firnline.model.files import File, FileKind, Root, Tally, Totals
-from firnline.model.spans import Numbers
+from firnline.local.rows import in_batches, one_per_file, root_rows, split, totals_of, with_need
+from firnline.model.files import File, FileKind, Root, Totals
 from firnline.ports.engines import FILE_COLUMNS, Listing, ServerRoots, Survey, TableSearch, TableWalk, Territory
 from firnline.ports.expanding import Expand, Expanded, Failures, opener
-from firnline.ports.listings import KeyRange, ListRanges, Sort
 from firnline.ports.progress import Progress, Silent
 from firnline.ports.stores import Head
-from firnline.walking.axis import Pass, passes_of
-from firnline.walking.dealing import Walks, kinds_of, stopped_by
 from firnline.walking.faults import THREADS, faulty, unproved
-from firnline.walking.opening import Open, come_too_late
 from firnline.walking.verdicts import KEPT, VICTIM, ByVerdict, judged, verdicts
+
+if TYPE_CHECKING:
+    from firnline.local.census import LocalCensus
+    from firnline.local.listing import LocalListing
+    from firnline.local.reached import LocalReached
+    from firnline.local.walk import Files, PassFound
+    from firnline.model.spans import Numbers
+    from firnline.ports.listings import KeyRange, ListRanges, Sort
+    from firnline.walking.axis import Pass
+    from firnline.walking.opening import Open
 
 BATCH_ROWS = 65_536
 
@@ -54,10 +55,7 @@ class LocalSurvey(ByVerdict):
         return None
 
     def _totals(self, verdict: str) -> Totals:
-        chosen = judged(self.files, verdict, ("kind", "size"))
-        sums = chosen.group_by("kind").aggregate([("size", "sum"), ([], "count_all")])
-        rows = zip(*(sums.column(name).to_pylist() for name in ("kind", "count_all", "size_sum")), strict=True)
-        return Totals.of((FileKind(kind), Tally(count, size or 0)) for kind, count, size in rows)
+        return totals_of(judged(self.files, verdict, ("kind", "size")))
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +87,10 @@ class LocalEngine:
                 return [self.survey(walk.roots, walk.expand, walk.territory, walk.elsewhere)]
             except FirnlineError as problem:
                 return [problem]
+
+        from firnline.local.walk import files_of
+        from firnline.walking.axis import passes_of
+
         passes = passes_of(walks) if walks else []
         found = [self._found(begun) for begun in passes]
         files = [files_of(begun, each.said) for begun, each in zip(passes, found, strict=True)]
@@ -96,6 +98,8 @@ class LocalEngine:
 
     def faults(self, survey: Survey, store: Head, listed: Listing | None = None) -> Iterator[pa.RecordBatch]:
         """One batch of files is looked at while the next one waits: memory does not grow with them."""
+        from firnline.local.listing import LocalListing
+
         if not isinstance(survey, LocalSurvey):
             raise TypeError("a survey of another engine")
         if not isinstance(listed, LocalListing | None):
@@ -114,12 +118,20 @@ class LocalEngine:
                 self.progress.step("looking at files", count, every)
 
     def reached(self, *, everywhere: bool = False) -> LocalReached:
+        from firnline.local.reached import LocalReached
+
         return LocalReached(everywhere)
 
     def list(self, pieces: Iterable[KeyRange], source: ListRanges) -> LocalListing:
+        from firnline.local.listing import Lister
+
         return Lister(self.threads, self.progress, self.most_listed).listed(pieces, source)
 
     def census(self, listing: Listing, needs: Sequence[ServerRoots], sort: Sort) -> LocalCensus:
+        from firnline.local.census import take
+        from firnline.local.listing import LocalListing
+        from firnline.walking.dealing import kinds_of
+
         if not isinstance(listing, LocalListing):
             raise TypeError("a listing of another engine")
         files = [self._walk(each.roots, each.expand)[0] for each in needs]
@@ -128,6 +140,10 @@ class LocalEngine:
     def censuses(
         self, listing: Listing, searches: Sequence[TableSearch], needs: Sequence[ServerRoots]
     ) -> Iterator[LocalCensus | FirnlineError]:
+        from firnline.local.censuses import ListedNames, Marked, Matching, take_each
+        from firnline.local.listing import LocalListing
+        from firnline.walking.dealing import Walks, stopped_by
+
         if not isinstance(listing, LocalListing):
             raise TypeError("a listing of another engine")
         if not searches:
@@ -135,10 +151,16 @@ class LocalEngine:
         sort = searches[0].sort
         names = ListedNames.of(listing.rows, sort)
         asked = Walks.of(searches, needs)
+
+        from firnline.walking.axis import passes_of
+
         passes, matching = passes_of(asked.walks), Matching(names, sort, asked.kinds)
         found = [self._found(begun, matching) for begun in passes]
         problems = {walk: problem for each in found for walk, problem in each.problems.items()}
         stopped = [stopped_by(problems, asked.common, private) for private in asked.private]
+
+        from firnline.local.walk import files_of
+
         files = [files_of(begun, each.said) for begun, each in zip(passes, found, strict=True)]
         marked = Marked(listing.rows, names, files, asked, sort)
         for problem, census in zip(stopped, take_each(marked, names, searches), strict=True):
@@ -151,11 +173,7 @@ class LocalEngine:
         that takes two thirds of the time and half of the memory.
         """
         if expand.folds:
-            (begun,) = passes_of([TableWalk(list(roots), expand, Territory(None))])
-            found = self._found(begun)
-            for problem in found.problems.values():
-                raise problem
-            return files_of(begun, found.said).of(0)[0], int(found.opened[0])
+            return self._folded(roots, expand)
         files = one_per_file([root_rows(roots)])
         opened = 0
         for kind in expand.order:
@@ -163,8 +181,21 @@ class LocalEngine:
             files = one_per_file(chain([rest], self._named(due, expand, kind)))
             opened += len(due)
         if pc.any(files.column("opens")).as_py():
+            from firnline.walking.opening import come_too_late
+
             raise come_too_late()
         return files, opened
+
+    def _folded(self, roots: Iterable[Root], expand: Expand) -> tuple[pa.Table, int]:
+        """Returns the same where units take away what others name."""
+        from firnline.local.walk import files_of
+        from firnline.walking.axis import passes_of
+
+        (begun,) = passes_of([TableWalk(list(roots), expand, Territory(None))])
+        found = self._found(begun)
+        for problem in found.problems.values():
+            raise problem
+        return files_of(begun, found.said).of(0)[0], int(found.opened[0])
 
     def _named(self, due: pa.Table, expand: Expand, kind: FileKind) -> Iterator[pa.Table]:
         """Yields what the units name. The first unit that cannot be read ends the survey, by its name."""
@@ -181,6 +212,8 @@ class LocalEngine:
                 return map(kept, self._opened(begun.means.expands, chosen, kind, by.tolist(), failures))
 
             return open_some
+
+        from firnline.local.walk import walk_together
 
         return walk_together(begun, open_kind)
 

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from firnline.model.files import FileKind, Root
+from firnline.model.files import FileKind, Root, Tally, Totals
 from firnline.ports.engines import root_columns
 from firnline.ports.expanding import with_expectations
 from firnline.walking.marks import Marks, marks_of, may_be_alike
@@ -33,6 +33,7 @@ Numbers = np.ndarray[tuple[int], np.dtype[np.int64]]
 Flags = np.ndarray[tuple[int], np.dtype[np.bool_]]
 
 _KINDS = pa.array(sorted(FileKind), pa.string())
+_NOTHING = np.iinfo(np.int64).min
 
 
 def root_rows(roots: Iterable[Root]) -> pa.Table:
@@ -140,20 +141,45 @@ def _facts(rows: pa.Table) -> Iterator[np.ndarray[tuple[int], Any]]:
 
 
 def _grouped(rows: pa.Table, numbers: Numbers) -> pa.Table:
-    """Returns one row per file.
-
-    Numbers are grouped, not texts; and the smallest of many texts is slow to find, so kinds are compared by number too,
-    and spellings only where one differs from the identity.
-    """
-    by_number = rows.set_column(rows.column_names.index("kind"), "kind", pc.index_in(rows.column("kind"), _KINDS))
-    placed = by_number.append_column("file", pa.array(numbers)).append_column("row", pa.array(np.arange(len(rows))))
-    largest = [(name, "max") for name in ("size", "opens", "needed", "expects", "row")]
-    asked = [*([("key", "min")] if _spelled(rows) else []), ("kind", "min"), *largest]
-    grouped = placed.group_by("file").aggregate(asked)
-    found = {name.removesuffix("_min").removesuffix("_max"): grouped.column(name) for name in grouped.column_names}
-    identities = rows.column("identity").take(found["row"])
-    found = {"key": identities, **found, "identity": identities, "kind": _KINDS.take(found["kind"].combine_chunks())}
+    """Returns one row per file. Arrow's own grouping would load its engine, which takes longer than a small plan."""
+    there = np.zeros(numbers.max(initial=-1) + 1, dtype=bool)
+    there[numbers] = True
+    files, count = (np.cumsum(there) - 1)[numbers], int(there.sum())
+    last = np.empty(count, dtype=np.int64)
+    last[files] = np.arange(len(rows))
+    found = {name: _largest(rows.column(name), files, count) for name in ("size", "opens", "needed", "expects")}
+    found["identity"] = rows.column("identity").take(pa.array(last))
+    found["key"] = _first_text(rows.column("key"), files, count) if _spelled(rows) else found["identity"]
+    kinds = _largest(pc.negate(pc.index_in(rows.column("kind"), _KINDS)), files, count)
+    found["kind"] = _KINDS.take(pc.negate(kinds))
     return pa.table(found).select(ROWS.names).cast(ROWS)
+
+
+def _largest(values: pa.ChunkedArray, files: Numbers, count: int) -> pa.Array:
+    """Returns the largest value of each file; none where no row of it has one."""
+    found = np.full(count, _NOTHING)
+    np.maximum.at(found, files, pc.fill_null(values.cast(pa.int64()), _NOTHING).to_numpy())
+    return pa.array(found, mask=found == _NOTHING).cast(values.type)
+
+
+def _first_text(texts: pa.ChunkedArray, files: Numbers, count: int) -> pa.ChunkedArray:
+    """Returns the first text of each file, in the order of texts."""
+    order = pc.sort_indices(texts).to_numpy()
+    places = np.empty(len(order), dtype=np.int64)
+    places[order] = np.arange(len(order))
+    found = np.full(count, len(order))
+    np.minimum.at(found, files, places)
+    return texts.take(pa.array(order[found]))
+
+
+def totals_of(rows: pa.Table) -> Totals:
+    """Returns how many files of each kind there are, and their bytes."""
+    kinds = pc.index_in(rows.column("kind"), _KINDS).to_numpy()
+    sizes = np.zeros(len(_KINDS), dtype=np.int64)
+    np.add.at(sizes, kinds, pc.fill_null(rows.column("size"), 0).to_numpy())
+    counts = np.bincount(kinds, minlength=len(_KINDS))
+    tallies = zip(_KINDS.to_pylist(), counts.tolist(), sizes.tolist(), strict=True)
+    return Totals.of((FileKind(kind), Tally(count, size)) for kind, count, size in tallies if count)
 
 
 def _spelled(rows: pa.Table) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -15,9 +15,11 @@ from firnline.local.rows import ROWS, each_once, numbered, one_per_file
 from firnline.model.files import FileKind
 from firnline.model.spans import Flags, Numbers, Spans, merged, numbers
 from firnline.ports.expanding import Expanded, with_expectations
-from firnline.walking.axis import BY_KEPT, BY_OTHERS, BY_OWN, Pass, Reached, who_reaches
 from firnline.walking.marks import Marks, marks_of
 from firnline.walking.opening import Losses, Open, come_too_late, opened_once
+
+if TYPE_CHECKING:
+    from firnline.walking.axis import Pass, Reached
 
 _SAID = pa.schema([*(each for each in ROWS if each.name != "needed"), ("fold", pa.int64()), ("op", pa.int8())])
 
@@ -82,6 +84,8 @@ def _added(rows: pa.Table) -> pa.Table:
 
 def _by_walk(begun: Pass, spans: Spans) -> Numbers:
     """Returns how many units each walk reads for itself."""
+    from firnline.walking.axis import BY_OWN
+
     axis = begun.means.axis
     walks = axis.walks(spans.start)
     own = (axis.reach(walks, spans.start, spans.end) & BY_OWN) > 0
@@ -123,6 +127,8 @@ class Files:
 
     def of(self, walk: int) -> tuple[pa.Table, pa.Table]:
         """Returns one row per file that a walk reaches, needed if a kept owner does; and what others need of files."""
+        from firnline.walking.axis import BY_KEPT, BY_OTHERS, BY_OWN
+
         found = self.reached.of(walk)
         own = (found.reach & BY_OWN) > 0
         rows = self._at(found.rows[own])
@@ -138,6 +144,8 @@ class Files:
 
 def files_of(begun: Pass, said: Said) -> Files:
     """Returns the files that any walk reaches."""
+    from firnline.walking.axis import who_reaches
+
     files, _ = numbered(said.rows.column("identity"), said.marks)
     fold, op = (numbers(said.rows.column(name).to_numpy()) for name in ("fold", "op"))
     found = who_reaches(begun.means.axis, files, said.spans, (fold, op) if begun.means.folds else None)

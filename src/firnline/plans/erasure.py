@@ -9,8 +9,6 @@ from typing import Any
 from firnline.model.snapshots import SnapshotId
 from firnline.ports.erasing import Trimmed
 
-ERASURE = "erasure"
-
 
 @dataclass(frozen=True, slots=True)
 class Erasure:

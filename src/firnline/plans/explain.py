@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from shlex import quote
 
-from firnline.plans.graph.text import LEGEND, lines_after, lines_before
-from firnline.plans.orphans import listed_blocks, old_enough
 from firnline.plans.pages import Block, Drawn, Grid, Hint, Line, Page, Tone, counted, minute, size, tally
 from firnline.plans.plan import Plan
 from firnline.plans.stages import in_words
@@ -34,6 +32,8 @@ def _blocks(plan: Plan, shown: int) -> Iterator[Block]:
         yield Line(f"{number}. would {in_words(stage)}")
     yield from _archive(plan)
     if plan.orphans is not None:
+        from firnline.plans.orphans import listed_blocks, old_enough
+
         yield from listed_blocks(plan.orphans)
         yield Line(old_enough(plan.orphans))
     yield from _files(plan)
@@ -75,6 +75,9 @@ def _drawing(plan: Plan, shown: int) -> Iterator[Block]:
     """Yields the history before and after, where a commit rewrites it."""
     if plan.drawing is None:
         return
+
+    from firnline.plans.graph.text import LEGEND, lines_after, lines_before
+
     for when, lines in (("before", lines_before(plan.drawing)), ("after", lines_after(plan.drawing))):
         yield Line(f"history {when}")
         more = len(lines) > shown

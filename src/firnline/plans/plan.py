@@ -11,20 +11,19 @@ from firnline.errors import BlastRadiusExceeded, FirnlineError, RefusedForSafety
 from firnline.model.files import Tally, Totals
 from firnline.model.snapshots import SnapshotId
 from firnline.model.times import format_instant
-from firnline.plans.erasure import ERASURE, Erasure
 from firnline.plans.graph.facts import SnapshotGraph
-from firnline.plans.graph.text import drawing_json
+from firnline.plans.kinds import ERASURE, EXPIRY
 from firnline.plans.metadata_versions import MetadataVersions
 from firnline.plans.stages import Stage, stages_json
-from firnline.policy.prices import Costs
 from firnline.ports.abilities import SideObject
 from firnline.ports.formats import UndoWindow
 
 if TYPE_CHECKING:
+    from firnline.plans.erasure import Erasure
     from firnline.plans.orphans import OrphanPlan
+    from firnline.policy.prices import Costs
 
 PLAN_VERSION = 1
-EXPIRY = "expiry"
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,7 +180,7 @@ class Plan:
             "conflict": None if self.conflict is None else self.conflict.why,
             "asked": self.asked,
             "notes": list(self.notes),
-            "drawing": None if self.drawing is None else drawing_json(self.drawing),
+            "drawing": None if self.drawing is None else _drawn(self.drawing),
             "archive": None if self.archive is None else self.archive.to_json(),
             "erasure": None if self.erasure is None else self.erasure.to_json(),
             "orphans": None if self.orphans is None else self.orphans.found_json(),
@@ -219,3 +218,9 @@ def totals_json(totals: Totals) -> dict[str, Any]:
 
 def tally_json(tally: Tally) -> dict[str, int]:
     return {"files": tally.files, "bytes": tally.bytes}
+
+
+def _drawn(graph: SnapshotGraph) -> dict[str, Any]:
+    from firnline.plans.graph.text import drawing_json
+
+    return drawing_json(graph)

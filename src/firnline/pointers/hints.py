@@ -8,11 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from firnline.errors import ObjectNotFound, RefusedForSafety
 from firnline.model.locations import identity, join
-from firnline.pointers.publishing import Ask, CatalogTruth, Published, in_order
 from firnline.ports.stores import Read, ReadWrite, TaggedObject
+
+if TYPE_CHECKING:
+    from firnline.pointers.publishing import Ask, CatalogTruth, Published
 
 HINT = "version-hint.text"
 _END = ".metadata.json"
@@ -33,9 +36,13 @@ class HintPublisher:
 
     def publish(self, ask: Ask) -> tuple[str, Published]:
         """Returns the file and what became of it. Raises RefusedForSafety where it leads to another table."""
+        from firnline.pointers.publishing import in_order
+
         return in_order(ask, _key, _key, self._seen, self._written)
 
     def _written(self, key: str, seen: TaggedObject | None, truth: CatalogTruth) -> tuple[str, Published]:
+        from firnline.pointers.publishing import Published
+
         text = _text(truth).encode()
         if seen is None:
             self.store.put_if_absent(key, text)

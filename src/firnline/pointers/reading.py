@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from firnline.errors import ObjectNotFound
 from firnline.model.locations import join
 from firnline.model.names import written
-from firnline.pointers.document import LARGEST, REMOVE, NoPointer, Pointer, parse_pointer, too_large
-from firnline.pointers.names import FOLDER, SUFFIX, PointerName, read_name
 from firnline.pointers.ordinals import ordinal_ms
 from firnline.ports.stores import Read, ReadWrite, TaggedObject
+
+if TYPE_CHECKING:
+    from firnline.pointers.document import Pointer
+    from firnline.pointers.names import PointerName
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +31,8 @@ class FoundPointer:
 
     @property
     def named(self) -> PointerName | None:
+        from firnline.pointers.names import read_name
+
         return read_name(self.name)
 
     @property
@@ -42,6 +47,8 @@ class FoundPointer:
 
 def read_pointer(store: Read, key: str) -> FoundPointer:
     """Returns the pointer in a file. Raises ObjectNotFound; UnreadableMetadata for what is none, or far too large."""
+    from firnline.pointers.document import parse_pointer
+
     _refuse_large(store, key)
     data = store.get(key)
     return FoundPointer(key, parse_pointer(data, key), TaggedObject(data))
@@ -49,6 +56,8 @@ def read_pointer(store: Read, key: str) -> FoundPointer:
 
 def read_to_replace(store: ReadWrite, key: str) -> FoundPointer | None:
     """Returns the pointer in a file, ready to be replaced; None where there is no file. Raises UnreadableMetadata."""
+    from firnline.pointers.document import parse_pointer
+
     try:
         _refuse_large(store, key)
         seen = store.get_tagged(key)
@@ -59,6 +68,8 @@ def read_to_replace(store: ReadWrite, key: str) -> FoundPointer | None:
 
 def _refuse_large(store: Read, key: str) -> None:
     """Raises before anything is read: what lies under the name of a pointer may be anything."""
+    from firnline.pointers.document import LARGEST, REMOVE, NoPointer, too_large
+
     size = store.head(key).size
     if size > LARGEST:
         raise NoPointer(f"{key} is no pointer: {too_large(size).message}", hint=REMOVE)
@@ -66,6 +77,8 @@ def _refuse_large(store: Read, key: str) -> None:
 
 def pointer_names(store: Read, folder: str) -> list[str]:
     """Returns the names of the files in a folder that are pointers by their names' end."""
+    from firnline.pointers.names import SUFFIX
+
     return sorted(name for name in store.names(folder) if name.endswith(SUFFIX))
 
 
@@ -73,6 +86,8 @@ def newest_names(names: list[str]) -> list[str]:
     """Returns the names without those of a log that a later one of the same table and branch follows: no reader goes
     by them.
     """
+    from firnline.pointers.names import read_name
+
     newest: dict[object, tuple[int, str]] = {}
     others: list[str] = []
     for name in names:
@@ -96,6 +111,9 @@ def pointers_in(store: Read, folder: str) -> Iterator[FoundPointer]:
 
 def _read_if_pointer(store: Read, folder: str, name: str) -> Iterator[FoundPointer]:
     """Yields the pointer in a file; nothing where it is gone, or of another program: no name and no content of ours."""
+    from firnline.pointers.document import NoPointer
+    from firnline.pointers.names import read_name
+
     try:
         yield read_pointer(store, join(folder, name))
     except ObjectNotFound:
@@ -119,6 +137,8 @@ def _newest_in(store: Read, folder: str, names: list[str], found: FoundPointer) 
 
 
 def _is_in_one_log(name: str, found: FoundPointer) -> bool:
+    from firnline.pointers.names import read_name
+
     told, other = read_name(name), found.named
     if told is None or other is None or other.ordinal is None:
         return name == found.name
@@ -127,5 +147,7 @@ def _is_in_one_log(name: str, found: FoundPointer) -> bool:
 
 def pointers_of(store: Read, location: str) -> Iterator[FoundPointer]:
     """Yields the pointers that readers of a table's folder find: beside its data, and in the folder for pointers."""
+    from firnline.pointers.names import FOLDER
+
     yield from pointers_in(store, location)
     yield from pointers_in(store, join(location, FOLDER))

@@ -12,11 +12,8 @@ from typing import TYPE_CHECKING, Any
 from firnline.errors import PolicyError
 from firnline.policy.limits import LIMITS, parse_limit, parse_place
 from firnline.policy.policy import Level, Setting, Source
-from firnline.policy.prices import PRICE_KEYS, parse_price
 from firnline.policy.rules import RULE_NAMES, Rule
-from firnline.policy.tiers import TIER_KEYS, parse_of_tier
 from firnline.policy.values import LONGEST_WRITE_MS, SETTINGS, TOP_ONLY, parse_rule, parse_setting
-from firnline.policy.worker.keys import WORKER_KEYS, parse_of_worker
 
 if TYPE_CHECKING:
     import yaml
@@ -117,6 +114,10 @@ class _Reader:
 
     def section(self, node: yaml.Node, level: Level, name: str) -> Section:
         """Returns one level of the file and all levels inside it."""
+        from firnline.policy.prices import PRICE_KEYS, parse_price
+        from firnline.policy.tiers import TIER_KEYS, parse_of_tier
+        from firnline.policy.worker.keys import WORKER_KEYS, parse_of_worker
+
         group, deeper = INSIDE.get(level, ("", level))
         settled = (each for each in SETTINGS if level is Level.GLOBAL or each not in TOP_ONLY)
         on_top = ON_TOP if level is Level.GLOBAL else ()

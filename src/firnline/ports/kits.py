@@ -7,14 +7,16 @@ of their own, which the composition root asks for by name.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from firnline.model.snapshots import SnapshotId
 from firnline.ports.catalogs import Commit, TableName
 from firnline.ports.formats import State, TableFormat, UndoWindow
-from firnline.ports.inspect import Inspect, Rows, SparkSource
-from firnline.ports.retire import Retire
 from firnline.ports.stores import Get, Read, ReadWrite
+
+if TYPE_CHECKING:
+    from firnline.ports.inspect import Inspect, Rows, SparkSource
+    from firnline.ports.retire import Retire
 
 GROUP = "firnline.formats"
 """Entry points of this group are the kits of other packages, each named like its format."""

@@ -11,6 +11,9 @@ SPARK_IS_HEARD: ContextVar[Callable[[], bool]] = ContextVar("spark_is_heard", de
 shows none of it without -v.
 """
 
+PURGING_FILES = "purging files"
+"""The step that a purge tells its progress as."""
+
 
 class Progress(Protocol):
     def step(self, what: str, done: int, total: int | None = None) -> None:

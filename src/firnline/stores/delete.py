@@ -6,6 +6,7 @@ import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 import obstore
 
@@ -13,11 +14,14 @@ from firnline.errors import ObjectNotFound, PermanentStoreError, StoreError
 from firnline.patience import Patience
 from firnline.ports.delete import DeleteOutcome, Doomed, Fate, MaySend, always
 from firnline.stores.buckets import Buckets
-from firnline.stores.delete_batches import UNSENT, Answer, Bulk, Numbered, in_bulk
+from firnline.stores.delete_batches import Answer
 from firnline.stores.failures import HOPELESS, SLOW_DOWN, code_in
 from firnline.stores.keys import Key, object_key, object_name
 from firnline.stores.local import LocalFiles
 from firnline.stores.throttle import Lane, Throttle
+
+if TYPE_CHECKING:
+    from firnline.stores.delete_batches import Bulk, Numbered
 
 DELETE_PATIENCE = Patience(attempts=12, base_delay_s=0.1, max_delay_s=2.0, budget_s=20.0)
 """Shorter than a lease's margin: on executors nobody asks the lease between two attempts."""
@@ -60,6 +64,8 @@ class ObjectDelete:
         )
 
     def delete(self, doomed: Sequence[Doomed], may_send: MaySend = always) -> list[DeleteOutcome]:
+        from firnline.stores.delete_batches import UNSENT, in_bulk
+
         answers = [UNSENT] * len(doomed)
         bulks, rest = in_bulk(doomed, self.throttle.deletes)
         for number in rest:

@@ -7,9 +7,9 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from typing import TYPE_CHECKING
 
 from firnline.errors import ObjectChanged, ObjectNotFound, PermanentStoreError, StoreError
-from firnline.ports.delete import DeleteOutcome, Doomed, Fate
 from firnline.ports.discard import OwnKey
 from firnline.ports.stores import Read, TaggedObject
 from firnline.stores.delete import ObjectDelete
@@ -17,6 +17,9 @@ from firnline.stores.keys import Key, folder_key, object_key
 from firnline.stores.local import LocalFiles, alone_in
 from firnline.stores.probe import StoreProbe
 from firnline.stores.throttle import Throttle
+
+if TYPE_CHECKING:
+    from firnline.ports.delete import DeleteOutcome
 
 
 class LocalFolders:
@@ -60,6 +63,8 @@ class ObjectRetire:
         self._folders = LocalFolders()
 
     def retire(self, key: str, data: bytes) -> bool:
+        from firnline.ports.delete import Doomed
+
         try:
             tag = self._store.head(key).etag  # before it is read: whatever comes after that has another one
             if self._store.get(key) != data:
@@ -78,6 +83,8 @@ class ObjectRetire:
         return self._honours[where.home]
 
     def retire_as_read(self, key: str, seen: TaggedObject) -> bool:
+        from firnline.ports.delete import Doomed
+
         where = object_key(key)
         if where.scheme == "file":
             return _unlinked(where, seen)
@@ -91,6 +98,8 @@ class ObjectRetire:
 
 
 def _told(outcome: DeleteOutcome) -> bool:
+    from firnline.ports.delete import Fate
+
     if outcome.fate is Fate.FAILED:
         raise StoreError(f"cannot remove {outcome.key}: {outcome.error}", hint="`firnline resume` goes on with it")
     return outcome.fate is Fate.DELETED
@@ -119,5 +128,7 @@ class OwnDiscard:
         self._delete = ObjectDelete(properties, throttle=throttle)
 
     def discard(self, keys: Sequence[OwnKey]) -> None:
+        from firnline.ports.delete import Doomed
+
         with suppress(StoreError):
             self._delete.delete([Doomed(str(key)) for key in keys])

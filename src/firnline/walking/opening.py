@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from firnline.errors import FirnlineError, UnreadableMetadata
 from firnline.model.spans import Numbers, Spans
 from firnline.ports.expanding import Expanded, Failures
-from firnline.walking.axis import WalkMeans
+
+if TYPE_CHECKING:
+    from firnline.walking.axis import WalkMeans
 
 Open = Callable[[Numbers, Numbers, Failures], Iterator[Expanded]]
 """Opens the units of these numbers, each with the expand of that number; failures are told by the place in the list."""

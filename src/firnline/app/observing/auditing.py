@@ -11,9 +11,6 @@ from typing import TYPE_CHECKING
 
 from firnline.app.catalogs import absolute
 from firnline.errors import UsageError
-from firnline.journal.audit.appending import AuditLog
-from firnline.journal.audit.entries import AuditEntry, audit_root
-from firnline.journal.audit.verifying import Verified, parse_end, read_entries, verify_log
 from firnline.journal.events import UNSEALED, Sealing
 from firnline.model.times import parse_instant
 from firnline.ports.catalogs import TableName
@@ -23,6 +20,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from firnline.app.stores import Stores
+    from firnline.journal.audit.appending import AuditLog
+    from firnline.journal.audit.entries import AuditEntry
+    from firnline.journal.audit.verifying import Verified
     from firnline.policy.parse import Section
     from firnline.ports.observing.news import News
     from firnline.ports.observing.watch import Witness
@@ -67,6 +67,9 @@ class Auditing:
 
     def log(self) -> AuditLog:
         """Returns the log. Raises UsageError where none is kept."""
+        from firnline.journal.audit.appending import AuditLog
+        from firnline.journal.audit.entries import audit_root
+
         location = audit_setting(self.config)
         if location is None:
             raise UsageError("no audit log is kept", hint="write `audit: LOCATION` into firnline.yaml")
@@ -77,6 +80,8 @@ class Auditing:
 
     def entries(self, wanted: ShownEntries) -> Iterator[AuditEntry]:
         """Yields the wanted entries, oldest first. Raises UnreadableMetadata where one is damaged or missing."""
+        from firnline.journal.audit.verifying import read_entries
+
         log = self.log()
         return wanted.entries(read_entries(log.store, log.root))
 
@@ -84,6 +89,8 @@ class Auditing:
         """Returns where the log ends. Raises UnreadableMetadata at the first entry that is not as it was written, and
         where the end that was noted before is not in it.
         """
+        from firnline.journal.audit.verifying import parse_end, verify_log
+
         log = self.log()
         return verify_log(log.store, log.root, log.sealing, None if noted is None else parse_end(noted))
 

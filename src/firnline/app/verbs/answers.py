@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from firnline.errors import UnreadableMetadata
 from firnline.ops.runs.status import RunStatus
-from firnline.plans.orphans import OrphanPlan
 from firnline.ports.catalogs import TableName
 
 if TYPE_CHECKING:  # only a notebook asks for pages
     from firnline.ops.history.timeline import Timeline
+    from firnline.plans.orphans import OrphanPlan
 
 
 class TableNames(list[TableName]):

@@ -11,14 +11,13 @@ from firnline.app.moments import KeepRules, Moment, instant, rule_texts
 from firnline.app.observing.auditing import ShownEntries
 from firnline.app.places import Places
 from firnline.app.requests import RunOptions, request_of
-from firnline.app.verbs.answers import TableHistory, TableNames
 from firnline.ops.runs.decision import policy_in_force
-from firnline.plans.request import Request
 from firnline.policy.inherit import Effective
 from firnline.policy.parse import Section
 from firnline.ports.probe import StoreVerdicts
 
 if TYPE_CHECKING:  # each verb loads what it works with: a small plan is mostly imports
+    from firnline.app.verbs.answers import TableHistory, TableNames
     from firnline.journal.audit.entries import AuditEntry
     from firnline.journal.audit.verifying import Verified
     from firnline.ops.looking.check import Checked
@@ -44,6 +43,8 @@ class LookingVerbs:
         """Returns every table of every configured catalog, or of one; or tables of a warehouse that no catalog has.
         Each is a name that every verb takes.
         """
+        from firnline.app.verbs.answers import TableNames
+
         return TableNames(self.places.tables(catalog))
 
     def why(self, table: Table, what: str, **options: Unpack[RunOptions]) -> Explanation:
@@ -54,6 +55,8 @@ class LookingVerbs:
 
     def policy(self, table: Table, keep: KeepRules | None = None) -> tuple[State, Effective]:
         """Returns the policy in force on a table, every value with its source."""
+        from firnline.plans.request import Request
+
         source = self.places.source(table)
         state = source.load()
         return state, policy_in_force(state, source.name, self.places.config, Request(keep=rule_texts(keep)))
@@ -99,6 +102,7 @@ class LookingVerbs:
     ) -> TableHistory:
         """Returns the table's days, and what of its history could not be read. Changes nothing."""
         from firnline.app.looking import timeline_of_table
+        from firnline.app.verbs.answers import TableHistory
         from firnline.ops.history.reading import check_plot_name, write_plot
         from firnline.ops.history.timeline import Span
 

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import getpass
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 from firnline.app.catalogs import Table
 from firnline.app.moments import Age, Moment, last_instant
 from firnline.app.places import Places
 from firnline.app.requests import age_ms
-from firnline.model.holds import Hold
-from firnline.model.snapshots import RefKind
-from firnline.ops.marks.adopt import Adoption, adopt, adoption_of, unaware
-from firnline.ops.marks.holds import add_hold, release_hold
-from firnline.ops.marks.tags import Tagged, add_tag, resolve
+
+if TYPE_CHECKING:
+    from firnline.model.holds import Hold
+    from firnline.ops.marks.adopt import Adoption
+    from firnline.ops.marks.tags import Tagged
 
 
 class MarkingVerbs:
@@ -23,6 +24,9 @@ class MarkingVerbs:
 
     def tags(self, table: Table) -> list[Tagged]:
         """Returns the tags of a table, each with the time until which it is kept."""
+        from firnline.model.snapshots import RefKind
+        from firnline.ops.marks.tags import Tagged
+
         state = self.places.source(table).load()
         return [Tagged.of(state, ref) for ref in state.refs.values() if ref.kind is RefKind.TAG]
 
@@ -30,6 +34,8 @@ class MarkingVerbs:
         """Returns the tag as it was written. `snapshot` is an id or a ref, the current one if None; `retain` an age
         such as 30d, or "forever"; without it the table's own default counts.
         """
+        from firnline.ops.marks.tags import add_tag
+
         return add_tag(self.places.table_context(table), name, snapshot, age_ms(retain))
 
     def holds(self, table: Table) -> tuple[Hold, ...]:
@@ -46,6 +52,10 @@ class MarkingVerbs:
         until: Moment | None = None,
     ) -> tuple[Hold, str]:
         """Returns the hold on a snapshot, or on the whole table, and what it protects in words."""
+        from firnline.model.holds import Hold
+        from firnline.ops.marks.holds import add_hold
+        from firnline.ops.marks.tags import resolve
+
         work = self.places.table_context(table)
         state = work.source.load()
         held = resolve(state, snapshot) if snapshot is not None and snapshot in state.refs else snapshot
@@ -54,10 +64,14 @@ class MarkingVerbs:
 
     def release(self, table: Table, name: str) -> None:
         """Removes a hold; what it kept then falls under the policy."""
+        from firnline.ops.marks.holds import release_hold
+
         release_hold(self.places.table_context(table), name)
 
     def adoption(self, table: Table) -> tuple[Adoption, ...]:
         """Returns what `adopt` would write into the table's own retention. Changes nothing."""
+        from firnline.ops.marks.adopt import adoption_of
+
         work = self.places.table_context(table)
         return adoption_of(work, work.source.load())[1]
 
@@ -69,6 +83,8 @@ class MarkingVerbs:
 
         `confirm` is shown what would be written, if there is anything; it raises to stop.
         """
+        from firnline.ops.marks.adopt import adopt, adoption_of, unaware
+
         work = self.places.table_context(table)
         _, wanted = adoption_of(work, work.source.load())
         if not wanted:

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from firnline.ops.looking.files import write_listing
 from firnline.plans.explain import explain
 
 if TYPE_CHECKING:
@@ -45,6 +44,8 @@ class PlanView:
 
     def write_files(self, out: str | Path) -> int:
         """Returns the number of files written to `out`, a .parquet or .csv."""
+        from firnline.ops.looking.files import write_listing
+
         return write_listing(self.planned.survey, Path(out), self.planned.state.owned)
 
     def __str__(self) -> str:

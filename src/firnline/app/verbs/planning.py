@@ -10,12 +10,9 @@ from typing import TYPE_CHECKING
 from firnline.app.catalogs import Table
 from firnline.app.places import Places
 from firnline.errors import FirnlineError, UsageError
-from firnline.ops.history.reading import count_forgotten
-from firnline.ops.looking.graphs import graph_of
 from firnline.ops.neighbours.around import Around, around
 from firnline.ops.neighbours.others import FindOthers, others_now
 from firnline.ops.readers.needs import reader_needs
-from firnline.ops.runs.bounded import bound_note, most_within, refuse_more
 from firnline.ops.runs.decision import Settled, policy_in_force
 from firnline.ops.runs.measured import measured
 from firnline.ops.runs.plan import (
@@ -83,6 +80,8 @@ class Planning:
             with closing(self._planned_once(work, replace(request, oldest=count))) as tried:
                 return tried.plan
 
+        from firnline.ops.runs.bounded import bound_note, most_within, refuse_more
+
         oldest = most_within(planned.plan, request.at_most, plan_oldest)
         if oldest is None:
             return planned
@@ -111,6 +110,9 @@ class Planning:
         decided = decide_plan(
             work.source, self.places.config, request, steps.ask_readers, steps.now_ms, steps.forgotten, steps.handed
         )
+
+        from firnline.ops.looking.graphs import graph_of
+
         return graph_of(work.source.format, decided.state, decided.settled, decided.plan)
 
     def _steps(self, work: TableContext, request: Request) -> _Steps:
@@ -121,6 +123,8 @@ class Planning:
             return reader_needs(work, state, request, now_ms)
 
         def forgotten(state: State, bound_ms: int) -> int:
+            from firnline.ops.history.reading import count_forgotten
+
             return count_forgotten(work.source, state, work.store, bound_ms)
 
         def handed(state: State, settled: Settled) -> Archive | None:

@@ -7,7 +7,6 @@ from typing import Any
 
 from firnline.errors import RefusedForSafety
 from firnline.formats.iceberg import fields
-from firnline.formats.iceberg.definitions import ID_OF, IN_USE, in_use, refuse_other_meaning
 from firnline.formats.iceberg.document import Document
 from firnline.model.locations import identity
 from firnline.model.snapshots import MAIN, Ref, RefKind
@@ -31,6 +30,8 @@ def expired(document: Document, snapshots: Set[str], refs: Set[str]) -> tuple[di
     Raises RefusedForSafety where a ref that stays, or the current snapshot, would be left without its snapshot:
     other writers drop such a ref without a word.
     """
+    from firnline.formats.iceberg.definitions import IN_USE, in_use
+
     _refuse_dangling(document, snapshots, refs)
     gone = _member(snapshots)
     edited = dict(document)
@@ -61,6 +62,8 @@ def restored(document: Document, removal: Taken) -> tuple[dict[str, Any], list[s
     A ref that was created since keeps what it says now, whatever it said before; one whose snapshot is gone,
     because something else removed it since, stays away: readers fail on a ref that leads nowhere.
     """
+    from firnline.formats.iceberg.definitions import ID_OF
+
     present = {str(each["snapshot-id"]) for each in document.get("snapshots") or ()}
     edited = dict(document)
     returning = [each for each in removal["snapshots"] if str(each["snapshot-id"]) not in present]
@@ -106,6 +109,8 @@ def refuse_reused_ids(document: Document, removal: Taken) -> None:
     """Raises RefusedForSafety if a schema or spec that the run itself took out cannot come back: its id was given
     again.
     """
+    from firnline.formats.iceberg.definitions import ID_OF, refuse_other_meaning
+
     for name in ID_OF:
         for each in removal.get(name) or ():
             refuse_other_meaning(document, name, each)

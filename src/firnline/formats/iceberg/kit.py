@@ -10,7 +10,6 @@ from firnline.formats.iceberg.names import DOCUMENT
 from firnline.formats.iceberg.runtime import RUNTIME
 from firnline.model.locations import join
 from firnline.model.snapshots import SnapshotId
-from firnline.ports.inspect import SparkSource
 from firnline.ports.stores import Get, Read, ReadWrite
 
 if TYPE_CHECKING:
@@ -19,6 +18,7 @@ if TYPE_CHECKING:
     from firnline.formats.iceberg.table import IcebergFormat
     from firnline.formats.iceberg.tables import IcebergTables
     from firnline.ports.formats import State
+    from firnline.ports.inspect import SparkSource
 
 
 class IcebergKit:
@@ -64,6 +64,8 @@ class IcebergKit:
 
     def spark_source(self, state: State, snapshot: SnapshotId | None) -> SparkSource:
         """Returns the version that was loaded, and a snapshot of it."""
+        from firnline.ports.inspect import SparkSource
+
         return SparkSource("iceberg", state.fence, {} if snapshot is None else {"versionAsOf": snapshot})
 
 

@@ -8,33 +8,29 @@ from typing import TYPE_CHECKING, Any
 
 from firnline.errors import ObjectNotFound, RefusedForSafety, UnreadableMetadata
 from firnline.formats.iceberg import edit, fields
-from firnline.formats.iceberg.archiving import archived, returning
 from firnline.formats.iceberg.counts import files_told, live_size
-from firnline.formats.iceberg.definitions import refuse_lost_sources, undefined_in, with_definitions, without_unused
 from firnline.formats.iceberg.document import Document, document_bytes, document_in, read_metadata, successor_name
 from firnline.formats.iceberg.expand import IcebergExpand, roots_of
 from firnline.formats.iceberg.names import places_of
-from firnline.formats.iceberg.readers.offsets import offset_in
 from firnline.formats.iceberg.readers.pointed import BehindPointer, folder_pointers
-from firnline.formats.iceberg.retention import lengthened
 from firnline.formats.iceberg.state import LastRead, state_of, with_bridges
 from firnline.model.files import File, FileKind, Tally
 from firnline.model.locations import join
-from firnline.model.readers import StreamOffset
 from firnline.model.removals import Removal
 from firnline.model.snapshots import SnapshotId
 from firnline.ports.abilities import FolderPointer, PointedVersion, Undefined
 from firnline.ports.catalogs import Still
-from firnline.ports.erasing import Namers, Trimmed, Trimming
 from firnline.ports.formats import Amendment, Edited, State
-from firnline.ports.listings import WrittenFolder
 from firnline.ports.progress import Progress
-from firnline.ports.relocating import Place
 from firnline.ports.stores import Head, PutIfAbsent, Read
 
 if TYPE_CHECKING:
     from firnline.formats.iceberg.erasing.snapshots import Erasing
     from firnline.formats.iceberg.relocating import IcebergRelocation
+    from firnline.model.readers import StreamOffset
+    from firnline.ports.erasing import Namers, Trimmed, Trimming
+    from firnline.ports.listings import WrittenFolder
+    from firnline.ports.relocating import Place
 
 _PURGE_ORDER = (
     FileKind.DATA,
@@ -130,6 +126,8 @@ class IcebergFormat:
         amendment: Amendment | None = None,
         side_objects: Set[str] = frozenset(),
     ) -> Edited:
+        from firnline.formats.iceberg.definitions import without_unused
+
         edited, removal = edit.expired(state.document, snapshots, refs)
         edited = with_bridges(edited, state.graph.bridges_without(snapshots))
         edited = edit.amended(edited, amendment or Amendment())
@@ -149,6 +147,8 @@ class IcebergFormat:
         return replace(_successor(state, edited, now_ms), left_alone=tuple(left_alone))
 
     def _readable(self, edited: Document, before: Document, removal: Mapping[str, Any]) -> dict[str, Any]:
+        from firnline.formats.iceberg.definitions import refuse_lost_sources, with_definitions
+
         try:
             readable = with_definitions(edited, removal, self.store)
         except UnreadableMetadata as gone:
@@ -164,11 +164,15 @@ class IcebergFormat:
     def handed_over(
         self, state: State, snapshots: Set[SnapshotId], tags: Set[str], place: Place, into: State | None, now_ms: int
     ) -> Edited:
+        from firnline.formats.iceberg.archiving import archived
+
         document = archived(state, snapshots, tags, place, into, now_ms)
         before = join(document["location"], "metadata/00000-") if into is None else into.fence
         return Edited(document_bytes(document), successor_name(document, before), document)
 
     def returning(self, there: State, snapshot: SnapshotId, place: Place) -> Removal:
+        from firnline.formats.iceberg.archiving import returning
+
         return _removal_of(returning(there, snapshot, place))
 
     def naming(self, state: State, files: Set[str], progress: Progress, among: Set[SnapshotId] | None = None) -> Namers:
@@ -194,6 +198,8 @@ class IcebergFormat:
         return None if edited is None else _successor(state, edited, now_ms)
 
     def undefined(self, state: State) -> Iterator[Undefined]:
+        from firnline.formats.iceberg.definitions import undefined_in
+
         return undefined_in(state.document, state.fence, self.store)
 
     def amend(self, state: State, amendment: Amendment, now_ms: int) -> Edited:
@@ -220,12 +226,16 @@ class IcebergFormat:
         return declared if isinstance(declared, str) and declared else None
 
     def lengthened(self, state: State, age_ms: int, count: int, tags: Sequence[str]) -> Amendment:
+        from firnline.formats.iceberg.retention import lengthened
+
         return lengthened(state, age_ms, count, tags)
 
     def roots(self, state: State) -> Iterator[tuple[SnapshotId, File]]:
         return roots_of(state, self.trusted)
 
     def offset_in(self, text: str) -> StreamOffset | None:
+        from firnline.formats.iceberg.readers.offsets import offset_in
+
         return offset_in(text)
 
 

@@ -9,7 +9,6 @@ from firnline.catalogs.paimon import PaimonFolders
 from firnline.catalogs.versions import counted_version
 from firnline.formats.paimon import names
 from firnline.model.snapshots import SnapshotId
-from firnline.ports.inspect import SparkSource
 from firnline.ports.kits import ListFolders
 from firnline.ports.retire import Retire
 from firnline.ports.stores import Get, Read, ReadWrite
@@ -20,6 +19,7 @@ if TYPE_CHECKING:
     from firnline.formats.paimon.table import PaimonFormat
     from firnline.formats.paimon.tables import PaimonTables
     from firnline.ports.formats import State
+    from firnline.ports.inspect import SparkSource
 
 
 class PaimonKit:
@@ -65,6 +65,7 @@ class PaimonKit:
 
     def spark_source(self, state: State, snapshot: SnapshotId | None) -> SparkSource:
         from firnline.formats.paimon.rows import selection_of
+        from firnline.ports.inspect import SparkSource
 
         return SparkSource("paimon", state.location, selection_of(state, snapshot))
 

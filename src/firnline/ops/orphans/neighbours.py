@@ -10,7 +10,6 @@ from functools import cached_property
 from firnline.errors import NoSuchTable
 from firnline.model.files import File, FileKind, Root
 from firnline.model.locations import identity, parse_location, stem_of, within
-from firnline.ops.reachability.live_roots import live_roots
 from firnline.ops.reachability.pointed import (
     folder_pointers,
     needed_files,
@@ -68,6 +67,8 @@ class Neighbour:
         return versions_behind(self.work.source.format, self.state, pointers)
 
     def needs(self, now_ms: int) -> Iterator[File]:
+        from firnline.ops.reachability.live_roots import live_roots
+
         return (root.file for root in live_roots(self.work, self.state, now_ms, pointed=self.pointed))
 
 

@@ -11,11 +11,11 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from firnline.errors import ObjectNotFound, RefusedForSafety, StoreError, UnreadableMetadata
+from firnline.errors import ObjectNotFound, StoreError, UnreadableMetadata
 from firnline.model.locations import join
 from firnline.model.readers import StreamOffset, StreamReader
 from firnline.ports.abilities import ReadByStreams
-from firnline.ports.stores import Checkpoints, ObjectMeta
+from firnline.ports.stores import Checkpoints
 
 OFFSETS, COMMITS, SOURCES = "offsets", "commits", "sources"
 WAY_OUT = "nothing was removed; take it out of `readers` in firnline.yaml, if its stream is gone for good"
@@ -23,22 +23,6 @@ _VERSION, _NONE = "v1", "-"
 _BATCH = re.compile("[0-9]{1,18}")
 _HEAD_LINES = 2
 _TRIES = 3
-
-
-class NoCheckpoints:
-    """Stands in where no checkpoint can be seen: to act as if there were none would be a guess."""
-
-    def get(self, key: str) -> bytes:
-        raise RefusedForSafety(f"{key} cannot be seen from here", hint="this is a bug")
-
-    def head(self, key: str) -> ObjectMeta:
-        raise RefusedForSafety(f"{key} cannot be seen from here", hint="this is a bug")
-
-    def names(self, folder: str) -> Sequence[str]:
-        raise RefusedForSafety(f"{folder} cannot be seen from here", hint="this is a bug")
-
-    def folders(self, folder: str) -> Sequence[str]:
-        raise RefusedForSafety(f"{folder} cannot be seen from here", hint="this is a bug")
 
 
 @dataclass(frozen=True, slots=True)

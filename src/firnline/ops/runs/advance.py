@@ -27,9 +27,7 @@ from firnline.ops.runs.status import RunStatus, status_of
 from firnline.ops.runs.undo import undo_landed, undo_run
 from firnline.ops.table.context import TableContext
 from firnline.ops.tiers.archive import archive_run
-from firnline.plans.erasure import ERASURE
-from firnline.plans.orphans import ORPHANS
-from firnline.plans.plan import EXPIRY
+from firnline.plans.kinds import ERASURE, EXPIRY, ORPHANS
 from firnline.plans.stages import (
     ArchiveSnapshots,
     AwaitGrace,

@@ -9,7 +9,7 @@ from firnline.journal.events import RunState
 from firnline.journal.runs import Run
 from firnline.ops.runs.decision import policy_in_force
 from firnline.ops.table.context import TableContext
-from firnline.plans.erasure import ERASURE
+from firnline.plans.kinds import ERASURE
 from firnline.plans.pages import size
 from firnline.plans.request import Request
 

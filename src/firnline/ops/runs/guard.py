@@ -33,7 +33,7 @@ from firnline.ops.runs.decision import policy_in_force
 from firnline.ops.runs.presence import listed_beside, look
 from firnline.ops.table.context import TableContext
 from firnline.ops.table.sources import refuse_mirror
-from firnline.plans.erasure import ERASURE
+from firnline.plans.kinds import ERASURE
 from firnline.ports.abilities import NumberedBranches, UnprovedNames
 from firnline.ports.engines import Engine, Territory
 from firnline.ports.formats import State, TableFormat

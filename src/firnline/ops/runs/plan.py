@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Set
 from dataclasses import dataclass, replace
 from shlex import quote
+from typing import TYPE_CHECKING
 
 from firnline.errors import UnreadableMetadata
 from firnline.model.files import Root, Tally, Totals
 from firnline.model.snapshots import MAIN, SnapshotId
 from firnline.model.times import MINUTE_MS, format_duration
-from firnline.ops.looking.graphs import graph_of
 from firnline.ops.neighbours.around import Around
-from firnline.ops.orphans.written import WriteSearch
 from firnline.ops.reachability.pointed import pointed_versions, roots_beyond, troubles_of
 from firnline.ops.readers.needs import starts_that_go
 from firnline.ops.runs.bounded import oldest_only
@@ -26,7 +25,6 @@ from firnline.policy.decide import decide
 from firnline.policy.parse import Section, longest_write_ms
 from firnline.policy.policy import Level
 from firnline.policy.readers import ReaderNeeds
-from firnline.policy.written.entries import miswritten_patterns
 from firnline.ports.abilities import (
     Consequences,
     DrawsHistory,
@@ -40,6 +38,9 @@ from firnline.ports.catalogs import TableName, TableSource
 from firnline.ports.engines import Survey, TableWalk, Territory
 from firnline.ports.expanding import Expand
 from firnline.ports.formats import FenceKind, State, TableFormat, UndoWindow
+
+if TYPE_CHECKING:
+    from firnline.ops.orphans.written import WriteSearch
 
 SHORTEST_GRACE_MS = MINUTE_MS
 """Of a table whose commits are no compare-and-swap."""
@@ -216,7 +217,11 @@ def _beside_others(plan: Plan, around: Around) -> Plan:
 def _drawing(table_format: TableFormat, state: State, settled: Settled, plan: Plan) -> SnapshotGraph | None:
     """Returns the history before and after, where the commit would rewrite it."""
     goes = settled.decision.expired or settled.decision.expired_refs
-    return graph_of(table_format, state, settled, plan) if goes and isinstance(table_format, DrawsHistory) else None
+    if not goes or not isinstance(table_format, DrawsHistory):
+        return None
+    from firnline.ops.looking.graphs import graph_of
+
+    return graph_of(table_format, state, settled, plan)
 
 
 def _notes(table_format: TableFormat, state: State) -> tuple[str, ...]:
@@ -234,6 +239,8 @@ def _notes(table_format: TableFormat, state: State) -> tuple[str, ...]:
 
 
 def _miswritten(config: Section, name: TableName) -> list[str]:
+    from firnline.policy.written.entries import miswritten_patterns
+
     return miswritten_patterns(config, name.catalog, name.namespace, name.name) if name.catalog else []
 
 

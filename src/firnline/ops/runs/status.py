@@ -8,7 +8,6 @@ from typing import Any
 
 from firnline.errors import FirnlineError
 from firnline.journal.events import Event, RunState
-from firnline.journal.outcomes import outcome_totals
 from firnline.journal.runs import Run
 from firnline.model.files import Tally
 from firnline.model.removals import Removal
@@ -86,6 +85,8 @@ class RunStatus:
 
 
 def status_of(work: TableContext, run: Run, waits: str | None = None) -> RunStatus:
+    from firnline.journal.outcomes import outcome_totals
+
     return RunStatus(run, waits, outcome_totals(work.store, run.folder))
 
 

@@ -13,29 +13,28 @@ from firnline.journal.events import UNSEALED, Sealing
 from firnline.journal.layout import RECORDS, RunId, clock_folder, records_root
 from firnline.journal.lease import LARGEST_SKEW_MS, Lease, LeaseTimes
 from firnline.journal.runs import Run, list_runs, load_run
-from firnline.journal.unfinished import RunEntry, entry_key, put_entry, unfinished_folder
 from firnline.model.locations import is_dotted, join, within
 from firnline.model.names import is_location
 from firnline.model.times import format_duration
 from firnline.ops.reachability.bounds import Bounds, place_of
-from firnline.ops.readers.checkpoints import NoCheckpoints
 from firnline.ops.runs.decision import policy_in_force
-from firnline.ops.tiers.tier import OpenTier, no_tiers
+from firnline.ops.table.absent import NoCheckpoints, no_tiers
 from firnline.plans.request import Request
 from firnline.policy.inherit import effective
 from firnline.policy.parse import Section, written_values
 from firnline.ports.catalogs import TableName, WritableTable
-from firnline.ports.discard import Discard, OwnKey
 from firnline.ports.engines import ChooseEngine
 from firnline.ports.formats import State
-from firnline.ports.listings import ListRanges
 from firnline.ports.observing.watch import RunWatch
-from firnline.ports.probe import StoreVerdicts
 from firnline.ports.progress import Progress, Silent
 from firnline.ports.stores import AsCalled, Checkpoints, Head, ReadWrite, RealNames
 
 if TYPE_CHECKING:
     from firnline.ops.neighbours.index import Index
+    from firnline.ops.tiers.tier import OpenTier
+    from firnline.ports.discard import Discard
+    from firnline.ports.listings import ListRanges
+    from firnline.ports.probe import StoreVerdicts
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +74,8 @@ def clock_at(store: ReadWrite, root: str, machine: Callable[[], int], discard: D
 
     Raises RefusedForSafety as `clock_by` does.
     """
+    from firnline.ports.discard import OwnKey
+
     told = OwnKey(clock_folder(root), f"moment-{secrets.token_hex(16)}")
     store.put(str(told), b"")
     try:
@@ -248,6 +249,8 @@ class TableContext:
         """Returns where firnline keeps what it knows of this table's runs: their records, then the list of unfinished
         ones if there is one.
         """
+        from firnline.journal.unfinished import unfinished_folder
+
         records = self._records
         return (self.root(state), *([] if records is None else [unfinished_folder(records)]))
 
@@ -262,6 +265,8 @@ class TableContext:
 
     def enter(self, state: State, run: RunId) -> None:
         """Puts a run on the list of unfinished ones, if there is one. Raises StoreError unless it is there."""
+        from firnline.journal.unfinished import RunEntry, put_entry
+
         records = self._records
         if records is not None:
             metadata = state.fence.rpartition("/")[0]
@@ -269,6 +274,8 @@ class TableContext:
 
     def strike(self, run: Run) -> None:
         """Takes a run off the list of unfinished ones. An entry that stays leads to a run that has ended."""
+        from firnline.journal.unfinished import entry_key
+
         records = self._records
         if records is not None and self.discard is not None:
             self.discard.discard([entry_key(records, run.uuid, run.id.stamp)])

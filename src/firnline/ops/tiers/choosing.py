@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Set
+from typing import TYPE_CHECKING
 
 from firnline.errors import PolicyError, RefusedForSafety
 from firnline.model.locations import stem_of
 from firnline.model.snapshots import SnapshotId
 from firnline.ops.table.context import TableContext
-from firnline.ops.tiers.finding import open_for
 from firnline.ops.tiers.tier import hands_over, tier_of
 from firnline.plans.plan import Archive
 from firnline.plans.request import Request
-from firnline.policy.tiers import TierPolicy, tier_named
 from firnline.ports.formats import State
+
+if TYPE_CHECKING:
+    from firnline.policy.tiers import TierPolicy
 
 
 def choose_archive(
@@ -27,6 +29,9 @@ def choose_archive(
         return None
     hands_over(work.source.format, state.table)
     refuse_misplaced(work, policy, state)
+
+    from firnline.ops.tiers.finding import open_for
+
     tier = open_for(work, state, policy.name)
     there = tier.load()
     known = {each.id: each for each in (*(there.graph if there else ()), *state.graph)}
@@ -48,6 +53,8 @@ def refuse_misplaced(work: TableContext, policy: TierPolicy, state: State) -> No
     """Raises where the tier would lie in the live table's folders, or around them, or cannot name the table: what is
     cold would be looked at, and cleaned, as if it were live. Folders count by the names that they really have.
     """
+    from firnline.policy.tiers import tier_named
+
     name = work.source.name
     if not name.catalog:
         raise PolicyError(

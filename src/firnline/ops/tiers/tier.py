@@ -5,27 +5,27 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from shlex import quote
+from typing import TYPE_CHECKING
 
 from firnline.errors import NoSuchTable, OutcomeUnknown, PolicyError, RefusedForSafety, UnsupportedFormat
 from firnline.journal.events import RunState
-from firnline.journal.runs import Run
 from firnline.model.files import FileKind
 from firnline.model.locations import within
 from firnline.ops.runs.decision import policy_in_force
-from firnline.ops.tiers.bundling import Bundles
 from firnline.plans.request import Request
 from firnline.policy.parse import Section
-from firnline.policy.tiers import TierPolicy, tier_named
 from firnline.ports.catalogs import Catalog, PlacesTables, SwapOutcome, TableName
-from firnline.ports.copying import Copy, CopyFate, CopyOutcome, Stored, Verify
 from firnline.ports.formats import State, TableFormat
-from firnline.ports.listings import ListRanges
-from firnline.ports.packing import TransferMany
-from firnline.ports.relocating import HandsOver
 from firnline.ports.stores import ReadWrite
-from firnline.tiers.belonging import is_history_of
-from firnline.tiers.bundles.index import has_bundles
-from firnline.tiers.places import TierPlaces
+
+if TYPE_CHECKING:
+    from firnline.journal.runs import Run
+    from firnline.ops.tiers.bundling import Bundles
+    from firnline.policy.tiers import TierPolicy
+    from firnline.ports.copying import Copy, CopyOutcome, Stored, Verify
+    from firnline.ports.listings import ListRanges
+    from firnline.ports.packing import TransferMany
+    from firnline.ports.relocating import HandsOver
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +57,9 @@ class Tier:
         had before it was renamed. Only a catalog whose listing tells where tables lie is searched for that. What came
         by way of another tier lies deeper below the root, under the same path.
         """
+        from firnline.tiers.belonging import is_history_of
+        from firnline.tiers.places import TierPlaces
+
         if self._named() is not None:
             return self
         root = self.policy.root
@@ -72,6 +75,8 @@ class Tier:
         """Returns the table that holds the history of the live table; None where nothing was handed over yet. Raises
         RefusedForSafety where the name is taken: by another table's history, or by any other table.
         """
+        from firnline.tiers.belonging import is_history_of
+
         found = self._named()
         if found is not None and not is_history_of(found.uuid, found.properties, self.uuid):
             raise RefusedForSafety(
@@ -82,6 +87,8 @@ class Tier:
 
     def find(self) -> State | None:
         """Returns the same for who only looks: where the name is taken, nothing of this table is there."""
+        from firnline.tiers.belonging import is_history_of
+
         found = self._named()
         return found if found is not None and is_history_of(found.uuid, found.properties, self.uuid) else None
 
@@ -95,6 +102,8 @@ class Tier:
     @property
     def leaves(self) -> frozenset[FileKind]:
         """The kinds of files that go into bundles, where the tier has such."""
+        from firnline.tiers.places import TierPlaces
+
         places = TierPlaces(self.policy.root)
         return hands_over(self.format, str(self.table)).relocation(places, self.store).leaves
 
@@ -102,6 +111,8 @@ class Tier:
         """Raises PolicyError where files of this history lie in bundles, and the policy says of none any more: nothing
         would be found there.
         """
+        from firnline.tiers.bundles.index import has_bundles
+
         if self.bundles is None and has_bundles(self.store, self.policy.root, self.uuid):
             raise PolicyError(
                 f"files of {self.table} lie in bundles, and the tier {self.policy.name} has none by its policy",
@@ -110,6 +121,8 @@ class Tier:
 
     def damaged(self, copies: list[Stored]) -> list[CopyOutcome]:
         """Returns those that are not any more what they were seen to be, with what is wrong."""
+        from firnline.ports.copying import CopyFate
+
         outcomes = self.many(len(copies)).verify_many(copies, self.verify)
         return [each for each in outcomes if each.fate is CopyFate.FAILED]
 
@@ -149,21 +162,20 @@ OpenTier = Callable[[TableName, str, str], Tier]
 """Opens a tier by its name, for a table that holds the history of a live one: that one's uuid comes last."""
 
 
-def no_tiers(table: TableName, tier: str, uuid: str) -> Tier:
-    """Stands in where no tier can be opened."""
-    raise RefusedForSafety(f"the tier {tier} cannot be opened from here", hint="this is a bug")
-
-
 def tier_of(state: State, name: TableName, config: Section, request: Request) -> TierPolicy | None:
     """Returns the tier that the table's policy names; None where it names none. Raises PolicyError where the file has
     no such tier.
     """
+    from firnline.policy.tiers import tier_named
+
     said = policy_in_force(state, name, config, request).archive.value
     return None if said is None else tier_named(config.tiers, said)
 
 
 def hands_over(table_format: TableFormat, table: str) -> HandsOver:
     """Returns the format. Raises UnsupportedFormat where its snapshots cannot be handed to a tier."""
+    from firnline.ports.relocating import HandsOver
+
     if isinstance(table_format, HandsOver):
         return table_format
     raise UnsupportedFormat(

@@ -11,8 +11,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from firnline.formats.avro import CorruptAvro, read_header, rebuild
+from firnline.formats.avro import CorruptAvro, read_header
 from firnline.formats.avro.encoded import sized, varint
+from firnline.formats.avro.rebuilding import rebuild
 from harness.lanes import by_lane
 
 from .strategies import Sample, samples

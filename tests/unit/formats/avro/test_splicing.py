@@ -12,8 +12,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from firnline.formats.avro import CorruptAvro, read_header, splice
+from firnline.formats.avro import CorruptAvro, read_header
 from firnline.formats.avro.encoded import bytes_at, bytes_by_number, items_of, number_at, sized, varint
+from firnline.formats.avro.splicing import splice
 from harness.lanes import by_lane
 
 from .iceberg_schemas import MANIFEST_ENTRY, MANIFEST_FILE, entry, manifest

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from firnline.errors import UnsupportedFormat
-from firnline.formats.avro import decode, rebuild
+from firnline.formats.avro import decode
 from firnline.formats.avro.encoded import sized, varint
-from firnline.formats.avro.rebuilding import Replaced
+from firnline.formats.avro.rebuilding import Replaced, rebuild
 from firnline.formats.iceberg.erasing.manifests import Counts
 from firnline.formats.opening import required, sizes_of
 from firnline.model.files import File, FileKind

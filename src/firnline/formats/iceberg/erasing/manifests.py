@@ -12,7 +12,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from firnline.errors import UsageError
-from firnline.formats.avro import decode, rebuild
+from firnline.formats.avro import decode
+from firnline.formats.avro.rebuilding import rebuild
 from firnline.formats.columns import identities
 from firnline.formats.iceberg.expand import only_known
 from firnline.formats.opening import required

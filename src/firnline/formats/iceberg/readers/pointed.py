@@ -12,8 +12,6 @@ from firnline.formats.iceberg.state import state_of
 from firnline.model.files import File
 from firnline.model.locations import identity, within
 from firnline.model.snapshots import MAIN, SnapshotId
-from firnline.pointers.hints import hint_keys, read_hint
-from firnline.pointers.reading import pointers_of
 from firnline.ports.abilities import FolderPointer, PointedVersion
 from firnline.ports.formats import State
 from firnline.ports.stores import Read
@@ -25,6 +23,9 @@ def folder_pointers(store: Read, state: State) -> Iterator[FolderPointer]:
 
     One that says that its table was renamed still counts: who knows only the keys of the proposal goes by its path.
     """
+    from firnline.pointers.hints import hint_keys
+    from firnline.pointers.reading import pointers_of
+
     for key in hint_keys(state.location, state.fence):
         yield from _hint(store, state, key)
     for found in pointers_of(store, state.location):
@@ -37,6 +38,8 @@ def _hint(store: Read, state: State, key: str) -> Iterator[FolderPointer]:
     """Yields a hint. Whose it is, the metadata tells that it names: a folder of several tables has one hint. A number
     is a path table's own: it counts where it is behind, for the readers that do not go on from there.
     """
+    from firnline.pointers.hints import read_hint
+
     hint = read_hint(store, key)
     if hint is None or (hint.is_number and identity(hint.place) == identity(state.fence)):
         return

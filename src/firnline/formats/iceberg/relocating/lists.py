@@ -7,8 +7,9 @@ from functools import partial
 import pyarrow as pa
 
 from firnline.errors import UnsupportedFormat
-from firnline.formats.avro import decode, splice
+from firnline.formats.avro import decode
 from firnline.formats.avro.encoded import varint
+from firnline.formats.avro.splicing import splice
 from firnline.formats.iceberg.relocating.naming import MovedPaths, NamingFile, Sizes
 from firnline.formats.opening import required
 

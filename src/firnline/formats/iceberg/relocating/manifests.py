@@ -12,9 +12,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from firnline.formats.avro import decode, splice
+from firnline.formats.avro import decode
 from firnline.formats.avro.encoded import varint
-from firnline.formats.avro.splicing import Rewrite
+from firnline.formats.avro.splicing import Rewrite, splice
 from firnline.formats.iceberg.expand import only_known
 from firnline.formats.iceberg.relocating.bounds import moved_bounds
 from firnline.formats.iceberg.relocating.naming import MovedPaths, NamingFile, Sizes

@@ -5,7 +5,8 @@ from __future__ import annotations
 from functools import partial
 
 from firnline.errors import UnsupportedFormat
-from firnline.formats.avro import read_header, splice
+from firnline.formats.avro import read_header
+from firnline.formats.avro.splicing import splice
 from firnline.formats.damage import Damaged
 from firnline.formats.iceberg.relocating.bounds import PATH_ID, PATH_NAME
 from firnline.formats.iceberg.relocating.naming import MovedPaths, NamingFile, Sizes

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from firnline.errors import ObjectNotFound
 from firnline.formats.icechunk import names
-from firnline.formats.icechunk.reading.envelope import MAGIC
 from firnline.model.locations import identity, join, stem_of
 from firnline.model.snapshots import RefKind
 from firnline.ports.stores import Read
@@ -21,6 +20,8 @@ def has_repository(store: Read, location: str) -> bool:
 
 
 def _has_repo(store: Read, location: str) -> bool:
+    from firnline.formats.icechunk.reading.envelope import MAGIC
+
     try:
         data = store.get(join(location, names.REPO))
     except ObjectNotFound:
