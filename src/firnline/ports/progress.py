@@ -12,6 +12,10 @@ shows none of it without -v.
 """
 
 
+PURGING_FILES = "purging files"
+"""The step that a purge tells of: how many files of its list have met their end."""
+
+
 class Progress(Protocol):
     def step(self, what: str, done: int, total: int | None = None) -> None:
         """Says that `done` of `total` (None: not known) of a named step are finished."""

@@ -32,7 +32,7 @@ from firnline.plans.orphans import ORPHANS
 from firnline.ports.abilities import EmptiesFolders
 from firnline.ports.delete import Delete, DeleteMany, Doomed, Fate, RemoveEmpty
 from firnline.ports.formats import UndoWindow
-from firnline.ports.progress import Progress
+from firnline.ports.progress import PURGING_FILES, Progress
 
 
 @contextmanager
@@ -74,8 +74,6 @@ def _folders(work: TableContext, run: Run) -> Iterator[str]:
         yield from {name.rpartition("/")[0] for name in part.column("key").to_pylist()}
 
 
-TOLD_AS = "purging files"
-"""The step that a purge tells its progress as."""
 _TELL_EVERY = 100
 _NOT_SENT = "the purge was stopped before"
 _OUTCOMES = {
@@ -183,7 +181,7 @@ class _Account:
             yield row
             self._ended += 1
             if self._ended % _TELL_EVERY == 0 or self._ended >= self._planned:
-                self._progress.step(TOLD_AS, self._ended, max(self._ended, self._planned))
+                self._progress.step(PURGING_FILES, self._ended, max(self._ended, self._planned))
 
 
 def blocked_by(run: Run, runs: list[Run]) -> Run | None:

@@ -14,6 +14,7 @@ from firnline.journal.events import RunState
 from firnline.journal.layout import RunId
 from firnline.patience import Patience
 from firnline.ports.observing.news import News
+from firnline.ports.progress import PURGING_FILES
 
 if TYPE_CHECKING:
     from firnline.lake import Lake
@@ -132,9 +133,7 @@ class _Purged:
     purged: dict[str, int]
 
     def step(self, what: str, done: int, total: int | None = None) -> None:
-        from firnline.ops.runs.purge import TOLD_AS
-
-        if what == TOLD_AS:
+        if what == PURGING_FILES:
             self.purged[self.run] = done
 
 
