@@ -22,6 +22,7 @@ from firnline.lake import open_lake
 from firnline.testing.manifests import AvroLayout
 from firnline.testing.tables import QuickFiles, SmallTable
 from firnline.web.serving.gate import Gate
+from firnline.web.serving.guesses import Guesses
 from firnline.web.serving.index import LakeIndex
 from firnline.web.serving.site import site_of
 
@@ -89,9 +90,16 @@ def table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SmallTable:
     return table_in(tmp_path / "lake", monkeypatch)
 
 
+@pytest.fixture
+def still(still_for_all: OpenPage) -> OpenPage:
+    """A page for tests that change nothing; the wrong tokens of the test before are forgotten."""
+    still_for_all.gate.guesses = Guesses()
+    return still_for_all
+
+
 @pytest.fixture(scope="module")
-def still(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OpenPage]:
-    """A page for tests that change nothing: one for all of them."""
+def still_for_all(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OpenPage]:
+    """One page for all of them."""
     with pytest.MonkeyPatch.context() as patch:
         made = table_in(tmp_path_factory.mktemp("still") / "lake", patch)
         with served(Gate(TOKEN, is_open=True)) as found:

@@ -11,6 +11,7 @@ import json
 import os
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -99,18 +100,21 @@ class LargeTable:
     def timestamp(self, commit: int) -> int:
         return START_MS + commit * STEP_MS
 
-    def write(self, first: int = 1, *, data: bool = False, version: int = 1) -> None:
-        """Writes all commits from `first` on, and the document. `data`: an empty file for each that is named."""
+    def write(self, first: int = 1, *, data: bool = False, version: int = 1, alone: bool = False) -> None:
+        """Writes all commits from `first` on, and the document. `data`: an empty file for each that is named. `alone`:
+        by this process, as many small tables are written best.
+        """
         for folder in ("metadata", "data"):
             (self.folder / folder).mkdir(parents=True, exist_ok=True)
         for part in range(self.shape.partitions if data else 0):
             (self.folder / "data" / f"part={64 + part:04d}").mkdir(exist_ok=True)
         oldest = self.shape.removed(first) + 1
-        with ProcessPoolExecutor(os.cpu_count()) as pool:
-            written = pool.map(partial(self._manifests, data=data, first=first), range(oldest, self._end(), _SHARE))
+        with nullcontext() if alone else ProcessPoolExecutor(os.cpu_count()) as pool:
+            spread = map if pool is None else pool.map
+            written = spread(partial(self._manifests, data=data, first=first), range(oldest, self._end(), _SHARE))
             manifests = {commit: made for share in written for commit, made in share.items()}
             shares = [self._share(start) for start in range(first, self._end(), _SHARE)]
-            list(pool.map(self._lists, shares, [self._within_reach(manifests, share) for share in shares]))
+            list(spread(self._lists, shares, [self._within_reach(manifests, share) for share in shares]))
         self._publish(version)
 
     def _end(self) -> int:

@@ -19,8 +19,8 @@ from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from firnline.errors import UsageError
+from firnline.web.serving.guesses import Guesses
 from firnline.web.serving.sessions import Session, Sessions, is_same
-from firnline.web.serving.throttle import Throttle
 
 COOKIE = "firnline_session"
 LONGEST_BODY = 64 * 1024
@@ -82,7 +82,7 @@ class Gate:
     is_open: bool
     hosts: frozenset[str] = frozenset(_OWN_HOSTS)
     sessions: Sessions = field(default_factory=Sessions)
-    throttle: Throttle = field(default_factory=Throttle)
+    guesses: Guesses = field(default_factory=Guesses)
 
     def login(self, token: str, who: str, address: str = "") -> str:
         """Returns a new session's name. Raises NotAllowed for a wrong token, or without a name; and after several wrong
@@ -110,11 +110,11 @@ class Gate:
         """
         if self.token is None:
             return False
-        wait_s = self.throttle.wait_s(address)
+        wait_s = self.guesses.wait_s(address)
         if wait_s:
             raise NotAllowed("there were too many wrong tokens", 429, f"try again in {wait_s} s", wait_s)
         found = is_same(said, self.token)
-        (self.throttle.met if found else self.throttle.missed)(address)
+        (self.guesses.met if found else self.guesses.missed)(address)
         return found
 
     def may_read(self, request: Request) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from firnline.web.serving.gate import Gate, NotAllowed
-from firnline.web.serving.throttle import _FORGOTTEN_S, _MOST, OF_ALL, OF_ONE, Throttle
+from firnline.web.serving.guesses import _FORGOTTEN_S, _MOST, OF_ALL, OF_ONE, Guesses
 
 from .conftest import TABLE, TOKEN, OpenPage
 
@@ -22,55 +22,55 @@ class Hand:
 
 def test_each_wrong_guess_doubles_the_pause_up_to_a_minute() -> None:
     clock = Hand()
-    throttle, waited = Throttle(clock), []
+    guesses, waited = Guesses(clock), []
     for _ in range(OF_ONE.free + 9):
-        waited.append(throttle.wait_s("10.0.0.9"))
+        waited.append(guesses.wait_s("10.0.0.9"))
         clock.now += waited[-1]
-        throttle.missed("10.0.0.9")
+        guesses.missed("10.0.0.9")
     assert waited == [0] * OF_ONE.free + [1, 2, 4, 8, 16, 32, 60, 60, 60]
-    assert throttle.wait_s("10.0.0.8") <= OF_ALL.longest_s, "another address is not kept away for it"
+    assert guesses.wait_s("10.0.0.8") <= OF_ALL.longest_s, "another address is not kept away for it"
     clock.now += 59
-    assert throttle.wait_s("10.0.0.9") == 1
+    assert guesses.wait_s("10.0.0.9") == 1
     clock.now += 1
-    assert throttle.wait_s("10.0.0.9") == 0
+    assert guesses.wait_s("10.0.0.9") == 0
 
 
 def test_guesses_from_everywhere_are_slowed_down_together() -> None:
     clock = Hand()
-    throttle = Throttle(clock)
+    guesses = Guesses(clock)
     for number in range(OF_ALL.free + 5):
-        throttle.missed(f"10.0.{number}.1")
-    assert throttle.wait_s("10.9.9.9") == OF_ALL.longest_s
-    throttle.met("10.9.9.9")
+        guesses.missed(f"10.0.{number}.1")
+    assert guesses.wait_s("10.9.9.9") == OF_ALL.longest_s
+    guesses.met("10.9.9.9")
     clock.now += OF_ALL.longest_s
-    assert throttle.wait_s("10.9.9.9") == 0
+    assert guesses.wait_s("10.9.9.9") == 0
 
 
 def test_memory_is_bounded_and_does_not_last() -> None:
     clock = Hand()
-    throttle = Throttle(clock)
+    guesses = Guesses(clock)
     for number in range(3 * _MOST):
-        throttle.missed(f"10.{number >> 8}.{number & 255}.1")
-    assert len(throttle._misses) <= _MOST
-    assert throttle.wait_s("10.250.0.1") > 0, "what all guessed is never what is dropped"
+        guesses.missed(f"10.{number >> 8}.{number & 255}.1")
+    assert len(guesses._misses) <= _MOST
+    assert guesses.wait_s("10.250.0.1") > 0, "what all guessed is never what is dropped"
     clock.now += _FORGOTTEN_S + 1
-    throttle.missed("10.0.0.1")
-    assert throttle.wait_s("10.0.0.1") == 0
+    guesses.missed("10.0.0.1")
+    assert guesses.wait_s("10.0.0.1") == 0
 
 
 def test_one_guesser_has_one_address() -> None:
-    throttle = Throttle(Hand())
+    guesses = Guesses(Hand())
     for number in range(OF_ONE.free + 1):
-        throttle.missed(f"2001:db8::{number:x}")
-    assert throttle.wait_s("2001:db8::ffff:1") > 0
+        guesses.missed(f"2001:db8::{number:x}")
+    assert guesses.wait_s("2001:db8::ffff:1") > 0
     for _ in range(OF_ONE.free + 1):
-        throttle.missed("::ffff:10.0.0.1")
-    assert throttle.wait_s("10.0.0.1") > 0
+        guesses.missed("::ffff:10.0.0.1")
+    assert guesses.wait_s("10.0.0.1") > 0
 
 
 def test_the_token_itself_is_not_looked_at_too_early() -> None:
     clock = Hand()
-    gate = Gate(TOKEN, is_open=True, throttle=Throttle(clock))
+    gate = Gate(TOKEN, is_open=True, guesses=Guesses(clock))
     for _ in range(OF_ONE.free):
         with pytest.raises(NotAllowed) as wrong:
             gate.login("guess", "eve", "10.0.0.9")
@@ -81,11 +81,11 @@ def test_the_token_itself_is_not_looked_at_too_early() -> None:
     assert gate.login(TOKEN, "bob", "10.0.0.8")
     clock.now += 1
     assert gate.login(TOKEN, "ann", "10.0.0.9")
-    assert gate.throttle.wait_s("10.0.0.9") == 0
+    assert gate.guesses.wait_s("10.0.0.9") == 0
 
 
 def test_programs_are_slowed_down_as_persons_are(page: OpenPage) -> None:
-    page.gate.throttle = Throttle(Hand())
+    page.gate.guesses = Guesses(Hand())
     for _ in range(OF_ONE.free):
         assert page.call("/api/do/plan", "guess", table=TABLE, by="eve").status_code == 401
     for answer in (
@@ -98,7 +98,7 @@ def test_programs_are_slowed_down_as_persons_are(page: OpenPage) -> None:
 
 
 def test_a_closed_page_counts_what_only_reads(page: OpenPage) -> None:
-    page.gate.throttle, page.gate.is_open = Throttle(Hand()), False
+    page.gate.guesses, page.gate.is_open = Guesses(Hand()), False
     wrong = {"Authorization": "Bearer guess"}
     assert [page.get("/api/tables", headers=wrong).status_code for _ in range(OF_ONE.free + 1)] == [
         *[401] * OF_ONE.free,

@@ -15,7 +15,7 @@ _EVERYONE = ""
 
 
 @dataclass(frozen=True, slots=True)
-class Pace:
+class GuessPace:
     """So many wrong guesses are free, as people mistype; from then on each doubles the pause, up to the longest."""
 
     free: int
@@ -25,12 +25,12 @@ class Pace:
         return 0.0 if misses < self.free else min(self.longest_s, 2.0 ** min(misses - self.free, 30))
 
 
-OF_ONE, OF_ALL = Pace(5, 60.0), Pace(50, 2.0)
+OF_ONE, OF_ALL = GuessPace(5, 60.0), GuessPace(50, 2.0)
 """An address is kept away for a minute at most; everyone together for two seconds, lest guesses shut all others out."""
 
 
 @dataclass
-class Throttle:
+class Guesses:
     """How many wrong guesses there were, by address; of the last so many addresses, and for a quarter of an hour."""
 
     clock: Callable[[], float] = time.monotonic
@@ -59,7 +59,7 @@ class Throttle:
         with self._lock:
             self._misses.pop(_key(address), None)
 
-    def _left(self, key: str, pace: Pace, now: float) -> float:
+    def _left(self, key: str, pace: GuessPace, now: float) -> float:
         count, at = self._misses.get(key, (0, now))
         return 0.0 if now - at > _FORGOTTEN_S else at + pace.pause_s(count) - now
 
