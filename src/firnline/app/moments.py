@@ -64,10 +64,18 @@ def cutoff_ms(older_than: Cutoff | None, now: Moment | None = None) -> int | Non
     """Returns the instant before which something is old: the one that is given, or so long before `now`, else before
     the present. Raises UsageError for what is neither.
     """
-    if isinstance(older_than, timedelta) or (isinstance(older_than, str) and is_duration(older_than)):
+    age = cutoff_age_ms(older_than)
+    if age is not None:
         at = instant(now)
-        return (now_ms() if at is None else at) - duration_ms(older_than)
-    return instant(older_than)
+        return (now_ms() if at is None else at) - age
+    return None if isinstance(older_than, timedelta) else instant(older_than)
+
+
+def cutoff_age_ms(older_than: Cutoff | None) -> int | None:
+    """Returns the age that is given; None where it is an instant, or nothing."""
+    if isinstance(older_than, timedelta) or (isinstance(older_than, str) and is_duration(older_than)):
+        return duration_ms(older_than)
+    return None
 
 
 def duration_ms(age: Age) -> int:
