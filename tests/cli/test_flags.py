@@ -102,6 +102,11 @@ def test_an_age_is_counted_back_from_now_or_from_the_instant_that_is_given(lake:
     assert facts(capsys, *PLAN, "--older-than", "10y")["expire"] == []
 
 
+def test_what_is_neither_an_age_nor_an_instant_is_told_all_that_will_do(lake: Lake, capsys: Capture) -> None:
+    for wrong in ("yesterday", "2026-01-05T00:00:00"):
+        assert "hint: write an age (7d), a date (" in said(capsys, *PLAN, "--older-than", wrong, code=2)
+
+
 def test_a_date_is_its_beginning_in_utc(lake: Lake, capsys: Capture) -> None:
     by_date = facts(capsys, *PLAN, "--older-than", "2026-01-05")
     assert by_date["expire"] == facts(capsys, *PLAN, "--older-than", "2026-01-05T00:00:00Z")["expire"]
