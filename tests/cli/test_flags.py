@@ -12,7 +12,10 @@ from typer.main import get_command
 
 from firnline.app.places import now_ms
 from firnline.cli.main import app, run
-from firnline.model.times import DAY_MS
+from firnline.lake import open_lake
+from firnline.model.times import DAY_MS, due_minute, minute, parse_instant
+from firnline.ops.html.runs import run_figures
+from firnline.ops.runs.status import grace_end
 from firnline.testing.dated import date
 from firnline.testing.tables import QuickFiles, SmallTable
 from tests.cli.saying import Capture, facts, said
@@ -99,13 +102,18 @@ def test_an_age_is_counted_back_from_now_or_from_the_instant_that_is_given(lake:
     assert facts(capsys, *PLAN, "--older-than", "10y")["expire"] == []
 
 
+def test_what_is_neither_an_age_nor_an_instant_is_told_all_that_will_do(lake: Lake, capsys: Capture) -> None:
+    for wrong in ("yesterday", "2026-01-05T00:00:00"):
+        assert "hint: write an age (7d), a date (" in said(capsys, *PLAN, "--older-than", wrong, code=2)
+
+
 def test_a_date_is_its_beginning_in_utc(lake: Lake, capsys: Capture) -> None:
     by_date = facts(capsys, *PLAN, "--older-than", "2026-01-05")
     assert by_date["expire"] == facts(capsys, *PLAN, "--older-than", "2026-01-05T00:00:00Z")["expire"]
     held = facts(capsys, "hold", "add", "lake.ns.events", "case-7", "main", "--until", "2027-01-01")
     assert held["until"] == "2027-01-02T00:00:00.000Z", "that day counts"
     again = said(capsys, "hold", "add", "lake.ns.events", "case-8", "main", "--until", "2027-01-01")
-    assert again.startswith("held, until 2027-01-02T00:00:00.000Z: ")
+    assert again.startswith("held, until 2027-01-02 00:00 UTC: ")
 
 
 def test_a_run_remembers_the_instant_and_not_the_age(lake: Lake, capsys: Capture) -> None:
@@ -206,7 +214,7 @@ def test_runs_are_one_table_with_the_end_of_grace_and_what_goes(lake: Lake, caps
     shown = said(capsys, "runs")
     headings, row, *_ = shown.splitlines()
     assert re.split(r" {2,}", headings.strip()) == HEADINGS
-    ends, victims = run_["grace_ends"][:16].replace("T", " "), run_["planned"]["victims"]
+    ends, victims = due_minute(parse_instant(run_["grace_ends"])), run_["planned"]["victims"]
     assert row.split()[:3] == [run_["run"].partition("@")[2], "lake.ns.events", "committed"]
     assert f"{ends}  " in row
     assert row.split()[-3] == str(victims["files"])
@@ -232,6 +240,53 @@ def test_runs_are_filtered_by_state_time_and_table(lake: Lake, capsys: Capture) 
     assert "no table is named like" in said(capsys, "runs", "--table", "lake.ns.x*", code=10)
     assert "--state is one of: open, ended, planned" in said(capsys, "runs", "--state", "nonsense", code=2)
     assert said(capsys, "runs", "--state", "purging") == "no runs\n"
+
+
+def test_a_purge_before_its_time_says_that_nothing_was_deleted_and_when_it_will_be(lake: Lake, capsys: Capture) -> None:
+    assert said(capsys, "purge") == "nothing to purge: no run waits to delete its files\n"
+    assert said(capsys, "resume") == "nothing to resume: no run was begun and left\n"
+    committed = facts(capsys, *EXPIRE, "--grace", "2h")
+    told = f"nothing was deleted: it is due at {due_minute(parse_instant(committed['grace_ends']))} UTC"
+    for command in (["purge"], ["purge", committed["run"]], ["resume"], ["resume", committed["run"]]):
+        assert told in said(capsys, *command).splitlines()
+    assert "nothing was deleted" not in said(capsys, "runs")
+
+
+def test_a_run_that_had_ended_is_told_as_such(lake: Lake, capsys: Capture) -> None:
+    undone, gone = facts(capsys, *EXPIRE)["run"], facts(capsys, "undo", "lake.ns.events")["run"]
+    assert undone == gone
+    for command in ("purge", "resume"):
+        assert said(capsys, command, undone).startswith("nothing was done: this run has been undone since ")
+    done = facts(capsys, *EXPIRE, "--grace", "0s")
+    assert done["state"] == "done"
+    assert said(capsys, "purge", done["run"]).startswith("nothing was done: this run has been done since ")
+
+
+EXACT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d")
+
+
+def test_people_are_told_minutes_and_programs_every_instant(lake: Lake, capsys: Capture) -> None:
+    told = said(capsys, *EXPIRE, "--grace", "2h")
+    told += "".join(said(capsys, *words) for words in (["purge"], ["runs"], ["runs", "lake.ns.events"], PLAN))
+    told += said(capsys, "hold", "add", "lake.ns.events", "case-9", "main", "--until", "2027-01-01")
+    told += said(capsys, "hold", "list", "lake.ns.events") + said(capsys, *PLAN, "--list")
+    told += said(capsys, "undo", "lake.ns.events") + said(capsys, "undo", "lake.ns.events", code=2)
+    assert EXACT.findall(told) == []
+    assert all(EXACT.match(each["planned_at"]) for each in facts(capsys, "runs")["runs"])
+
+
+def test_every_table_of_runs_tells_the_end_of_grace_alike(lake: Lake, capsys: Capture) -> None:
+    undone = facts(capsys, *EXPIRE)["run"]
+    facts(capsys, "undo", undone)
+    done = facts(capsys, *EXPIRE, "--grace", "0s")
+    facts(capsys, "purge", done["run"])
+    ended = minute(parse_instant(done["grace_ends"]))
+    rows = said(capsys, "runs").splitlines()[1:3]
+    listed = open_lake().runs("lake.ns.events")
+    assert [len(re.split(r" {2,}", row.strip())) for row in rows] == [7, 8], rows
+    assert re.split(r" {2,}", rows[1].strip())[4] == ended
+    assert [grace_end(each.run) for each in listed] == ["", ended]
+    assert [run_figures(each)[4] for each in listed] == ["", ended]
 
 
 def test_a_cancelled_run_says_why(lake: Lake, capsys: Capture) -> None:

@@ -6,8 +6,8 @@ import pytest
 
 import firnline
 from firnline.model.files import Tally
-from firnline.model.times import DAY_MS
-from firnline.plans.pages import Grid, Hint, Line, Page, counted, minute, size, tally
+from firnline.model.times import DAY_MS, minute
+from firnline.plans.pages import Grid, Hint, Line, Page, counted, size, tally
 from firnline.stores.objects import ObjectStores
 from firnline.testing.manifests import AvroLayout, Item
 from firnline.testing.tables import SmallTable

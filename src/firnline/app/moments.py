@@ -34,6 +34,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MILLISECOND = timedelta(milliseconds=1)
 _ZONE_HINT = "a time without a zone means another instant on each machine: datetime(2026, 8, 22, 9, tzinfo=UTC)"
 _INSTANT_HINT = "a datetime with its zone, ISO 8601 with its zone, or epoch milliseconds as a whole number"
+_CUTOFF_HINT = "write an age (7d), a date (2026-08-22) or an instant with its zone (2026-08-22T09:00:00Z)"
 _AGE_HINT = "timedelta(days=7), or a text such as 7d"
 
 
@@ -64,10 +65,23 @@ def cutoff_ms(older_than: Cutoff | None, now: Moment | None = None) -> int | Non
     """Returns the instant before which something is old: the one that is given, or so long before `now`, else before
     the present. Raises UsageError for what is neither.
     """
-    if isinstance(older_than, timedelta) or (isinstance(older_than, str) and is_duration(older_than)):
+    age = cutoff_age_ms(older_than)
+    if age is not None:
         at = instant(now)
-        return (now_ms() if at is None else at) - duration_ms(older_than)
-    return instant(older_than)
+        return (now_ms() if at is None else at) - age
+    if not isinstance(older_than, str):
+        return None if isinstance(older_than, timedelta) else instant(older_than)
+    try:
+        return instant(older_than)
+    except BadTimestamp as problem:
+        raise BadTimestamp(problem.message, hint=_CUTOFF_HINT) from None
+
+
+def cutoff_age_ms(older_than: Cutoff | None) -> int | None:
+    """Returns the age that is given; None where it is an instant, or nothing."""
+    if isinstance(older_than, timedelta) or (isinstance(older_than, str) and is_duration(older_than)):
+        return duration_ms(older_than)
+    return None
 
 
 def duration_ms(age: Age) -> int:

@@ -6,7 +6,17 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict
 
-from firnline.app.moments import Age, Cutoff, KeepRules, Moment, cutoff_ms, duration_ms, instant, rule_texts
+from firnline.app.moments import (
+    Age,
+    Cutoff,
+    KeepRules,
+    Moment,
+    cutoff_age_ms,
+    cutoff_ms,
+    duration_ms,
+    instant,
+    rule_texts,
+)
 from firnline.app.runs import Leave
 from firnline.errors import UsageError
 from firnline.plans.request import Request
@@ -77,6 +87,7 @@ def request_of(
     return Request(
         keep=rule_texts(keep),
         older_than_ms=cutoff_ms(older_than, now),
+        age_ms=cutoff_age_ms(older_than),
         retain_last=retain_last,
         now_ms=at_ms,
         include_outside=include_outside,

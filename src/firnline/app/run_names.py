@@ -14,7 +14,7 @@ from firnline.journal.events import RunState
 from firnline.journal.layout import RunId, is_stamp, names_run
 from firnline.journal.runs import Run, in_commit_order
 from firnline.model.files import FileKind, Tally, Totals
-from firnline.model.times import MINUTE_MS, format_instant
+from firnline.model.times import MINUTE_MS, tell_due, tell_instant
 from firnline.plans.kinds import EXPIRY
 from firnline.plans.plan import Plan
 from firnline.plans.request import Request
@@ -89,7 +89,7 @@ def _by_begin(runs: Sequence[Run]) -> list[Run]:
 def _last_words(begun: Sequence[Run], runs: Sequence[Run]) -> str:
     if begun:
         last = begun[-1]
-        at = format_instant(last.events[-1].at_ms)
+        at = tell_instant(last.events[-1].at_ms)
         return f"its last one, {last.id}, {_OVER.get(last.state, f'is {last.state}')} ({at})"
     saved = [run for run in runs if not run.is_finished]
     if saved:
@@ -111,7 +111,7 @@ def run_to_join(runs: Sequence[Run], request: Request, now_ms: int, *, searched:
 
 def _says_the_same(run: Run, request: Request, now_ms: int, searched: bool) -> bool:
     """Tells whether a request asks for what the run was made for. An age is an instant by then, which moved on with the
-    clock since; what grew old enough meanwhile goes with a later run.
+    clock since; what grew old enough meanwhile goes with a later run. Another instant is another question.
     """
     words = [replace(each, older_than_ms=None, oldest=None) for each in (run.request, request)]
     then, now = run.request.older_than_ms, request.older_than_ms
@@ -119,6 +119,8 @@ def _says_the_same(run: Run, request: Request, now_ms: int, searched: bool) -> b
         return False
     if run.search is not None and not searched:  # a search that found nothing left no word in its run
         return False
+    if request.age_ms is None:
+        return then == now
     moved_ms = 0 if then is None or now is None else now - then
     return 0 <= moved_ms <= now_ms - run.events[0].at_ms + _CLOCKS_MS
 
@@ -129,7 +131,7 @@ def joined(plan: Plan, run: Run, now_ms: int) -> Plan:
     """
     due = run.commit_due_ms
     if due is not None and now_ms < due:
-        note = f"{run.id} was asked for in the same words and waits: it commits from {format_instant(due)} on"
+        note = f"{run.id} was asked for in the same words and waits: it commits from {tell_due(due)} on"
         nothing = replace(plan, expire=(), expire_refs=(), victims=Totals(), stages=(), refused=None, run=None)
         return replace(nothing, notes=(*plan.notes, note))
     named, refs = set(run.plan["expire"]), set(run.plan["expire_refs"])

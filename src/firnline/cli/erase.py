@@ -14,7 +14,8 @@ from firnline.cli.terminal.opening import lake_of
 from firnline.cli.terminal.output import output_for
 from firnline.cli.tiers import Days, NoWait, Speed
 from firnline.errors import RefusedForSafety
-from firnline.plans.pages import Block, Grid, Hint, Line, Page, counted, minute, size
+from firnline.model.times import minute
+from firnline.plans.pages import Block, Grid, Hint, Line, Page, counted, size
 
 if TYPE_CHECKING:
     from firnline.ops.erasure.finding import TableLoss
@@ -131,7 +132,7 @@ def _report_blocks(done: ErasedFrom) -> Iterator[Block]:
     if done.run is None:
         yield Line(f"{where}: no snapshot names it")
     else:
-        waits = f", waits for {done.run.waits}" if done.run.waits else ""
+        waits = f", waits for {done.run.waits_told}" if done.run.waits else ""
         yield Line(f"{where}: {done.run.id} is {done.run.state}{waits}")
     if done.awaited is not None:
         yield Line(f"  bundles that can be read: {done.awaited.readable:,} of {done.awaited.bundles.files:,}")

@@ -13,7 +13,7 @@ from firnline.cli.terminal.asking import ask, confirming
 from firnline.cli.terminal.opening import lake_of
 from firnline.cli.terminal.output import output_for
 from firnline.model.holds import Hold
-from firnline.model.times import format_instant
+from firnline.model.times import format_instant, tell_instant
 from firnline.plans.pages import Grid, Hint, Line, Page, counted
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ def tag_list(table: options.TableArg, config: options.Config = None, as_json: op
 
 
 def _kept(tag: Tagged) -> str:
-    kept = "kept forever" if tag.until_ms is None else f"kept until {format_instant(tag.until_ms)}"
+    kept = "kept forever" if tag.until_ms is None else f"kept until {tell_instant(tag.until_ms)}"
     return f"{kept}, as the table's default says" if tag.ref.max_ref_age_ms is None else kept
 
 
@@ -156,7 +156,7 @@ def _hold_row(hold: Hold) -> tuple[str, ...]:
 
 
 def _until(hold: Hold) -> str:
-    return "it is released" if hold.until_ms is None else format_instant(hold.until_ms)
+    return "it is released" if hold.until_ms is None else tell_instant(hold.until_ms)
 
 
 def adopt_table(

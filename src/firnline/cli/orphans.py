@@ -17,9 +17,10 @@ from firnline.cli.terminal.opening import lake_of
 from firnline.cli.terminal.output import output_for
 from firnline.cli.terminal.run_pages import run_blocks
 from firnline.errors import UsageError
+from firnline.model.times import minute
 from firnline.plans.answers import TableAnswer
 from firnline.plans.orphans import OrphanPlan, explain_orphans
-from firnline.plans.pages import Block, Grid, Hint, Line, Page, counted, minute, number, shortened, size
+from firnline.plans.pages import Block, Grid, Hint, Line, Page, counted, number, shortened, size
 
 if TYPE_CHECKING:
     from firnline.ops.orphans.dropped import Dropped

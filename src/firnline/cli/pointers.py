@@ -14,7 +14,7 @@ import typer
 from firnline.cli.terminal import options
 from firnline.cli.terminal.output import Output, exit_code_of, output_for
 from firnline.model.snapshots import MAIN
-from firnline.model.times import SECOND_MS, format_duration, format_instant, parse_duration
+from firnline.model.times import SECOND_MS, format_duration, parse_duration, tell_instant
 from firnline.plans.pages import Block, Grid, Hint, Line, Page, counted, shortened
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ def _rows(synced: SyncedTable) -> Iterator[tuple[str, ...]]:
 
 def _behind(late: Behind) -> str:
     commits = "more commits than its log tells" if late.commits is None else counted(late.commits, "commit")
-    return f"{commits}, since {format_instant(late.since_ms)}"
+    return f"{commits}, since {tell_instant(late.since_ms)}"
 
 
 @pointers_app.command("watch")

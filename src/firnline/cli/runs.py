@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -11,15 +11,27 @@ from firnline.app.many import AT_ONCE
 from firnline.cli.terminal import completing, options
 from firnline.cli.terminal.opening import lake_of
 from firnline.cli.terminal.output import exit_code_of, output_for
-from firnline.cli.terminal.run_pages import EVERY_RUN, STATES, ShownRuns, run_blocks, show_runs
+from firnline.cli.terminal.run_pages import (
+    EVERY_RUN,
+    LOOKED,
+    PURGED,
+    RESUMED,
+    STATES,
+    Acted,
+    ShownRuns,
+    run_blocks,
+    show_ended,
+    show_runs,
+)
 from firnline.errors import UsageError
 from firnline.journal.layout import names_run
-from firnline.model.times import format_instant
+from firnline.model.times import second
 from firnline.plans.answers import TableAnswer
 from firnline.plans.pages import Block, Grid, Line, Page
 from firnline.plans.stages import in_words
 
 if TYPE_CHECKING:
+    from firnline.lake import Lake
     from firnline.ops.runs.status import RunStatus
 
 RunArg = Annotated[
@@ -117,10 +129,10 @@ def purge(
     lake = lake_of(config, engine, as_json, trust)
     said: dict[str, Any] = {"break_lease": break_lease, "include_outside": include_outside}
     if targets and len(targets) == 1 and names_run(targets[0]):
-        show_runs([lake.purge(targets[0], **said)], as_json, single=True)
+        _show_acted(lake, targets[0], lambda: lake.purge(targets[0], **said), as_json)
         return 0
     several = lake.several(_tables_of(targets, every), at_once=at_once)
-    return _show_each(several.purge(everywhere=every, **said), as_json)
+    return _show_each(several.purge(everywhere=every, **said), as_json, acted=PURGED)
 
 
 def undo(
@@ -172,10 +184,10 @@ def resume(
     lake = lake_of(config, engine, as_json, trust)
     said: dict[str, Any] = {"break_lease": break_lease, "include_outside": include_outside}
     if targets and len(targets) == 1 and names_run(targets[0]):
-        show_runs([lake.advance(targets[0], **said)], as_json, single=True)
+        _show_acted(lake, targets[0], lambda: lake.advance(targets[0], **said), as_json)
         return 0
     several = lake.several(_tables_of(targets, every), at_once=at_once)
-    return _show_each(several.resume(everywhere=every, **said), as_json)
+    return _show_each(several.resume(everywhere=every, **said), as_json, acted=RESUMED)
 
 
 def _tables_of(targets: list[str] | None, every: bool) -> list[str] | None:
@@ -190,8 +202,21 @@ def _tables_of(targets: list[str] | None, every: bool) -> list[str] | None:
     return targets or None
 
 
+def _show_acted(lake: Lake, run: str, act: Callable[[], RunStatus], as_json: bool) -> None:
+    """Shows one run that was to go on; one that had ended before as such."""
+    had_ended, status = lake.run(run).run.is_finished, act()
+    if had_ended:
+        show_ended(status, as_json)
+    else:
+        show_runs([status], as_json, single=True, acted=PURGED)
+
+
 def _show_each(
-    answers: Iterable[TableAnswer[list[RunStatus]]], as_json: bool, shown: ShownRuns = EVERY_RUN, hint: str = ""
+    answers: Iterable[TableAnswer[list[RunStatus]]],
+    as_json: bool,
+    shown: ShownRuns = EVERY_RUN,
+    hint: str = "",
+    acted: Acted = LOOKED,
 ) -> int:
     """Shows the runs of each table, and a hint. Returns the exit code of the first that failed: trouble with one is
     said, and does not hide the others.
@@ -201,7 +226,7 @@ def _show_each(
         if each.problem is not None:
             output_for(as_json).fail(type(each.problem)(f"{each.table}: {each.problem.message}", each.problem.hint))
     carried = [status for each in listed for status in each.value or ()]
-    show_runs(filter(shown.has, carried), as_json, hint=hint)
+    show_runs(filter(shown.has, carried), as_json, hint=hint, acted=acted)
     return exit_code_of([*(each.problem for each in listed), *(each.refusal for each in carried)])
 
 
@@ -238,8 +263,8 @@ def runs(
 
 
 def _events(status: RunStatus) -> Grid:
-    rows = tuple((str(each.number), format_instant(each.at_ms), each.state.value) for each in status.run.events)
-    return Grid(rows, ("event", "at", "state"))
+    rows = tuple((str(each.number), second(each.at_ms), each.state.value) for each in status.run.events)
+    return Grid(rows, ("event", "at (UTC)", "state"))
 
 
 def _stages(status: RunStatus) -> Iterator[Block]:

@@ -95,7 +95,7 @@ def _stands(each: AnyCarried) -> str:
     status = None if each.value is None else each.value.status
     if status is None:
         return "nothing was changed" if _victims(each).files else "nothing to do"
-    return f"{status.state}, waits for {status.waits}" if status.waits else str(status.state)
+    return f"{status.state}, waits for {status.waits_told}" if status.waits else str(status.state)
 
 
 def show_timelines(answers: Sequence[TableAnswer[Timeline]], as_json: bool) -> int:

@@ -11,7 +11,8 @@ import typer
 from firnline.cli.terminal import completing, options
 from firnline.cli.terminal.opening import looking_lake
 from firnline.cli.terminal.output import output_for
-from firnline.plans.pages import Block, Grid, Hint, Line, Page, counted, minute
+from firnline.model.times import minute
+from firnline.plans.pages import Block, Grid, Hint, Line, Page, counted
 
 if TYPE_CHECKING:
     from firnline.ops.looking.why import Explanation, OwnDocument, SnapshotAnswer

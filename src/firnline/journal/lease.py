@@ -30,7 +30,7 @@ from typing import Protocol
 
 from firnline.errors import AlreadyExists, FirnlineError, LeaseHeld, OutcomeUnknown, UnreadableMetadata
 from firnline.model.locations import join, parse_location
-from firnline.model.times import MINUTE_MS, SECOND_MS, format_instant
+from firnline.model.times import MINUTE_MS, SECOND_MS, second
 from firnline.ports.discard import OwnKey, OwnName, own_keys
 from firnline.ports.progress import Progress, Silent
 from firnline.ports.stores import Get, List, PutIfAbsent
@@ -204,9 +204,9 @@ class Lease:
             return 0
         if not claim.lent and is_certainly_gone(claim.owner):
             return 0 if parse_location(self._folder).scheme == "file" else self._times.margin_ms
-        until = format_instant(free_at - self._times.skew_ms if self._is_of_here(claim) else free_at)
+        until = second(free_at - self._times.skew_ms if self._is_of_here(claim) else free_at)
         raise LeaseHeld(
-            f"another process ({claim.owner}) works on this table until {until}",
+            f"another process ({claim.owner}) works on this table until {until} UTC",
             hint="wait, or add --break-lease if that process is certainly gone",
         )
 

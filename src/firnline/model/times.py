@@ -103,3 +103,38 @@ def format_instant(ms: int) -> str:
     except (OverflowError, ValueError, OSError):
         return str(ms)
     return f"{moment.year:04d}-{moment:%m-%dT%H:%M:%S}.{ms % 1000:03d}Z"
+
+
+_EXACT = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:]{8}\.[0-9]{3}Z")
+
+
+def minute(ms: int) -> str:
+    """Returns '2026-08-22 09:00', in UTC."""
+    return format_instant(ms)[:16].replace("T", " ")
+
+
+def second(ms: int) -> str:
+    """Returns '2026-08-22 09:00:30', in UTC, where several things happen within a minute."""
+    return format_instant(ms)[:19].replace("T", " ")
+
+
+def tell_instant(ms: int) -> str:
+    """Returns '2026-08-22 09:00 UTC': an instant in a sentence for a person, as precise as tables tell it. What a
+    program reads has `format_instant`.
+    """
+    return f"{minute(ms)} UTC"
+
+
+def due_minute(ms: int) -> str:
+    """Returns the first whole minute at which an instant that is waited for is over."""
+    return minute(min(LAST_MS, -(-ms // MINUTE_MS) * MINUTE_MS))
+
+
+def tell_due(ms: int) -> str:
+    """Returns the same in a sentence."""
+    return f"{due_minute(ms)} UTC"
+
+
+def tell_dues(text: str) -> str:
+    """Returns a sentence that a program reads too, as a person is told it: its instants are waited for."""
+    return _EXACT.sub(lambda found: tell_due(parse_instant(found[0])), text)

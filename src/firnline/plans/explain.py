@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from shlex import quote
 
-from firnline.plans.pages import Block, Drawn, Grid, Hint, Line, Page, Tone, counted, minute, size, tally
+from firnline.model.times import minute
+from firnline.plans.pages import Block, Drawn, Grid, Hint, Line, Page, Tone, counted, size, tally
 from firnline.plans.plan import Plan
 from firnline.plans.stages import in_words
 from firnline.ports.engines import SPARED_REASONS

@@ -8,9 +8,9 @@ from shlex import quote
 from typing import Any
 
 from firnline.model.files import Tally, Totals
-from firnline.model.times import format_instant
+from firnline.model.times import format_instant, minute
 from firnline.plans.kinds import ORPHANS
-from firnline.plans.pages import Block, Grid, Hint, Line, Page, minute, size, tally
+from firnline.plans.pages import Block, Grid, Hint, Line, Page, size, tally
 from firnline.plans.plan import PLAN_VERSION, tally_json, totals_json
 from firnline.plans.stages import Stage, in_words, stages_json
 from firnline.ports.listings import ObjectClass

@@ -10,7 +10,6 @@ from enum import StrEnum
 
 from firnline.foreign import harmless
 from firnline.model.files import Tally
-from firnline.model.times import format_instant
 from firnline.plans.fitting import grid_lines, turned
 from firnline.plans.html.markup import Markup, element, joined, paragraph, table
 
@@ -44,11 +43,6 @@ def shortened(reason: str) -> str:
 
 def tally(what: Tally) -> str:
     return f"{counted(what.files, 'file')}, {size(what.bytes)}"
-
-
-def minute(ms: int) -> str:
-    """Returns '2026-08-22 09:00', in UTC."""
-    return format_instant(ms)[:16].replace("T", " ")
 
 
 class Tone(StrEnum):

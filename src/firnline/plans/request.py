@@ -14,11 +14,12 @@ class Request:
     `sole_writer`: the operator's word that nobody else changes the table meanwhile. `drop`: refs that go, with all that
     only they hold; then nothing else does. `grace_ms`: how long it is from the command to the delete, in place of
     the policy's. `at_most`: the share of the table's files or bytes that may go at once; `oldest`: how many snapshots
-    that came to.
+    that came to. `age_ms`: the age by which `older_than_ms` was said; None where it was said as an instant.
     """
 
     keep: Mapping[str, str] = field(default_factory=dict)
     older_than_ms: int | None = None
+    age_ms: int | None = None
     retain_last: int | None = None
     now_ms: int | None = None
     include_outside: bool | None = None
@@ -35,6 +36,7 @@ class Request:
         return {
             "keep": dict(self.keep),
             "older_than_ms": self.older_than_ms,
+            "age_ms": self.age_ms,
             "retain_last": self.retain_last,
             "now_ms": self.now_ms,
             "include_outside": self.include_outside,
@@ -63,6 +65,7 @@ _NONE = type(None)
 _KINDS: Mapping[str, tuple[type, ...]] = {
     "keep": (dict,),
     "older_than_ms": (int, _NONE),
+    "age_ms": (int, _NONE),
     "retain_last": (int, _NONE),
     "now_ms": (int, _NONE),
     "include_outside": (bool, _NONE),

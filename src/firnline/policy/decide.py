@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from firnline.model.graph import Graph
 from firnline.model.holds import Hold, Pin
 from firnline.model.snapshots import Ref, SnapshotId
-from firnline.model.times import format_instant
+from firnline.model.times import tell_instant
 from firnline.policy.native import NativeRetention
 from firnline.policy.policy import Policy
 from firnline.policy.reasons import Judgement, Reason, ReasonBook
@@ -60,7 +60,7 @@ def decide(
 def keep_held(graph: Graph, holds: Iterable[Hold]) -> Iterator[Judgement]:
     """Yields what the holds keep; a hold on the table keeps every snapshot."""
     for hold in holds:
-        until = "it is released" if hold.until_ms is None else format_instant(hold.until_ms)
+        until = "it is released" if hold.until_ms is None else tell_instant(hold.until_ms)
         reason = Reason("hold", f"{hold.name}: by {hold.who}, {hold.why}, until {until}")
         if hold.snapshot is None:
             yield from ((snapshot.id, reason) for snapshot in graph)

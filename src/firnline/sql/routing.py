@@ -11,7 +11,7 @@ from firnline.errors import UsageError
 from firnline.foreign import harmless
 from firnline.formats.registry import kit_named
 from firnline.model.snapshots import SnapshotId
-from firnline.model.times import format_instant
+from firnline.model.times import tell_instant
 from firnline.ops.tiers.finding import histories
 from firnline.ports.formats import State
 from firnline.ports.inspect import Inspect
@@ -43,7 +43,7 @@ class Routes:
             there, snapshot = routed
             if not self.may_route:
                 raise UsageError(problem.message, hint=f"{there.table} has it, as snapshot {snapshot}") from None
-            at = format_instant(there.graph[snapshot].timestamp_ms)
+            at = tell_instant(there.graph[snapshot].timestamp_ms)
             said = f"{state.table} has that version no more: read from {there.table}, snapshot {snapshot} of {at}"
             print(harmless(said), file=sys.stderr, flush=True)
             return routed

@@ -19,7 +19,7 @@ from firnline.errors import UsageError
 from firnline.formats.registry import kit_named
 from firnline.model.names import written
 from firnline.model.snapshots import SnapshotId
-from firnline.model.times import format_instant
+from firnline.model.times import tell_instant
 from firnline.ops.marks.tags import add_tag, resolve
 from firnline.ports.formats import State
 from firnline.ports.kits import HasSparkSource
@@ -131,7 +131,7 @@ class Statements:
         if table is None:
             raise UsageError("TAG without a table", hint="write OF ns.table, or USE TABLE ns.table; before it")
         tag = add_tag(self.places.table_context(table), statement.name, statement.snapshot, statement.age_ms)
-        kept = "forever" if tag.until_ms is None else f"until {format_instant(tag.until_ms)}"
+        kept = "forever" if tag.until_ms is None else f"until {tell_instant(tag.until_ms)}"
         return StatementAnswer(f"tagged {tag.ref.snapshot} of {table} as {tag.ref.name}: kept {kept}")
 
     def _describe(self, table: NamedTable, extended: bool) -> DataFrame:

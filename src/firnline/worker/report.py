@@ -74,7 +74,7 @@ def _said(step: RoundStep) -> str:
         return f"{step.problem.kind}: {step.problem.message}"
     if step.status is None:
         return "nothing to do"
-    waits = f", waits for {step.status.waits}" if step.status.waits else ""
+    waits = f", waits for {step.status.waits_told}" if step.status.waits else ""
     return f"{step.status.state}{waits}"
 
 

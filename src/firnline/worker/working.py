@@ -19,7 +19,7 @@ from firnline.app.places import now_ms, places_of
 from firnline.app.stores import Pacing
 from firnline.errors import FirnlineError, Interrupted
 from firnline.lake import Lake
-from firnline.model.times import format_instant
+from firnline.model.times import format_instant, tell_due
 from firnline.observing.metrics import Metrics
 from firnline.observing.serving import Health
 from firnline.policy.parse import Section
@@ -131,7 +131,7 @@ class Worker:
             opens = policy.opens_ms(self.clock())
             if opens > self.clock():
                 if once:
-                    logging.getLogger("firnline").warning("the window opens at %s", format_instant(opens))
+                    logging.getLogger("firnline").warning("the window opens at %s", tell_due(opens))
                     return 0
                 self._sleep_until(opens)
                 continue

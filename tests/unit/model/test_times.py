@@ -7,7 +7,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from firnline.errors import BadTimestamp, UsageError
-from firnline.model.times import MINUTE_MS, format_duration, format_instant, parse_duration, parse_instant
+from firnline.model.times import (
+    LAST_MS,
+    MINUTE_MS,
+    format_duration,
+    format_instant,
+    parse_duration,
+    parse_instant,
+    tell_due,
+    tell_dues,
+    tell_instant,
+)
 
 
 @pytest.mark.parametrize(
@@ -113,3 +123,11 @@ def test_a_large_m_is_asked_back() -> None:
     with pytest.raises(UsageError, match="minutes or months"):
         parse_duration("6M")
     assert parse_duration("6m") == 6 * MINUTE_MS
+
+
+def test_people_are_told_minutes_and_what_is_waited_for_is_over_by_then() -> None:
+    at = parse_instant("2026-11-18T14:00:00.001Z")
+    assert (tell_instant(at), tell_due(at)) == ("2026-11-18 14:00 UTC", "2026-11-18 14:01 UTC")
+    assert tell_due(at - 1) == "2026-11-18 14:00 UTC"
+    assert tell_due(LAST_MS) == "9999-12-31 23:59 UTC"
+    assert tell_dues("grace, at 2026-11-18T14:00:00.001Z; x") == "grace, at 2026-11-18 14:01 UTC; x"

@@ -12,8 +12,8 @@ from firnline.errors import UsageError
 from firnline.journal.events import FINISHED, RunState
 from firnline.model.files import Tally
 from firnline.model.names import is_location
-from firnline.model.times import format_instant
-from firnline.plans.pages import Block, Grid, Hint, Line, Page, Tone, counted, minute, number, size, tally
+from firnline.model.times import due_minute, minute, tell_due, tell_instant
+from firnline.plans.pages import Block, Grid, Hint, Line, Page, Tone, counted, number, size, tally
 from firnline.ports.formats import UndoWindow
 
 if TYPE_CHECKING:
@@ -53,17 +53,56 @@ class ShownRuns:
 EVERY_RUN = ShownRuns()
 
 
-def show_runs(runs: Iterable[RunStatus], as_json: bool, single: bool = False, hint: str = "") -> None:
-    """Says where the runs stand, then a hint. One run that was asked for by name is a JSON object of its own."""
+@dataclass(frozen=True, slots=True)
+class Acted:
+    """What a command was to do with the runs that it shows: what it says where there are none, whether it deletes."""
+
+    none: str
+    deletes: bool = False
+
+
+LOOKED = Acted("no runs")
+PURGED = Acted("nothing to purge: no run waits to delete its files", deletes=True)
+RESUMED = Acted("nothing to resume: no run was begun and left", deletes=True)
+
+
+def show_runs(
+    runs: Iterable[RunStatus], as_json: bool, single: bool = False, hint: str = "", acted: Acted = LOOKED
+) -> None:
+    """Says where the runs stand, what was not done to them, then a hint. One run that was asked for by name is a JSON
+    object of its own.
+    """
     listed = list(runs)
     facts = listed[0].to_json() if single else {"runs": [each.to_json() for each in listed]}
-    blocks = list(run_blocks(listed[0]) if single else _table(listed))
+    blocks = list(run_blocks(listed[0]) if single else _table(listed, acted.none))
+    if acted.deletes and (not_yet := _not_yet(listed)):
+        blocks.insert(next(at for at, each in enumerate([*blocks, Hint("")]) if isinstance(each, Hint)), Line(not_yet))
     output_for(as_json).show(Page((*blocks, *([Hint(hint)] if hint else []))), facts)
 
 
-def _table(runs: Sequence[RunStatus]) -> Iterator[Block]:
+def show_ended(run: RunStatus, as_json: bool) -> None:
+    """Says that a run has ended before, and that nothing was done to it now."""
+    ended = tell_instant(run.run.events[-1].at_ms)
+    nothing = Line(f"nothing was done: this run has been {run.state} since {ended}")
+    output_for(as_json).show(Page((nothing, *run_blocks(run))), run.to_json())
+
+
+def _not_yet(runs: Sequence[RunStatus]) -> str | None:
+    """Returns that no file was deleted, and when one will be, where every run still waits for an instant; None else."""
+    due = [each.run.commit_due_ms or each.run.purge_due_ms for each in runs if _deleted_nothing(each)]
+    told = [each for each in due if each is not None]
+    if not told or len(told) < len(runs):
+        return None
+    return f"nothing was deleted: {'it' if len(runs) == 1 else 'the first of them'} is due at {tell_due(min(told))}"
+
+
+def _deleted_nothing(status: RunStatus) -> bool:
+    return status.waits is not None and status.state in (RunState.PLANNED, RunState.COMMITTED)
+
+
+def _table(runs: Sequence[RunStatus], none: str) -> Iterator[Block]:
     if not runs:
-        yield Line("no runs")
+        yield Line(none)
         return
     tones = tuple(Tone.REFUSED if each.refusal else _TONES.get(each.state) for each in runs)
     yield Grid(tuple(map(_row, runs)), _HEADINGS, frozenset({5, 6, 7}), tones, toned=2)
@@ -76,10 +115,11 @@ def _table(runs: Sequence[RunStatus]) -> Iterator[Block]:
 def _row(status: RunStatus) -> tuple[str, ...]:
     run, what = status.run, _files(status)
     by_location = is_location(run.id.table)
-    ends = "" if run.purge_due_ms is None or run.is_finished else minute(run.purge_due_ms)
+    from firnline.ops.runs.status import grace_end
+
     return (
         status.id if by_location else run.id.stamp, "" if by_location else run.id.table, status.state.value,
-        minute(run.events[0].at_ms), ends, number(len(status.expired or run.plan["expire"])),
+        minute(run.events[0].at_ms), grace_end(run), number(len(status.expired or run.plan["expire"])),
         number(what.files), size(what.bytes), _remark(status),
     )  # fmt: skip
 
@@ -99,8 +139,10 @@ def _remark(status: RunStatus) -> str:
     if status.refusal is not None:
         return f"refused: {status.refusal.message}"
     if status.run.commit_due_ms is not None:
-        return f"commits at {minute(status.run.commit_due_ms)}"
-    waits = status.waits or ("" if status.run.is_meant or status.state is not RunState.PLANNED else "`firnline commit`")
+        return f"commits at {due_minute(status.run.commit_due_ms)}"
+    waits = status.waits_told or (
+        "" if status.run.is_meant or status.state is not RunState.PLANNED else "`firnline commit`"
+    )
     return "" if not waits or waits.startswith("the end of grace") else f"waits for {waits}"
 
 
@@ -126,16 +168,16 @@ def run_blocks(status: RunStatus) -> Iterator[Block]:
         yield Line(f"  left alone, since created again: {', '.join(status.left_alone)}")
     named = quote(status.id)
     if run.commit_due_ms is not None:
-        due = format_instant(run.commit_due_ms)
+        due = tell_due(run.commit_due_ms)
         yield Hint(f"`firnline undo {named}` calls it off until {due}; `firnline commit {named}` does not wait")
     if _can_be_undone(status):
         yield Hint(f"`firnline undo {named}` brings everything back until the purge starts")
     if status.state is RunState.COMMITTED:
-        ends = "" if run.purge_due_ms is None else f", from {format_instant(run.purge_due_ms)} on"
+        ends = "" if run.purge_due_ms is None else f", from {tell_due(run.purge_due_ms)} on"
         yield Hint(f"`firnline purge {named}` deletes the files{ends}")
 
 
 def _because(status: RunStatus) -> str:
     if status.state is RunState.CANCELLED and _why_cancelled(status):
         return f", because {_why_cancelled(status)}"
-    return f", waits for {status.waits}" if status.waits else ""
+    return f", waits for {status.waits_told}" if status.waits else ""

@@ -6,11 +6,11 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from firnline.journal.events import RunState
-from firnline.model.times import format_instant
-from firnline.ops.runs.status import RunStatus
+from firnline.model.times import minute, second
+from firnline.ops.runs.status import RunStatus, grace_end
 from firnline.plans.html.charts import DOUBT, GOES, OTHER, STAYS, Share, share_bar, small_bar
 from firnline.plans.html.markup import Markup, card, figures, joined, listed, paragraph, table
-from firnline.plans.pages import minute, number, size, tally
+from firnline.plans.pages import number, size, tally
 from firnline.plans.stages import in_words
 
 _HEADINGS = ("run", "state", "waits for", "planned", "snapshots", "files", "bytes", "grace ends", "outcomes", "")
@@ -38,8 +38,8 @@ def run_html(status: RunStatus) -> Markup:
         _said(status),
         listed(f"will {in_words(each)}" for each in status.run.stages_left),
         table(
-            ("event", "at", "state"),
-            ((str(each.number), format_instant(each.at_ms), each.state.value) for each in status.run.events),
+            ("event", "at (UTC)", "state"),
+            ((str(each.number), second(each.at_ms), each.state.value) for each in status.run.events),
         ),
     )
 
@@ -65,7 +65,7 @@ def _said(status: RunStatus) -> Markup:
 def _row(status: RunStatus) -> tuple[str, ...]:
     shares = [Share(name, each.files, tally(each), _COLOURS.get(name, OTHER)) for name, each in status.outcomes.items()]
     bar = small_bar(f"files of {status.id}", shares)
-    return (status.id, status.state.value, status.waits or "", *run_figures(status), bar)
+    return (status.id, status.state.value, status.waits_told, *run_figures(status), bar)
 
 
 def run_figures(status: RunStatus) -> tuple[str, ...]:
@@ -76,6 +76,6 @@ def run_figures(status: RunStatus) -> tuple[str, ...]:
         number(len(run.plan["expire"])),
         number(planned["files"]),
         size(planned["bytes"]),
-        "" if run.purge_due_ms is None else minute(run.purge_due_ms),
+        grace_end(run),
         ", ".join(f"{name}: {tally(each)}" for name, each in status.outcomes.items()),
     )

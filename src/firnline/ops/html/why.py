@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from firnline.model.times import minute
 from firnline.ops.looking.why import RUN, SNAPSHOT, Explanation, SnapshotAnswer
 from firnline.plans.html.charts import GOES, STAYS, TimedMark, time_columns
 from firnline.plans.html.markup import Markup, card, figures, joined, listed, paragraph, table
-from firnline.plans.pages import minute, number
+from firnline.plans.pages import number
 
 
 def why_html(answer: Explanation) -> Markup:

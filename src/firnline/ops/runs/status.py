@@ -12,7 +12,7 @@ from firnline.journal.runs import Run
 from firnline.model.files import Tally
 from firnline.model.removals import Removal
 from firnline.model.snapshots import SnapshotId
-from firnline.model.times import format_instant
+from firnline.model.times import due_minute, format_instant, minute, tell_due, tell_dues
 from firnline.ops.table.context import TableContext
 from firnline.plans.plan import tally_json
 from firnline.plans.stages import stages_json
@@ -52,6 +52,11 @@ class RunStatus:
         """What an undo did not bring back, because it was created again."""
         return tuple(self.run.events[-1].detail.get("left_alone") or ())
 
+    @property
+    def waits_told(self) -> str:
+        """What the run waits for, as a person is told it; empty where it waits for nothing."""
+        return tell_dues(self.waits or "")
+
     def to_json(self) -> dict[str, Any]:
         """Returns the contract of `runs --json`: instants are ISO 8601, ids are strings."""
         run = self.run
@@ -90,15 +95,25 @@ def status_of(work: TableContext, run: Run, waits: str | None = None) -> RunStat
     return RunStatus(run, waits, outcome_totals(work.store, run.folder))
 
 
+def grace_end(run: Run) -> str:
+    """Returns when the grace of a run's files ends or has ended, as every table of runs tells it; nothing before the
+    commit, and where all of it came back.
+    """
+    due = run.purge_due_ms
+    if due is None or run.state is RunState.UNDONE:
+        return ""
+    return minute(due) if run.is_finished else due_minute(due)
+
+
 def waiting_note(run: Run) -> str:
     """Returns what one who plans should know of a run on the same table that has not ended."""
     if run.state is RunState.PLANNED and not run.is_meant:
         return f"{run.id} is saved and waits for `firnline commit`; `firnline undo` calls it off"
     if run.commit_due_ms is not None:
-        return f"{run.id} waits to be called off; it commits from {format_instant(run.commit_due_ms)} on"
+        return f"{run.id} waits to be called off; it commits from {tell_due(run.commit_due_ms)} on"
     if run.state is RunState.COMMITTED and run.purge_due_ms is not None:
         took = len((run.removal or Removal()).ids)
-        ends = format_instant(run.purge_due_ms)
+        ends = tell_due(run.purge_due_ms)
         return f"{run.id} took out {took:,} snapshots; what it frees is still there and goes from {ends} on"
     return f"{run.id} is {run.state}; `firnline resume` goes on with it"
 

@@ -14,7 +14,7 @@ from firnline.journal.runs import Run
 from firnline.model.files import Root
 from firnline.model.removals import Removal
 from firnline.model.snapshots import SnapshotId
-from firnline.model.times import format_instant
+from firnline.model.times import tell_instant
 from firnline.ops.history.ledger import note_end
 from firnline.ops.history.remember import RunHistory
 from firnline.ops.runs.change import change, fence_off, version_of
@@ -92,7 +92,7 @@ def undo_run(leased: LeasedRun) -> LeasedRun:
 def _too_late(run: Run) -> str:
     """Returns why a run cannot be undone any more, or need not be."""
     last = run.events[-1]
-    at = format_instant(last.at_ms)
+    at = tell_instant(last.at_ms)
     match run.state:
         case RunState.UNDONE:
             return f"{run.id} was already undone, at {at}"

@@ -9,9 +9,9 @@ from typing import Any
 from firnline.history.listing import id_of, time_of
 from firnline.model.files import Tally
 from firnline.model.snapshots import SnapshotId
-from firnline.model.times import format_instant
+from firnline.model.times import format_instant, minute
 from firnline.ops.tiers.waking import RestoreNote
-from firnline.plans.pages import Block, Grid, Line, Page, counted, minute, tally
+from firnline.plans.pages import Block, Grid, Line, Page, counted, tally
 from firnline.plans.plan import tally_json
 from firnline.policy.prices import STANDARD, Price
 from firnline.policy.tiers import LIVE

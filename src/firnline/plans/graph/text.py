@@ -11,9 +11,10 @@ from typing import Any
 
 from firnline.foreign import harmless
 from firnline.model.drawing import SnapshotFate
+from firnline.model.times import minute
 from firnline.plans.graph.facts import GraphLabel, GraphSnapshot, LabelKind, SnapshotGraph
 from firnline.plans.graph.folding import GraphRow, alike_rows, legible_rows
-from firnline.plans.pages import Block, Drawn, Hint, Line, Page, counted, minute, number
+from firnline.plans.pages import Block, Drawn, Hint, Line, Page, counted, number
 
 WIDTH = 80
 SIGNS = {

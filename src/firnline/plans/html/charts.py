@@ -7,8 +7,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from firnline.model.times import minute
 from firnline.plans.html.markup import Markup, element
-from firnline.plans.pages import minute, number
+from firnline.plans.pages import number
 
 _VARIABLE = "-" + "-firnline-"
 

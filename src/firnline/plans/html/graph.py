@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from firnline.model.drawing import SnapshotFate
-from firnline.model.times import format_instant
+from firnline.model.times import minute, tell_instant
 from firnline.plans.graph.facts import GraphLabel, GraphSnapshot, LabelKind, SnapshotGraph
 from firnline.plans.graph.folding import GraphRow, legible_rows
 from firnline.plans.graph.text import graph_page, label_in_words, many_in_words
 from firnline.plans.html.charts import DOUBT, GOES, OTHER, STAYS, colour
 from firnline.plans.html.markup import Markup, card, element, figures, joined, paragraph
-from firnline.plans.pages import counted, minute, number
+from firnline.plans.pages import counted, number
 
 LinkOf = Callable[[str], str]
 """Returns the address of a page about a snapshot."""
@@ -135,7 +135,7 @@ def _row(row: GraphRow, number: int, link: LinkOf | None) -> Iterator[Markup]:
         yield element("text", many_in_words(row.snapshots), x=right, y=y + 4, fill=_INK, font_style="italic")
         return
     (one,) = row.snapshots
-    told = f"{one.id}, {format_instant(one.timestamp_ms)}: {_SAID[one.fate]}"
+    told = f"{one.id}, {tell_instant(one.timestamp_ms)}: {_SAID[one.fate]}"
     why = f"; {', '.join(one.reasons)}" if one.reasons else ""
     yield element("circle", element("title", told + why), cx=_x(row), cy=y, r=_DOT, fill=_FATES[one.fate])
     name = element("tspan", one.id)

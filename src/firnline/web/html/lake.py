@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from firnline.model.times import minute
 from firnline.ops.html.why import why_html
 from firnline.ops.looking.why import Explanation
 from firnline.ops.runs.status import RunStatus
 from firnline.ops.tiers.whereabouts import monthly
 from firnline.plans.html.charts import GOES, count_bars
 from firnline.plans.html.markup import Markup, element, joined, paragraph, table
-from firnline.plans.pages import minute, number, shortened, size
+from firnline.plans.pages import number, shortened, size
 from firnline.web.facts.costs import TierCost
 from firnline.web.facts.lake import SORTS, LakeView, TableRow
 from firnline.web.facts.savings import Savings

@@ -48,7 +48,7 @@ def _standing(report: RunReport, done: int) -> Iterator[Markup]:
         said = f"{number(done)} of {number(planned['files'])} files"
         yield element("p", element("progress", said, **bar), f" {said}")
     if status.waits:
-        yield paragraph(f"waits for: {status.waits}")
+        yield paragraph(f"waits for: {status.waits_told}")
     if status.run.approval is not None:
         by, note = status.run.approval.detail["by"], status.run.approval.detail.get("note")
         yield paragraph(f"approved by {by}{f': {note}' if note else ''}")

@@ -132,7 +132,7 @@ def runs_table(runs: list[RunStatus], address: AddressOf | None) -> Markup:
 
 def _run(status: RunStatus, address: AddressOf | None) -> tuple[str, ...]:
     name = status.id if address is None else element("a", status.id, href=address(status.id))
-    waits = f", waits: {status.waits}" if status.waits else ""
+    waits = f", waits: {status.waits_told}" if status.waits else ""
     return (name, status.state.value + waits, *run_figures(status))
 
 

@@ -13,7 +13,7 @@ from firnline.formats.paimon import names
 from firnline.formats.paimon.reading import fields
 from firnline.formats.paimon.reading.branches import Branch
 from firnline.model.snapshots import MAIN
-from firnline.model.times import format_duration, format_instant
+from firnline.model.times import format_duration, tell_due
 from firnline.policy.native import LARGEST, Range
 from firnline.policy.periods import cutoff_of, newer_than
 from firnline.ports.abilities import SideObject
@@ -129,7 +129,7 @@ def consumer_fates(branch: Branch, consumers: Mapping[str, Consumer], now_ms: in
     """Yields each consumer; one that nobody has moved for as long as the table says no longer holds anything."""
     for name, consumer in sorted(consumers.items()):
         goes = not consumer.in_force(now_ms)
-        told = "" if consumer.until_ms is None else f"; its time ends at {format_instant(consumer.until_ms)}"
+        told = "" if consumer.until_ms is None else f"; its time ends at {tell_due(consumer.until_ms)}"
         why = (
             f"consumer.expiration-time: not modified for longer than {format_duration(consumer.longest_ms or 0)}"
             if goes
