@@ -90,7 +90,7 @@ def test_tables_of_catalogs_with_servers_of_their_own_share_no_unit(
         begun.append(passes_of(walks))
         return begun[-1]
 
-    monkeypatch.setattr("firnline.local.engine.passes_of", noted)
+    monkeypatch.setattr("firnline.walking.axis.passes_of", noted)
     five.policy = "sharing: none\n"
     answers = planned(five)
     assert {each.problem for each in answers.values()} == {None}
