@@ -55,7 +55,7 @@ hint: `firnline expire TABLE`, with the same options, carries it out; it asks fi
 def story() -> SmallTable:
     """A fortnight: a file elsewhere, an overwrite, a tag that stays, one whose time is over, and a branch."""
     table = SmallTable(ObjectStores(), "memory://page/lake/trips", AvroLayout(3, codec="null"))
-    table.properties["comment"] = "numbers with more digits leave the size of this metadata at 6.8 KiB"
+    table.properties["comment"] = "of 6.8 KiB, be numbers longer"
     table.register([Item("memory://page/elsewhere/x.parquet", 5_000)])
     first = table.append(3)
     table.delete_rows(table.live()[1:3])
