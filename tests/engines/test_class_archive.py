@@ -53,6 +53,7 @@ def test_the_first_session_leaves_it_to_its_user_alone_and_a_later_one_maps_it(a
     assert kept(archive.parents[2]) == [archive]
 
 
+@pytest.mark.full
 def test_one_that_others_may_write_to_is_not_mapped(archive: Path, tmp_path: Path) -> None:
     open_to_all = tmp_path / "firnline" / "code" / archive.name
     open_to_all.parent.mkdir(mode=0o700, parents=True)
@@ -61,7 +62,7 @@ def test_one_that_others_may_write_to_is_not_mapped(archive: Path, tmp_path: Pat
     assert archive.name not in start(tmp_path)
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.full
 @pytest.mark.parametrize("damage", ["cut", "garbage", "empty"])
 def test_one_that_is_damaged_keeps_no_session_from_starting(archive: Path, tmp_path: Path, damage: str) -> None:
     whole = archive.read_bytes()
@@ -72,6 +73,7 @@ def test_one_that_is_damaged_keeps_no_session_from_starting(archive: Path, tmp_p
     start(tmp_path)
 
 
+@pytest.mark.full
 def test_options_of_the_user_stand_alone(archive: Path, tmp_path: Path) -> None:
     copy = copy_of(archive, tmp_path)
     assert copy.name not in start(tmp_path, SPARK_SUBMIT_OPTS="-Dmine=1")
