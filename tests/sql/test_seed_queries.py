@@ -14,7 +14,7 @@ from firnline.app.places import now_ms
 from firnline.cli.main import run
 from firnline.errors import UnreadableMetadata, UsageError
 from firnline.lake import Lake, open_lake
-from firnline.model.times import DAY_MS, HOUR_MS, parse_instant
+from firnline.model.times import DAY_MS, HOUR_MS, parse_moment
 from firnline.sql.session import StatementAnswer
 from firnline.sql.source import register
 
@@ -71,7 +71,7 @@ def test_rows_tags_and_the_seeds_statements(july: Facts, spark: SparkSession) ->
     assert isinstance(tagged, StatementAnswer)
     assert "kept forever" in tagged.text
     assert isinstance(again, StatementAnswer)
-    until = parse_instant(again.text.rpartition("kept until ")[2])
+    until = parse_moment(again.text.rpartition("kept until ")[2])
     assert abs(until - now_ms() - 7 * DAY_MS) < HOUR_MS, "from now on, however old the snapshot is"
     refs = open_lake().places.source(TABLE).load().refs
     assert refs["incident"].snapshot == state.current

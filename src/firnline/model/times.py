@@ -70,13 +70,19 @@ def parse_instant(text: str) -> int:
     return round(moment.timestamp() * 1000)
 
 
+_UTC = " UTC"
+
+
 def parse_moment(text: str) -> int:
-    """Returns the same, also for a date alone: the instant at which that day begins in UTC.
+    """Returns the same, also for a date alone: the instant at which that day begins in UTC; and for what `tell_instant`
+    told.
 
     Only for what a person types: the answer shows which instant that was.
     """
     cleaned = text.strip()
-    return parse_instant(f"{cleaned}T00:00:00Z" if _DATE.fullmatch(cleaned) else cleaned)
+    if _DATE.fullmatch(cleaned):
+        return parse_instant(f"{cleaned}T00:00:00Z")
+    return parse_instant(f"{cleaned.removesuffix(_UTC)}Z" if cleaned.endswith(_UTC) else cleaned)
 
 
 def parse_last_moment(text: str) -> int:
@@ -122,7 +128,7 @@ def tell_instant(ms: int) -> str:
     """Returns '2026-08-22 09:00 UTC': an instant in a sentence for a person, as precise as tables tell it. What a
     program reads has `format_instant`.
     """
-    return f"{minute(ms)} UTC"
+    return f"{minute(ms)}{_UTC}"
 
 
 def due_minute(ms: int) -> str:
@@ -132,7 +138,7 @@ def due_minute(ms: int) -> str:
 
 def tell_due(ms: int) -> str:
     """Returns the same in a sentence."""
-    return f"{due_minute(ms)} UTC"
+    return f"{due_minute(ms)}{_UTC}"
 
 
 def tell_dues(text: str) -> str:

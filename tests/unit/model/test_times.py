@@ -14,6 +14,7 @@ from firnline.model.times import (
     format_instant,
     parse_duration,
     parse_instant,
+    parse_moment,
     tell_due,
     tell_dues,
     tell_instant,
@@ -131,3 +132,10 @@ def test_people_are_told_minutes_and_what_is_waited_for_is_over_by_then() -> Non
     assert tell_due(at - 1) == "2026-11-18 14:00 UTC"
     assert tell_due(LAST_MS) == "9999-12-31 23:59 UTC"
     assert tell_dues("grace, at 2026-11-18T14:00:00.001Z; x") == "grace, at 2026-11-18 14:01 UTC; x"
+
+
+def test_what_people_are_told_they_may_type() -> None:
+    at = parse_instant("2026-11-18T14:00:00Z")
+    assert parse_moment(tell_instant(at)) == at
+    with pytest.raises(BadTimestamp):
+        parse_moment("2026-11-18 UTC")
