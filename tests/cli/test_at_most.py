@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from firnline.model.times import parse_instant, tell_due
 from firnline.ops.runs.bounded import MOST_TRIES, most_within
 from firnline.testing.tables import QuickFiles, SmallTable
 from tests.cli.saying import Capture, facts, said
@@ -144,7 +145,7 @@ def test_a_plan_tells_of_runs_that_wait(lake: Lake, capsys: Capture) -> None:
     saved = facts(capsys, "plan", "lake.ns.events", "--keep-last", "1", "--save")["run"]
     shown = said(capsys, "plan", "lake.ns.events", "--keep-last", "1")
     took = f"{done['run']} took out {len(done['expired'])} snapshots; what it frees is still there and goes from "
-    assert f"note: {took}{done['grace_ends']} on" in shown
+    assert f"note: {took}{tell_due(parse_instant(done['grace_ends']))} on" in shown
     assert f"note: {saved} is saved and waits for `firnline commit`" in shown
     facts(capsys, "undo", done["run"])
     assert done["run"] not in said(capsys, "plan", "lake.ns.events", "--keep-last", "1")
