@@ -47,6 +47,7 @@ def copy_of(archive: Path, cache: Path) -> Path:
     return copy
 
 
+@pytest.mark.full
 def test_the_first_session_leaves_it_to_its_user_alone_and_a_later_one_maps_it(archive: Path) -> None:
     assert archive.stat().st_mode & 0o777 == 0o600
     assert archive.name in start(archive.parents[2])

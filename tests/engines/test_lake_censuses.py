@@ -150,6 +150,7 @@ def two_tables(folder: Path, strays: int) -> CensusLake:
     return CensusLake(worlds, ["0", "1"])
 
 
+@pytest.mark.full
 @pytest.mark.spark
 @pytest.mark.xdist_group("spark")
 def test_orphans_of_one_table_come_to_the_driver_in_several_jobs(
@@ -173,6 +174,7 @@ def test_orphans_of_one_table_come_to_the_driver_in_several_jobs(
     assert 0 < max(came) < 3 * a_job
 
 
+@pytest.mark.full
 @pytest.mark.spark
 @pytest.mark.xdist_group("spark")
 def test_a_disk_that_takes_no_rows_is_told(spark: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

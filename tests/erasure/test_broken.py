@@ -73,6 +73,7 @@ def _erased_lake(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Eras
         yield made
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("way", WAYS)
 def test_cut_at_every_effect(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, way: str) -> None:
     with _erased_lake(tmp_path / "lake", monkeypatch) as broken:

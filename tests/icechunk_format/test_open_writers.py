@@ -309,6 +309,7 @@ def said_by(act: Callable[[], object]) -> FirnlineError | None:
     return None
 
 
+@pytest.mark.full
 def test_an_old_session_commits_at_any_request_of_a_search(copies: Callable[[], Scene]) -> None:
     """It is older than every cutoff. What was deleted before the refs were read again is gone, and firnline says so;
     nothing that was still there then goes.

@@ -16,6 +16,7 @@ pytestmark = pytest.mark.xdist_group("judge-0")  # shares that group's JVM
 COVERING = [29, 47, 20, 3, 7]  # together these seeds reach every operation
 
 
+@pytest.mark.full
 def test_few_seeds_reach_every_operation_and_every_format_version(judge: Jvm, tmp_path: Path) -> None:
     done: Counter[str] = Counter()
     for seed in COVERING:

@@ -42,6 +42,7 @@ def said(capsys: pytest.CaptureFixture[str], statement: str) -> list[dict[str, o
     return found
 
 
+@pytest.mark.full
 def test_firnline_sql_answers_of_what_expired(remembering: Copy, capsys: pytest.CaptureFixture[str]) -> None:
     table = f"`{remembering.table}`"
     found = said(

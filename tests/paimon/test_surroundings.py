@@ -57,6 +57,7 @@ def play(both: Paimon, seed: int, counts: Counter[str], often: Iterable[str] = (
         steps.end()
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("seed", range(FIRST, FIRST + COUNT))
 def test_whatever_happens_around_a_table_nothing_of_it_is_lost(
     both: Paimon, seed: int, record_property: Record

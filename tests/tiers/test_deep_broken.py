@@ -90,7 +90,7 @@ def _counted(broken: DeepBrokenLake, act: Callable[[], Any]) -> CountingFault:
     return counting
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("table", [LIVE, COLD])
 def test_cut_at_every_effect(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, table: str, way: str) -> None:
@@ -105,6 +105,7 @@ def test_cut_at_every_effect(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ta
             broken.check_end()
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("to", ["live", "cold"])
 def test_a_restore_that_was_cut_is_tried_again(

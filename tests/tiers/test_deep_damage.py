@@ -60,7 +60,7 @@ def _of_another_table(lake: DeepLake) -> None:
     _written(segment, _segments(lake, "u")[0].read_bytes())
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("damage", [*DAMAGES, "another table's"])
 def test_a_damaged_index_stops_the_purge(lake: DeepLake, damage: str) -> None:
     before = lake.cold_rows("t")
@@ -78,6 +78,7 @@ def test_a_damaged_index_stops_the_purge(lake: DeepLake, damage: str) -> None:
     assert lake.cold_rows("t") == before
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("damage", list(DAMAGES))
 def test_a_bundle_that_is_damaged_before_the_commit_is_packed_again(lake: DeepLake, damage: str) -> None:
     """What was archived and not yet committed still lies in the cold table."""

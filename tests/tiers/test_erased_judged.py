@@ -104,6 +104,7 @@ def test_every_snapshot_is_read_without_the_rows_of_the_file(shore: Shore, spark
         assert shore.firnline("check", each)["sound"], each
 
 
+@pytest.mark.full
 def test_rows_keep_their_numbers(shore: Shore, spark: JavaSpark) -> None:
     """Entries of a manifest have no numbers of their own until it is written anew: each begins where the last ended."""
     live = shore.live_table("numbered")

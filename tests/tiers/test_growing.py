@@ -40,6 +40,7 @@ def shore(tmp_path: Path, moto: Server, monkeypatch: pytest.MonkeyPatch) -> Shor
     return made
 
 
+@pytest.mark.full
 def test_each_file_is_put_once_and_what_is_there_stays(shore: Shore, moto: Server) -> None:
     before: dict[str, Any] = {"snapshots": [], "snapshot-log": [], "refs": {}}
     rows: dict[int, list[int]] = {}

@@ -67,6 +67,7 @@ class Told:
         return {each["timestamp-ms"]: each["snapshot-id"] for each in self.document["snapshot-log"]}
 
 
+@pytest.mark.full
 def test_what_expired_is_read_from_the_tier(shore: Shore, spark: JavaSpark, record_property: Record) -> None:
     """Two runs, of a table that becomes one of format version 3 in between."""
     live, cold = shore.live_table(), shore.cold_table()

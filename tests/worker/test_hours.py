@@ -129,6 +129,7 @@ def test_nothing_is_asked_outside_the_window_and_the_next_one_ends_it(lake: Slow
     stopped_by_its_window(lake, 6_000)
 
 
+@pytest.mark.full
 def test_copies_to_a_tier_end_with_the_window_and_the_next_one_goes_on(lake: SlowLake) -> None:
     lake.pause_s, lake.slow = 0.5, re.compile("^(PUT|POST) [^?]*/cold/")
     first = stopped_by_its_window(lake, 12_000, besides=lake.with_tier())
@@ -137,6 +138,7 @@ def test_copies_to_a_tier_end_with_the_window_and_the_next_one_goes_on(lake: Slo
     assert [len(cold.load_table(each).snapshots()) for each in cold.list_tables("db")] == [4] * TABLES
 
 
+@pytest.mark.full
 @pytest.mark.spark
 @pytest.mark.xdist_group("spark")
 def test_executors_end_with_the_window_and_the_next_one_goes_on(lake: SlowLake) -> None:

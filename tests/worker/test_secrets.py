@@ -143,6 +143,7 @@ def test_the_search_finds_what_is_planted_on_purpose(lake: PlantedLake) -> None:
     assert {name for _, name in lake.leaks()} == {"basic", "token", "store"}
 
 
+@pytest.mark.full
 def test_a_worker_and_looks_at_what_it_did_show_no_secret(lake: PlantedLake) -> None:
     with _listening(lake) as place:
         lake.said.append(("metrics", wait_for(place, DONE).encode()))

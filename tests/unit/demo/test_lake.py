@@ -38,6 +38,7 @@ def named(folder: Path, name: str) -> Table:
     return open_lake(folder).load_table(f"artemis.{name}")
 
 
+@pytest.mark.full
 def test_every_table_has_the_same_number_of_snapshots_on_every_build(table: Table) -> None:
     assert len(table.metadata.snapshots) == SNAPSHOTS[table.name()[-1]]
 
