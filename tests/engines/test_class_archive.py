@@ -13,7 +13,9 @@ pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("archive-of-classes")]
 
 _START = """
 from firnline.spark.session import session
-jvm = session().sparkContext._gateway.proc.pid
+context = session().sparkContext
+context.parallelize([1]).count()  # from then on a thread listens to the JVM
+jvm = context._gateway.proc.pid
 print({line.split()[-1] for line in open(f"/proc/{jvm}/maps") if line.rstrip().endswith(".jsa")})
 """
 
@@ -23,6 +25,7 @@ def start(cache: Path, **more: str) -> str:
     plain = {name: value for name, value in os.environ.items() if not name.startswith(("SPARK_", "PYSPARK_"))}
     environment = {**plain, "XDG_CACHE_HOME": str(cache), **more}
     told = subprocess.run([sys.executable, "-c", _START], env=environment, check=True, capture_output=True, text=True)
+    assert "Traceback" not in told.stderr
     return told.stdout.strip().splitlines()[-1]
 
 

@@ -180,6 +180,9 @@ def _end_jvm() -> bool:
         return False
     if sys.stderr.isatty():
         print("keeping the classes that Spark loaded: it starts sooner the next time", file=sys.stderr)
+    context: Any = SparkContext._active_spark_context
+    if context is not None:
+        context.stop()  # else a thread of its own tells with a traceback that the JVM is gone
     gateway.shutdown()
     gateway.proc.stdin.close()  # it ends by that
     try:
