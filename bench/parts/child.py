@@ -177,7 +177,7 @@ def session_for(way: str, warehouse: str, memory: str) -> SparkSession | None:
         from firnline.spark.session import session
 
         settle_in()
-        return session()
+        return session(brief=True)
     if not way.startswith("own-"):
         from parts.session import started
 

@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from firnline.cli.terminal.opening import lake_of, looking_lake
+from firnline.lake import open_lake
 from firnline.spark.jvm import classes
-from firnline.spark.jvm.classes import LAUNCHER_OPTIONS, OPTIONS, fit, quick_start
+from firnline.spark.jvm.classes import LAUNCHER_OPTIONS, OPTIONS, QUICK_COMPILER, fit, quick_start
 
 
 @pytest.fixture
@@ -35,10 +37,10 @@ def an_archive(code: Path, mode: int = 0o600) -> Path:
     return archive
 
 
-def asked() -> str:
+def asked(*, brief: bool = False) -> str:
     """Returns the options while a session starts; afterwards the environment is as it was."""
     before = dict(os.environ)
-    with quick_start():
+    with quick_start(brief=brief):
         said = os.environ.get(OPTIONS, "")
     assert dict(os.environ) == before
     return said
@@ -79,6 +81,18 @@ def test_options_of_the_user_stand_alone(code: Path, monkeypatch: pytest.MonkeyP
     assert asked() == "-Dmine=1"
 
 
+def test_one_for_a_single_command_compiles_quickly(code: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert QUICK_COMPILER in asked(brief=True)
+    an_archive(code)
+    assert "SharedArchiveFile" in asked(brief=True)
+    assert QUICK_COMPILER in asked(brief=True)
+    assert QUICK_COMPILER not in asked()
+    code.chmod(0o777)
+    assert asked(brief=True) == QUICK_COMPILER
+    monkeypatch.setenv(OPTIONS, "-Dmine=1")
+    assert asked(brief=True) == "-Dmine=1"
+
+
 def test_one_with_which_no_session_starts_is_removed(code: Path) -> None:
     archive = an_archive(code)
     with pytest.raises(RuntimeError), quick_start():
@@ -100,3 +114,10 @@ def test_what_a_killed_process_left_is_removed_in_time(code: Path) -> None:
     asked()
     assert not left.exists()
     assert fresh.exists()
+
+
+def test_only_a_command_has_a_session_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert looking_lake(None, "spark", as_json=True).places.engines.brief
+    assert lake_of(None, "spark", as_json=True).places.engines.brief
+    assert not open_lake().places.engines.brief

@@ -60,7 +60,7 @@ _CALL_S = 20
 @dataclass
 class Engines:
     """Chooses the engine for each piece of work. Raises UsageError for a name that is none of `ENGINES`. `part` is that
-    of the stores' limits as which this process works.
+    of the stores' limits as which this process works. A session that is started is `brief` if it serves one command.
     """
 
     named: str = "auto"
@@ -68,6 +68,7 @@ class Engines:
     progress: Progress = field(default_factory=Silent)
     limits: StoreLimits = field(default_factory=StoreLimits)
     part: float = 1.0
+    brief: bool = False
     _pays: bool = field(default=False, init=False)
     _deleting: Any = field(default_factory=Lock, init=False, repr=False)
     _copying: Any = field(default_factory=Lock, init=False, repr=False)
@@ -146,7 +147,7 @@ class Engines:
     def _opened(self) -> Session:
         from firnline.spark.session import session
 
-        self._at_work = session(self.session)
+        self._at_work = session(self.session, brief=self.brief)
         return self._at_work
 
     def stop_jobs(self) -> None:

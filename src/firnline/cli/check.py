@@ -9,8 +9,8 @@ import typer
 
 from firnline.app.many import AT_ONCE
 from firnline.cli.terminal import options
+from firnline.cli.terminal.opening import looking_lake
 from firnline.cli.terminal.output import exit_code_of, output_for
-from firnline.cli.terminal.progress import progress_for
 from firnline.plans.answers import TableAnswer, facts_of
 from firnline.plans.pages import Block, Grid, Line, Page, counted, number, shortened, size
 
@@ -45,9 +45,7 @@ def check(
     """
     if tables is not None and len(tables) == _STORE_AND_URI and tables[0] == "store":
         return _check_store(tables[1], config, as_json)
-    from firnline.lake import open_lake
-
-    lake = open_lake(config, engine=engine, progress=progress_for(as_json), trust=trust or ())
+    lake = looking_lake(config, engine, as_json, trust)
     one = options.the_one(tables, every)
     if one is None:
         return _show_all(list(lake.several(None if every else tables, at_once=at_once).check()), as_json)

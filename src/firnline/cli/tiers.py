@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from firnline.cli.terminal import completing, options
+from firnline.cli.terminal.opening import looking_lake
 from firnline.cli.terminal.output import output_for
-from firnline.cli.terminal.progress import progress_for
 from firnline.errors import UsageError
 from firnline.plans.pages import Block, Hint, Line, Page, counted, tally
 
@@ -36,9 +36,7 @@ def archive(
     """Hand the snapshots of TABLE that a run would expire now to the tier that its policy names, complete and verified.
     The live table is not changed: `firnline expire` does that after handing over.
     """
-    from firnline.lake import open_lake
-
-    lake = open_lake(config, engine=engine, progress=progress_for(as_json))
+    lake = looking_lake(config, engine, as_json)
     handed = lake.archive(table, older_than=older_than, retain_last=retain_last, now=now)
     output_for(as_json).show(_page(handed), handed.to_json())
 
@@ -88,12 +86,11 @@ def restore(
     What sleeps in an archive class is asked for first, for a case and by a person, and waited for: the same command,
     given again, goes on.
     """
-    from firnline.lake import open_lake
     from firnline.ops.tiers.waking import Awaited, Inquiry
 
     if as_branch and as_tag:
         raise UsageError("--as-branch and --as-tag do not go together", hint="a snapshot comes back under one name")
-    lake = open_lake(config, engine=engine, progress=progress_for(as_json))
+    lake = looking_lake(config, engine, as_json)
     formal = None if case is None and by is None else Inquiry(case or "", by or "", speed, days, not no_wait)
     found = lake.restore(table, snapshot, to, branch=as_branch, tag=as_tag, inquiry=formal)
     page = _awaited_page(found) if isinstance(found, Awaited) else _restored_page(found)
@@ -128,10 +125,9 @@ def tiers(
     """Show where each known snapshot of TABLE lives: in the live table, in a tier, or nowhere any more; and what each
     tier holds. Changes nothing.
     """
-    from firnline.lake import open_lake
     from firnline.ops.tiers.whereabouts import tiers_page
 
-    found = open_lake(config, engine=engine, progress=progress_for(as_json)).tiers(table)
+    found = looking_lake(config, engine, as_json).tiers(table)
     output_for(as_json).show(tiers_page(found, everything), found.to_json())
 
 

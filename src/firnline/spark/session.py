@@ -91,9 +91,9 @@ _SAID = ("SPARK_CONF_DIR", "PYSPARK_SUBMIT_ARGS", "PYSPARK_GATEWAY_PORT")
 _START = "it needs Java 17 or newer (JAVA_HOME), or a cluster that answers; `--engine local` needs neither"
 
 
-def session(given: SparkSession | None = None) -> SparkSession:
+def session(given: SparkSession | None = None, *, brief: bool = False) -> SparkSession:
     """Returns the given session, the active one, or a new one where the environment says, with executors equipped.
-    Raises UsageError where there can be none, or the given one was stopped.
+    Raises UsageError where there can be none, or the given one was stopped. A brief one serves one command only.
 
     `SPARK_REMOTE` names a Spark Connect server, `SPARK_MASTER` a cluster; Spark's own ways are left to Spark. Tasks
     beside this process must run this very interpreter: with another Python they fail, and say so only in their logs.
@@ -101,7 +101,7 @@ def session(given: SparkSession | None = None) -> SparkSession:
     if given is not None and is_stopped(given):
         raise UsageError("the Spark session that was handed in was stopped", hint="open the lake with one that runs")
     try:
-        return equipped(given or SparkSession.getActiveSession() or _started())
+        return equipped(given or SparkSession.getActiveSession() or _started(brief))
     except PySparkException as problem:
         raise UsageError(f"Spark cannot be started: {said_by(problem)}", _START) from problem
 
@@ -125,7 +125,7 @@ def is_stopped(given: SparkSession) -> bool:
         return True
 
 
-def _started() -> SparkSession:
+def _started(brief: bool) -> SparkSession:
     builder = SparkSession.builder.appName("firnline")
     remote, master = os.environ.get("SPARK_REMOTE"), os.environ.get("SPARK_MASTER")
     os.environ.setdefault("PYSPARK_PYTHON", _python(None if remote else master))
@@ -140,7 +140,7 @@ def _started() -> SparkSession:
         builder, settings = builder.master("local[*]"), {**settings, **_LOCAL}
     for name, value in settings.items():
         builder = builder.config(name, value)
-    with quick_start(), nullcontext() if SPARK_IS_HEARD.get()() else unheard():
+    with quick_start(brief=brief), nullcontext() if SPARK_IS_HEARD.get()() else unheard():
         return builder.getOrCreate()
 
 

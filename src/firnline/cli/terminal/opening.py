@@ -22,14 +22,19 @@ def lake_of(config: str | None, engine: str, as_json: bool, trust: Iterable[str]
         config, engine=engine, progress=progress_for(as_json), interrupted=stop_on_interrupt(), trust=trust or ()
     )
     _OPENED.set(lake)
-    return lake
+    return _for_one_command(lake)
 
 
 def looking_lake(config: str | None, engine: str, as_json: bool, trust: Iterable[str] | None = None) -> Lake:
-    """Returns the lake for a command that changes nothing: Ctrl-C ends it at once."""
+    """Returns the lake for a command that has no run: Ctrl-C ends it at once."""
     from firnline.lake import open_lake
 
-    return open_lake(config, engine=engine, progress=progress_for(as_json), trust=trust or ())
+    return _for_one_command(open_lake(config, engine=engine, progress=progress_for(as_json), trust=trust or ()))
+
+
+def _for_one_command(lake: Lake) -> Lake:
+    lake.places.engines.brief = True
+    return lake
 
 
 def left_undone() -> bool:

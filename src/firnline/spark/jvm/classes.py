@@ -1,4 +1,5 @@
-"""An archive of the classes that a session of ours loads: a JVM that maps it starts in two thirds of the time.
+"""With what the JVM of a session of ours starts, above all an archive of the classes that it will load: a JVM that maps
+one starts in two thirds of the time.
 
 The first JVM that has none writes one when it ends, for one Java and the jars of one Spark. A JVM that an archive does
 not fit starts without it, and says nothing. An archive is code: anyone who may write to it runs what they like.
@@ -14,7 +15,7 @@ import stat
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from subprocess import TimeoutExpired
 from typing import Any
@@ -26,8 +27,11 @@ from firnline.own_files import half_of, is_half, is_own, is_own_folder, own_cach
 OPTIONS, LAUNCHER_OPTIONS = "SPARK_SUBMIT_OPTS", "SPARK_LAUNCHER_OPTS"
 """What the JVM of a session is started with, and the one before it, which only puts the other's command together."""
 
-BRIEF = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
-"""For a JVM that ends before an optimiser's work pays off."""
+QUICK_COMPILER = "-XX:TieredStopAtLevel=1"
+"""For a JVM that ends before an optimiser's work pays off: that takes a core from it for its first minute."""
+
+BRIEF = f"-XX:+UseSerialGC {QUICK_COMPILER}"
+"""For one that ends within seconds and does little."""
 
 _SILENT = "-XX:+IgnoreUnrecognizedVMOptions -Xlog:cds=off -Xlog:cds+dynamic=off"
 _ENDS_WITHIN_S = 60.0
@@ -68,9 +72,9 @@ def _spark_home() -> str:
 
 
 @contextmanager
-def quick_start() -> Iterator[None]:
-    """Around the start of a session: a JVM that it starts maps the archive, or is to write it. Options that the
-    environment has are the user's own, and stand alone.
+def quick_start(*, brief: bool = False) -> Iterator[None]:
+    """Around the start of a session: a JVM that it starts maps the archive, or is to write it; a brief one, which is
+    for one command, compiles quickly. Options that the environment has are the user's own, and stand alone.
     """
     if OPTIONS in os.environ or "PYSPARK_GATEWAY_PORT" in os.environ or SparkContext._gateway is not None:
         yield
@@ -78,7 +82,8 @@ def quick_start() -> Iterator[None]:
     archive = None
     with suppress(OSError):  # a home that cannot be written to
         archive = _place()
-    with _with_archive(archive) if archive else nullcontext():
+    compiler = QUICK_COMPILER if brief else ""
+    with _with_archive(archive, compiler) if archive else _in_environment(compiler):
         yield
 
 
@@ -92,22 +97,23 @@ def _place() -> Path | None:
 
 
 @contextmanager
-def _with_archive(archive: Path) -> Iterator[None]:
+def _with_archive(archive: Path, compiler: str) -> Iterator[None]:
     try:
         found = archive.lstat()
     except FileNotFoundError:
-        with _to_be_written(archive):
+        with _to_be_written(archive, compiler):
             yield
     else:
-        with _mapping(archive) if stat.S_ISREG(found.st_mode) and is_own(found) else nullcontext():
+        ours = stat.S_ISREG(found.st_mode) and is_own(found)
+        with _mapping(archive, compiler) if ours else _in_environment(compiler):
             yield
 
 
 @contextmanager
-def _mapping(archive: Path) -> Iterator[None]:
+def _mapping(archive: Path, compiler: str) -> Iterator[None]:
     """A JVM that did not start may have stumbled over a damaged archive: the next one goes without."""
     try:
-        with _in_environment(mapped(archive)):
+        with _in_environment(mapped(archive), compiler):
             yield
     except Exception:
         archive.unlink(missing_ok=True)
@@ -115,10 +121,10 @@ def _mapping(archive: Path) -> Iterator[None]:
 
 
 @contextmanager
-def _to_be_written(archive: Path) -> Iterator[None]:
+def _to_be_written(archive: Path, compiler: str) -> Iterator[None]:
     _sweep(archive.parent)
     draft = half_of(archive)
-    with _in_environment(written(draft)):
+    with _in_environment(written(draft), compiler):
         yield
     atexit.register(_keep, draft, archive)
 
@@ -132,9 +138,9 @@ def _sweep(folder: Path) -> None:
 
 
 @contextmanager
-def _in_environment(options: str) -> Iterator[None]:
+def _in_environment(*options: str) -> Iterator[None]:
     """Has the environment say the options for as long as this lasts: the JVM that is started then inherits them."""
-    values = {OPTIONS: options, LAUNCHER_OPTIONS: os.environ.get(LAUNCHER_OPTIONS, BRIEF)}
+    values = {OPTIONS: " ".join(filter(None, options)), LAUNCHER_OPTIONS: os.environ.get(LAUNCHER_OPTIONS, BRIEF)}
     before = {name: os.environ.get(name) for name in values}
     os.environ.update(values)
     try:
