@@ -74,7 +74,7 @@ class Lake(LookingVerbs, MarkingVerbs):
         text that makes no sense, or names a table that is not there, is refused before Spark is even loaded.
         """
         if "_statements" not in self.__dict__:
-            from firnline.sql.statements import loading, understood
+            from firnline.sql.text.statements import loading, understood
 
             understood(text, loading(self.places))
         return self._statements.run(text)

@@ -113,6 +113,9 @@ def cache_folder() -> Path:
 def _read(path: Path) -> Section:
     try:
         text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise PolicyError(f"there is no {path}", hint="name a file with --config") from None
     except (OSError, UnicodeDecodeError) as problem:
-        raise PolicyError(f"cannot read {path}: {problem}", hint="name a file with --config") from problem
+        said = getattr(problem, "strerror", None) or problem
+        raise PolicyError(f"cannot read {path}: {said}", hint="name a file with --config") from problem
     return parse_policy(text, str(path))

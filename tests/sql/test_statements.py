@@ -11,9 +11,9 @@ from firnline.errors import UsageError
 from firnline.model.times import DAY_MS
 from firnline.ops.marks.tags import FOREVER
 from firnline.sql.session import View, _with_views
-from firnline.sql.statements import Describe, Query, ShowTables, TagSnapshot, UseTable, parse
-from firnline.sql.versions import AtInstant, AtVersion, Version
-from firnline.sql.words import ends, split
+from firnline.sql.text.statements import Describe, Query, ShowTables, TagSnapshot, UseTable, parse
+from firnline.sql.text.versions import AtInstant, AtVersion, Version
+from firnline.sql.text.words import ends, split
 
 
 def query(text: str) -> Query:

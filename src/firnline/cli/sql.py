@@ -118,7 +118,7 @@ def _line(prompt: str) -> str | None:
 
 
 def _is_complete(text: str) -> bool:
-    from firnline.sql.words import ends
+    from firnline.sql.text.words import ends
 
     return ends(text)
 

@@ -131,6 +131,11 @@ def tell_instant(ms: int) -> str:
     return f"{minute(ms)}{_UTC}"
 
 
+def tell_second(ms: int) -> str:
+    """Returns '2026-08-22 09:00:30 UTC'."""
+    return f"{second(ms)}{_UTC}"
+
+
 def due_minute(ms: int) -> str:
     """Returns the first whole minute at which an instant that is waited for is over."""
     return minute(min(LAST_MS, -(-ms // MINUTE_MS) * MINUTE_MS))

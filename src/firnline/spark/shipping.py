@@ -33,6 +33,7 @@ from firnline.own_files import create, half_of, is_half, is_own_folder, own_cach
 from firnline.ports.kits import GROUP
 from firnline.spark import looking
 from firnline.spark.looking import Seen
+from firnline.spark.spread import is_local
 from firnline.spark.streaming import named
 from firnline.spark.telling import said_by
 
@@ -192,7 +193,7 @@ def equipped(session: SparkSession) -> SparkSession:
 
     Raises UsageError where they cannot get it: another Python, or another platform than this one.
     """
-    if _is_local(session) or session.conf.get(EQUIPPED, None) == _digest():
+    if is_local(session) or session.conf.get(EQUIPPED, None) == _digest():
         return session
     lack = lack_of(_answers(session), looking.seen(()))
     if lack.code or lack.modules:
@@ -210,11 +211,6 @@ def _packed(chosen: Sequence[Distribution]) -> Path:
     except OSError as problem:
         hint = f"set XDG_CACHE_HOME to a folder that can be written, or {_BY_HAND}"
         raise UsageError(f"what executors lack cannot be packed: {problem}", hint) from problem
-
-
-def _is_local(session: SparkSession) -> bool:
-    """Tells whether the tasks run beside this process, with its own Python."""
-    return not is_remote() and str(session.sparkContext.master).partition("[")[0] == "local"
 
 
 def lack_of(answers: Sequence[Seen], here: Seen) -> Lack:

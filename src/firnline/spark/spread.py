@@ -20,8 +20,10 @@ _THREADS = 4
 _FEWEST_UNITS, _MOST_UNITS = 64, 1_024
 """Of a task. A task costs about 0.1 s before it opens anything; one that opens many leaves others waiting for it."""
 
-_ROUNDS = 2
-"""Tasks for each core: so that a slow core, or a list longer than others, does not keep all waiting at the end."""
+_ROUNDS, _ROUNDS_HERE = 2, 1
+"""Tasks for each core: so that a slow core, or a list longer than others, does not keep all waiting at the end. Those
+of this machine are alike, and every task of Python costs them time.
+"""
 
 _CORES_UNKNOWN = 8
 """Where the cluster does not tell a client of Spark Connect."""
@@ -48,10 +50,16 @@ def spread_of(
     side, of which all together may have `at_once` requests under way.
     """
     cores = _CORES_UNKNOWN if is_remote() else session.sparkContext.defaultParallelism
-    wanted = max(min(units // _FEWEST_UNITS, _ROUNDS * cores), units // _MOST_UNITS, min(cores, units), 1)
+    rounds = _ROUNDS_HERE if is_local(session) else _ROUNDS
+    wanted = max(min(units // _FEWEST_UNITS, rounds * cores), units // _MOST_UNITS, min(cores, units), 1)
     tasks = min(wanted, _number(session, TASKS, wanted), max(1, (at_once or wanted * passes) // passes))
     parts = min(max(tasks, cores, entries // _OF_A_PART), _MOST_PARTS)
     return Spread(tasks, _number(session, THREADS, _THREADS), parts, paces(session, tasks * passes, at_once))
+
+
+def is_local(session: SparkSession) -> bool:
+    """Tells whether the tasks run beside this process, with its own Python: those of `local-cluster` do not."""
+    return not is_remote() and str(session.sparkContext.master).partition("[")[0] == "local"
 
 
 def paces(session: SparkSession, tasks: int, at_once: int | None) -> int:

@@ -17,15 +17,19 @@ from firnline.sql.source import NAME, PUSHDOWN, spark_schema
 def source_options(
     spark: SparkSession, what: str, state: State | None, config: str | None, more: Mapping[str, str | None]
 ) -> dict[str, str]:
+    """Returns the options with which Spark reads a relation."""
+    more = {"pushdown": spark.conf.get(PUSHDOWN, "false"), **more}
+    return {**relation_options(what, state, config), **{name: value for name, value in more.items() if value}}
+
+
+def relation_options(what: str, state: State | None, config: str | None) -> dict[str, str]:
     """Returns the options that name a relation of one version of a table, or of the whole lake if `state` is None."""
     options = {
         "table": state and state.table,
         "what": what,
         "version": state and state.fence,
-        "pushdown": spark.conf.get(PUSHDOWN, "false"),
         "config": _config_file(config),
         "home": os.environ.get("PYICEBERG_HOME"),
-        **more,
     }
     return {name: value for name, value in options.items() if value}
 

@@ -15,7 +15,7 @@ from pyspark.sql.utils import is_remote
 from sqlglot.tokenizer_core import TokenType
 
 from firnline.app.places import Places
-from firnline.errors import UsageError
+from firnline.errors import FirnlineError, UsageError
 from firnline.formats.registry import kit_named
 from firnline.model.names import written
 from firnline.model.snapshots import SnapshotId
@@ -23,16 +23,17 @@ from firnline.model.times import tell_instant
 from firnline.ops.marks.tags import add_tag, resolve
 from firnline.ports.formats import State
 from firnline.ports.kits import HasSparkSource
-from firnline.spark.session import is_stopped, session
+from firnline.spark.session import has_active, is_stopped, session
 from firnline.sql import ROWS
 from firnline.sql.asking import AT_A_SNAPSHOT, asked_of, open_relation, snapshot_at
 from firnline.sql.contents import FILE, EntryRows
 from firnline.sql.faults import understanding
 from firnline.sql.lake_wide import tell
-from firnline.sql.reading import sent_options, source_options
+from firnline.sql.reading import relation_options, sent_options, source_options
 from firnline.sql.routing import Routes
 from firnline.sql.source import NAME, PUSHDOWN, register, spark_schema
-from firnline.sql.statements import (
+from firnline.sql.text.columns import refuse_unknown
+from firnline.sql.text.statements import (
     Describe,
     NamedTable,
     Query,
@@ -44,8 +45,8 @@ from firnline.sql.statements import (
     meant,
     parsed,
 )
-from firnline.sql.versions import AtInstant, AtVersion
-from firnline.sql.words import paths_of
+from firnline.sql.text.versions import AtInstant, AtVersion
+from firnline.sql.text.words import paths_of
 
 _WITH_JARS = ("spark.jars", "spark.jars.packages", "spark.driver.extraClassPath")
 _LEAST_COLUMN = {"entries": "status", "files": "content", "manifests": "content"}
@@ -110,7 +111,11 @@ class Statements:
         """Yields the answer to each statement of a text; a statement runs when its answer is asked for. Raises where
         one cannot be understood, before any of them runs.
         """
-        return map(self._one, parsed(text))
+        found = parsed(text)
+        if not self._is_started:
+            for each in found:
+                self._refuse_unknown_columns(each)
+        return map(self._one, found)
 
     def _one(self, statement: Statement) -> Answer:
         match statement:
@@ -166,6 +171,26 @@ class Statements:
             for each in views:
                 self._create(each, query)
             return self.spark.sql(_with_views(query, views))
+
+    @property
+    def _is_started(self) -> bool:
+        return self._readied is not None or self.places.engines.session is not None or has_active()
+
+    def _refuse_unknown_columns(self, statement: Statement) -> None:
+        """Raises UsageError for a name that no table has: Spark would say it too, once it has started. What cannot be
+        opened without Spark, and other versions of a table, which may have had other columns, are left to it.
+        """
+        if not isinstance(statement, Query) or any(each.version is not None for each in statement.tables):
+            return
+        known: list[str] = []
+        for named in statement.tables:
+            try:
+                state, what = meant(named, partial(self._load, loaded={}))
+                relation, _ = open_relation(asked_of(relation_options(what, state, self.config)))
+            except FirnlineError:
+                return
+            known += relation.schema.names
+        refuse_unknown(statement.columns, known)
 
     def _drop_views(self) -> None:
         for each in self._views:

@@ -66,10 +66,15 @@ def verify(noted: Noted = None, config: options.Config = None, as_json: options.
 
 def _page(entries: list[AuditEntry]) -> Page:
     rows = tuple(_row(each) for each in entries)
-    return Page((Grid(rows, ("entry", "at", "who", "what", "run")),) if rows else (Line("no entries"),))
+    return Page((Grid(rows, ("entry", "at (UTC)", "who", "what", "run")),) if rows else (Line("no entries"),))
 
 
 def _row(entry: AuditEntry) -> tuple[str, ...]:
     news, who = entry.news, entry.who
     what = f"{news['kind']}: {news['to']}" + (f", failed: {news['error']}" if news.get("error") else "")
-    return str(entry.number), news["at"], f"{who['user']}@{who['host']}", what, news["run"]
+    return str(entry.number), _second(news["at"]), f"{who['user']}@{who['host']}", what, news["run"]
+
+
+def _second(instant: str) -> str:
+    """Returns an instant of an entry as tables tell it; one that is none, of a log that was tampered with, as it is."""
+    return instant[:19].replace("T", " ")

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from firnline.journal.events import RunState
-from firnline.model.times import format_instant
+from firnline.model.times import tell_second
 from firnline.plans.html.markup import Markup, element, joined, listed, paragraph
 from firnline.plans.pages import number, size, tally
 from firnline.plans.stages import in_words
@@ -20,7 +20,7 @@ def run_document(report: RunReport) -> Markup:
     """Returns the report of a run in one file."""
     return self_contained(
         f"{report.status.id}: report",
-        paragraph(f"as of {format_instant(report.made_ms)}"),
+        paragraph(f"as of {tell_second(report.made_ms)}"),
         run_sections(report),
     )
 
@@ -63,7 +63,7 @@ def _events(report: RunReport) -> Iterator[Markup]:
     events = report.status.run.events
     yield rows_of(
         ("event", "at", "state", "by"),
-        ((str(e.number), format_instant(e.at_ms), e.state.value, str(e.detail.get("by") or "")) for e in events),
+        ((str(e.number), tell_second(e.at_ms), e.state.value, str(e.detail.get("by") or "")) for e in events),
     )
     if report.status.run.stages_left:
         yield paragraph("still to come:")

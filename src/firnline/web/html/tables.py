@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from firnline.model.files import Tally
 from firnline.model.holds import Hold
-from firnline.model.times import format_instant
+from firnline.model.times import tell_due, tell_second
 from firnline.ops.history.timeline import ON_A_PAGE, svg_of, timeline_page
 from firnline.ops.html.runs import run_figures
 from firnline.ops.runs.status import RunStatus
@@ -42,7 +42,7 @@ def table_document(report: TableReport) -> Markup:
     """Returns the report of a table in one file."""
     return self_contained(
         f"{report.table}: report",
-        paragraph(f"as of {format_instant(report.made_ms)}"),
+        paragraph(f"as of {tell_second(report.made_ms)}"),
         table_sections(report, TableLinks()),
     )
 
@@ -117,7 +117,7 @@ def _holds(report: TableReport, links: TableLinks) -> Markup:
 
 
 def _hold(hold: Hold, links: TableLinks) -> tuple[str, ...]:
-    until = "it is released" if hold.until_ms is None else format_instant(hold.until_ms)
+    until = "it is released" if hold.until_ms is None else tell_due(hold.until_ms)
     said = (hold.name, hold.snapshot or "whole table", hold.who, hold.damage or hold.why, until)
     return said if links.release is None else (*said, links.release(hold))
 

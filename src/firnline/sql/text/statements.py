@@ -21,8 +21,9 @@ from firnline.model.times import DAY_MS
 from firnline.ops.marks.tags import FOREVER
 from firnline.ports.formats import State
 from firnline.sql import LAKE, METADATA, ROWS, TOLD_OF_LAKE
-from firnline.sql.versions import Version, clause_at
-from firnline.sql.words import DIALECT, SYNTAX, Path, Word, paths_of, split, words_of
+from firnline.sql.text.columns import columns_asked
+from firnline.sql.text.versions import Version, clause_at
+from firnline.sql.text.words import DIALECT, SYNTAX, Path, Word, paths_of, split, words_of
 
 _DAYS = re.compile(r"[0-9]{1,9}")
 _TAG = "TAG snapshot N OF ns.table AS 'name' WITH RETENTION FOREVER (or: n DAYS)"
@@ -75,7 +76,8 @@ class ShowTables:
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A query. `text` is without the clauses that name a version; `words` tell every name that occurs.
+    """A query. `text` is without the clauses that name a version; `words` tell every name that occurs, `columns` those
+    that only a column of its tables can have.
 
     `whole_rows`: it may need columns that it does not name.
     """
@@ -83,6 +85,7 @@ class Query:
     text: str
     tables: tuple[NamedTable, ...]
     words: tuple[Word, ...]
+    columns: tuple[str, ...]
     whole_rows: bool
 
 
@@ -228,7 +231,7 @@ def _query(text: str, words: Sequence[Word]) -> Query:
     tables = tuple(_named(each, kept, wanted) for each in parsed.find_all(exp.Table) if _is_named(each, parsed))
     if len(wanted) > sum(each.version is not None for each in tables):
         raise UsageError("a version is asked of something that is no table of the lake", hint=SYNTAX)
-    return Query(text, tables, tuple(kept), _needs_whole_rows(parsed, kept))
+    return Query(text, tables, tuple(kept), columns_asked(parsed), _needs_whole_rows(parsed, kept))
 
 
 def _without_versions(text: str, words: Sequence[Word]) -> tuple[str, dict[int, Version]]:

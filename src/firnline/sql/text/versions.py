@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from sqlglot.tokenizer_core import TokenType
 
 from firnline.errors import UsageError
-from firnline.sql.words import SYNTAX, Word
+from firnline.sql.text.words import SYNTAX, Word
 
 _BY_VERSION, _BY_TIME = ("VERSION", "SYSTEM_VERSION"), ("TIMESTAMP", "SYSTEM_TIME")
 _LITERALS = ("TIMESTAMP", "DATE", "TIMESTAMP_LTZ", "TIMESTAMP_NTZ")

@@ -1,0 +1,1 @@
+"""What a text of statements says: nothing here needs Spark."""

@@ -1,0 +1,55 @@
+"""Names of a query that only columns of tables can have: one that no table has is a slip, told before Spark starts.
+
+Spark knows more names than the text tells of. So whatever may name something else is left to Spark.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator
+from difflib import get_close_matches
+
+from sqlglot import exp
+
+from firnline.errors import UsageError
+
+_PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
+"""Others are names that Spark makes, such as `max(id)`, or a table's own runtime, such as `_file`."""
+
+_WORDS = frozenset({"all", "default", "grouping__id", "localtimestamp", "session_user", "user"})
+"""What means something without a table, as does all that begins with `current_`."""
+
+
+def columns_asked(parsed: exp.Query) -> tuple[str, ...]:
+    """Returns the names that must be columns of the tables, each once; none of a query that may make columns by itself
+    without naming them.
+    """
+    if any(parsed.find_all(exp.UDTF, exp.Pivot, exp.Anonymous)) or not all(map(_is_plain, parsed.find_all(exp.Table))):
+        return ()
+    own = {each.name.lower() for each in parsed.find_all(exp.Identifier) if not isinstance(each.parent, exp.Column)}
+    aliases = {each.alias_or_name.lower() for each in parsed.find_all(exp.Table)}
+    return tuple(dict.fromkeys(name for name in _names(parsed, aliases) if name.lower() not in own))
+
+
+def _is_plain(table: exp.Table) -> bool:
+    return all(isinstance(part, exp.Identifier) for part in table.parts)
+
+
+def _names(parsed: exp.Query, aliases: Collection[str]) -> Iterator[str]:
+    """Yields names of columns, alone or after a table's; what stands after any other name may be a part of it."""
+    for column in parsed.find_all(exp.Column):
+        *before, name = (part.name for part in column.parts)
+        is_of_table = not before or (len(before) == 1 and before[0].lower() in aliases)
+        is_word = name.lower() in _WORDS or name.lower().startswith("current_")
+        if is_of_table and _PLAIN.fullmatch(name) and not is_word:
+            yield name
+
+
+def refuse_unknown(asked: Collection[str], known: Collection[str]) -> None:
+    """Raises UsageError for a name that none of the known columns has, with those that are near."""
+    lower = {each.lower() for each in known}
+    for name in asked:
+        if name.lower() not in lower:
+            near = get_close_matches(name.lower(), sorted(lower), n=3)
+            hint = f"did you mean {' or '.join(near)}?" if near else f"there are: {', '.join(known)}"
+            raise UsageError(f"no table of the query has a column {name!r}", hint=hint)
