@@ -26,14 +26,16 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from firnline.errors import AlreadyExists, FirnlineError, LeaseHeld, OutcomeUnknown, UnreadableMetadata
 from firnline.model.locations import join, parse_location
 from firnline.model.times import MINUTE_MS, SECOND_MS, second
-from firnline.ports.discard import OwnKey, OwnName, own_keys
 from firnline.ports.progress import Progress, Silent
 from firnline.ports.stores import Get, List, PutIfAbsent
+
+if TYPE_CHECKING:
+    from firnline.ports.discard import OwnKey
 
 _ENDED = ("Z", "X")
 """States of what is dead: waiting to be asked how it ended, or on its way out of the list."""
@@ -297,6 +299,8 @@ class Lease:
         """Returns the claims that no longer say anything: a few stay, so that the newest is never among them. What is
         no claim is not ours, wherever a table says that its records are.
         """
+        from firnline.ports.discard import OwnName, own_keys
+
         claims = own_keys(self._folder, self._store.list(self._folder), OwnName.CLAIM)
         return sorted(claims, key=lambda each: each.name)[:-_CLAIMS_KEPT]
 

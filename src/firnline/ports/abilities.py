@@ -7,16 +7,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
-from typing import NamedTuple, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
 from uuid import UUID
 
-from firnline.model.drawing import HistoryDrawing
 from firnline.model.files import File, Tally
-from firnline.model.readers import StreamOffset
 from firnline.model.snapshots import SnapshotId
 from firnline.policy.decide import Decision
 from firnline.ports.formats import Amendment, State
 from firnline.ports.listings import WrittenFolder
+
+if TYPE_CHECKING:
+    from firnline.model.drawing import HistoryDrawing
+    from firnline.model.readers import StreamOffset
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,19 +7,19 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from firnline.errors import ObjectChanged, ObjectNotFound, PermanentStoreError, StoreError
 from firnline.ports.discard import OwnKey
 from firnline.ports.stores import Read, TaggedObject
-from firnline.stores.delete import ObjectDelete
 from firnline.stores.keys import Key, folder_key, object_key
 from firnline.stores.local import LocalFiles, alone_in
-from firnline.stores.probe import StoreProbe
 from firnline.stores.throttle import Throttle
 
 if TYPE_CHECKING:
     from firnline.ports.delete import DeleteOutcome
+    from firnline.stores.delete import ObjectDelete
 
 
 class LocalFolders:
@@ -55,6 +55,8 @@ class ObjectRetire:
     def __init__(
         self, store: Read, properties: Mapping[str, str] | None = None, throttle: Throttle | None = None
     ) -> None:
+        from firnline.stores.delete import ObjectDelete
+
         self._store = store
         self._properties = properties
         self._delete = ObjectDelete(properties, throttle=throttle)
@@ -75,6 +77,8 @@ class ObjectRetire:
         return _told(outcome)
 
     def retires_as_read(self, folder: str) -> bool:
+        from firnline.stores.probe import StoreProbe
+
         where = folder_key(folder)
         if where.scheme == "file":
             return True
@@ -122,10 +126,18 @@ def _unlinked(key: Key, seen: TaggedObject) -> bool:
 
 
 class OwnDiscard:
-    """Discards own objects wherever they lie; outcomes do not matter."""
+    """Discards own objects wherever they lie; outcomes do not matter. What can delete is made when there is one: a
+    table that is only looked at has none.
+    """
 
     def __init__(self, properties: Mapping[str, str] | None = None, throttle: Throttle | None = None) -> None:
-        self._delete = ObjectDelete(properties, throttle=throttle)
+        self._properties, self._throttle = properties, throttle
+
+    @cached_property
+    def _delete(self) -> ObjectDelete:
+        from firnline.stores.delete import ObjectDelete
+
+        return ObjectDelete(self._properties, throttle=self._throttle)
 
     def discard(self, keys: Sequence[OwnKey]) -> None:
         from firnline.ports.delete import Doomed

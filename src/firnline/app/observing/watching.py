@@ -8,13 +8,13 @@ from collections.abc import Iterator
 from threading import Lock
 from typing import TYPE_CHECKING
 
-from firnline.ports.observing.watch import RunWatch, no_witness
 from firnline.settings import JSON, log_form, webhook_setting
 
 if TYPE_CHECKING:
     from firnline.app.observing.auditing import Auditing
     from firnline.observing.outlet import Outlet
     from firnline.policy.parse import Section
+    from firnline.ports.observing.watch import RunWatch
 
 _open: list[Outlet] = []
 _closing: list[Outlet] = []
@@ -24,6 +24,8 @@ _counting = Lock()
 
 def watch_of(config: Section, auditing: Auditing) -> RunWatch:
     """Returns who hears of the runs of this process. Raises UsageError where a setting makes no sense."""
+    from firnline.ports.observing.watch import RunWatch, no_witness
+
     outlets = [*_log_lines(), *_webhook(config), *_spans()]
     if outlets:
         _open.extend(outlets)

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from threading import Lock
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from firnline.errors import (
     FirnlineError,
@@ -26,7 +26,6 @@ from firnline.errors import (
 )
 from firnline.model.files import File, FileKind
 from firnline.ops.neighbours.folders import FolderMap, Folders, OwnFolders
-from firnline.ops.neighbours.outward import DIGEST_BYTES, Bridge, Bridges, StampsOf, UnitMeans, Walked, outward
 from firnline.ops.reachability.live_roots import live_roots
 from firnline.ops.table.context import ListTables, Registered, TableContext, read_all
 from firnline.ports.cache import Sealed
@@ -34,6 +33,9 @@ from firnline.ports.catalogs import TableName
 from firnline.ports.formats import State
 from firnline.ports.progress import Progress, Silent
 from firnline.ports.stores import List, RealNames
+
+if TYPE_CHECKING:
+    from firnline.ops.neighbours.outward import Bridge, Bridges, StampsOf, Walked
 
 _LENGTH_BYTES = 8
 
@@ -68,6 +70,8 @@ def walked_to_bytes(walked: Walked) -> bytes:
 
 
 def walked_from_bytes(said: bytes) -> Walked:
+    from firnline.ops.neighbours.outward import DIGEST_BYTES, Walked
+
     start = _LENGTH_BYTES + int.from_bytes(said[:_LENGTH_BYTES], "big")
     leads = {bytes.fromhex(each): _bridges(found) for each, found in json.loads(said[_LENGTH_BYTES:start]).items()}
     return Walked({said[at : at + DIGEST_BYTES] for at in range(start, len(said), DIGEST_BYTES)}, leads)
@@ -91,12 +95,14 @@ def _bridge_json(bridge: Bridge) -> list[Any]:
 
 
 def _bridges(said: list[list[Any]]) -> Bridges:
+    from firnline.ops.neighbours.outward import Bridge
+
     return tuple(
         Bridge(File(FileKind(kind), key, size, opens), tuple(folders)) for kind, key, size, opens, folders in said
     )
 
 
-LookUp = Callable[[List, Iterable[File]], StampsOf]
+LookUp = Callable[[List, Iterable[File]], "StampsOf"]
 """Returns what identifies the bytes of units, from a listing of where they lie."""
 
 _THREADS = 8
@@ -259,6 +265,8 @@ class Index:
         return self._walk_at(each, own, *each.opened(), now_ms)
 
     def _walk_at(self, each: Indexed, own: OwnFolders, work: TableContext, state: State, now_ms: int) -> Card:
+        from firnline.ops.neighbours.outward import UnitMeans, outward
+
         files = [root.file for root in live_roots(work, state, now_ms)]
         walked = self._walked_before(each, own)
         means = UnitMeans(work.source.format.expand, self.look_up(work.store, files), self.real)
@@ -268,6 +276,8 @@ class Index:
         return Card(state.fence, state.uuid, folders, None if met_links else own, bridges)
 
     def _walked_before(self, each: Indexed, own: OwnFolders) -> Walked:
+        from firnline.ops.neighbours.outward import Walked
+
         said = self.cache.get(_name_of_walked(each, own))
         return Walked() if said is None else walked_from_bytes(said)
 

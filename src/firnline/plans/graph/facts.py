@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from firnline.model.drawing import DrawnSnapshot, HistoryDrawing, SnapshotFate
 from firnline.model.files import Tally
 from firnline.model.snapshots import SnapshotId
 from firnline.model.times import format_instant
+
+if TYPE_CHECKING:
+    from firnline.model.drawing import DrawnSnapshot, HistoryDrawing, SnapshotFate
 
 
 class LabelKind(StrEnum):

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from firnline.ports.observing.news import News
+if TYPE_CHECKING:
+    from firnline.ports.observing.news import News
 
 
 class Observer(Protocol):
@@ -16,7 +17,7 @@ class Observer(Protocol):
         ...
 
 
-Witness = Callable[[News], None]
+Witness = Callable[["News"], None]
 """Writes news down for good before the run goes on. Raises RefusedForSafety where it cannot."""
 
 
