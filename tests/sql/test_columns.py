@@ -59,6 +59,17 @@ def test_names_that_only_columns_have(text: str, names: str) -> None:
         "SELECT row_number() OVER w FROM ns.t WINDOW w AS (ORDER BY 1)",
         "SELECT * FROM ns.t PIVOT (sum(1) FOR x IN (1, 2))",
         "SELECT t FROM ns.t",
+        "SELECT part FROM (SELECT whole.part FROM ns.t)",
+        "SELECT part FROM (SELECT t.whole.part FROM ns.t)",
+        "SELECT c0 FROM (SELECT json_tuple('{}', 'a') FROM ns.t)",
+        "SELECT col0 FROM (SELECT stack(2, 1, 2) FROM ns.t)",
+        "SELECT pos, col FROM (SELECT posexplode(array(1)) FROM ns.t)",
+        "SELECT /*+ BROADCAST(s) */ 1 FROM ns.t s",
+        "SELECT datediff(DAY, now(), now()), timestampadd(HOUR, 1, now()), date_diff(MONTH, now(), now()) FROM ns.t",
+        "FROM ns.t |> EXTEND 1 AS one |> SELECT one",
+        "SELECT c, d FROM (SELECT 1, 2 FROM ns.t) AS q(c, d)",
+        "SELECT aggregate(array(1), 0, (acc, x) -> acc + x, acc -> acc * 10) FROM ns.t",
+        "SELECT 1 FROM ns.t TABLESAMPLE (10 ROWS) ORDER BY 1 NULLS LAST",
     ],
 )
 def test_what_may_be_something_else_is_left_to_spark(text: str) -> None:

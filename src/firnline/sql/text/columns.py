@@ -26,8 +26,9 @@ def columns_asked(parsed: exp.Query) -> tuple[str, ...]:
     """
     if any(parsed.find_all(exp.UDTF, exp.Pivot, exp.Anonymous)) or not all(map(_is_plain, parsed.find_all(exp.Table))):
         return ()
-    own = {each.name.lower() for each in parsed.find_all(exp.Identifier) if not isinstance(each.parent, exp.Column)}
     aliases = {each.alias_or_name.lower() for each in parsed.find_all(exp.Table)}
+    own = {each.name.lower() for each in parsed.find_all(exp.Identifier) if not isinstance(each.parent, exp.Column)}
+    own |= {column.name.lower() for column in parsed.find_all(exp.Column) if not _is_of_table(column, aliases)}
     return tuple(dict.fromkeys(name for name in _names(parsed, aliases) if name.lower() not in own))
 
 
@@ -36,13 +37,19 @@ def _is_plain(table: exp.Table) -> bool:
 
 
 def _names(parsed: exp.Query, aliases: Collection[str]) -> Iterator[str]:
-    """Yields names of columns, alone or after a table's; what stands after any other name may be a part of it."""
     for column in parsed.find_all(exp.Column):
-        *before, name = (part.name for part in column.parts)
-        is_of_table = not before or (len(before) == 1 and before[0].lower() in aliases)
+        name = column.name
         is_word = name.lower() in _WORDS or name.lower().startswith("current_")
-        if is_of_table and _PLAIN.fullmatch(name) and not is_word:
+        if _is_of_table(column, aliases) and _PLAIN.fullmatch(name) and not is_word:
             yield name
+
+
+def _is_of_table(column: exp.Column, aliases: Collection[str]) -> bool:
+    """Tells whether a name stands alone or after a table's. What stands after any other may be a part of a column; a
+    query around this one knows it by that part's name.
+    """
+    before = [part.name.lower() for part in column.parts[:-1]]
+    return not before or (len(before) == 1 and before[0] in aliases)
 
 
 def refuse_unknown(asked: Collection[str], known: Collection[str]) -> None:
