@@ -36,7 +36,9 @@ def find_config(named: str | None) -> Path | None:
 
 
 def cache_setting(config: Section) -> tuple[str, bool]:
-    """Returns where expansions are remembered, and whether it was said: FIRNLINE_CACHE, else the file."""
+    """Returns which cache remembers expansions, as FIRNLINE_CACHE or else the file says, or `disk`; and whether either
+    says so.
+    """
     written = config.settings.get("cache")
     said = os.environ.get("FIRNLINE_CACHE") or (written.value if written else None)
     return said or "disk", said is not None
@@ -55,7 +57,7 @@ def backups_ms(config: Section) -> int | None:
 
 
 def audit_setting(config: Section) -> str | None:
-    """Returns where the audit log is; None where none is kept."""
+    """Returns the location of the audit log; None if no log is kept."""
     written = config.settings.get("audit")
     return None if written is None else written.value
 

@@ -6,6 +6,7 @@ import ast
 import configparser
 import re
 import shlex
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -70,5 +71,8 @@ def test_the_container_is_built_from_what_is_here() -> None:
     assert copied
     for each in copied:
         assert (DEPLOY.parent / each).exists(), each
-    assert "-r /src/requirements.lock" in text
+    assert "--constraint /src/requirements.lock" in text
+    extras = re.findall(r"'/src\[(.+)\]'", text)[0].split(",")
+    known = tomllib.loads((DEPLOY.parent / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    assert set(extras) <= set(known)
     assert 'ENTRYPOINT ["/opt/firnline/bin/firnline"]' in text

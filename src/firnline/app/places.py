@@ -109,7 +109,9 @@ class Places:
         return self.catalogs.tables(catalog)
 
     def place(self, table: Table) -> TablePlace:
-        """Returns where a table is, reached with its own catalog's settings. Raises NoSuchTable."""
+        """Returns the table's source, the store that its own catalog's settings reach, and these settings. Raises
+        NoSuchTable.
+        """
         name = self.catalogs.name_of(table)
         settings = self.stores.settings_of(name)
         store = self.stores.open(settings)
@@ -189,7 +191,9 @@ class Places:
         )
 
     def searchable(self, table: Table) -> TableContext:
-        """Returns where a table is worked on; or a folder, where there is no table at that location."""
+        """Returns the context of a table; that of the folder, if no table is at that location. Raises NoSuchTable if no
+        table has the name.
+        """
         is_place = is_location(table) if isinstance(table, str) else not table.catalog
         try:
             work = self.table_context(table)
@@ -201,7 +205,7 @@ class Places:
         return work
 
     def prefix(self, folder: str) -> TableContext:
-        """Returns where a folder with several tables is worked on."""
+        """Returns the context of a folder with several tables."""
         from firnline.ops.orphans.scope import Prefix
 
         location = absolute(folder)
@@ -210,7 +214,8 @@ class Places:
         return self.context_at(TablePlace(Prefix(location, self.formats(store)), store, settings))
 
     def of_run(self, run: RunId) -> TableContext:
-        """Returns where a run is worked on: at the folder that was searched, where it says so, or else at its table.
+        """Returns the context of a run: that of the folder that was searched if the run is recorded there, else its
+        table's.
 
         A dropped table's folder still looks like a table, so the record decides.
         """

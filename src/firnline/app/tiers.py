@@ -93,8 +93,8 @@ def _bundles(places: Places, policy: TierPolicy, table: TableName, uuid: str, se
 
 
 def packed_files(places: Places, source: TableSource) -> Read | None:
-    """Returns where the files of a deep tier's own table are found, if their bundles are there; None for any other
-    table, whose files are objects.
+    """Returns the store to read a deep tier's own table from: a packed file counts as there only if its bundle is
+    there. None for any other table, whose files are objects.
     """
     tiers, name = places.config.tiers, source.name
     if name.catalog not in tiers or tier_named(tiers, name.catalog).bundle is None:
@@ -166,7 +166,9 @@ class Tiers:
         )
 
     def of_table(self, table: Table) -> TableTiers:
-        """Returns where each snapshot of a table lives, and what each tier holds of it. Changes nothing."""
+        """Returns which tiers have each known snapshot of a table (the table itself counts as one), what each tier
+        holds, and which restores were asked for. Changes nothing.
+        """
         work = self.places.table_context(table)
         live, prices = work.source.load(), price_list(work.config.prices)
         found = {tier.policy.name: (tier, state) for tier, state in histories(work, live)}

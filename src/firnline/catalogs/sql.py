@@ -162,7 +162,9 @@ class SqlCatalog:
             return _committed(connection)
 
     def _placed_at(self, table: TableName) -> str | None:
-        """Returns where the table stands; None where there is no such table, or no catalog yet."""
+        """Returns which version of the table the catalog has, as the location of its metadata, which may be empty; None
+        if there is no such table, or no catalog yet.
+        """
         with self._looking(may_be_new=True) as connection:
             return self._standing(connection, table)
 

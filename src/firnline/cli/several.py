@@ -91,7 +91,7 @@ def _carried_row(each: AnyCarried) -> tuple[str, ...]:
 
 
 def _stands(each: AnyCarried) -> str:
-    """Returns where the table's run stands, in a few words."""
+    """Returns the state of the table's run in a few words; if there is no run, that nothing was changed."""
     status = None if each.value is None else each.value.status
     if status is None:
         return "nothing was changed" if _victims(each).files else "nothing to do"

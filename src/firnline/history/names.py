@@ -63,7 +63,7 @@ def home_of(state: State) -> str:
 
 
 def folder_of(state: State, generation: str = "") -> str:
-    """Returns where new files of this table's history go; each `generation` after the first has its own folder."""
+    """Returns the folder for new files of this table's history; each `generation` after the first has its own."""
     table = "no-uuid" if state.uuid.startswith("no uuid") else _UNSAFE.sub("-", state.uuid)
     return join(home_of(state), f"{table}.{generation}" if generation else table)
 

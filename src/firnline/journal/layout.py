@@ -103,8 +103,8 @@ class RecordFolder:
 
 
 def notes_folder(location: str) -> str:
-    """Returns where a commit of several requests notes how far it came: always with the table, so that who works on
-    it finds them, wherever records are kept.
+    """Returns the folder in which a commit of several requests notes how far it came. It is always with the table,
+    wherever records are kept, so that each process that works on the table finds the notes.
     """
     return join(location, FOLDER, "commits")
 
@@ -114,10 +114,12 @@ RECORDS = "firnline.records"
 
 
 def records_root(location: str, uuid: str, records: str | None) -> str:
-    """Returns where a table's runs are recorded; outside the table, each table has a folder of its own."""
+    """Returns the folder of the records of a table's runs: in the table's own folder, or one for each table in
+    `records`.
+    """
     return join(location, FOLDER) if records is None else join(records, uuid)
 
 
 def clock_folder(root: str) -> str:
-    """Returns where objects lie for a moment that are written only so that the store dates them."""
+    """Returns the folder for objects that lie there for a moment, written only so that the store dates them."""
     return join(root, "clock")

@@ -57,7 +57,7 @@ class RunEntry:
 
 
 def unfinished_folder(records: str) -> str:
-    """Returns where the list is whose runs are recorded under `records`."""
+    """Returns the folder of the list of unfinished runs that belongs to the records root `records`."""
     return join(records, FOLDER, "unfinished")
 
 

@@ -18,6 +18,7 @@ from firnline.model.spans import Flags, Numbers, numbers
 from firnline.ports.engines import TableSearch
 from firnline.ports.expanding import Expanded
 from firnline.ports.listings import Sort
+from firnline.walking.arrow import column_of
 from firnline.walking.dealing import Dealer, Walks
 from firnline.walking.marks import Marks, marks_of
 
@@ -54,7 +55,7 @@ class Matching:
         is_unit = pc.or_(rows.column("opens"), pc.is_in(rows.column("kind"), value_set=self._kinds))
         stays = is_unit.to_numpy(zero_copy_only=False) | _among(self._names, names)
         stays |= _among(self._paths, self._sort.paths(names))
-        return Expanded(rows.filter(pa.array(stays)), answer.of[stays])
+        return Expanded(rows.filter(column_of(stays)), answer.of[stays])
 
 
 def _among(marks: Marks, texts: pa.Array) -> Flags:
@@ -103,7 +104,7 @@ class Marked:
     def __init__(self, listed: pa.Table, names: ListedNames, files: Sequence[Files], asked: Walks, sort: Sort) -> None:
         own = [each.reached.where(each.reached.reach > 0) for each in files]
         parts = zip(files, own, strict=True)
-        rows = pa.concat_tables([each.rows.take(pa.array(reached.rows)) for each, reached in parts])
+        rows = pa.concat_tables([each.rows.take(column_of(reached.rows)) for each, reached in parts])
         of_walk = np.concatenate([each.walks for each in own])
         needless = pa.repeat(pa.scalar(False), len(rows))
         self._reached = named(rows.append_column("needed", needless).select(ROWS.names), sort)
@@ -120,11 +121,11 @@ class Marked:
         """Returns the census of the objects at these places, which are those of a search. Raises StoreError where two
         of them are one object.
         """
-        objects = sorted_objects(self._listed.take(pa.array(places)), sort)
+        objects = sorted_objects(self._listed.take(column_of(places)), sort)
         private = self._asked.private[search]
         needed = self._names.by_any(places, self._asked.needed[search])
         same, near = (met.by_all_or(places, private) for met in (self._names, self._paths))
-        told = [pa.array(each) for each in (needed, same, near)]
+        told = [column_of(each) for each in (needed, same, near)]
         counts = numbers([*np.flatnonzero(self._asked.common), *private]) if near.any() else numbers([])
         return counted(objects, told, self._reached_by(counts), self._units_for(private))
 
@@ -146,7 +147,7 @@ class Marked:
     def _reached_by(self, walks: Numbers) -> pa.Table:
         if len(walks) == len(self._asked.walks):
             return self._reached
-        return self._reached.filter(pa.array(np.isin(self._of_walk, walks)))
+        return self._reached.filter(column_of(np.isin(self._of_walk, walks)))
 
 
 def _index(texts: pa.ChunkedArray, among: pa.Array) -> Numbers:

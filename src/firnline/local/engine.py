@@ -18,6 +18,7 @@ from firnline.ports.engines import FILE_COLUMNS, Listing, ServerRoots, Survey, T
 from firnline.ports.expanding import Expand, Expanded, Failures, opener
 from firnline.ports.progress import Progress, Silent
 from firnline.ports.stores import Head
+from firnline.walking.arrow import column_of
 from firnline.walking.faults import THREADS, faulty, unproved
 from firnline.walking.verdicts import KEPT, VICTIM, ByVerdict, judged, verdicts
 
@@ -208,7 +209,7 @@ class LocalEngine:
 
         def open_kind(units: pa.Table, kind: FileKind) -> Open:
             def open_some(numbers: Numbers, by: Numbers, failures: Failures) -> Iterator[Expanded]:
-                chosen = units.take(pa.array(numbers))
+                chosen = units.take(column_of(numbers))
                 return map(kept, self._opened(begun.means.expands, chosen, kind, by.tolist(), failures))
 
             return open_some

@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from firnline.local.rows import Numbers, in_batches
 from firnline.ports.engines import REACHED_COLUMNS, Survey
+from firnline.walking.arrow import column_of
 from firnline.walking.reached import REACHED, marked, marks
 
 _PARTS = 4
@@ -24,7 +25,7 @@ class _Part:
 
     def find(self, paths: pa.Array, names: pa.Array) -> pa.Table:
         places = np.union1d(self._by_path.places(paths), self._by_name.places(names))
-        return self.rows.select(list(REACHED_COLUMNS)).take(pa.array(places))
+        return self.rows.select(list(REACHED_COLUMNS)).take(column_of(places))
 
 
 class _Order:
@@ -35,7 +36,7 @@ class _Order:
         self._marks, self._places = values[order], at[order]
 
     def places(self, wanted: pa.Array) -> Numbers:
-        """Returns where rows with one of these marks are."""
+        """Returns the numbers of the rows that have one of these marks."""
         asked = np.unique(wanted.to_numpy(zero_copy_only=False))
         first, end = (np.searchsorted(self._marks, asked, side) for side in ("left", "right"))
         spans = [self._places[a:b] for a, b in zip(first.tolist(), end.tolist(), strict=True) if a < b]

@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 from firnline.model.files import FileKind, Root, Tally, Totals
 from firnline.ports.engines import root_columns
 from firnline.ports.expanding import with_expectations
+from firnline.walking.arrow import column_of
 from firnline.walking.marks import Marks, marks_of, may_be_alike
 
 _COMPARED = 32_768
@@ -42,7 +43,7 @@ def root_rows(roots: Iterable[Root]) -> pa.Table:
 
 def with_need(batch: pa.RecordBatch, needed: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> pa.Table:
     """Returns the rows that units named, each needed as its unit is."""
-    whole = with_expectations(batch).append_column("needed", pa.array(needed))
+    whole = with_expectations(batch).append_column("needed", column_of(needed))
     return pa.Table.from_batches([whole.select(ROWS.names)]).cast(ROWS)
 
 
@@ -95,7 +96,7 @@ def _equal(texts: pa.ChunkedArray, some: Numbers, others: Numbers) -> Flags:
     # Offsets of 32 bits would end at 2 GiB of texts.
     whole = texts.cast(pa.large_string()).combine_chunks()
     pairs = (
-        pc.equal(*(whole.take(pa.array(each[start : start + _COMPARED])) for each in (some, others)))
+        pc.equal(*(whole.take(column_of(each[start : start + _COMPARED])) for each in (some, others)))
         for start in range(0, len(some), _COMPARED)
     )
     return np.concatenate([each.fill_null(False).to_numpy(zero_copy_only=False) for each in pairs])
@@ -112,10 +113,10 @@ def each_once(rows: pa.Table, numbers: Numbers) -> pa.Table:
     stays[earlier] = False
     unlike = earlier[_differ(rows, earlier, last)]
     if not len(unlike):
-        return rows.filter(pa.array(stays))
+        return rows.filter(column_of(stays))
     mixed = np.isin(numbers, numbers[unlike])
     return pa.concat_tables(
-        [rows.filter(pa.array(stays & ~mixed)), _grouped(rows.filter(pa.array(mixed)), numbers[mixed])]
+        [rows.filter(column_of(stays & ~mixed)), _grouped(rows.filter(column_of(mixed)), numbers[mixed])]
     )
 
 
@@ -148,7 +149,7 @@ def _grouped(rows: pa.Table, numbers: Numbers) -> pa.Table:
     last = np.empty(count, dtype=np.int64)
     last[files] = np.arange(len(rows))
     found = {name: _largest(rows.column(name), files, count) for name in ("size", "opens", "needed", "expects")}
-    found["identity"] = rows.column("identity").take(pa.array(last))
+    found["identity"] = rows.column("identity").take(column_of(last))
     found["key"] = _first_text(rows.column("key"), files, count) if _spelled(rows) else found["identity"]
     kinds = _largest(pc.negate(pc.index_in(rows.column("kind"), _KINDS)), files, count)
     found["kind"] = _KINDS.take(pc.negate(kinds))
@@ -169,7 +170,7 @@ def _first_text(texts: pa.ChunkedArray, files: Numbers, count: int) -> pa.Chunke
     places[order] = np.arange(len(order))
     found = np.full(count, len(order))
     np.minimum.at(found, files, places)
-    return texts.take(pa.array(order[found]))
+    return texts.take(column_of(order[found]))
 
 
 def totals_of(rows: pa.Table) -> Totals:

@@ -15,6 +15,7 @@ from firnline.local.rows import ROWS, each_once, numbered, one_per_file
 from firnline.model.files import FileKind
 from firnline.model.spans import Flags, Numbers, Spans, merged, numbers
 from firnline.ports.expanding import Expanded, with_expectations
+from firnline.walking.arrow import column_of
 from firnline.walking.marks import Marks, marks_of
 from firnline.walking.opening import Losses, Open, come_too_late, opened_once
 
@@ -39,7 +40,7 @@ class Said(NamedTuple):
         read = wanted[self.spans.owner]
         places = np.cumsum(wanted) - 1
         owner, start, end = (column[read] for column in self.spans)
-        return Said(self.rows.filter(pa.array(wanted)), self.marks[wanted], Spans(places[owner], start, end))
+        return Said(self.rows.filter(column_of(wanted)), self.marks[wanted], Spans(places[owner], start, end))
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +79,7 @@ def _left_over(begun: Pass, said: Said) -> list[int]:
 
 def _added(rows: pa.Table) -> pa.Table:
     """Returns rows of which none takes anything away."""
-    fold, op = pa.array(np.zeros(len(rows), np.int64)), pa.array(np.ones(len(rows), np.int8))
+    fold, op = column_of(np.zeros(len(rows), np.int64)), column_of(np.ones(len(rows), np.int8))
     return rows.append_column("fold", fold).append_column("op", op)
 
 
@@ -132,14 +133,14 @@ class Files:
         found = self.reached.of(walk)
         own = (found.reach & BY_OWN) > 0
         rows = self._at(found.rows[own])
-        needed = pa.array((found.reach[own] & BY_KEPT) > 0)
+        needed = column_of((found.reach[own] & BY_KEPT) > 0)
         files = each_once(rows.append_column("needed", needed).select(ROWS.names), found.files[own])
-        theirs = self.rows.select(["identity"]).take(pa.array(found.rows[(found.reach & BY_OTHERS) > 0]))
+        theirs = self.rows.select(["identity"]).take(column_of(found.rows[(found.reach & BY_OTHERS) > 0]))
         return files, theirs
 
     def _at(self, places: Numbers) -> pa.Table:
         """Returns the rows at these places: all of them as they are, where one table has no others beside it."""
-        return self.rows if len(places) == len(self.rows) else self.rows.take(pa.array(places))
+        return self.rows if len(places) == len(self.rows) else self.rows.take(column_of(places))
 
 
 def files_of(begun: Pass, said: Said) -> Files:

@@ -105,8 +105,8 @@ def hint_key(metadata: str) -> str:
 
 
 def hint_keys(location: str, metadata: str) -> list[str]:
-    """Returns where a table may have a hint: beside its metadata, and where readers look who know its folder alone.
-    Where `write.metadata.path` was set later, the hint of before still lies there.
+    """Returns the keys that a table's hint may have: beside its metadata, and where readers look that know its folder
+    alone. If `write.metadata.path` was set later, the hint of before still lies there.
     """
     found = (hint_key(metadata), join(location, "metadata", HINT))
     return list({identity(each): each for each in reversed(found)}.values())

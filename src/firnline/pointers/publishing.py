@@ -199,7 +199,7 @@ class Publisher:
 
 
 def folder_of(location: str, naming: Naming) -> str:
-    """Returns where the pointers of a table lie: beside its data where a reader knows the name, else apart."""
+    """Returns the folder of a table's pointers: the table's own if readers know the files' names, else one in it."""
     return location if naming is Naming.IDENTIFIER else join(location, FOLDER)
 
 

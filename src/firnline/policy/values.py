@@ -193,7 +193,9 @@ def is_pattern(location: str) -> bool:
 
 
 def _readers(text: str | Sequence[str]) -> tuple[str, ...]:
-    """Returns where readers leave their checkpoints: whole locations, and patterns of one level; nothing for `off`."""
+    """Returns the locations at which readers leave their checkpoints: whole ones, and patterns of one level; none for
+    `off`. Raises PolicyError for a location that is not whole, or has a pattern before its last part.
+    """
     if text == OFF:
         return ()
     places = _several(text)

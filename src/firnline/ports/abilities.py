@@ -288,8 +288,8 @@ class KeepsVersions(Protocol):
     """
 
     def versions(self, state: State) -> Sequence[tuple[str, int]]:
-        """Returns where each version lies, and when it was written: oldest first, as far as its log tells, and this one
-        last.
+        """Returns the location of each version, and when it was written: oldest first, as far as the table's log tells,
+        and this one last.
         """
         ...
 

@@ -103,7 +103,7 @@ class FindPacked(Protocol):
     """Knows which files of a tier lie in bundles. Picklable."""
 
     def find(self, place: str) -> PackedFile | None:
-        """Returns where the file lies; None where it is no member of a bundle."""
+        """Returns the bundle that the file is in, and its offset there; None if it is no member of a bundle."""
         ...
 
 

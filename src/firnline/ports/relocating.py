@@ -16,7 +16,7 @@ class Place(Protocol):
     """Says where a tier has the files of a live table. Picklable."""
 
     def place(self, path: str) -> str:
-        """Returns where the file lies. Raises UnsupportedFormat for a path that no tier takes."""
+        """Returns the location of the file in the tier. Raises UnsupportedFormat for a path that no tier takes."""
         ...
 
     def bounds(self, lower: str, upper: str) -> tuple[str, str]:

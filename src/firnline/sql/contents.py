@@ -100,7 +100,7 @@ class FileRows:
             yield pa.record_batch([self._column(found, name) for name in columns], names=list(columns))
 
     def _path(self, name: str) -> str:
-        """Returns where an entry has what a column of `files` shows."""
+        """Returns the path within an entry of what a column of `files` shows."""
         return name if name in self.entries.schema.names else f"{FILE}.{name}"
 
     def _column(self, found: pa.RecordBatch, name: str) -> pa.Array:

@@ -74,7 +74,9 @@ def in_bulk(doomed: Sequence[Doomed], lane_of: LaneOf) -> tuple[dict[Bulk, Numbe
 
 
 def _folder(folder: str, bulks: dict[Bulk, Numbered], lane_of: LaneOf) -> _Folder | None:
-    """Returns where a folder's objects go; None where each has to be looked at by itself."""
+    """Returns the list that takes a folder's deletes, and how all their names begin; None if each has to be looked at
+    by itself.
+    """
     try:
         key = object_key(f"{folder}/x")
         stem = object_name(key)[:-1]

@@ -188,7 +188,7 @@ class SmallTable:
     # ---- the metadata document
 
     def publish(self, *, compressed: bool = False, edit: Callable[[dict[str, Any]], None] | None = None) -> str:
-        """Returns where the next metadata document was written; `edit` may spoil it first."""
+        """Returns the location of the metadata document that this writes; `edit` may spoil the document first."""
         version = len(self.documents) + 1
         document = document_of(self)
         if edit is not None:

@@ -29,7 +29,7 @@ class TierPlaces:
     root: str
 
     def place(self, path: str) -> str:
-        """Returns where the file of a live table lies in the tier.
+        """Returns the location in the tier of a file of the live table.
 
         Raises UnsupportedFormat for a segment `.` or `..`, which could lead out of the root.
         """
@@ -75,8 +75,9 @@ class PlacesElsewhere:
 
     @staticmethod
     def back_to(location: str, root: str, there: str) -> PlacesElsewhere:
-        """Returns where files of a tier's table, which is at `there`, were in the store of the one at `location`. What
-        came to the tier by way of another lies deeper below its `root`: below the root that it had there.
+        """Returns the places that files of a tier's table, which is at `there`, had in the store of the table at
+        `location`. What came to the tier by way of another one lies deeper below its `root`: below the root of the
+        other one.
         """
         head = _head(location)
         is_file = not head or head.lower().startswith("file:")
@@ -87,7 +88,9 @@ class PlacesElsewhere:
         )
 
     def place(self, path: str) -> str:
-        """Returns where the file goes. Raises UnsupportedFormat unless it lies in the tier, by a plain path."""
+        """Returns the location that the file goes to. Raises UnsupportedFormat unless the file lies in the tier, by a
+        plain path.
+        """
         stem = f"{self.root.rstrip('/')}/"
         if not path.startswith(stem) or is_dotted(path):
             raise UnsupportedFormat(

@@ -133,8 +133,8 @@ class Pass:
 
 
 def passes_of(walks: Sequence[TableWalk]) -> list[Pass]:
-    """Returns where the walks start: those whose units fold apart from the others, and those of each server by
-    themselves.
+    """Returns the passes that the walks take: for each server one over units that fold, and one over those that do not;
+    none that is empty.
 
     1. Two catalogs have servers of their own, and one was copied to the other: buckets and objects are called alike.
     2. On one of them a table goes on by itself: its schema, its lists and what is gone differ.
@@ -155,7 +155,7 @@ def passes_of(walks: Sequence[TableWalk]) -> list[Pass]:
 def _pass(
     walks: Sequence[TableWalk], stretches: Sequence[Stretch], axis: Axis, wanted: tuple[str, bool]
 ) -> Pass | None:
-    """Returns where the walks of one server start whose units fold, or do not; None if there is none."""
+    """Returns the pass over the units of one server that fold, or of those that do not; None if there are none."""
     expands: list[Expand] = []
     by: list[int] = []
     roots: list[Sequence[Root]] = []

@@ -87,6 +87,6 @@ def _remembered(said: Mapping[str, Any]) -> Remembered:
 
 
 def usual_memory(config: str | None) -> Path:
-    """Returns where a worker remembers, if nothing else is said: a file for each configuration, by its place."""
+    """Returns the file in which a worker remembers if nothing else is said: one per configuration, by its place."""
     place = str(find_config(config) or "")
     return own_cache("worker") / f"memory-{sha256(os.path.abspath(place).encode()).hexdigest()[:16]}.json"

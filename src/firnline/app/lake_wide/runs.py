@@ -80,8 +80,8 @@ class LakeRuns:
         return self.runs.named(run)
 
     def _advanced(self, going: Sequence[str], leave: Leave) -> dict[str, TableAnswer[RunStatus]]:
-        """Returns where each run stands in the end; also one that failed or was stopped under way, for its commit may
-        have been made.
+        """Returns the answer for each run, with its status at the end if it was begun. The status of one that failed or
+        was stopped under way is read again, for its commit may have been made.
         """
         begun: list[str] = []
 

@@ -86,8 +86,8 @@ class Auditing:
         return wanted.entries(read_entries(log.store, log.root))
 
     def verify(self, noted: str | None) -> Verified:
-        """Returns where the log ends. Raises UnreadableMetadata at the first entry that is not as it was written, and
-        where the end that was noted before is not in it.
+        """Returns the log's last entry, and from which entry on the log is sealed. Raises UnreadableMetadata at the
+        first entry that is not as it was written, and if the end that was noted before is not in the log.
         """
         from firnline.journal.audit.verifying import parse_end, verify_log
 

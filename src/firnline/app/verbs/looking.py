@@ -114,7 +114,9 @@ class LookingVerbs:
         return TableHistory(timeline, trouble)
 
     def tiers(self, table: Table) -> TableTiers:
-        """Returns where each known snapshot of a table lives, and what each tier holds of it. Changes nothing."""
+        """Returns which tiers have each known snapshot of a table (the table itself counts as one), what each tier
+        holds, and which restores were asked for. Changes nothing.
+        """
         from firnline.app.tiers import Tiers
 
         return Tiers(self.places).of_table(table)

@@ -57,7 +57,9 @@ class PlacingRestCatalog(RestCatalog):
             return SwapOutcome.UNKNOWN
 
     def _placed_at(self, table: TableName) -> str | None:
-        """Returns where the table stands, None where there is none. Raises where the server does not read it."""
+        """Returns which version of the table the catalog has, as the location of its metadata; None if there is no such
+        table. Raises if the server cannot read the table, or does not tell that location.
+        """
         reply = self.http.read(self.address(table), {"snapshots": "refs"})
         if reply.is_good:
             return self._location_in(reply.body, table)

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
+from types import ModuleType
 from typing import Any, Final
 
 import numpy as np
@@ -88,13 +89,19 @@ def _paths(*, make: bool = False) -> Iterator[Path]:
 @functools.cache
 def _fingerprint() -> str:
     """Tells apart what must not share an object: the code that it is made of and the machine that it is made for."""
-    import inspect
-
     llvm = _llvm()
-    sources = [inspect.getsource(module) for module in (kernel, building)]
     machine = [llvm.get_default_triple(), llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()]
     made_by = [".".join(map(str, llvm.llvm_version_info))]
-    return sha256("\n".join([*sources, *machine, *made_by]).encode()).hexdigest()[:32]
+    told = [each.encode() for each in (*machine, *made_by)]
+    return sha256(b"\n".join([*map(_source, (kernel, building)), *told])).hexdigest()[:32]
+
+
+def _source(module: ModuleType) -> bytes:
+    """Returns the bytes of a module's text, as they lie there or in an archive. Reading them as text would load what
+    Python takes texts of Python apart with.
+    """
+    loader: Any = module.__loader__
+    return bytes(loader.get_data(module.__file__))
 
 
 @functools.cache

@@ -25,6 +25,7 @@ from firnline.model.snapshots import SnapshotId
 from firnline.ports.expanding import Expanded, Together, end_to_end, joined
 from firnline.ports.formats import State
 from firnline.ports.stores import Get, shared
+from firnline.walking.arrow import column_of
 
 
 def roots_of(state: State, trusted: Set[SnapshotId] = frozenset()) -> Iterator[tuple[SnapshotId, File]]:
@@ -155,7 +156,7 @@ def _live_files(manifests: Sequence[File], contents: Sequence[bytes]) -> tuple[p
     only_known(status, _DELETED, "entry status")
     if _largest(status) == _DELETED:
         stays = status.to_numpy() != _DELETED
-        entries, of = entries.filter(pa.array(stays)), of[stays]
+        entries, of = entries.filter(column_of(stays)), of[stays]
     keys = required(entries, "data_file.file_path")
     return _rows(keys, sizes_of(entries, "data_file.file_size_in_bytes"), _kinds(entries), opens=False), of
 

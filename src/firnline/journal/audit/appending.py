@@ -109,7 +109,9 @@ class AuditLog:
 
 
 def find_end(store: AuditStore, root: str) -> ChainEnd:
-    """Returns where the log ends. Asks for one entry of some folders and lists the last, not the whole log."""
+    """Returns the last entry of the log; EMPTY if there is none. Asks for one entry of some folders and lists the last
+    folder, not the whole log.
+    """
     if not _begins(store, root, 0):
         return _end_in(store, root, 0) or EMPTY
     last = 1

@@ -36,7 +36,7 @@ _SHAPE: Shape = {
 
 
 def audit_root(location: str) -> str:
-    """Returns where the entries lie: in a folder that no search for orphans ever takes anything from."""
+    """Returns the folder of the entries. No search for orphans ever takes anything from it."""
     return join(location, FOLDER, "audit")
 
 

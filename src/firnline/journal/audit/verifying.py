@@ -79,8 +79,9 @@ def read_entries(store: AuditStore, root: str) -> Iterator[AuditEntry]:
 
 
 def verify_log(store: AuditStore, root: str, sealing: Sealing, noted: ChainEnd | None = None) -> Verified:
-    """Returns where the log ends. Raises UnreadableMetadata at the first entry that is broken, missing, swapped or
-    doubled, and where `noted`, an end of it from before, is not in it any more.
+    """Returns the log's last entry, and from which entry on the log is sealed. Raises UnreadableMetadata at the first
+    entry that is broken, missing, swapped, doubled or without the seal that it must have, and if `noted`, an end of the
+    log from before, is not in it any more.
     """
     end, sealed_from = EMPTY, None
     for number, (key, data) in enumerate(read_log(store, root), 1):

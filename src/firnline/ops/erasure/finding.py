@@ -85,8 +85,9 @@ class AskedFiles:
 
 
 def places_in(path: str, root: str, others: Sequence[str], live: State, there: State | None) -> frozenset[str]:
-    """Returns where a file of a live table may lie in the tier at `root`. What came by way of other tiers lies deeper
-    below. Where the tier's own table lies, `there`, tells of a way by tiers that firnline.yaml has no more.
+    """Returns the locations that a file of a live table may have in the tier at `root`. What came by way of other
+    tiers, with the roots `others`, lies deeper below. The location of the tier's own table, `there`, tells of a way by
+    tiers that firnline.yaml has no more.
     """
     found = {TierPlaces(root).place(way) for way in _ways(path, others)}
     if there is not None:

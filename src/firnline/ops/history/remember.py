@@ -100,7 +100,9 @@ class RunHistory:
 
 
 def _folder(state: State) -> str:
-    """Returns where the next files go: beside the present ones, while those lie where the table lies."""
+    """Returns the folder for the next files: that of the present ones, if they lie where this table's history lies now,
+    else the table's first one.
+    """
     pointer: HistoryPointer | None = pointer_of(state)
     own = folder_of(state)
     return pointer.folder if pointer is not None and within(own.rpartition("/")[0], pointer.path) else own

@@ -227,9 +227,9 @@ def _folders_in(tier: TierPolicy, state: State) -> tuple[str, ...]:
 
 
 def places_of(work: TableContext, state: State) -> TableFolders:
-    """Returns where this table's metadata, files and run records lie.
+    """Returns the folders of this table's metadata, files, run records, tiers and audit log.
 
-    A history lies in the table's own folder, wherever the runs are recorded: it counts where there is one or will be.
+    A history lies in the table's own folder, wherever the runs are recorded: it counts if there is one or will be.
     """
     folders = tuple(folder.rstrip("/") for folder in state.owned)
     kept = policy_in_force(state, work.source.name, work.config, Request()).history.value
@@ -242,7 +242,9 @@ def places_of(work: TableContext, state: State) -> TableFolders:
 
 
 def _audit_folders(work: TableContext, state: State) -> tuple[str, ...]:
-    """Returns where the audit log is kept; none where that is another kind of store, which has words of its own."""
+    """Returns the folder of the audit log; none if no log is kept, or if it is in another kind of store, which has
+    words of its own.
+    """
     said = work.config.settings.get("audit")
     is_here = said is not None and parse_location(said.value).scheme == parse_location(state.location).scheme
     return (audit_root(said.value),) if said is not None and is_here else ()

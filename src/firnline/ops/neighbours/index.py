@@ -125,8 +125,8 @@ class Indexed:
         return self.registered.name
 
     def opened(self) -> tuple[TableContext, State]:
-        """Returns where the table is worked on, and how it is now; by the metadata that was found a moment ago, if its
-        name is gone: it may have been renamed since, and nobody listed the new name.
+        """Returns the table's context and its state now. If its name is gone, the state comes from the metadata that
+        was found a moment ago: the table may have been renamed since, and no listing has told the new name.
         """
         work = self.registered.open()
         try:

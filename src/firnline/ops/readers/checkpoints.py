@@ -74,7 +74,9 @@ class Checkpoint:
         return {int(name) for name in names if _BATCH.fullmatch(name)}
 
     def _began(self) -> dict[int, StreamOffset]:
-        """Returns where sources started. Those of other systems keep something else there, or nothing."""
+        """Returns the first offset of each source, by the source's number. Those of other systems, which keep something
+        else there, or nothing, are left out.
+        """
         found: dict[int, StreamOffset] = {}
         for name in self.store.folders(join(self.location, SOURCES)):
             if _BATCH.fullmatch(name) and "0" in self.store.names(join(self.location, SOURCES, name, OFFSETS)):

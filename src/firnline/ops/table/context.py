@@ -222,10 +222,11 @@ class TableContext:
     watch: RunWatch = field(default_factory=RunWatch)
 
     def root(self, state: State) -> str:
-        """Returns where this table's runs are recorded: where its first commit pinned it, whatever is configured now.
+        """Returns the folder of the records of this table's runs: the one that its first commit pinned, whatever is
+        configured now.
 
         Settings differ between machines and change over time, and a table may move: a process that looked elsewhere
-        would hold another lease and know nothing of runs that can still be undone. Raises RefusedForSafety where that
+        would hold another lease and know nothing of runs that can still be undone. Raises RefusedForSafety if that
         is neither in the table's folder nor in one that the operator configured: a property is anybody's word.
         """
         pinned = state.properties.get(RECORDS)
@@ -246,8 +247,8 @@ class TableContext:
             )
 
     def own_folders(self, state: State) -> tuple[str, ...]:
-        """Returns where firnline keeps what it knows of this table's runs: their records, then the list of unfinished
-        ones if there is one.
+        """Returns the folders in which firnline keeps what it knows of this table's runs: that of their records, then
+        that of the list of unfinished ones if there is one.
         """
         from firnline.journal.unfinished import unfinished_folder
 
@@ -281,8 +282,8 @@ class TableContext:
             self.discard.discard([entry_key(records, run.uuid, run.id.stamp)])
 
     def bounds(self, state: State, run: Run, *, searched: bool = False) -> Bounds:
-        """Returns where a run may delete now: in the table's own folders, or anywhere where the operator says so. What
-        was searched for goes from the table's location; by the operator's word from its other folders too.
+        """Returns the bounds of what a run may delete now: the table's own folders, or anywhere if the operator says
+        so. What was searched for goes from the table's location; by the operator's word from its other folders too.
         """
         outside = self.may_go_outside(state, run)
         if searched:

@@ -88,7 +88,7 @@ def quick_start(*, brief: bool = False) -> Iterator[None]:
 
 
 def _place() -> Path | None:
-    """Returns where the archive lies or would lie; None where no archive can be. Raises OSError."""
+    """Returns the path of the archive, which may not be there yet; None if no archive can be. Raises OSError."""
     name, folder = fit(), own_cache("code")
     if name is None or " " in str(folder):  # the options are split at blanks
         return None

@@ -54,7 +54,9 @@ class Bundle:
         return cut(self._stream(), size)
 
     def packed(self) -> tuple[PackedFile, ...]:
-        """Returns where each member lies. Only after all pieces were read: no checksum is known before."""
+        """Returns the offset, size and checksum of each member. Only after all pieces were read: no checksum is known
+        before.
+        """
         found, at = [], 0
         for member, checksum in zip(self._members, self._sums, strict=True):
             at += len(member.header)

@@ -79,7 +79,7 @@ class S3Wire:
         return f"{address}?{asked.query}" if asked.query else address
 
     def _address(self, bucket: str) -> str:
-        """Returns where botocore's rules put a bucket: by host or by path, of AWS or of another server."""
+        """Returns the URL of a bucket, by botocore's rules: by host or by path, of AWS or of another server."""
         if bucket not in self._addresses:
             asked = {"Bucket": bucket, "Delete": {"Objects": []}}
             found = urlsplit(self._client.generate_presigned_url("delete_objects", asked))

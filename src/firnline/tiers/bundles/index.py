@@ -49,8 +49,8 @@ class SegmentStore(Get, Names, PutIfAbsent, Protocol):
 
 
 def bundles_folder(root: str, uuid: str) -> str:
-    """Returns where a tier has the bundles of one table's history: by its uuid, whatever it is called and where it
-    lies.
+    """Returns the folder in which a tier has the bundles of one table's history. It goes by the uuid, whatever the
+    table is called and wherever it lies.
     """
     return join(root, _BUNDLES, uuid)
 

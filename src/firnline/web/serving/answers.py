@@ -77,7 +77,9 @@ class Answers:
         return self.plans.get(f"{name}\n", made)
 
     def tiers_of(self, name: str) -> tuple[TableTiers, float]:
-        """Returns where a table's history lives and what each tier holds, and its age in seconds."""
+        """Returns which tiers have each known snapshot of a table and what each tier holds, and the age of that in
+        seconds.
+        """
         self.known(name)
         return self.tiers.get(f"{name}\n", lambda: self.open_lake().tiers(name))
 

@@ -63,7 +63,9 @@ def is_loopback(host: str) -> bool:
 
 
 def address_of(request: Request) -> str:
-    """Returns where a request comes from, as the socket has it: what a header says, a guesser may say too."""
+    """Returns the host that a request comes from, as the socket has it; empty if the socket has none. A header is not
+    believed, for a guesser can write one.
+    """
     return "" if request.client is None else request.client.host
 
 

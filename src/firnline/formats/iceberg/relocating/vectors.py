@@ -49,7 +49,9 @@ def _moved(blob: dict[str, Any], paths: MovedPaths) -> dict[str, Any]:
 
 
 def _footer_of(data: bytes) -> tuple[int, dict[str, Any]]:
-    """Returns where the footer begins, and what it says."""
+    """Returns the offset of the footer, and what the footer says. Raises DamagedPuffin, or StrangePuffin if the flags
+    are not known.
+    """
     if len(data) < 2 * len(_MAGIC) + _END.size or not data.startswith(_MAGIC):
         raise DamagedPuffin("it is not a Puffin file")
     end = len(data) - _END.size

@@ -84,7 +84,7 @@ def _still_listed(proof: ExpiryProof, history: RefHistory) -> list[str]:
 
 
 def unlike(proof: ExpiryProof, told: Foretold) -> list[str]:
-    """Returns where what was decided is not exactly what the library would do, a sentence each."""
+    """Returns the first differences between what was decided and what the library would do, a sentence each."""
     lines = ((ref, list(told.after.line(ref.snapshot))) for ref in told.after.refs)
     others = (ref for ref, line in lines if line != proof.line(ref.snapshot))
     return [

@@ -77,8 +77,8 @@ def _unpacked(packed: bytes) -> bytes:
 
 
 def _frame_length(packed: bytes) -> int:
-    """Returns where the frame ends, by the lengths of its blocks: the library takes what comes after a frame whose
-    content has no stated size for nothing at all.
+    """Returns the length of the frame, by the lengths of its blocks. The library ignores bytes that come after a frame
+    which does not state the size of its content.
     """
     at, last = zstandard.frame_header_size(packed), False
     while not last and at < len(packed):

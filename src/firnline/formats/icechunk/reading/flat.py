@@ -249,7 +249,7 @@ class FlatTables:
         return Vectors(self._buffer, starts, counts)
 
     def listed_at(self, field: str) -> Numbers:
-        """Returns where the tables are that the tables list, those of the first list first."""
+        """Returns the offset of each table or text that these tables list, those of the first list first."""
         return self._followed(self.vectors(field, 4).places(4))
 
     def listed(self, field: str, layout: TableLayout) -> FlatTables:

@@ -97,7 +97,7 @@ def _is_home(place: str, home: str) -> bool:
 
 
 def chunk_keys(folder: str, found: ChunkRefs) -> pa.Array:
-    """Returns where the chunks lie: all names have one length, so the column is made of one piece of memory."""
+    """Returns the key of each chunk. All names have one length, so the column is made of one piece of memory."""
     stem = np.frombuffer(join(folder, names.CHUNKS, "").encode(), np.uint8)
     letters = letters_of(found.ids)
     whole = np.empty((len(letters), len(stem) + letters.shape[1]), np.uint8)

@@ -26,6 +26,8 @@ def places_of(location: str) -> tuple[WrittenFolder, ...]:
 
 
 def backups_of(location: str) -> WrittenFolder:
-    """Returns where version 2 leaves each `repo` that it replaced. The operations log ends where one is gone."""
+    """Returns the folder in which version 2 leaves each `repo` that it replaced, and the names in there. If one of them
+    is gone, the operations log ends there.
+    """
     named = rf"{names.REPO}\.[0-9]+\.{names.NAME}"
     return WrittenFolder(join(location, names.OVERWRITTEN), ((named, FileKind.BACKUP),), whole=True)

@@ -86,7 +86,7 @@ def latest_schema(files: Files, branch: str, location: str) -> Schema:
 
 
 def schema_paths(files: Files, branch: str) -> dict[int, str]:
-    """Returns where the schemas of a branch lie below the table's folder, by number."""
+    """Returns the path of each schema of a branch below the table's folder, by number."""
     folder = names.branch_folder(branch)
     known = {path: names.numbered(path.removeprefix(folder)) for path in files if path.startswith(folder)}
     return {each[1]: path for path, each in known.items() if each and each[0] == "schema"}
@@ -99,7 +99,9 @@ def stored_schema(store: Read, location: str) -> Schema:
 
 
 def stored_schemas(store: Read, location: str) -> list[dict[int, str]]:
-    """Returns where the schemas of every branch lie as the store has them now, by number, the main branch's first."""
+    """Returns the key of each schema that the store has now, by number: one mapping for each branch, the main branch's
+    first. Raises UnreadableMetadata if the main branch has no schema.
+    """
     return [_stored_in_main(store, location), *_stored(store, location, names.BRANCHES).values()]
 
 
@@ -115,7 +117,7 @@ def read_schema(store: Read, key: str) -> Schema:
 
 
 def _stored(store: Read, location: str, folder: str) -> dict[str, dict[int, str]]:
-    """Returns where the schemas of each branch lie that has any below a folder of the table's."""
+    """Returns the key of each schema below a folder of the table's, by branch and number."""
     found: dict[str, dict[int, str]] = {}
     for each in store.list(join(location, folder)):
         branch, below = names.split_branch(identity(each.key).removeprefix(stem_of(location)))
